@@ -1,0 +1,1 @@
+"""Plans the communication of data-parallel DNN training: a pure library."""

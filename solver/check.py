@@ -1,0 +1,89 @@
+"""Certify a plan: is it feasible for this graph, and what is its objective by definition.
+
+Shares no code with the simulator: releases and the objective come from the graph's edges and the
+parts' times alone.
+"""
+
+from solver.costs import Cost
+from solver.errors import Fault, InterlaceError
+from solver.graph import Graph
+from solver.result import Plan
+from solver.units import same, slack
+
+
+class InfeasiblePlan(InterlaceError):
+    """The parts cannot run as said."""
+
+
+def check(graph: Graph, cost: Cost, plan: Plan) -> float:
+    """Return the plan's iteration time [us] by definition: the end of the last op.
+
+    Raises
+    ------
+    InfeasiblePlan
+        With every rule that a part or bucket breaks: each tensor is in one bucket, a bucket's
+        parts carry each of its bytes once and in order, no part starts before all that its bucket
+        comes after has ended, a part takes the cost of its bytes, the channel carries one part at
+        a time, and the bucket's release, tail and bytes are as said.
+
+    Notes
+    -----
+    O(ops + edges + parts log parts).
+    """
+    ends = _compute_ends(graph, {})
+    found = [*_bucket_faults(graph, plan, ends), *_part_faults(cost, plan)]
+    if found:
+        raise InfeasiblePlan([Fault("", "infeasible", detail) for detail in found])
+    finish = {part.bucket: part.end_us for part in plan.parts}
+    done = {tensor: finish[b.id] for b in plan.buckets for tensor in b.tensors}
+    ends = _compute_ends(graph, done)
+    return max(ends.values())
+
+
+def _compute_ends(graph: Graph, done: dict[str, float]) -> dict[str, float]:
+    """End of each op [us] when collectives end at the times given (else at once)."""
+    ends: dict[str, float] = {}
+    for position in graph.order:
+        op = graph.ops[position]
+        start = max((ends[other] for other in op.after), default=0.0)
+        ends[op.id] = done.get(op.id, start + (op.duration_us or 0.0))
+    return ends
+
+
+def _bucket_faults(graph: Graph, plan: Plan, ends: dict[str, float]) -> list[str]:
+    ops = {op.id: op for op in graph.ops}
+    tensors = [tensor for bucket in plan.buckets for tensor in bucket.tensors]
+    collectives = {graph.ops[i].id for i in graph.collectives}
+    faults = []
+    if len(tensors) != len(set(tensors)) or set(tensors) != collectives:
+        faults.append("The buckets are not a partition of the tensors.")
+    for bucket in plan.buckets:
+        members = [ops[tensor] for tensor in bucket.tensors if tensor in collectives]
+        if bucket.bytes != sum(op.bytes or 0 for op in members):
+            faults.append(f"Bucket {bucket.id}: bytes are not the sum of its tensors'.")
+        release = max((ends[other] for op in members for other in op.after), default=0.0)
+        if not same(release, bucket.release_us):
+            faults.append(f"Bucket {bucket.id}: release is {release}, not {bucket.release_us}.")
+        parts = [part for part in plan.parts if part.bucket == bucket.id]
+        offset = 0
+        for part in parts:
+            if part.offset_bytes != offset or part.bytes < 1:
+                faults.append(f"Bucket {bucket.id}: a part does not follow the one before.")
+            offset += part.bytes
+        if offset != bucket.bytes:
+            faults.append(f"Bucket {bucket.id}: its parts carry {offset} of {bucket.bytes} bytes.")
+        if any(part.start_us < release - slack(release) for part in parts):
+            faults.append(f"Bucket {bucket.id}: a part starts before its release.")
+    return faults
+
+
+def _part_faults(cost: Cost, plan: Plan) -> list[str]:
+    faults = []
+    now = 0.0
+    for part in plan.parts:
+        if part.start_us < now - slack(now):
+            faults.append(f"Bucket {part.bucket}: a part starts while the channel is busy.")
+        now = part.end_us
+        if not same(part.end_us - part.start_us, cost.time(part.bytes)):
+            faults.append(f"Bucket {part.bucket}: a part does not take the cost of its bytes.")
+    return faults

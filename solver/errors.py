@@ -1,0 +1,47 @@
+"""The error tree: one class per situation, each carrying every fault found at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with an input.
+
+    Attributes
+    ----------
+    pointer
+        JSON pointer (RFC 6901) to the place, relative to the object that was checked.
+    code
+        Stable word for the rule that was broken, such as ``cycle``.
+    detail
+        Sentence that names the thing and the rule.
+    """
+
+    pointer: str
+    code: str
+    detail: str
+
+
+class InterlaceError(Exception):
+    """Anything Interlace refuses to do, with all its reasons."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("; ".join(fault.detail for fault in self.faults))
+
+
+class InvalidGraph(InterlaceError):
+    """The ops do not form a graph that can be planned."""
+
+
+class InvalidCluster(InterlaceError):
+    """The cluster gives no usable cost of a collective."""
+
+
+class InvalidOptions(InterlaceError):
+    """The options cannot be met for this graph."""
+
+
+class InvalidTrace(InterlaceError):
+    """A file is not a readable trace of its format."""

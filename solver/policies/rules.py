@@ -1,0 +1,78 @@
+"""The two rules that most policies are made of."""
+
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heappop, heappush
+
+from solver.chain import Chain
+from solver.simulate import Send
+
+#: A bucket (chain indices) and the sizes of the parts it is sent in [bytes].
+Unit = tuple[tuple[int, ...], tuple[int, ...]]
+
+#: Sort key of a unit (its index) that became ready at a time [us]; least goes first.
+Key = Callable[[int, float], tuple[float, ...]]
+
+
+class Queue:
+    """Sends the parts of the ready unit with the least key; it is ready with its last tensor."""
+
+    def __init__(self, units: Sequence[Unit], key: Key) -> None:
+        self._units = units
+        self._key = key
+        self._home = {tensor: u for u, (bucket, _) in enumerate(units) for tensor in bucket}
+        self._missing = [len(bucket) for bucket, _ in units]
+        self._sent = [0] * len(units)
+        self._ready: list[tuple[tuple[float, ...], int]] = []
+
+    def release(self, tensor: int, now: float) -> None:
+        """Count a tensor in; queue its unit when it is the last one."""
+        unit = self._home[tensor]
+        self._missing[unit] -= 1
+        if not self._missing[unit]:
+            heappush(self._ready, (self._key(unit, now), unit))
+
+    def launch(self, now: float) -> Send | None:
+        """Send the next part of the first unit."""
+        if not self._ready:
+            return None
+        unit = self._ready[0][1]
+        bucket, parts = self._units[unit]
+        size = parts[self._sent[unit]]
+        self._sent[unit] += 1
+        if self._sent[unit] == len(parts):
+            heappop(self._ready)
+        return Send(bucket, size)
+
+
+class InOrder:
+    """Replays sends in the order given, each as soon as its bucket is released."""
+
+    def __init__(self, sends: Iterable[Send]) -> None:
+        self._sends = list(sends)[::-1]
+        self._released: set[int] = set()
+
+    def release(self, tensor: int, now: float) -> None:
+        """Count a tensor in."""
+        self._released.add(tensor)
+
+    def launch(self, now: float) -> Send | None:
+        """Send the next part when all of its bucket is released."""
+        if self._sends and self._released.issuperset(self._sends[-1].bucket):
+            return self._sends.pop()
+        return None
+
+
+def whole(buckets: Iterable[Sequence[int]], chain: Chain) -> list[Unit]:
+    """Units that send each bucket in one part."""
+    return [(tuple(b), (int(chain.bytes[list(b)].sum()),)) for b in buckets]
+
+
+def first_in_first_out(unit: int, now: float) -> tuple[float, ...]:
+    """Key: earlier ready first, then the order of the units."""
+    return (now, unit)
+
+
+def most_urgent(units: Sequence[Unit], chain: Chain) -> Key:
+    """Key: largest tail first; ties to the later release, then position."""
+    tails = [float(chain.tail[list(bucket)].max()) for bucket, _ in units]
+    return lambda unit, now: (-tails[unit], -now, unit)

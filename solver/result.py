@@ -1,0 +1,150 @@
+"""What a plan is: frozen data, with its evidence. Unknown is None."""
+
+from dataclasses import dataclass
+
+from solver.graph import Graph
+
+OPTIMAL = "optimal"
+FEASIBLE = "feasible"
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Tensors sent as one collective.
+
+    ``release_us`` is when its last member is ready, ``tail_us`` the compute left after it on the
+    longest path through a consumer of any member.
+    """
+
+    id: str
+    tensors: tuple[str, ...]
+    bytes: int
+    release_us: float
+    tail_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a bucket between two preemptions: one launch on the channel."""
+
+    bucket: str
+    start_us: float
+    end_us: float
+    offset_bytes: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlotRun:
+    """``count`` slots from ``slot`` on that serve one bucket."""
+
+    slot: int
+    count: int
+    bucket: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlottedSchedule:
+    """The grid problem's optimum: release, duration and tail rounded up to whole slots.
+
+    ``iteration_time_us`` is its value, start-up charged once a bucket.
+    """
+
+    slot_us: float
+    runs: tuple[SlotRun, ...]
+    iteration_time_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Why no preemptive schedule of these buckets is shorter than ``ideal_us``.
+
+    The critical buckets are all released at ``release_us`` or later, need ``work_us`` of the
+    channel, and leave ``tail_us`` or more of compute: the three add up to the ideal. All three
+    are None and no bucket is critical when compute alone takes that long.
+    """
+
+    critical_buckets: tuple[str, ...]
+    release_us: float | None
+    work_us: float | None
+    tail_us: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The proven lower bound over all fusions, partitions and orders, and what attains it.
+
+    ``kind`` is ``compute`` (the compute-only longest path), ``chain`` (these tensors, in release
+    order, then ``tail_us``) or ``packing`` (these tensors' bytes after ``release_us``, then
+    ``tail_us``).
+    """
+
+    kind: str
+    value_us: float
+    tensors: tuple[str, ...] = ()
+    release_us: float | None = None
+    tail_us: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What a policy of today would take; ``speedup`` of the plan is baseline / plan.
+
+    ``speedup`` is None when both times are 0.
+    """
+
+    policy: str
+    iteration_time_us: float
+    speedup: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The answer for one iteration.
+
+    Attributes
+    ----------
+    status
+        ``optimal`` when the iteration time equals the lower bound, else ``feasible``.
+    iteration_time_us
+        Simulated time of the plan, start-up paid by every part.
+    compute_time_us
+        Longest path with collectives at 0.
+    lower_bound_us, bound
+        No fusion, partition or order is faster, and why.
+    gap
+        Iteration time / lower bound - 1; None when the bound is 0.
+    scaling_factor
+        Compute time / iteration time; None when the iteration time is 0.
+    exposed_us
+        Iteration time - compute time.
+    overlap
+        Share of the channel's busy time that compute hides, 0..1; None when nothing is sent.
+    ideal_us, proof
+        Exact optimum for these buckets with start-up paid once a bucket.
+    buckets, parts
+        What to send, and when, in time order.
+    slotted
+        The per-slot schedule.
+    fused_graph
+        The graph with each bucket as one collective.
+    baselines
+        In the order asked for.
+    """
+
+    status: str
+    iteration_time_us: float
+    compute_time_us: float
+    lower_bound_us: float
+    bound: Bound
+    gap: float | None
+    scaling_factor: float | None
+    exposed_us: float
+    overlap: float | None
+    ideal_us: float
+    proof: Proof
+    buckets: tuple[Bucket, ...]
+    parts: tuple[Part, ...]
+    slotted: SlottedSchedule
+    fused_graph: Graph
+    baselines: tuple[Baseline, ...]

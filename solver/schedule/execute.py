@@ -1,0 +1,114 @@
+"""From a preemptive order to launches: every part pays the start-up."""
+
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+import numpy as np
+
+from solver.chain import Buckets
+from solver.costs import Cost
+from solver.schedule.jobs import Jobs, Piece, Schedule
+
+
+class Launch(NamedTuple):
+    """One part: ``bytes`` of a bucket (its index) sent at once."""
+
+    bucket: int
+    bytes: int
+
+
+def jobs_of(buckets: Buckets, cost: Cost) -> Jobs:
+    """Buckets as jobs, each paying the start-up once."""
+    return Jobs(buckets.release, cost.times(buckets.bytes), buckets.tail)
+
+
+def cut_at_releases(buckets: Buckets, cost: Cost) -> tuple[list[Launch], float]:
+    """Send the most urgent released bucket, cutting it when a more urgent one is released.
+
+    The part that runs then carries the whole bytes that fit by that release, and the rest pays
+    the start-up again; when none fit, that part is not launched and the channel waits
+    (model.md section 4). An equal tail does not cut; ties go to the smaller index.
+
+    Returns
+    -------
+    launches
+        Parts in the order in which they start.
+    value
+        max over buckets of completion + tail [us].
+
+    Notes
+    -----
+    O((m + parts) log m) for m buckets.
+    """
+    by_rank = np.lexsort((np.arange(len(buckets)), -buckets.tail))
+    rank = np.empty(len(buckets), dtype=np.int64)
+    rank[by_rank] = np.arange(len(buckets))
+    bucket_of, tail = by_rank.tolist(), buckets.tail[by_rank].tolist()
+    left = buckets.bytes[by_rank].tolist()
+    ranks, times = rank.tolist(), [*buckets.release.tolist(), float("inf")]
+    launches: list[Launch] = []
+    ready: list[int] = []
+    now = value = 0.0
+    at = 0
+    while ready or at < len(ranks):
+        if not ready and times[at] > now:
+            now = times[at]
+        while times[at] <= now:
+            heappush(ready, ranks[at])
+            at += 1
+        current = heappop(ready)
+        size = left[current]
+        end = now + cost.time(size)
+        while times[at] < end:
+            heappush(ready, ranks[at])
+            at += 1
+            if tail[ranks[at - 1]] > tail[current]:
+                release = times[at - 1]
+                size = cost.fits(release - now, left[current])
+                left[current] -= size
+                heappush(ready, current)
+                now = release
+                break
+        else:
+            now = end
+            value = max(value, end + tail[current])
+        if size:
+            launches.append(Launch(bucket_of[current], size))
+    return launches, value
+
+
+def follow(schedule: Schedule, jobs: Jobs, buckets: Buckets) -> list[Launch]:
+    """Turn a slotted schedule's pieces into launches, in its order.
+
+    A piece that serves x of a bucket's p slots carries floor(bytes x / p), the last one the rest;
+    pieces that would carry nothing are not launched (model.md section 4). A bucket that needs no
+    slot goes at its release.
+    """
+    left = buckets.bytes.tolist()
+    unserved = jobs.duration.tolist()
+    free = [Piece(j, r, r) for j, r in enumerate(jobs.release.tolist()) if not unserved[j]]
+    launches = []
+    for piece in sorted([*free, *schedule.pieces], key=lambda piece: piece.start):
+        served = piece.end - piece.start
+        unserved[piece.job] -= served
+        if unserved[piece.job]:
+            size = int(buckets.bytes[piece.job]) * int(served) // int(jobs.duration[piece.job])
+        else:
+            size = left[piece.job]
+        left[piece.job] -= size
+        if size:
+            launches.append(Launch(piece.job, size))
+    return launches
+
+
+def value_of(launches: list[Launch], buckets: Buckets, cost: Cost) -> float:
+    """Replay launches in order, each no earlier than its release and the previous end [us]."""
+    release, tail = buckets.release.tolist(), buckets.tail.tolist()
+    left = buckets.bytes.tolist()
+    now = value = 0.0
+    for bucket, size in launches:
+        now = max(now, release[bucket]) + cost.time(size)
+        left[bucket] -= size
+        if not left[bucket]:
+            value = max(value, now + tail[bucket])
+    return value

@@ -1,0 +1,74 @@
+"""The grid problem of a plan's buckets: one bucket a slot, start-up once a bucket."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from solver.errors import Fault, InvalidOptions
+from solver.schedule.jackson import jackson
+from solver.schedule.jobs import Jobs, Schedule, on_grid
+
+#: Most slots of a grid.
+MAX_SLOTS = 20_000
+
+
+class Slotted(NamedTuple):
+    """A schedule in whole slots of ``slot`` [us], and the grid jobs it serves."""
+
+    slot: float
+    grid: Jobs
+    schedule: Schedule
+
+
+def on_slots(jobs: Jobs, slot_us: float | None, scheduler: Callable[[Jobs], Schedule]) -> Slotted:
+    """Round jobs [us] up to slots and schedule them.
+
+    Parameters
+    ----------
+    jobs
+        Releases, durations and tails of the buckets [us].
+    slot_us
+        Slot [us]; None takes the shortest duration, coarser when that needs more than
+        :data:`MAX_SLOTS` slots.
+    scheduler
+        What solves the grid.
+
+    Raises
+    ------
+    InvalidOptions
+        When a given slot needs more than :data:`MAX_SLOTS` slots.
+    """
+    if slot_us is None:
+        slot = _choose(jobs)
+    else:
+        slot = slot_us
+        needed = _needed(jobs, slot)
+        if needed > MAX_SLOTS:
+            raise InvalidOptions(
+                [
+                    Fault(
+                        "/slot_us",
+                        "slot_too_small",
+                        f"slot_us {slot:g} needs {needed:,} slots, more than {MAX_SLOTS:,}; "
+                        f"{_choose(jobs):.6g} is enough.",
+                    )
+                ]
+            )
+    grid = on_grid(jobs, slot)
+    return Slotted(slot, grid, scheduler(grid))
+
+
+def _needed(jobs: Jobs, slot: float) -> int:
+    """Slots from 0 to the end of the iteration."""
+    ideal = math.ceil(jackson(jobs).value / slot)
+    return ideal if ideal > MAX_SLOTS else int(jackson(on_grid(jobs, slot)).value)
+
+
+def _choose(jobs: Jobs) -> float:
+    """Take the shortest positive duration, or the next coarser slot that needs few enough."""
+    positive = jobs.duration[jobs.duration > 0]
+    value = jackson(jobs).value
+    slot = float(positive.min()) if positive.size else max(value, 1.0)
+    while (needed := _needed(jobs, slot)) > MAX_SLOTS:
+        slot *= 1.001 * needed / MAX_SLOTS
+    return slot
