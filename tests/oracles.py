@@ -1,0 +1,133 @@
+"""Slow answers by definition, sharing no code with the solver."""
+
+import functools
+import itertools
+
+import networkx as nx
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+
+from solver.graph import Graph
+from solver.schedule import Jobs
+
+
+def releases_tails_and_length(graph: Graph) -> tuple[dict[str, float], dict[str, float], float]:
+    """Longest paths by networkx on the graph's ops, collectives at 0."""
+    digraph: nx.DiGraph = nx.DiGraph()
+    digraph.add_nodes_from(["source", "sink"])
+    for op in graph.ops:
+        digraph.add_edge("source", (op.id, "in"), weight=0.0)
+        digraph.add_edge((op.id, "in"), (op.id, "out"), weight=op.duration_us or 0.0)
+        digraph.add_edge((op.id, "out"), "sink", weight=0.0)
+        for other in op.after:
+            digraph.add_edge((other, "out"), (op.id, "in"), weight=0.0)
+
+    def longest(start, end):
+        between = nx.descendants(digraph, start) & nx.ancestors(digraph, end) | {start, end}
+        return nx.dag_longest_path_length(digraph.subgraph(between))
+
+    tensors = [op.id for op in graph.ops if op.kind != "compute"]
+    return (
+        {t: longest("source", (t, "in")) for t in tensors},
+        {t: longest((t, "out"), "sink") for t in tensors},
+        longest("source", "sink"),
+    )
+
+
+def best_subset(jobs: Jobs) -> float:
+    """Value of 1 | r_j, pmtn | max(C_j + q_j) as the maximum over all subsets."""
+    best = 0.0
+    indices = range(len(jobs))
+    for size in range(1, len(jobs) + 1):
+        for subset in itertools.combinations(indices, size):
+            chosen = list(subset)
+            value = (
+                jobs.release[chosen].min() + jobs.duration[chosen].sum() + jobs.tail[chosen].min()
+            )
+            best = max(best, float(value))
+    return best
+
+
+def best_slot_schedule(jobs: Jobs) -> float:
+    """Least max(C_j + q_j) by trying every assignment of jobs to slots."""
+    release = tuple(jobs.release.astype(int).tolist())
+    tail = tuple(jobs.tail.astype(int).tolist())
+
+    @functools.cache
+    def search(now: int, left: tuple[int, ...]) -> float:
+        if not any(left):
+            return 0.0
+        ready = [j for j, n in enumerate(left) if n and release[j] <= now]
+        if not ready:
+            return search(now + 1, left)
+        values = []
+        for j in ready:
+            after = (*left[:j], left[j] - 1, *left[j + 1 :])
+            done = float(now + 1 + tail[j]) if not after[j] else 0.0
+            values.append(max(done, search(now + 1, after)))
+        return min(values)
+
+    free = [r + q for r, p, q in zip(release, jobs.duration, tail, strict=True) if not p]
+    return max([search(0, tuple(jobs.duration.astype(int).tolist())), *map(float, free)])
+
+
+def fits_in_slots(jobs: Jobs, horizon: int) -> bool:
+    """Feasibility of PACE's LP with one variable for each job and slot, by scipy's linprog."""
+    pairs = [
+        (j, t)
+        for j in range(len(jobs))
+        for t in range(int(jobs.release[j]), horizon - int(jobs.tail[j]))
+    ]
+    if np.any(jobs.release + jobs.duration + jobs.tail > horizon):
+        return False
+    if not jobs.duration.any():
+        return True
+    job, slot = np.array(pairs).T
+    ones = np.ones(len(pairs))
+    columns = np.arange(len(pairs))
+    serve = sparse.csr_array((ones, (job, columns)), shape=(len(jobs), len(pairs)))
+    room = sparse.csr_array((ones, (slot, columns)), shape=(horizon, len(pairs)))
+    answer = linprog(  # type: ignore[call-overload]  # sparse matrices are fine
+        np.zeros(len(pairs)),
+        A_eq=serve,
+        b_eq=jobs.duration,
+        A_ub=room,
+        b_ub=np.ones(horizon),
+        bounds=(0, 1),
+    )
+    return bool(answer.status == 0)
+
+
+def max_min_by_recursion(sizes: list[int], count: int) -> tuple[int, ...]:
+    """Algorithm 1's function, as printed, with the shortest first run among equals."""
+
+    @functools.cache
+    def cut(start: int, runs: int) -> tuple[float, tuple[int, ...]]:
+        if runs == 1:
+            return sum(sizes[start:]), (len(sizes),)
+        if runs > len(sizes) - start:
+            return float("-inf"), ()
+        best: tuple[float, tuple[int, ...]] = (0.0, ())
+        for end in range(start + 1, len(sizes) + 1):
+            rest, cuts = cut(end, runs - 1)
+            value = min(sum(sizes[start:end]), rest)
+            if value > best[0]:
+                best = (value, (end, *cuts))
+        return best
+
+    return cut(0, count)[1]
+
+
+def iteration_time(graph: Graph, done: dict[str, float]) -> float:
+    """End of the last op when each collective ends at the time given."""
+    ends: dict[str, float] = {}
+
+    def end(name: str) -> float:
+        if name not in ends:
+            op = next(op for op in graph.ops if op.id == name)
+            start = max((end(other) for other in op.after), default=0.0)
+            ends[name] = done[name] if name in done else start + (op.duration_us or 0.0)
+        return ends[name]
+
+    return max(end(op.id) for op in graph.ops)

@@ -1,0 +1,92 @@
+"""Costs of a collective: formulas by hand, and laws that every cost obeys."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solver.costs import Affine, Cluster, Measured, cost_of
+from solver.errors import InvalidCluster
+from tests.strategies import costs
+
+
+def test_ring_by_hand():
+    # 8 workers, 10 Gbit/s = 1250 B/us: 50 + 14 * 2 + 2 * 7/8 * 1e6 / 1250 + 7/8 * 1e6 / 2500
+    cost = cost_of(Cluster(8, 10, startup_us=50, hop_us=2, reduction_gbps=20))
+    assert cost.time(1_000_000) == pytest.approx(50 + 28 + 1400 + 350)
+
+
+def test_one_worker_sends_nothing():
+    for algorithm in ("ring", "table"):
+        cost = cost_of(Cluster(1, 10, startup_us=50, algorithm=algorithm))
+        assert cost.time(1_000_000) == 0
+
+
+def test_a_table_by_hand():
+    # 100 and 300 bytes; 200 twice, averaged to 20; below: constant; beyond: slope 200..300,
+    # since 200 is nearer than 100 to half of 300? both are 50 away: the smaller, 100, counts
+    points = ((300, 30.0), (100, 10.0), (200, 16.0), (200, 24.0))
+    cost = cost_of(Cluster(4, algorithm="table", table=points, startup_us=5))
+    assert cost.times(np.array([0, 1, 100, 150, 200, 300, 500])).tolist() == pytest.approx(
+        [0, 15, 15, 20, 25, 35, 55]
+    )
+    assert isinstance(cost, Measured)
+    assert cost.slope == pytest.approx((30 - 10) / 200)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "pointer", "code"),
+    [
+        # a ring must know its bandwidth
+        (Cluster(8), "/bandwidth_gbps", "missing_field"),
+        # a table of one size has no slope
+        (Cluster(8, algorithm="table", table=((8, 1.0), (8, 2.0))), "/table", "out_of_range"),
+    ],
+)
+def test_rejected(cluster, pointer, code):
+    with pytest.raises(InvalidCluster) as caught:
+        cost_of(cluster)
+    assert [(fault.pointer, fault.code) for fault in caught.value.faults] == [(pointer, code)]
+
+
+@given(cost=costs(), most=st.integers(1, 2_000_000), budget=st.floats(0, 2000))
+@settings(max_examples=300)
+def test_what_fits_is_the_most_that_fits(cost, most, budget):
+    size = cost.fits(budget, most)
+    assert 0 <= size <= most
+    assert cost.time(size) <= budget
+    grid = np.unique(np.concatenate([np.linspace(1, most, 400).astype(int), [size + 1, most]]))
+    larger = grid[(grid > size) & (grid <= most)]
+    assert np.all(cost.times(larger) > budget)
+
+
+@given(cost=costs(), total=st.integers(1, 2_000_000))
+def test_minorants_stay_below(cost, total):
+    sizes = np.unique(np.linspace(1, total, 500).astype(int))
+    for a, c in cost.minorants(total):
+        assert a >= 0
+        assert c >= 0
+        assert np.all(a + c * sizes <= cost.times(sizes) + 1e-9)
+
+
+@given(cost=costs(), parts=st.lists(st.integers(1, 400_000), min_size=1, max_size=4))
+@settings(max_examples=300)
+def test_no_way_to_carry_bytes_beats_the_least(cost, parts):
+    total = sum(parts)
+    least = cost.least(2_000_000)
+    spent = sum(cost.time(part) for part in parts)
+    assert least(np.array([total]))[0] <= spent + 1e-9
+    assert least(np.array([0]))[0] == 0
+
+
+def test_a_table_that_rewards_splitting_keeps_a_valid_least():
+    # 2 MB at once costs 100, as two halves 2 * 10: the least must not exceed 20
+    cost = Measured((1_000_000, 2_000_000), (10.0, 100.0), 1e-4, 0.0)
+    assert cost.least(2_000_000)(np.array([2_000_000]))[0] <= 20
+    # a falling table is not taken at its word either
+    falling = Measured((1_000, 2_000), (10.0, 5.0), 0.0, 0.0)
+    assert falling.least(2_000)(np.array([1_000]))[0] <= 5
+
+
+def test_affine_minorant_is_itself():
+    assert Affine(50.0, 0.001).minorants(10) == [(50.0, 0.001)]

@@ -1,0 +1,67 @@
+"""MaxMinSize fusion and the fused graph."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solver.chain import chain_of, runs
+from solver.fused import fused_graph
+from solver.fusion import FUSIONS, max_min, max_min_cuts
+from solver.graph import ALL_REDUCE, COMPUTE, Op, build
+from solver.plan import Options, plan
+from solver.schedule.execute import cut_at_releases
+from tests import oracles
+from tests.strategies import costs, graphs
+
+
+@given(sizes=st.lists(st.integers(1, 7), min_size=1, max_size=9))
+@settings(max_examples=500)
+def test_each_cut_is_the_recursion_of_algorithm_1(sizes):
+    for count, cuts in enumerate(max_min_cuts(np.array(sizes)), start=1):
+        assert cuts == oracles.max_min_by_recursion(sizes, count)
+
+
+@given(graph=graphs(), cost=costs())
+@settings(max_examples=300)
+def test_max_min_keeps_the_fastest_of_all_cuts(graph, cost):
+    chain = chain_of(graph)
+    order = partial(cut_at_releases, cost=cost)
+    values = []
+    for cuts in max_min_cuts(chain.bytes):
+        _, value = order(runs(chain, cuts))
+        values.append(max(value, chain.compute_time))
+    buckets, _ = max_min(chain, cost, order)
+    assert len(buckets) == 1 + int(np.argmin(values))  # the smallest R among equals
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+@given(graph=graphs(), cost=costs())
+def test_the_fused_graph_planned_unfused_takes_the_same_time(fusion, graph, cost):
+    fused = plan(graph, cost, Options(fusion=fusion, baselines=()))
+    again = plan(fused.fused_graph, cost, Options(fusion="none", baselines=()))
+    assert again.compute_time_us >= fused.compute_time_us
+    assert again.ideal_us == pytest.approx(fused.ideal_us)
+
+
+def test_a_fused_graph_by_hand():
+    graph = build(
+        "hand",
+        [
+            Op("b", COMPUTE, 10.0),
+            Op("g", ALL_REDUCE, None, 4, ("b",)),
+            Op("h", ALL_REDUCE, None, 8, ("b",)),
+            Op("g+1", COMPUTE, 1.0, None, ("h", "b")),  # has the fused op's name already
+            Op("f", COMPUTE, 1.0, None, ("g", "h")),
+        ],
+    )
+    chain = chain_of(graph)
+    fused = fused_graph(graph, chain, runs(chain, [2]))
+    assert [(op.id, op.bytes, op.after) for op in fused.ops] == [
+        ("b", None, ()),
+        ("g+1'", 12, ("b",)),
+        ("g+1", None, ("g+1'", "b")),
+        ("f", None, ("g+1'",)),
+    ]

@@ -1,0 +1,120 @@
+"""Graphs: what is refused, and longest paths against networkx."""
+
+import math
+
+import pytest
+from hypothesis import given, settings
+
+from solver.chain import chain_of
+from solver.errors import InvalidGraph
+from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
+from tests import oracles
+from tests.strategies import graphs
+
+
+def compute(name, *after, us=1.0):
+    return Op(name, COMPUTE, us, None, after)
+
+
+def reduce(name, *after, size=8):
+    return Op(name, ALL_REDUCE, None, size, after)
+
+
+REJECTED = [
+    # a cycle of two, named
+    ([compute("a", "b"), compute("b", "a"), reduce("g")], [("/ops/0", "cycle")]),
+    # an edge to nowhere
+    ([compute("a", "x"), reduce("g")], [("/ops/0/after/0", "unknown_op")]),
+    # the same id twice
+    ([compute("a"), compute("a"), reduce("g")], [("/ops/1/id", "duplicate_id")]),
+    # an op after itself
+    ([compute("a", "a"), reduce("g")], [("/ops/0/after/0", "self_loop")]),
+    # below, at and above the limits
+    ([compute("a", us=-1.0), reduce("g")], [("/ops/0/duration_us", "out_of_range")]),
+    ([compute("a", us=math.nan), reduce("g")], [("/ops/0/duration_us", "out_of_range")]),
+    ([compute("a", us=math.inf), reduce("g")], [("/ops/0/duration_us", "out_of_range")]),
+    ([compute("a", us=1e13), reduce("g")], [("/ops/0/duration_us", "out_of_range")]),
+    ([compute("a"), reduce("g", size=0)], [("/ops/1/bytes", "out_of_range")]),
+    ([compute("a"), reduce("g", size=2**61)], [("/ops/1/bytes", "out_of_range")]),
+    # what an op must have
+    ([Op("a", COMPUTE), reduce("g")], [("/ops/0/duration_us", "missing_field")]),
+    ([compute("a"), Op("g", ALL_REDUCE)], [("/ops/1/bytes", "missing_field")]),
+    ([compute("a"), reduce("g"), Op("s", "send", 1.0)], [("/ops/2/kind", "out_of_range")]),
+    # nothing to compute, nothing to send
+    ([reduce("g")], [("/ops", "no_compute")]),
+    ([compute("a")], [("/ops", "no_collective")]),
+    ([], [("/ops", "no_compute"), ("/ops", "no_collective")]),
+    # one collective behind another, over a compute op
+    (
+        [compute("a"), reduce("g", "a"), compute("c", "g"), reduce("h", "c")],
+        [("/ops/3", "not_pace_class")],
+    ),
+    # all faults at once
+    (
+        [compute("a", "x", us=-1.0), compute("a", "a"), reduce("g", size=0)],
+        [
+            ("/ops/0/duration_us", "out_of_range"),
+            ("/ops/2/bytes", "out_of_range"),
+            ("/ops/1/id", "duplicate_id"),
+            ("/ops/0/after/0", "unknown_op"),
+            ("/ops/1/after/0", "self_loop"),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("ops", "faults"), REJECTED)
+def test_rejected(ops, faults):
+    with pytest.raises(InvalidGraph) as caught:
+        build("bad", ops)
+    assert [(fault.pointer, fault.code) for fault in caught.value.faults] == faults
+
+
+def test_messages_name_the_thing_and_the_rule():
+    with pytest.raises(InvalidGraph) as caught:
+        build("bad", [compute("a"), reduce("fc1.weight", "a", size=0)])
+    assert str(caught.value) == "Tensor 'fc1.weight': bytes must be 1 to 2^60, got 0."
+
+
+def test_a_pair_of_collectives_is_named():
+    with pytest.raises(InvalidGraph, match="'h' depends on collective 'g'"):
+        build("bad", [compute("a"), reduce("g", "a"), compute("c", "g"), reduce("h", "c")])
+
+
+def test_the_cycle_named_is_a_short_one():
+    # s -> t -> u -> s and the chord t -> s: the cycle of two is named, not that of three
+    ops = [compute("in"), compute("s", "in", "u", "t"), compute("t", "s"), compute("u", "t")]
+    with pytest.raises(InvalidGraph, match=r"cycle of 2: s -> t -> s\."):
+        build("bad", [*ops, compute("behind", "s"), reduce("g", "behind")])
+
+
+def test_a_long_cycle_is_abbreviated():
+    ring = [compute(f"n{i}", f"n{(i - 1) % 1000}") for i in range(1000)]
+    with pytest.raises(InvalidGraph, match=r"cycle of 1000: n0 -> .* -> \.\.\. -> n0\.$") as caught:
+        build("bad", [*ring, reduce("g")])
+    assert len(str(caught.value)) < 200
+
+
+@given(graph=graphs())
+@settings(max_examples=200)
+def test_releases_tails_and_compute_time_are_longest_paths(graph):
+    chain = chain_of(graph)
+    names = [graph.ops[i].id for i in chain.positions.tolist()]
+    release, tail, length = oracles.releases_tails_and_length(graph)
+    assert dict(zip(names, chain.release.tolist(), strict=True)) == release
+    assert dict(zip(names, chain.tail.tolist(), strict=True)) == tail
+    assert chain.compute_time == length
+    keys = [(release[name], i) for name, i in zip(names, chain.positions.tolist(), strict=True)]
+    assert keys == sorted(keys)
+
+
+@given(graph=graphs())
+def test_a_barrier_makes_all_tails_the_largest(graph):
+    before, after = chain_of(graph), chain_of(with_barrier(graph))
+    assert after.tail.tolist() == [before.tail.max()] * len(before)
+    assert after.release.tolist() == before.release.tolist()
+
+
+def test_a_barrier_finds_a_free_name():
+    graph = build("b", [compute("barrier"), reduce("g", "barrier"), compute("f", "g")])
+    assert with_barrier(graph).ops[-1].id == "barrier'"

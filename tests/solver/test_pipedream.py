@@ -1,0 +1,98 @@
+"""PipeDream profiles: by hand, real ones, and broken ones."""
+
+import pytest
+
+from solver.errors import InvalidTrace
+from solver.traces import READERS
+from solver.traces.pipedream import read
+
+LINES = [
+    "node1 -- Input0 -- forward_compute_time=9.000, backward_compute_time=0.000, "
+    "activation_size=0.0, parameter_size=0.000",
+    "node2 -- Conv2d(3, 8, kernel_size=(3, 3)) -- forward_compute_time=1.000, "
+    "backward_compute_time=2.000, activation_size=[6.0; 7.0], parameter_size=400.000",
+    "node3 -- ReLU -- forward_compute_time=0.500, backward_compute_time=0.250, "
+    "activation_size=1.0, parameter_size=0.000",
+    "node4 -- Linear -- forward_compute_time=3.000, backward_compute_time=4.000, "
+    "activation_size=1.0, parameter_size=800.000",
+    "\tnode1 -- node2",
+    "\tnode2 -- node4",
+    "\tnode4 -- node3",
+]
+SMALL = "\n".join(LINES)
+
+
+def test_a_small_profile_by_hand():
+    trace = read(SMALL, "small")
+    assert [(op.id, op.duration_us, op.bytes, op.after) for op in trace.graph.ops] == [
+        ("backward:node3", 250.0, None, ()),
+        ("backward:node4", 4000.0, None, ("backward:node3",)),
+        ("grad:node4", None, 800, ("backward:node4",)),
+        ("backward:node2", 2000.0, None, ("backward:node4",)),
+        ("grad:node2", None, 400, ("backward:node2",)),
+        ("forward:node2", 1000.0, None, ("backward:node2", "grad:node2")),
+        ("forward:node4", 3000.0, None, ("forward:node2", "grad:node4")),
+        ("forward:node3", 500.0, None, ("forward:node4",)),
+    ]
+    report = trace.report
+    assert (report.format, report.ops, report.collectives, report.bytes) == (
+        "pipedream",
+        8,
+        2,
+        1200,
+    )
+    assert report.dropped == ("node1 (Input0, 9 ms forward): data loading",)
+
+
+@pytest.mark.parametrize(
+    ("model", "tensors", "size", "inputs"),
+    [
+        ("resnet50", 107, 102_228_128, 1),
+        ("vgg16", 16, 553_430_176, 1),
+        ("densenet121", 242, 31_915_424, 1),
+        ("alexnet", 8, 244_403_360, 1),
+        ("gnmt", 11, 775_063_808, 3),
+    ],
+)
+def test_real_profiles(shared, model, tensors, size, inputs):
+    path = shared / "pipedream_graph" / "msr-fiddle+pipedream" / f"{model}.graph.txt"
+    trace = READERS["pipedream"](path.read_text(), model)
+    assert trace.report.collectives == tensors == len(trace.graph.collectives)
+    assert trace.report.bytes == size
+    assert len(trace.report.dropped) == inputs
+    assert not any("Input" in op.id for op in trace.graph.ops)
+
+
+VALUES = "forward_compute_time=1, backward_compute_time=1, parameter_size=4"
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        # no node at all
+        ("", [("", "wrong_format")]),
+        ("\n\n", [("", "wrong_format")]),
+        # neither a node nor an edge
+        ("hello", [("/1", "wrong_format")]),
+        ('{"ops": []}', [("/1", "wrong_format")]),
+        # values missing, not numbers, negative, not finite
+        ("node1 -- A -- forward_compute_time=1", [("/1", "out_of_range")]),
+        (f"node1 -- A -- {VALUES.replace('=4', '=x')}", [("/1", "out_of_range")]),
+        (f"node1 -- A -- {VALUES.replace('=4', '=-4')}", [("/1", "out_of_range")]),
+        (f"node1 -- A -- {VALUES.replace('=4', '=inf')}", [("/1", "out_of_range")]),
+        # an edge to nowhere, and a node twice
+        (f"node1 -- A -- {VALUES}\n\tnode1 -- node2", [("/2", "unknown_op")]),
+        (f"node1 -- A -- {VALUES}\nnode1 -- A -- {VALUES}", [("/2", "duplicate_id")]),
+        # a cycle
+        (
+            f"node1 -- A -- {VALUES}\nnode2 -- B -- {VALUES}\n\tnode1 -- node2\n\tnode2 -- node1",
+            [("", "cycle")],
+        ),
+        # all faults at once
+        ("hello\nnode1 -- A -- x\n", [("/1", "wrong_format"), ("/2", "out_of_range")]),
+    ],
+)
+def test_rejected(text, faults):
+    with pytest.raises(InvalidTrace) as caught:
+        read(text, "bad")
+    assert [(fault.pointer, fault.code) for fault in caught.value.faults] == faults

@@ -1,0 +1,147 @@
+"""The simulator and the launches it executes."""
+
+from functools import partial
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solver.chain import chain_of, singles
+from solver.costs import Affine
+from solver.graph import ALL_REDUCE, COMPUTE, Op, build
+from solver.policies import POLICIES
+from solver.policies.plan import replay
+from solver.policies.plan import sends as named
+from solver.schedule import Piece, Schedule, jackson, on_grid
+from solver.schedule.execute import Launch, cut_at_releases, follow, jobs_of, value_of
+from solver.simulate import Send, simulate
+from tests import oracles
+from tests.strategies import costs, graphs, sends
+
+TWO_LAYERS = build(
+    "two layers",
+    [
+        Op("b2", COMPUTE, 800.0),
+        Op("g2", ALL_REDUCE, None, 4_000_000, ("b2",)),
+        Op("b1", COMPUTE, 900.0, None, ("b2",)),
+        Op("g1", ALL_REDUCE, None, 1_000_000, ("b1",)),
+        Op("f1", COMPUTE, 400.0, None, ("b1", "g1")),
+        Op("f2", COMPUTE, 450.0, None, ("f1", "g2")),
+    ],
+)
+RING = Affine(50.0, 0.0014)
+
+
+def run(graph, cost, policy):
+    timeline = simulate(graph, cost, policy)
+    return [(p.bucket, p.start, p.end, p.offset, p.bytes) for p in timeline.sent], timeline
+
+
+def test_wfbp_by_hand():
+    parts, timeline = run(TWO_LAYERS, RING, POLICIES["wfbp"])
+    assert [(bucket, start) for bucket, start, *_ in parts] == [((0,), 800.0), ((1,), 6450.0)]
+    assert timeline.iteration_time == pytest.approx(7900 + 850)
+
+
+def test_a_cut_part_carries_what_fits_and_the_rest_pays_again():
+    buckets = singles(chain_of(TWO_LAYERS))
+    launches, value = cut_at_releases(buckets, RING)
+    assert launches == [Launch(0, 607_142), Launch(1, 1_000_000), Launch(0, 3_392_858)]
+    assert value == pytest.approx(8400, abs=0.01)
+
+
+def test_a_part_that_could_carry_nothing_is_not_launched():
+    # g2 has 30 us before g1's release, less than the start-up: the channel waits for g1.
+    ops = list(TWO_LAYERS.ops)
+    ops[2] = Op("b1", COMPUTE, 30.0, None, ("b2",))
+    buckets = singles(chain_of(build("short", ops)))
+    launches, _ = cut_at_releases(buckets, RING)
+    assert launches == [Launch(1, 1_000_000), Launch(0, 4_000_000)]
+
+
+def test_a_slotted_piece_carries_its_share_and_the_last_one_the_rest():
+    buckets = singles(chain_of(TWO_LAYERS))
+    grid = on_grid(jobs_of(buckets, RING), 50.0)
+    pieces = (Piece(0, 16, 34), Piece(1, 34, 63), Piece(0, 63, 158))
+    assert follow(Schedule(pieces, 167, None), grid, buckets) == [
+        Launch(0, 4_000_000 * 18 // 113),
+        Launch(1, 1_000_000),
+        Launch(0, 4_000_000 - 4_000_000 * 18 // 113),
+    ]
+
+
+@given(graph=graphs(), cost=costs())
+@settings(max_examples=300)
+def test_the_value_of_launches_is_the_simulated_time(graph, cost):
+    chain = chain_of(graph)
+    buckets = singles(chain)
+    launches, value = cut_at_releases(buckets, cost)
+    time = simulate(graph, cost, replay(named(buckets, launches))).iteration_time
+    assert time == pytest.approx(max(value, chain.compute_time))
+    assert value_of(launches, buckets, cost) == pytest.approx(value)
+
+
+@given(data=st.data(), graph=graphs(), cost=costs())
+@settings(max_examples=300)
+def test_any_plan_runs_by_the_rules(data, graph, cost):
+    chain = chain_of(graph)
+    parts = data.draw(sends(chain))
+    sent, timeline = run(graph, cost, replay(parts))
+    assert [Send(bucket, size) for bucket, _, _, _, size in sent] == parts
+    now = 0.0
+    finish: dict[int, float] = {}
+    for bucket, start, end, _, size in sent:
+        release = chain.release[list(bucket)].max()
+        assert start == max(now, release)  # no earlier, and no later
+        assert end == start + cost.time(size)
+        finish |= dict.fromkeys(bucket, end)
+        now = end
+    done = {graph.ops[p].id: finish[i] for i, p in enumerate(chain.positions.tolist())}
+    assert timeline.iteration_time == oracles.iteration_time(graph, done)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@given(graph=graphs(), cost=costs())
+def test_a_policy_sends_each_byte_once(policy, graph, cost):
+    sent, _ = run(graph, cost, POLICIES[policy])
+    buckets = {bucket for bucket, *_ in sent}
+    assert sorted(i for bucket in buckets for i in bucket) == list(range(len(chain_of(graph))))
+    for bucket in buckets:
+        sizes = [size for other, *_, size in sent if other == bucket]
+        assert sum(sizes) == chain_of(graph).bytes[list(bucket)].sum()
+
+
+def test_without_startup_executed_and_ideal_agree():
+    buckets = singles(chain_of(TWO_LAYERS))
+    cost = Affine(0.0, 0.01)
+    _, value = cut_at_releases(buckets, cost)
+    assert value == pytest.approx(jackson(jobs_of(buckets, cost)).value)
+
+
+def test_a_rule_that_leaves_tensors_unsent_is_an_error():
+    with pytest.raises(RuntimeError, match="ops never ran"):
+        simulate(TWO_LAYERS, RING, replay([Send((0,), 4_000_000)]))
+
+
+def test_a_rule_may_ask_to_be_woken():
+    class Late:
+        def __init__(self):
+            self.left = [1, 0]
+
+        def release(self, tensor, now):
+            pass
+
+        def launch(self, now):
+            if now < 2000.0:
+                return 2000.0
+            return Send((i := self.left.pop(),), [4_000_000, 1_000_000][i]) if self.left else None
+
+    parts, _ = run(TWO_LAYERS, RING, lambda chain, cost: Late())
+    assert [start for _, start, *_ in parts] == [2000.0, 2000.0 + RING.time(4_000_000)]
+
+
+def test_events_are_counted():
+    assert simulate(TWO_LAYERS, RING, POLICIES["wfbp"]).events >= 6
+    assert partial(simulate, TWO_LAYERS)(RING, POLICIES["wfbp"]) == simulate(
+        TWO_LAYERS, RING, POLICIES["wfbp"]
+    )
