@@ -1,0 +1,97 @@
+"""What OpenAPI cannot see for itself: the body that the door reads, and the problems."""
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from app.errors import MEDIA_TYPE, ProblemDetails, title_of
+from app.requests import PlanRequest
+
+_REF = "#/components/schemas/{model}"
+_RULES = """Wrong values; all faults are listed. Codes `cycle`, `unknown_op`, `duplicate_id`, \
+`self_loop`, `missing_field`, `extra_field`, `wrong_type`, `out_of_range`, `no_compute`, \
+`no_collective`, `not_pace_class`, `slot_too_small`."""
+#: Code, when it is used, and an example of the detail.
+_MEANINGS = {
+    400: (
+        "not_json",
+        "Not JSON: code `not_json`.",
+        "The body is not JSON: Expecting value at line 1, column 1.",
+    ),
+    404: ("not_found", "Nothing has that name: code `not_found`.", "No plan has this id."),
+    413: (
+        "too_large",
+        "Longer than the server reads: code `too_large`.",
+        "The body is longer than 67108864 bytes.",
+    ),
+    415: (
+        "unsupported_media_type",
+        "Not declared as JSON: code `unsupported_media_type`.",
+        "The body must be sent as application/json.",
+    ),
+    422: ("out_of_range", _RULES, "Tensor 'g1': bytes must be 1 to 2^60, got 0."),
+    503: (
+        "storage_unavailable",
+        "The database cannot be used: code `storage_unavailable`.",
+        "The database cannot be used: unable to open database file.",
+    ),
+}
+_UNPROCESSABLE = 422
+
+Responses = dict[int | str, dict[str, Any]]
+
+
+def problems(*statuses: int) -> Responses:
+    """Document refusals with these statuses."""
+    schema = {"$ref": _REF.format(model=ProblemDetails.__name__)}
+    documented: Responses = {}
+    for status in statuses:
+        code, meaning, detail = _MEANINGS[status]
+        fault = {"pointer": "/graph/ops/3/bytes", "code": code, "detail": detail}
+        example = {
+            "type": "about:blank",
+            "title": title_of(status),
+            "status": status,
+            "code": code,
+            "detail": detail,
+            "instance": "/v1/plans",
+            "errors": [fault] if status == _UNPROCESSABLE else [],
+        }
+        content = {MEDIA_TYPE: {"schema": schema, "example": example}}
+        documented[status] = {"description": meaning, "content": content}
+    return documented
+
+
+def json_body(model: type[BaseModel], example: dict[str, Any]) -> dict[str, Any]:
+    """Document a JSON body that a dependency reads."""
+    schema = {"$ref": _REF.format(model=model.__name__)}
+    content = {"application/json": {"schema": schema, "example": example}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def describe(app: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI document, made once."""
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title,
+            version=app.version,
+            summary=app.summary,
+            description=app.description,
+            routes=app.routes,
+            separate_input_output_schemas=False,
+        )
+        _, schemas = models_json_schema(
+            [(PlanRequest, "validation"), (ProblemDetails, "validation")], ref_template=_REF
+        )
+        for operation in (found for path in document["paths"].values() for found in path.values()):
+            if "application/json" in operation["responses"].get("422", {}).get("content", {}):
+                del operation["responses"]["422"]  # FastAPI's own; a text in a path is never wrong
+        components = {**document["components"]["schemas"], **schemas["$defs"]}
+        for unused in ("HTTPValidationError", "ValidationError"):
+            components.pop(unused, None)
+        document["components"]["schemas"] = dict(sorted(components.items()))
+        app.openapi_schema = document
+    return app.openapi_schema

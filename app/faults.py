@@ -1,0 +1,148 @@
+"""What pydantic found wrong, as faults: a pointer, a code of ours, a sentence."""
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from solver.errors import Fault
+
+Location = Sequence[str | int]
+
+_KINDS = {
+    "bool_type": "true or false",
+    "float_type": "a number",
+    "int_parsing": "an integer",
+    "int_type": "an integer",
+    "list_type": "a list",
+    "literal_error": "a string",
+    "model_attributes_type": "an object",
+    "model_type": "an object",
+    "string_type": "a string",
+    "tuple_type": "a pair",
+    "union_tag_invalid": "a string",
+}
+_NAMED_ALIKE = {"literal_error", "union_tag_invalid"}
+_LONGEST = 60
+_PLAIN = 2**31
+
+
+def pointer(location: Location) -> str:
+    """Write a location as a JSON pointer (RFC 6901)."""
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in location)
+
+
+def shape_faults(error: ValidationError, raw: Any, schema: dict[str, Any]) -> Iterator[Fault]:
+    """Name each fault of the body ``raw``, which does not fit the JSON schema ``schema``."""
+    for item in error.errors(include_url=False):
+        location = item["loc"]
+        place, kind, value = _place(location), item["type"], item["input"]
+        rules = _rules_at(schema, location)
+        if kind in {"union_tag_not_found", "union_tag_invalid"}:
+            place = (*place, "kind")
+            value = value.get("kind")
+            rules = {"enum": list(rules["discriminator"]["mapping"])}
+        code = _code(kind, value)
+        name = _name(place, raw)
+        if code == "missing_field":
+            detail = f"{name} is missing."
+        elif code == "extra_field":
+            detail = f"{name} is not a known field."
+        elif code == "wrong_type":
+            detail = f"{name} must be {_KINDS.get(kind, 'text')}, got {shown(value)}."
+        else:
+            detail = f"{name} must be {_rule(rules)}, got {shown(value)}."
+        yield Fault(pointer(place), code, detail)
+
+
+def shown(value: Any) -> str:
+    """Write a JSON value for a message, briefly."""
+    if isinstance(value, list | dict):
+        return f"{len(value)} items" if isinstance(value, list) else "an object"
+    text = json.dumps(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def _place(location: Location) -> tuple[str | int, ...]:
+    """Drop the kind that pydantic adds behind an op's position."""
+    if tuple(location[:2]) == ("graph", "ops"):
+        return (*location[:3], *location[4:])
+    return tuple(location)
+
+
+def _code(kind: str, value: Any) -> str:
+    if kind in {"missing", "union_tag_not_found"}:
+        return "missing_field"
+    if kind == "extra_forbidden":
+        return "extra_field"
+    if kind == "int_type" and isinstance(value, float) and not math.isfinite(value):
+        return "out_of_range"
+    if kind == "float_type" and type(value) is int:  # more digits than a float can hold
+        return "out_of_range"
+    if kind in _NAMED_ALIKE:
+        return "out_of_range" if isinstance(value, str) else "wrong_type"
+    return "wrong_type" if kind in _KINDS else "out_of_range"
+
+
+def _name(place: Location, raw: Any) -> str:
+    """Name the thing: the op by its id, else the section, then the field."""
+    if tuple(place[:2]) != ("graph", "ops") or len(place) <= 2:  # noqa: PLR2004 - graph, ops
+        return ": ".join([str(place[0]).capitalize(), *_joined(place[1:])]) if place else "The body"
+    op = raw["graph"]["ops"][place[2]]
+    label = f"Op {place[2]}"
+    if isinstance(op, dict) and isinstance(op.get("id"), str):
+        label = f"{'Tensor' if op.get('kind') == 'all_reduce' else 'Op'} {op['id']!r}"
+    return ": ".join([label, *_joined(place[3:])])
+
+
+def _joined(steps: Location) -> list[str]:
+    return ["/".join(map(str, steps))] if steps else []
+
+
+def _rules_at(schema: dict[str, Any], location: Location) -> dict[str, Any]:
+    """Follow a pydantic location, tags included, through a JSON schema; {} where it ends."""
+    node = _resolved(schema, schema)
+    for step in location:
+        if "discriminator" in node:
+            found = {"$ref": node["discriminator"]["mapping"].get(step, "")}
+        elif isinstance(step, int):
+            items = node.get("prefixItems")
+            found = items[step] if items and step < len(items) else node.get("items", {})
+        else:
+            found = node.get("properties", {}).get(step, {})
+        node = _resolved(found, schema)
+    return node
+
+
+def _resolved(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    if "anyOf" in node:
+        node = next(choice for choice in node["anyOf"] if choice.get("type") != "null")
+    if name := node.get("$ref"):
+        return dict(schema["$defs"][name.rsplit("/", 1)[1]])
+    return node
+
+
+def _rule(rules: dict[str, Any]) -> str:
+    """Say in words what a JSON schema asks for."""
+    if "enum" in rules or "const" in rules:
+        return f"one of {', '.join(rules.get('enum') or [rules['const']])}"
+    low, high = rules.get("minimum"), rules.get("maximum", 0)
+    if "exclusiveMinimum" in rules:
+        return f"more than {_number(rules['exclusiveMinimum'])} and at most {_number(high)}"
+    if low is not None:
+        return f"{_number(low)} to {_number(high)}"
+    if "maxItems" in rules:
+        exact = rules.get("minItems") == rules["maxItems"]
+        return f"{'exactly' if exact else 'at most'} {rules['maxItems']:,} items"
+    if "maxLength" in rules:
+        least = rules.get("minLength", 0)
+        return f"{least} to {rules['maxLength']} characters, none a control character"
+    return "in range"
+
+
+def _number(value: float) -> str:
+    if isinstance(value, int) and value >= _PLAIN and value & (value - 1) == 0:
+        return f"2^{value.bit_length() - 1}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"

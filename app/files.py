@@ -1,0 +1,65 @@
+"""Files that the command plans: a graph, a whole request, or a PipeDream profile."""
+
+from pathlib import Path
+from typing import Any
+
+from app.door import check_limits, read_json, read_problem, within
+from app.errors import InvalidRequest
+from app.problem import Problem, graph_json
+from solver.errors import Fault, InvalidTrace
+from solver.traces import pipedream
+
+#: The cluster when neither a flag nor the file names one.
+CLUSTER: dict[str, Any] = {"workers": 8, "bandwidth_gbps": 10.0, "startup_us": 50.0}
+
+Json = dict[str, Any]
+
+
+def read_file(content: bytes, name: str, cluster: Json, options: Json) -> Problem:
+    """Read a file as a problem.
+
+    Parameters
+    ----------
+    content
+        JSON of a graph or of a request, else the text of a PipeDream ``graph.txt``.
+    name
+        What the file is called; a profile's graph is named after it.
+    cluster, options
+        What was asked for by flags; it wins over the file.
+
+    Raises
+    ------
+    NotJson, InvalidRequest, InvalidTrace
+        When the file is not a problem.
+    """
+    if not content.lstrip().startswith((b"{", b"[")):
+        return _read_trace(content, name, cluster, options)
+    raw = read_json(content)
+    if isinstance(raw, dict) and "ops" in raw and "graph" not in raw:
+        raw = {"graph": raw}
+    if isinstance(raw, dict):
+        raw = {
+            **raw,
+            "cluster": _merged(raw.get("cluster", CLUSTER), cluster),
+            "options": _merged(raw.get("options", {}), options),
+        }
+    return read_problem(raw)
+
+
+def _merged(under: Any, over: Json) -> Any:
+    return {**under, **over} if isinstance(under, dict) else under
+
+
+def _read_trace(content: bytes, name: str, cluster: Json, options: Json) -> Problem:
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidTrace(
+            [Fault("", "not_text", f"Neither JSON nor text: bad byte at {error.start}.")]
+        ) from None
+    graph = pipedream.read(text, Path(name).stem).graph
+    if broken := list(check_limits(list(graph.ops))):
+        raise InvalidRequest(within("graph", broken))
+    return read_problem(
+        {"graph": graph_json(graph), "cluster": {**CLUSTER, **cluster}, "options": options}
+    )

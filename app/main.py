@@ -1,0 +1,60 @@
+"""The service, put together."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from app import VERSION, apidoc, errors
+from app.errors import StorageUnavailable
+from app.headers import SecurityHeaders
+from app.routers import docs, examples, health, plans
+from app.settings import Settings
+from app.storage import Store
+
+_LOG = logging.getLogger("uvicorn.error")
+_ABOUT = """Post a training iteration as a graph of compute ops and all-reduces; get back the \
+buckets and the preemptive order in which to send the gradients, the time of one iteration, and \
+a proven bound on how fast it can be. Times are microseconds, sizes bytes, bandwidth Gbit/s."""
+
+
+class Service(FastAPI):
+    """FastAPI, with an OpenAPI document that knows the bodies and the problems."""
+
+    def openapi(self) -> dict[str, object]:
+        """Return the OpenAPI document."""
+        return apidoc.describe(self)
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Open the store; when it cannot be opened, serve, and let /readyz say so."""
+    store: Store = app.state.store
+    try:
+        store.open()
+    except StorageUnavailable as error:
+        _LOG.warning("Not ready: %s", error)
+    yield
+    store.close()
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """Make the service; settings come from the environment when left out."""
+    app = Service(
+        title="Interlace",
+        version=VERSION,
+        summary="Plans the communication of data-parallel training.",
+        description=_ABOUT,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_lifespan,
+    )
+    app.state.settings = settings or Settings()
+    app.state.store = Store(app.state.settings)
+    errors.install(app)
+    app.add_middleware(SecurityHeaders)
+    for routes in (plans, examples, health, docs):
+        app.include_router(routes.router)
+    docs.mount_assets(app)
+    return app

@@ -1,0 +1,19 @@
+"""Write ``openapi/openapi.json``: ``python -m app.openapi`` in the root of a checkout."""
+
+import json
+from pathlib import Path
+
+from app.main import create_app
+from app.settings import Settings
+
+
+def document() -> str:
+    """Return the OpenAPI document of the service, the same bytes each time."""
+    app = create_app(Settings(database_url="sqlite://"))
+    content = app.openapi()
+    content["info"]["version"] = "1"  # of the interface; the release is at /version
+    return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    Path("openapi/openapi.json").write_text(document(), encoding="utf-8")

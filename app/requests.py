@@ -1,0 +1,189 @@
+"""The request body of ``POST /v1/plans``: strict, closed, finite.
+
+Limits of one request, beyond the range of each field: 200,000 ops, 3,000 collectives,
+2,000,000 edges and 2^60 bytes over all collectives.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, Strict
+from pydantic_core import CoreSchema, core_schema
+
+from solver import graph
+from solver.costs import ALGORITHMS, RING, Cluster
+from solver.fusion import FUSIONS
+from solver.plan import Options
+from solver.policies import POLICIES
+from solver.schedule import SCHEDULERS
+
+MAX_OPS = 200_000
+MAX_COLLECTIVES = 3_000
+MAX_EDGES = 2_000_000
+MAX_US = 1e9
+MAX_GBPS = 1e6
+MIN_GBPS = 1e-6
+MAX_WORKERS = 1_000_000
+MAX_POINTS = 1_000
+MAX_SEED = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """A string that must be one of these names."""
+
+    names: tuple[str, ...]
+
+    def __get_pydantic_core_schema__(
+        self, _source: type[Any], _handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Validate as a literal, so that the names appear in OpenAPI."""
+        return core_schema.literal_schema(list(self.names))
+
+
+Id = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=512,
+        pattern=r"^[^\x00-\x1f\x7f]*$",
+        description="Name, unique in the graph; no control characters.",
+    ),
+]
+After = Annotated[list[Id], Field(description="Ids of the ops that must end first.")]
+Microseconds = Annotated[float, Field(ge=0, le=MAX_US)]
+Gbps = Annotated[float, Field(ge=MIN_GBPS, le=MAX_GBPS)]
+Point = Annotated[
+    tuple[
+        Annotated[int, Strict(), Field(ge=1, le=graph.MAX_BYTES)],
+        Annotated[float, Strict(), Field(gt=0, le=graph.MAX_DURATION_US)],
+    ],
+    Strict(strict=False),  # JSON has no tuples
+]
+
+
+class Body(BaseModel):
+    """What every part of a request has in common: no coercion, no unknown field, no NaN."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class ComputeOp(Body):
+    """An op that takes time on a device."""
+
+    id: Id
+    kind: Literal["compute"]
+    duration_us: Annotated[float, Field(ge=0, le=graph.MAX_DURATION_US, description="Time [us].")]
+    after: After = []
+
+
+class AllReduceOp(Body):
+    """A gradient that must be summed over all workers."""
+
+    id: Id
+    kind: Literal["all_reduce"]
+    bytes: Annotated[int, Field(ge=1, le=graph.MAX_BYTES, description="Size of the gradient.")]
+    after: After = []
+
+
+OpBody = Annotated[ComputeOp | AllReduceOp, Field(discriminator="kind")]
+
+
+class GraphBody(Body):
+    """One training iteration: ops and what each waits for.
+
+    At most 3,000 collectives, 2,000,000 edges and 2^60 bytes over all collectives.
+    """
+
+    name: Annotated[str, Field(max_length=512, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
+    ops: Annotated[list[OpBody], Field(max_length=MAX_OPS)]
+
+    def ops_of(self) -> list[graph.Op]:
+        """Return the ops as the solver knows them."""
+        return [
+            graph.Op(op.id, op.kind, op.duration_us, None, tuple(op.after))
+            if isinstance(op, ComputeOp)
+            else graph.Op(op.id, op.kind, None, op.bytes, tuple(op.after))
+            for op in self.ops
+        ]
+
+
+class ClusterBody(Body):
+    """The workers and the network between them."""
+
+    workers: Annotated[int, Field(ge=1, le=MAX_WORKERS, description="Data-parallel ranks.")]
+    bandwidth_gbps: Annotated[
+        Gbps | None,
+        Field(description="Bandwidth between two workers [Gbit/s]; a ring needs it."),
+    ] = None
+    startup_us: Annotated[Microseconds, Field(description="Fixed cost of one launch [us].")] = 0
+    hop_us: Annotated[
+        Microseconds, Field(description="Fixed cost of each step of the algorithm [us].")
+    ] = 0
+    reduction_gbps: Annotated[
+        Gbps | None, Field(description="Speed of adding two buffers [Gbit/s]; null when free.")
+    ] = None
+    algorithm: Annotated[
+        str, OneOf(tuple(ALGORITHMS)), Field(description="How the cost is computed.")
+    ] = RING
+    table: Annotated[
+        list[Point],
+        Field(
+            max_length=MAX_POINTS,
+            description="Measured points [bytes, us] for the algorithm `table`.",
+        ),
+    ] = []
+
+    def to_cluster(self) -> Cluster:
+        """Return the cluster as the solver knows it."""
+        return Cluster(
+            workers=self.workers,
+            bandwidth_gbps=self.bandwidth_gbps,
+            startup_us=self.startup_us,
+            hop_us=self.hop_us,
+            reduction_gbps=self.reduction_gbps,
+            algorithm=self.algorithm,
+            table=tuple(self.table),
+        )
+
+
+class OptionsBody(Body):
+    """How to plan; every field may be left out."""
+
+    fusion: Annotated[
+        str,
+        OneOf(tuple(FUSIONS)),
+        Field(description="`none`: each tensor alone; `maxmin`: PACE's Algorithm 1."),
+    ] = "maxmin"
+    schedule: Annotated[
+        str,
+        OneOf(tuple(SCHEDULERS)),
+        Field(description="`jackson`: exact, continuous time; `lp`: time slots, HiGHS."),
+    ] = "jackson"
+    slot_us: Annotated[
+        Annotated[float, Field(gt=0, le=graph.MAX_DURATION_US)] | None,
+        Field(description="Length of a slot [us]; null chooses one."),
+    ] = None
+    baselines: Annotated[
+        list[Annotated[str, OneOf(tuple(POLICIES))]],
+        Field(max_length=32, description="Policies of today to compare with."),
+    ] = ["wfbp", "pace"]
+    seed: Annotated[int, Field(ge=0, le=MAX_SEED, description="Seed of randomised choices.")] = 0
+
+    def to_options(self) -> Options:
+        """Return the options as the solver knows them."""
+        return Options(
+            fusion=self.fusion,
+            schedule=self.schedule,
+            slot_us=self.slot_us,
+            baselines=tuple(self.baselines),
+            seed=self.seed,
+        )
+
+
+class PlanRequest(Body):
+    """A training iteration, the cluster it runs on, and how to plan it."""
+
+    graph: GraphBody
+    cluster: ClusterBody
+    options: OptionsBody = OptionsBody()

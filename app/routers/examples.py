@@ -1,0 +1,26 @@
+"""Requests ready to POST."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from app import examples
+from app.apidoc import problems
+from app.examples import ExampleList
+from app.requests import PlanRequest
+
+router = APIRouter(prefix="/v1/examples", tags=["examples"])
+
+
+@router.get("", summary="List the examples")
+def list_examples() -> ExampleList:
+    """Return the names of requests ready to POST to `/v1/plans`."""
+    return examples.names()
+
+
+@router.get("/{name}", summary="Get a request ready to POST", responses=problems(404))
+def get_example(
+    name: Annotated[str, Path(description="Name of an example.", examples=["two_layers"])],
+) -> PlanRequest:
+    """Return a request that `/v1/plans` takes as it is."""
+    return examples.example(name)

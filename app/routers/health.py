@@ -1,0 +1,44 @@
+"""Is it alive, is it ready, what is it."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from app import VERSION
+from app.apidoc import problems
+from app.routers.deps import StoreDep
+
+router = APIRouter(tags=["health"])
+
+
+class Health(BaseModel):
+    """All is well."""
+
+    status: Literal["ok"] = "ok"
+
+
+class Version(BaseModel):
+    """What is running."""
+
+    name: Literal["interlace"] = "interlace"
+    version: Annotated[str, Field(examples=["0.1.0"])] = VERSION
+
+
+@router.get("/healthz", summary="Is the process alive?")
+def get_health() -> Health:
+    """Answer as long as the process does."""
+    return Health()
+
+
+@router.get("/readyz", summary="Can it plan and store?", responses=problems(503))
+def get_readiness(store: StoreDep) -> Health:
+    """Answer 200 when the database is usable and of the newest revision."""
+    store.check()
+    return Health()
+
+
+@router.get("/version", summary="What is running?")
+def get_version() -> Version:
+    """Return the release."""
+    return Version()

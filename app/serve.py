@@ -1,0 +1,57 @@
+"""Bind, say where, serve."""
+
+import errno
+import ipaddress
+import socket
+
+import typer
+import uvicorn
+
+from app.main import create_app
+
+
+class CannotServe(Exception):
+    """The address cannot be served on."""
+
+
+class NotLoopback(CannotServe):
+    """Others could reach the address, and nobody said that they may."""
+
+
+def serve(host: str, port: int, *, allow_remote: bool) -> None:
+    """Serve until stopped; port 0 takes a free one.
+
+    Raises
+    ------
+    NotLoopback
+        When the host is not loopback and ``allow_remote`` is false.
+    CannotServe
+        When the address is unknown or taken.
+    """
+    family, address = _resolve(host, port)
+    if not (allow_remote or ipaddress.ip_address(address[0].split("%")[0]).is_loopback):
+        raise NotLoopback(
+            f"{host} is not loopback and the service has no access control; "
+            "use --allow-remote to let others in."
+        )
+    app = create_app()
+    with socket.socket(family) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(address)
+            listener.listen()  # a client that reads the line below can connect at once
+        except OSError as error:
+            why = "is in use" if error.errno == errno.EADDRINUSE else f"fails: {error.strerror}"
+            raise CannotServe(f"Port {port} on {host} {why}.") from None
+        shown = f"[{address[0]}]" if family == socket.AF_INET6 else address[0]
+        typer.echo(f"Serving on http://{shown}:{listener.getsockname()[1]}")
+        uvicorn.Server(uvicorn.Config(app)).run(sockets=[listener])
+
+
+def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, tuple[str, int]]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise CannotServe(f"Host {host!r} is unknown.") from None
+    family, _, _, _, address = found[0]
+    return family, (str(address[0]), port)

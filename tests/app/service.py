@@ -1,0 +1,95 @@
+"""The real server in a child process, and the request that the tests vary."""
+
+import copy
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from app.examples import TWO_LAYERS
+
+ROOT = Path(__file__).parents[2]
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Service:
+    """A running server."""
+
+    client: httpx2.Client
+    log: Path
+
+    def post(self, body: Any) -> httpx2.Response:
+        return self.client.post("/v1/plans", json=body)
+
+    def post_raw(self, content: Any, media_type: str = "application/json") -> httpx2.Response:
+        return self.client.post("/v1/plans", content=content, headers={"content-type": media_type})
+
+
+def environment(data_dir: Path, **settings: str) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("INTERLACE_", "COV_"))}
+    return {**kept, "INTERLACE_DATA_DIR": str(data_dir), "PYTHONPATH": str(ROOT), **settings}
+
+
+@contextmanager
+def running(data_dir: Path, **settings: str) -> Iterator[Service]:
+    """Run ``interlace serve`` on a free port; its log is ``server.log``."""
+    log = data_dir / "server.log"
+    with log.open("ab") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-W", "error", "-m", "app.cli", "serve", "--port", "0"],
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=environment(data_dir, **settings),
+            text=True,
+        )
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        assert line, log.read_text()
+        with httpx2.Client(base_url=line.split()[-1], timeout=60, trust_env=False) as client:
+            yield Service(client, log)
+    finally:
+        process.terminate()
+        process.wait(20)
+        process.stdout.close()
+
+
+def interlace(
+    data_dir: Path, *arguments: str, stdin: str = "", **settings: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the command."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-m", "app.cli", *arguments],
+        input=stdin,
+        capture_output=True,
+        env=environment(data_dir, **settings),
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+def two_layers(**options: Any) -> Json:
+    """Return the request of the contract."""
+    body = copy.deepcopy(TWO_LAYERS)
+    body["options"] |= options
+    return body
+
+
+def faults(answer: httpx2.Response) -> set[tuple[str, str]]:
+    """Return pointer and code of each fault, after checking that the answer is a problem."""
+    problem = answer.json()
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert problem["status"] == answer.status_code
+    assert problem["type"] == "about:blank"
+    assert problem["title"]
+    assert problem["detail"]
+    assert all(fault["detail"] for fault in problem["errors"])
+    return {(fault["pointer"], fault["code"]) for fault in problem["errors"]}

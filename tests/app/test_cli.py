@@ -1,0 +1,202 @@
+"""The command, run as a user runs it."""
+
+import json
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from app import VERSION
+from app.cli import main
+from tests.app.service import Service, interlace, two_layers
+
+PROFILE = """\
+node1 -- Input0 -- forward_compute_time=0.000, backward_compute_time=0.000, \
+activation_size=0.0, parameter_size=0.000
+node2 -- Conv2d(3, 64) -- forward_compute_time=1.000, backward_compute_time=2.000, \
+activation_size=100.0, parameter_size=4000.000
+node3 -- Linear(64, 10) -- forward_compute_time=0.500, backward_compute_time=1.000, \
+activation_size=100.0, parameter_size=8000.000
+\tnode1 -- node2
+\tnode2 -- node3
+"""
+
+
+@dataclass(frozen=True)
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """Run the command inside this process, which spares each case a second of imports."""
+
+    def inside(*arguments: str, **settings: str) -> Done:
+        for name, value in {"INTERLACE_DATA_DIR": str(tmp_path), **settings}.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(sys, "argv", ["interlace", *arguments])
+        with pytest.raises(SystemExit) as exit_:
+            main()
+        return Done(int(exit_.value.code or 0), *capfd.readouterr())
+
+    return inside
+
+
+@pytest.fixture
+def request_file(tmp_path: Path) -> Path:
+    file = tmp_path / "request.json"
+    file.write_text(json.dumps(two_layers(fusion="none", slot_us=50)))
+    return file
+
+
+@pytest.fixture
+def graph_file(tmp_path: Path) -> Path:
+    file = tmp_path / "graph.json"
+    file.write_text(json.dumps(two_layers()["graph"]))
+    return file
+
+
+def test_version(tmp_path: Path) -> None:
+    assert interlace(tmp_path, "--version").stdout == f"interlace {VERSION}\n"
+
+
+@pytest.mark.parametrize("command", ["", "serve", "plan", "demo"])
+def test_help_has_examples(tmp_path: Path, command: str, run: Run) -> None:
+    shown = run(*command.split(), "--help")
+    assert shown.returncode == 0
+    assert "\n    interlace " in shown.stdout  # on a line of its own
+
+
+def test_json_is_the_service_answer(tmp_path: Path, request_file: Path, service: Service) -> None:
+    done = interlace(tmp_path, "plan", str(request_file), "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = json.loads(done.stdout)
+    served = service.post(json.loads(request_file.read_text())).json()
+    assert set(served) - set(printed) == {"id", "state", "created_at", "finished_at"}
+    del printed["runtime_s"]
+    assert printed == {field: served[field] for field in printed}
+
+
+def test_answer_for_a_reader(tmp_path: Path, request_file: Path, run: Run) -> None:
+    shown = run("plan", str(request_file)).stdout
+    for figure in ("8.750 ms", "8.400 ms", "8.350 ms", "1.042x", "0.60 %", "2 buckets"):
+        assert figure in shown
+
+
+def test_standard_input(tmp_path: Path, graph_file: Path) -> None:
+    done = interlace(tmp_path, "plan", "-", "--json", stdin=graph_file.read_text())
+    assert json.loads(done.stdout)["request"]["cluster"]["startup_us"] == 50
+
+
+def test_flags_win_over_the_file(tmp_path: Path, request_file: Path, run: Run) -> None:
+    flags = ("--workers", "4", "--fusion", "maxmin", "--baseline", "wfbp", "--json")
+    request = json.loads(run("plan", str(request_file), *flags).stdout)["request"]
+    assert request["cluster"]["workers"] == 4
+    assert request["cluster"]["bandwidth_gbps"] == 10  # the file's
+    assert request["options"]["fusion"] == "maxmin"
+    assert request["options"]["slot_us"] == 50  # the file's
+    assert request["options"]["baselines"] == ["wfbp"]
+
+
+def test_pipedream_profile(tmp_path: Path, run: Run) -> None:
+    file = tmp_path / "graph.txt"
+    file.write_text(PROFILE)
+    done = run("plan", str(file), "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["compute_time_us"] == pytest.approx(4500)
+    assert sum(bucket["bytes"] for bucket in answer["buckets"]) == 12_000
+
+
+@pytest.mark.parametrize(
+    ("content", "flags", "code", "lines"),
+    [
+        ("{", [], 1, ["FILE: The body is not JSON"]),
+        ("[]", [], 1, ["FILE: The body must be an object"]),
+        ('{"ops": []}', [], 1, ["FILE /graph/ops: The graph has no", "FILE /graph/ops: The graph"]),
+        ("this is no profile", [], 1, ["FILE"]),
+        ("", [], 1, ["FILE"]),
+        ("GRAPH", ["--workers", "0"], 2, ["--workers: Cluster: workers must be 1 to 1,000,000"]),
+        ("GRAPH", ["--slot-us", "0.1"], 2, ["--slot-us: "]),  # only the solver can tell
+        ("GRAPH", ["--slot-us", "0"], 2, ["--slot-us: "]),  # 0 is not left out
+        ("GRAPH", ["--fusion", "x", "--baseline", "y"], 2, ["--fusion: ", "--baseline: "]),
+        ("GRAPH", ["--workers", "x"], 2, ["Invalid value for '--workers'"]),
+        ("GRAPH", ["--nonsense"], 2, ["No such option"]),
+    ],
+)
+def test_one_line_a_fault(
+    tmp_path: Path,
+    graph_file: Path,
+    content: str,
+    flags: list[str],
+    code: int,
+    lines: list[str],
+    run: Run,
+) -> None:
+    file = tmp_path / "input"
+    file.write_text(graph_file.read_text() if content == "GRAPH" else content)
+    done = run("plan", str(file), *flags)
+    assert done.returncode == code
+    assert done.stdout == ""
+    found = done.stderr.splitlines()
+    assert len(found) == len(lines)
+    for line, start in zip(found, lines, strict=True):
+        assert line.startswith(f"interlace: {start.replace('FILE', str(file))}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "code", "part"),
+    [
+        (["plan", "/no/such/file"], {}, 1, "/no/such/file: No such file"),
+        (["plan"], {}, 2, "Missing argument"),
+        (["nonsense"], {}, 2, "No such command"),
+        (["serve", "--host", "0.0.0.0"], {}, 2, "--allow-remote"),  # everyone
+        (["serve", "--host", "::"], {}, 2, "--allow-remote"),  # everyone, by IPv6
+        (["serve", "--host", "192.0.2.1"], {}, 2, "--allow-remote"),  # not ours
+        (["serve", "--host", "192.0.2.1", "--allow-remote"], {}, 1, "192.0.2.1"),
+        (["serve", "--host", "no such host"], {}, 1, "unknown"),
+        (["serve", "--port", "70000"], {}, 2, "--port"),
+        (["serve"], {"INTERLACE_MAX_BODY_BYTES": "x"}, 2, "INTERLACE_MAX_BODY_BYTES"),
+        (["serve"], {"INTERLACE_DATABASE_URL": "x"}, 2, "INTERLACE_DATABASE_URL"),
+        (["serve"], {"INTERLACE_DATABASE_URL": "no://x"}, 2, "INTERLACE_DATABASE_URL"),
+    ],
+)
+def test_one_line_errors(
+    run: Run, arguments: list[str], settings: dict[str, str], code: int, part: str
+) -> None:
+    done = run(*arguments, **settings)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.count("\n") == 1
+    assert part in done.stderr
+
+
+def test_port_in_use(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = interlace(tmp_path, "serve", "--port", port)
+    assert done.returncode == 1
+    assert done.stderr == f"interlace: Port {port} on 127.0.0.1 is in use.\n"
+
+
+def test_demo(tmp_path: Path) -> None:
+    done = interlace(tmp_path, "demo", TMPDIR=str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    for part in ("FIFO", "this plan", "lower bound", "gap", "buckets", "docs", "Perfetto"):
+        assert part.lower() in done.stdout.lower()
+    assert not list(tmp_path.glob("interlace-demo-*")), "something is left behind"
+
+
+def test_a_wrong_kind_of_file_does_not_flood(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "prose.md"
+    file.write_text("this is no profile\n" * 500)
+    lines = run("plan", str(file)).stderr.splitlines()
+    assert len(lines) == 11
+    assert lines[-1].endswith("490 more faults.")

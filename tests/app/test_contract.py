@@ -1,0 +1,215 @@
+"""The contract of POST /v1/plans, with the figures that were worked out by hand."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from app import VERSION
+from tests.app.service import Json, Service, two_layers
+
+NONE = {"fusion": "none", "slot_us": 50}
+
+
+@pytest.fixture(scope="module")
+def by_hand(service: Service) -> Json:
+    answer = service.post(two_layers(**NONE))
+    assert answer.status_code == 201, answer.text
+    assert answer.headers["location"] == f"/v1/plans/{answer.json()['id']}"
+    found: Json = answer.json()
+    return found
+
+
+def near(value: Any) -> Any:
+    return pytest.approx(value, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("status", "feasible"),
+        ("iteration_time_us", near(8400)),  # b0 is cut at 1700, so it pays 50 us again
+        ("compute_time_us", 2550),  # b2 b1 f1 f2
+        ("lower_bound_us", near(8350)),  # g2, then g1: 800 + 7100 + 450
+        ("gap", pytest.approx(50 / 8350, abs=1e-6)),
+        ("scaling_factor", pytest.approx(2550 / 8400, abs=1e-6)),
+        ("exposed_us", near(5850)),
+        ("overlap", pytest.approx(1 - 5850 / 7150, abs=1e-5)),
+        ("ideal_us", near(8350)),
+        ("state", "succeeded"),
+        ("version", VERSION),
+    ],
+)
+def test_figure(by_hand: Json, field: str, value: Any) -> None:
+    assert by_hand[field] == value
+
+
+def test_buckets(by_hand: Json) -> None:
+    assert by_hand["buckets"] == [
+        {"id": "b0", "tensors": ["g2"], "bytes": 4_000_000, "release_us": 800, "tail_us": 450},
+        {"id": "b1", "tensors": ["g1"], "bytes": 1_000_000, "release_us": 1700, "tail_us": 850},
+    ]
+
+
+def test_schedule(by_hand: Json) -> None:
+    schedule = by_hand["schedule"]
+    parts = [(p["bucket"], p["offset_bytes"], p["bytes"]) for p in schedule["parts"]]
+    # 850 us of wire time at 5000/7 bytes/us carry 607,142 bytes before the cut
+    assert parts == [("b0", 0, 607_142), ("b1", 0, 1_000_000), ("b0", 607_142, 3_392_858)]
+    times = [(p["start_us"], p["end_us"]) for p in schedule["parts"]]
+    assert times == [near((800, 1700)), near((1700, 3150)), near((3150, 7950))]
+    assert schedule["slot_us"] == 50
+    assert schedule["slots_iteration_time_us"] == 8350
+    # slots 16 to 157: 18 of b0, 29 of b1, the other 95 of b0
+    assert schedule["slots"] == [
+        {"slot": 16, "count": 18, "bucket": "b0"},
+        {"slot": 34, "count": 29, "bucket": "b1"},
+        {"slot": 63, "count": 95, "bucket": "b0"},
+    ]
+
+
+def test_evidence(by_hand: Json) -> None:
+    assert by_hand["proof"] == {
+        "critical_buckets": ["b0", "b1"],
+        "release_us": 800,
+        "work_us": near(7100),
+        "tail_us": 450,
+    }
+    assert by_hand["bound"]["kind"] == "chain"
+    assert by_hand["bound"]["tensors"] == ["g2", "g1"]
+    assert by_hand["bound"]["tail_us"] == 450
+    wfbp = by_hand["baselines"][0]
+    assert wfbp["policy"] == "wfbp"
+    assert wfbp["iteration_time_us"] == near(8750)  # g2 800..6450, g1 ..7900, then 850
+    assert wfbp["speedup"] == pytest.approx(8750 / 8400, abs=1e-5)
+
+
+def test_request_is_repeated(by_hand: Json) -> None:
+    request = by_hand["request"]
+    assert request["cluster"] == {
+        "workers": 8,
+        "bandwidth_gbps": 10,
+        "startup_us": 50,
+        "hop_us": 0,
+        "reduction_gbps": None,
+        "algorithm": "ring",
+        "table": [],
+    }
+    assert request["options"] == {
+        "fusion": "none",
+        "schedule": "jackson",
+        "slot_us": 50,
+        "baselines": ["wfbp", "pace"],
+        "seed": 0,
+    }
+    assert re.fullmatch("[0-9a-f]{64}", request["graph_sha256"])
+
+
+def test_found_again(service: Service, by_hand: Json) -> None:
+    again = service.client.get(f"/v1/plans/{by_hand['id']}")
+    assert again.status_code == 200
+    assert again.json() == by_hand
+
+
+def test_fused_graph_can_be_planned_again(service: Service, by_hand: Json) -> None:
+    body = {**two_layers(**NONE), "graph": by_hand["fused_graph"]}
+    assert service.post(body).json()["iteration_time_us"] == near(8400)
+
+
+def test_options_may_be_left_out(service: Service) -> None:
+    body = two_layers()
+    del body["options"]
+    left_out, stated = service.post(body).json(), service.post(two_layers()).json()
+    assert left_out["request"] == stated["request"]
+    assert left_out["request"]["options"]["fusion"] == "maxmin"
+
+
+def test_lp_agrees_on_the_grid(service: Service, by_hand: Json) -> None:
+    lp = service.post(two_layers(**NONE, schedule="lp")).json()
+    assert lp["schedule"]["slots_iteration_time_us"] == 8350
+    assert lp["ideal_us"] == near(by_hand["ideal_us"])
+
+
+def test_one_worker_sends_for_free(service: Service) -> None:
+    body = two_layers()
+    body["cluster"]["workers"] = 1
+    plan = service.post(body).json()
+    assert plan["iteration_time_us"] == plan["compute_time_us"] == 2550
+    assert plan["status"] == "optimal"
+
+
+def test_measured_table(service: Service) -> None:
+    body = two_layers()
+    body["cluster"] = {
+        "workers": 8,
+        "algorithm": "table",
+        "table": [[1_000_000, 1400.0], [4_000_000, 5600]],
+    }
+    assert service.post(body).status_code == 201
+
+
+def test_same_request_same_bytes(service: Service) -> None:
+    answers = [service.post(two_layers(**NONE)).json() for _ in range(2)]
+    for answer in answers:
+        for field in ("id", "created_at", "finished_at", "runtime_s"):
+            del answer[field]
+    assert json.dumps(answers[0]) == json.dumps(answers[1])
+
+
+def test_graph_hash_knows_the_graph_alone(service: Service) -> None:
+    body = two_layers()
+    before = service.post(body).json()["request"]["graph_sha256"]
+    body["cluster"]["workers"] = 4
+    body["graph"]["ops"][0]["duration_us"] = 800.0  # the same number
+    assert service.post(body).json()["request"]["graph_sha256"] == before
+    body["graph"]["ops"][0]["duration_us"] = 801
+    assert service.post(body).json()["request"]["graph_sha256"] != before
+
+
+def test_newest_first(service: Service) -> None:
+    made = []
+    for name in ("first", "second", "third"):
+        body = two_layers()
+        body["graph"]["name"] = name
+        made.append(service.post(body).json()["id"])
+    listed = service.client.get("/v1/plans?limit=3").json()["plans"]
+    assert [plan["id"] for plan in listed] == made[::-1]
+    assert [plan["name"] for plan in listed] == ["third", "second", "first"]
+    assert set(listed[0]) == {
+        "id",
+        "state",
+        "created_at",
+        "finished_at",
+        "name",
+        "status",
+        "iteration_time_us",
+    }
+
+
+def test_timeline_is_a_chrome_trace(service: Service, by_hand: Json) -> None:
+    trace = service.client.get(f"/v1/plans/{by_hand['id']}/timeline.json").json()
+    events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    assert max(e["ts"] + e["dur"] for e in events) == near(8750)  # FIFO ends last
+
+
+@pytest.mark.parametrize("name", ["two_layers", "vgg16", "resnet50"])
+def test_example_is_ready_to_post(service: Service, name: str) -> None:
+    example = service.client.get(f"/v1/examples/{name}").json()
+    answer = service.post(example)
+    assert answer.status_code == 201
+    plan = answer.json()
+    assert plan["lower_bound_us"] <= plan["iteration_time_us"] * (1 + 1e-9)
+    assert all(b["iteration_time_us"] >= plan["lower_bound_us"] for b in plan["baselines"])
+
+
+def test_examples_are_listed(service: Service) -> None:
+    listed = service.client.get("/v1/examples").json()["examples"]
+    assert {"two_layers", "vgg16", "resnet50"} <= {example["name"] for example in listed}
+    assert all(service.client.get(example["url"]).status_code == 200 for example in listed)
+
+
+def test_health(service: Service) -> None:
+    assert service.client.get("/healthz").json() == {"status": "ok"}
+    assert service.client.get("/readyz").json() == {"status": "ok"}
+    assert service.client.get("/version").json() == {"name": "interlace", "version": VERSION}

@@ -1,0 +1,51 @@
+"""The OpenAPI document is what the service does, and is committed."""
+
+import json
+from typing import Any
+
+import pytest
+
+from app.openapi import document
+from tests.app.service import ROOT, Service
+
+DOCUMENT: dict[str, Any] = json.loads(document())
+OPERATIONS = [
+    (path, method, operation)
+    for path, methods in DOCUMENT["paths"].items()
+    for method, operation in methods.items()
+]
+
+
+def test_committed_document_is_fresh() -> None:
+    committed = (ROOT / "openapi" / "openapi.json").read_text(encoding="utf-8")
+    assert committed == document(), "stale: run make openapi"
+
+
+@pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS)
+def test_operation_is_documented(path: str, method: str, operation: dict[str, Any]) -> None:
+    assert operation["summary"], (method, path)
+    for status, response in operation["responses"].items():
+        media = "application/json" if status < "400" else "application/problem+json"
+        assert list(response["content"]) == [media]
+        assert response["description"]
+
+
+def test_example_of_each_post_works(service: Service) -> None:
+    posts = [(path, op) for path, method, op in OPERATIONS if method == "post"]
+    assert posts
+    for path, operation in posts:
+        example = operation["requestBody"]["content"]["application/json"]["example"]
+        assert service.client.post(path, json=example).status_code == 201
+
+
+def test_references_lead_somewhere() -> None:
+    text = document()
+    for name in {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}:
+        assert name in DOCUMENT["components"]["schemas"]
+    assert "HTTPValidationError" not in text
+
+
+def test_served_document_is_the_same(service: Service) -> None:
+    served = service.client.get("/openapi.json").json()
+    served["info"]["version"] = DOCUMENT["info"]["version"]
+    assert served == DOCUMENT

@@ -1,0 +1,102 @@
+"""Plans outlive the process, and a database that cannot be used is said to be so."""
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.app.service import ROOT, environment, faults, running, two_layers
+
+
+def test_plans_outlive_a_restart(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        made = service.post(two_layers()).json()
+        drawn = service.client.get(f"/v1/plans/{made['id']}/timeline.json").content
+    with running(tmp_path) as service:
+        assert service.client.get(f"/v1/plans/{made['id']}").json() == made
+        assert service.client.get(f"/v1/plans/{made['id']}/timeline.json").content == drawn
+        newer = service.post(two_layers()).json()
+        listed = service.client.get("/v1/plans").json()["plans"]
+    assert [plan["id"] for plan in listed] == [newer["id"], made["id"]]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DROP TABLE plans",  # the tables are gone
+        "UPDATE alembic_version SET version_num = '0000'",  # of another revision
+        "DELETE FROM alembic_version",  # of no revision
+    ],
+)
+def test_broken_while_running(tmp_path: Path, damage: str) -> None:
+    with running(tmp_path) as service:
+        assert service.client.get("/readyz").status_code == 200
+        with sqlite3.connect(tmp_path / "interlace.db") as database:
+            database.execute(damage)
+        database.close()
+        answer = service.client.get("/readyz")
+        faults(answer)
+        assert (answer.status_code, answer.json()["code"]) == (503, "storage_unavailable")
+        assert service.client.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite:////nowhere/at/all.db",  # no such directory
+        "sqlite:///{tmp}/text.db",  # not a database
+    ],
+)
+def test_broken_from_the_start(tmp_path: Path, url: str) -> None:
+    (tmp_path / "text.db").write_text("not a database " * 100)
+    with running(tmp_path, INTERLACE_DATABASE_URL=url.format(tmp=tmp_path)) as service:
+        assert service.client.get("/healthz").status_code == 200
+        for answer in (
+            service.client.get("/readyz"),
+            service.client.get("/v1/plans"),
+            service.post(two_layers()),
+        ):
+            faults(answer)
+            assert (answer.status_code, answer.json()["code"]) == (503, "storage_unavailable")
+        assert "Traceback" not in service.log.read_text()
+
+
+def test_a_database_that_comes_later_is_used(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/later/interlace.db"
+    with running(tmp_path, INTERLACE_DATABASE_URL=url) as service:
+        assert service.client.get("/readyz").status_code == 503
+        (tmp_path / "later").mkdir()
+        assert service.client.get("/readyz").status_code == 200
+        assert service.post(two_layers()).status_code == 201
+
+
+def test_processes_may_start_at_once(tmp_path: Path) -> None:
+    code = (
+        "from app.settings import Settings; from app.storage import Store; Store(Settings()).open()"
+    )
+    started = [
+        subprocess.Popen([sys.executable, "-c", code], env=environment(tmp_path), cwd=ROOT)
+        for _ in range(4)
+    ]
+    assert [process.wait(60) for process in started] == [0, 0, 0, 0]
+
+
+def test_models_and_migrations_agree(tmp_path: Path) -> None:
+    code = (
+        "from alembic import command; from app import storage; from app.settings import Settings\n"
+        "store = storage.Store(Settings()); store.open()\n"
+        "with store._engine.begin() as connection:\n"
+        "    config = storage._alembic(); config.attributes['connection'] = connection\n"
+        "    command.check(config)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(tmp_path),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
