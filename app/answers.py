@@ -77,11 +77,19 @@ class Bound(Body):
 
 
 class Baseline(Body):
-    """What a policy of today takes; `speedup` is its time over the plan's."""
+    """What a policy of today takes."""
 
     policy: str
+    barrier: Annotated[bool, Field(description="Simulated with a barrier.")] = False
+    parameters: Annotated[
+        dict[str, int | float], Field(description="All parameters, as they were used.")
+    ] = {}
     iteration_time_us: float
-    speedup: float | None
+    speedup: Annotated[float | None, Field(description="Its time over the plan's.")]
+    headroom: Annotated[
+        float | None,
+        Field(description="What any schedule could gain over it: time / lower bound - 1."),
+    ] = None
 
 
 class RequestOut(Body):
@@ -149,7 +157,10 @@ class Answer(Body):
                 "proof": asdict(plan.proof),
                 "bound": bound,
                 "fused_graph": graph_json(plan.fused_graph),
-                "baselines": [asdict(baseline) for baseline in plan.baselines],
+                "baselines": [
+                    {**asdict(baseline), "parameters": dict(baseline.parameters)}
+                    for baseline in plan.baselines
+                ],
                 "request": {
                     "cluster": problem.cluster,
                     "options": problem.options,
@@ -201,7 +212,15 @@ class Answer(Body):
             ),
             fused_graph=build(self.fused_graph.name, self.fused_graph.ops_of()),
             baselines=tuple(
-                result.Baseline(b.policy, b.iteration_time_us, b.speedup) for b in self.baselines
+                result.Baseline(
+                    policy=b.policy,
+                    barrier=b.barrier,
+                    parameters=tuple(b.parameters.items()),
+                    iteration_time_us=b.iteration_time_us,
+                    speedup=b.speedup,
+                    headroom=b.headroom,
+                )
+                for b in self.baselines
             ),
         )
 

@@ -6,7 +6,7 @@ Exit codes: 0 done; 1 the input is wrong or the work failed; 2 the command was u
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
@@ -14,6 +14,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from app import VERSION
 from app.demo import DemoFailed, demo
+from app.door import read_json
 from app.errors import Refusal
 from app.files import read_file
 from app.plans import solve
@@ -103,8 +104,16 @@ def _plan(
     ] = None,
     baseline: Annotated[
         list[str] | None,
-        typer.Option(help="Policy to compare with; may be repeated.  [default: wfbp, pace]"),
+        typer.Option(
+            metavar="NAME[:KEY=VALUE,...]",
+            help="Policy to compare with, and its parameters; may be repeated.  "
+            "[default: wfbp, pace]",
+        ),
     ] = None,
+    barrier: Annotated[
+        bool,
+        typer.Option("--barrier", help="The next forward pass waits for all collectives."),
+    ] = False,
     json_: Annotated[
         bool, typer.Option("--json", help="Print the answer as the service's JSON.")
     ] = False,
@@ -117,12 +126,19 @@ def _plan(
     Examples:
       interlace plan graph.json
       interlace plan graph.json --workers 16 --bandwidth-gbps 25 --baseline wfbp
+      interlace plan graph.json --baseline horovod --baseline ddp:bucket_cap_mb=10,barrier=true
       interlace plan resnet50/graph.txt --json > plan.json
       curl -s localhost:8000/v1/examples/vgg16 | interlace plan -
     """  # noqa: D301 - \b keeps the lines apart
     given = {"workers": workers, "bandwidth_gbps": bandwidth_gbps, "startup_us": startup_us}
     cluster = {field: value for field, value in given.items() if value is not None}
-    chosen = {"fusion": fusion, "schedule": schedule, "slot_us": slot_us, "baselines": baseline}
+    chosen = {
+        "fusion": fusion,
+        "schedule": schedule,
+        "slot_us": slot_us,
+        "baselines": [_baseline(text) for text in baseline or []],
+        "barrier": barrier or None,
+    }
     options = {field: value for field, value in chosen.items() if value not in (None, [])}
     flags = {
         f"/{section}/{field}": f"--{field.removesuffix('s' if field == 'baselines' else '')}"
@@ -150,6 +166,25 @@ def _demo() -> None:
       interlace demo
     """  # noqa: D301 - \b keeps the lines apart
     demo()
+
+
+def _baseline(text: str) -> str | dict[str, Any]:
+    """Read NAME or NAME:KEY=VALUE,... as a baseline of a request."""
+    name, colon, rest = text.partition(":")
+    if not colon:
+        return name
+    pairs = [pair.partition("=") for pair in rest.split(",")]
+    if not all(key and equals and key != "policy" for key, equals, _ in pairs):
+        raise typer.BadParameter("use NAME:KEY=VALUE,KEY=VALUE", param_hint="--baseline")
+    return {"policy": name} | {key: _value(value) for key, _, value in pairs}
+
+
+def _value(text: str) -> Any:
+    """Read a number, true or false; anything else is a word."""
+    try:
+        return read_json(text.encode())
+    except Refusal:
+        return text
 
 
 def _content(file: str) -> tuple[str, bytes]:

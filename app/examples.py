@@ -22,6 +22,7 @@ OPTIONS: dict[str, Any] = {
     "schedule": "jackson",
     "slot_us": None,
     "baselines": ["wfbp", "pace"],
+    "barrier": False,
     "seed": 0,
 }
 TWO_LAYERS: dict[str, Any] = {

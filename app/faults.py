@@ -25,6 +25,7 @@ _KINDS = {
     "union_tag_invalid": "a string",
 }
 _NAMED_ALIKE = {"literal_error", "union_tag_invalid"}
+_TAGGED = {("graph", "ops"), ("options", "baselines")}
 _LONGEST = 60
 _PLAIN = 2**31
 
@@ -41,8 +42,10 @@ def shape_faults(error: ValidationError, raw: Any, schema: dict[str, Any]) -> It
         place, kind, value = _place(location), item["type"], item["input"]
         rules = _rules_at(schema, location)
         if kind in {"union_tag_not_found", "union_tag_invalid"}:
-            place = (*place, "kind")
-            value = value.get("kind")
+            tag = rules["discriminator"]["propertyName"]
+            value = value.get(tag)
+            if not isinstance(_at(raw, place), str):  # a policy's name stands for its object
+                place = (*place, tag)
             rules = {"enum": list(rules["discriminator"]["mapping"])}
         code = _code(kind, value)
         name = _name(place, raw)
@@ -51,7 +54,8 @@ def shape_faults(error: ValidationError, raw: Any, schema: dict[str, Any]) -> It
         elif code == "extra_field":
             detail = f"{name} is not a known field."
         elif code == "wrong_type":
-            detail = f"{name} must be {_KINDS.get(kind, 'text')}, got {shown(value)}."
+            wanted = " or ".join([_KINDS.get(kind, "text"), *map(shown, rules.get("or", []))])
+            detail = f"{name} must be {wanted}, got {shown(value)}."
         else:
             detail = f"{name} must be {_rule(rules)}, got {shown(value)}."
         yield Fault(pointer(place), code, detail)
@@ -66,10 +70,17 @@ def shown(value: Any) -> str:
 
 
 def _place(location: Location) -> tuple[str | int, ...]:
-    """Drop the kind that pydantic adds behind an op's position."""
-    if tuple(location[:2]) == ("graph", "ops"):
+    """Drop the tag that pydantic adds behind the position of an op or a baseline."""
+    if tuple(location[:2]) in _TAGGED:
         return (*location[:3], *location[4:])
     return tuple(location)
+
+
+def _at(raw: Any, place: Location) -> Any:
+    """Return what stands at a place of the body."""
+    for step in place:
+        raw = raw[step]
+    return raw
 
 
 def _code(kind: str, value: Any) -> str:
@@ -118,7 +129,9 @@ def _rules_at(schema: dict[str, Any], location: Location) -> dict[str, Any]:
 
 def _resolved(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     if "anyOf" in node:
-        node = next(choice for choice in node["anyOf"] if choice.get("type") != "null")
+        node, *others = (choice for choice in node["anyOf"] if choice.get("type") != "null")
+        words = [other["const"] for other in others if "const" in other]
+        node = {**node, "or": words} if words else node
     if name := node.get("$ref"):
         return dict(schema["$defs"][name.rsplit("/", 1)[1]])
     return node

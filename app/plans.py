@@ -12,6 +12,7 @@ from app.problem import Problem
 from app.storage import Store, StoredPlan
 from solver.costs import cost_of
 from solver.errors import InvalidGraph, InvalidOptions
+from solver.graph import with_barrier
 from solver.plan import plan
 from solver.timeline import chrome_trace
 
@@ -59,8 +60,9 @@ def timeline(store: Store, plan_id: str) -> dict[str, Any]:
     """Draw a plan that was kept as a Chrome trace."""
     stored = store.get(plan_id)
     problem = read_problem(stored.request)
+    graph = with_barrier(problem.graph) if problem.options.barrier else problem.graph
     found = Answer.model_validate(stored.result).to_plan()
-    return chrome_trace(problem.graph, cost_of(problem.cluster.to_cluster()), found)
+    return chrome_trace(graph, cost_of(problem.cluster.to_cluster()), found)
 
 
 def _now() -> str:

@@ -3,14 +3,26 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from app.answers import Answer
+from app.answers import Answer, Baseline
+from solver.policies.choice import defaults
 
 #: How many buckets are listed.
 _LISTED = 12
-_TITLES = {
+#: Policies for a reader; add one here.
+TITLES = {
     "wfbp": "today, FIFO (wfbp)",
+    "single": "no overlap (single)",
+    "horovod": "Horovod",
+    "ddp": "PyTorch DDP",
+    "ddp_priority": "DDP buckets, by priority",
+    "tictac": "TicTac",
+    "p3": "P3",
+    "bytescheduler": "ByteScheduler",
+    "mg_wfbp": "MG-WFBP",
+    "ada_fusion": "adaFusion (OSF)",
     "pace": "PACE (maxmin, jackson)",
 }
+#: Least width of the first column.
 _WIDTH = 26
 
 
@@ -26,22 +38,26 @@ def _head(answer: Answer, name: str) -> Iterator[str]:
     yield (
         f"{cluster.algorithm} all-reduce, start-up {cluster.startup_us:g} us a launch; "
         f"fusion {options.fusion}, schedule {options.schedule}"
+        f"{', with a barrier' if options.barrier else ''}"
     )
 
 
 def _times(answer: Answer) -> Iterator[str]:
     yield "Time of one iteration"
-    for baseline in answer.baselines:
-        title = _TITLES.get(baseline.policy, baseline.policy)
-        yield _row(title, baseline.iteration_time_us, _speedup(baseline.speedup))
+    barrier = answer.request.options.barrier
+    titles = [_title(baseline, barrier=barrier) for baseline in answer.baselines]
+    width = max([_WIDTH, *(len(title) + 1 for title in titles)])
+    for title, baseline in zip(titles, answer.baselines, strict=True):
+        yield _row(title, baseline.iteration_time_us, _comparison(baseline), width)
     verdict = "optimal: equals the lower bound" if answer.status == "optimal" else ""
-    yield _row("this plan", answer.iteration_time_us, verdict)
-    yield _row("lower bound", answer.lower_bound_us, "no fusion, partition or order is faster")
-    yield _row("compute alone", answer.compute_time_us, "with free communication")
+    yield _row("this plan", answer.iteration_time_us, verdict, width)
+    remark = "no fusion, partition or order is faster"
+    yield _row("lower bound", answer.lower_bound_us, remark, width)
+    yield _row("compute alone", answer.compute_time_us, "with free communication", width)
     if answer.gap is not None:
-        yield f"  {'gap to the lower bound':{_WIDTH}}{100 * answer.gap:12.2f} %"
+        yield f"  {'gap to the lower bound':{width}}{100 * answer.gap:12.2f} %"
     if answer.overlap is not None:
-        yield f"  {'communication hidden':{_WIDTH}}{100 * answer.overlap:12.2f} %"
+        yield f"  {'communication hidden':{width}}{100 * answer.overlap:12.2f} %"
 
 
 def _buckets(answer: Answer) -> Iterator[str]:
@@ -62,14 +78,25 @@ def _buckets(answer: Answer) -> Iterator[str]:
         yield f"  ... and {len(answer.buckets) - _LISTED} more (--json lists them all)"
 
 
-def _row(title: str, time_us: float, remark: str) -> str:
-    return f"  {title:{_WIDTH}}{time_us / 1e3:12.3f} ms  {remark}".rstrip()
+def _title(baseline: Baseline, *, barrier: bool) -> str:
+    """Name a policy, and what sets it apart: parameters that are not the defaults, a barrier."""
+    usual = defaults(baseline.policy)
+    apart = [f"{k}={v:.15g}" for k, v in baseline.parameters.items() if v != usual.get(k)]
+    apart += ["barrier"] if baseline.barrier and not barrier else []
+    return ", ".join([TITLES[baseline.policy], *apart])
 
 
-def _speedup(speedup: float | None) -> str:
-    if speedup is None:
-        return ""
-    return f"this plan is {speedup:.3f}x as fast"
+def _row(title: str, time_us: float, remark: str, width: int) -> str:
+    return f"  {title:{width}}{time_us / 1e3:12.3f} ms  {remark}".rstrip()
+
+
+def _comparison(baseline: Baseline) -> str:
+    found = []
+    if baseline.speedup is not None:
+        found.append(f"this plan is {baseline.speedup:.3f}x as fast")
+    if baseline.headroom is not None:
+        found.append(f"headroom {100 * baseline.headroom:.2f} %")
+    return ", ".join(found)
 
 
 def _count(number: int, one: str, many: str = "") -> str:

@@ -4,17 +4,15 @@ Limits of one request, beyond the range of each field: 200,000 ops, 3,000 collec
 2,000,000 edges and 2^60 bytes over all collectives.
 """
 
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, Strict
-from pydantic_core import CoreSchema, core_schema
+from pydantic import Field, Strict
 
+from app.baselines import Baseline
+from app.body import Body, OneOf
 from solver import graph
 from solver.costs import ALGORITHMS, RING, Cluster
-from solver.fusion import FUSIONS
-from solver.plan import Options
-from solver.policies import POLICIES
+from solver.plan import FUSIONS, Options
 from solver.schedule import SCHEDULERS
 
 MAX_OPS = 200_000
@@ -26,19 +24,6 @@ MIN_GBPS = 1e-6
 MAX_WORKERS = 1_000_000
 MAX_POINTS = 1_000
 MAX_SEED = 2**32 - 1
-
-
-@dataclass(frozen=True)
-class OneOf:
-    """A string that must be one of these names."""
-
-    names: tuple[str, ...]
-
-    def __get_pydantic_core_schema__(
-        self, _source: type[Any], _handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        """Validate as a literal, so that the names appear in OpenAPI."""
-        return core_schema.literal_schema(list(self.names))
 
 
 Id = Annotated[
@@ -62,19 +47,13 @@ Point = Annotated[
 ]
 
 
-class Body(BaseModel):
-    """What every part of a request has in common: no coercion, no unknown field, no NaN."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
-
-
 class ComputeOp(Body):
     """An op that takes time on a device."""
 
     id: Id
     kind: Literal["compute"]
     duration_us: Annotated[float, Field(ge=0, le=graph.MAX_DURATION_US, description="Time [us].")]
-    after: After = []
+    after: After = Field(default=[])
 
 
 class AllReduceOp(Body):
@@ -83,7 +62,7 @@ class AllReduceOp(Body):
     id: Id
     kind: Literal["all_reduce"]
     bytes: Annotated[int, Field(ge=1, le=graph.MAX_BYTES, description="Size of the gradient.")]
-    after: After = []
+    after: After = Field(default=[])
 
 
 OpBody = Annotated[ComputeOp | AllReduceOp, Field(discriminator="kind")]
@@ -132,7 +111,7 @@ class ClusterBody(Body):
             max_length=MAX_POINTS,
             description="Measured points [bytes, us] for the algorithm `table`.",
         ),
-    ] = []
+    ] = Field(default=[])
 
     def to_cluster(self) -> Cluster:
         """Return the cluster as the solver knows it."""
@@ -165,9 +144,16 @@ class OptionsBody(Body):
         Field(description="Length of a slot [us]; null chooses one."),
     ] = None
     baselines: Annotated[
-        list[Annotated[str, OneOf(tuple(POLICIES))]],
-        Field(max_length=32, description="Policies of today to compare with."),
-    ] = ["wfbp", "pace"]
+        list[Baseline],
+        Field(
+            max_length=32,
+            description="Policies of today to compare with: names, or objects with parameters.",
+        ),
+    ] = Field(default=["wfbp", "pace"], validate_default=True)
+    barrier: Annotated[
+        bool,
+        Field(description="The next forward pass waits for all collectives, as in PyTorch."),
+    ] = False
     seed: Annotated[int, Field(ge=0, le=MAX_SEED, description="Seed of randomised choices.")] = 0
 
     def to_options(self) -> Options:
@@ -176,7 +162,8 @@ class OptionsBody(Body):
             fusion=self.fusion,
             schedule=self.schedule,
             slot_us=self.slot_us,
-            baselines=tuple(self.baselines),
+            baselines=tuple(baseline.to_choice() for baseline in self.baselines),
+            barrier=self.barrier,
             seed=self.seed,
         )
 

@@ -7,18 +7,23 @@ channel is busy with J until M(J) at least, the value of a recursion over contig
 at least the least tail of J follows.
 """
 
-from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
 
 from solver.chain import Chain
 from solver.costs import Cost
-from solver.units import FloatArray, IntArray
+from solver.fifo import chain_end
+from solver.nested_bound import nested_bound
+from solver.units import slack
 
 COMPUTE = "compute"
 CHAIN = "chain"
 PACKING = "packing"
+NESTED = "nested"
+
+#: How many minorants of a cost the bound from both ends is computed for.
+_NESTED_LINES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,43 +38,22 @@ class LowerBound:
 
 
 def lower_bound(chain: Chain, cost: Cost) -> LowerBound:
-    """Return the best of the compute, chain and packing bounds.
+    """Return the best of the compute, chain, packing and nested bounds.
 
     O(n^2) time and O(n) memory per minorant of the cost, for n tensors; thresholds that cannot
     beat the best found are skipped.
     """
     best = LowerBound(chain.compute_time, COMPUTE)
-    for a, c in cost.minorants(int(chain.bytes.sum())):
+    total = int(chain.bytes.sum())
+    lines = cost.minorants(total)
+    for a, c in lines:
         best = _chain_bound(chain, a, c, best)
-    return _packing_bound(chain, cost, best)
-
-
-def chain_end(release: FloatArray, sizes: IntArray, a: float, c: float) -> float:
-    """Least end of contiguous launches of a + c s [us] that carry tensors in release order.
-
-    f(k) = min over j < k of max(f(j), r_k) + a + c S(j+1..k). Since f does not decrease, the
-    launches that wait for r_k start best after the last j with f(j) <= r_k; among the others a
-    queue keeps the least f(j) - c P_j. O(n).
-    """
-    ends = [0.0]
-    prefix = [0.0]
-    queue: deque[tuple[float, int]] = deque()  # (f(j) - c P_j, j), ascending
-    waiting = 0
-    for k, (ready, size) in enumerate(zip(release.tolist(), (c * sizes).tolist(), strict=True)):
-        prefix.append(prefix[-1] + size)
-        while waiting < k and ends[waiting + 1] <= ready:
-            waiting += 1
-        while queue and queue[0][1] <= waiting:
-            queue.popleft()
-        end = ready - prefix[waiting]
-        if queue:
-            end = min(end, queue[0][0])
-        ends.append(max(ends[-1], end + prefix[-1] + a))
-        key = ends[-1] - prefix[-1]
-        while queue and queue[-1][0] >= key:
-            queue.pop()
-        queue.append((key, k + 1))
-    return ends[-1]
+    best = _packing_bound(chain, cost, best)
+    for a, c in sorted(lines, key=lambda line: -line[0] - line[1] * total)[:_NESTED_LINES]:
+        value = nested_bound(chain, a, c)
+        if value > best.value + slack(value):
+            best = LowerBound(value, NESTED, tuple(range(len(chain))))
+    return best
 
 
 def _chain_bound(chain: Chain, a: float, c: float, best: LowerBound) -> LowerBound:

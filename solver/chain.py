@@ -1,6 +1,6 @@
 """The channel's view of a graph: its tensors in release order, and the buckets made of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -98,6 +98,17 @@ def runs(chain: Chain, cuts: Sequence[int]) -> Buckets:
         release=chain.release[np.array(cuts) - 1],
         tail=np.maximum.reduceat(chain.tail, starts),
         bytes=np.add.reduceat(chain.bytes, starts),
+    )
+
+
+def bucketed(chain: Chain, groups: Iterable[tuple[int, ...]]) -> Buckets:
+    """Make buckets of any groups of chain indices that partition the chain."""
+    members = sorted(groups, key=lambda group: (chain.release[list(group)].max(), group))
+    return Buckets(
+        members=tuple(members),
+        release=np.array([chain.release[list(group)].max() for group in members]),
+        tail=np.array([chain.tail[list(group)].max() for group in members]),
+        bytes=np.array([chain.bytes[list(group)].sum() for group in members]),
     )
 
 

@@ -31,7 +31,8 @@ def check(graph: Graph, cost: Cost, plan: Plan) -> float:
     O(ops + edges + parts log parts).
     """
     ends = _compute_ends(graph, {})
-    found = [*_bucket_faults(graph, plan, ends), *_part_faults(cost, plan)]
+    found = [*_bucket_faults(graph, plan, ends), *_tail_faults(graph, plan)]
+    found += _part_faults(cost, plan)
     if found:
         raise InfeasiblePlan([Fault("", "infeasible", detail) for detail in found])
     finish = {part.bucket: part.end_us for part in plan.parts}
@@ -75,6 +76,21 @@ def _bucket_faults(graph: Graph, plan: Plan, ends: dict[str, float]) -> list[str
         if any(part.start_us < release - slack(release) for part in parts):
             faults.append(f"Bucket {bucket.id}: a part starts before its release.")
     return faults
+
+
+def _tail_faults(graph: Graph, plan: Plan) -> list[str]:
+    """Compare each bucket's tail with the longest compute path behind any of its tensors."""
+    behind = {op.id: 0.0 for op in graph.ops}
+    for position in reversed(graph.order):
+        op = graph.ops[position]
+        path = behind[op.id] + (op.duration_us or 0.0)
+        for other in op.after:
+            behind[other] = max(behind[other], path)
+    return [
+        f"Bucket {bucket.id}: tail is {tail}, not {bucket.tail_us}."
+        for bucket in plan.buckets
+        if not same(tail := max(behind.get(t, 0.0) for t in bucket.tensors), bucket.tail_us)
+    ]
 
 
 def _part_faults(cost: Cost, plan: Plan) -> list[str]:

@@ -114,7 +114,16 @@ class Measured:
 
     def time(self, size: int) -> float:
         """Time [us] of one launch of ``size`` bytes."""
-        return float(self.times(np.array([size], dtype=np.int64))[0])
+        if size <= 0:
+            return 0.0
+        last = len(self.sizes) - 1
+        at = bisect_right(self.sizes, size) - 1
+        if at < 0:
+            return self.startup + self.measured[0]
+        if at == last:
+            return self.startup + self.measured[last] + (size - self.sizes[last]) * self.slope
+        slope = (self.measured[at + 1] - self.measured[at]) / (self.sizes[at + 1] - self.sizes[at])
+        return self.startup + self.measured[at] + (size - self.sizes[at]) * slope
 
     def times(self, sizes: IntArray) -> FloatArray:
         """Time [us] of one launch of each size [bytes]."""

@@ -4,6 +4,10 @@ from solver.chain import Buckets, Chain
 from solver.graph import ALL_REDUCE, Graph, Op, build
 
 
+#: How much of the first tensor's id a fused collective's id keeps.
+_KEPT = 480
+
+
 def fused_graph(graph: Graph, chain: Chain, buckets: Buckets) -> Graph:
     """Replace the tensors of each bucket by one collective.
 
@@ -17,7 +21,7 @@ def fused_graph(graph: Graph, chain: Chain, buckets: Buckets) -> Graph:
     fused: dict[int, Op] = {}
     for members, size in zip(buckets.members, buckets.bytes.tolist(), strict=True):
         ops = [graph.ops[positions[i]] for i in members]
-        name = ops[0].id if len(ops) == 1 else f"{ops[0].id}+{len(ops) - 1}"
+        name = ops[0].id if len(ops) == 1 else f"{ops[0].id[:_KEPT]}+{len(ops) - 1}"
         while len(ops) > 1 and name in names:
             name += "'"
         names.add(name)

@@ -1,14 +1,20 @@
-"""MaxMinSize fusion: cut the chain in runs whose smallest is as large as can be."""
+"""Fusions that schedule each candidate as given: none, and PACE's MaxMinSize.
+
+Every fusion is called alike: chain, cost of a launch, how buckets become launches, how to search.
+"""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from time import monotonic
 
 import numpy as np
 
 from solver.chain import Buckets, Chain, runs, singles
 from solver.costs import Cost
 from solver.schedule.execute import Launch
-from solver.units import IntArray
+from solver.simulate import Send
+from solver.units import IntArray, slack
 
 
 def max_min_cuts(sizes: IntArray) -> Iterator[tuple[int, ...]]:
@@ -68,11 +74,41 @@ def _trace(sums: list[int], rows: list[IntArray]) -> tuple[int, ...]:
 Order = Callable[[Buckets], tuple[list[Launch], float]]
 
 
-def max_min(chain: Chain, cost: Cost, order: Order) -> tuple[Buckets, list[Launch]]:
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How long and how to search.
+
+    Attributes
+    ----------
+    seed
+        Of every random choice.
+    time_limit_s
+        Answer after this time with the best plan so far [s].
+    effort
+        Multiplies what is looked at; 1 is meant for everyday use.
+    rivals
+        Plans, as sends, that the answer must not be worse than.
+    """
+
+    seed: int = 0
+    time_limit_s: float = 10.0
+    effort: int = 1
+    rivals: tuple[tuple[Send, ...], ...] = ()
+
+
+EVERYDAY = Search()
+
+#: A fusion: returns the buckets and the launches in the order in which they start.
+Fusion = Callable[[Chain, Cost, Order, Search], tuple[Buckets, list[Launch]]]
+
+
+def max_min(
+    chain: Chain, cost: Cost, order: Order, search: Search = EVERYDAY
+) -> tuple[Buckets, list[Launch]]:
     """Fuse as PACE does: of the max-min cuts for R = 1..n, keep the fastest.
 
     Each cut's launches come from ``order``, with start-up paid by every part; the smallest R wins
-    a tie.
+    a tie. No launches are returned when ``order`` can schedule none of the cuts.
 
     Notes
     -----
@@ -84,30 +120,38 @@ def max_min(chain: Chain, cost: Cost, order: Order) -> tuple[Buckets, list[Launc
     ----------
     .. [1] PACE, Algorithm 1.
     """
+    best = max_min_below(chain, cost, order, np.inf, monotonic() + search.time_limit_s)
+    return best or (runs(chain, [len(chain)]), [])
+
+
+def max_min_below(
+    chain: Chain, cost: Cost, order: Order, to_beat: float, deadline: float
+) -> tuple[Buckets, list[Launch]] | None:
+    """Return the fusion of :func:`max_min` when it takes less than ``to_beat`` [us], else None.
+
+    No further R is begun after the deadline [s of the monotonic clock].
+    """
     total = int(chain.bytes.sum())
     minorants = cost.minorants(total)
     free = float(chain.release.min() + chain.tail.min())
-    best: tuple[float, Buckets, list[Launch]] | None = None
+    best: tuple[Buckets, list[Launch]] | None = None
     for count, cuts in enumerate(max_min_cuts(chain.bytes), start=1):
-        if best and free + max(count * a + c * total for a, c in minorants) >= best[0]:
+        if free + max(count * a + c * total for a, c in minorants) >= to_beat:
             break
         buckets = runs(chain, cuts)
         launches, value = order(buckets)
         value = max(value, chain.compute_time)
-        if best is None or value < best[0]:
-            best = value, buckets, launches
-    assert best is not None, "R = 1 is always tried"
-    return best[1], best[2]
+        if value < to_beat - slack(value):
+            to_beat = value
+            best = buckets, launches
+        if monotonic() > deadline:
+            break
+    return best
 
 
-def unfused(chain: Chain, _cost: Cost, order: Order) -> tuple[Buckets, list[Launch]]:
+def unfused(
+    chain: Chain, cost: Cost, order: Order, search: Search = EVERYDAY
+) -> tuple[Buckets, list[Launch]]:
     """Send each tensor as a bucket of its own."""
     buckets = singles(chain)
     return buckets, order(buckets)[0]
-
-
-#: The fusions by name, called alike; add one here.
-FUSIONS: dict[str, Callable[[Chain, Cost, Order], tuple[Buckets, list[Launch]]]] = {
-    "none": unfused,
-    "maxmin": max_min,
-}

@@ -87,23 +87,11 @@ def build(name: str, ops: Iterable[Op]) -> Graph:
     """
     ops = tuple(ops)
     faults = [*_value_faults(ops), *structure_faults([(op.id, op.after) for op in ops])]
-    faults += _class_faults(ops) if not faults else ()
-    if faults:
-        raise InvalidGraph(faults)
     preds, succs = _link([(op.id, op.after) for op in ops])
     order = _topological(preds, succs)
-    if pair := _dependent_collectives(ops, preds, order):
-        first, second = pair
-        raise InvalidGraph(
-            [
-                Fault(
-                    f"/ops/{second}",
-                    "not_pace_class",
-                    f"Collective {ops[second].id!r} depends on collective {ops[first].id!r}; "
-                    "no collective may precede another, directly or not.",
-                )
-            ]
-        )
+    faults += [*_class_faults(ops), *_order_faults(ops, preds, order)]
+    if faults:
+        raise InvalidGraph(faults)
     return Graph(
         name=name,
         ops=ops,
@@ -205,6 +193,10 @@ def _value_faults(ops: Sequence[Op]) -> Iterator[Fault]:
 def _class_faults(ops: Sequence[Op]) -> Iterator[Fault]:
     if all(op.kind != COMPUTE for op in ops):
         yield Fault("/ops", "no_compute", "The graph has no compute op.")
+    sizes = [op.bytes or 0 for op in ops]
+    if max(sizes, default=0) <= MAX_BYTES < sum(sizes):
+        detail = f"All tensors: 2^60 bytes at most, got {sum(sizes)}."
+        yield Fault("/ops", "out_of_range", detail)
     if all(op.kind == COMPUTE for op in ops):
         yield Fault("/ops", "no_collective", "The graph has no collective op.")
 
@@ -264,19 +256,24 @@ def _short_cycle(preds: Sequence[Sequence[int]], succs: Sequence[Sequence[int]])
     raise AssertionError("an op on a cycle reaches itself")  # pragma: no cover - by construction
 
 
-def _dependent_collectives(
+def _order_faults(
     ops: Sequence[Op], preds: Sequence[Sequence[int]], order: Sequence[int]
-) -> tuple[int, int] | None:
-    """Return the first pair of collectives of which one precedes the other, or None."""
+) -> Iterator[Fault]:
+    """Name the first pair of collectives of which one precedes the other."""
     behind: list[int | None] = [None] * len(ops)
     for i in order:
         above = next((behind[j] for j in preds[i] if behind[j] is not None), None)
         if ops[i].kind != COMPUTE:
             if above is not None:
-                return above, i
+                yield Fault(
+                    f"/ops/{i}",
+                    "not_pace_class",
+                    f"Collective {ops[i].id!r} depends on collective {ops[above].id!r}; "
+                    "no collective may precede another, directly or not.",
+                )
+                return
             above = i
         behind[i] = above
-    return None
 
 
 def with_barrier(graph: Graph) -> Graph:

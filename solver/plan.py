@@ -3,15 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
+from typing import NamedTuple
 
 from solver.bounds import LowerBound, lower_bound
 from solver.chain import Buckets, Chain, chain_of
 from solver.costs import Cost
 from solver.errors import Fault, InvalidOptions
 from solver.fused import fused_graph
-from solver.fusion import FUSIONS, Order
-from solver.graph import Graph
-from solver.policies import POLICIES
+from solver.fusion import Fusion, Order, Search, max_min, unfused
+from solver.graph import Graph, with_barrier
+from solver.joint import joint
+from solver.policies.choice import Choice, bind, choice_faults, resolved
 from solver.policies.plan import replay, sends
 from solver.result import (
     FEASIBLE,
@@ -27,7 +30,7 @@ from solver.result import (
 )
 from solver.schedule import SCHEDULERS, Jobs, Schedule, jackson
 from solver.schedule.execute import Launch, cut_at_releases, follow, jobs_of, value_of
-from solver.simulate import Timeline, simulate
+from solver.simulate import Send, Timeline, simulate
 from solver.slots import on_slots
 from solver.units import same
 
@@ -39,23 +42,36 @@ class Options:
     Attributes
     ----------
     fusion
-        Key of :data:`solver.fusion.FUSIONS`.
+        Key of :data:`FUSIONS`.
     schedule
         Key of :data:`solver.schedule.SCHEDULERS`.
     slot_us
         Slot of the grid [us]; None chooses the shortest bucket's collective time, coarser when
         that needs more than :data:`MAX_SLOTS` slots.
     baselines
-        Keys of :data:`solver.policies.POLICIES`.
+        Policies of today to compare with.
+    barrier
+        Plan, bound and compare on :func:`solver.graph.with_barrier` of the graph.
     seed
-        Of every random choice; nothing random is used yet by the fusions at hand.
+        Of every random choice of the ``joint`` fusion.
+    time_limit_s
+        After this time ``joint`` answers with the best plan so far [s].
+    effort
+        Multiplies what ``joint`` looks at.
     """
 
-    fusion: str = "maxmin"
+    fusion: str = "joint"
     schedule: str = "jackson"
     slot_us: float | None = None
-    baselines: tuple[str, ...] = ("wfbp", "pace")
+    baselines: tuple[Choice, ...] = (Choice("wfbp"), Choice("pace"))
+    barrier: bool = False
     seed: int = 0
+    time_limit_s: float = 10.0
+    effort: int = 1
+
+
+#: The fusions by name, called alike; add one here.
+FUSIONS: dict[str, Fusion] = {"joint": joint, "maxmin": max_min, "none": unfused}
 
 
 def plan(graph: Graph, cost: Cost, options: Options) -> Plan:
@@ -64,19 +80,29 @@ def plan(graph: Graph, cost: Cost, options: Options) -> Plan:
     Raises
     ------
     InvalidOptions
-        When a name is unknown, or ``slot_us`` needs more than :data:`MAX_SLOTS` slots.
+        When a name is unknown, a policy's parameter is out of range or makes too many launches,
+        or ``slot_us`` needs more than :data:`MAX_SLOTS` slots.
     """
-    _check(options)
+    if options.barrier:
+        graph = with_barrier(graph)
     chain = chain_of(graph)
-    order = _order(cost, options)
-    buckets, launches = FUSIONS[options.fusion](chain, cost, order)
+    _check(options, chain)
+    rivals = [_rival(graph, cost, choice, options) for choice in options.baselines]
+    search = Search(
+        options.seed,
+        options.time_limit_s,
+        options.effort,
+        tuple(rival.sends for rival in rivals if rival.sends),
+    )
+    buckets, launches = FUSIONS[options.fusion](chain, cost, _order(cost, options), search)
+    names = [f"b{i}" for i in range(len(buckets))]
+    jobs = jobs_of(buckets, cost)
+    slotted = _slotted(jobs, chain, options, names)
     timeline = simulate(graph, cost, replay(sends(buckets, launches)))
     bound = lower_bound(chain, cost)
-    jobs = jobs_of(buckets, cost)
     ideal = jackson(jobs)
     time = timeline.iteration_time
     optimal = same(time, bound.value)
-    names = [f"b{i}" for i in range(len(buckets))]
     tensors = [graph.ops[i].id for i in chain.positions.tolist()]
     sent = sum(part.end - part.start for part in timeline.sent)
     exposed = max(0.0, time - chain.compute_time)
@@ -94,13 +120,23 @@ def plan(graph: Graph, cost: Cost, options: Options) -> Plan:
         proof=_proof(ideal, chain, names),
         buckets=_buckets(buckets, names, tensors),
         parts=_parts(timeline, buckets, names),
-        slotted=_slotted(jobs, chain, options, names),
+        slotted=slotted,
         fused_graph=fused_graph(graph, chain, buckets),
-        baselines=tuple(_baseline(graph, cost, name, time) for name in options.baselines),
+        baselines=tuple(
+            Baseline(
+                policy=rival.used.policy,
+                barrier=rival.used.barrier or options.barrier,
+                parameters=rival.used.parameters,
+                iteration_time_us=rival.time,
+                speedup=rival.time / time if time > 0 else None,
+                headroom=max(0.0, rival.time / bound.value - 1) if bound.value > 0 else None,
+            )
+            for rival in rivals
+        ),
     )
 
 
-def _check(options: Options) -> None:
+def _check(options: Options, chain: Chain) -> None:
     faults = [
         Fault(f"/{field}", "out_of_range", f"{field} must be one of {', '.join(known)}.")
         for field, name, known in (
@@ -110,9 +146,9 @@ def _check(options: Options) -> None:
         if name not in known
     ]
     faults += [
-        Fault(f"/baselines/{i}", "out_of_range", f"Policy must be one of {', '.join(POLICIES)}.")
-        for i, name in enumerate(options.baselines)
-        if name not in POLICIES
+        Fault(f"/baselines/{i}{fault.pointer}", fault.code, fault.detail)
+        for i, choice in enumerate(options.baselines)
+        for fault in choice_faults(choice, chain)
     ]
     if faults:
         raise InvalidOptions(faults)
@@ -124,7 +160,12 @@ def _order(cost: Cost, options: Options) -> Order:
         return partial(cut_at_releases, cost=cost)
 
     def by_slots(buckets: Buckets) -> tuple[list[Launch], float]:
-        slotted = on_slots(jobs_of(buckets, cost), options.slot_us, SCHEDULERS[options.schedule])
+        try:
+            slotted = on_slots(
+                jobs_of(buckets, cost), options.slot_us, SCHEDULERS[options.schedule]
+            )
+        except InvalidOptions:  # not this fusion; the one that is chosen is not excused
+            return [], inf
         launches = follow(slotted.schedule, slotted.grid, buckets)
         return launches, value_of(launches, buckets, cost)
 
@@ -178,6 +219,20 @@ def _slotted(jobs: Jobs, chain: Chain, options: Options, names: Sequence[str]) -
     )
 
 
-def _baseline(graph: Graph, cost: Cost, name: str, time: float) -> Baseline:
-    other = simulate(graph, cost, POLICIES[name]).iteration_time
-    return Baseline(name, other, other / time if time > 0 else None)
+class _Rival(NamedTuple):
+    """A policy as it was simulated; its sends when they are a plan for the same graph."""
+
+    used: Choice
+    time: float
+    sends: tuple[Send, ...]
+
+
+def _rival(graph: Graph, cost: Cost, choice: Choice, options: Options) -> _Rival:
+    """Simulate a policy."""
+    alone = choice.barrier and not options.barrier
+    if alone:
+        graph = with_barrier(graph)
+    used = resolved(choice, chain_of(graph), cost)
+    timeline = simulate(graph, cost, bind(used))
+    sent = () if alone else tuple(Send(part.bucket, part.bytes) for part in timeline.sent)
+    return _Rival(used, timeline.iteration_time, sent)

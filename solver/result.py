@@ -88,14 +88,27 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What a policy of today would take; ``speedup`` of the plan is baseline / plan.
+    """What a policy of today would take.
 
-    ``speedup`` is None when both times are 0.
+    Attributes
+    ----------
+    policy, barrier, parameters
+        What was simulated, with each parameter as it was used.
+    iteration_time_us
+        Its time.
+    speedup
+        Of the plan: this time over the plan's; None when the plan takes no time.
+    headroom
+        How much any schedule could gain over it: this time / the plan's lower bound - 1; None
+        when the bound is 0.
     """
 
     policy: str
+    barrier: bool
+    parameters: tuple[tuple[str, float | str], ...]
     iteration_time_us: float
     speedup: float | None
+    headroom: float | None
 
 
 @dataclass(frozen=True, slots=True)

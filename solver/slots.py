@@ -1,6 +1,5 @@
 """The grid problem of a plan's buckets: one bucket a slot, start-up once a bucket."""
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -10,6 +9,8 @@ from solver.schedule.jobs import Jobs, Schedule, on_grid
 
 #: Most slots of a grid.
 MAX_SLOTS = 20_000
+#: More slots than this are not told apart.
+_COUNTED = 1e15
 
 
 class Slotted(NamedTuple):
@@ -49,8 +50,8 @@ def on_slots(jobs: Jobs, slot_us: float | None, scheduler: Callable[[Jobs], Sche
                     Fault(
                         "/slot_us",
                         "slot_too_small",
-                        f"slot_us {slot:g} needs {needed:,} slots, more than {MAX_SLOTS:,}; "
-                        f"{_choose(jobs):.6g} is enough.",
+                        f"slot_us {slot:g} needs {needed:.6g} slots, more than {MAX_SLOTS:,}; "
+                        f"{1.00001 * _choose(jobs):.6g} is enough.",
                     )
                 ]
             )
@@ -58,10 +59,10 @@ def on_slots(jobs: Jobs, slot_us: float | None, scheduler: Callable[[Jobs], Sche
     return Slotted(slot, grid, scheduler(grid))
 
 
-def _needed(jobs: Jobs, slot: float) -> int:
-    """Slots from 0 to the end of the iteration."""
-    ideal = math.ceil(jackson(jobs).value / slot)
-    return ideal if ideal > MAX_SLOTS else int(jackson(on_grid(jobs, slot)).value)
+def _needed(jobs: Jobs, slot: float) -> float:
+    """Count the slots from 0 to the end of the iteration; at most :data:`_COUNTED`."""
+    ideal = min(jackson(jobs).value / slot, _COUNTED)
+    return ideal if ideal > MAX_SLOTS else jackson(on_grid(jobs, slot)).value
 
 
 def _choose(jobs: Jobs) -> float:

@@ -1,6 +1,7 @@
 """A plan beside FIFO as a Chrome trace, which Perfetto opens."""
 
 from collections.abc import Iterator
+from heapq import heappop, heappush
 from typing import Any
 
 from solver.chain import chain_of
@@ -62,15 +63,20 @@ def _channel(graph: Graph, timeline: Timeline, pid: int) -> Iterator[Event]:
 def _compute(graph: Graph, timeline: Timeline, pid: int) -> Iterator[Event]:
     """Compute ops, each in the first thread that is free at its start."""
     ops = [i for i, op in enumerate(graph.ops) if op.kind == COMPUTE]
-    free: list[float] = []
+    threads = 0
+    free: list[int] = []
+    busy: list[tuple[float, int]] = []
     for i in sorted(ops, key=lambda i: (timeline.starts[i], timeline.ends[i], i)):
         start, end = timeline.starts[i], timeline.ends[i]
-        thread = next((t for t, at in enumerate(free) if at <= start), len(free))
-        if thread == len(free):
-            free.append(end)
-            yield _name("thread_name", pid, thread + 1, "compute")
-        free[thread] = end
-        yield _complete(graph.ops[i].id, COMPUTE, pid, thread + 1, start, end, {})
+        while busy and busy[0][0] <= start:
+            heappush(free, heappop(busy)[1])
+        if not free:
+            threads += 1
+            heappush(free, threads)
+            yield _name("thread_name", pid, threads, "compute")
+        thread = heappop(free)
+        heappush(busy, (end, thread))
+        yield _complete(graph.ops[i].id, COMPUTE, pid, thread, start, end, {})
 
 
 def _name(kind: str, pid: int, tid: int, name: str) -> Event:

@@ -15,13 +15,10 @@ IntArray = npt.NDArray[np.int64]
 #: Two times this close, relative to the larger, are the same time.
 TOLERANCE: Final = 1e-7
 
-#: Two times this close [us] are the same time, however short they are.
-TOLERANCE_US: Final = 1e-6
-
 
 def slack(*times: float) -> float:
     """Difference [us] up to which times of this magnitude count as equal."""
-    return max(TOLERANCE_US, TOLERANCE * max(abs(time) for time in times))
+    return TOLERANCE * max(abs(time) for time in times)
 
 
 def same(a: float, b: float) -> bool:
@@ -36,5 +33,5 @@ def bytes_per_us(gbps: float) -> float:
 
 def slots_up(times: FloatArray, slot: float) -> IntArray:
     """Round times [us] up to whole slots; a time within the tolerance of a slot end stays there."""
-    allowed = np.maximum(TOLERANCE_US, TOLERANCE * np.abs(times)) / slot
-    return np.ceil(times / slot - np.minimum(allowed, 0.5)).astype(np.int64)
+    slots = times / slot
+    return np.ceil(slots - np.minimum(TOLERANCE * slots, 0.5)).astype(np.int64)

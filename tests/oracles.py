@@ -8,8 +8,11 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
+from solver.chain import Chain, runs
+from solver.costs import Cost
 from solver.graph import Graph
 from solver.schedule import Jobs
+from solver.schedule.execute import cut_at_releases
 
 
 def releases_tails_and_length(graph: Graph) -> tuple[dict[str, float], dict[str, float], float]:
@@ -131,3 +134,86 @@ def iteration_time(graph: Graph, done: dict[str, float]) -> float:
         return ends[name]
 
     return max(end(op.id) for op in graph.ops)
+
+
+def policy_time(chain: Chain, cost: Cost, policy) -> float:
+    """Drive a policy's rule by hand: releases in order, one launch at a time, no event queue."""
+    rule = policy(chain, cost)
+    arrivals = sorted(range(len(chain)), key=lambda i: (chain.release[i], i))
+    left: dict[tuple[int, ...], int] = {}
+    now, value, missing = 0.0, chain.compute_time, len(chain)
+    while missing:
+        while arrivals and chain.release[arrivals[0]] <= now:
+            i = arrivals.pop(0)
+            rule.release(i, float(chain.release[i]))
+        answer = rule.launch(now)
+        if answer is None or isinstance(answer, float):
+            later = [] if answer is None else [answer]
+            later += [float(chain.release[arrivals[0]])] if arrivals else []
+            now = min(later)
+            continue
+        bucket, size = answer
+        now += cost.time(size)
+        left[bucket] = left.get(bucket, int(chain.bytes[list(bucket)].sum())) - size
+        if not left[bucket]:
+            missing -= len(bucket)
+            value = max(value, now + float(chain.tail[list(bucket)].max()))
+    return value
+
+
+def best_plan(chain: Chain, cost: Cost, start: float) -> float:
+    """Least time over all fusions and orders, one bucket cut at a quarter, half or more.
+
+    Depth first over launches as bit masks of tensors; ``start`` is a time to beat.
+    """
+    release, tail = chain.release.tolist(), chain.tail.tolist()
+    sizes = chain.bytes.tolist()
+    count = len(sizes)
+    sets = range(1 << count)
+    members = [[i for i in range(count) if mask >> i & 1] for mask in sets]
+    best = start
+
+    def go(now, left, begun, value, cut):
+        nonlocal best
+        if value >= best:
+            return
+        if not left and not begun:
+            best = value
+            return
+        for i, (mask, rest) in enumerate(begun):
+            end = now + cost.time(rest)
+            done = max(value, end + max(tail[k] for k in members[mask]))
+            go(end, left, begun[:i] + begun[i + 1 :], done, cut)
+        mask = left
+        while mask:
+            size = sum(sizes[k] for k in members[mask])
+            begin = max(now, max(release[k] for k in members[mask]))
+            end = begin + cost.time(size)
+            done = max(value, end + max(tail[k] for k in members[mask]))
+            go(end, left & ~mask, begun, done, cut)
+            for share in (0.25, 0.5, 0.75) if cut else ():
+                part = int(size * share)
+                rest = [*begun, (mask, size - part)]
+                go(begin + cost.time(part), left & ~mask, rest, value, False)
+            mask = (mask - 1) & left
+
+    go(0.0, (1 << count) - 1, [], chain.compute_time, True)
+    return best
+
+
+def best_of_both_orders(chain: Chain, cost: Cost, cuts, judge) -> float:
+    """Time of contiguous buckets, most urgent released first: never cut, or cut at releases."""
+    buckets = runs(chain, cuts)
+    _, value = cut_at_releases(buckets, cost)
+    waiting = set(range(len(buckets)))
+    now = uncut = 0.0
+    while waiting:
+        ready = [b for b in waiting if buckets.release[b] <= now]
+        if not ready:
+            now = min(buckets.release[b] for b in waiting)
+            continue
+        bucket = max(ready, key=lambda b: (buckets.tail[b], -b))
+        waiting.remove(bucket)
+        now += cost.time(int(buckets.bytes[bucket]))
+        uncut = max(uncut, now + float(buckets.tail[bucket]))
+    return max(chain.compute_time, min(value, uncut))

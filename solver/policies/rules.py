@@ -31,17 +31,23 @@ class Queue:
         if not self._missing[unit]:
             heappush(self._ready, (self._key(unit, now), unit))
 
-    def launch(self, now: float) -> Send | None:
-        """Send the next part of the first unit."""
+    def first(self) -> Send | None:
+        """Tell what would be sent next."""
         if not self._ready:
             return None
         unit = self._ready[0][1]
         bucket, parts = self._units[unit]
-        size = parts[self._sent[unit]]
-        self._sent[unit] += 1
-        if self._sent[unit] == len(parts):
-            heappop(self._ready)
-        return Send(bucket, size)
+        return Send(bucket, parts[self._sent[unit]])
+
+    def launch(self, now: float) -> Send | None:
+        """Send the next part of the first unit."""
+        send = self.first()
+        if send:
+            unit = self._ready[0][1]
+            self._sent[unit] += 1
+            if self._sent[unit] == len(self._units[unit][1]):
+                heappop(self._ready)
+        return send
 
 
 class InOrder:
@@ -65,6 +71,19 @@ class InOrder:
 def whole(buckets: Iterable[Sequence[int]], chain: Chain) -> list[Unit]:
     """Units that send each bucket in one part."""
     return [(tuple(b), (int(chain.bytes[list(b)].sum()),)) for b in buckets]
+
+
+def sliced(chain: Chain, size: int) -> list[Unit]:
+    """Units that send each tensor alone, in parts of so many bytes, the last one short."""
+    return [
+        ((i,), (size,) * (total // size) + ((total % size,) if total % size else ()))
+        for i, total in enumerate(chain.bytes.tolist())
+    ]
+
+
+def launches(chain: Chain, size: int) -> int:
+    """Count the parts of :func:`sliced`."""
+    return sum(-(-total // size) for total in chain.bytes.tolist())
 
 
 def first_in_first_out(unit: int, now: float) -> tuple[float, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 from solver.chain import Buckets
 from solver.costs import Cost
 from solver.schedule.jobs import Jobs, Piece, Schedule
+from solver.units import slack
 
 
 class Launch(NamedTuple):
@@ -59,7 +60,8 @@ def cut_at_releases(buckets: Buckets, cost: Cost) -> tuple[list[Launch], float]:
         current = heappop(ready)
         size = left[current]
         end = now + cost.time(size)
-        while times[at] < end:
+        until = end - slack(end)  # what is released by then, rounding aside, cuts
+        while times[at] < until:
             heappush(ready, ranks[at])
             at += 1
             if tail[ranks[at - 1]] > tail[current]:

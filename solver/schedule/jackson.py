@@ -5,7 +5,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from solver.schedule.jobs import Jobs, Piece, Schedule, critical_of
-from solver.units import FloatArray, slack
+from solver.units import FloatArray
 
 
 def jackson(jobs: Jobs) -> Schedule:
@@ -93,7 +93,7 @@ def _critical(pieces: list[Piece], tail: list[float], last: int, finish: float) 
     for piece in reversed(pieces):
         if piece.start >= finish:
             continue
-        if start - piece.end > slack(start) or tail[piece.job] < tail[last]:
+        if piece.end < start or tail[piece.job] < tail[last]:
             break
         members.add(piece.job)
         start = piece.start

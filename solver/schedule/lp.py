@@ -11,6 +11,8 @@ from solver.schedule.jackson import jackson
 from solver.schedule.jobs import Critical, Jobs, Piece, Schedule, critical_of, joined
 from solver.units import FloatArray, IntArray
 
+#: Most jobs: columns grow with their square.
+MAX_JOBS = 250
 #: How far from a whole number a vertex's coordinate may be by rounding.
 _INTEGRAL = 1e-6
 
@@ -50,7 +52,7 @@ def lp(jobs: Jobs) -> Schedule:
     Raises
     ------
     InvalidOptions
-        When the data are not whole numbers of slots.
+        When the data are not whole numbers of slots, or there are more than :data:`MAX_JOBS`.
 
     Notes
     -----
@@ -67,6 +69,9 @@ def lp(jobs: Jobs) -> Schedule:
         raise InvalidOptions(
             [Fault("/schedule", "out_of_range", "The lp schedule needs whole numbers of slots.")]
         )
+    if len(jobs) > MAX_JOBS:
+        detail = f"The lp schedule takes {MAX_JOBS} buckets at most, got {len(jobs)}; use jackson."
+        raise InvalidOptions([Fault("/schedule", "out_of_range", detail)])
     value = int(jackson(jobs).value)
     return bisect(jobs, value - 1, value)
 

@@ -16,7 +16,7 @@ from solver.traces.trace import Report, Trace
 
 FORMAT = "pipedream"
 
-_ID = re.compile(r"node(\d+)")
+_ID = re.compile(r"node(\d{1,18})")
 _VALUE = re.compile(r"(\w+)=(\[[^\]]*\]|[^,\s]+)")
 _FIELDS = ("forward_compute_time", "backward_compute_time", "parameter_size")
 

@@ -11,6 +11,8 @@ import pytest
 
 from app import VERSION
 from app.cli import main
+from app.report import TITLES
+from solver.policies import POLICIES
 from tests.app.service import Service, interlace, two_layers
 
 PROFILE = """\
@@ -103,7 +105,50 @@ def test_flags_win_over_the_file(tmp_path: Path, request_file: Path, run: Run) -
     assert request["cluster"]["bandwidth_gbps"] == 10  # the file's
     assert request["options"]["fusion"] == "maxmin"
     assert request["options"]["slot_us"] == 50  # the file's
-    assert request["options"]["baselines"] == ["wfbp"]
+    assert request["options"]["baselines"] == [{"policy": "wfbp", "barrier": False}]
+
+
+def test_baselines_with_parameters(tmp_path: Path, request_file: Path, run: Run) -> None:
+    flags = (
+        "--baseline=ddp:bucket_cap_mb=0.5,barrier=true",
+        "--baseline=bytescheduler:credit_bytes=auto",
+        "--baseline=tictac",
+    )
+    answer = json.loads(run("plan", str(request_file), *flags, "--json").stdout)
+    assert answer["request"]["options"]["baselines"] == [
+        {"policy": "ddp", "barrier": True, "bucket_cap_mb": 0.5, "first_bucket_mb": 1},
+        {
+            "policy": "bytescheduler",
+            "barrier": False,
+            "partition_bytes": 4_000_000,
+            "credit_bytes": "auto",
+        },
+        {"policy": "tictac", "barrier": False},
+    ]
+    shown = run("plan", str(request_file), *flags).stdout
+    titles = ["PyTorch DDP, bucket_cap_mb=0.5, barrier", "ByteScheduler, credit_bytes=4000000"]
+    for title in (*titles, "TicTac", "headroom 4.79 %"):
+        assert title in shown
+
+
+def test_barrier(request_file: Path, run: Run) -> None:
+    shown = run("plan", str(request_file), "--barrier", "--baseline", "ddp").stdout
+    assert "with a barrier" in shown
+    assert "PyTorch DDP  " in shown  # as all do
+    assert "optimal" in shown
+
+
+def test_an_iteration_of_no_time_has_no_comparison(tmp_path: Path, run: Run) -> None:
+    file = tmp_path / "graph.json"
+    b = {"id": "b", "kind": "compute", "duration_us": 0}
+    g = {"id": "g", "kind": "all_reduce", "bytes": 1}
+    file.write_text(json.dumps({"ops": [b, g]}))
+    shown = run("plan", str(file), "--workers", "1").stdout
+    assert "today, FIFO (wfbp)               0.000 ms\n" in shown
+
+
+def test_each_policy_has_a_title() -> None:
+    assert set(TITLES) == set(POLICIES)
 
 
 def test_pipedream_profile(tmp_path: Path, run: Run) -> None:
@@ -128,6 +173,10 @@ def test_pipedream_profile(tmp_path: Path, run: Run) -> None:
         ("GRAPH", ["--slot-us", "0.1"], 2, ["--slot-us: "]),  # only the solver can tell
         ("GRAPH", ["--slot-us", "0"], 2, ["--slot-us: "]),  # 0 is not left out
         ("GRAPH", ["--fusion", "x", "--baseline", "y"], 2, ["--fusion: ", "--baseline: "]),
+        ("GRAPH", ["--baseline", "ddp:bucket_cap_mb=0"], 2, ["--baseline: Options: baselines/0/b"]),
+        ("GRAPH", ["--baseline", "p3:slice_bytes=4"], 2, ["--baseline: p3: slice_bytes 4 makes"]),
+        ("GRAPH", ["--baseline", "ddp:bucket_cap_mb"], 2, ["Invalid value for --baseline"]),
+        ("GRAPH", ["--baseline", "ddp:policy=p3"], 2, ["Invalid value for --baseline"]),
         ("GRAPH", ["--workers", "x"], 2, ["Invalid value for '--workers'"]),
         ("GRAPH", ["--nonsense"], 2, ["No such option"]),
     ],

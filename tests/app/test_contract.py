@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app import VERSION
+from solver.policies import POLICIES
 from tests.app.service import Json, Service, two_layers
 
 NONE = {"fusion": "none", "slot_us": 50}
@@ -83,6 +84,8 @@ def test_evidence(by_hand: Json) -> None:
     assert wfbp["policy"] == "wfbp"
     assert wfbp["iteration_time_us"] == near(8750)  # g2 800..6450, g1 ..7900, then 850
     assert wfbp["speedup"] == pytest.approx(8750 / 8400, abs=1e-5)
+    assert wfbp["headroom"] == pytest.approx(8750 / 8350 - 1, abs=1e-5)
+    assert (wfbp["barrier"], wfbp["parameters"]) == (False, {})
 
 
 def test_request_is_repeated(by_hand: Json) -> None:
@@ -100,10 +103,72 @@ def test_request_is_repeated(by_hand: Json) -> None:
         "fusion": "none",
         "schedule": "jackson",
         "slot_us": 50,
-        "baselines": ["wfbp", "pace"],
+        "baselines": [
+            {"policy": "wfbp", "barrier": False},
+            {"policy": "pace", "barrier": False},
+        ],
+        "barrier": False,
         "seed": 0,
     }
     assert re.fullmatch("[0-9a-f]{64}", request["graph_sha256"])
+
+
+def test_baselines_with_parameters(service: Service) -> None:
+    asked: list[Any] = [
+        "horovod",
+        {"policy": "ddp", "bucket_cap_mb": 25, "first_bucket_mb": 1, "barrier": True},
+        {"policy": "bytescheduler", "credit_bytes": "auto"},
+    ]
+    answer = service.post(two_layers(**NONE, baselines=asked)).json()
+    horovod, ddp, bytescheduler = answer["baselines"]
+    # g2 at the tick of 1000 until 6650, g1 until 8100, then f1 and f2
+    assert horovod["iteration_time_us"] == near(8950)
+    assert horovod["headroom"] == pytest.approx(8950 / 8350 - 1, abs=1e-5)
+    assert horovod["parameters"] == {"cycle_time_us": 1000, "fusion_threshold_bytes": 2**27}
+    # g2 exceeds 1 MiB, so it goes alone: 800..6450, g1 ..7900; then f1 and f2
+    assert (ddp["iteration_time_us"], ddp["barrier"]) == (near(8750), True)
+    assert ddp["parameters"] == {"bucket_cap_mb": 25, "first_bucket_mb": 1}
+    # one slice each: whatever the credit, g2 and then g1; the first that is tried is one slice
+    assert bytescheduler["parameters"] == {"partition_bytes": 4_000_000, "credit_bytes": 4_000_000}
+    assert answer["request"]["options"]["baselines"] == [
+        {
+            "policy": "horovod",
+            "barrier": False,
+            "cycle_time_us": 1000,
+            "fusion_threshold_bytes": 2**27,
+        },
+        asked[1],
+        {
+            "policy": "bytescheduler",
+            "barrier": False,
+            "partition_bytes": 4_000_000,
+            "credit_bytes": "auto",
+        },
+    ]
+    again = two_layers()
+    again["options"] = answer["request"]["options"]
+    assert service.post(again).json()["baselines"] == answer["baselines"]
+    assert service.client.get(f"/v1/plans/{answer['id']}").json() == answer
+
+
+def test_every_policy_may_be_asked_for(service: Service) -> None:
+    answer = service.post(two_layers(baselines=list(POLICIES), barrier=True))
+    assert answer.status_code == 201
+    plan = answer.json()
+    assert [baseline["policy"] for baseline in plan["baselines"]] == list(POLICIES)
+    assert all(baseline["barrier"] for baseline in plan["baselines"])
+    assert all(baseline["headroom"] >= 0 for baseline in plan["baselines"])
+
+
+def test_barrier(service: Service) -> None:
+    plan = service.post(two_layers(barrier=True)).json()
+    # g2 at 800 until 6450, g1 until 7900, then f1 and f2: all wait for the last send
+    assert plan["iteration_time_us"] == near(8750)
+    assert plan["status"] == "optimal"
+    assert {bucket["tail_us"] for bucket in plan["buckets"]} == {850}
+    trace = service.client.get(f"/v1/plans/{plan['id']}/timeline.json").json()
+    starts = [e["ts"] for e in trace["traceEvents"] if e["ph"] == "X" and e["name"] == "f1"]
+    assert starts == [near(7900)] * 2  # in the plan, and in FIFO
 
 
 def test_found_again(service: Service, by_hand: Json) -> None:

@@ -111,6 +111,30 @@ REFUSED = [
     ),  # three of a pair
     ([put("options/slot_us", 0)], {("/options/slot_us", "out_of_range")}),
     ([put("options/baselines", ["nobody"])], {("/options/baselines/0", "out_of_range")}),
+    # baselines, by name or with parameters
+    *(
+        ([put("options/baselines", ["wfbp", baseline])], {(f"/options/baselines/1{place}", code)})
+        for baseline, place, code in (
+            (7, "", "wrong_type"),  # neither a name nor an object
+            ({}, "/policy", "missing_field"),
+            ({"policy": "nobody"}, "/policy", "out_of_range"),
+            ({"policy": 7}, "/policy", "wrong_type"),
+            ({"policy": "ddp", "slice_bytes": 1}, "/slice_bytes", "extra_field"),  # another's
+            ({"policy": "ddp", "bucket_cap_mb": 0}, "/bucket_cap_mb", "out_of_range"),
+            ({"policy": "ddp", "bucket_cap_mb": "25"}, "/bucket_cap_mb", "wrong_type"),
+            ({"policy": "ddp", "barrier": 1}, "/barrier", "wrong_type"),
+            ({"policy": "horovod", "cycle_time_us": 1e10}, "/cycle_time_us", "out_of_range"),
+            ({"policy": "p3", "slice_bytes": 0.5}, "/slice_bytes", "wrong_type"),
+            ({"policy": "bytescheduler", "credit_bytes": 0}, "/credit_bytes", "out_of_range"),
+            ({"policy": "bytescheduler", "credit_bytes": "x"}, "/credit_bytes", "wrong_type"),
+            ({"policy": "p3", "slice_bytes": 4}, "/slice_bytes", "out_of_range"),  # 1,250,000
+        )
+    ),
+    (
+        [put("options/baselines", ["p3"]), put("graph/ops/1/bytes", 2**40)],
+        {("/options/baselines/0", "out_of_range")},
+    ),  # 5,497,559 launches by default
+    ([put("options/barrier", "yes")], {("/options/barrier", "wrong_type")}),
     ([put("options/schedule", "fifo")], {("/options/schedule", "out_of_range")}),
     # options that this graph cannot meet
     ([put("options/slot_us", 0.1)], {("/options/slot_us", "slot_too_small")}),  # 83,500 slots
@@ -150,6 +174,28 @@ def test_message_names_thing_and_rule(service: Service) -> None:
     body = two_layers()
     put("graph/ops/3/bytes", 0)(body)
     assert service.post(body).json()["detail"] == "Tensor 'g1': bytes must be 1 to 2^60, got 0."
+
+
+@pytest.mark.parametrize(
+    ("baseline", "detail"),
+    [
+        (
+            {"policy": "ddp", "bucket_cap_mb": 0},
+            "Options: baselines/0/bucket_cap_mb must be 1e-06 to 1e+12, got 0.",
+        ),
+        (
+            {"policy": "bytescheduler", "credit_bytes": "all"},
+            'Options: baselines/0/credit_bytes must be an integer or "auto", got "all".',
+        ),
+        (
+            {"policy": "p3", "slice_bytes": 4},
+            "p3: slice_bytes 4 makes 1,250,000 launches of this graph; at most 1,000,000 are "
+            "simulated.",
+        ),
+    ],
+)
+def test_message_names_the_parameter(service: Service, baseline: Json, detail: str) -> None:
+    assert service.post(two_layers(baselines=[baseline])).json()["detail"] == detail
 
 
 def test_cycle_is_named_and_short(service: Service) -> None:

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.bounds import chain_end, lower_bound
+from solver.bounds import lower_bound
 from solver.chain import chain_of
 from solver.costs import Affine, Measured
+from solver.fifo import chain_cuts, chain_end
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
 from solver.policies.plan import replay
 from solver.simulate import simulate
@@ -43,6 +44,12 @@ def test_the_recursion_is_the_definition(graph, a, c):
     chain = chain_of(graph)
     expected = _by_definition(chain.release, chain.bytes, a, c)
     assert chain_end(chain.release, chain.bytes, a, c) == pytest.approx(expected)
+    end, low = 0.0, 0
+    for high in chain_cuts(chain.release, chain.bytes, a, c):
+        end = max(end, chain.release[high - 1]) + a + c * int(chain.bytes[low:high].sum())
+        low = high
+    assert low == len(chain)
+    assert end == pytest.approx(expected)
 
 
 def _by_definition(release, sizes, a, c):

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from solver.chain import chain_of, runs
 from solver.fused import fused_graph
-from solver.fusion import FUSIONS, max_min, max_min_cuts
+from solver.fusion import max_min, max_min_cuts
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
-from solver.plan import Options, plan
+from solver.plan import FUSIONS, Options, plan
 from solver.schedule.execute import cut_at_releases
 from tests import oracles
 from tests.strategies import costs, graphs

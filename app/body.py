@@ -1,0 +1,26 @@
+"""What every part of a request has in common: no coercion, no unknown field, no NaN."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """A string that must be one of these names."""
+
+    names: tuple[str, ...]
+
+    def __get_pydantic_core_schema__(
+        self, _source: type[Any], _handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Validate as a literal, so that the names appear in OpenAPI."""
+        return core_schema.literal_schema(list(self.names))
+
+
+class Body(BaseModel):
+    """A part of a request."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)

@@ -1,0 +1,165 @@
+"""Joint fusion: buckets, parts and order chosen together against the real cost."""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from solver.bounds import lower_bound
+from solver.chain import Buckets, Chain, bucketed, runs
+from solver.costs import Cost
+from solver.exhaust import MAX_TENSORS, best_of_all
+from solver.fifo import chain_cuts
+from solver.fusion import Order, Search, max_min_below
+from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build
+from solver.improve import Budget, Judge, Sends, improve, without_needless_parts
+from solver.nested import from_both_ends
+from solver.policies import POLICIES
+from solver.policies.plan import sends
+from solver.schedule.execute import Launch, cut_at_releases
+from solver.simulate import Policy, Send, simulate
+from solver.units import same
+
+#: Plans looked at by the local search, and by the search over all plans of a few tensors.
+_MOVES, _PLANS = 2_000, 60_000
+
+
+def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> tuple[Buckets, list[Launch]]:
+    """Return a plan that no policy beats, with start-up paid by every part.
+
+    ``order`` is not asked: the order is part of what is searched.
+
+    First the best launches in release order, then the recursion from both ends
+    (:mod:`solver.nested`), which knows the shape of the best plans of a layer chain; on other
+    graphs also with the tensors in the order of their tails. Then the rivals, and every policy with its defaults unless it needs so many launches that it cannot
+    win. The best is improved by local search, for up to seven tensors by looking at all plans, and
+    parts that do not pay are joined. A plan that reaches the lower bound ends the search.
+
+    Notes
+    -----
+    The same seed and effort give the same plan, unless the time limit cuts the search short.
+    """
+    deadline = time.monotonic() + search.time_limit_s
+    judge = Judge(chain, cost)
+    bound = lower_bound(chain, cost).value
+    best: Sends | None = None
+    for source in _sources(chain, cost, search, deadline):
+        found = source(judge.value(best) if best else np.inf)
+        if found and (best is None or judge.value(found) < judge.value(best)):
+            best = found
+        if best and (same(judge.value(best), bound) or time.monotonic() > deadline):
+            break
+    assert best is not None, "the recursion always answers"
+    if not same(judge.value(best), bound):
+        best = _searched(chain, cost, judge, best, search, deadline)
+    return _as_buckets(chain, without_needless_parts(best, judge))
+
+
+def _searched(
+    chain: Chain, cost: Cost, judge: Judge, best: Sends, search: Search, deadline: float
+) -> Sends:
+    def expired() -> bool:
+        return time.monotonic() > deadline
+
+    best = improve(best, judge, Budget(_MOVES * search.effort, expired), search.seed)
+    if len(chain) <= MAX_TENSORS:
+        best = best_of_all(chain, cost, best, Budget(_PLANS * search.effort, expired))
+    return best
+
+
+def _sources(
+    chain: Chain, cost: Cost, search: Search, deadline: float
+) -> list[Callable[[float], Sends | None]]:
+    """List where plans come from, the most promising first; each is told the time to beat [us]."""
+    graph = _star(chain)
+    total = int(chain.bytes.sum())
+    free = float(chain.release.min() + chain.tail.min())
+    lines = cost.minorants(total)
+
+    def of_policy(name: str, policy: Policy) -> Callable[[float], Sends | None]:
+        def source(to_beat: float) -> Sends | None:
+            count = LAUNCHES[name](chain) if name in LAUNCHES else 1
+            if free + max(count * a + c * total for a, c in lines) >= to_beat:
+                return None
+            sent = simulate(graph, cost, policy).sent
+            return tuple(Send(part.bucket, part.bytes) for part in sent)
+
+        return source
+
+    found: list[Callable[[float], Sends | None]] = [
+        lambda _: _in_release_order(chain, lines),
+        lambda _: tuple(from_both_ends(chain, cost, search.effort)),
+    ]
+    if np.any(np.diff(chain.tail) < 0):
+        found.append(lambda _: _by_tail(chain, cost, search.effort))
+    found += [partial(_as_it_is, rival) for rival in search.rivals]
+    found.append(partial(_max_min, chain, cost, deadline))
+    found += [of_policy(name, policy) for name, policy in POLICIES.items() if name != "pace"]
+    return found
+
+
+def _max_min(chain: Chain, cost: Cost, deadline: float, to_beat: float) -> Sends | None:
+    """Return PACE's plan when it beats a time [us]."""
+    found = max_min_below(chain, cost, partial(cut_at_releases, cost=cost), to_beat, deadline)
+    return tuple(sends(*found)) if found else None
+
+
+def _as_it_is(rival: Sends, _to_beat: float) -> Sends:
+    return rival
+
+
+def _in_release_order(chain: Chain, lines: Sequence[tuple[float, float]]) -> Sends:
+    """Send contiguous buckets first in, first out: the optimum with a barrier and affine cost."""
+    cuts = chain_cuts(chain.release, chain.bytes, *lines[0])
+    buckets = runs(chain, cuts)
+    return tuple(map(Send, buckets.members, buckets.bytes.tolist()))
+
+
+def _by_tail(chain: Chain, cost: Cost, effort: int) -> Sends:
+    """Run the recursion with the tensors in the order of their tails, releases raised."""
+    order = np.lexsort((chain.release, chain.tail))
+    turned = Chain(
+        chain.positions[order],
+        np.maximum.accumulate(chain.release[order]),
+        chain.tail[order],
+        chain.bytes[order],
+        chain.compute_time,
+    )
+    names = order.tolist()
+    return tuple(
+        Send(tuple(sorted(names[i] for i in bucket)), size)
+        for bucket, size in from_both_ends(turned, cost, effort)
+    )
+
+
+def _star(chain: Chain) -> Graph:
+    """Build the least graph with these releases and tails: compute, tensor, compute, for each."""
+    ops: list[Op] = []
+    for i in range(len(chain)):
+        ops += [
+            Op(f"r{i}", COMPUTE, float(chain.release[i])),
+            Op(f"g{i}", ALL_REDUCE, None, int(chain.bytes[i]), (f"r{i}",)),
+            Op(f"q{i}", COMPUTE, float(chain.tail[i]), None, (f"g{i}",)),
+        ]
+    return build("star", ops)
+
+
+def _as_buckets(chain: Chain, sends: Sequence[Send]) -> tuple[Buckets, list[Launch]]:
+    """Give the buckets numbers, by release and then first member."""
+    buckets = bucketed(chain, {send.bucket for send in sends})
+    number = {members: i for i, members in enumerate(buckets.members)}
+    return buckets, [Launch(number[send.bucket], send.bytes) for send in sends]
+
+
+def _slices(partition: int) -> Callable[[Chain], int]:
+    return lambda chain: int(np.sum(-(-chain.bytes // partition)))
+
+
+#: Launches that a policy makes at least, where that is plain to see.
+LAUNCHES: dict[str, Callable[[Chain], int]] = {
+    "wfbp": len,
+    "tictac": len,
+    "p3": _slices(200_000),
+    "bytescheduler": _slices(4_000_000),
+}

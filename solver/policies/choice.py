@@ -1,0 +1,147 @@
+"""A policy by name with its parameters, checked before it runs."""
+
+import inspect
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import NamedTuple
+
+from solver.chain import Chain
+from solver.costs import Cost
+from solver.errors import Fault
+from solver.graph import MAX_BYTES
+from solver.policies import POLICIES
+from solver.policies.bytescheduler import AUTO, PARTITIONS, tuned
+from solver.policies.rules import launches
+from solver.simulate import Policy
+
+#: Most launches of a policy that sends in slices.
+MAX_LAUNCHES = 1_000_000
+
+Value = float | str
+
+
+class Parameter(NamedTuple):
+    """What a parameter may be: an integer or any number, in a range, or "auto"."""
+
+    kind: type[int] | type[float]
+    least: float
+    most: float
+    meaning: str
+    auto: bool = False
+
+
+#: The parameters of all policies; a name means the same in each.
+PARAMETERS = {
+    "cycle_time_us": Parameter(float, 1e-3, 1e9, "Time between two cycles [us]."),
+    "fusion_threshold_bytes": Parameter(int, 1, MAX_BYTES, "Most bytes of a fusion buffer."),
+    "bucket_cap_mb": Parameter(float, 1e-6, 1e12, "Size at which a bucket closes [MiB]."),
+    "first_bucket_mb": Parameter(float, 1e-6, 1e12, "The same for the first bucket [MiB]."),
+    "slice_bytes": Parameter(int, 1, MAX_BYTES, "Size of a slice."),
+    "partition_bytes": Parameter(
+        int, 1, MAX_BYTES, "Size of a slice; `auto` searches 1 to 64 MB.", auto=True
+    ),
+    "credit_bytes": Parameter(
+        int,
+        1,
+        MAX_BYTES,
+        "Most bytes issued and not finished; `auto` searches 1, 2 and 4 slices.",
+        auto=True,
+    ),
+}
+_SLICES = ("slice_bytes", "partition_bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A policy to compare with.
+
+    Attributes
+    ----------
+    policy
+        Key of :data:`solver.policies.POLICIES`.
+    barrier
+        Simulate it on :func:`solver.graph.with_barrier` of the graph.
+    parameters
+        Names and values; what is left out has the policy's default.
+    """
+
+    policy: str
+    barrier: bool = False
+    parameters: tuple[tuple[str, Value], ...] = ()
+
+
+@cache
+def defaults(policy: str) -> dict[str, Value]:
+    """Parameters of a policy and their defaults, in the order of its signature."""
+    found = inspect.signature(POLICIES[policy]).parameters.values()
+    return {p.name: p.default for p in found if p.kind is p.KEYWORD_ONLY}
+
+
+def bind(choice: Choice) -> Policy:
+    """Return the policy with its parameters set."""
+    return partial(POLICIES[choice.policy], **dict(choice.parameters))
+
+
+def resolved(choice: Choice, chain: Chain, cost: Cost) -> Choice:
+    """State all parameters of a choice as they are used: defaults filled in, "auto" searched."""
+    used = defaults(choice.policy) | dict(choice.parameters)
+    if choice.policy == "bytescheduler":
+        sizes = (used["partition_bytes"], used["credit_bytes"])
+        partition, credit = tuned(chain, cost, *(s if s == AUTO else int(s) for s in sizes))
+        used = {"partition_bytes": partition, "credit_bytes": credit}
+    return replace(choice, parameters=tuple(used.items()))
+
+
+def choice_faults(choice: Choice, chain: Chain) -> Iterator[Fault]:
+    """List what is wrong with a choice for this chain.
+
+    Pointers are relative to the choice: ``/name`` of a parameter that was given, else empty.
+    """
+    if choice.policy not in POLICIES:
+        yield Fault("", "out_of_range", f"Policy must be one of {', '.join(POLICIES)}.")
+        return
+    known = defaults(choice.policy)
+    given = dict(choice.parameters)
+    wrong = [
+        fault
+        for name, value in given.items()
+        for fault in (
+            _value_faults(choice.policy, name, value)
+            if name in known
+            else [Fault(f"/{name}", "extra_field", f"{choice.policy} has no parameter {name}.")]
+        )
+    ]
+    yield from wrong
+    if wrong:
+        return
+    for name in _SLICES:
+        if name in known:
+            value = (known | given)[name]
+            size = PARTITIONS[-1] if value == AUTO else int(value)
+            count = launches(chain, size)
+            if count > MAX_LAUNCHES:
+                yield Fault(
+                    f"/{name}" if name in given else "",
+                    "out_of_range",
+                    f"{choice.policy}: {name} {value} makes {count:,} launches of this graph; at "
+                    f"most {MAX_LAUNCHES:,} are simulated.",
+                )
+
+
+def _value_faults(policy: str, name: str, value: Value) -> Iterator[Fault]:
+    rule = PARAMETERS[name]
+    if rule.auto and value == AUTO:
+        return
+    if isinstance(value, str | bool) or (rule.kind is int and not isinstance(value, int)):
+        wanted = "an integer" if rule.kind is int else "a number"
+        wanted += f' or "{AUTO}"' if rule.auto else ""
+        yield Fault(f"/{name}", "wrong_type", f"{policy}: {name} must be {wanted}, got {value!r}.")
+    elif not math.isfinite(value) or not rule.least <= value <= rule.most:
+        most = "2^60" if rule.most == MAX_BYTES else f"{rule.most:g}"
+        yield Fault(
+            f"/{name}",
+            "out_of_range",
+            f"{policy}: {name} must be {rule.least:g} to {most}, got {value!r}.",
+        )

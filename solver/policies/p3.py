@@ -1,0 +1,32 @@
+"""P3: tensors in small slices by priority."""
+
+from solver.chain import Chain
+from solver.costs import Cost
+from solver.policies.rules import Queue, most_urgent, sliced
+from solver.simulate import Rule
+
+
+def p3(chain: Chain, cost: Cost, *, slice_bytes: int = 200_000) -> Rule:
+    """Send tensors in equal slices, a slice of the most urgent released tensor first.
+
+    Most urgent is the largest tail; ties go to the later release, then to position. The last
+    slice of a tensor may be short. Each slice is a launch of its own and pays the start-up.
+
+    Parameters
+    ----------
+    chain, cost
+        The tensors and what a launch costs.
+    slice_bytes
+        Size of a slice [bytes].
+
+    Notes
+    -----
+    The default is the paper's 50,000 parameters of 4 bytes.
+
+    References
+    ----------
+    .. [1] A. Jayarajan et al., Priority-based Parameter Propagation for Distributed DNN Training,
+           SysML 2019.
+    """
+    units = sliced(chain, slice_bytes)
+    return Queue(units, most_urgent(units, chain))

@@ -1,0 +1,20 @@
+"""TicTac: whole tensors by priority."""
+
+from solver.chain import Chain
+from solver.costs import Cost
+from solver.policies.rules import Queue, most_urgent, whole
+from solver.simulate import Rule
+
+
+def tictac(chain: Chain, cost: Cost) -> Rule:
+    """Send each tensor alone, the most urgent released one first, never interrupted.
+
+    Most urgent is the largest tail; ties go to the later release, then to position.
+
+    References
+    ----------
+    .. [1] S. H. Hashemi et al., TicTac: Accelerating Distributed Deep Learning with Communication
+           Scheduling, SysML 2019. .. [2] PACE, Section VI-B, baseline (iii).
+    """
+    units = whole([(i,) for i in range(len(chain))], chain)
+    return Queue(units, most_urgent(units, chain))

@@ -1,0 +1,242 @@
+"""The joint fusion: never beaten, by policies, by exhaustive search, by random moves."""
+
+import random
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solver.bounds import lower_bound
+from solver.chain import Chain, chain_of
+from solver.costs import Affine, Cluster, cost_of
+from solver.exhaust import best_of_all
+from solver.fusion import EVERYDAY, Search, max_min_cuts
+from solver.improve import Budget, Judge, improve, without_needless_parts
+from solver.joint import joint
+from solver.models import MODELS
+from solver.nested import from_both_ends
+from solver.nested_bound import nested_bound
+from solver.plan import Options, plan
+from solver.policies import POLICIES
+from solver.policies.choice import Choice
+from solver.result import OPTIMAL
+from solver.simulate import Send
+from solver.units import slack
+from tests import oracles
+from tests.strategies import affine_costs, costs, graphs
+
+
+def drawn(generator: np.random.Generator, most: int, *, layered: bool) -> tuple[Chain, Affine]:
+    """Random tensors on a coarse grid; a layer chain's tails ascend with its releases."""
+    count = int(generator.integers(1, most + 1))
+    release = np.sort(generator.integers(0, 12, count) * 100.0)
+    tail = generator.integers(0, 12, count) * 100.0
+    if layered:
+        tail.sort()
+    sizes = generator.integers(1, 7, count) * 100_000
+    chain = Chain(np.arange(count), release, tail, sizes, float((release + tail).max()))
+    return chain, Affine(float(generator.choice([0, 50, 200, 400])), 1e-3)
+
+
+def joint_value(chain, cost, search=EVERYDAY):
+    buckets, launches = joint(chain, cost, None, search)
+    sends = tuple(Send(buckets.members[bucket], size) for bucket, size in launches)
+    return Judge(chain, cost).value(sends), sends
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("layered", [True, False])
+def test_no_policy_beats_joint_on_thousands_of_chains(seed, layered):
+    generator = np.random.default_rng(seed)
+    for _ in range(300):
+        chain, cost = drawn(generator, 14, layered=layered)
+        value, _ = joint_value(chain, cost)
+        assert lower_bound(chain, cost).value <= value + slack(value)
+        for name, policy in POLICIES.items():
+            rival = oracles.policy_time(chain, cost, policy)
+            assert value <= rival + slack(rival), name
+
+
+@given(graph=graphs(), cost=costs())
+@settings(max_examples=200)
+def test_no_baseline_beats_joint_requested_or_not(graph, cost):
+    asked = (
+        *(Choice(name) for name in POLICIES),
+        Choice("ddp", parameters=(("bucket_cap_mb", 0.3), ("first_bucket_mb", 0.1))),
+        Choice("bytescheduler", parameters=(("partition_bytes", 150_000), ("credit_bytes", 1))),
+    )
+    with_rivals = plan(graph, cost, Options(baselines=asked))
+    alone = plan(graph, cost, Options(baselines=()))
+    for other in with_rivals.baselines:
+        assert with_rivals.iteration_time_us <= other.iteration_time_us * (1 + 1e-7)
+        if not other.parameters or other.parameters == resolved_defaults(other.policy):
+            assert alone.iteration_time_us <= other.iteration_time_us * (1 + 1e-7)
+    pace = plan(graph, cost, Options(fusion="maxmin", baselines=()))
+    assert alone.iteration_time_us <= pace.iteration_time_us * (1 + 1e-7)
+
+
+def resolved_defaults(name):
+    from solver.policies.choice import resolved
+
+    return resolved(Choice(name), None, None).parameters if name != "bytescheduler" else ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layered", [True, False])
+def test_exhaustive_search_on_a_coarse_grid_finds_nothing_better(layered):
+    generator = np.random.default_rng(7)
+    for _ in range(120):
+        chain, cost = drawn(generator, 6, layered=layered)
+        value, _ = joint_value(chain, cost)
+        best = oracles.best_plan(chain, cost, value + 1e-3)
+        assert value <= best + slack(best)
+
+
+@pytest.mark.slow
+def test_exhaustive_search_of_seven_tensors_finds_nothing_better():
+    generator = np.random.default_rng(11)
+    for _ in range(12):
+        chain, cost = drawn(generator, 7, layered=False)
+        value, _ = joint_value(chain, cost)
+        best = oracles.best_plan(chain, cost, value + 1e-3)
+        assert value <= best + slack(best)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["vgg16", "resnet50", "t5_small"])
+@pytest.mark.parametrize("startup", [500, 6000])
+def test_500_random_moves_from_paces_best_cut_gain_less_than_3_in_1000(model, startup):
+    chain = chain_of(MODELS[model]())
+    cost = cost_of(Cluster(16, 10, startup))
+    value, _ = joint_value(chain, cost)
+    assert value <= 1.003 * _walked(chain, cost, random.Random(0))
+
+
+def _walked(chain, cost, generator):
+    """Move, add or drop random boundaries of the max-min cut, most urgent first, uncut or cut."""
+    judge = Judge(chain, cost)
+
+    def value(cuts):
+        return oracles.best_of_both_orders(chain, cost, cuts, judge)
+
+    cuts = min(max_min_cuts(chain.bytes), key=value)
+    best = value(cuts)
+    for _ in range(500):
+        moved = set(cuts)
+        if len(moved) > 1 and generator.random() < 0.7:
+            moved.remove(generator.choice(sorted(moved - {len(chain)})))
+        if generator.random() < 0.7:
+            moved.add(generator.randrange(1, len(chain)))
+        if (found := value(tuple(sorted(moved)))) < best:
+            cuts, best = tuple(sorted(moved)), found
+    return best
+
+
+@given(graph=graphs(), cost=affine_costs())
+@settings(max_examples=300)
+def test_with_a_barrier_and_affine_cost_joint_is_optimal(graph, cost):
+    assert plan(graph, cost, Options(barrier=True, baselines=())).status == OPTIMAL
+
+
+@given(graph=graphs(), cost=costs())
+@settings(max_examples=150)
+def test_no_part_is_needless(graph, cost):
+    chain = chain_of(graph)
+    value, sends = joint_value(chain, cost)
+    judge = Judge(chain, cost)
+    for j, (bucket, size) in enumerate(sends):
+        for i in range(j):
+            if sends[i].bucket == bucket:
+                joined = Send(bucket, sends[i].bytes + size)
+                later = [*sends[:j], joined, *sends[j + 1 :]]
+                del later[i]
+                earlier = [*sends[:j], *sends[j + 1 :]]
+                earlier[i] = joined
+                assert min(judge.value(tuple(later)), judge.value(tuple(earlier))) > value
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_same_seed_gives_the_same_plan(seed):
+    generator = np.random.default_rng(3)
+    for _ in range(10):
+        chain, cost = drawn(generator, 10, layered=False)
+        first = joint_value(chain, cost, Search(seed))
+        assert first == joint_value(chain, cost, Search(seed))
+
+
+def test_the_time_limit_cuts_the_search_short():
+    chain = chain_of(MODELS["t5_small"]())
+    cost = cost_of(Cluster(64, 10, 6000))
+    began = time.monotonic()
+    value, _ = joint_value(chain, cost, Search(time_limit_s=0.0, effort=50))
+    assert time.monotonic() - began < 5  # the whole search at this effort takes far longer
+    assert value >= lower_bound(chain, cost).value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bound_from_both_ends_is_never_above_the_best_plan(seed):
+    generator = np.random.default_rng(seed)
+    for i in range(120):
+        chain, cost = drawn(generator, 6, layered=i % 2 == 0)
+        best = oracles.best_plan(chain, cost, np.inf)
+        bound = nested_bound(chain, cost.startup, cost.per_byte)
+        assert bound <= best + slack(best)
+
+
+def test_the_bound_from_both_ends_by_hand():
+    # g1: r 0, q 0, 1000 us of work; g2: r 500, q 500, 100 us; start-up 400. One bucket of both:
+    # 500 + 1500 + 500 = 2500. Two: g2 must run in [500, D - 500]; around it 1400 us of g1, or two
+    # start-ups. The relaxation pays 400 for each group once: X + Y = 1400, core 500 on top.
+    chain = Chain(
+        np.arange(2),
+        np.array([0.0, 500.0]),
+        np.array([0.0, 500.0]),
+        np.array([1_000_000, 100_000]),
+        1000.0,
+    )
+    assert nested_bound(chain, 400.0, 1e-3) == pytest.approx(1400 + 500)
+    # the plan: g1 before and after the core, 600 + 1200 - 700
+    value, _ = joint_value(chain, Affine(400.0, 1e-3))
+    assert value == pytest.approx(2300)
+    assert oracles.best_plan(chain, Affine(400.0, 1e-3), np.inf) == pytest.approx(2300)
+
+
+def test_many_tensors_are_bounded_in_blocks():
+    chain = chain_of(MODELS["llama_7b"]())
+    cost = cost_of(Cluster(16, 100, 500))
+    bound = nested_bound(chain, cost.startup, cost.per_byte)
+    value, _ = joint_value(chain, cost)
+    assert 0.99 * value < bound <= value + slack(value)
+
+
+@given(data=st.data(), graph=graphs(), cost=costs(), seed=st.integers(0, 3))
+@settings(max_examples=100)
+def test_searches_never_make_a_plan_worse(data, graph, cost, seed):
+    chain = chain_of(graph)
+    judge = Judge(chain, cost)
+    start = tuple(Send((i,), int(size)) for i, size in enumerate(chain.bytes))
+    value = judge.value(start)
+    for found in (
+        improve(start, judge, Budget(200, lambda: False), seed),
+        best_of_all(chain, cost, start, Budget(200, lambda: False)),
+        without_needless_parts(start, judge),
+    ):
+        assert judge.value(found) <= value
+        sizes: dict[tuple[int, ...], int] = {}
+        for bucket, size in found:
+            sizes[bucket] = sizes.get(bucket, 0) + size
+        assert sorted(i for bucket in sizes for i in bucket) == list(range(len(chain)))
+        assert all(size == chain.bytes[list(b)].sum() for b, size in sizes.items())
+
+
+def test_a_layer_chain_needs_no_local_search():
+    """The recursion alone is within the reach of the whole search."""
+    chain = chain_of(MODELS["vgg16"]())
+    cost = cost_of(Cluster(8, 10, 2000))
+    alone = Judge(chain, cost).value(tuple(from_both_ends(chain, cost)))
+    value, _ = joint_value(chain, cost)
+    assert value <= alone <= 1.001 * value
