@@ -3,7 +3,6 @@
 from solver.chain import Buckets, Chain
 from solver.graph import ALL_REDUCE, Graph, Op, build
 
-
 #: How much of the first tensor's id a fused collective's id keeps.
 _KEPT = 480
 

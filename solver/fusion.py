@@ -86,6 +86,8 @@ class Search:
         Answer after this time with the best plan so far [s].
     effort
         Multiplies what is looked at; 1 is meant for everyday use.
+    bound
+        Lower bound on the iteration time [us]: a plan that reaches it ends the search.
     rivals
         Plans, as sends, that the answer must not be worse than.
     """
@@ -93,6 +95,7 @@ class Search:
     seed: int = 0
     time_limit_s: float = 10.0
     effort: int = 1
+    bound: float = 0.0
     rivals: tuple[tuple[Send, ...], ...] = ()
 
 

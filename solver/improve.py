@@ -114,25 +114,24 @@ def improve(sends: Sends, judge: Judge, budget: Budget, seed: int) -> Sends:
     return best
 
 
-def without_needless_parts(sends: Sends, judge: Judge) -> Sends:
+def without_needless_parts(sends: Sends, judge: Judge, budget: Budget) -> Sends:
     """Join the parts of a bucket wherever that does not make the plan slower.
 
-    Parts are joined at the place of the later or the earlier one; O(parts^2 launches).
+    Two parts are joined at the place of the later or the earlier one; O(launches) each.
     """
-    sends = _adjoined(sends)
+    sends = min(_adjoined(sends), sends, key=judge.value)
     value = judge.value(sends)
-    while True:
-        for i, j in _part_pairs(sends):
-            joined = Send(sends[i].bucket, sends[i].bytes + sends[j].bytes)
-            later = (*sends[:i], *sends[i + 1 : j], joined, *sends[j + 1 :])
-            earlier = (*sends[:i], joined, *sends[i + 1 : j], *sends[j + 1 :])
-            found = [plan for plan in (later, earlier) if judge.value(plan) <= value]
-            if found:
-                sends = _adjoined(min(found, key=judge.value))
-                value = judge.value(sends)
-                break
-        else:
-            return sends
+    pairs = list(_part_pairs(sends))
+    while pairs and budget.spend():
+        i, j = pairs.pop()
+        joined = Send(sends[i].bucket, sends[i].bytes + sends[j].bytes)
+        later = (*sends[:i], *sends[i + 1 : j], joined, *sends[j + 1 :])
+        earlier = (*sends[:i], joined, *sends[i + 1 : j], *sends[j + 1 :])
+        found = min((_adjoined(later), later, earlier), key=judge.value)
+        if judge.value(found) <= value:
+            sends, value = found, judge.value(found)
+            pairs = list(_part_pairs(sends))
+    return sends
 
 
 def _part_pairs(sends: Sends) -> Iterator[tuple[int, int]]:

@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 
-from solver.bounds import lower_bound
 from solver.chain import Buckets, Chain, bucketed, runs
 from solver.costs import Cost
 from solver.exhaust import MAX_TENSORS, best_of_all
@@ -21,8 +20,10 @@ from solver.schedule.execute import Launch, cut_at_releases
 from solver.simulate import Policy, Send, simulate
 from solver.units import same
 
-#: Plans looked at by the local search, and by the search over all plans of a few tensors.
-_MOVES, _PLANS = 2_000, 60_000
+#: Plans looked at by the local search, and launches over all of them; the smaller limit counts.
+_MOVES, _LAUNCHES = 2_000, 600_000
+#: Plans looked at by the search over all plans of a few tensors.
+_PLANS = 60_000
 
 
 def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> tuple[Buckets, list[Launch]]:
@@ -30,11 +31,12 @@ def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> tuple[Bucke
 
     ``order`` is not asked: the order is part of what is searched.
 
-    First the best launches in release order, then the recursion from both ends
+    First the rivals and the best launches in release order, then the recursion from both ends
     (:mod:`solver.nested`), which knows the shape of the best plans of a layer chain; on other
-    graphs also with the tensors in the order of their tails. Then the rivals, and every policy with its defaults unless it needs so many launches that it cannot
-    win. The best is improved by local search, for up to seven tensors by looking at all plans, and
-    parts that do not pay are joined. A plan that reaches the lower bound ends the search.
+    graphs also with the tensors in the order of their tails. Then every policy with its defaults,
+    unless it needs so many launches that it cannot win. The best is improved by local search, for
+    up to seven tensors by looking at all plans, and parts that do not pay are joined. A plan that
+    reaches the lower bound ends the search.
 
     Notes
     -----
@@ -42,18 +44,22 @@ def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> tuple[Bucke
     """
     deadline = time.monotonic() + search.time_limit_s
     judge = Judge(chain, cost)
-    bound = lower_bound(chain, cost).value
-    best: Sends | None = None
+    bound = search.bound
+    best = min((*search.rivals, _in_release_order(chain, cost)), key=judge.value)
     for source in _sources(chain, cost, search, deadline):
-        found = source(judge.value(best) if best else np.inf)
-        if found and (best is None or judge.value(found) < judge.value(best)):
-            best = found
-        if best and (same(judge.value(best), bound) or time.monotonic() > deadline):
+        if same(judge.value(best), bound) or time.monotonic() > deadline:
             break
-    assert best is not None, "the recursion always answers"
+        found = source(judge.value(best))
+        if found and judge.value(found) < judge.value(best):
+            best = found
     if not same(judge.value(best), bound):
         best = _searched(chain, cost, judge, best, search, deadline)
-    return _as_buckets(chain, without_needless_parts(best, judge))
+    budget = Budget(_moves(best, search), lambda: False)
+    return _as_buckets(chain, without_needless_parts(best, judge, budget))
+
+
+def _moves(plan: Sends, search: Search) -> int:
+    return min(_MOVES, _LAUNCHES // len(plan)) * search.effort
 
 
 def _searched(
@@ -62,7 +68,7 @@ def _searched(
     def expired() -> bool:
         return time.monotonic() > deadline
 
-    best = improve(best, judge, Budget(_MOVES * search.effort, expired), search.seed)
+    best = improve(best, judge, Budget(_moves(best, search), expired), search.seed)
     if len(chain) <= MAX_TENSORS:
         best = best_of_all(chain, cost, best, Budget(_PLANS * search.effort, expired))
     return best
@@ -88,12 +94,10 @@ def _sources(
         return source
 
     found: list[Callable[[float], Sends | None]] = [
-        lambda _: _in_release_order(chain, lines),
-        lambda _: tuple(from_both_ends(chain, cost, search.effort)),
+        lambda _: from_both_ends(chain, cost, search.effort, deadline)
     ]
     if np.any(np.diff(chain.tail) < 0):
-        found.append(lambda _: _by_tail(chain, cost, search.effort))
-    found += [partial(_as_it_is, rival) for rival in search.rivals]
+        found.append(lambda _: _by_tail(chain, cost, search.effort, deadline))
     found.append(partial(_max_min, chain, cost, deadline))
     found += [of_policy(name, policy) for name, policy in POLICIES.items() if name != "pace"]
     return found
@@ -105,18 +109,15 @@ def _max_min(chain: Chain, cost: Cost, deadline: float, to_beat: float) -> Sends
     return tuple(sends(*found)) if found else None
 
 
-def _as_it_is(rival: Sends, _to_beat: float) -> Sends:
-    return rival
-
-
-def _in_release_order(chain: Chain, lines: Sequence[tuple[float, float]]) -> Sends:
+def _in_release_order(chain: Chain, cost: Cost) -> Sends:
     """Send contiguous buckets first in, first out: the optimum with a barrier and affine cost."""
-    cuts = chain_cuts(chain.release, chain.bytes, *lines[0])
+    line = cost.minorants(int(chain.bytes.sum()))[0]
+    cuts = chain_cuts(chain.release, chain.bytes, *line)
     buckets = runs(chain, cuts)
     return tuple(map(Send, buckets.members, buckets.bytes.tolist()))
 
 
-def _by_tail(chain: Chain, cost: Cost, effort: int) -> Sends:
+def _by_tail(chain: Chain, cost: Cost, effort: int, deadline: float) -> Sends | None:
     """Run the recursion with the tensors in the order of their tails, releases raised."""
     order = np.lexsort((chain.release, chain.tail))
     turned = Chain(
@@ -127,10 +128,8 @@ def _by_tail(chain: Chain, cost: Cost, effort: int) -> Sends:
         chain.compute_time,
     )
     names = order.tolist()
-    return tuple(
-        Send(tuple(sorted(names[i] for i in bucket)), size)
-        for bucket, size in from_both_ends(turned, cost, effort)
-    )
+    found = from_both_ends(turned, cost, effort, deadline)
+    return found and tuple(Send(tuple(sorted(names[i] for i in b)), n) for b, n in found)
 
 
 def _star(chain: Chain) -> Graph:

@@ -18,6 +18,7 @@ Labels (X, Y) are kept where no other is better in both, one for each cell of a 
 """
 
 from collections.abc import Sequence
+from time import monotonic
 from typing import NamedTuple
 
 import numpy as np
@@ -58,8 +59,10 @@ class _Ends(NamedTuple):
     line: Affine
 
 
-def from_both_ends(chain: Chain, cost: Cost, effort: int = 1) -> list[Send]:
-    """Return the sends of the best plan found by the recursion.
+def from_both_ends(
+    chain: Chain, cost: Cost, effort: int = 1, deadline: float = np.inf
+) -> tuple[Send, ...] | None:
+    """Return the sends of the best plan found by the recursion, None when there was no time.
 
     Parameters
     ----------
@@ -70,6 +73,8 @@ def from_both_ends(chain: Chain, cost: Cost, effort: int = 1) -> list[Send]:
         Any cost; where a bucket is sent in two parts a line through it is used.
     effort
         Multiplies the places to cut and the cells.
+    deadline
+        Stop then with the best so far [s of the monotonic clock].
 
     Notes
     -----
@@ -87,14 +92,13 @@ def from_both_ends(chain: Chain, cost: Cost, effort: int = 1) -> list[Send]:
     cuts = _even(ends, _CUTS * effort)
     best: tuple[float, list[_Group]] | None = None
     for _ in range(_ROUNDS):
-        value, groups = _recursion(ends, cuts, cells)
-        if best is not None and value >= best[0]:
+        found = _recursion(ends, cuts, cells, deadline)
+        if found is None or (best is not None and found[0] >= best[0]):
             break
-        best = value, groups
-        cuts = _near(ends, groups, _CUTS * effort)
-        cells = _around(ends, groups, _CELLS * effort)
-    assert best is not None
-    return _sends(ends, best[1])
+        best = found
+        cuts = _near(ends, best[1], _CUTS * effort)
+        cells = _around(ends, best[1], _CELLS * effort)
+    return _sends(ends, best[1]) if best else None
 
 
 def _line(cost: Cost, total: int) -> Affine:
@@ -150,13 +154,20 @@ def _around(ends: _Ends, groups: Sequence[_Group], cells: int) -> FloatArray:
     return np.unique(np.concatenate([close[close >= 0], tops, _spread(ends, max(4, cells // 2))]))
 
 
-def _recursion(ends: _Ends, cuts: IntArray, cells: FloatArray) -> tuple[float, list[_Group]]:
-    """Extend labels group by group; return the least D and its groups, the core last."""
+def _recursion(
+    ends: _Ends, cuts: IntArray, cells: FloatArray, deadline: float
+) -> tuple[float, list[_Group]] | None:
+    """Extend labels group by group; return the least D and its groups, the core last.
+
+    None when the deadline comes first.
+    """
     xs, ys = [np.zeros(1)], [np.zeros(1)]  # labels of each prefix, X ascending, Y descending
     origins: list[IntArray] = [np.full(1, -1)]  # index into all labels of earlier prefixes
     sides: list[IntArray] = [np.zeros(1, dtype=np.int64)]
     a, c = ends.line.startup, ends.line.per_byte
     for m in range(1, len(cuts)):
+        if monotonic() > deadline:
+            return None
         release, tail = ends.release[cuts[m] - 1], ends.tail[cuts[m] - 1]
         sizes = ends.prefix[cuts[m]] - ends.prefix[cuts[:m]]
         counts = [len(x) for x in xs]
@@ -231,7 +242,7 @@ def _trace(
     return groups[::-1]
 
 
-def _sends(ends: _Ends, groups: Sequence[_Group]) -> list[Send]:
+def _sends(ends: _Ends, groups: Sequence[_Group]) -> tuple[Send, ...]:
     """Order the parts: before the core ascending, the core, after it descending."""
     before: list[Send] = []
     after: list[Send] = []
@@ -252,4 +263,4 @@ def _sends(ends: _Ends, groups: Sequence[_Group]) -> list[Send]:
             after.append(Send(bucket, size - part))
     core = groups[-1]
     size = int(ends.prefix[core.high] - ends.prefix[core.low])
-    return [*before, Send(tuple(range(core.low, core.high)), size), *after[::-1]]
+    return (*before, Send(tuple(range(core.low, core.high)), size), *after[::-1])

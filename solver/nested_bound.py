@@ -64,7 +64,7 @@ def _blocks(chain: Chain) -> tuple[FloatArray, FloatArray, IntArray]:
 
 
 def _cells(release: FloatArray, work: float) -> FloatArray:
-    """Return the ends of the cells: releases, even times up to the last one, then up to all the work."""
+    """Return the ends of the cells: some releases, even times, and some beyond the last."""
     last = float(release[-1])
     some = release[:: max(1, len(release) // _CELLS)]
     even = np.linspace(float(release[0]), last, _CELLS // 2)

@@ -88,10 +88,12 @@ def plan(graph: Graph, cost: Cost, options: Options) -> Plan:
     chain = chain_of(graph)
     _check(options, chain)
     rivals = [_rival(graph, cost, choice, options) for choice in options.baselines]
+    bound = lower_bound(chain, cost)
     search = Search(
         options.seed,
         options.time_limit_s,
         options.effort,
+        bound.value,
         tuple(rival.sends for rival in rivals if rival.sends),
     )
     buckets, launches = FUSIONS[options.fusion](chain, cost, _order(cost, options), search)
@@ -99,7 +101,6 @@ def plan(graph: Graph, cost: Cost, options: Options) -> Plan:
     jobs = jobs_of(buckets, cost)
     slotted = _slotted(jobs, chain, options, names)
     timeline = simulate(graph, cost, replay(sends(buckets, launches)))
-    bound = lower_bound(chain, cost)
     ideal = jackson(jobs)
     time = timeline.iteration_time
     optimal = same(time, bound.value)

@@ -3,9 +3,14 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
-settings.register_profile("suite", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile(
+    "suite",
+    deadline=None,
+    derandomize=True,  # the same cases everywhere, so a failure needs no shrinking to be found again
+    phases=[Phase.explicit, Phase.generate],
+)
 settings.load_profile("suite")
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"

@@ -182,12 +182,12 @@ def best_plan(chain: Chain, cost: Cost, start: float) -> float:
             return
         for i, (mask, rest) in enumerate(begun):
             end = now + cost.time(rest)
-            done = max(value, end + max(tail[k] for k in members[mask]))
+            done = max([value, *(end + tail[k] for k in members[mask])])
             go(end, left, begun[:i] + begun[i + 1 :], done, cut)
         mask = left
         while mask:
             size = sum(sizes[k] for k in members[mask])
-            begin = max(now, max(release[k] for k in members[mask]))
+            begin = max([now, *(release[k] for k in members[mask])])
             end = begin + cost.time(size)
             done = max(value, end + max(tail[k] for k in members[mask]))
             go(end, left & ~mask, begun, done, cut)
