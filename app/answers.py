@@ -11,6 +11,7 @@ from app.problem import Problem, graph_json, graph_sha256
 from app.requests import ClusterBody, GraphBody, OptionsBody
 from solver import result
 from solver.graph import build
+from solver.traces import Report
 
 
 class Body(BaseModel):
@@ -70,7 +71,14 @@ class Proof(Body):
 class Bound(Body):
     """Why no fusion, partition or order is faster than `lower_bound_us`."""
 
-    kind: Literal["compute", "chain", "packing"]
+    kind: Annotated[
+        Literal["compute", "chain", "packing", "nested"],
+        Field(
+            description="`compute`: the longest path of compute alone; `chain`: these tensors in "
+            "release order, then the tail; `packing`: their bytes after the release, then the "
+            "tail; `nested`: these tensors between their releases and their tails, from both ends."
+        ),
+    ]
     tensors: list[str]
     release_us: float | None
     tail_us: float | None
@@ -223,6 +231,12 @@ class Answer(Body):
                 for b in self.baselines
             ),
         )
+
+
+class TraceAnswer(Answer):
+    """A plan of a file of another tool, with what its reader dropped and assumed."""
+
+    report: Report
 
 
 class Job(Body):

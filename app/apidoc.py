@@ -13,7 +13,7 @@ from app.requests import PlanRequest
 _REF = "#/components/schemas/{model}"
 _RULES = """Wrong values; all faults are listed. Codes `cycle`, `unknown_op`, `duplicate_id`, \
 `self_loop`, `missing_field`, `extra_field`, `wrong_type`, `out_of_range`, `no_compute`, \
-`no_collective`, `not_pace_class`, `slot_too_small`."""
+`no_collective`, `not_pace_class`, `slot_too_small`, `too_many_faults`."""
 #: Code, when it is used, and an example of the detail.
 _MEANINGS = {
     400: (
@@ -29,7 +29,7 @@ _MEANINGS = {
     ),
     415: (
         "unsupported_media_type",
-        "Not declared as JSON: code `unsupported_media_type`.",
+        "Not declared as JSON in UTF-8: code `unsupported_media_type`.",
         "The body must be sent as application/json.",
     ),
     422: ("out_of_range", _RULES, "Tensor 'g1': bytes must be 1 to 2^60, got 0."),

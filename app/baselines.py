@@ -4,15 +4,20 @@ The bodies, one a policy, are made from the signatures of the policies and the r
 :data:`solver.policies.choice.PARAMETERS`.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, GetCoreSchemaHandler, create_model
 from pydantic_core import CoreSchema, core_schema
 
 from app.body import Body, OneOf
+from solver.errors import Fault
 from solver.policies import POLICIES
-from solver.policies.bytescheduler import AUTO
-from solver.policies.choice import PARAMETERS, Choice, defaults
+from solver.policies.bytescheduler import AUTO, CREDITS, MAX_TRIED, PARTITIONS
+from solver.policies.choice import MAX_LAUNCHES, PARAMETERS, Choice, defaults
+
+#: Most launches of all baselines of a request, those of a search for "auto" included.
+MAX_ALL_LAUNCHES = 2 * MAX_LAUNCHES
 
 
 class BaselineBody(Body):
@@ -77,3 +82,36 @@ def _body(policy: str) -> type[BaselineBody]:
 
 #: A baseline as it is posted.
 Baseline = Annotated[BaselineBody, _Choices()]
+
+
+def launch_faults(choices: Sequence[Choice], sizes: Sequence[int]) -> list[Fault]:
+    """Name the first baseline with which all launches for tensors of these bytes are too many.
+
+    A baseline that the solver refuses by itself does not count.
+    """
+    total = 0
+    for i, choice in enumerate(choices):
+        count, longest = _launches(choice, sizes)
+        total += count if longest <= MAX_LAUNCHES else 0
+        if total > MAX_ALL_LAUNCHES:
+            detail = (
+                f"The baselines up to {choice.policy} make {total:,} launches of this graph; at "
+                f"most {MAX_ALL_LAUNCHES:,} are simulated in a request."
+            )
+            return [Fault(f"/baselines/{i}", "out_of_range", detail)]
+    return []
+
+
+def _launches(choice: Choice, sizes: Sequence[int]) -> tuple[int, int]:
+    """Bound the launches that a baseline simulates: in all, and in its longest run."""
+    used = defaults(choice.policy) | dict(choice.parameters)
+    slice_ = used.get("slice_bytes", used.get("partition_bytes"))
+    if slice_ is None:
+        return len(sizes), len(sizes)
+    tried = PARTITIONS if slice_ == AUTO else [int(slice_)]
+    counts = [sum(-(-size // each) for size in sizes) for each in tried]
+    if slice_ == AUTO:
+        counts = [count for count in counts if count <= MAX_TRIED] or counts[-1:]
+    searched = AUTO in {slice_, used.get("credit_bytes")}
+    runs = len(CREDITS) if used.get("credit_bytes") == AUTO else 1
+    return searched * runs * sum(counts) + max(counts), max(counts)

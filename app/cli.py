@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from app import VERSION
+from app.answers import TraceAnswer
 from app.demo import DemoFailed, demo
 from app.door import read_json
 from app.errors import Refusal
@@ -23,6 +24,8 @@ from app.serve import CannotServe, NotLoopback, serve
 from solver.errors import InterlaceError
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+#: Flags that are not called as their field.
+_FLAGS = {"baselines": "--baseline", "time_limit_s": "--time-limit"}
 #: How many faults of a file are printed.
 _LINES = 10
 
@@ -97,10 +100,19 @@ def _plan(
     startup_us: Annotated[
         float | None, typer.Option(help="Fixed cost of one launch.  [default: 50]")
     ] = None,
-    fusion: Annotated[str | None, typer.Option(help="none or maxmin.  [default: maxmin]")] = None,
-    schedule: Annotated[str | None, typer.Option(help="jackson or lp.  [default: jackson]")] = None,
+    fusion: Annotated[str | None, typer.Option(help="joint, maxmin or none.  [default: joint]")] = (
+        None
+    ),
+    schedule: Annotated[
+        str | None,
+        typer.Option(help="jackson or lp; of joint only the slots.  [default: jackson]"),
+    ] = None,
     slot_us: Annotated[
         float | None, typer.Option(help="Length of a slot.  [default: chosen]")
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="Seconds after which joint takes the best plan so far.  [default: 10]"),
     ] = None,
     baseline: Annotated[
         list[str] | None,
@@ -126,6 +138,7 @@ def _plan(
     Examples:
       interlace plan graph.json
       interlace plan graph.json --workers 16 --bandwidth-gbps 25 --baseline wfbp
+      interlace plan graph.json --fusion joint --time-limit 60
       interlace plan graph.json --baseline horovod --baseline ddp:bucket_cap_mb=10,barrier=true
       interlace plan resnet50/graph.txt --json > plan.json
       curl -s localhost:8000/v1/examples/vgg16 | interlace plan -
@@ -136,25 +149,31 @@ def _plan(
         "fusion": fusion,
         "schedule": schedule,
         "slot_us": slot_us,
+        "time_limit_s": time_limit,
         "baselines": [_baseline(text) for text in baseline or []],
         "barrier": barrier or None,
     }
     options = {field: value for field, value in chosen.items() if value not in (None, [])}
     flags = {
-        f"/{section}/{field}": f"--{field.removesuffix('s' if field == 'baselines' else '')}"
+        f"/{section}/{field}": _FLAGS.get(field, f"--{field.replace('_', '-')}")
         for section, fields in (("cluster", cluster), ("options", options))
         for field in fields
     }
     name, content = _content(file)
     try:
-        problem = read_file(content, name, cluster, options)
+        problem, report = read_file(content, name, cluster, options)
         answer = solve(problem)
     except InterlaceError as error:
         raise typer.Exit(_report(error, name, flags)) from None
     except Refusal as error:
         _complain(f"{name}: {error}")
         raise typer.Exit(FAILED) from None
-    print(answer.model_dump_json(indent=1) if json_ else render(answer, problem.graph.name))
+    if not json_:
+        print(render(answer, problem.graph.name, report))
+    elif report is None:
+        print(answer.model_dump_json(indent=1))
+    else:
+        print(TraceAnswer(**dict(answer), report=report).model_dump_json(indent=1))
 
 
 @app.command("demo")
@@ -200,7 +219,7 @@ def _report(error: InterlaceError, source: str, flags: dict[str, str]) -> int:
     for fault in error.faults[:_LINES]:
         flag = next((flags[p] for p in flags if f"{fault.pointer}/".startswith(f"{p}/")), None)
         misused |= flag is not None
-        where = flag.replace("_", "-") if flag else " ".join(filter(None, [source, fault.pointer]))
+        where = flag or " ".join(filter(None, [source, fault.pointer]))
         _complain(f"{where}: {fault.detail}")
     if len(error.faults) > _LINES:
         _complain(f"{source}: {len(error.faults) - _LINES} more faults.")

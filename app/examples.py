@@ -18,12 +18,13 @@ CLUSTER: dict[str, Any] = {
     "algorithm": "ring",
 }
 OPTIONS: dict[str, Any] = {
-    "fusion": "maxmin",
+    "fusion": "joint",
     "schedule": "jackson",
     "slot_us": None,
     "baselines": ["wfbp", "pace"],
     "barrier": False,
     "seed": 0,
+    "time_limit_s": 10,
 }
 TWO_LAYERS: dict[str, Any] = {
     "graph": {

@@ -27,6 +27,8 @@ _KINDS = {
 _NAMED_ALIKE = {"literal_error", "union_tag_invalid"}
 _TAGGED = {("graph", "ops"), ("options", "baselines")}
 _LONGEST = 60
+#: Longest id of an op.
+MAX_NAME = 512
 _PLAIN = 2**31
 
 
@@ -35,10 +37,15 @@ def pointer(location: Location) -> str:
     return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in location)
 
 
-def shape_faults(error: ValidationError, raw: Any, schema: dict[str, Any]) -> Iterator[Fault]:
-    """Name each fault of the body ``raw``, which does not fit the JSON schema ``schema``."""
+def faults_of(
+    error: ValidationError, raw: Any, schema: dict[str, Any], under: Location = ()
+) -> Iterator[Fault]:
+    """Name each fault of the body ``raw``, which does not fit the JSON schema ``schema``.
+
+    ``under`` is the place of what was validated, when that was not the whole body.
+    """
     for item in error.errors(include_url=False):
-        location = item["loc"]
+        location = (*under, *item["loc"])
         place, kind, value = _place(location), item["type"], item["input"]
         rules = _rules_at(schema, location)
         if kind in {"union_tag_not_found", "union_tag_invalid"}:
@@ -65,8 +72,13 @@ def shown(value: Any) -> str:
     """Write a JSON value for a message, briefly."""
     if isinstance(value, list | dict):
         return f"{len(value)} items" if isinstance(value, list) else "an object"
-    text = json.dumps(value)
+    text = json.dumps(value[:_LONGEST] if isinstance(value, str) else value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def brief(name: str) -> str:
+    """Shorten what is too long for a name."""
+    return name if len(name) <= MAX_NAME else f"{name[:_LONGEST]}..."
 
 
 def _place(location: Location) -> tuple[str | int, ...]:
@@ -104,7 +116,7 @@ def _name(place: Location, raw: Any) -> str:
     op = raw["graph"]["ops"][place[2]]
     label = f"Op {place[2]}"
     if isinstance(op, dict) and isinstance(op.get("id"), str):
-        label = f"{'Tensor' if op.get('kind') == 'all_reduce' else 'Op'} {op['id']!r}"
+        label = f"{'Tensor' if op.get('kind') == 'all_reduce' else 'Op'} {brief(op['id'])!r}"
     return ": ".join([label, *_joined(place[3:])])
 
 

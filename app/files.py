@@ -1,5 +1,6 @@
 """Files that the command plans: a graph, a whole request, or a PipeDream profile."""
 
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ from app.door import check_limits, read_json, read_problem, within
 from app.errors import InvalidRequest
 from app.problem import Problem, graph_json
 from solver.errors import Fault, InvalidTrace
-from solver.traces import pipedream
+from solver.traces import Report, pipedream
 
 #: The cluster when neither a flag nor the file names one.
 CLUSTER: dict[str, Any] = {"workers": 8, "bandwidth_gbps": 10.0, "startup_us": 50.0}
@@ -15,8 +16,10 @@ CLUSTER: dict[str, Any] = {"workers": 8, "bandwidth_gbps": 10.0, "startup_us": 5
 Json = dict[str, Any]
 
 
-def read_file(content: bytes, name: str, cluster: Json, options: Json) -> Problem:
-    """Read a file as a problem.
+def read_file(
+    content: bytes, name: str, cluster: Json, options: Json
+) -> tuple[Problem, Report | None]:
+    """Read a file as a problem; of a profile also report what was dropped and assumed.
 
     Parameters
     ----------
@@ -32,6 +35,7 @@ def read_file(content: bytes, name: str, cluster: Json, options: Json) -> Proble
     NotJson, InvalidRequest, InvalidTrace
         When the file is not a problem.
     """
+    content = content.removeprefix(BOM_UTF8)
     if not content.lstrip().startswith((b"{", b"[")):
         return _read_trace(content, name, cluster, options)
     raw = read_json(content)
@@ -43,23 +47,26 @@ def read_file(content: bytes, name: str, cluster: Json, options: Json) -> Proble
             "cluster": _merged(raw.get("cluster", CLUSTER), cluster),
             "options": _merged(raw.get("options", {}), options),
         }
-    return read_problem(raw)
+    return read_problem(raw), None
 
 
 def _merged(under: Any, over: Json) -> Any:
     return {**under, **over} if isinstance(under, dict) else under
 
 
-def _read_trace(content: bytes, name: str, cluster: Json, options: Json) -> Problem:
+def _read_trace(content: bytes, name: str, cluster: Json, options: Json) -> tuple[Problem, Report]:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InvalidTrace(
             [Fault("", "not_text", f"Neither JSON nor text: bad byte at {error.start}.")]
         ) from None
-    graph = pipedream.read(text, Path(name).stem).graph
-    if broken := list(check_limits(list(graph.ops))):
+    trace = pipedream.read(text, Path(name).stem)
+    if broken := list(check_limits(list(trace.graph.ops))):
         raise InvalidRequest(within("graph", broken))
-    return read_problem(
-        {"graph": graph_json(graph), "cluster": {**CLUSTER, **cluster}, "options": options}
-    )
+    raw = {
+        "graph": graph_json(trace.graph),
+        "cluster": {**CLUSTER, **cluster},
+        "options": options,
+    }
+    return read_problem(raw), trace.report

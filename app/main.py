@@ -1,9 +1,11 @@
 """The service, put together."""
 
 import logging
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from anyio import CapacityLimiter
 from fastapi import FastAPI
 
 from app import VERSION, apidoc, errors
@@ -13,6 +15,8 @@ from app.routers import docs, examples, health, plans
 from app.settings import Settings
 from app.storage import Store
 
+#: How many may ask at once whether the service is ready.
+_CHECKS = 4
 _LOG = logging.getLogger("uvicorn.error")
 _ABOUT = """Post a training iteration as a graph of compute ops and all-reduces; get back the \
 buckets and the preemptive order in which to send the gradients, the time of one iteration, and \
@@ -52,6 +56,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.settings = settings or Settings()
     app.state.store = Store(app.state.settings)
+    app.state.solves = CapacityLimiter(os.cpu_count() or 1)
+    app.state.checks = CapacityLimiter(_CHECKS)
     errors.install(app)
     app.add_middleware(SecurityHeaders)
     for routes in (plans, examples, health, docs):

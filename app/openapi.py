@@ -9,7 +9,7 @@ from app.settings import Settings
 
 def document() -> str:
     """Return the OpenAPI document of the service, the same bytes each time."""
-    app = create_app(Settings(database_url="sqlite://"))
+    app = create_app(Settings(data_dir=Path("unused"), database_url=None))
     content = app.openapi()
     content["info"]["version"] = "1"  # of the interface; the release is at /version
     return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"

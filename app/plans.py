@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from app.answers import Answer, PlanList, PlanOut
+from app.baselines import launch_faults
 from app.door import read_problem, within
 from app.errors import InvalidRequest
 from app.problem import Problem
 from app.storage import Store, StoredPlan
 from solver.costs import cost_of
 from solver.errors import InvalidGraph, InvalidOptions
-from solver.graph import with_barrier
+from solver.graph import COMPUTE, with_barrier
 from solver.plan import plan
 from solver.timeline import chrome_trace
 
@@ -27,8 +28,12 @@ def solve(problem: Problem) -> Answer:
     """
     began = time.perf_counter()
     cost = cost_of(problem.cluster.to_cluster())
+    options = problem.options.to_options()
+    sizes = [op.bytes or 0 for op in problem.graph.ops if op.kind != COMPUTE]
+    if faults := launch_faults(options.baselines, sizes):
+        raise InvalidRequest(within("options", faults))
     try:
-        found = plan(problem.graph, cost, problem.options.to_options())
+        found = plan(problem.graph, cost, options)
     except InvalidOptions as error:
         raise InvalidRequest(within("options", error.faults)) from error
     except InvalidGraph as error:

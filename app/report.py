@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from app.answers import Answer, Baseline
+from app.answers import Answer, Baseline, Bound
 from solver.policies.choice import defaults
+from solver.traces import Report
 
 #: How many buckets are listed.
 _LISTED = 12
@@ -26,9 +27,10 @@ TITLES = {
 _WIDTH = 26
 
 
-def render(answer: Answer, name: str) -> str:
-    """Write an answer as a page of text."""
-    return "\n".join([*_head(answer, name), "", *_times(answer), "", *_buckets(answer)])
+def render(answer: Answer, name: str, report: Report | None = None) -> str:
+    """Write an answer as a page of text, and what a reader dropped and assumed."""
+    parts = [_head(answer, name), _times(answer), _buckets(answer), _source(report)]
+    return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part)))
 
 
 def _head(answer: Answer, name: str) -> Iterator[str]:
@@ -37,7 +39,8 @@ def _head(answer: Answer, name: str) -> Iterator[str]:
     yield f"{name or 'Unnamed graph'} on {cluster.workers} workers{rate}"
     yield (
         f"{cluster.algorithm} all-reduce, start-up {cluster.startup_us:g} us a launch; "
-        f"fusion {options.fusion}, schedule {options.schedule}"
+        f"fusion {options.fusion}, {'slots by' if options.fusion == 'joint' else 'schedule'} "
+        f"{options.schedule}"
         f"{', with a barrier' if options.barrier else ''}"
     )
 
@@ -51,8 +54,7 @@ def _times(answer: Answer) -> Iterator[str]:
         yield _row(title, baseline.iteration_time_us, _comparison(baseline), width)
     verdict = "optimal: equals the lower bound" if answer.status == "optimal" else ""
     yield _row("this plan", answer.iteration_time_us, verdict, width)
-    remark = "no fusion, partition or order is faster"
-    yield _row("lower bound", answer.lower_bound_us, remark, width)
+    yield _row("lower bound", answer.lower_bound_us, _meaning(answer.bound), width)
     yield _row("compute alone", answer.compute_time_us, "with free communication", width)
     if answer.gap is not None:
         yield f"  {'gap to the lower bound':{width}}{100 * answer.gap:12.2f} %"
@@ -76,6 +78,32 @@ def _buckets(answer: Answer) -> Iterator[str]:
         )
     if len(answer.buckets) > _LISTED:
         yield f"  ... and {len(answer.buckets) - _LISTED} more (--json lists them all)"
+
+
+def _source(report: Report | None) -> Iterator[str]:
+    if report is None:
+        return
+    yield (
+        f"Read from a {report.format} file: {_count(report.ops, 'op')}, "
+        f"{_count(report.collectives, 'collective')}, {report.bytes / 1e6:.3f} MB"
+    )
+    yield from (f"  dropped: {line}" for line in report.dropped)
+    yield from (f"  assumed: {line}" for line in report.assumed)
+
+
+def _meaning(bound: Bound) -> str:
+    """Say why no fusion, partition or order is faster."""
+    what = f"nothing is faster: {_count(len(bound.tensors), 'tensor')}"
+    tail = f"then {(bound.tail_us or 0) / 1e3:.3f} ms of compute"
+    match bound.kind:
+        case "compute":
+            return "nothing is faster: compute alone takes that long"
+        case "chain":
+            return f"{what} in release order, {tail}"
+        case "packing":
+            return f"{what} after {(bound.release_us or 0) / 1e3:.3f} ms, {tail}"
+        case "nested":
+            return f"{what} between their releases and the compute after each"
 
 
 def _title(baseline: Baseline, *, barrier: bool) -> str:

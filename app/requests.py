@@ -1,15 +1,16 @@
 """The request body of ``POST /v1/plans``: strict, closed, finite.
 
 Limits of one request, beyond the range of each field: 200,000 ops, 3,000 collectives,
-2,000,000 edges and 2^60 bytes over all collectives.
+2,000,000 edges, 2^60 bytes over all collectives, and 64 fields in an object.
 """
 
 from typing import Annotated, Literal
 
-from pydantic import Field, Strict
+from pydantic import FailFast, Field, Strict
 
 from app.baselines import Baseline
 from app.body import Body, OneOf
+from app.faults import MAX_NAME
 from solver import graph
 from solver.costs import ALGORITHMS, RING, Cluster
 from solver.plan import FUSIONS, Options
@@ -24,18 +25,26 @@ MIN_GBPS = 1e-6
 MAX_WORKERS = 1_000_000
 MAX_POINTS = 1_000
 MAX_SEED = 2**32 - 1
+MAX_SECONDS = 600
+MIN_SLOT_US = 1e-6
+MAX_BASELINES = 32
 
 
 Id = Annotated[
     str,
     Field(
         min_length=1,
-        max_length=512,
+        max_length=MAX_NAME,
         pattern=r"^[^\x00-\x1f\x7f]*$",
         description="Name, unique in the graph; no control characters.",
     ),
 ]
-After = Annotated[list[Id], Field(description="Ids of the ops that must end first.")]
+#: No op can wait for more than all ops; one fault of a list is enough.
+After = Annotated[
+    list[Id],
+    FailFast(),
+    Field(max_length=MAX_OPS, description="Ids of the ops that must end first."),
+]
 Microseconds = Annotated[float, Field(ge=0, le=MAX_US)]
 Gbps = Annotated[float, Field(ge=MIN_GBPS, le=MAX_GBPS)]
 Point = Annotated[
@@ -74,8 +83,8 @@ class GraphBody(Body):
     At most 3,000 collectives, 2,000,000 edges and 2^60 bytes over all collectives.
     """
 
-    name: Annotated[str, Field(max_length=512, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
-    ops: Annotated[list[OpBody], Field(max_length=MAX_OPS)]
+    name: Annotated[str, Field(max_length=MAX_NAME, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
+    ops: Annotated[list[OpBody], FailFast(), Field(max_length=MAX_OPS)]
 
     def ops_of(self) -> list[graph.Op]:
         """Return the ops as the solver knows them."""
@@ -93,14 +102,22 @@ class ClusterBody(Body):
     workers: Annotated[int, Field(ge=1, le=MAX_WORKERS, description="Data-parallel ranks.")]
     bandwidth_gbps: Annotated[
         Gbps | None,
-        Field(description="Bandwidth between two workers [Gbit/s]; a ring needs it."),
+        Field(
+            description="Bandwidth between two workers [Gbit/s]; a ring needs it, a measured table "
+            "does not use it."
+        ),
     ] = None
     startup_us: Annotated[Microseconds, Field(description="Fixed cost of one launch [us].")] = 0
     hop_us: Annotated[
-        Microseconds, Field(description="Fixed cost of each step of the algorithm [us].")
+        Microseconds,
+        Field(description="Fixed cost of each step of the ring [us]; not beside a table."),
     ] = 0
     reduction_gbps: Annotated[
-        Gbps | None, Field(description="Speed of adding two buffers [Gbit/s]; null when free.")
+        Gbps | None,
+        Field(
+            description="Speed of adding two buffers in a ring [Gbit/s]; null when free; not "
+            "beside a table."
+        ),
     ] = None
     algorithm: Annotated[
         str, OneOf(tuple(ALGORITHMS)), Field(description="How the cost is computed.")
@@ -109,7 +126,7 @@ class ClusterBody(Body):
         list[Point],
         Field(
             max_length=MAX_POINTS,
-            description="Measured points [bytes, us] for the algorithm `table`.",
+            description="Measured points [bytes, us] for the algorithm `table`, and for no other.",
         ),
     ] = Field(default=[])
 
@@ -132,21 +149,27 @@ class OptionsBody(Body):
     fusion: Annotated[
         str,
         OneOf(tuple(FUSIONS)),
-        Field(description="`none`: each tensor alone; `maxmin`: PACE's Algorithm 1."),
-    ] = "maxmin"
+        Field(
+            description="`joint`: buckets, parts and order chosen together, never worse than any "
+            "policy; `maxmin`: PACE's Algorithm 1; `none`: each tensor alone."
+        ),
+    ] = "joint"
     schedule: Annotated[
         str,
         OneOf(tuple(SCHEDULERS)),
-        Field(description="`jackson`: exact, continuous time; `lp`: time slots, HiGHS."),
+        Field(
+            description="`jackson`: exact, continuous time; `lp`: time slots, HiGHS. The fusion "
+            "`joint` brings its own order, so there it only decides how the slots are solved."
+        ),
     ] = "jackson"
     slot_us: Annotated[
-        Annotated[float, Field(gt=0, le=graph.MAX_DURATION_US)] | None,
+        Annotated[float, Field(ge=MIN_SLOT_US, le=graph.MAX_DURATION_US)] | None,
         Field(description="Length of a slot [us]; null chooses one."),
     ] = None
     baselines: Annotated[
         list[Baseline],
         Field(
-            max_length=32,
+            max_length=MAX_BASELINES,
             description="Policies of today to compare with: names, or objects with parameters.",
         ),
     ] = Field(default=["wfbp", "pace"], validate_default=True)
@@ -154,7 +177,17 @@ class OptionsBody(Body):
         bool,
         Field(description="The next forward pass waits for all collectives, as in PyTorch."),
     ] = False
-    seed: Annotated[int, Field(ge=0, le=MAX_SEED, description="Seed of randomised choices.")] = 0
+    seed: Annotated[
+        int, Field(ge=0, le=MAX_SEED, description="Seed of the random moves of `joint`.")
+    ] = 0
+    time_limit_s: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=MAX_SECONDS,
+            description="After this time `joint` answers with the best plan so far [s].",
+        ),
+    ] = 10
 
     def to_options(self) -> Options:
         """Return the options as the solver knows them."""
@@ -165,6 +198,7 @@ class OptionsBody(Body):
             baselines=tuple(baseline.to_choice() for baseline in self.baselines),
             barrier=self.barrier,
             seed=self.seed,
+            time_limit_s=self.time_limit_s,
         )
 
 

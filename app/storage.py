@@ -29,7 +29,7 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from app.errors import NotFound, StorageUnavailable
@@ -93,7 +93,11 @@ class Store:
     """
 
     def __init__(self, settings: Settings) -> None:
-        url = make_url(settings.database_url or f"sqlite:///{settings.data_dir}/interlace.db")
+        url = (
+            make_url(settings.database_url)
+            if settings.database_url
+            else URL.create("sqlite", database=str(settings.data_dir / "interlace.db"))
+        )
         self._dir = None if settings.database_url else Path(settings.data_dir)
         self._engine = _engine_of(url)
         self._opened = False
@@ -161,6 +165,8 @@ class Store:
 def _engine_of(url: URL) -> Engine:
     if url.get_backend_name() != "sqlite":
         return create_engine(url)
+    if not url.database or ":memory:" in url.database or url.query.get("mode") == "memory":
+        raise ArgumentError("An in-memory SQLite database would keep nothing; name a file.")
     engine = create_engine(url, connect_args={"timeout": 30, "isolation_level": None})
 
     @event.listens_for(engine, "connect")

@@ -2,6 +2,9 @@
 
 import functools
 import itertools
+import json
+import subprocess
+import sys
 
 import networkx as nx
 import numpy as np
@@ -217,3 +220,52 @@ def best_of_both_orders(chain: Chain, cost: Cost, cuts, judge) -> float:
         now += cost.time(int(buckets.bytes[bucket]))
         uncut = max(uncut, now + float(buckets.tail[bucket]))
     return max(chain.compute_time, min(value, uncut))
+
+
+def lexicographic_value(jobs: Jobs) -> float:
+    """Solve PACE (14) as printed, with exact weights (TN)^(t+q), as a flow in whole numbers."""
+    horizon = int(jobs.release.max() + jobs.duration.sum())
+    base = horizon * len(jobs)
+    return _flow_value(jobs, horizon, lambda t, q: base ** (t + q))
+
+
+def weighted_value(jobs: Jobs) -> float:
+    """Solve one LP with the weights (t+1)(1+q), as a flow in whole numbers."""
+    horizon = int(jobs.release.max() + jobs.duration.sum())
+    return _flow_value(jobs, horizon, lambda t, q: (t + 1) * (1 + q))
+
+
+def _flow_value(jobs: Jobs, horizon: int, weight) -> float:
+    """Transport each job's slots to the slots of time at least cost; the value of the result."""
+    network: nx.DiGraph = nx.DiGraph()
+    network.add_node("sink", demand=int(jobs.duration.sum()))
+    for j in range(len(jobs)):
+        network.add_node(("job", j), demand=-int(jobs.duration[j]))
+        for t in range(int(jobs.release[j]), horizon):
+            cost = weight(t, int(jobs.tail[j]))
+            network.add_edge(("job", j), ("slot", t), capacity=1, weight=cost)
+            network.add_edge(("slot", t), "sink", capacity=1)
+    flow = nx.min_cost_flow(network)
+    value = 0.0
+    for j in range(len(jobs)):
+        used = [slot[1] for slot, amount in flow[("job", j)].items() if amount]
+        end = max(used) + 1 if used else int(jobs.release[j])
+        value = max(value, float(end + jobs.tail[j]))
+    return value
+
+
+def cp_sat_values(problems: list[Jobs]) -> tuple[list[float], float]:
+    """Least max(C + q) of each problem by CP-SAT, and the seconds that took without imports.
+
+    In a process of its own: OR-Tools and highspy each bring a HiGHS, and cannot be loaded together.
+    """
+    rows = [[p.release.tolist(), p.duration.tolist(), p.tail.tolist()] for p in problems]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.cp_sat"],
+        input=json.dumps(rows),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answer = json.loads(done.stdout)
+    return answer["values"], answer["seconds"]

@@ -1,19 +1,33 @@
-"""What routers are given: the store, and the checked problem of a body."""
+"""What routers are given: the store, whose turn it is to use a thread, and the bytes of a body."""
 
+import re
 from typing import Annotated
 
+from anyio import CapacityLimiter
 from fastapi import Depends, Request
 
-from app.door import read_json, read_problem
 from app.errors import TooLarge, UnsupportedMediaType
-from app.problem import Problem
 from app.storage import Store
 
+_CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]*)', re.IGNORECASE)
 
-def store_of(request: Request) -> Store:
+
+async def store_of(request: Request) -> Store:
     """Return the store of the running service."""
     store: Store = request.app.state.store
     return store
+
+
+async def solves_of(request: Request) -> CapacityLimiter:
+    """Return the turns of those who plan; the others wait without a thread."""
+    turns: CapacityLimiter = request.app.state.solves
+    return turns
+
+
+async def checks_of(request: Request) -> CapacityLimiter:
+    """Return the turns of those who ask whether the service is ready."""
+    turns: CapacityLimiter = request.app.state.checks
+    return turns
 
 
 async def body_of(request: Request) -> bytes:
@@ -22,11 +36,15 @@ async def body_of(request: Request) -> bytes:
     What comes beyond the limit is read and forgotten, up to as much again, so that a client that
     writes before it listens hears the answer.
     """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    header = request.headers.get("content-type", "")
+    kind = header.partition(";")[0].strip().lower()
     if kind != "application/json" and not (
         kind.startswith("application/") and kind.endswith("+json")
     ):
         raise UnsupportedMediaType("The body must be sent as application/json.")
+    charset = _CHARSET.search(header)
+    if charset and charset[1].lower() not in {"utf-8", "utf8"}:
+        raise UnsupportedMediaType(f"The body must be UTF-8, not {charset[1]!r}.")
     most = request.app.state.settings.max_body_bytes
     body, length = bytearray(), 0
     async for chunk in request.stream():
@@ -40,10 +58,7 @@ async def body_of(request: Request) -> bytes:
     return bytes(body)
 
 
-def problem_of(body: Annotated[bytes, Depends(body_of)]) -> Problem:
-    """Check a body; in a worker thread, as it can be long."""
-    return read_problem(read_json(body))
-
-
 StoreDep = Annotated[Store, Depends(store_of)]
-ProblemDep = Annotated[Problem, Depends(problem_of)]
+SolvesDep = Annotated[CapacityLimiter, Depends(solves_of)]
+ChecksDep = Annotated[CapacityLimiter, Depends(checks_of)]
+BodyDep = Annotated[bytes, Depends(body_of)]

@@ -33,6 +33,7 @@ def root() -> RedirectResponse:
     return RedirectResponse("/docs")
 
 
+@router.head("/docs")
 @router.get("/docs")
 def docs() -> HTMLResponse:
     """Show the documentation page."""

@@ -2,12 +2,13 @@
 
 from typing import Annotated, Literal
 
+from anyio import to_thread
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from app import VERSION
 from app.apidoc import problems
-from app.routers.deps import StoreDep
+from app.routers.deps import ChecksDep, StoreDep
 
 router = APIRouter(tags=["health"])
 
@@ -25,16 +26,17 @@ class Version(BaseModel):
     version: Annotated[str, Field(examples=["0.1.0"])] = VERSION
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz", summary="Is the process alive?")
-def get_health() -> Health:
+async def get_health() -> Health:
     """Answer as long as the process does."""
     return Health()
 
 
 @router.get("/readyz", summary="Can it plan and store?", responses=problems(503))
-def get_readiness(store: StoreDep) -> Health:
+async def get_readiness(store: StoreDep, turns: ChecksDep) -> Health:
     """Answer 200 when the database is usable and of the newest revision."""
-    store.check()
+    await to_thread.run_sync(store.check, limiter=turns)
     return Health()
 
 

@@ -2,14 +2,16 @@
 
 from typing import Annotated, Any
 
+from anyio import to_thread
 from fastapi import APIRouter, Path, Query, Response
 
 from app import plans
 from app.answers import PlanList, PlanOut
 from app.apidoc import json_body, problems
+from app.door import read_json, read_problem
 from app.examples import TWO_LAYERS
 from app.requests import PlanRequest
-from app.routers.deps import ProblemDep, StoreDep
+from app.routers.deps import BodyDep, SolvesDep, StoreDep
 
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
 PlanId = Annotated[str, Path(description="Id of a plan.", examples=["0123456789abcdef"])]
@@ -19,20 +21,27 @@ Limit = Annotated[int, Query(ge=1, le=200, description="How many plans.")]
 @router.post(
     "",
     status_code=201,
+    response_model=PlanOut,
     summary="Plan one training iteration",
     response_description="The plan; `Location` says where it stays.",
     openapi_extra=json_body(PlanRequest, TWO_LAYERS),
     responses=problems(400, 413, 415, 422, 503),
 )
-def create_plan(problem: ProblemDep, store: StoreDep, response: Response) -> PlanOut:
+async def create_plan(body: BodyDep, store: StoreDep, turns: SolvesDep) -> Response:
     """Decide in which buckets and in which order to send the gradients, and prove how good it is.
 
-    At most 200,000 ops, 3,000 collectives, 2,000,000 edges and 2^60 bytes of gradients. More
-    requests ready to send are at `/v1/examples`.
+    At most 200,000 ops, 3,000 collectives, 2,000,000 edges and 2^60 bytes of gradients; JSON in
+    UTF-8, with or without a byte order mark. As many plans are solved at once as there are
+    processors; further requests wait their turn. More requests ready to send are at
+    `/v1/examples`.
     """
-    plan = plans.create(store, problem)
-    response.headers["Location"] = f"{router.prefix}/{plan.id}"
-    return plan
+
+    def answer() -> Response:
+        plan = plans.create(store, read_problem(read_json(body)))
+        location = {"Location": f"{router.prefix}/{plan.id}"}
+        return Response(plan.model_dump_json(), 201, location, "application/json")
+
+    return await to_thread.run_sync(answer, limiter=turns)
 
 
 @router.get("", summary="List plans, the newest first", responses=problems(422, 503))

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from app import VERSION
+from app.answers import Answer, Bound
 from app.cli import main
-from app.report import TITLES
+from app.report import TITLES, render
+from solver import bounds
 from solver.policies import POLICIES
 from tests.app.service import Service, interlace, two_layers
 
@@ -159,6 +161,53 @@ def test_pipedream_profile(tmp_path: Path, run: Run) -> None:
     answer = json.loads(done.stdout)
     assert answer["compute_time_us"] == pytest.approx(4500)
     assert sum(bucket["bytes"] for bucket in answer["buckets"]) == 12_000
+    report = answer["report"]
+    assert set(report) == {"format", "ops", "collectives", "bytes", "dropped", "assumed"}
+    assert [report[field] for field in ("format", "ops", "collectives", "bytes")] == [
+        "pipedream",
+        6,
+        2,
+        12_000,
+    ]
+    assert "Input0" in report["dropped"][0]
+    shown = run("plan", str(file)).stdout
+    for line in (*report["dropped"], *report["assumed"]):
+        assert line in shown
+    assert "Read from a pipedream file: 6 ops, 2 collectives, 0.012 MB" in shown
+
+
+@pytest.mark.parametrize("content", ["request", "profile"])
+def test_byte_order_mark(tmp_path: Path, run: Run, content: str) -> None:
+    file = tmp_path / "input"
+    text = json.dumps(two_layers()) if content == "request" else PROFILE
+    file.write_text(text, encoding="utf-8-sig")
+    done = run("plan", str(file))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_time_limit(request_file: Path, run: Run) -> None:
+    flags = ("--fusion", "joint", "--time-limit", "0.5", "--json")
+    options = json.loads(run("plan", str(request_file), *flags).stdout)["request"]["options"]
+    assert (options["fusion"], options["time_limit_s"]) == ("joint", 0.5)
+
+
+def test_bound_is_explained(request_file: Path, run: Run) -> None:
+    shown = run("plan", str(request_file)).stdout
+    assert "nothing is faster: 2 tensors in release order, then 0.450 ms of compute" in shown
+    shown = run("plan", str(request_file), "--workers", "1").stdout
+    assert "nothing is faster: compute alone takes that long" in shown
+
+
+def test_each_kind_of_bound_is_explained(request_file: Path, run: Run) -> None:
+    answer = Answer.model_validate_json(run("plan", str(request_file), "--json").stdout)
+    lines = set()
+    for kind in (bounds.COMPUTE, bounds.CHAIN, bounds.PACKING, bounds.NESTED):
+        bound = Bound.model_validate(
+            {"kind": kind, "tensors": ["g2"], "release_us": 800, "tail_us": 450}
+        )
+        page = render(answer.model_copy(update={"bound": bound}), "x").splitlines()
+        lines |= {line for line in page if "nothing is faster" in line}
+    assert len(lines) == 4
 
 
 @pytest.mark.parametrize(
@@ -172,6 +221,7 @@ def test_pipedream_profile(tmp_path: Path, run: Run) -> None:
         ("GRAPH", ["--workers", "0"], 2, ["--workers: Cluster: workers must be 1 to 1,000,000"]),
         ("GRAPH", ["--slot-us", "0.1"], 2, ["--slot-us: "]),  # only the solver can tell
         ("GRAPH", ["--slot-us", "0"], 2, ["--slot-us: "]),  # 0 is not left out
+        ("GRAPH", ["--time-limit", "0"], 2, ["--time-limit: Options: time_limit_s must be more"]),
         ("GRAPH", ["--fusion", "x", "--baseline", "y"], 2, ["--fusion: ", "--baseline: "]),
         ("GRAPH", ["--baseline", "ddp:bucket_cap_mb=0"], 2, ["--baseline: Options: baselines/0/b"]),
         ("GRAPH", ["--baseline", "p3:slice_bytes=4"], 2, ["--baseline: p3: slice_bytes 4 makes"]),
@@ -216,6 +266,15 @@ def test_one_line_a_fault(
         (["serve"], {"INTERLACE_MAX_BODY_BYTES": "x"}, 2, "INTERLACE_MAX_BODY_BYTES"),
         (["serve"], {"INTERLACE_DATABASE_URL": "x"}, 2, "INTERLACE_DATABASE_URL"),
         (["serve"], {"INTERLACE_DATABASE_URL": "no://x"}, 2, "INTERLACE_DATABASE_URL"),
+        *(
+            (["serve"], {"INTERLACE_DATABASE_URL": url}, 2, "INTERLACE_DATABASE_URL: An in-memory")
+            for url in (
+                "sqlite://",
+                "sqlite:///:memory:",
+                "sqlite:///file::memory:?uri=true",
+                "sqlite:///file:x?mode=memory&uri=true",
+            )
+        ),
     ],
 )
 def test_one_line_errors(

@@ -109,6 +109,7 @@ def test_request_is_repeated(by_hand: Json) -> None:
         ],
         "barrier": False,
         "seed": 0,
+        "time_limit_s": 10,
     }
     assert re.fullmatch("[0-9a-f]{64}", request["graph_sha256"])
 
@@ -187,7 +188,90 @@ def test_options_may_be_left_out(service: Service) -> None:
     del body["options"]
     left_out, stated = service.post(body).json(), service.post(two_layers()).json()
     assert left_out["request"] == stated["request"]
-    assert left_out["request"]["options"]["fusion"] == "maxmin"
+    assert left_out["request"]["options"]["fusion"] == "joint"
+
+
+def test_joint_is_beaten_by_nothing(service: Service) -> None:
+    joint = service.post(two_layers(baselines=list(POLICIES))).json()
+    times = [baseline["iteration_time_us"] for baseline in joint["baselines"]]
+    times += [
+        service.post(two_layers(fusion=fusion)).json()["iteration_time_us"]
+        for fusion in ("maxmin", "none")
+    ]
+    assert joint["iteration_time_us"] <= min(times) * (1 + 1e-9)
+    assert joint["ideal_us"] <= joint["iteration_time_us"] * (1 + 1e-9)
+
+
+def test_under_joint_the_schedule_decides_the_slots_alone(service: Service) -> None:
+    jackson, lp = (
+        service.post(two_layers(slot_us=50, schedule=schedule)).json()
+        for schedule in ("jackson", "lp")
+    )
+    assert jackson["schedule"]["parts"] == lp["schedule"]["parts"]
+    values = [plan["schedule"]["slots_iteration_time_us"] for plan in (jackson, lp)]
+    assert values[0] == values[1]
+
+
+def test_time_limit_is_kept(service: Service) -> None:
+    body = service.client.get("/v1/examples/resnet50").json()
+    body["options"] |= {"time_limit_s": 0.05, "baselines": list(POLICIES)}
+    plan = service.post(body).json()
+    assert plan["request"]["options"]["time_limit_s"] == 0.05
+    best = min(baseline["iteration_time_us"] for baseline in plan["baselines"])
+    assert plan["iteration_time_us"] <= best * (1 + 1e-9)
+
+
+def test_longest_id_may_be_fused(service: Service) -> None:
+    names = ["x" * 511 + digit for digit in "12"]
+    body = two_layers(fusion="maxmin")
+    for op, name in zip((1, 3), names, strict=True):
+        body["graph"]["ops"][op]["id"] = name
+    body["graph"]["ops"][4]["after"] = ["b1", names[1]]
+    body["graph"]["ops"][5]["after"] = ["f1", names[0]]
+    body["cluster"]["startup_us"] = 5000  # one launch is best
+    answer = service.post(body)
+    assert answer.status_code == 201
+    assert answer.json()["buckets"][0]["tensors"] == names
+    again = {**body, "graph": answer.json()["fused_graph"]}
+    assert service.post(again).status_code == 201
+
+
+TINY = 5e-324
+
+
+@pytest.mark.parametrize("slot", [None, 1])
+@pytest.mark.parametrize("fusion", ["joint", "maxmin", "none"])
+def test_least_times_of_all(service: Service, fusion: str, slot: float | None) -> None:
+    body = two_layers(fusion=fusion, slot_us=slot)
+    for op in body["graph"]["ops"]:
+        if op["kind"] == "compute":
+            op["duration_us"] = TINY
+    body["cluster"] = {"workers": 8, "algorithm": "table", "table": [[1, TINY], [10**6, TINY]]}
+    assert service.post(body).status_code == 201
+    body["graph"] = two_layers()["graph"]
+    assert service.post(body).status_code == 201
+
+
+def test_bandwidth_beside_a_table_is_not_used(service: Service) -> None:
+    body = two_layers()
+    body["cluster"] |= {"algorithm": "table", "table": [[1_000_000, 1400.0], [4_000_000, 5600]]}
+    times = set()
+    for bandwidth in (1, 100):
+        body["cluster"]["bandwidth_gbps"] = bandwidth
+        times.add(service.post(body).json()["iteration_time_us"])
+    assert len(times) == 1
+
+
+def test_byte_order_mark_is_passed_over(service: Service) -> None:
+    body = b"\xef\xbb\xbf" + json.dumps(two_layers()).encode()
+    assert service.post_raw(body).status_code == 201
+
+
+@pytest.mark.parametrize("path", ["/docs", "/healthz"])
+def test_head_is_get_without_a_body(service: Service, path: str) -> None:
+    head, get = service.client.head(path), service.client.get(path)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == str(len(get.content))
 
 
 def test_lp_agrees_on_the_grid(service: Service, by_hand: Json) -> None:

@@ -138,7 +138,97 @@ REFUSED = [
     ([put("options/schedule", "fifo")], {("/options/schedule", "out_of_range")}),
     # options that this graph cannot meet
     ([put("options/slot_us", 0.1)], {("/options/slot_us", "slot_too_small")}),  # 83,500 slots
-    ([put("options/slot_us", 1e-300)], {("/options/slot_us", "slot_too_small")}),  # past int64
+    ([put("options/slot_us", 1e-6)], {("/options/slot_us", "slot_too_small")}),  # 8e9 slots
+    ([put("options/slot_us", 9e-7)], {("/options/slot_us", "out_of_range")}),
+    ([put("options/slot_us", 5e-324)], {("/options/slot_us", "out_of_range")}),
+    # an op that does not say what it is, is taken for what it looks like
+    (
+        [put("graph/ops/1/kind", "send"), put("graph/ops/1/bytes", 0)],
+        {(f"{OPS}/1/kind", "out_of_range"), (f"{OPS}/1/bytes", "out_of_range")},
+    ),
+    (
+        [drop("graph/ops/1/kind"), put("graph/ops/1/x", 0), drop("graph/ops/1/id")],
+        {
+            (f"{OPS}/1/kind", "missing_field"),
+            (f"{OPS}/1/x", "extra_field"),
+            (f"{OPS}/1/id", "missing_field"),
+        },
+    ),
+    (
+        [put("graph/ops/0/kind", []), drop("graph/ops/0/duration_us")],
+        {(f"{OPS}/0/kind", "wrong_type"), (f"{OPS}/0/duration_us", "missing_field")},
+    ),
+    # faults of the whole graph beside those of its parts
+    (
+        [put("graph/ops", [{"id": "a", "kind": "all_reduce", "bytes": 0}])],
+        {(f"{OPS}/0/bytes", "out_of_range"), (OPS, "no_compute")},
+    ),
+    (
+        [put("graph/ops", [{"id": "a", "duration_us": -1}]), put("cluster/workers", 0)],
+        {
+            (f"{OPS}/0/kind", "missing_field"),
+            (f"{OPS}/0/duration_us", "out_of_range"),
+            (OPS, "no_collective"),
+            ("/cluster/workers", "out_of_range"),
+        },
+    ),
+    (
+        [put("graph/name", 7), put("graph/ops/3/after", ["g2"]), put("graph/ops/5/after", ["f2"])],
+        {
+            ("/graph/name", "wrong_type"),
+            (f"{OPS}/3", "not_pace_class"),
+            (f"{OPS}/5/after/0", "self_loop"),
+        },
+    ),
+    ([put("graph/ops", [7])], {(f"{OPS}/0", "wrong_type")}),  # it could be anything
+    (
+        [put("graph/ops/1/bytes", 2**60), put("graph/ops/0/duration_us", -1)],
+        {(OPS, "out_of_range"), (f"{OPS}/0/duration_us", "out_of_range")},
+    ),
+    # more fields than are looked at
+    (
+        [lambda b: b["cluster"].update({f"x{i}": 0 for i in range(99)} | {"workers": 0})],
+        {("/cluster", "extra_field"), ("/cluster/workers", "out_of_range")},
+    ),
+    ([lambda b: b.update({f"x{i}": 0 for i in range(99)})], {("", "extra_field")}),
+    # fields that the algorithm does not use
+    ([put("cluster/table", [[1, 2.0], [2, 3.0]])], {("/cluster/table", "extra_field")}),
+    *(
+        (
+            [
+                put("cluster/algorithm", "table"),
+                put("cluster/table", [[1, 2.0], [2, 3.0]]),
+                put(f"cluster/{field}", 1),
+            ],
+            {(f"/cluster/{field}", "extra_field")},
+        )
+        for field in ("hop_us", "reduction_gbps")
+    ),
+    # the search for the best plan
+    ([put("options/time_limit_s", 0)], {("/options/time_limit_s", "out_of_range")}),
+    ([put("options/time_limit_s", 601)], {("/options/time_limit_s", "out_of_range")}),
+    ([put("options/time_limit_s", "1")], {("/options/time_limit_s", "wrong_type")}),
+    # launches of all baselines together: 1,000,000 each, and none by one that is refused alone
+    (
+        [put("options/baselines", [{"policy": "p3", "slice_bytes": 5}] * 2 + ["wfbp"])],
+        {("/options/baselines/2", "out_of_range")},
+    ),
+    (
+        [
+            put("options/baselines", [{"policy": "p3", "slice_bytes": 5}] * 2),
+            lambda b: b["options"]["baselines"].append({"policy": "p3", "slice_bytes": 4}),
+        ],
+        {("/options/baselines/2/slice_bytes", "out_of_range")},
+    ),
+    (
+        [
+            put(
+                "options/baselines",
+                [{"policy": "bytescheduler", "partition_bytes": 6, "credit_bytes": "auto"}],
+            )
+        ],
+        {("/options/baselines/0", "out_of_range")},
+    ),  # 833,334 launches, four times
     # all at once: shape, structure, cluster and options
     (
         [
@@ -213,7 +303,7 @@ def test_cycle_is_named_and_short(service: Service) -> None:
 
 def test_many_faults_are_capped(service: Service) -> None:
     body = two_layers()
-    body["graph"]["ops"] = [{"id": f"g{i}", "kind": "all_reduce", "bytes": 0} for i in range(250)]
+    ops(body).extend({"id": f"x{i}", "kind": "all_reduce", "bytes": 0} for i in range(250))
     problem = service.post(body).json()
     assert len(problem["errors"]) == 100
     assert problem["detail"].startswith("250 faults, of which 100 are listed")
@@ -287,7 +377,8 @@ HOSTILE = [
     (b'{"\\ud800": 1}', "not_json"),  # in a key
     (b"{}", "missing_field"),
     (b"\x00", "not_json"),
-    (b"\xef\xbb\xbf{}", "not_json"),  # a byte order mark
+    (b"\xef\xbb\xbf{}", "missing_field"),  # a byte order mark is passed over
+    (b"\xef\xbb\xbf\xef\xbb\xbf{}", "not_json"),  # one of them
 ]
 
 
@@ -309,14 +400,32 @@ def test_last_of_two_keys_wins(service: Service) -> None:
     assert service.post_raw(text("cluster/workers", '0, "workers": 8')).status_code == 201
 
 
-@pytest.mark.parametrize("media_type", ["text/plain", "", "application/jsonx", "nonsense"])
+@pytest.mark.parametrize(
+    "media_type",
+    [
+        "text/plain",
+        "",
+        "application/jsonx",
+        "nonsense",
+        "application/json; charset=latin-1",
+        'application/json; charset="UTF-16"',
+        "application/json; x=y; charset=",
+    ],
+)
 def test_wrong_media_type(service: Service, media_type: str) -> None:
     answer = service.post_raw(b"{}", media_type)
     faults(answer)
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
 
 
-@pytest.mark.parametrize("media_type", ["application/json; charset=utf-8", "application/x+json"])
+@pytest.mark.parametrize(
+    "media_type",
+    [
+        "application/json; charset=utf-8",
+        'Application/JSON;Charset="UTF-8"',
+        "application/x+json",
+    ],
+)
 def test_json_media_type(service: Service, media_type: str) -> None:
     assert service.post_raw(b"{}", media_type).status_code == 422
 

@@ -6,6 +6,9 @@ from typing import Any
 import pytest
 
 from app.openapi import document
+from solver import bounds
+from solver.plan import FUSIONS, Options
+from solver.schedule import SCHEDULERS
 from tests.app.service import ROOT, Service
 
 DOCUMENT: dict[str, Any] = json.loads(document())
@@ -36,6 +39,18 @@ def test_example_of_each_post_works(service: Service) -> None:
     for path, operation in posts:
         example = operation["requestBody"]["content"]["application/json"]["example"]
         assert service.client.post(path, json=example).status_code == 201
+
+
+def test_every_name_of_the_solver_is_in_the_schema() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    options = schemas["OptionsBody"]["properties"]
+    assert options["fusion"]["enum"] == list(FUSIONS)
+    assert options["schedule"]["enum"] == list(SCHEDULERS)
+    kinds = {bounds.COMPUTE, bounds.CHAIN, bounds.PACKING, bounds.NESTED}
+    assert set(schemas["Bound"]["properties"]["kind"]["enum"]) == kinds
+    defaults = Options()
+    for field in ("fusion", "schedule", "slot_us", "barrier", "seed", "time_limit_s"):
+        assert options[field].get("default") == getattr(defaults, field)
 
 
 def test_references_lead_somewhere() -> None:

@@ -63,6 +63,15 @@ def test_broken_from_the_start(tmp_path: Path, url: str) -> None:
         assert "Traceback" not in service.log.read_text()
 
 
+def test_any_directory_will_do(tmp_path: Path) -> None:
+    folder = tmp_path / "who? #1 100% a&b=c"
+    folder.mkdir()
+    with running(folder) as service:
+        assert service.client.get("/readyz").status_code == 200
+        assert service.post(two_layers()).status_code == 201
+    assert (folder / "interlace.db").is_file()
+
+
 def test_a_database_that_comes_later_is_used(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/later/interlace.db"
     with running(tmp_path, INTERLACE_DATABASE_URL=url) as service:

@@ -1,0 +1,163 @@
+"""How fast the solver and the service are, each beside something else run in the same minute.
+
+Run it with ``make bench``; PROTOCOL.md says what is measured. Figures are medians of repeats.
+"""
+
+import json
+import statistics
+import time
+import urllib.request
+from collections.abc import Callable
+from functools import partial
+from heapq import heapify, heappop
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+
+from solver.chain import chain_of
+from solver.costs import Cluster, cost_of
+from solver.fusion import max_min
+from solver.models import MODELS
+from solver.schedule import Jobs, jackson, lp
+from solver.schedule.execute import cut_at_releases
+from solver.traces import READERS
+from tests.app.service import running_service
+
+RESNET = "shared/data/pipedream_graph/msr-fiddle+pipedream/resnet50.graph.txt"
+
+
+def median_ms(work: Callable[[], object], repeats: int) -> float:
+    """Median time of some work [ms], after one run that does not count."""
+    work()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * 1000
+
+
+def row(name: str, ours: float, beside: str, other: float) -> None:
+    print(f"{name:<58}{ours:>10.1f} ms   {ours / other:>8.2f} x  {beside} ({other:.1f} ms)")
+
+
+def drawn(count: int, horizon: int, longest: int, seed: int) -> Jobs:
+    """Jobs in whole slots, releases ascending."""
+    rng = np.random.default_rng(seed)
+    return Jobs(
+        np.sort(rng.integers(0, horizon, count)).astype(float),
+        rng.integers(1, longest, count).astype(float),
+        rng.integers(0, horizon, count).astype(float),
+    )
+
+
+def bench_jackson() -> None:
+    jobs = drawn(10_000, 1_000_000, 200, 0)
+    keys = [(-tail, i) for i, tail in enumerate(jobs.tail.tolist())]
+
+    def heapsort() -> None:
+        heap = list(keys)
+        heapify(heap)
+        while heap:
+            heappop(heap)
+
+    row(
+        "jackson, 10,000 collectives",
+        median_ms(partial(jackson, jobs), 9),
+        "heapq on their tails",
+        median_ms(heapsort, 9),
+    )
+
+
+def bench_lp() -> None:
+    jobs = drawn(160, 1400, 25, 0)
+    value = int(lp(jobs).value)
+
+    def slot_by_slot() -> None:
+        """One solve at the optimum, a variable for each job and slot, by scipy's HiGHS."""
+        low = jobs.release.astype(int)
+        count = value - jobs.tail.astype(int) - low
+        job = np.repeat(np.arange(len(jobs)), count)
+        slot = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + low[job]
+        ones, columns = np.ones(job.size), np.arange(job.size)
+        serve = sparse.csr_array((ones, (job, columns)), shape=(len(jobs), job.size))
+        room = sparse.csr_array((ones, (slot, columns)), shape=(value, job.size))
+        linprog(
+            np.zeros(job.size),
+            A_eq=serve,
+            b_eq=jobs.duration,
+            A_ub=room,
+            b_ub=np.ones(value),
+        )
+
+    row(
+        f"lp, 160 collectives, {value} slots, both proofs",
+        median_ms(partial(lp, jobs), 3),
+        "one solve slot by slot (scipy)",
+        median_ms(slot_by_slot, 1),
+    )
+
+
+def resnet_profile() -> tuple[str, str]:
+    """PipeDream's ResNet-50 when the shared folder is there, else the generated one's name."""
+    path = Path(__file__).parents[3] / RESNET
+    return ("PipeDream ResNet-50", path.read_text()) if path.is_file() else ("generated", "")
+
+
+def bench_max_min() -> None:
+    name, text = resnet_profile()
+    graph = READERS["pipedream"](text, name).graph if text else MODELS["resnet50"]()
+    cost = cost_of(Cluster(12, 10, 50))
+    chain = chain_of(graph)
+    order = partial(cut_at_releases, cost=cost)
+    row(
+        f"maxmin + jackson over all R, {name} ({len(chain)} tensors)",
+        median_ms(lambda: max_min(chain, cost, order), 9),
+        "reading the longest paths alone",
+        median_ms(partial(chain_of, graph), 9),
+    )
+
+
+def bench_post() -> None:
+    name, text = resnet_profile()
+    graph = READERS["pipedream"](text, name).graph if text else MODELS["resnet50"]()
+    ops = [
+        {"id": op.id, "kind": op.kind, "after": list(op.after)}
+        | ({"bytes": op.bytes} if op.bytes else {"duration_us": op.duration_us})
+        for op in graph.ops
+    ]
+    body = json.dumps(
+        {
+            "graph": {"name": name, "ops": ops},
+            "cluster": {"workers": 12, "bandwidth_gbps": 10, "startup_us": 50},
+        }
+    ).encode()
+    with running_service() as base:
+
+        def post() -> None:
+            request = urllib.request.Request(
+                f"{base}/v1/plans", body, {"Content-Type": "application/json"}
+            )
+            with urllib.request.urlopen(request) as answer:
+                assert answer.status == 201
+                answer.read()
+
+        def health() -> None:
+            with urllib.request.urlopen(f"{base}/healthz") as answer:
+                answer.read()
+
+        row(
+            f"POST to 201, {name}, warm server",
+            median_ms(post, 15),
+            "GET /healthz",
+            median_ms(health, 15),
+        )
+
+
+if __name__ == "__main__":
+    bench_jackson()
+    bench_lp()
+    bench_max_min()
+    bench_post()

@@ -1,0 +1,204 @@
+"""The joint fusion over a fixed suite: gaps, policies, more effort, CP-SAT, time.
+
+Run it with ``make suite``; PROTOCOL.md says what is measured. ``--cells N`` takes every N-th cell.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from solver.chain import Chain, chain_of
+from solver.costs import Cluster, Cost, cost_of
+from solver.graph import Graph
+from solver.layers import Layer, iteration
+from solver.models import MODELS
+from solver.plan import Options, plan
+from solver.policies import POLICIES
+from solver.policies.choice import Choice
+from solver.result import Plan
+from solver.traces import READERS
+
+SHARED = Path(__file__).parents[3] / "shared/data/pipedream_graph/msr-fiddle+pipedream"
+PROFILES = ("vgg16", "resnet50", "densenet121", "gnmt")
+STARTUPS, RATES, WORKERS = (50, 500, 2000, 6000), (10, 25, 100), (8, 16, 64)
+#: Tensors up to which CP-SAT is asked, and for how long.
+EXACT, EXACT_S = 16, 20.0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One graph on one cluster, and what came out."""
+
+    graph: str
+    startup: int
+    rate: int
+    workers: int
+    plan: Plan
+    seconds: float
+    effort: float
+    exact: float | None
+
+    @property
+    def name(self) -> str:
+        return f"{self.graph}, {self.startup} us, {self.rate} Gbit/s, {self.workers} workers"
+
+    def over(self, policy: str) -> float:
+        """How much longer a policy takes than the plan."""
+        return next(b.speedup or 1.0 for b in self.plan.baselines if b.policy == policy) - 1
+
+
+def graphs() -> Iterator[tuple[str, Graph]]:
+    """PipeDream's profiles where they lie beside the checkout, then the generated models."""
+    for name in PROFILES:
+        path = SHARED / f"{name}.graph.txt"
+        if path.is_file():
+            yield f"pipedream {name}", READERS["pipedream"](path.read_text(), name).graph
+    for name, model in MODELS.items():
+        yield name, model()
+
+
+def solve(name: str, graph: Graph, startup: int, rate: int, workers: int) -> Cell:
+    cost = cost_of(Cluster(workers, rate, startup))
+    began = time.perf_counter()
+    plan(graph, cost, Options(baselines=()))
+    seconds = time.perf_counter() - began
+    found = plan(graph, cost, Options(baselines=tuple(Choice(name) for name in POLICIES)))
+    longer = plan(graph, cost, Options(baselines=(), effort=10, time_limit_s=60))
+    exact = cp_sat(chain_of(graph), cost) if len(graph.collectives) <= EXACT else None
+    if found.status == "optimal":
+        exact = None
+    return Cell(name, startup, rate, workers, found, seconds, longer.iteration_time_us, exact)
+
+
+def cp_sat(chain: Chain, cost: Cost) -> float | None:
+    """Best time without parts [us], when CP-SAT closes; in whole us, so up to n us above."""
+    (startup, per_byte) = cost.minorants(1)[0]
+    request = {
+        "problem": {
+            "release": np.ceil(chain.release).astype(int).tolist(),
+            "work": np.ceil(per_byte * chain.bytes).astype(int).tolist(),
+            "tail": np.ceil(chain.tail).astype(int).tolist(),
+        },
+        "startup": round(startup),
+        "limit_s": EXACT_S,
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.cp_sat"],
+        input=json.dumps(request),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answer = json.loads(done.stdout)
+    return max(chain.compute_time, answer["value"]) if answer["closed"] else None
+
+
+def report(cells: list[Cell]) -> None:
+    print(
+        f"\n{'graph':<22}{'cells':>6}{'optimal':>9}{'gap mean':>10}{'worst':>9}"
+        f"{'pace +':>9}{'ddp_p +':>9}{'10x':>9}{'median s':>10}{'worst s':>9}"
+    )
+    for name in dict.fromkeys(cell.graph for cell in cells):
+        _row(name, [cell for cell in cells if cell.graph == name])
+    _row("all", cells)
+    worse = [c.name for c in cells for b in c.plan.baselines if (b.speedup or 1) < 1 - 1e-7]
+    print(f"\ncells where a policy beats the plan: {len(worse)}")
+    best = [min([c.effort, *([c.exact] if c.exact else [])]) for c in cells]
+    above = [c.plan.iteration_time_us / b - 1 for c, b in zip(cells, best, strict=True)]
+    print(f"above the best known (ten times the effort, CP-SAT): at most {max(above):.3%}")
+    closed = [c for c in cells if c.exact]
+    if closed:
+        ratio = [c.exact / c.plan.iteration_time_us - 1 for c in closed if c.exact]
+        print(
+            f"CP-SAT without parts closed on {len(closed)} cells: "
+            f"{min(ratio):+.3%} to {max(ratio):+.3%} against the plan"
+        )
+    slow = [c.over("pace") for c in cells if "resnet50" in c.graph and c.startup >= 2000]
+    if slow:
+        print(f"pace above joint on ResNet-50 at 2 ms or more: {_spread(slow)}")
+        own = [c.over("pace") for c in cells if c.graph == "resnet50" and c.startup >= 2000]
+        print(f"  of these, the generated ResNet-50: {_spread(own)}")
+    print("\ncells with a gap above 2 %:")
+    for cell in sorted(cells, key=lambda c: -(c.plan.gap or 0)):
+        if (cell.plan.gap or 0) > 0.02:
+            exact = f"CP-SAT without parts {cell.exact:.0f} us" if cell.exact else "CP-SAT open"
+            print(
+                f"  {cell.name}: {cell.plan.gap:.2%}, plan {cell.plan.iteration_time_us:.0f} us, "
+                f"bound {cell.plan.lower_bound_us:.0f} us, ten times the effort "
+                f"{cell.effort:.0f} us, {exact}"
+            )
+
+
+def _spread(values: list[float]) -> str:
+    return f"mean {np.mean(values):.2%}, {min(values):.2%} to {max(values):.2%}"
+
+
+def _row(name: str, cells: list[Cell]) -> None:
+    gaps = [cell.plan.gap or 0.0 for cell in cells]
+    seconds = [cell.seconds for cell in cells]
+    effort = [c.plan.iteration_time_us / c.effort - 1 for c in cells]
+    print(
+        f"{name:<22}{len(cells):>6}{sum(c.plan.status == 'optimal' for c in cells):>9}"
+        f"{np.mean(gaps):>10.3%}{max(gaps):>9.3%}"
+        f"{np.mean([c.over('pace') for c in cells]):>9.2%}"
+        f"{np.mean([c.over('ddp_priority') for c in cells]):>9.2%}{max(effort):>9.3%}"
+        f"{statistics.median(seconds):>10.3f}{max(seconds):>9.3f}",
+        flush=True,
+    )
+
+
+def many_tensors() -> None:
+    """3,000 layers drawn with seed 0: one plan, and one of ten times the effort."""
+    generator = np.random.default_rng(0)
+    layers = [
+        Layer(
+            f"layer{i}",
+            float(generator.integers(20, 200)),
+            float(generator.integers(40, 400)),
+            ((f"layer{i}", int(generator.integers(1, 2_000_000))),),
+        )
+        for i in range(3000)
+    ]
+    graph = iteration("3,000 layers", layers)
+    print("\n3,000 tensors, 16 workers")
+    for startup, rate in ((0, 10), (50, 10), (500, 25), (2000, 100)):
+        cost = cost_of(Cluster(16, rate, startup))
+        began = time.perf_counter()
+        once = plan(graph, cost, Options(baselines=()))
+        seconds = time.perf_counter() - began
+        more = plan(graph, cost, Options(baselines=(), effort=10, time_limit_s=60))
+        print(
+            f"  {startup} us, {rate} Gbit/s: {seconds:.1f} s, gap {once.gap:.3%}, "
+            f"{once.iteration_time_us / more.iteration_time_us - 1:+.3%} against effort 10",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cells", type=int, default=1, help="take every N-th cell")
+    parser.add_argument("--large", action="store_true", help="3,000 tensors too")
+    arguments = parser.parse_args()
+    cells = []
+    everything = product(graphs(), STARTUPS, RATES, WORKERS)
+    for i, ((name, graph), startup, rate, workers) in enumerate(everything):
+        if i % arguments.cells == 0:
+            cells.append(solve(name, graph, startup, rate, workers))
+            if sys.stderr.isatty():
+                print(f"\r{len(cells)} cells", end="", file=sys.stderr)
+    report(cells)
+    if arguments.large:
+        many_tensors()
+
+
+if __name__ == "__main__":
+    main()
