@@ -1,10 +1,11 @@
-# make demo, make test: each makes its own environment first. make lint, make openapi, make bench.
+# make demo, make test: each makes its own environment first.
+# make lint, make openapi; make bench and make suite are benchmarks.
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint openapi bench clean
+.PHONY: demo test lint openapi bench suite clean
 
 demo: $(VENV)/installed
 	$(BIN)/interlace demo
@@ -23,6 +24,9 @@ openapi: $(VENV)/installed-dev
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python -m tests.benchmarks.speed
+
+suite: $(VENV)/installed-dev
+	$(BIN)/python -m tests.benchmarks.suite --large
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

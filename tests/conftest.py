@@ -8,7 +8,7 @@ from hypothesis import Phase, settings
 settings.register_profile(
     "suite",
     deadline=None,
-    derandomize=True,  # the same cases everywhere, so a failure needs no shrinking to be found again
+    derandomize=True,  # the same cases everywhere: a failure comes back without shrinking
     phases=[Phase.explicit, Phase.generate],
 )
 settings.load_profile("suite")
