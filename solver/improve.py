@@ -114,24 +114,41 @@ def improve(sends: Sends, judge: Judge, budget: Budget, seed: int) -> Sends:
     return best
 
 
-def without_needless_parts(sends: Sends, judge: Judge, budget: Budget) -> Sends:
-    """Join the parts of a bucket wherever that does not make the plan slower.
+def without_needless_launches(sends: Sends, judge: Judge, budget: Budget) -> Sends:
+    """Join parts of a bucket, and neighbouring buckets, wherever the plan is no slower for it.
 
-    Two parts are joined at the place of the later or the earlier one; O(launches) each.
+    Passes over the launches, O(launches) for each try, until one changes nothing or the budget is
+    spent.
     """
     sends = min(_adjoined(sends), sends, key=judge.value)
     value = judge.value(sends)
-    pairs = list(_part_pairs(sends))
-    while pairs and budget.spend():
-        i, j = pairs.pop()
-        joined = Send(sends[i].bucket, sends[i].bytes + sends[j].bytes)
-        later = (*sends[:i], *sends[i + 1 : j], joined, *sends[j + 1 :])
-        earlier = (*sends[:i], joined, *sends[i + 1 : j], *sends[j + 1 :])
-        found = min((_adjoined(later), later, earlier), key=judge.value)
-        if judge.value(found) <= value:
-            sends, value = found, judge.value(found)
-            pairs = list(_part_pairs(sends))
+    count = 0
+    while count != len(sends):
+        count = len(sends)
+        at = 0
+        while at < len(sends) and budget.spend():
+            found = min(_fewer(sends, at, judge), key=judge.value, default=sends)
+            if len(found) < len(sends) and judge.value(found) <= value:
+                sends, value = found, judge.value(found)
+            else:
+                at += 1
     return sends
+
+
+def _fewer(sends: Sends, at: int, judge: Judge) -> Iterator[Sends]:
+    """Plans with one launch fewer: this one joined with a later part of it, or with the next."""
+    here = sends[at]
+    for j in range(at + 1, len(sends)):
+        if sends[j].bucket == here.bucket:
+            joined = Send(here.bucket, here.bytes + sends[j].bytes)
+            yield (*sends[:at], *sends[at + 1 : j], joined, *sends[j + 1 :])
+            yield (*sends[:at], joined, *sends[at + 1 : j], *sends[j + 1 :])
+            break
+    if at + 1 < len(sends):
+        there = sends[at + 1]
+        fused = judge.whole(_union(here.bucket, there.bucket))
+        if fused.bytes == here.bytes + there.bytes:
+            yield (*sends[:at], fused, *sends[at + 2 :])
 
 
 def _part_pairs(sends: Sends) -> Iterator[tuple[int, int]]:

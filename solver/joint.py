@@ -12,7 +12,7 @@ from solver.exhaust import MAX_TENSORS, best_of_all
 from solver.fifo import chain_cuts
 from solver.fusion import Order, Search, max_min_below
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build
-from solver.improve import Budget, Judge, Sends, improve, without_needless_parts
+from solver.improve import Budget, Judge, Sends, improve, without_needless_launches
 from solver.nested import from_both_ends
 from solver.policies import POLICIES
 from solver.policies.plan import sends
@@ -35,8 +35,8 @@ def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> tuple[Bucke
     (:mod:`solver.nested`), which knows the shape of the best plans of a layer chain; on other
     graphs also with the tensors in the order of their tails. Then every policy with its defaults,
     unless it needs so many launches that it cannot win. The best is improved by local search, for
-    up to seven tensors by looking at all plans, and parts that do not pay are joined. A plan that
-    reaches the lower bound ends the search.
+    up to seven tensors by looking at all plans. Parts and buckets that gain nothing by being apart
+    are joined. A plan that reaches the lower bound ends the search.
 
     Notes
     -----
@@ -55,7 +55,7 @@ def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> tuple[Bucke
     if not same(judge.value(best), bound):
         best = _searched(chain, cost, judge, best, search, deadline)
     budget = Budget(_moves(best, search), lambda: False)
-    return _as_buckets(chain, without_needless_parts(best, judge, budget))
+    return _as_buckets(chain, without_needless_launches(best, judge, budget))
 
 
 def _moves(plan: Sends, search: Search) -> int:
