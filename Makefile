@@ -1,17 +1,20 @@
 # make demo, make test: each makes its own environment first.
-# make lint, make openapi; make bench and make suite are benchmarks.
+# make coverage, make lint, make openapi; make bench and make suite are benchmarks.
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint openapi bench suite clean
+.PHONY: demo test coverage lint openapi bench suite clean
 
 demo: $(VENV)/installed
 	$(BIN)/interlace demo
 
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest --numprocesses auto --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest --numprocesses auto
+
+coverage: $(VENV)/installed-dev
+	$(BIN)/python -m pytest --numprocesses auto -m 'not slow' tests/solver --cov --cov-report=term:skip-covered
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check

@@ -44,6 +44,8 @@ TWO_LAYERS: dict[str, Any] = {
 _DESCRIPTIONS = {
     "two_layers": "Two layers: small enough to check by hand.",
     "resnet50": "ResNet-50 from its published layer shapes, time split by FLOPs.",
+    "t5_small": "T5-small from its published layer shapes, time split by FLOPs.",
+    "llama_7b": "LLaMA-7B from its published layer shapes, time split by FLOPs.",
     "vgg16": "VGG-16 from its published layer shapes, time split by FLOPs.",
 }
 

@@ -8,7 +8,7 @@ from app.door import check_limits, read_json, read_problem, within
 from app.errors import InvalidRequest
 from app.problem import Problem, graph_json
 from solver.errors import Fault, InvalidTrace
-from solver.traces import Report, pipedream
+from solver.traces import READERS, Report
 
 #: The cluster when neither a flag nor the file names one.
 CLUSTER: dict[str, Any] = {"workers": 8, "bandwidth_gbps": 10.0, "startup_us": 50.0}
@@ -61,7 +61,9 @@ def _read_trace(content: bytes, name: str, cluster: Json, options: Json) -> tupl
         raise InvalidTrace(
             [Fault("", "not_text", f"Neither JSON nor text: bad byte at {error.start}.")]
         ) from None
-    trace = pipedream.read(text, Path(name).stem)
+    path = Path(name)
+    called = path.name.removesuffix(".txt").removesuffix(".graph")
+    trace = READERS["pipedream"](text, path.parent.name if called == "graph" else called)
     if broken := list(check_limits(list(trace.graph.ops))):
         raise InvalidRequest(within("graph", broken))
     raw = {

@@ -36,7 +36,7 @@ def render(answer: Answer, name: str, report: Report | None = None) -> str:
 def _head(answer: Answer, name: str) -> Iterator[str]:
     cluster, options = answer.request.cluster, answer.request.options
     rate = f" at {cluster.bandwidth_gbps:g} Gbit/s" if cluster.bandwidth_gbps else ""
-    yield f"{name or 'Unnamed graph'} on {cluster.workers} workers{rate}"
+    yield f"{name or 'Unnamed graph'} on {_count(cluster.workers, 'worker')}{rate}"
     yield (
         f"{cluster.algorithm} all-reduce, start-up {cluster.startup_us:g} us a launch; "
         f"fusion {options.fusion}, {'slots by' if options.fusion == 'joint' else 'schedule'} "

@@ -35,8 +35,8 @@ def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> tuple[Bucke
     (:mod:`solver.nested`), which knows the shape of the best plans of a layer chain; on other
     graphs also with the tensors in the order of their tails. Then every policy with its defaults,
     unless it needs so many launches that it cannot win. The best is improved by local search, for
-    up to seven tensors by looking at all plans. Parts and buckets that gain nothing by being apart
-    are joined. A plan that reaches the lower bound ends the search.
+    up to seven tensors by looking at all plans. Parts, and buckets sent one after the other, that
+    gain nothing by being apart are joined. A plan that reaches the lower bound ends the search.
 
     Notes
     -----
@@ -54,7 +54,7 @@ def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> tuple[Bucke
             best = found
     if not same(judge.value(best), bound):
         best = _searched(chain, cost, judge, best, search, deadline)
-    budget = Budget(_moves(best, search), lambda: False)
+    budget = Budget(_moves(best, search), lambda: time.monotonic() > deadline)
     return _as_buckets(chain, without_needless_launches(best, judge, budget))
 
 

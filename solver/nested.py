@@ -137,10 +137,11 @@ def _near(ends: _Ends, groups: Sequence[_Group], most: int) -> IntArray:
     """Cut near the groups' ends, the rest evenly."""
     count = len(ends.release)
     at = np.array([group.high for group in groups])
-    for reach in (3, 2, 1, 0):
-        near = np.unique((at[:, None] + np.arange(-reach, reach + 1)).clip(0, count))
-        if len(near) <= most:
-            break
+    found = [
+        np.unique((at[:, None] + np.arange(-reach, reach + 1)).clip(0, count))
+        for reach in (3, 2, 1, 0)
+    ]
+    near = next((places for places in found if len(places) <= most), found[-1])
     even = _even(ends, most - len(near)) if most - len(near) > 2 * _ENDS else [0, count]
     return np.unique(np.concatenate([near, even, [0, count]]))
 

@@ -40,15 +40,15 @@ def nested_bound(chain: Chain, a: float, c: float) -> float:
         r, q = release[k - 1], tail[k - 1]
         work = (a + c * (prefix[k] - prefix[:k]))[:, None]
         rest = np.maximum(least_y[:k], q)
-        total = np.maximum(least_sum[:k], np.maximum(below, r) + rest)
-        if k == count:
-            break
-        total = np.minimum.accumulate(total, axis=1) + work
-        y = np.maximum(rest, total - cells).min(axis=0)
-        y[cells < r] = np.inf
-        least_y[k] = np.maximum.accumulate(y[::-1])[::-1]
-        least_sum[k] = np.where(np.isfinite(y), total.min(axis=0), np.inf)
-    return float((total + work).min())
+        total = np.maximum(least_sum[:k], np.maximum(below, r) + rest) + work
+        closed = float(total.min())
+        if k < count:
+            total = np.minimum.accumulate(total, axis=1)
+            y = np.maximum(rest, total - cells).min(axis=0)
+            y[cells < r] = np.inf
+            least_y[k] = np.maximum.accumulate(y[::-1])[::-1]
+            least_sum[k] = np.where(np.isfinite(y), total.min(axis=0), np.inf)
+    return closed
 
 
 def _blocks(chain: Chain) -> tuple[FloatArray, FloatArray, IntArray]:

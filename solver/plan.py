@@ -94,7 +94,7 @@ def plan(graph: Graph, cost: Cost, options: Options) -> Plan:
         options.time_limit_s,
         options.effort,
         bound.value,
-        tuple(rival.sends for rival in rivals if rival.sends),
+        tuple(rival.sends for rival in rivals),
     )
     buckets, launches = FUSIONS[options.fusion](chain, cost, _order(cost, options), search)
     names = [f"b{i}" for i in range(len(buckets))]
@@ -221,7 +221,7 @@ def _slotted(jobs: Jobs, chain: Chain, options: Options, names: Sequence[str]) -
 
 
 class _Rival(NamedTuple):
-    """A policy as it was simulated; its sends when they are a plan for the same graph."""
+    """A policy as it was simulated; its sends are a plan without its own barrier as well."""
 
     used: Choice
     time: float
@@ -230,10 +230,9 @@ class _Rival(NamedTuple):
 
 def _rival(graph: Graph, cost: Cost, choice: Choice, options: Options) -> _Rival:
     """Simulate a policy."""
-    alone = choice.barrier and not options.barrier
-    if alone:
+    if choice.barrier and not options.barrier:
         graph = with_barrier(graph)
     used = resolved(choice, chain_of(graph), cost)
     timeline = simulate(graph, cost, bind(used))
-    sent = () if alone else tuple(Send(part.bucket, part.bytes) for part in timeline.sent)
+    sent = tuple(Send(part.bucket, part.bytes) for part in timeline.sent)
     return _Rival(used, timeline.iteration_time, sent)

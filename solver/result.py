@@ -75,8 +75,8 @@ class Bound:
     """The proven lower bound over all fusions, partitions and orders, and what attains it.
 
     ``kind`` is ``compute`` (the compute-only longest path), ``chain`` (these tensors, in release
-    order, then ``tail_us``) or ``packing`` (these tensors' bytes after ``release_us``, then
-    ``tail_us``).
+    order, then ``tail_us``), ``packing`` (these tensors' bytes after ``release_us``, then
+    ``tail_us``) or ``nested`` (all tensors, between their releases and their tails).
     """
 
     kind: str

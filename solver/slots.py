@@ -51,7 +51,7 @@ def on_slots(jobs: Jobs, slot_us: float | None, scheduler: Callable[[Jobs], Sche
                         "/slot_us",
                         "slot_too_small",
                         f"slot_us {slot:g} needs {needed:.6g} slots, more than {MAX_SLOTS:,}; "
-                        f"{1.00001 * _choose(jobs):.6g} is enough.",
+                        f"{1.00001 * _coarse(jobs, slot):.6g} is enough.",
                     )
                 ]
             )
@@ -68,8 +68,11 @@ def _needed(jobs: Jobs, slot: float) -> float:
 def _choose(jobs: Jobs) -> float:
     """Take the shortest positive duration, or the next coarser slot that needs few enough."""
     positive = jobs.duration[jobs.duration > 0]
-    value = jackson(jobs).value
-    slot = float(positive.min()) if positive.size else max(value, 1.0)
+    return _coarse(jobs, float(positive.min()) if positive.size else max(jackson(jobs).value, 1.0))
+
+
+def _coarse(jobs: Jobs, slot: float) -> float:
+    """Coarsen a slot until it needs at most :data:`MAX_SLOTS`."""
     while (needed := _needed(jobs, slot)) > MAX_SLOTS:
         slot *= 1.001 * needed / MAX_SLOTS
     return slot

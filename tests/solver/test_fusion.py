@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.chain import chain_of, runs
+from solver.costs import Affine
 from solver.fused import fused_graph
-from solver.fusion import max_min, max_min_cuts
+from solver.fusion import Search, max_min, max_min_cuts
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
+from solver.models import MODELS
 from solver.plan import FUSIONS, Options, plan
 from solver.schedule.execute import cut_at_releases
 from tests import oracles
@@ -44,6 +46,14 @@ def test_the_fused_graph_planned_unfused_takes_the_same_time(fusion, graph, cost
     again = plan(fused.fused_graph, cost, Options(fusion="none", baselines=()))
     assert again.compute_time_us >= fused.compute_time_us
     assert again.ideal_us == pytest.approx(fused.ideal_us)
+
+
+def test_max_min_stops_at_the_time_limit():
+    graph = MODELS["vgg16"]()
+    chain, cost = chain_of(graph), Affine(50.0, 1e-3)
+    order = partial(cut_at_releases, cost=cost)
+    assert len(max_min(chain, cost, order, Search(time_limit_s=-1.0))[0]) == 1
+    assert len(max_min(chain, cost, order)[0]) > 1
 
 
 def test_a_fused_graph_by_hand():

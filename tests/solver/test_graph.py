@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from solver.chain import chain_of
 from solver.errors import InvalidGraph
-from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
+from solver.graph import ALL_REDUCE, COMPUTE, Op, build, structure_faults, with_barrier
 from tests import oracles
 from tests.strategies import graphs
 
@@ -36,6 +36,11 @@ REJECTED = [
     ([compute("a", us=1e13), reduce("g")], [("/ops/0/duration_us", "out_of_range")]),
     ([compute("a"), reduce("g", size=0)], [("/ops/1/bytes", "out_of_range")]),
     ([compute("a"), reduce("g", size=2**61)], [("/ops/1/bytes", "out_of_range")]),
+    # each tensor within the limit, all of them not
+    (
+        [compute("a"), reduce("g", size=2**60), reduce("h", size=2**60)],
+        [("/ops", "out_of_range")],
+    ),
     # what an op must have
     ([Op("a", COMPUTE), reduce("g")], [("/ops/0/duration_us", "missing_field")]),
     ([compute("a"), Op("g", ALL_REDUCE)], [("/ops/1/bytes", "missing_field")]),
@@ -70,6 +75,14 @@ def test_rejected(ops, faults):
     assert [(fault.pointer, fault.code) for fault in caught.value.faults] == faults
 
 
+def test_ids_that_could_not_be_read_are_neither_repeated_nor_unknown():
+    nodes = [(None, ["a", "x"]), (None, []), ("a", ["a"]), ("a", [])]
+    assert [(fault.pointer, fault.code) for fault in structure_faults(nodes)] == [
+        ("/ops/3/id", "duplicate_id"),
+        ("/ops/2/after/0", "self_loop"),
+    ]
+
+
 def test_messages_name_the_thing_and_the_rule():
     with pytest.raises(InvalidGraph) as caught:
         build("bad", [compute("a"), reduce("fc1.weight", "a", size=0)])
@@ -86,6 +99,19 @@ def test_the_cycle_named_is_a_short_one():
     ops = [compute("in"), compute("s", "in", "u", "t"), compute("t", "s"), compute("u", "t")]
     with pytest.raises(InvalidGraph, match=r"cycle of 2: s -> t -> s\."):
         build("bad", [*ops, compute("behind", "s"), reduce("g", "behind")])
+
+
+def test_a_cycle_with_two_ways_round_names_one():
+    ops = [compute("s", "u"), compute("t", "s"), compute("v", "s"), compute("u", "t", "v")]
+    with pytest.raises(InvalidGraph, match=r"cycle of 3: s -> t -> u -> s\."):
+        build("bad", [*ops, reduce("g")])
+
+
+def test_a_cycle_is_walked_once_where_ways_meet():
+    # s -> t -> u and s -> v -> u, then u -> w -> s: u is reached twice before the cycle closes
+    ops = [compute("s", "w"), compute("t", "s"), compute("v", "s"), compute("u", "t", "v")]
+    with pytest.raises(InvalidGraph, match="cycle of 4"):
+        build("bad", [*ops, compute("w", "u"), reduce("g")])
 
 
 def test_a_long_cycle_is_abbreviated():

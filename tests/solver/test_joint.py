@@ -1,7 +1,6 @@
 """The joint fusion: never beaten, by policies, by exhaustive search, by random moves."""
 
 import random
-import time
 from functools import partial
 from itertools import pairwise
 
@@ -43,6 +42,15 @@ def drawn(generator: np.random.Generator, most: int, *, layered: bool) -> tuple[
     return chain, Affine(float(generator.choice([0, 50, 200, 400])), 1e-3)
 
 
+BY_HAND = Chain(
+    np.arange(2),
+    np.array([0.0, 500.0]),
+    np.array([0.0, 500.0]),
+    np.array([1_000_000, 100_000]),
+    1000.0,
+)
+
+
 def joint_value(chain, cost, search=EVERYDAY):
     buckets, launches = joint(chain, cost, partial(cut_at_releases, cost=cost), search)
     sends = tuple(Send(buckets.members[bucket], size) for bucket, size in launches)
@@ -69,6 +77,7 @@ def test_no_baseline_beats_joint_requested_or_not(graph, cost):
     asked = (
         *(Choice(name) for name in POLICIES),
         Choice("ddp", parameters=(("bucket_cap_mb", 0.3), ("first_bucket_mb", 0.1))),
+        Choice("p3", barrier=True, parameters=(("slice_bytes", 50_000),)),
         Choice("bytescheduler", parameters=(("partition_bytes", 150_000), ("credit_bytes", 1))),
     )
     with_rivals = plan(graph, cost, Options(baselines=asked))
@@ -168,13 +177,13 @@ def test_the_same_seed_gives_the_same_plan(seed):
         assert first == joint_value(chain, cost, Search(seed))
 
 
-def test_the_time_limit_cuts_the_search_short():
-    chain = chain_of(MODELS["t5_small"]())
-    cost = cost_of(Cluster(64, 10, 6000))
-    began = time.monotonic()
-    value, _ = joint_value(chain, cost, Search(time_limit_s=0.0, effort=50))
-    assert time.monotonic() - began < 5  # the whole search at this effort takes far longer
-    assert value >= lower_bound(chain, cost).value
+def test_without_time_the_answer_is_the_best_of_what_is_there():
+    chain, cost = BY_HAND, Affine(400.0, 1e-3)
+    value, sends = joint_value(chain, cost)
+    hurried, _ = joint_value(chain, cost, Search(time_limit_s=-1.0, effort=50))
+    assert (value, hurried) == (pytest.approx(2300), pytest.approx(2400))  # first in, first out
+    assert joint_value(chain, cost, Search(time_limit_s=-1.0, rivals=(sends,)))[0] == value
+    assert from_both_ends(chain, cost, deadline=0.0) is None
 
 
 @pytest.mark.slow
@@ -192,13 +201,7 @@ def test_the_bound_from_both_ends_by_hand():
     # g1: r 0, q 0, 1000 us of work; g2: r 500, q 500, 100 us; start-up 400. One bucket of both:
     # 500 + 1500 + 500 = 2500. Two: g2 must run in [500, D - 500]; around it 1400 us of g1, or two
     # start-ups. The relaxation pays 400 for each group once: X + Y = 1400, core 500 on top.
-    chain = Chain(
-        np.arange(2),
-        np.array([0.0, 500.0]),
-        np.array([0.0, 500.0]),
-        np.array([1_000_000, 100_000]),
-        1000.0,
-    )
+    chain = BY_HAND
     assert nested_bound(chain, 400.0, 1e-3) == pytest.approx(1400 + 500)
     # the plan: g1 before and after the core, 600 + 1200 - 700
     value, _ = joint_value(chain, Affine(400.0, 1e-3))
@@ -234,10 +237,13 @@ def test_searches_never_make_a_plan_worse(data, graph, cost, seed):
         assert all(size == chain.bytes[list(b)].sum() for b, size in sizes.items())
 
 
-def test_a_layer_chain_needs_no_local_search():
+@pytest.mark.parametrize(
+    ("model", "startup"), [("vgg16", 2000), ("t5_small", 6000), ("resnet50", 6000)]
+)
+def test_a_layer_chain_needs_no_local_search(model, startup):
     """The recursion alone is within the reach of the whole search."""
-    chain = chain_of(MODELS["vgg16"]())
-    cost = cost_of(Cluster(8, 10, 2000))
+    chain = chain_of(MODELS[model]())
+    cost = cost_of(Cluster(8, 10, startup))
     found = from_both_ends(chain, cost)
     assert found is not None
     alone = Judge(chain, cost).value(found)

@@ -142,6 +142,12 @@ def test_a_slot_that_is_too_small_says_which_is_enough():
     assert plan(TWO_LAYERS, RING, Options(fusion="none", slot_us=enough)).slotted.runs
 
 
+@pytest.mark.parametrize("fusion", ["none", "maxmin"])
+def test_a_slot_too_small_for_every_fusion_is_refused_by_lp_too(fusion):
+    with pytest.raises(InvalidOptions, match="slot_us"):
+        plan(TWO_LAYERS, RING, Options(fusion, "lp", 0.1))
+
+
 def test_a_short_bucket_does_not_make_too_many_slots():
     ops = [*TWO_LAYERS.ops, Op("tiny", ALL_REDUCE, None, 1, ("b2",))]
     answer = plan(build("tiny", ops), Affine(0.0, 0.0014), Options(fusion="none"))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from solver.errors import InvalidOptions
 from solver.schedule import SCHEDULERS, Jobs, Schedule, jackson, lp, on_grid
-from solver.schedule.lp import bisect
+from solver.schedule.lp import MAX_JOBS, bisect
 from tests import oracles
 from tests.strategies import jobs
 
@@ -100,6 +100,12 @@ def test_jobs_that_take_no_time_end_at_their_release(name):
     schedule = SCHEDULERS[name](problem)
     assert schedule.pieces == ()
     assert schedule.value == 5
+
+
+def test_lp_refuses_more_jobs_than_it_can_solve():
+    many = np.ones(MAX_JOBS + 1)
+    with pytest.raises(InvalidOptions, match="takes 250 buckets at most, got 251"):
+        lp(Jobs(many, many, many))
 
 
 def test_lp_refuses_fractions_of_slots():

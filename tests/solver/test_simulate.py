@@ -70,6 +70,14 @@ def test_a_slotted_piece_carries_its_share_and_the_last_one_the_rest():
     ]
 
 
+def test_a_slotted_piece_that_would_carry_nothing_is_not_launched():
+    graph = build("one byte", [Op("b", COMPUTE, 1.0), Op("g", ALL_REDUCE, None, 1, ("b",))])
+    buckets = singles(chain_of(graph))
+    grid = on_grid(jobs_of(buckets, Affine(10.0, 0.0)), 5.0)
+    pieces = (Piece(0, 1, 2), Piece(0, 4, 5))
+    assert follow(Schedule(pieces, 5, None), grid, buckets) == [Launch(0, 1)]
+
+
 @given(graph=graphs(), cost=costs())
 @settings(max_examples=300)
 def test_the_value_of_launches_is_the_simulated_time(graph, cost):
