@@ -17,18 +17,24 @@ from solver.units import slack
 
 Sends = tuple[Send, ...]
 
+#: How many moves are made between two looks at the clock.
+_ASKED = 16
+
 
 class Budget:
     """How many plans a search may still look at; a clock can end it early."""
 
     def __init__(self, moves: int, expired: Callable[[], bool]) -> None:
-        self._left = moves
+        self._moves = moves
+        self._spent = 0
         self._expired = expired
 
     def spend(self) -> bool:
         """Take one move; False when none is left."""
-        self._left -= 1
-        return self._left >= 0 and not (self._left % 64 == 0 and self._expired())
+        if self._spent % _ASKED == 0 and self._expired():
+            self._moves = 0
+        self._spent += 1
+        return self._spent <= self._moves
 
 
 class _Run(NamedTuple):
