@@ -189,11 +189,11 @@ def bench_simulate() -> None:
 
 
 def bench_cp_sat() -> None:
-    problems = [drawn(12, 30, 8, seed) for seed in range(20)]
+    problems = [drawn(6, 12, 6, seed) for seed in range(20)]
     values, seconds = oracles.cp_sat_values(problems)
     assert values == [lp(problem).value for problem in problems]
     row(
-        "lp, 20 problems of 12 jobs, some 70 slots",
+        "lp, 20 problems of 6 jobs, some 30 slots",
         median_ms(lambda: [lp(problem) for problem in problems], 3),
         "CP-SAT, one worker",
         seconds * 1000,
