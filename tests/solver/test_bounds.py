@@ -13,6 +13,7 @@ from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
 from solver.policies.plan import replay
 from solver.simulate import simulate
 from solver.units import slack
+from tests.solver.test_simulate import TWO_LAYERS
 from tests.strategies import affine_costs, costs, graphs, sends
 
 
@@ -84,19 +85,7 @@ def test_packing_binds_where_a_table_is_concave():
 
 
 def test_the_bound_of_the_two_layer_example_by_hand():
-    chain = chain_of(
-        build(
-            "two layers",
-            [
-                Op("b2", COMPUTE, 800.0),
-                Op("g2", ALL_REDUCE, None, 4_000_000, ("b2",)),
-                Op("b1", COMPUTE, 900.0, None, ("b2",)),
-                Op("g1", ALL_REDUCE, None, 1_000_000, ("b1",)),
-                Op("f1", COMPUTE, 400.0, None, ("b1", "g1")),
-                Op("f2", COMPUTE, 450.0, None, ("f1", "g2")),
-            ],
-        )
-    )
+    chain = chain_of(TWO_LAYERS)
     # g2 alone: 800 + 5650; then g1: 1450; then f2: 450
     bound = lower_bound(chain, Affine(50.0, 0.0014))
     assert bound.value == pytest.approx(8350)
