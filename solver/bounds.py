@@ -18,6 +18,7 @@ from solver.nested_bound import nested_bound
 from solver.units import slack
 
 COMPUTE = "compute"
+PATH = "path"
 CHAIN = "chain"
 PACKING = "packing"
 NESTED = "nested"

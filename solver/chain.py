@@ -6,7 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from solver.graph import Graph
+from solver.costs import Lane
+from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Graph
 from solver.units import FloatArray, IntArray
 
 
@@ -26,6 +27,13 @@ class Chain:
         Sizes, shape (n,).
     compute_time
         Longest path of the graph with collectives at 0 [us].
+    lanes
+        The lanes in use, in the order of their first tensor in the graph.
+    lane
+        Index in ``lanes`` of each tensor.
+    before
+        Of each tensor the set of tensors that precede it, directly or not, as a bit mask; empty
+        when no collective precedes another (the PACE class).
     """
 
     positions: IntArray
@@ -33,10 +41,31 @@ class Chain:
     tail: FloatArray
     bytes: IntArray
     compute_time: float
+    lanes: tuple[Lane, ...] = (Lane(NETWORK, ALL_REDUCE),)
+    lane: tuple[int, ...] = ()
+    before: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Put all tensors in the first lane when nothing else is said."""
+        if not self.lane:
+            object.__setattr__(self, "lane", (0,) * len(self.positions))
 
     def __len__(self) -> int:
         """Count the tensors."""
         return len(self.positions)
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """The channels in use."""
+        return tuple(dict.fromkeys(lane.channel for lane in self.lanes))
+
+    @property
+    def is_layered(self) -> bool:
+        """Whether each channel is a problem of its own, of one kind of collective.
+
+        Then no collective precedes another, and what follows from PACE's Theorem 1 holds.
+        """
+        return not self.before and len(self.lanes) == len(self.channels)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,25 +96,102 @@ class Buckets:
 
 
 def chain_of(graph: Graph) -> Chain:
-    """Compute releases and tails, which no schedule changes (PACE Lemma 1, Theorem 1).
+    """Compute releases and tails with collectives at 0, and which tensor precedes which.
 
-    O(ops + edges + n log n).
+    In the PACE class no schedule changes releases and tails (PACE Lemma 1, Theorem 1). The order
+    is that of releases, then of what comes after fewer collectives, then of positions; so a tensor
+    never stands before one that precedes it.
+
+    O(ops + edges + n log n) in the PACE class; outside, a set of n bits is merged along each edge.
     """
-    ends = [0.0] * len(graph.ops)
-    starts = [0.0] * len(graph.ops)
+    durations, preds, succs = graph.durations, graph.preds, graph.succs
+    sending = [op.kind != COMPUTE for op in graph.ops]
+    ends = [0.0] * len(preds)
+    starts = [0.0] * len(preds)
+    depths = [0] * len(preds)
     for i in graph.order:
-        starts[i] = max((ends[j] for j in graph.preds[i]), default=0.0)
-        ends[i] = starts[i] + graph.durations[i]
-    tails = [0.0] * len(graph.ops)
+        start = 0.0
+        depth = 0
+        for j in preds[i]:
+            start = max(start, ends[j])
+            depth = max(depth, depths[j])
+        starts[i] = start
+        ends[i] = start + durations[i]
+        depths[i] = depth + sending[i]
+    tails = [0.0] * len(preds)
     for i in reversed(graph.order):
-        tails[i] = max((graph.durations[j] + tails[j] for j in graph.succs[i]), default=0.0)
-    positions = sorted(graph.collectives, key=lambda i: (starts[i], i))
+        tail = 0.0
+        for j in succs[i]:
+            path = durations[j] + tails[j]
+            tail = max(tail, path)
+        tails[i] = tail
+    positions = sorted(graph.collectives, key=lambda i: (starts[i], depths[i], i))
+    of_op = [Lane(op.channel, op.kind) for op in (graph.ops[i] for i in positions)]
+    lanes = tuple(dict.fromkeys(lane for _, lane in sorted(zip(positions, of_op, strict=True))))
+    number = {lane: k for k, lane in enumerate(lanes)}
+    nested = any(depths[i] > 1 for i in positions)
     return Chain(
         positions=np.array(positions, dtype=np.int64),
         release=np.array([starts[i] for i in positions]),
         tail=np.array([tails[i] for i in positions]),
         bytes=np.array([graph.ops[i].bytes for i in positions], dtype=np.int64),
-        compute_time=max(ends),
+        compute_time=max(ends, default=0.0),
+        lanes=lanes,
+        lane=tuple(number[lane] for lane in of_op),
+        before=_before(graph, positions) if nested else (),
+    )
+
+
+def _before(graph: Graph, positions: Sequence[int]) -> tuple[int, ...]:
+    """Collect the tensors that precede each, as a bit mask; masks are dropped once used."""
+    bit = {position: 1 << i for i, position in enumerate(positions)}
+    left = [len(found) for found in graph.succs]
+    masks: dict[int, int] = {}
+    found: dict[int, int] = {}
+    for i in graph.order:
+        mask = 0
+        for j in graph.preds[i]:
+            mask = mask | masks[j] if mask else masks[j]
+            if j in bit:
+                mask |= bit[j]
+            left[j] -= 1
+            if not left[j]:
+                del masks[j]
+        if left[i]:
+            masks[i] = mask
+        if i in bit:
+            found[i] = mask
+    return tuple(found[i] for i in positions)
+
+
+def on_channel(chain: Chain, channel: str) -> tuple[int, ...]:
+    """Return the indices of the tensors of one channel, ascending."""
+    lanes = {k for k, lane in enumerate(chain.lanes) if lane.channel == channel}
+    return tuple(i for i, k in enumerate(chain.lane) if k in lanes)
+
+
+def lane_bytes(chain: Chain) -> tuple[int, ...]:
+    """Sum the bytes of each lane."""
+    sums = [0] * len(chain.lanes)
+    for lane, size in zip(chain.lane, chain.bytes.tolist(), strict=True):
+        sums[lane] += size
+    return tuple(sums)
+
+
+def picked(chain: Chain, kept: Sequence[int]) -> Chain:
+    """Return some tensors of a chain as a chain that knows nothing of what precedes what."""
+    if len(kept) == len(chain) and not chain.before:
+        return chain
+    at = np.array(kept, dtype=np.int64)
+    used = sorted({chain.lane[i] for i in kept})
+    return Chain(
+        positions=chain.positions[at],
+        release=chain.release[at],
+        tail=chain.tail[at],
+        bytes=chain.bytes[at],
+        compute_time=chain.compute_time,
+        lanes=tuple(chain.lanes[k] for k in used),
+        lane=tuple(used.index(chain.lane[i]) for i in kept),
     )
 
 

@@ -4,54 +4,69 @@ Shares no code with the simulator: releases and the objective come from the grap
 parts' times alone.
 """
 
-from solver.costs import Cost
+from solver.costs import Lane, Network
 from solver.errors import Fault, InterlaceError
 from solver.graph import Graph
 from solver.result import Plan
 from solver.units import same, slack
+
+#: What each op comes after.
+After = dict[str, list[str]]
 
 
 class InfeasiblePlan(InterlaceError):
     """The parts cannot run as said."""
 
 
-def check(graph: Graph, cost: Cost, plan: Plan) -> float:
+def check(graph: Graph, network: Network, plan: Plan) -> float:
     """Return the plan's iteration time [us] by definition: the end of the last op.
 
     Raises
     ------
     InfeasiblePlan
-        With every rule that a part or bucket breaks: each tensor is in one bucket, a bucket's
-        parts carry each of its bytes once and in order, no part starts before all that its bucket
-        comes after has ended, a part takes the cost of its bytes, the channel carries one part at
-        a time, and the bucket's release, tail and bytes are as said.
+        With every rule that a part or bucket breaks: each tensor is in one bucket, of its kind and
+        channel, a bucket's parts carry each of its bytes once and in order, no part starts before
+        all that its bucket comes after has ended, a part takes the cost of its bytes, a channel
+        carries one part at a time, and the bucket's release, tail and bytes are as said.
 
     Notes
     -----
     O(ops + edges + parts log parts).
     """
-    ends = _compute_ends(graph, {})
-    found = [*_bucket_faults(graph, plan, ends), *_tail_faults(graph, plan)]
-    found += _part_faults(cost, plan)
+    finish = {part.bucket: part.end_us for part in plan.parts}
+    done = {tensor: finish.get(b.id, 0.0) for b in plan.buckets for tensor in b.tensors}
+    after = _after(graph)
+    ends = _ends(graph, after, done)
+    found = [*_bucket_faults(graph, after, plan, ends), *_tail_faults(graph, after, plan)]
+    found += _part_faults(network, plan)
     if found:
         raise InfeasiblePlan([Fault("", "infeasible", detail) for detail in found])
-    finish = {part.bucket: part.end_us for part in plan.parts}
-    done = {tensor: finish[b.id] for b in plan.buckets for tensor in b.tensors}
-    ends = _compute_ends(graph, done)
     return max(ends.values())
 
 
-def _compute_ends(graph: Graph, done: dict[str, float]) -> dict[str, float]:
-    """End of each op [us] when collectives end at the times given (else at once)."""
+def _after(graph: Graph) -> dict[str, list[str]]:
+    """List what each op comes after, the op before it in its stream included."""
+    last: dict[str, str] = {}
+    found = {}
+    for op in graph.ops:
+        found[op.id] = list(op.after)
+        if op.stream is not None:
+            found[op.id] += [last[op.stream]] if op.stream in last else []
+            last[op.stream] = op.id
+    return found
+
+
+def _ends(graph: Graph, after: After, done: dict[str, float]) -> dict[str, float]:
+    """End of each op [us] when collectives end at the times given."""
     ends: dict[str, float] = {}
     for position in graph.order:
         op = graph.ops[position]
-        start = max((ends[other] for other in op.after), default=0.0)
+        start = max((ends[other] for other in after[op.id]), default=0.0)
         ends[op.id] = done.get(op.id, start + (op.duration_us or 0.0))
     return ends
 
 
-def _bucket_faults(graph: Graph, plan: Plan, ends: dict[str, float]) -> list[str]:
+def _bucket_faults(graph: Graph, after: After, plan: Plan, ends: dict[str, float]) -> list[str]:
     ops = {op.id: op for op in graph.ops}
     tensors = [tensor for bucket in plan.buckets for tensor in bucket.tensors]
     collectives = {graph.ops[i].id for i in graph.collectives}
@@ -60,9 +75,11 @@ def _bucket_faults(graph: Graph, plan: Plan, ends: dict[str, float]) -> list[str
         faults.append("The buckets are not a partition of the tensors.")
     for bucket in plan.buckets:
         members = [ops[tensor] for tensor in bucket.tensors if tensor in collectives]
+        if any((op.kind, op.channel) != (bucket.kind, bucket.channel) for op in members):
+            faults.append(f"Bucket {bucket.id}: a tensor is of another kind or channel.")
         if bucket.bytes != sum(op.bytes or 0 for op in members):
             faults.append(f"Bucket {bucket.id}: bytes are not the sum of its tensors'.")
-        release = max((ends[other] for op in members for other in op.after), default=0.0)
+        release = max((ends[other] for op in members for other in after[op.id]), default=0.0)
         if not same(release, bucket.release_us):
             faults.append(f"Bucket {bucket.id}: release is {release}, not {bucket.release_us}.")
         parts = [part for part in plan.parts if part.bucket == bucket.id]
@@ -78,13 +95,13 @@ def _bucket_faults(graph: Graph, plan: Plan, ends: dict[str, float]) -> list[str
     return faults
 
 
-def _tail_faults(graph: Graph, plan: Plan) -> list[str]:
+def _tail_faults(graph: Graph, after: After, plan: Plan) -> list[str]:
     """Compare each bucket's tail with the longest compute path behind any of its tensors."""
     behind = {op.id: 0.0 for op in graph.ops}
     for position in reversed(graph.order):
         op = graph.ops[position]
         path = behind[op.id] + (op.duration_us or 0.0)
-        for other in op.after:
+        for other in after[op.id]:
             behind[other] = max(behind[other], path)
     return [
         f"Bucket {bucket.id}: tail is {tail}, not {bucket.tail_us}."
@@ -93,13 +110,16 @@ def _tail_faults(graph: Graph, plan: Plan) -> list[str]:
     ]
 
 
-def _part_faults(cost: Cost, plan: Plan) -> list[str]:
+def _part_faults(network: Network, plan: Plan) -> list[str]:
     faults = []
-    now = 0.0
+    lanes = {bucket.id: Lane(bucket.channel, bucket.kind) for bucket in plan.buckets}
+    now: dict[str, float] = {}
     for part in plan.parts:
-        if part.start_us < now - slack(now):
+        lane = lanes[part.bucket]
+        free = now.get(lane.channel, 0.0)
+        if part.start_us < free - slack(free):
             faults.append(f"Bucket {part.bucket}: a part starts while the channel is busy.")
-        now = part.end_us
-        if not same(part.end_us - part.start_us, cost.time(part.bytes)):
+        now[lane.channel] = part.end_us
+        if not same(part.end_us - part.start_us, network(lane).time(part.bytes)):
             faults.append(f"Bucket {part.bucket}: a part does not take the cost of its bytes.")
     return faults

@@ -9,12 +9,21 @@ part of a partitioned bucket pays it too.
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from solver.errors import Fault, InvalidCluster
+from solver.graph import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BROADCAST,
+    NETWORK,
+    REDUCE_SCATTER,
+)
 from solver.units import FloatArray, IntArray, bytes_per_us
 
 RING = "ring"
@@ -195,6 +204,17 @@ def _turns_down(a: tuple[float, float], b: tuple[float, float], c: tuple[float, 
     return (b[1] - a[1]) * (c[0] - b[0]) >= (c[1] - b[1]) * (b[0] - a[0])
 
 
+class Lane(NamedTuple):
+    """One kind of collective on one channel: what may be fused, at one cost."""
+
+    channel: str
+    kind: str
+
+
+#: What a launch costs in each lane.
+Network = Callable[[Lane], Cost]
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """Who takes part in a collective, and over what.
@@ -214,7 +234,11 @@ class Cluster:
     algorithm
         Key of :data:`ALGORITHMS`.
     table
-        Measured points (bytes, us) for ``table``.
+        Measured points (bytes, us) of the all-reduce for ``table``.
+    tables
+        Measured points of the other kinds for ``table``, by kind.
+    channels
+        The channels besides :data:`solver.graph.NETWORK`, by name, each with its own ranks.
     """
 
     workers: int
@@ -224,10 +248,39 @@ class Cluster:
     reduction_gbps: float | None = None
     algorithm: str = RING
     table: tuple[tuple[int, float], ...] = ()
+    tables: tuple[tuple[str, tuple[tuple[int, float], ...]], ...] = ()
+    channels: tuple[tuple[str, "Cluster"], ...] = ()
 
 
-def ring(cluster: Cluster) -> Cost:
-    """Ring all-reduce: T = startup + 2(n-1) hop + 2(n-1)/n S/B + (n-1)/n S/G (PACE 1, OSF 7).
+class _Ring(NamedTuple):
+    """How often a collective on a ring of n takes n-1 steps, (n-1)/n S/B and (n-1)/n S/G.
+
+    ``whole`` instead of (n-1)/n S/B: every byte passes every worker, S/B.
+    """
+
+    steps: int
+    shares: int
+    reductions: int
+    whole: bool = False
+
+
+#: All-reduce is a reduce-scatter and an all-gather; a broadcast goes round in a pipeline.
+_RINGS = {
+    ALL_REDUCE: _Ring(2, 2, 1),
+    ALL_GATHER: _Ring(1, 1, 0),
+    REDUCE_SCATTER: _Ring(1, 1, 1),
+    BROADCAST: _Ring(1, 0, 0, whole=True),
+    ALL_TO_ALL: _Ring(1, 1, 0),
+}
+
+
+def ring(cluster: Cluster, kind: str) -> Cost:
+    """Ring of n workers: T = startup + steps hop + bandwidth term + reduction term.
+
+    With S bytes of the whole tensor, B bandwidth and G speed of adding: all-reduce 2(n-1) steps,
+    2(n-1)/n S/B + (n-1)/n S/G (PACE 1, OSF 7); reduce-scatter half of the steps and of S/B, and
+    the adding; all-gather the other half; all-to-all n-1 steps, (n-1)/n S/B; broadcast n-1 steps
+    in a pipeline, S/B.
 
     Raises
     ------
@@ -238,14 +291,15 @@ def ring(cluster: Cluster) -> Cost:
         raise InvalidCluster(
             [Fault("/bandwidth_gbps", "missing_field", "A ring needs bandwidth_gbps.")]
         )
-    n = cluster.workers
-    per_byte = 2 * (n - 1) / n / bytes_per_us(cluster.bandwidth_gbps)
+    n, way = cluster.workers, _RINGS[kind]
+    passes = 1.0 if way.whole else way.shares * (n - 1) / n
+    per_byte = passes / bytes_per_us(cluster.bandwidth_gbps)
     if cluster.reduction_gbps is not None:
-        per_byte += (n - 1) / n / bytes_per_us(cluster.reduction_gbps)
-    return Affine(cluster.startup_us + 2 * (n - 1) * cluster.hop_us, per_byte)
+        per_byte += way.reductions * (n - 1) / n / bytes_per_us(cluster.reduction_gbps)
+    return Affine(cluster.startup_us + way.steps * (n - 1) * cluster.hop_us, per_byte)
 
 
-def table(cluster: Cluster) -> Cost:
+def table(cluster: Cluster, kind: str) -> Cost:
     """Measured times, linear between points; points of the same size are averaged.
 
     Raises
@@ -253,13 +307,16 @@ def table(cluster: Cluster) -> Cost:
     InvalidCluster
         With fewer than two different sizes.
     """
+    pointer, points = "/table", cluster.table
+    if kind != ALL_REDUCE:
+        pointer, points = f"/tables/{kind}", dict(cluster.tables).get(kind, ())
     groups: dict[int, list[float]] = {}
-    for size, time in sorted(cluster.table):
+    for size, time in sorted(points):
         groups.setdefault(size, []).append(time)
     if len(groups) < 2:  # noqa: PLR2004 - a line takes two points
-        raise InvalidCluster(
-            [Fault("/table", "out_of_range", "A table needs points of two different sizes.")]
-        )
+        detail = f"A table of {kind} needs points of two different sizes."
+        code = "out_of_range" if kind == ALL_REDUCE or points else "missing_field"
+        raise InvalidCluster([Fault(pointer, code, detail)])
     sizes = tuple(groups)
     times = tuple(sum(found) / len(found) for found in groups.values())
     half = min(range(len(sizes) - 1), key=lambda i: (abs(2 * sizes[i] - sizes[-1]), i))
@@ -267,12 +324,60 @@ def table(cluster: Cluster) -> Cost:
     return Measured(sizes, times, slope, cluster.startup_us)
 
 
-#: How a cluster's algorithm becomes a cost; add one here.
-ALGORITHMS: dict[str, Callable[[Cluster], Cost]] = {RING: ring, TABLE: table}
+#: How a cluster's algorithm becomes the cost of a kind of collective; add one here.
+ALGORITHMS: dict[str, Callable[[Cluster, str], Cost]] = {RING: ring, TABLE: table}
 
 
-def cost_of(cluster: Cluster) -> Cost:
-    """Cost of an all-reduce on a cluster; 0 for one worker."""
+def cost_of(cluster: Cluster, kind: str = ALL_REDUCE) -> Cost:
+    """Cost of a kind of collective on a cluster's own channel; 0 for one worker."""
     if cluster.workers == 1:
         return Affine(0.0, 0.0)
-    return ALGORITHMS[cluster.algorithm](cluster)
+    return ALGORITHMS[cluster.algorithm](cluster, kind)
+
+
+def network_of(cluster: Cluster) -> Network:
+    """Cost of each lane of a cluster, computed once.
+
+    Raises
+    ------
+    InvalidCluster
+        From the network, for a lane that the cluster does not describe.
+    """
+    channels = {NETWORK: cluster, **dict(cluster.channels)}
+
+    @cache
+    def network(lane: Lane) -> Cost:
+        if lane.channel not in channels:
+            detail = f"The cluster has no channel {lane.channel!r}."
+            raise InvalidCluster([Fault("/channels", "unknown_channel", detail)])
+        try:
+            return cost_of(channels[lane.channel], lane.kind)
+        except InvalidCluster as error:
+            under = "" if lane.channel == NETWORK else f"/channels/{lane.channel}"
+            raise InvalidCluster(
+                [Fault(under + f.pointer, f.code, f.detail) for f in error.faults]
+            ) from None
+
+    return network
+
+
+def alike(cost: Cost) -> Network:
+    """Return a network that costs the same in every lane."""
+    return lambda _: cost
+
+
+def scaled(cost: Cost, bandwidth: float = 1.0, startup: float = 1.0) -> Cost:
+    """Return a cost with so many times the bandwidth and the start-up.
+
+    The start-up is the least time of a launch: that of the smallest size.
+    """
+    if isinstance(cost, Affine):
+        return Affine(cost.startup * startup, cost.per_byte / bandwidth)
+    assert isinstance(cost, Measured), "the two kinds of cost"
+    fixed = min(cost.measured)
+    return Measured(
+        cost.sizes,
+        tuple(fixed * startup + (time - fixed) / bandwidth for time in cost.measured),
+        cost.slope / bandwidth,
+        cost.startup * startup,
+    )

@@ -45,3 +45,7 @@ class InvalidOptions(InterlaceError):
 
 class InvalidTrace(InterlaceError):
     """A file is not a readable trace of its format."""
+
+
+class InvalidPlan(InterlaceError):
+    """A plan that was given does not send a graph's collectives."""

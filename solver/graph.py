@@ -2,13 +2,22 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from solver.errors import Fault, InvalidGraph
+from solver.links import link, short_cycle, stream_edges, topological
 
 COMPUTE = "compute"
 ALL_REDUCE = "all_reduce"
-KINDS = (COMPUTE, ALL_REDUCE)
+ALL_GATHER = "all_gather"
+REDUCE_SCATTER = "reduce_scatter"
+BROADCAST = "broadcast"
+ALL_TO_ALL = "all_to_all"
+COLLECTIVES = (ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, ALL_TO_ALL)
+KINDS = (COMPUTE, *COLLECTIVES)
+
+#: The channel of a collective that names none.
+NETWORK = "network"
 
 #: Longest duration of one op [us]: a hundred days.
 MAX_DURATION_US = 8.64e12
@@ -27,13 +36,19 @@ class Op:
     id
         Name, unique in the graph.
     kind
-        ``compute`` or ``all_reduce``.
+        ``compute`` or one of :data:`COLLECTIVES`.
     duration_us
         Time of a compute op [us]; None for a collective.
     bytes
-        Size of a collective [bytes]; None for a compute op.
+        Size of a collective [bytes]: of the whole tensor, not of a worker's share; None for a
+        compute op.
     after
         Ids of the ops that must end before this one starts.
+    channel
+        What carries a collective, one launch at a time.
+    stream
+        Compute ops of one stream run one at a time, in the order of the graph; None runs as soon
+        as what it comes after has ended.
     """
 
     id: str
@@ -41,6 +56,8 @@ class Op:
     duration_us: float | None = None
     bytes: int | None = None
     after: tuple[str, ...] = ()
+    channel: str = NETWORK
+    stream: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +73,8 @@ class Graph:
     durations
         Duration of each op [us], 0 for a collective.
     preds, succs
-        Positions of the direct predecessors and successors of each op, without repeats.
+        Positions of the direct predecessors and successors of each op, without repeats; the op
+        before it in its stream is one.
     order
         Positions in topological order, the same for the same input.
     collectives
@@ -79,17 +97,19 @@ def build(name: str, ops: Iterable[Op]) -> Graph:
     ------
     InvalidGraph
         With every fault found: values out of range, repeated or unknown ids, self loops, a
-        cycle, no compute op, no collective, a collective that depends on another.
+        cycle, no compute op, no collective.
 
     Notes
     -----
     O(ops + edges).
     """
     ops = tuple(ops)
-    faults = [*_value_faults(ops), *structure_faults([(op.id, op.after) for op in ops])]
-    preds, succs = _link([(op.id, op.after) for op in ops])
-    order = _topological(preds, succs)
-    faults += [*_class_faults(ops), *_order_faults(ops, preds, order)]
+    preds, succs = link(ops)
+    order = topological(preds, succs)
+    faults = [*_value_faults(ops), *_name_faults(ops)]
+    if len(order) < len(ops):
+        faults.append(_cycle_fault(ops, short_cycle(preds, succs, order)))
+    faults += _whole_faults(ops)
     if faults:
         raise InvalidGraph(faults)
     return Graph(
@@ -103,62 +123,53 @@ def build(name: str, ops: Iterable[Op]) -> Graph:
     )
 
 
-def structure_faults(nodes: Sequence[tuple[str | None, Sequence[str]]]) -> list[Fault]:
-    """List what is wrong with ids and edges alone.
-
-    Parameters
-    ----------
-    nodes
-        Id and ``after`` list of each op; an id of None is an op whose id could not be read.
-
-    Returns
-    -------
-    list of Fault
-        Repeated ids, unknown ops, self loops, and one short cycle.
-
-    Notes
-    -----
-    O(ops + edges).
-    """
-    faults = []
+def _name_faults(ops: Sequence[Op]) -> Iterator[Fault]:
+    """List repeated ids, unknown ops and self loops."""
     first: dict[str, int] = {}
-    for position, (name, _) in enumerate(nodes):
-        if name is None:
-            continue
-        if name in first:
-            faults.append(
-                Fault(
-                    f"/ops/{position}/id",
-                    "duplicate_id",
-                    f"Op id {name!r} is taken by /ops/{first[name]}; ids must be unique.",
-                )
+    for position, op in enumerate(ops):
+        if op.id in first:
+            yield Fault(
+                f"/ops/{position}/id",
+                "duplicate_id",
+                f"Op id {op.id!r} is taken by /ops/{first[op.id]}; ids must be unique.",
             )
         else:
-            first[name] = position
-    all_read = all(name is not None for name, _ in nodes)
-    for position, (name, after) in enumerate(nodes):
-        for place, other in enumerate(after):
+            first[op.id] = position
+    for position, op in enumerate(ops):
+        for place, other in enumerate(op.after):
             pointer = f"/ops/{position}/after/{place}"
-            if other == name:
-                faults.append(Fault(pointer, "self_loop", f"Op {name!r} comes after itself."))
-            elif other not in first and all_read:
-                faults.append(
-                    Fault(pointer, "unknown_op", f"Op {name!r} comes after {other!r}: no such op.")
+            if other == op.id:
+                yield Fault(pointer, "self_loop", f"Op {op.id!r} comes after itself.")
+            elif other not in first:
+                yield Fault(
+                    pointer, "unknown_op", f"Op {op.id!r} comes after {other!r}: no such op."
                 )
-    preds, succs = _link(nodes)
-    if len(_topological(preds, succs)) < len(nodes):
-        cycle = _short_cycle(preds, succs)
-        names = [str(nodes[i][0]) for i in cycle]
-        shown = names if len(names) <= _NAMED else [*names[: _NAMED - 1], "..."]
-        path = " -> ".join([*shown, names[0]])
-        faults.append(
-            Fault(
-                f"/ops/{cycle[0]}",
-                "cycle",
-                f"Ops wait for one another in a cycle of {len(cycle)}: {path}.",
-            )
-        )
-    return faults
+
+
+def _cycle_fault(ops: Sequence[Op], cycle: Sequence[int]) -> Fault:
+    """Name a cycle, and which of its edges are the order of a stream."""
+    by_stream = set(stream_edges(ops))
+    steps = []
+    for i, j in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
+        only = (i, j) in by_stream and ops[i].id not in ops[j].after
+        steps.append(f"{ops[i].id} -> " + (f"(next in stream {ops[j].stream!r}) " if only else ""))
+    shown = steps if len(steps) <= _NAMED else [*steps[: _NAMED - 1], "... -> "]
+    return Fault(
+        f"/ops/{cycle[0]}",
+        "cycle",
+        f"Ops wait for one another in a cycle of {len(cycle)}: {''.join(shown)}{ops[cycle[0]].id}.",
+    )
+
+
+def _whole_faults(ops: Sequence[Op]) -> Iterator[Fault]:
+    if all(op.kind != COMPUTE for op in ops):
+        yield Fault("/ops", "no_compute", "The graph has no compute op.")
+    sizes = [op.bytes or 0 for op in ops]
+    if max(sizes, default=0) <= MAX_BYTES < sum(sizes):
+        detail = f"All tensors: 2^60 bytes at most, got {sum(sizes)}."
+        yield Fault("/ops", "out_of_range", detail)
+    if all(op.kind == COMPUTE for op in ops):
+        yield Fault("/ops", "no_collective", "The graph has no collective op.")
 
 
 def _value_faults(ops: Sequence[Op]) -> Iterator[Fault]:
@@ -180,6 +191,9 @@ def _value_faults(ops: Sequence[Op]) -> Iterator[Fault]:
                     "out_of_range",
                     f"Op {op.id!r}: duration_us must be 0 to {MAX_DURATION_US:g}, got {value!r}.",
                 )
+        elif op.stream is not None:
+            detail = f"Tensor {op.id!r}: only compute ops have a stream."
+            yield Fault(f"/ops/{i}/stream", "extra_field", detail)
         elif op.bytes is None:
             yield Fault(f"/ops/{i}/bytes", "missing_field", f"Tensor {op.id!r} needs bytes.")
         elif not 0 < op.bytes <= MAX_BYTES:
@@ -190,106 +204,32 @@ def _value_faults(ops: Sequence[Op]) -> Iterator[Fault]:
             )
 
 
-def _class_faults(ops: Sequence[Op]) -> Iterator[Fault]:
-    if all(op.kind != COMPUTE for op in ops):
-        yield Fault("/ops", "no_compute", "The graph has no compute op.")
-    sizes = [op.bytes or 0 for op in ops]
-    if max(sizes, default=0) <= MAX_BYTES < sum(sizes):
-        detail = f"All tensors: 2^60 bytes at most, got {sum(sizes)}."
-        yield Fault("/ops", "out_of_range", detail)
-    if all(op.kind == COMPUTE for op in ops):
-        yield Fault("/ops", "no_collective", "The graph has no collective op.")
-
-
-def _link(
-    nodes: Sequence[tuple[str | None, Sequence[str]]],
-) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
-    """Turn ids into positions; edges that lead nowhere or to their own op are left out."""
-    index: dict[str, int] = {}
-    for i, (name, _) in enumerate(nodes):
-        if name is not None:
-            index.setdefault(name, i)
-    succs: list[list[int]] = [[] for _ in nodes]
-    preds = []
-    for i, (_, after) in enumerate(nodes):
-        found = tuple(dict.fromkeys(index[name] for name in after if index.get(name, i) != i))
-        preds.append(found)
-        for pred in found:
-            succs[pred].append(i)
-    return tuple(preds), tuple(map(tuple, succs))
-
-
-def _topological(preds: Sequence[Sequence[int]], succs: Sequence[Sequence[int]]) -> list[int]:
-    """Kahn's algorithm; ops on or behind a cycle are missing from the result."""
-    waiting = [len(found) for found in preds]
-    order = [i for i, count in enumerate(waiting) if count == 0]
-    for i in order:  # grows while it is read
-        for j in succs[i]:
-            waiting[j] -= 1
-            if waiting[j] == 0:
-                order.append(j)
-    return order
-
-
-def _short_cycle(preds: Sequence[Sequence[int]], succs: Sequence[Sequence[int]]) -> list[int]:
-    """Find a cycle, then the shortest one through its first op, by breadth-first search."""
-    done = set(_topological(preds, succs))
-    here = next(i for i in range(len(preds)) if i not in done)
-    walked: dict[int, None] = {}
-    while here not in walked:  # every op left has a predecessor left
-        walked[here] = None
-        here = next(j for j in preds[here] if j not in done)
-    path = list(walked)
-    start = min(path[path.index(here) :])
-    came: dict[int, int] = {}
-    queue = [start]
-    for i in queue:
-        for j in succs[i]:
-            if j == start:
-                cycle = [i]
-                while cycle[-1] != start:
-                    cycle.append(came[cycle[-1]])
-                return cycle[::-1]
-            if j not in came and j not in done:
-                came[j] = i
-                queue.append(j)
-    raise AssertionError("an op on a cycle reaches itself")  # pragma: no cover - by construction
-
-
-def _order_faults(
-    ops: Sequence[Op], preds: Sequence[Sequence[int]], order: Sequence[int]
-) -> Iterator[Fault]:
-    """Name the first pair of collectives of which one precedes the other."""
-    behind: list[int | None] = [None] * len(ops)
-    for i in order:
-        above = next((behind[j] for j in preds[i] if behind[j] is not None), None)
-        if ops[i].kind != COMPUTE:
-            if above is not None:
-                yield Fault(
-                    f"/ops/{i}",
-                    "not_pace_class",
-                    f"Collective {ops[i].id!r} depends on collective {ops[above].id!r}; "
-                    "no collective may precede another, directly or not.",
-                )
-                return
-            above = i
-        behind[i] = above
-
-
 def with_barrier(graph: Graph) -> Graph:
-    """Make every consumer of a collective wait for all collectives.
+    """Make every consumer of a last collective wait for all last collectives.
 
-    This is an optimizer step between the backward and the next forward pass, as in PyTorch; all
-    tails become equal (model.md section 6).
+    A last collective is one that precedes no other. This is an optimizer step between the
+    backward and the next forward pass, as in PyTorch. Where no collective precedes another, all
+    are last, and all tails become equal (model.md section 6).
     """
     names = {op.id for op in graph.ops}
     barrier = "barrier"
     while barrier in names:
         barrier += "'"
-    consumers = {j for i in graph.collectives for j in graph.succs[i]}
+    last = _last_collectives(graph)
+    consumers = {j for i in last for j in graph.succs[i]}
     ops = [
-        Op(op.id, op.kind, op.duration_us, op.bytes, (*op.after, barrier)) if i in consumers else op
+        replace(op, after=(*op.after, barrier)) if i in consumers else op
         for i, op in enumerate(graph.ops)
     ]
-    gate = Op(barrier, COMPUTE, 0.0, None, tuple(graph.ops[i].id for i in graph.collectives))
+    gate = Op(barrier, COMPUTE, 0.0, None, tuple(graph.ops[i].id for i in last))
     return build(graph.name, [*ops, gate])
+
+
+def _last_collectives(graph: Graph) -> list[int]:
+    """Positions of the collectives that precede no other, ascending."""
+    before_another = [False] * len(graph.ops)
+    for i in reversed(graph.order):
+        before_another[i] = any(
+            before_another[j] or graph.ops[j].kind != COMPUTE for j in graph.succs[i]
+        )
+    return [i for i in graph.collectives if not before_another[i]]

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from solver.chain import Buckets, Chain, bucketed, runs
-from solver.costs import Cost
+from solver.costs import Cost, alike
 from solver.exhaust import MAX_TENSORS, best_of_all
 from solver.fifo import chain_cuts
 from solver.fusion import Order, Search, max_min_below
@@ -88,7 +88,7 @@ def _sources(
             count = LAUNCHES[name](chain) if name in LAUNCHES else 1
             if free + max(count * a + c * total for a, c in lines) >= to_beat:
                 return None
-            sent = simulate(graph, cost, policy).sent
+            sent = simulate(graph, alike(cost), policy).sent
             return tuple(Send(part.bucket, part.bytes) for part in sent)
 
         return source

@@ -1,21 +1,20 @@
-"""From a graph and a cost to a plan with its evidence: the table of contents of the solver."""
+"""From a graph and a network to a plan with its evidence: the table of contents of the solver."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from math import inf
 from typing import NamedTuple
 
-from solver.bounds import LowerBound, lower_bound
-from solver.chain import Buckets, Chain, chain_of
-from solver.costs import Cost
+from solver import dag, layered
+from solver.bounds import LowerBound
+from solver.chain import Chain, chain_of
+from solver.costs import Cost, Network
 from solver.errors import Fault, InvalidOptions
-from solver.fused import fused_graph
-from solver.fusion import Fusion, Order, Search, max_min, unfused
+from solver.fused import fused_ops
+from solver.fusion import Search
 from solver.graph import Graph, with_barrier
-from solver.joint import joint
-from solver.policies.choice import Choice, bind, choice_faults, resolved
-from solver.policies.plan import replay, sends
+from solver.layered import FUSIONS, Ideal
+from solver.policies.choice import Choice, applies, bind, choice_faults, resolved
+from solver.policies.plan import replay
 from solver.result import (
     FEASIBLE,
     OPTIMAL,
@@ -28,11 +27,11 @@ from solver.result import (
     SlotRun,
     SlottedSchedule,
 )
-from solver.schedule import SCHEDULERS, Jobs, Schedule, jackson
-from solver.schedule.execute import Launch, cut_at_releases, follow, jobs_of, value_of
-from solver.simulate import Send, Timeline, simulate
-from solver.slots import on_slots
+from solver.schedule import SCHEDULERS
+from solver.simulate import Send, Timeline, costs_of, simulate
 from solver.units import same
+
+Name = dict[tuple[int, ...], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +41,12 @@ class Options:
     Attributes
     ----------
     fusion
-        Key of :data:`FUSIONS`.
+        Key of :data:`solver.layered.FUSIONS`; ``maxmin`` is for layered chains.
     schedule
-        Key of :data:`solver.schedule.SCHEDULERS`.
+        Key of :data:`solver.schedule.SCHEDULERS`; ``lp`` is for layered chains.
     slot_us
         Slot of the grid [us]; None chooses the shortest bucket's collective time, coarser when
-        that needs more than :data:`MAX_SLOTS` slots.
+        that needs more than :data:`solver.slots.MAX_SLOTS` slots. For layered chains.
     baselines
         Policies of today to compare with.
     barrier
@@ -70,38 +69,26 @@ class Options:
     effort: int = 1
 
 
-#: The fusions by name, called alike; add one here.
-FUSIONS: dict[str, Fusion] = {"joint": joint, "maxmin": max_min, "none": unfused}
-
-
-def plan(graph: Graph, cost: Cost, options: Options) -> Plan:
+def plan(graph: Graph, network: Network, options: Options) -> Plan:
     """Fuse, schedule, simulate, bound and compare.
 
     Raises
     ------
     InvalidOptions
         When a name is unknown, a policy's parameter is out of range or makes too many launches,
-        or ``slot_us`` needs more than :data:`MAX_SLOTS` slots.
+        ``slot_us`` needs too many slots, or an option is for layered chains and this is none.
     """
     if options.barrier:
         graph = with_barrier(graph)
     chain = chain_of(graph)
-    _check(options, chain)
-    rivals = [_rival(graph, cost, choice, options) for choice in options.baselines]
-    bound = lower_bound(chain, cost)
-    search = Search(
-        options.seed,
-        options.time_limit_s,
-        options.effort,
-        bound.value,
-        tuple(rival.sends for rival in rivals),
-    )
-    buckets, launches = FUSIONS[options.fusion](chain, cost, _order(cost, options), search)
-    names = [f"b{i}" for i in range(len(buckets))]
-    jobs = jobs_of(buckets, cost)
-    slotted = _slotted(jobs, chain, options, names)
-    timeline = simulate(graph, cost, replay(sends(buckets, launches)))
-    ideal = jackson(jobs)
+    costs = costs_of(chain, network)
+    _check(options, chain, graph)
+    rivals = [_rival(graph, network, choice, options) for choice in options.baselines]
+    bound, sends, ideal = _decide(graph, chain, costs, options, rivals)
+    timeline = simulate(graph, network, replay(sends))
+    release = _releases(graph, chain, timeline)
+    groups = sorted({send.bucket for send in sends}, key=lambda g: (max(release[i] for i in g), g))
+    names = {members: f"b{i}" for i, members in enumerate(groups)}
     time = timeline.iteration_time
     optimal = same(time, bound.value)
     tensors = [graph.ops[i].id for i in chain.positions.tolist()]
@@ -117,27 +104,46 @@ def plan(graph: Graph, cost: Cost, options: Options) -> Plan:
         scaling_factor=min(1.0, chain.compute_time / time) if time > 0 else None,
         exposed_us=exposed,
         overlap=min(1.0, max(0.0, 1 - exposed / sent)) if sent > 0 else None,
-        ideal_us=max(ideal.value, chain.compute_time),
-        proof=_proof(ideal, chain, names),
-        buckets=_buckets(buckets, names, tensors),
-        parts=_parts(timeline, buckets, names),
-        slotted=slotted,
-        fused_graph=fused_graph(graph, chain, buckets),
-        baselines=tuple(
-            Baseline(
-                policy=rival.used.policy,
-                barrier=rival.used.barrier or options.barrier,
-                parameters=rival.used.parameters,
-                iteration_time_us=rival.time,
-                speedup=rival.time / time if time > 0 else None,
-                headroom=max(0.0, rival.time / bound.value - 1) if bound.value > 0 else None,
-            )
-            for rival in rivals
+        ideal_us=ideal.value if ideal else None,
+        proof=_proof(ideal, names),
+        buckets=_buckets(chain, names, tensors, release),
+        parts=tuple(
+            Part(names[part.bucket], part.start, part.end, part.offset, part.bytes)
+            for part in timeline.sent
         ),
+        slotted=_slotted(ideal, names),
+        fused=fused_ops(graph, chain, groups),
+        baselines=tuple(_baseline(rival, time, bound.value, options) for rival in rivals),
     )
 
 
-def _check(options: Options, chain: Chain) -> None:
+def _decide(
+    graph: Graph,
+    chain: Chain,
+    costs: Sequence[Cost],
+    options: Options,
+    rivals: Sequence["_Rival"],
+) -> tuple[LowerBound, tuple[Send, ...], Ideal | None]:
+    """Bound the problem, choose buckets and launches, and solve their ideal if there is one."""
+    bound = (
+        layered.bound_of(chain, costs) if chain.is_layered else dag.bound_of(graph, chain, costs)
+    )
+    search = Search(
+        options.seed,
+        options.time_limit_s,
+        options.effort,
+        bound.value,
+        tuple(rival.sends for rival in rivals if rival.sends),
+    )
+    if chain.is_layered:
+        sends, ideal = layered.decide(
+            chain, costs, options.fusion, options.schedule, options.slot_us, search
+        )
+        return bound, sends, ideal
+    return bound, dag.decide(graph, chain, costs, search, fuse=options.fusion != "none"), None
+
+
+def _check(options: Options, chain: Chain, graph: Graph) -> None:
     faults = [
         Fault(f"/{field}", "out_of_range", f"{field} must be one of {', '.join(known)}.")
         for field, name, known in (
@@ -146,6 +152,16 @@ def _check(options: Options, chain: Chain) -> None:
         )
         if name not in known
     ]
+    if not chain.is_layered:
+        faults += [
+            Fault(f"/{field}", "not_layered", f"{field} {value} needs {_why_not(chain, graph)}")
+            for field, value, usable in (
+                ("fusion", options.fusion, options.fusion != "maxmin"),
+                ("schedule", options.schedule, options.schedule != "lp"),
+                ("slot_us", options.slot_us, options.slot_us is None),
+            )
+            if not usable
+        ]
     faults += [
         Fault(f"/baselines/{i}{fault.pointer}", fault.code, fault.detail)
         for i, choice in enumerate(options.baselines)
@@ -155,22 +171,26 @@ def _check(options: Options, chain: Chain) -> None:
         raise InvalidOptions(faults)
 
 
-def _order(cost: Cost, options: Options) -> Order:
-    """How the chosen scheduler turns buckets into launches that pay their start-ups."""
-    if options.schedule == "jackson":
-        return partial(cut_at_releases, cost=cost)
-
-    def by_slots(buckets: Buckets) -> tuple[list[Launch], float]:
-        try:
-            slotted = on_slots(
-                jobs_of(buckets, cost), options.slot_us, SCHEDULERS[options.schedule]
+def _why_not(chain: Chain, graph: Graph) -> str:
+    """Say which collectives keep a chain from being layered."""
+    ids = [graph.ops[i].id for i in chain.positions.tolist()]
+    for i, mask in enumerate(chain.before):
+        if mask:
+            above = (mask & -mask).bit_length() - 1
+            return (
+                f"a graph where no collective comes after another; {ids[i]!r} comes after "
+                f"{ids[above]!r}."
             )
-        except InvalidOptions:  # not this fusion; the one that is chosen is not excused
-            return [], inf
-        launches = follow(slotted.schedule, slotted.grid, buckets)
-        return launches, value_of(launches, buckets, cost)
+    kinds = ", ".join(f"{lane.kind} on {lane.channel}" for lane in chain.lanes)
+    return f"one kind of collective on each channel; here are {kinds}."
 
-    return by_slots
+
+def _releases(graph: Graph, chain: Chain, timeline: Timeline) -> list[float]:
+    """When each tensor is ready in a timeline [us], by chain index."""
+    return [
+        max((timeline.ends[j] for j in graph.preds[i]), default=0.0)
+        for i in chain.positions.tolist()
+    ]
 
 
 def _bound(bound: LowerBound, tensors: Sequence[str]) -> Bound:
@@ -178,45 +198,38 @@ def _bound(bound: LowerBound, tensors: Sequence[str]) -> Bound:
     return Bound(bound.kind, bound.value, members, bound.release, bound.tail)
 
 
-def _proof(ideal: Schedule, chain: Chain, names: Sequence[str]) -> Proof:
-    critical = ideal.critical
-    if critical is None or ideal.value < chain.compute_time:
+def _proof(ideal: Ideal | None, names: Name) -> Proof:
+    if ideal is None:
         return Proof((), None, None, None)
-    members = tuple(names[j] for j in critical.jobs)
-    return Proof(members, critical.release, critical.work, critical.tail)
+    critical = tuple(names[bucket] for bucket in ideal.critical)
+    return Proof(critical, ideal.release, ideal.work, ideal.tail)
 
 
-def _buckets(buckets: Buckets, names: Sequence[str], tensors: Sequence[str]) -> tuple[Bucket, ...]:
+def _buckets(
+    chain: Chain, names: Name, tensors: Sequence[str], release: Sequence[float]
+) -> tuple[Bucket, ...]:
+    sizes, tails = chain.bytes.tolist(), chain.tail.tolist()
     return tuple(
-        Bucket(name, tuple(tensors[i] for i in members), size, release, tail)
-        for name, members, size, release, tail in zip(
-            names,
-            buckets.members,
-            buckets.bytes.tolist(),
-            buckets.release.tolist(),
-            buckets.tail.tolist(),
-            strict=True,
+        Bucket(
+            id=name,
+            tensors=tuple(tensors[i] for i in members),
+            bytes=sum(sizes[i] for i in members),
+            release_us=max(release[i] for i in members),
+            tail_us=max(tails[i] for i in members),
+            kind=chain.lanes[chain.lane[members[0]]].kind,
+            channel=chain.lanes[chain.lane[members[0]]].channel,
         )
+        for members, name in names.items()
     )
 
 
-def _parts(timeline: Timeline, buckets: Buckets, names: Sequence[str]) -> tuple[Part, ...]:
-    name = dict(zip(buckets.members, names, strict=True))
-    return tuple(
-        Part(name[part.bucket], part.start, part.end, part.offset, part.bytes)
-        for part in timeline.sent
-    )
-
-
-def _slotted(jobs: Jobs, chain: Chain, options: Options, names: Sequence[str]) -> SlottedSchedule:
-    slotted = on_slots(jobs, options.slot_us, SCHEDULERS[options.schedule])
+def _slotted(ideal: Ideal | None, names: Name) -> SlottedSchedule | None:
+    if ideal is None:
+        return None
     return SlottedSchedule(
-        slot_us=slotted.slot,
-        runs=tuple(
-            SlotRun(int(piece.start), int(piece.end - piece.start), names[piece.job])
-            for piece in slotted.schedule.pieces
-        ),
-        iteration_time_us=max(slotted.schedule.value * slotted.slot, chain.compute_time),
+        slot_us=ideal.slot,
+        runs=tuple(SlotRun(run.slot, run.slots, names[run.bucket]) for run in ideal.runs),
+        iteration_time_us=ideal.slots_value,
     )
 
 
@@ -224,15 +237,29 @@ class _Rival(NamedTuple):
     """A policy as it was simulated; its sends are a plan without its own barrier as well."""
 
     used: Choice
-    time: float
+    time: float | None
     sends: tuple[Send, ...]
 
 
-def _rival(graph: Graph, cost: Cost, choice: Choice, options: Options) -> _Rival:
+def _rival(graph: Graph, network: Network, choice: Choice, options: Options) -> _Rival:
     """Simulate a policy."""
     if choice.barrier and not options.barrier:
         graph = with_barrier(graph)
-    used = resolved(choice, chain_of(graph), cost)
-    timeline = simulate(graph, cost, bind(used))
+    if not applies(choice, chain_of(graph)):
+        return _Rival(choice, None, ())
+    used = resolved(choice, graph, network)
+    timeline = simulate(graph, network, bind(used))
     sent = tuple(Send(part.bucket, part.bytes) for part in timeline.sent)
     return _Rival(used, timeline.iteration_time, sent)
+
+
+def _baseline(rival: _Rival, time: float, bound: float, options: Options) -> Baseline:
+    theirs = rival.time
+    return Baseline(
+        policy=rival.used.policy,
+        barrier=rival.used.barrier or options.barrier,
+        parameters=rival.used.parameters,
+        iteration_time_us=theirs,
+        speedup=theirs / time if theirs is not None and time > 0 else None,
+        headroom=max(0.0, theirs / bound - 1) if theirs is not None and bound > 0 else None,
+    )

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from solver.graph import Graph
+from solver.graph import ALL_REDUCE, NETWORK, Op
 
 OPTIMAL = "optimal"
 FEASIBLE = "feasible"
@@ -10,10 +10,10 @@ FEASIBLE = "feasible"
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Tensors sent as one collective.
+    """Tensors sent as one collective, all of one kind and on one channel.
 
-    ``release_us`` is when its last member is ready, ``tail_us`` the compute left after it on the
-    longest path through a consumer of any member.
+    ``release_us`` is when its last member is ready in this plan, ``tail_us`` the compute left
+    after it on the longest path through a consumer of any member, with collectives at 0.
     """
 
     id: str
@@ -21,6 +21,8 @@ class Bucket:
     bytes: int
     release_us: float
     tail_us: float
+    kind: str = ALL_REDUCE
+    channel: str = NETWORK
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Proof:
 
     The critical buckets are all released at ``release_us`` or later, need ``work_us`` of the
     channel, and leave ``tail_us`` or more of compute: the three add up to the ideal. All three
-    are None and no bucket is critical when compute alone takes that long.
+    are None and no bucket is critical when compute alone takes that long, or there is no ideal.
     """
 
     critical_buckets: tuple[str, ...]
@@ -74,9 +76,10 @@ class Proof:
 class Bound:
     """The proven lower bound over all fusions, partitions and orders, and what attains it.
 
-    ``kind`` is ``compute`` (the compute-only longest path), ``chain`` (these tensors, in release
-    order, then ``tail_us``), ``packing`` (these tensors' bytes after ``release_us``, then
-    ``tail_us``) or ``nested`` (all tensors, between their releases and their tails).
+    ``kind`` is ``compute`` (the compute-only longest path), ``path`` (the longest path with these
+    tensors at their least cost), ``chain`` (these tensors, in release order, then ``tail_us``),
+    ``packing`` (these tensors' bytes after ``release_us``, then ``tail_us``) or ``nested`` (these
+    tensors, between their releases and their tails).
     """
 
     kind: str
@@ -95,18 +98,20 @@ class Baseline:
     policy, barrier, parameters
         What was simulated, with each parameter as it was used.
     iteration_time_us
-        Its time.
+        Its time; None where the policy is not defined: PACE where a collective comes after
+        another, or a channel carries several kinds.
     speedup
-        Of the plan: this time over the plan's; None when the plan takes no time.
+        Of the plan: this time over the plan's; None when the plan takes no time, or the time is
+        None.
     headroom
         How much any schedule could gain over it: this time / the plan's lower bound - 1; None
-        when the bound is 0.
+        when the bound is 0, or the time is None.
     """
 
     policy: str
     barrier: bool
     parameters: tuple[tuple[str, float | str], ...]
-    iteration_time_us: float
+    iteration_time_us: float | None
     speedup: float | None
     headroom: float | None
 
@@ -132,15 +137,16 @@ class Plan:
     exposed_us
         Iteration time - compute time.
     overlap
-        Share of the channel's busy time that compute hides, 0..1; None when nothing is sent.
+        Share of the channels' busy time that compute hides, 0..1; None when nothing is sent.
     ideal_us, proof
-        Exact optimum for these buckets with start-up paid once a bucket.
+        Exact optimum for these buckets with start-up paid once a bucket; None where releases
+        depend on the schedule.
     buckets, parts
         What to send, and when, in time order.
     slotted
-        The per-slot schedule.
-    fused_graph
-        The graph with each bucket as one collective.
+        The per-slot schedule; None where releases depend on the schedule.
+    fused
+        The ops with each bucket as one collective.
     baselines
         In the order asked for.
     """
@@ -154,10 +160,10 @@ class Plan:
     scaling_factor: float | None
     exposed_us: float
     overlap: float | None
-    ideal_us: float
+    ideal_us: float | None
     proof: Proof
     buckets: tuple[Bucket, ...]
     parts: tuple[Part, ...]
-    slotted: SlottedSchedule
-    fused_graph: Graph
+    slotted: SlottedSchedule | None
+    fused: tuple[Op, ...]
     baselines: tuple[Baseline, ...]

@@ -1,21 +1,21 @@
 """The one simulator: every policy, every plan and every reported time comes from here.
 
-An engine of events (time, priority, sequence, event): ends of ops at priority 0, then the wake-up
-of the channel at priority 1, so that a rule decides after everything that ends by then.
+Durations are known, so an op's end follows as soon as the ends of all it comes after are known;
+only what a channel decides waits for its time. Events are (time, priority, event): releases of
+collectives and ends of launches at priority 0, wake-ups of the channels at priority 1, so that a
+rule decides after everything that happens by then.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from itertools import count
 from typing import NamedTuple, Protocol
 
 from solver.chain import Chain, chain_of
-from solver.costs import Cost
+from solver.costs import Cost, Network
 from solver.graph import Graph
 
-_END, _WAKE = 0, 1
-_CHANNEL = -1
+_HAPPENS, _WAKES = 0, 1
 
 
 class Send(NamedTuple):
@@ -26,7 +26,7 @@ class Send(NamedTuple):
 
 
 class Rule(Protocol):
-    """A policy at work on one iteration: told what is released, asked what to launch."""
+    """A policy at work on one channel: told what is released, asked what to launch."""
 
     def release(self, tensor: int, now: float) -> None:
         """Take note that a tensor (chain index) may be sent from ``now`` [us] on."""
@@ -35,8 +35,9 @@ class Rule(Protocol):
         """Say what to send on the free channel, or when to ask again [us], or None: not yet."""
 
 
-#: A policy: from a chain and the cost of a launch to a rule.
-Policy = Callable[[Chain, Cost], Rule]
+#: A policy: from a chain and the cost of a launch in each of its lanes to a rule for each of its
+#: channels, in their order.
+Policy = Callable[[Chain, Sequence[Cost]], Sequence[Rule]]
 
 
 class Sent(NamedTuple):
@@ -60,9 +61,9 @@ class Timeline:
     starts, ends
         Of every op, by position [us]; a collective starts with its bucket's first part.
     sent
-        The launches in time order.
+        The launches, by start, those of one time in the order of the chain's channels.
     events
-        How many events the engine handled.
+        How many ops ended and launches were made or put off.
     """
 
     iteration_time: float
@@ -72,115 +73,169 @@ class Timeline:
     events: int
 
 
-def simulate(graph: Graph, cost: Cost, policy: Policy) -> Timeline:
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """How one iteration differs from what was planned for.
+
+    Attributes
+    ----------
+    durations
+        Of every op, by position [us], in place of the graph's.
+    factors
+        Of every tensor, by chain index: a launch takes so many times its cost, by the first
+        tensor of its bucket.
+    """
+
+    durations: tuple[float, ...]
+    factors: tuple[float, ...]
+
+
+class Deadlock(RuntimeError):
+    """A rule left tensors unsent; ``unsent`` has their chain indices."""
+
+    def __init__(self, unsent: Sequence[int]) -> None:
+        self.unsent = tuple(unsent)
+        super().__init__(f"{len(self.unsent)} tensors were never sent")
+
+
+def costs_of(chain: Chain, network: Network) -> tuple[Cost, ...]:
+    """Return the cost of a launch in each lane of a chain."""
+    return tuple(map(network, chain.lanes))
+
+
+def simulate(
+    graph: Graph, network: Network, policy: Policy, noise: Noise | None = None
+) -> Timeline:
     """Run one iteration of a graph under a policy.
 
-    An op starts when all it comes after have ended. The channel carries one launch at a time,
-    for cost.time(bytes); a collective ends when all bytes of its bucket have been sent.
+    An op starts when all it comes after have ended. A channel carries one launch at a time, for
+    the time that its bytes take in its bucket's lane; a collective ends when all bytes of its
+    bucket have been sent. The policy knows the graph, not the noise.
 
     Raises
     ------
-    RuntimeError
-        When the rule leaves tensors unsent.
+    Deadlock
+        When the rules leave tensors unsent.
 
     Notes
     -----
-    O((ops + edges + launches) log(ops)).
+    O((ops + edges + launches) log(collectives)).
     """
-    return _Engine(graph, cost, policy).run()
+    return _Engine(graph, network, policy, noise).run()
 
 
 class _Engine:
     """One iteration in progress."""
 
-    def __init__(self, graph: Graph, cost: Cost, policy: Policy) -> None:
+    def __init__(self, graph: Graph, network: Network, policy: Policy, noise: Noise | None) -> None:
         chain = chain_of(graph)
-        self._time = cost.time
-        self._rule = policy(chain, cost)
+        costs = costs_of(chain, network)
+        self._rules = policy(chain, costs)
+        self._factors = noise.factors if noise else None
+        self._durations = noise.durations if noise else graph.durations
         self._positions = chain.positions.tolist()
         self._sizes = chain.bytes.tolist()
+        self._time = [costs[lane].time for lane in chain.lane]
+        channels = {name: c for c, name in enumerate(chain.channels)}
+        self._channel = [channels[chain.lanes[lane].channel] for lane in chain.lane]
         self._index = {position: i for i, position in enumerate(self._positions)}
-        self._durations, self._succs = graph.durations, graph.succs
+        self._succs = graph.succs
         self._waiting = [len(found) for found in graph.preds]
         self._starts = [0.0] * len(self._waiting)
-        self._ends: list[float | None] = [None] * len(self._waiting)
-        self._total: dict[tuple[int, ...], int] = {}
-        self._left: dict[tuple[int, ...], int] = {}
+        self._ends = [0.0] * len(self._waiting)
+        self._begun: dict[tuple[int, ...], list[int]] = {}  # bucket: bytes in all, bytes left
         self._sent: list[Sent] = []
-        self._heap: list[tuple[float, int, int, int]] = []
-        self._sequence = count()
-        self._wakes: set[float] = set()
-        self._busy = False
+        self._heap: list[tuple[float, int, int]] = []
+        self._flying: list[Sent | None] = [None] * len(self._rules)
+        self._wakes: set[tuple[float, int]] = set()
+        self._events = 0
+        self._unsent = len(self._positions)
 
     def run(self) -> Timeline:
         """Handle events until none is left."""
-        for op, missing in enumerate(self._waiting):
-            if missing == 0:
-                self._begin(op, 0.0)
-        heap = self._heap
-        handled = 0
+        self._pass_on([op for op, missing in enumerate(self._waiting) if missing == 0])
+        heap, sends = self._heap, len(self._index)
         while heap:
-            now, kind, _, op = heappop(heap)
-            handled += 1
-            if kind == _WAKE:
-                self._wakes.discard(now)
-                if not self._busy:
-                    self._ask(now)
-            elif op == _CHANNEL:
-                self._free(now)
+            now, kind, event = heappop(heap)
+            self._events += 1
+            if kind == _WAKES:
+                self._wakes.discard((now, event))
+                if self._flying[event] is None:
+                    self._ask(event, now)
+            elif event < sends:
+                self._rules[self._channel[event]].release(event, now)
+                self._wake(self._channel[event], now)
             else:
-                self._finish(op, now)
-        ends = [end for end in self._ends if end is not None]
-        if len(ends) < len(self._ends):
-            missing = len(self._ends) - len(ends)
-            raise RuntimeError(f"{missing} ops never ran: the rule left tensors unsent")
-        return Timeline(max(ends), tuple(self._starts), tuple(ends), tuple(self._sent), handled)
+                self._land(event - sends, now)
+        if self._unsent:
+            done = {i for bucket, (_, left) in self._begun.items() if not left for i in bucket}
+            raise Deadlock([i for i in range(sends) if i not in done])
+        return Timeline(
+            max(self._ends, default=0.0),
+            tuple(self._starts),
+            tuple(self._ends),
+            tuple(self._sent),
+            self._events + len(self._ends) - sends,
+        )
 
-    def _push(self, at: float, kind: int, op: int) -> None:
-        heappush(self._heap, (at, kind, next(self._sequence), op))
+    def _pass_on(self, ready: list[int]) -> None:
+        """Begin ops whose ``starts`` are known: compute ops end, collectives are released."""
+        starts, ends, waiting = self._starts, self._ends, self._waiting
+        index, durations, succs = self._index, self._durations, self._succs
+        while ready:
+            op = ready.pop()
+            if op in index:
+                heappush(self._heap, (starts[op], _HAPPENS, index[op]))
+                continue
+            end = ends[op] = starts[op] + durations[op]
+            for j in succs[op]:
+                starts[j] = max(starts[j], end)
+                waiting[j] -= 1
+                if not waiting[j]:
+                    ready.append(j)
 
-    def _wake(self, at: float) -> None:
-        if at not in self._wakes:
-            self._wakes.add(at)
-            self._push(at, _WAKE, _CHANNEL)
+    def _wake(self, channel: int, at: float) -> None:
+        if self._flying[channel] is None and (at, channel) not in self._wakes:
+            self._wakes.add((at, channel))
+            heappush(self._heap, (at, _WAKES, channel))
 
-    def _begin(self, op: int, now: float) -> None:
-        self._starts[op] = now
-        if op in self._index:
-            self._rule.release(self._index[op], now)
-            self._wake(now)
-        else:
-            self._push(now + self._durations[op], _END, op)
-
-    def _finish(self, op: int, now: float) -> None:
-        self._ends[op] = now
-        waiting = self._waiting
-        for j in self._succs[op]:
-            waiting[j] -= 1
-            if waiting[j] == 0:
-                self._begin(j, now)
-
-    def _ask(self, now: float) -> None:
-        answer = self._rule.launch(now)
+    def _ask(self, channel: int, now: float) -> None:
+        answer = self._rules[channel].launch(now)
         if isinstance(answer, Send):
             bucket, size = answer
-            if bucket not in self._total:
-                self._total[bucket] = self._left[bucket] = sum(self._sizes[i] for i in bucket)
+            begun = self._begun.get(bucket)
+            if begun is None:
+                total = sum(self._sizes[i] for i in bucket)
+                begun = self._begun[bucket] = [total, total]
                 for i in bucket:
                     self._starts[self._positions[i]] = now
-            offset = self._total[bucket] - self._left[bucket]
-            self._left[bucket] -= size
-            end = now + self._time(size)
-            self._sent.append(Sent(bucket, now, end, offset, size))
-            self._busy = True
-            self._push(end, _END, _CHANNEL)
+            time = self._time[bucket[0]](size)
+            if self._factors:
+                time *= self._factors[bucket[0]]
+            sent = Sent(bucket, now, now + time, begun[0] - begun[1], size)
+            begun[1] -= size
+            self._sent.append(sent)
+            self._flying[channel] = sent
+            heappush(self._heap, (sent.end, _HAPPENS, len(self._index) + channel))
         elif answer is not None:
-            self._wake(answer)
+            self._wake(channel, answer)
 
-    def _free(self, now: float) -> None:
-        self._busy = False
-        self._wake(now)
-        bucket = self._sent[-1].bucket
-        if not self._left[bucket]:
-            for i in bucket:
-                self._finish(self._positions[i], now)
+    def _land(self, channel: int, now: float) -> None:
+        """End a launch, and with its bucket's last part the bucket's collectives."""
+        sent = self._flying[channel]
+        assert sent is not None, "a launch lands once"
+        self._flying[channel] = None
+        self._wake(channel, now)
+        if self._begun[sent.bucket][1]:
+            return
+        ready = []
+        for i in sent.bucket:
+            op = self._positions[i]
+            self._ends[op] = now
+            for j in self._succs[op]:
+                self._starts[j] = max(self._starts[j], now)
+                self._waiting[j] -= 1
+                if not self._waiting[j]:
+                    ready.append(j)
+        self._unsent -= len(sent.bucket)
+        self._pass_on(ready)

@@ -141,7 +141,7 @@ def iteration_time(graph: Graph, done: dict[str, float]) -> float:
 
 def policy_time(chain: Chain, cost: Cost, policy) -> float:
     """Drive a policy's rule by hand: releases in order, one launch at a time, no event queue."""
-    rule = policy(chain, cost)
+    (rule,) = policy(chain, [cost])
     arrivals = sorted(range(len(chain)), key=lambda i: (chain.release[i], i))
     left: dict[tuple[int, ...], int] = {}
     now, value, missing = 0.0, chain.compute_time, len(chain)

@@ -1,9 +1,7 @@
-"""What runs today: each policy a function of chain and cost, all in the one simulator.
+"""What runs today: each policy a function of chain and costs, all in the one simulator.
 
 Parameters of a policy are keywords with defaults, their ranges in :mod:`solver.policies.choice`.
 """
-
-from collections.abc import Callable
 
 from solver.policies.ada_fusion import ada_fusion
 from solver.policies.bytescheduler import bytescheduler
@@ -15,10 +13,10 @@ from solver.policies.pace import pace
 from solver.policies.single import single
 from solver.policies.tictac import tictac
 from solver.policies.wfbp import wfbp
-from solver.simulate import Rule
+from solver.simulate import Policy
 
 #: The policies by name; add one here.
-POLICIES: dict[str, Callable[..., Rule]] = {
+POLICIES: dict[str, Policy] = {
     "wfbp": wfbp,
     "single": single,
     "horovod": horovod,

@@ -1,12 +1,14 @@
 """adaFusion: fuse a tensor when waiting for it costs less than a launch of its own."""
 
+from collections.abc import Sequence
+
 from solver.chain import Chain
 from solver.costs import Cost
-from solver.policies.rules import Queue, first_in_first_out, whole
+from solver.policies.rules import first_in_first_out, grouped, queues, whole
 from solver.simulate import Rule
 
 
-def ada_fusion(chain: Chain, cost: Cost) -> Rule:
+def ada_fusion(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
     """Fuse the next tensor when t(buffer + D) + wait < t(buffer) + t(D), first in, first out.
 
     The wait is the gap between the release of the buffer's last member and that of the tensor of
@@ -18,15 +20,11 @@ def ada_fusion(chain: Chain, cost: Cost) -> Rule:
     .. [1] OSF, Section 4.2, eq. 17 (adaptive tensor fusion).
     """
     release, sizes = chain.release.tolist(), chain.bytes.tolist()
-    buffers = [[0]]
-    held = sizes[0]
-    for tensor in range(1, len(chain)):
+
+    def joins(buffer: list[int], held: int, tensor: int) -> bool:
+        time = costs[chain.lane[tensor]].time
         size = sizes[tensor]
-        wait = release[tensor] - release[tensor - 1]
-        if cost.time(held + size) + wait < cost.time(held) + cost.time(size):
-            buffers[-1].append(tensor)
-            held += size
-        else:
-            buffers.append([tensor])
-            held = size
-    return Queue(whole(buffers, chain), first_in_first_out)
+        wait = release[tensor] - release[buffer[-1]]
+        return bool(time(held + size) + wait < time(held) + time(size))
+
+    return queues(whole(grouped(chain, joins), chain), first_in_first_out, chain)

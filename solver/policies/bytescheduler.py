@@ -1,13 +1,13 @@
 """ByteScheduler: slices by priority, with a credit that keeps the network busy."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
-from solver.chain import Chain
-from solver.costs import Cost
-from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build
-from solver.policies.rules import Queue, launches, most_urgent, sliced
+from solver.chain import Chain, chain_of
+from solver.costs import Cost, Network
+from solver.graph import Graph
+from solver.policies.rules import Queue, launches, most_urgent, queues, sliced
 from solver.simulate import Rule, Send, simulate
 from solver.units import same
 
@@ -22,11 +22,11 @@ MAX_TRIED = 100_000
 
 def bytescheduler(
     chain: Chain,
-    cost: Cost,
+    costs: Sequence[Cost],
     *,
     partition_bytes: int | str = 4_000_000,
     credit_bytes: int | str = 16_000_000,
-) -> Rule:
+) -> Sequence[Rule]:
     """Send slices by priority; at most a credit of bytes is issued and not yet finished.
 
     Slices of the most urgent released tensor are issued first: largest tail; ties go to the later
@@ -37,12 +37,12 @@ def bytescheduler(
 
     Parameters
     ----------
-    chain, cost
+    chain, costs
         The tensors and what a launch costs.
     partition_bytes
-        Size of a slice [bytes], or "auto" to search it.
+        Size of a slice [bytes]; "auto" must have been replaced by :func:`tuned`.
     credit_bytes
-        Most bytes issued and not finished, or "auto" to search it.
+        Most bytes issued and not finished, each channel its own; "auto" likewise.
 
     Notes
     -----
@@ -57,12 +57,14 @@ def bytescheduler(
            Acceleration, SOSP 2019, Sections 3 and 4.
     .. [2] github.com/bytedance/byteps, branch bytescheduler, bytescheduler/common/bytecore.py.
     """
-    partition, credit = tuned(chain, cost, partition_bytes, credit_bytes)
-    units = sliced(chain, partition)
-    return _Credit(Queue(units, most_urgent(units, chain)), credit)
+    units = sliced(chain, int(partition_bytes))
+    waiting = queues(units, most_urgent(units, chain), chain)
+    return [_Credit(queue, int(credit_bytes)) for queue in waiting]
 
 
-def tuned(chain: Chain, cost: Cost, partition: int | str, credit: int | str) -> tuple[int, int]:
+def tuned(
+    graph: Graph, network: Network, partition: int | str, credit: int | str
+) -> tuple[int, int]:
     """Replace "auto" by the value with the least simulated time; the first wins a tie.
 
     The grid, in this order: slices of 1, 2, 4, ... 64 MB, without those that make more than
@@ -71,11 +73,10 @@ def tuned(chain: Chain, cost: Cost, partition: int | str, credit: int | str) -> 
     """
     if isinstance(partition, int) and isinstance(credit, int):
         return partition, credit
-    graph = _graph(chain)
     best: tuple[float, int, int] | None = None
-    for size, limit in _grid(chain, partition, credit):
+    for size, limit in _grid(chain_of(graph), partition, credit):
         policy = partial(bytescheduler, partition_bytes=size, credit_bytes=limit)
-        time = simulate(graph, cost, policy).iteration_time
+        time = simulate(graph, network, policy).iteration_time
         if best is None or (time < best[0] and not same(time, best[0])):
             best = time, size, limit
     assert best is not None, "the longest slice is always tried"
@@ -87,17 +88,6 @@ def _grid(chain: Chain, partition: int | str, credit: int | str) -> Iterator[tup
     for size in [partition] if isinstance(partition, int) else tried:
         for times in CREDITS[:1] if isinstance(credit, int) else CREDITS:
             yield size, credit if isinstance(credit, int) else times * size
-
-
-def _graph(chain: Chain) -> Graph:
-    """Build the least graph with this chain: each tensor between one op before and one after."""
-    ops = [Op("compute", COMPUTE, chain.compute_time)]
-    columns = (chain.release.tolist(), chain.bytes.tolist(), chain.tail.tolist())
-    for i, (release, size, tail) in enumerate(zip(*columns, strict=True)):
-        ops.append(Op(f"b{i}", COMPUTE, release))
-        ops.append(Op(f"g{i}", ALL_REDUCE, None, size, (f"b{i}",)))
-        ops.append(Op(f"f{i}", COMPUTE, tail, None, (f"g{i}",)))
-    return build("chain", ops)
 
 
 class _Credit:

@@ -8,9 +8,9 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from solver.chain import Chain
-from solver.costs import Cost
+from solver.costs import Network
 from solver.errors import Fault
-from solver.graph import MAX_BYTES
+from solver.graph import MAX_BYTES, Graph
 from solver.policies import POLICIES
 from solver.policies.bytescheduler import AUTO, PARTITIONS, tuned
 from solver.policies.rules import launches
@@ -84,12 +84,17 @@ def bind(choice: Choice) -> Policy:
     return partial(POLICIES[choice.policy], **dict(choice.parameters))
 
 
-def resolved(choice: Choice, chain: Chain, cost: Cost) -> Choice:
+def applies(choice: Choice, chain: Chain) -> bool:
+    """Tell whether a policy is defined for a chain; PACE plans layered chains alone."""
+    return choice.policy != "pace" or chain.is_layered
+
+
+def resolved(choice: Choice, graph: Graph, network: Network) -> Choice:
     """State all parameters of a choice as they are used: defaults filled in, "auto" searched."""
     used = defaults(choice.policy) | dict(choice.parameters)
     if choice.policy == "bytescheduler":
         sizes = (used["partition_bytes"], used["credit_bytes"])
-        partition, credit = tuned(chain, cost, *(s if s == AUTO else int(s) for s in sizes))
+        partition, credit = tuned(graph, network, *(s if s == AUTO else int(s) for s in sizes))
         used = {"partition_bytes": partition, "credit_bytes": credit}
     return replace(choice, parameters=tuple(used.items()))
 

@@ -1,16 +1,22 @@
 """PyTorch DistributedDataParallel: buckets of bounded size, filled in release order."""
 
+from collections.abc import Sequence
+
 from solver.chain import Chain
 from solver.costs import Cost
-from solver.policies.rules import Queue, first_in_first_out, most_urgent, whole
+from solver.policies.rules import first_in_first_out, grouped, most_urgent, queues, whole
 from solver.simulate import Rule
 
 _MIB = 2**20
 
 
 def ddp(
-    chain: Chain, cost: Cost, *, bucket_cap_mb: float = 25.0, first_bucket_mb: float = 1.0
-) -> Rule:
+    chain: Chain,
+    costs: Sequence[Cost],
+    *,
+    bucket_cap_mb: float = 25.0,
+    first_bucket_mb: float = 1.0,
+) -> Sequence[Rule]:
     """Fill buckets in release order and send them strictly in that order, never interrupted.
 
     A tensor joins the open bucket, which closes when its bytes reach the cap, so it may exceed
@@ -19,7 +25,7 @@ def ddp(
 
     Parameters
     ----------
-    chain, cost
+    chain, costs
         The tensors and what a launch costs.
     bucket_cap_mb
         Bytes at which a bucket closes [MiB].
@@ -40,12 +46,16 @@ def ddp(
     """
     # A bucket is never released before an earlier one: they are runs of the release order.
     buckets = _buckets(chain, first_bucket_mb * _MIB, bucket_cap_mb * _MIB)
-    return Queue(whole(buckets, chain), first_in_first_out)
+    return queues(whole(buckets, chain), first_in_first_out, chain)
 
 
 def ddp_priority(
-    chain: Chain, cost: Cost, *, bucket_cap_mb: float = 25.0, first_bucket_mb: float = 1.0
-) -> Rule:
+    chain: Chain,
+    costs: Sequence[Cost],
+    *,
+    bucket_cap_mb: float = 25.0,
+    first_bucket_mb: float = 1.0,
+) -> Sequence[Rule]:
     """Fill buckets as PyTorch DDP does; the most urgent released one goes, never interrupted.
 
     Most urgent is the largest tail; ties go to the later release, then to position. No framework
@@ -53,7 +63,7 @@ def ddp_priority(
 
     Parameters
     ----------
-    chain, cost
+    chain, costs
         The tensors and what a launch costs.
     bucket_cap_mb
         Bytes at which a bucket closes [MiB].
@@ -65,17 +75,18 @@ def ddp_priority(
     ddp : The same buckets in the order in which they are filled.
     """
     units = whole(_buckets(chain, first_bucket_mb * _MIB, bucket_cap_mb * _MIB), chain)
-    return Queue(units, most_urgent(units, chain))
+    return queues(units, most_urgent(units, chain), chain)
 
 
 def _buckets(chain: Chain, first_cap: float, cap: float) -> list[list[int]]:
-    """Cut the chain in runs, each up to the tensor with which its bytes reach the cap."""
-    buckets: list[list[int]] = [[]]
-    held = 0
-    for tensor, size in enumerate(chain.bytes.tolist()):
-        if held >= (first_cap if len(buckets) == 1 else cap):
-            buckets.append([])
-            held = 0
-        buckets[-1].append(tensor)
-        held += size
-    return buckets
+    """Fill buckets, each up to the tensor with which its bytes reach the cap."""
+    filled: set[int] = set()  # lanes whose first bucket is closed
+
+    def joins(bucket: list[int], held: int, tensor: int) -> bool:
+        lane = chain.lane[tensor]
+        room = held < (cap if lane in filled else first_cap)
+        if not room:
+            filled.add(lane)
+        return room
+
+    return grouped(chain, joins)

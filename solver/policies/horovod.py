@@ -10,21 +10,22 @@ from solver.simulate import Rule, Send
 
 def horovod(
     chain: Chain,
-    cost: Cost,
+    costs: Sequence[Cost],
     *,
     cycle_time_us: float = 1_000.0,
     fusion_threshold_bytes: int = 134_217_728,
-) -> Rule:
+) -> Sequence[Rule]:
     """Fuse what is ready at each tick of a cycle, in buffers of bounded size, first in, first out.
 
     The first cycle starts at 0, each further one at max(start of the previous one + cycle time,
     end of the previous one's sends). A cycle takes the tensors released by its start, inclusive,
     and sends them in release order: a buffer closes before the first tensor that does not fit,
-    and a tensor larger than a buffer goes alone. Times are compared exactly.
+    and a tensor larger than a buffer goes alone. A tensor of another kind closes a buffer too, and
+    each channel has cycles of its own. Times are compared exactly.
 
     Parameters
     ----------
-    chain, cost
+    chain, costs
         The tensors and what a launch costs.
     cycle_time_us
         HOROVOD_CYCLE_TIME [us].
@@ -41,14 +42,20 @@ def horovod(
     .. [1] A. Sergeev, M. Del Balso, Horovod, arXiv:1802.05799, 2018, Section 4.
     .. [2] Horovod documentation, Tensor Fusion; release notes of 0.21.0 for the defaults.
     """
-    return _Cycles(chain.bytes.tolist(), cycle_time_us, fusion_threshold_bytes)
+    sizes = chain.bytes.tolist()
+    return [
+        _Cycles(sizes, chain.lane, cycle_time_us, fusion_threshold_bytes) for _ in chain.channels
+    ]
 
 
 class _Cycles:
     """The loop; ticks at which nothing is pending are computed, not simulated."""
 
-    def __init__(self, sizes: Sequence[int], cycle_time: float, threshold: int) -> None:
+    def __init__(
+        self, sizes: Sequence[int], lanes: Sequence[int], cycle_time: float, threshold: int
+    ) -> None:
         self._sizes = sizes
+        self._lanes = lanes
         self._cycle_time = cycle_time
         self._threshold = threshold
         self._pending: list[int] = []
@@ -91,7 +98,8 @@ class _Cycles:
         held_bytes = 0
         for tensor in tensors:
             size = self._sizes[tensor]
-            if held and held_bytes + size > self._threshold:
+            full = held_bytes + size > self._threshold
+            if held and (full or self._lanes[held[0]] != self._lanes[tensor]):
                 buffers.append(Send(tuple(held), held_bytes))
                 held, held_bytes = [], 0
             held.append(tensor)

@@ -1,17 +1,20 @@
 """MG-WFBP: merge gradients while the next one is ready before this launch is under way."""
 
-from solver.chain import Chain
+from collections.abc import Sequence
+
+from solver.chain import Chain, lane_bytes
 from solver.costs import Cost
-from solver.policies.rules import Queue, first_in_first_out, whole
+from solver.policies.rules import first_in_first_out, grouped, queues, whole
 from solver.simulate import Rule
 
 
-def mg_wfbp(chain: Chain, cost: Cost) -> Rule:
+def mg_wfbp(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
     """Merge a tensor into the next one when that costs less than another start-up.
 
     From the first tensor on, a group would start at max(end of the previous launch, release of
     its last member so far). The next tensor joins when it is released before that start plus one
-    start-up; else the group is closed and takes the cost of its bytes. Groups go in order.
+    start-up; else the group is closed and takes the cost of its bytes. Groups go in order. Each
+    kind of collective on a channel is merged as if it had the channel alone.
 
     The start-up is the largest a for which a + c n <= T(n): that of an affine cost, the least
     time of a launch from a measured table.
@@ -21,17 +24,19 @@ def mg_wfbp(chain: Chain, cost: Cost) -> Rule:
     .. [1] S. Shi, X. Chu, B. Li, MG-WFBP: Efficient Data Communication for Distributed
            Synchronous SGD Algorithms, INFOCOM 2019, Algorithm 1.
     """
-    release, sizes = chain.release.tolist(), chain.bytes.tolist()
-    startup = max(a for a, _ in cost.minorants(sum(sizes)))
-    groups = [[0]]
-    held, free = sizes[0], 0.0
-    for tensor in range(1, len(chain)):
-        start = max(free, release[tensor - 1])
-        if release[tensor] < start + startup:
-            groups[-1].append(tensor)
-            held += sizes[tensor]
-        else:
-            groups.append([tensor])
-            free = start + cost.time(held)
-            held = sizes[tensor]
-    return Queue(whole(groups, chain), first_in_first_out)
+    release = chain.release.tolist()
+    startups = [
+        max(a for a, _ in cost.minorants(total))
+        for cost, total in zip(costs, lane_bytes(chain), strict=True)
+    ]
+    free = [0.0] * len(costs)
+
+    def joins(group: list[int], held: int, tensor: int) -> bool:
+        lane = chain.lane[tensor]
+        start = max(free[lane], release[group[-1]])
+        if release[tensor] < start + startups[lane]:
+            return True
+        free[lane] = start + costs[lane].time(held)
+        return False
+
+    return queues(whole(grouped(chain, joins), chain), first_in_first_out, chain)

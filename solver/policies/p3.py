@@ -1,12 +1,14 @@
 """P3: tensors in small slices by priority."""
 
+from collections.abc import Sequence
+
 from solver.chain import Chain
 from solver.costs import Cost
-from solver.policies.rules import Queue, most_urgent, sliced
+from solver.policies.rules import most_urgent, queues, sliced
 from solver.simulate import Rule
 
 
-def p3(chain: Chain, cost: Cost, *, slice_bytes: int = 200_000) -> Rule:
+def p3(chain: Chain, costs: Sequence[Cost], *, slice_bytes: int = 200_000) -> Sequence[Rule]:
     """Send tensors in equal slices, a slice of the most urgent released tensor first.
 
     Most urgent is the largest tail; ties go to the later release, then to position. The last
@@ -14,7 +16,7 @@ def p3(chain: Chain, cost: Cost, *, slice_bytes: int = 200_000) -> Rule:
 
     Parameters
     ----------
-    chain, cost
+    chain, costs
         The tensors and what a launch costs.
     slice_bytes
         Size of a slice [bytes].
@@ -29,4 +31,4 @@ def p3(chain: Chain, cost: Cost, *, slice_bytes: int = 200_000) -> Rule:
            SysML 2019.
     """
     units = sliced(chain, slice_bytes)
-    return Queue(units, most_urgent(units, chain))
+    return queues(units, most_urgent(units, chain), chain)

@@ -1,25 +1,33 @@
 """PACE: MaxMinSize fusion around the optimal preemptive schedule."""
 
+from collections.abc import Sequence
 from functools import partial
 
-from solver.chain import Chain
+from solver.chain import Chain, on_channel, picked
 from solver.costs import Cost
 from solver.fusion import max_min
 from solver.policies.plan import sends
 from solver.policies.rules import InOrder
 from solver.schedule.execute import cut_at_releases
-from solver.simulate import Rule
+from solver.simulate import Rule, Send
 
 
-def pace(chain: Chain, cost: Cost) -> Rule:
+def pace(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
     """Fuse by Algorithm 1 and send largest tail first, preempting at releases.
 
     R is chosen by simulated time with start-up paid by every part, which is generous to PACE: its
-    own oracle leaves the start-ups of parts out.
+    own oracle leaves the start-ups of parts out. Each channel is a problem of its own, so the chain
+    must be layered.
 
     References
     ----------
     .. [1] Y. Bao et al., Preemptive All-reduce Scheduling for Expediting Distributed DNN
            Training, INFOCOM 2020, Sections IV and V.
     """
-    return InOrder(sends(*max_min(chain, cost, partial(cut_at_releases, cost=cost))))
+    rules: list[Rule] = []
+    for channel, cost in zip(chain.channels, costs, strict=True):  # a channel has one lane
+        kept = on_channel(chain, channel)
+        order = partial(cut_at_releases, cost=cost)
+        found = sends(*max_min(picked(chain, kept), cost, order))
+        rules.append(InOrder(Send(tuple(kept[i] for i in b), size) for b, size in found))
+    return rules

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from solver.chain import Buckets, Chain
 from solver.costs import Cost
-from solver.policies.rules import InOrder
+from solver.policies.rules import in_order
 from solver.schedule.execute import Launch
 from solver.simulate import Policy, Rule, Send
 
@@ -15,9 +15,9 @@ def sends(buckets: Buckets, launches: Iterable[Launch]) -> list[Send]:
 
 
 def replay(parts: Sequence[Send]) -> Policy:
-    """Send these parts in this order, each no earlier than its release and the previous end."""
+    """Send these parts in this order, each when its bucket is released and its channel free."""
 
-    def plan(chain: Chain, cost: Cost) -> Rule:
-        return InOrder(parts)
+    def plan(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
+        return in_order(parts, chain)
 
     return plan

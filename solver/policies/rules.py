@@ -1,6 +1,6 @@
-"""The two rules that most policies are made of."""
+"""The rules that most policies are made of, and the buckets that they may send."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
 from solver.chain import Chain
@@ -16,12 +16,12 @@ Key = Callable[[int, float], tuple[float, ...]]
 class Queue:
     """Sends the parts of the ready unit with the least key; it is ready with its last tensor."""
 
-    def __init__(self, units: Sequence[Unit], key: Key) -> None:
+    def __init__(self, units: Mapping[int, Unit], key: Key) -> None:
         self._units = units
         self._key = key
-        self._home = {tensor: u for u, (bucket, _) in enumerate(units) for tensor in bucket}
-        self._missing = [len(bucket) for bucket, _ in units]
-        self._sent = [0] * len(units)
+        self._home = {tensor: u for u, (bucket, _) in units.items() for tensor in bucket}
+        self._missing = {u: len(bucket) for u, (bucket, _) in units.items()}
+        self._sent = dict.fromkeys(units, 0)
         self._ready: list[tuple[tuple[float, ...], int]] = []
 
     def release(self, tensor: int, now: float) -> None:
@@ -66,6 +66,54 @@ class InOrder:
         if self._sends and self._released.issuperset(self._sends[-1].bucket):
             return self._sends.pop()
         return None
+
+
+def queues(units: Sequence[Unit], key: Key, chain: Chain) -> list[Queue]:
+    """Give each channel a queue of its units; a unit's number is its place among all."""
+    return [Queue({u: units[u] for u in found}, key) for found in _by_channel(units, chain)]
+
+
+def _by_channel(units: Sequence[Unit], chain: Chain) -> list[list[int]]:
+    channels = chain.channels
+    number = [channels.index(lane.channel) for lane in chain.lanes]
+    found: list[list[int]] = [[] for _ in channels]
+    for u, (bucket, _) in enumerate(units):
+        found[number[chain.lane[bucket[0]]]].append(u)
+    return found
+
+
+def in_order(sends: Iterable[Send], chain: Chain) -> list[InOrder]:
+    """Replay sends in the order given, on each channel its own."""
+    sends = list(sends)
+    units: list[Unit] = [(send.bucket, ()) for send in sends]
+    return [InOrder(sends[u] for u in found) for found in _by_channel(units, chain)]
+
+
+def grouped(chain: Chain, joins: Callable[[list[int], int, int], bool]) -> list[list[int]]:
+    """Put the tensors in buckets, in release order, each in its lane's open bucket or a new one.
+
+    ``joins(bucket, held, tensor)`` tells whether a tensor may join its lane's open bucket, which
+    holds so many bytes. A tensor that comes after a member of an open bucket closes it first. So
+    what waits for a bucket is never in it, and no two buckets wait for each other: the one that
+    waits takes its tensor after the other has taken its last.
+    """
+    buckets: list[list[int]] = []
+    opened: dict[int, list[int]] = {}
+    held = [0] * len(chain.lanes)
+    masks = [0] * len(chain.lanes)  # members of the open buckets, as bits
+    sizes = chain.bytes.tolist()
+    for tensor, lane in enumerate(chain.lane):
+        if chain.before:
+            before = chain.before[tensor]
+            opened = {k: bucket for k, bucket in opened.items() if not masks[k] & before}
+        if lane not in opened or not joins(opened[lane], held[lane], tensor):
+            opened[lane] = []
+            held[lane] = masks[lane] = 0
+            buckets.append(opened[lane])
+        opened[lane].append(tensor)
+        held[lane] += sizes[tensor]
+        masks[lane] |= 1 << tensor if chain.before else 0
+    return buckets
 
 
 def whole(buckets: Iterable[Sequence[int]], chain: Chain) -> list[Unit]:

@@ -1,18 +1,22 @@
 """No overlap: everything in one collective."""
 
+from collections.abc import Sequence
+
 from solver.chain import Chain
 from solver.costs import Cost
-from solver.policies.rules import Queue, first_in_first_out, whole
+from solver.policies.rules import first_in_first_out, grouped, queues, whole
 from solver.simulate import Rule
 
 
-def single(chain: Chain, cost: Cost) -> Rule:
+def single(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
     """Send all tensors in one collective after the whole backward pass, which CSF assumes.
 
-    It starts when the last tensor is released and pays one start-up.
+    It starts when the last tensor is released and pays one start-up. Where collectives wait for
+    others, or differ in lane, all that may be sent together is.
 
     References
     ----------
     .. [1] OSF, Section 2, eq. 2.
     """
-    return Queue(whole([range(len(chain))], chain), first_in_first_out)
+    units = whole(grouped(chain, lambda *_: True), chain)
+    return queues(units, first_in_first_out, chain)

@@ -1,12 +1,14 @@
 """TicTac: whole tensors by priority."""
 
+from collections.abc import Sequence
+
 from solver.chain import Chain
 from solver.costs import Cost
-from solver.policies.rules import Queue, most_urgent, whole
+from solver.policies.rules import most_urgent, queues, whole
 from solver.simulate import Rule
 
 
-def tictac(chain: Chain, cost: Cost) -> Rule:
+def tictac(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
     """Send each tensor alone, the most urgent released one first, never interrupted.
 
     Most urgent is the largest tail; ties go to the later release, then to position.
@@ -17,4 +19,4 @@ def tictac(chain: Chain, cost: Cost) -> Rule:
            Scheduling, SysML 2019. .. [2] PACE, Section VI-B, baseline (iii).
     """
     units = whole([(i,) for i in range(len(chain))], chain)
-    return Queue(units, most_urgent(units, chain))
+    return queues(units, most_urgent(units, chain), chain)

@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from solver.chain import chain_of
-from solver.costs import Cluster, cost_of
+from solver.costs import Cluster, alike, cost_of
 from solver.fusion import max_min
 from solver.models import MODELS
 from solver.policies import POLICIES
@@ -157,8 +157,8 @@ def bench_post() -> None:
 def bench_simulate() -> None:
     graph = MODELS["llama_7b"]()
     cost = cost_of(Cluster(8, 10, 50))
-    ours = median_ms(partial(simulate, graph, cost, POLICIES["wfbp"]), 9)
-    events = simulate(graph, cost, POLICIES["wfbp"]).events
+    ours = median_ms(partial(simulate, graph, alike(cost), POLICIES["wfbp"]), 9)
+    events = simulate(graph, alike(cost), POLICIES["wfbp"]).events
 
     def by_simpy() -> float:
         """Run the same iteration: a process for each op, the channel a resource."""
@@ -182,7 +182,7 @@ def bench_simulate() -> None:
         env.run()
         return float(env.now)
 
-    assert abs(by_simpy() - simulate(graph, cost, POLICIES["wfbp"]).iteration_time) < 1
+    assert abs(by_simpy() - simulate(graph, alike(cost), POLICIES["wfbp"]).iteration_time) < 1
     other = median_ms(by_simpy, 9)
     row(f"simulate LLaMA-7B, FIFO, {events} events", ours, "SimPy", other)
     print(f"{'':<58}{events / ours * 1000:>10,.0f} events/s")

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from solver.chain import Chain, chain_of
-from solver.costs import Cluster, Cost, cost_of
+from solver.costs import Cluster, Cost, alike, cost_of
 from solver.graph import Graph
 from solver.layers import Layer, iteration
 from solver.models import MODELS
@@ -71,12 +71,12 @@ def solve(
 ) -> Cell:
     cost = cost_of(Cluster(workers, rate, startup))
     began = time.perf_counter()
-    plan(graph, cost, Options(baselines=()))
+    plan(graph, alike(cost), Options(baselines=()))
     seconds = time.perf_counter() - began
-    found = plan(graph, cost, Options(baselines=tuple(Choice(name) for name in POLICIES)))
+    found = plan(graph, alike(cost), Options(baselines=tuple(Choice(name) for name in POLICIES)))
     longer = exact = None
     if best_known and found.status != "optimal":
-        more = plan(graph, cost, Options(baselines=(), effort=10, time_limit_s=60))
+        more = plan(graph, alike(cost), Options(baselines=(), effort=10, time_limit_s=60))
         longer = more.iteration_time_us
         exact = cp_sat(chain_of(graph), cost) if len(graph.collectives) <= EXACT else None
     return Cell(name, startup, rate, workers, found, seconds, longer, exact)
@@ -179,9 +179,9 @@ def many_tensors() -> None:
     for startup, rate in ((0, 10), (50, 10), (500, 25), (2000, 100)):
         cost = cost_of(Cluster(16, rate, startup))
         began = time.perf_counter()
-        once = plan(graph, cost, Options(baselines=()))
+        once = plan(graph, alike(cost), Options(baselines=()))
         seconds = time.perf_counter() - began
-        more = plan(graph, cost, Options(baselines=(), effort=10, time_limit_s=60))
+        more = plan(graph, alike(cost), Options(baselines=(), effort=10, time_limit_s=60))
         print(
             f"  {startup} us, {rate} Gbit/s: {seconds:.1f} s, gap {once.gap:.3%}, "
             f"{once.iteration_time_us / more.iteration_time_us - 1:+.3%} against effort 10",

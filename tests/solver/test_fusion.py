@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.chain import chain_of, runs
-from solver.costs import Affine
-from solver.fused import fused_graph
+from solver.costs import Affine, alike
+from solver.fused import fused_ops
 from solver.fusion import Search, max_min, max_min_cuts
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.models import MODELS
@@ -41,9 +41,9 @@ def test_max_min_keeps_the_fastest_of_all_cuts(graph, cost):
 
 @pytest.mark.parametrize("fusion", FUSIONS)
 @given(graph=graphs(), cost=costs())
-def test_the_fused_graph_planned_unfused_takes_the_same_time(fusion, graph, cost):
-    fused = plan(graph, cost, Options(fusion=fusion, baselines=()))
-    again = plan(fused.fused_graph, cost, Options(fusion="none", baselines=()))
+def test_the_fused_ops_planned_unfused_takes_the_same_time(fusion, graph, cost):
+    fused = plan(graph, alike(cost), Options(fusion=fusion, baselines=()))
+    again = plan(build("fused", fused.fused), alike(cost), Options(fusion="none", baselines=()))
     assert again.compute_time_us >= fused.compute_time_us
     assert again.ideal_us == pytest.approx(fused.ideal_us)
 
@@ -56,7 +56,7 @@ def test_max_min_stops_at_the_time_limit():
     assert len(max_min(chain, cost, order)[0]) > 1
 
 
-def test_a_fused_graph_by_hand():
+def test_a_fused_ops_by_hand():
     graph = build(
         "hand",
         [
@@ -68,7 +68,7 @@ def test_a_fused_graph_by_hand():
         ],
     )
     chain = chain_of(graph)
-    fused = fused_graph(graph, chain, runs(chain, [2]))
+    fused = fused_ops(graph, chain, [(0, 1)])
     assert [(op.id, op.bytes, op.after) for op in fused.ops] == [
         ("b", None, ()),
         ("g+1'", 12, ("b",)),

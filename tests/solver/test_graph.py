@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from solver.chain import chain_of
 from solver.errors import InvalidGraph
-from solver.graph import ALL_REDUCE, COMPUTE, Op, build, structure_faults, with_barrier
+from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
 from tests import oracles
 from tests.strategies import graphs
 
@@ -49,10 +49,19 @@ REJECTED = [
     ([reduce("g")], [("/ops", "no_compute")]),
     ([compute("a")], [("/ops", "no_collective")]),
     ([], [("/ops", "no_compute"), ("/ops", "no_collective")]),
-    # one collective behind another, over a compute op
+    # a collective on a stream
     (
-        [compute("a"), reduce("g", "a"), compute("c", "g"), reduce("h", "c")],
-        [("/ops/3", "not_pace_class")],
+        [compute("a"), Op("g", ALL_REDUCE, None, 8, stream="s")],
+        [("/ops/1/stream", "extra_field")],
+    ),
+    # a stream that runs an op before what it comes after
+    (
+        [
+            Op("a", COMPUTE, 1.0, None, ("b",), stream="s"),
+            Op("b", COMPUTE, 1.0, stream="s"),
+            reduce("g"),
+        ],
+        [("/ops/0", "cycle")],
     ),
     # all faults at once
     (
@@ -75,23 +84,40 @@ def test_rejected(ops, faults):
     assert [(fault.pointer, fault.code) for fault in caught.value.faults] == faults
 
 
-def test_ids_that_could_not_be_read_are_neither_repeated_nor_unknown():
-    nodes = [(None, ["a", "x"]), (None, []), ("a", ["a"]), ("a", [])]
-    assert [(fault.pointer, fault.code) for fault in structure_faults(nodes)] == [
-        ("/ops/3/id", "duplicate_id"),
-        ("/ops/2/after/0", "self_loop"),
-    ]
-
-
 def test_messages_name_the_thing_and_the_rule():
     with pytest.raises(InvalidGraph) as caught:
         build("bad", [compute("a"), reduce("fc1.weight", "a", size=0)])
     assert str(caught.value) == "Tensor 'fc1.weight': bytes must be 1 to 2^60, got 0."
 
 
-def test_a_pair_of_collectives_is_named():
-    with pytest.raises(InvalidGraph, match="'h' depends on collective 'g'"):
-        build("bad", [compute("a"), reduce("g", "a"), compute("c", "g"), reduce("h", "c")])
+def test_a_cycle_says_which_edge_is_the_order_of_a_stream():
+    ops = [Op("a", COMPUTE, 1.0, None, ("b",), stream="s"), Op("b", COMPUTE, 1.0, stream="s")]
+    with pytest.raises(InvalidGraph, match=r"2: a -> \(next in stream 's'\) b -> a\."):
+        build("bad", [*ops, reduce("g")])
+
+
+def test_ops_of_a_stream_run_one_at_a_time_in_order():
+    ops = [Op(f"s{i}", COMPUTE, 10.0, stream="gpu") for i in range(3)]
+    graph = build("stream", [*ops, compute("free", us=10.0), reduce("g", "s1")])
+    assert graph.preds == ((), (0,), (1,), (), (1,))
+    assert chain_of(graph).compute_time == 30
+    assert chain_of(graph).release.tolist() == [20]
+
+
+def test_a_collective_may_come_after_another():
+    ops = [compute("a"), reduce("g", "a"), compute("c", "g"), reduce("h", "c"), reduce("k", "a")]
+    chain = chain_of(build("dag", ops))
+    assert chain.positions.tolist() == [1, 4, 3]  # by release, then by what comes before
+    assert chain.before == (0, 0, 0b001)
+    assert not chain.is_layered
+
+
+def test_a_barrier_holds_back_what_waits_for_last_collectives_alone():
+    ops = [compute("a"), reduce("g", "a"), compute("c", "g"), reduce("h", "c"), reduce("k", "a")]
+    graph = with_barrier(build("dag", [*ops, compute("e", "h")]))
+    assert graph.ops[-1].after == ("h", "k")
+    assert graph.ops[-2].after == ("h", "barrier")
+    assert graph.ops[2].after == ("g",)
 
 
 def test_the_cycle_named_is_a_short_one():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from solver.bounds import lower_bound
 from solver.chain import Chain, chain_of
-from solver.costs import Affine, Cluster, cost_of
+from solver.costs import Affine, Cluster, alike, cost_of
 from solver.exhaust import best_of_all
 from solver.fusion import EVERYDAY, Search, max_min_cuts
 from solver.improve import Budget, Judge, improve, without_needless_launches
@@ -80,13 +80,13 @@ def test_no_baseline_beats_joint_requested_or_not(graph, cost):
         Choice("p3", barrier=True, parameters=(("slice_bytes", 50_000),)),
         Choice("bytescheduler", parameters=(("partition_bytes", 150_000), ("credit_bytes", 1))),
     )
-    with_rivals = plan(graph, cost, Options(baselines=asked))
-    alone = plan(graph, cost, Options(baselines=()))
+    with_rivals = plan(graph, alike(cost), Options(baselines=asked))
+    alone = plan(graph, alike(cost), Options(baselines=()))
     for other in with_rivals.baselines:
         assert with_rivals.iteration_time_us <= other.iteration_time_us * (1 + 1e-7)
         if dict(other.parameters) == defaults(other.policy):
             assert alone.iteration_time_us <= other.iteration_time_us * (1 + 1e-7)
-    pace = plan(graph, cost, Options(fusion="maxmin", baselines=()))
+    pace = plan(graph, alike(cost), Options(fusion="maxmin", baselines=()))
     assert alone.iteration_time_us <= pace.iteration_time_us * (1 + 1e-7)
 
 
@@ -144,7 +144,7 @@ def _walked(chain, cost, generator):
 @given(graph=graphs(), cost=affine_costs())
 @settings(max_examples=300)
 def test_with_a_barrier_and_affine_cost_joint_is_optimal(graph, cost):
-    assert plan(graph, cost, Options(barrier=True, baselines=())).status == OPTIMAL
+    assert plan(graph, alike(cost), Options(barrier=True, baselines=())).status == OPTIMAL
 
 
 @given(graph=graphs(), cost=costs())

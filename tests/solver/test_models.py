@@ -2,7 +2,7 @@
 
 import pytest
 
-from solver.costs import Cluster, cost_of
+from solver.costs import Cluster, alike, cost_of
 from solver.graph import COMPUTE, Op, build
 from solver.models import MODELS
 from solver.plan import Options, plan
@@ -36,8 +36,8 @@ def test_time_is_split_by_flops():
 
 
 def test_a_chrome_trace_holds_every_op_and_part_under_both():
-    answer = plan(TWO_LAYERS, RING, Options(fusion="none"))
-    trace = chrome_trace(TWO_LAYERS, RING, answer)
+    answer = plan(TWO_LAYERS, alike(RING), Options(fusion="none"))
+    trace = chrome_trace(TWO_LAYERS, alike(RING), answer)
     events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
     channel = [
         (e["pid"], e["name"], round(e["ts"]), round(e["dur"])) for e in events if e["tid"] == 0
@@ -61,9 +61,9 @@ def test_a_chrome_trace_holds_every_op_and_part_under_both():
 def test_ops_that_overlap_get_threads_of_their_own_and_buckets_a_short_name():
     graph = MODELS["resnet50"]()
     cost = cost_of(Cluster(8, 10, 50))
-    trace = chrome_trace(graph, cost, plan(graph, cost, Options()))
+    trace = chrome_trace(graph, alike(cost), plan(graph, alike(cost), Options()))
     names = [event["name"] for event in trace["traceEvents"] if event["tid"] == 0]
     assert any(name.endswith(" more") for name in names)
     wide = build("wide", [*TWO_LAYERS.ops, Op("side", COMPUTE, 5000.0)])
-    events = chrome_trace(wide, RING, plan(wide, RING, Options()))["traceEvents"]
+    events = chrome_trace(wide, alike(RING), plan(wide, alike(RING), Options()))["traceEvents"]
     assert {e["tid"] for e in events if e["pid"] == 1} == {0, 1, 2}

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.check import InfeasiblePlan, check
-from solver.costs import Affine
+from solver.costs import Affine, alike
 from solver.errors import InvalidOptions
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.plan import FUSIONS, Options, plan
@@ -30,9 +30,9 @@ ALL = tuple(Choice(policy) for policy in POLICIES)
 def test_every_plan_is_feasible_and_its_numbers_are_their_definitions(
     fusion, schedule, graph, cost
 ):
-    answer = plan(graph, cost, Options(fusion, schedule, baselines=ALL))
+    answer = plan(graph, alike(cost), Options(fusion, schedule, baselines=ALL))
     time = answer.iteration_time_us
-    assert check(graph, cost, answer) == pytest.approx(time)
+    assert check(graph, alike(cost), answer) == pytest.approx(time)
     assert answer.lower_bound_us <= time + slack(time)
     assert answer.exposed_us == pytest.approx(time - answer.compute_time_us)
     if answer.gap is not None:
@@ -52,7 +52,7 @@ def test_every_plan_is_feasible_and_its_numbers_are_their_definitions(
 @given(graph=graphs(), cost=costs(), slot=st.sampled_from([None, 50.0, 77.0]))
 @settings(max_examples=150)
 def test_slots_serve_every_bucket_in_time(schedule, graph, cost, slot):
-    answer = plan(graph, cost, Options("none", schedule, slot, ()))
+    answer = plan(graph, alike(cost), Options("none", schedule, slot, ()))
     slotted = answer.slotted
     free = 0
     served: dict[str, int] = {}
@@ -75,7 +75,7 @@ def test_slots_serve_every_bucket_in_time(schedule, graph, cost, slot):
 
 
 def test_the_example_of_the_contract():
-    answer = plan(TWO_LAYERS, RING, Options(fusion="none", slot_us=50.0))
+    answer = plan(TWO_LAYERS, alike(RING), Options(fusion="none", slot_us=50.0))
     assert answer.iteration_time_us == pytest.approx(8400, abs=0.01)
     assert answer.compute_time_us == 2550
     assert answer.lower_bound_us == answer.ideal_us == pytest.approx(8350)
@@ -105,7 +105,7 @@ def test_twice_the_times_take_twice_as_long(graph, cost):
     ]
     double = Affine(2 * cost.startup, 2 * cost.per_byte)
     options = Options(fusion="none", baselines=())
-    once, twice = plan(graph, cost, options), plan(build("2", ops), double, options)
+    once, twice = plan(graph, alike(cost), options), plan(build("2", ops), alike(double), options)
     assert twice.iteration_time_us == pytest.approx(2 * once.iteration_time_us)
     assert twice.lower_bound_us == pytest.approx(2 * once.lower_bound_us)
 
@@ -114,11 +114,11 @@ def test_twice_the_times_take_twice_as_long(graph, cost):
 @settings(max_examples=50)
 def test_the_same_problem_gives_the_same_plan(graph, cost):
     options = Options(baselines=ALL)
-    assert plan(graph, cost, options) == plan(graph, cost, options)
+    assert plan(graph, alike(cost), options) == plan(graph, alike(cost), options)
 
 
 def test_one_worker_sends_for_free():
-    answer = plan(TWO_LAYERS, Affine(0.0, 0.0), Options(schedule="lp"))
+    answer = plan(TWO_LAYERS, alike(Affine(0.0, 0.0)), Options(schedule="lp"))
     assert answer.status == OPTIMAL
     assert answer.iteration_time_us == answer.compute_time_us
     assert answer.overlap is None
@@ -127,7 +127,7 @@ def test_one_worker_sends_for_free():
 
 def test_an_iteration_of_no_time_has_no_ratios():
     graph = build("0", [Op("b", COMPUTE, 0.0), Op("g", ALL_REDUCE, None, 1, ("b",))])
-    answer = plan(graph, Affine(0.0, 0.0), Options())
+    answer = plan(graph, alike(Affine(0.0, 0.0)), Options())
     assert answer.gap is None
     assert answer.scaling_factor is None
     assert [other.speedup for other in answer.baselines] == [None, None]
@@ -135,29 +135,29 @@ def test_an_iteration_of_no_time_has_no_ratios():
 
 def test_a_slot_that_is_too_small_says_which_is_enough():
     with pytest.raises(InvalidOptions, match=r"slot_us 0\.1 needs 83500 slots") as caught:
-        plan(TWO_LAYERS, RING, Options(fusion="none", slot_us=0.1))
+        plan(TWO_LAYERS, alike(RING), Options(fusion="none", slot_us=0.1))
     fault = caught.value.faults[0]
     assert (fault.pointer, fault.code) == ("/slot_us", "slot_too_small")
     enough = float(fault.detail.rsplit("; ")[1].split()[0])
-    assert plan(TWO_LAYERS, RING, Options(fusion="none", slot_us=enough)).slotted.runs
+    assert plan(TWO_LAYERS, alike(RING), Options(fusion="none", slot_us=enough)).slotted.runs
 
 
 @pytest.mark.parametrize("fusion", ["none", "maxmin"])
 def test_a_slot_too_small_for_every_fusion_is_refused_by_lp_too(fusion):
     with pytest.raises(InvalidOptions, match="slot_us"):
-        plan(TWO_LAYERS, RING, Options(fusion, "lp", 0.1))
+        plan(TWO_LAYERS, alike(RING), Options(fusion, "lp", 0.1))
 
 
 def test_a_short_bucket_does_not_make_too_many_slots():
     ops = [*TWO_LAYERS.ops, Op("tiny", ALL_REDUCE, None, 1, ("b2",))]
-    answer = plan(build("tiny", ops), Affine(0.0, 0.0014), Options(fusion="none"))
+    answer = plan(build("tiny", ops), alike(Affine(0.0, 0.0014)), Options(fusion="none"))
     assert answer.slotted.slot_us > 0.0014
     assert max(run.slot + run.count for run in answer.slotted.runs) <= MAX_SLOTS
 
 
 def test_unknown_names_are_refused_together():
     with pytest.raises(InvalidOptions) as caught:
-        plan(TWO_LAYERS, RING, Options("all", "random", None, (Choice("wfbp"), Choice("x"))))
+        plan(TWO_LAYERS, alike(RING), Options("all", "random", None, (Choice("wfbp"), Choice("x"))))
     assert [fault.pointer for fault in caught.value.faults] == [
         "/fusion",
         "/schedule",
@@ -194,6 +194,6 @@ def _bucket(answer, i, **changes):
     ],
 )
 def test_check_finds_what_was_tampered_with(tamper, message):
-    answer = plan(TWO_LAYERS, RING, Options(fusion="none"))
+    answer = plan(TWO_LAYERS, alike(RING), Options(fusion="none"))
     with pytest.raises(InfeasiblePlan, match=message):
-        check(TWO_LAYERS, RING, tamper(answer))
+        check(TWO_LAYERS, alike(RING), tamper(answer))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from solver.bounds import lower_bound
 from solver.chain import chain_of
-from solver.costs import Affine, Measured
+from solver.costs import Affine, Measured, alike
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
 from solver.plan import Options, plan
 from solver.policies import POLICIES
@@ -50,7 +50,7 @@ def choice(policy, **parameters):
 
 
 def launches(graph, cost, chosen):
-    sent = simulate(graph, cost, bind(chosen)).sent
+    sent = simulate(graph, alike(cost), bind(chosen)).sent
     return [(part.bucket, part.start, part.end, part.bytes) for part in sent]
 
 
@@ -70,7 +70,7 @@ def test_wfbp():
 def test_single():
     graph = tensors((0, 20, 0), (50, 30, 7))
     assert launches(graph, COST, choice("single")) == [((0, 1), 50, 110, 50)]
-    assert simulate(graph, COST, bind(choice("single"))).iteration_time == 117
+    assert simulate(graph, alike(COST), bind(choice("single"))).iteration_time == 117
 
 
 def test_horovod():
@@ -102,7 +102,7 @@ def test_horovod():
 
 def test_horovod_does_not_poll():
     graph = tensors((0, 1, 0), (1e9, 1, 0))
-    timeline = simulate(graph, COST, bind(choice("horovod", cycle_time_us=0.001)))
+    timeline = simulate(graph, alike(COST), bind(choice("horovod", cycle_time_us=0.001)))
     assert timeline.events < 20
     # 10^12 ticks later, or a float's rounding after it
     assert timeline.sent[1].start == pytest.approx(1e9, abs=0.002)
@@ -116,14 +116,14 @@ def test_horovod_tick_that_the_quotient_overshoots():
 
 def test_horovod_tick_that_the_quotient_undershoots():
     # (15.500000000000002 - 3.7) / 5.9 rounds to 2, and 3.7 + 2 * 5.9 to a little before it.
-    rule = _Cycles([], 5.9, 1)
+    rule = _Cycles([], [], 5.9, 1)
     rule._tick = 3.7
     assert rule._tick_from(15.500000000000002) == 15.500000000000002
 
 
 @given(now=st.floats(0, 1e12), cycle=st.floats(1e-3, 1e9), tick=st.floats(0, 1e12))
 def test_horovod_next_tick_is_neither_early_nor_a_cycle_late(now, cycle, tick):
-    rule = _Cycles([], cycle, 1)
+    rule = _Cycles([], [], cycle, 1)
     rule._tick = tick
     found = rule._tick_from(now)
     assert max(now, tick) <= found <= max(tick, now + cycle) + 1e-15 * (now + tick)
@@ -245,18 +245,17 @@ ONE_LARGE = tensors((0, 10_000_000, 0))
 def test_bytescheduler_auto(given_sizes, found):
     chosen = choice("bytescheduler", partition_bytes=given_sizes[0], credit_bytes=given_sizes[1])
     cost = Affine(50.0, 0.001)
-    used = resolved(chosen, chain_of(ONE_LARGE), cost)
+    used = resolved(chosen, ONE_LARGE, alike(cost))
     assert tuple(dict(used.parameters).values()) == found
-    assert launches(ONE_LARGE, cost, chosen) == launches(ONE_LARGE, cost, used)
 
 
 def test_bytescheduler_auto_tries_no_slice_that_is_too_short(monkeypatch):
     cheap = Affine(0.0, 0.001)  # all tie, so the first that is tried is found
-    assert tuned(chain_of(ONE_LARGE), cheap, "auto", 1) == (1_000_000, 1)
+    assert tuned(ONE_LARGE, alike(cheap), "auto", 1) == (1_000_000, 1)
     monkeypatch.setitem(tuned.__globals__, "MAX_TRIED", 3)
-    assert tuned(chain_of(ONE_LARGE), cheap, "auto", 1) == (4_000_000, 1)
+    assert tuned(ONE_LARGE, alike(cheap), "auto", 1) == (4_000_000, 1)
     monkeypatch.setitem(tuned.__globals__, "MAX_TRIED", 0)
-    assert tuned(chain_of(ONE_LARGE), cheap, "auto", 1) == (64_000_000, 1)
+    assert tuned(ONE_LARGE, alike(cheap), "auto", 1) == (64_000_000, 1)
 
 
 def test_mg_wfbp():
@@ -304,7 +303,8 @@ def test_pace():
     # One bucket of both: 1700 + 50 + 7000 + 850 = 9600. Two: g2 is cut when g1 is released, so
     # 800..1700 carries 850 / 0.0014 bytes, g1 takes 1450 and the rest of g2 4800, and then 450.
     assert [
-        (part.bucket, part.bytes) for part in simulate(TWO_LAYERS, RING, POLICIES["pace"]).sent
+        (part.bucket, part.bytes)
+        for part in simulate(TWO_LAYERS, alike(RING), POLICIES["pace"]).sent
     ] == [
         ((0,), 607_142),
         ((1,), 1_000_000),
@@ -315,7 +315,7 @@ def test_pace():
 def test_replay():
     parts = [Send((1,), 20), Send((0,), 30), Send((1,), 5)]
     graph = tensors((0, 30, 0), (7, 25, 0))
-    sent = simulate(graph, COST, replay(parts)).sent
+    sent = simulate(graph, alike(COST), replay(parts)).sent
     assert [(part.start, part.end, part.offset) for part in sent] == [
         (7, 37, 0),
         (37, 77, 0),
@@ -335,15 +335,15 @@ def test_a_barrier_makes_all_tails_equal():
 def test_baselines_of_a_plan():
     graph = tensors((0, 100, 0), (10, 10, 50), (20, 10, 0))
     chosen = (Choice("tictac"), Choice("tictac", barrier=True), choice("p3", slice_bytes=50))
-    free, barred, sliced = plan(graph, COST, Options(baselines=chosen)).baselines
+    free, barred, sliced = plan(graph, alike(COST), Options(baselines=chosen)).baselines
     # 0..110, then 1 (..130) and 2 (..150); tails 0, 50, 0 and with a barrier 50, 50, 50
     assert (free.iteration_time_us, free.barrier) == (180, False)
     assert (barred.iteration_time_us, barred.barrier) == (200, True)
     assert sliced.parameters == (("slice_bytes", 50),)
     # The bound: 10 + 10 bytes after 10 us, and then 50 us; or all 120 bytes in one launch.
-    answer = plan(graph, COST, Options(baselines=chosen))
+    answer = plan(graph, alike(COST), Options(baselines=chosen))
     assert free.headroom == pytest.approx(180 / answer.lower_bound_us - 1)
-    whole = plan(graph, COST, Options(baselines=chosen, barrier=True))
+    whole = plan(graph, alike(COST), Options(baselines=chosen, barrier=True))
     assert [other.barrier for other in whole.baselines] == [True, True, True]
     assert [other.iteration_time_us for other in whole.baselines[:2]] == [200, 200]
     assert whole.lower_bound_us >= answer.lower_bound_us
@@ -475,8 +475,8 @@ def test_mg_wfbp_against_a_plain_loop(graph, cost):
 @given(data=st.data(), graph=graphs(), cost=costs())
 def test_bytes_bound_and_determinism(policy, data, graph, cost):
     chosen = choice(policy, **data.draw(some_parameters(policy)))
-    timeline = simulate(graph, cost, bind(chosen))
-    assert simulate(graph, cost, bind(chosen)) == timeline
+    timeline = simulate(graph, alike(cost), bind(chosen))
+    assert simulate(graph, alike(cost), bind(chosen)) == timeline
     chain = chain_of(graph)
     carried = dict.fromkeys(range(len(chain)), 0)
     now = 0.0

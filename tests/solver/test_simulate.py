@@ -1,20 +1,18 @@
 """The simulator and the launches it executes."""
 
-from functools import partial
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.chain import chain_of, singles
-from solver.costs import Affine
-from solver.graph import ALL_REDUCE, COMPUTE, Op, build
+from solver.costs import Affine, alike
+from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, REDUCE_SCATTER, Op, build
 from solver.policies import POLICIES
 from solver.policies.plan import replay
 from solver.policies.plan import sends as named
 from solver.schedule import Piece, Schedule, jackson, on_grid
 from solver.schedule.execute import Launch, cut_at_releases, follow, jobs_of, value_of
-from solver.simulate import Send, simulate
+from solver.simulate import Deadlock, Noise, Send, simulate
 from tests import oracles
 from tests.strategies import costs, graphs, sends
 
@@ -33,7 +31,7 @@ RING = Affine(50.0, 0.0014)
 
 
 def run(graph, cost, policy):
-    timeline = simulate(graph, cost, policy)
+    timeline = simulate(graph, alike(cost), policy)
     return [(p.bucket, p.start, p.end, p.offset, p.bytes) for p in timeline.sent], timeline
 
 
@@ -84,7 +82,7 @@ def test_the_value_of_launches_is_the_simulated_time(graph, cost):
     chain = chain_of(graph)
     buckets = singles(chain)
     launches, value = cut_at_releases(buckets, cost)
-    time = simulate(graph, cost, replay(named(buckets, launches))).iteration_time
+    time = simulate(graph, alike(cost), replay(named(buckets, launches))).iteration_time
     assert time == pytest.approx(max(value, chain.compute_time))
     assert value_of(launches, buckets, cost) == pytest.approx(value)
 
@@ -127,8 +125,9 @@ def test_without_startup_executed_and_ideal_agree():
 
 
 def test_a_rule_that_leaves_tensors_unsent_is_an_error():
-    with pytest.raises(RuntimeError, match="ops never ran"):
-        simulate(TWO_LAYERS, RING, replay([Send((0,), 4_000_000)]))
+    with pytest.raises(Deadlock, match="1 tensors were never sent") as caught:
+        simulate(TWO_LAYERS, alike(RING), replay([Send((0,), 4_000_000)]))
+    assert caught.value.unsent == (1,)
 
 
 def test_a_rule_may_ask_to_be_woken():
@@ -144,12 +143,50 @@ def test_a_rule_may_ask_to_be_woken():
                 return 2000.0
             return Send((i := self.left.pop(),), [4_000_000, 1_000_000][i]) if self.left else None
 
-    parts, _ = run(TWO_LAYERS, RING, lambda chain, cost: Late())
+    parts, _ = run(TWO_LAYERS, RING, lambda chain, costs: [Late()])
     assert [start for _, start, *_ in parts] == [2000.0, 2000.0 + RING.time(4_000_000)]
 
 
 def test_events_are_counted():
-    assert simulate(TWO_LAYERS, RING, POLICIES["wfbp"]).events >= 6
-    assert partial(simulate, TWO_LAYERS)(RING, POLICIES["wfbp"]) == simulate(
-        TWO_LAYERS, RING, POLICIES["wfbp"]
-    )
+    timeline = simulate(TWO_LAYERS, alike(RING), POLICIES["wfbp"])
+    assert timeline.events >= 6
+    assert simulate(TWO_LAYERS, alike(RING), POLICIES["wfbp"]) == timeline
+
+
+def test_noise_changes_what_happens_and_not_what_is_decided():
+    # The policy knows tails of 450 and 850; with noise g2 is released after g1 has been.
+    noise = Noise((2000.0, 0.0, 900.0, 0.0, 400.0, 450.0), (0.5, 2.0))
+    timeline = simulate(TWO_LAYERS, alike(RING), POLICIES["tictac"], noise)
+    times = [(part.bucket, part.start, part.end) for part in timeline.sent]
+    assert times == [((0,), 2000.0, 2000.0 + 5650 / 2), ((1,), 4825.0, 4825.0 + 2 * 1450)]
+    assert timeline.iteration_time == 4825 + 2900 + 850
+
+
+TWO_CHANNELS = build(
+    "two channels",
+    [
+        Op("b", COMPUTE, 10.0, stream="gpu"),
+        Op("ag", ALL_GATHER, None, 100, ("b",), "nvlink"),
+        Op("f", COMPUTE, 20.0, None, ("ag",), stream="gpu"),
+        Op("rs", REDUCE_SCATTER, None, 50, ("f",), "nvlink"),
+        Op("g", ALL_REDUCE, None, 300, ("b",)),
+        Op("e", COMPUTE, 5.0, None, ("rs", "g"), stream="gpu"),
+    ],
+)
+
+
+def test_channels_carry_side_by_side_and_a_collective_may_wait_for_another():
+    costs = {"nvlink": Affine(1.0, 0.1), "network": Affine(5.0, 1.0)}
+    timeline = simulate(TWO_CHANNELS, lambda lane: costs[lane.channel], POLICIES["wfbp"])
+    by_op = dict(zip([op.id for op in TWO_CHANNELS.ops], timeline.ends, strict=True))
+    assert by_op == {"b": 10, "ag": 21, "f": 41, "rs": 47, "g": 315, "e": 320}
+    assert [part.bucket for part in timeline.sent] == [(0,), (1,), (2,)]
+
+
+def test_launches_that_wait_for_one_another_are_a_deadlock():
+    chain = chain_of(TWO_CHANNELS)
+    names = [TWO_CHANNELS.ops[i].id for i in chain.positions.tolist()]
+    assert names == ["ag", "g", "rs"]
+    with pytest.raises(Deadlock) as caught:
+        simulate(TWO_CHANNELS, alike(RING), replay([Send((2,), 50), Send((0,), 100)]))
+    assert caught.value.unsent == (0, 1, 2)

@@ -1,0 +1,146 @@
+"""Launches for graphs whose channels are not problems of their own.
+
+A collective comes after another, or kinds share a channel: then the schedule decides releases, and
+the problem is NP-hard in general (model.md section 2). Every policy and several simple rules give
+a plan, the best ones are improved by local search.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+
+from solver.chain import Chain
+from solver.costs import Cost
+from solver.dag.judge import Judge, Lists
+from solver.dag.search import improve
+from solver.fusion import Search
+from solver.graph import Graph
+from solver.improve import Budget
+from solver.policies import POLICIES
+from solver.policies.rules import Unit, grouped, queues, sliced, whole
+from solver.simulate import Policy, Rule, Send, simulate
+from solver.units import same
+
+#: Plans looked at by the local search, and ops and launches over all of them; the smaller counts.
+_MOVES, _STEPS = 20_000, 3_000_000
+#: From how many of the plans found the search starts.
+_STARTS = 3
+#: Buckets of at most 1/k of a lane's bytes, for these k, are tried.
+_SHARES = (1, 2, 4, 8, 16, 32, 64)
+#: Slices of the policies that send in slices, by default [bytes].
+_SLICES = {"p3": 200_000, "bytescheduler": 4_000_000}
+
+
+def decide(
+    graph: Graph, chain: Chain, costs: Sequence[Cost], search: Search, *, fuse: bool = True
+) -> tuple[Send, ...]:
+    """Return launches that no policy beats, each channel's in order.
+
+    Starts with the rivals, every policy, and buckets of several sizes sent by the longest path
+    behind them, and improves the best of these. Without ``fuse`` every tensor is sent alone and
+    whole.
+
+    Notes
+    -----
+    The same seed and effort give the same plan, unless the time limit cuts the search short.
+    """
+    deadline = time.monotonic() + search.time_limit_s
+    judge = Judge(graph, chain, costs)
+    found: dict[Lists, float] = {}
+    for lists in _sources(graph, chain, costs, judge, search, found, deadline, fuse=fuse):
+        if lists not in found:
+            found[lists] = judge.run(lists).value
+    ranked = sorted(found, key=lambda lists: (found[lists], lists))
+    best = ranked[0]
+    moves = max(1, min(_MOVES, _STEPS // (len(judge.durations) + len(chain)))) * search.effort
+    if not same(found[best], search.bound):
+        starts = ranked[:_STARTS]
+        for seed, lists in enumerate(starts):
+            budget = Budget(moves // len(starts), lambda: time.monotonic() > deadline)
+            better = improve(lists, judge, budget, search.seed + seed, search.bound, fuse=fuse)
+            if judge.run(better).value < judge.run(best).value:
+                best = better
+    return tuple(send for sends in best for send in sends)
+
+
+def _sources(
+    graph: Graph,
+    chain: Chain,
+    costs: Sequence[Cost],
+    judge: Judge,
+    search: Search,
+    found: dict[Lists, float],
+    deadline: float,
+    *,
+    fuse: bool,
+) -> Iterator[Lists]:
+    """Yield plans; ``found`` has the values of those before [us]."""
+
+    def simulated(policy: Policy) -> Lists:
+        sent = simulate(graph, lambda lane: costs[chain.lanes.index(lane)], policy).sent
+        return judge.split([Send(part.bucket, part.bytes) for part in sent])
+
+    alone = [(i,) for i in range(len(chain))]
+    urgency = _urgency(graph, chain, judge)
+    yield simulated(POLICIES["wfbp"])
+    yield simulated(POLICIES["tictac"])
+    yield simulated(_by(whole(alone, chain), urgency))
+    if not fuse:
+        return
+    yield from map(judge.split, search.rivals)
+    for share in _SHARES:
+        if time.monotonic() > deadline:
+            return
+        units = whole(_capped(chain, share), chain)
+        yield simulated(_by(units, urgency))
+    for name, policy in POLICIES.items():
+        if time.monotonic() > deadline:
+            return
+        size = _SLICES.get(name)
+        if size and _busy(sliced(chain, size), judge) >= min(found.values()):
+            continue
+        if name not in {"wfbp", "tictac", "pace"}:
+            yield simulated(policy)
+
+
+def _busy(units: Sequence[Unit], judge: Judge) -> float:
+    """Longest time that a channel is busy with units [us]: no iteration is shorter."""
+    busy = [0.0] * (max(judge.channel) + 1)
+    for bucket, parts in units:
+        time = judge.cost[bucket[0]].time
+        busy[judge.channel[bucket[0]]] += time(parts[0]) * (len(parts) - 1) + time(parts[-1])
+    return max(busy)
+
+
+def _by(units: Sequence[Unit], urgency: Sequence[float]) -> Policy:
+    """Send the unit with the longest path behind it first."""
+    most = [max(urgency[i] for i in bucket) for bucket, _ in units]
+
+    def policy(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
+        return queues(units, lambda unit, now: (-most[unit], now, unit), chain)
+
+    return policy
+
+
+def _capped(chain: Chain, share: int) -> list[list[int]]:
+    """Fill buckets in release order up to a share of their lane's bytes."""
+    totals = [0] * len(chain.lanes)
+    for lane, size in zip(chain.lane, chain.bytes.tolist(), strict=True):
+        totals[lane] += size
+
+    def joins(bucket: list[int], held: int, tensor: int) -> bool:
+        lane = chain.lane[tensor]
+        return (held + int(chain.bytes[tensor])) * share <= totals[lane]
+
+    return grouped(chain, joins)
+
+
+def _urgency(graph: Graph, chain: Chain, judge: Judge) -> list[float]:
+    """Longest path behind each tensor [us], collectives at their own cost, by chain index."""
+    weights = list(graph.durations)
+    positions = chain.positions.tolist()
+    for i, position in enumerate(positions):
+        weights[position] = judge.cost[i].time(judge.bytes[i])
+    behind = [0.0] * len(weights)
+    for op in reversed(graph.order):
+        behind[op] = max((weights[j] + behind[j] for j in graph.succs[op]), default=0.0)
+    return [behind[position] for position in positions]

@@ -1,0 +1,104 @@
+"""Edges between ops: from names to positions, in topological order, or around a cycle."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
+
+Positions = tuple[tuple[int, ...], ...]
+
+
+class Node(Protocol):
+    """What has a name, comes after others, and may be one of a stream."""
+
+    @property
+    def id(self) -> str:
+        """Name."""
+
+    @property
+    def after(self) -> tuple[str, ...]:
+        """Names of what comes before."""
+
+    @property
+    def stream(self) -> str | None:
+        """What runs one op at a time."""
+
+
+def link(ops: Iterable[Node]) -> tuple[Positions, Positions]:
+    """Find the positions of each op's predecessors and successors, without repeats.
+
+    The op before it in its stream is a predecessor as well. Of two ops with one id the first is
+    meant; edges that lead nowhere or to their own op are left out. O(ops + edges).
+    """
+    ops = tuple(ops)
+    index: dict[str, int] = {}
+    for i, op in enumerate(ops):
+        index.setdefault(op.id, i)
+    last: dict[str, int] = {}
+    preds: list[tuple[int, ...]] = []
+    for i, op in enumerate(ops):
+        found = [j for name in op.after if (j := index.get(name, i)) != i]
+        if op.stream is not None:
+            if op.stream in last:
+                found.append(last[op.stream])
+            last[op.stream] = i
+        preds.append(tuple(dict.fromkeys(found)) if len(found) > 1 else tuple(found))
+    succs: list[list[int]] = [[] for _ in preds]
+    for i, above in enumerate(preds):
+        for j in above:
+            succs[j].append(i)
+    return tuple(preds), tuple(map(tuple, succs))
+
+
+def topological(preds: Sequence[Sequence[int]], succs: Sequence[Sequence[int]]) -> list[int]:
+    """Kahn's algorithm; ops on or behind a cycle are missing from the result."""
+    waiting = [len(found) for found in preds]
+    order = [i for i, count in enumerate(waiting) if count == 0]
+    for i in order:  # grows while it is read
+        for j in succs[i]:
+            waiting[j] -= 1
+            if waiting[j] == 0:
+                order.append(j)
+    return order
+
+
+def short_cycle(
+    preds: Sequence[Sequence[int]], succs: Sequence[Sequence[int]], order: Sequence[int]
+) -> list[int]:
+    """Find a cycle, then the shortest one through its first op, by breadth-first search.
+
+    ``order`` is what :func:`topological` gave, and not all of the ops. O(ops + edges).
+    """
+    done = set(order)
+    here = next(i for i in range(len(preds)) if i not in done)
+    walked: dict[int, None] = {}
+    while here not in walked:  # every op left has a predecessor left
+        walked[here] = None
+        here = next(j for j in preds[here] if j not in done)
+    path = list(walked)
+    start = min(path[path.index(here) :])
+    came: dict[int, int] = {}
+    queue = [start]
+    for i in queue:
+        for j in succs[i]:
+            if j == start:
+                return _walk_back(i, start, came)
+            if j not in came and j not in done:
+                came[j] = i
+                queue.append(j)
+    raise AssertionError("an op on a cycle reaches itself")  # pragma: no cover - by construction
+
+
+def _walk_back(last: int, start: int, came: dict[int, int]) -> list[int]:
+    cycle = [last]
+    while cycle[-1] != start:
+        cycle.append(came[cycle[-1]])
+    return cycle[::-1]
+
+
+def stream_edges(ops: Sequence[Node]) -> Iterator[tuple[int, int]]:
+    """Yield the edges that streams add: an op's position and that of the next in its stream."""
+    last: dict[str, int] = {}
+    for i, op in enumerate(ops):
+        if op.stream is not None:
+            if op.stream in last:
+                yield last[op.stream], i
+            last[op.stream] = i
