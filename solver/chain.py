@@ -103,7 +103,15 @@ def chain_of(graph: Graph) -> Chain:
     never stands before one that precedes it.
 
     O(ops + edges + n log n) in the PACE class; outside, a set of n bits is merged along each edge.
+    Computed once for a graph.
     """
+    found: Chain | None = graph.memo.get("chain")
+    if found is None:
+        found = graph.memo["chain"] = _chain_of(graph)
+    return found
+
+
+def _chain_of(graph: Graph) -> Chain:
     durations, preds, succs = graph.durations, graph.preds, graph.succs
     sending = [op.kind != COMPUTE for op in graph.ops]
     ends = [0.0] * len(preds)

@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
 
 from solver.errors import Fault, InvalidGraph
 from solver.links import link, short_cycle, stream_edges, topological
@@ -23,6 +25,8 @@ NETWORK = "network"
 MAX_DURATION_US = 8.64e12
 #: Largest collective [bytes]: an exbibyte.
 MAX_BYTES = 2**60
+#: So many faults of one sort are looked for.
+MOST_FAULTS = 1_000
 #: How many ops of a cycle an error names.
 _NAMED = 8
 
@@ -40,8 +44,8 @@ class Op:
     duration_us
         Time of a compute op [us]; None for a collective.
     bytes
-        Size of a collective [bytes]: of the whole tensor, not of a worker's share; None for a
-        compute op.
+        Size of a collective [bytes]: of the whole tensor, not of a worker's share; for an
+        all-to-all all that one worker holds; None for a compute op.
     after
         Ids of the ops that must end before this one starts.
     channel
@@ -79,6 +83,8 @@ class Graph:
         Positions in topological order, the same for the same input.
     collectives
         Positions of the collectives, ascending.
+    memo
+        What has been computed of it and is asked for again; no part of its value.
     """
 
     name: str
@@ -88,6 +94,7 @@ class Graph:
     succs: tuple[tuple[int, ...], ...]
     order: tuple[int, ...]
     collectives: tuple[int, ...]
+    memo: dict[str, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
 
 
 def build(name: str, ops: Iterable[Op]) -> Graph:
@@ -97,16 +104,17 @@ def build(name: str, ops: Iterable[Op]) -> Graph:
     ------
     InvalidGraph
         With every fault found: values out of range, repeated or unknown ids, self loops, a
-        cycle, no compute op, no collective.
+        cycle, no compute op, no collective. Of values and of ids the first
+        :data:`MOST_FAULTS` each, then ``too_many_faults``.
 
     Notes
     -----
     O(ops + edges).
     """
     ops = tuple(ops)
-    preds, succs = link(ops)
+    preds, succs, is_whole = link(ops)
     order = topological(preds, succs)
-    faults = [*_value_faults(ops), *_name_faults(ops)]
+    faults = _first(_value_faults(ops)) + ([] if is_whole else _first(_name_faults(ops)))
     if len(order) < len(ops):
         faults.append(_cycle_fault(ops, short_cycle(preds, succs, order)))
     faults += _whole_faults(ops)
@@ -121,6 +129,15 @@ def build(name: str, ops: Iterable[Op]) -> Graph:
         order=tuple(order),
         collectives=tuple(i for i, op in enumerate(ops) if op.kind != COMPUTE),
     )
+
+
+def _first(faults: Iterator[Fault]) -> list[Fault]:
+    """Collect faults until there are too many."""
+    found = list(islice(faults, MOST_FAULTS))
+    if next(faults, None):
+        detail = f"Graph: the first {MOST_FAULTS:,} faults of a sort are listed, not the others."
+        found.append(Fault("/ops", "too_many_faults", detail))
+    return found
 
 
 def _name_faults(ops: Sequence[Op]) -> Iterator[Fault]:

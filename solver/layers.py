@@ -46,3 +46,13 @@ def iteration(name: str, layers: Sequence[Layer]) -> Graph:
         ops.append(Op(forward, COMPUTE, layer.forward_us, None, last + gradients))
         last = (forward,)
     return build(name, ops)
+
+
+def merged(name: str, layers: Sequence[Layer]) -> Layer:
+    """Return layers that follow one another as one layer: times summed, gradients in order."""
+    return Layer(
+        name,
+        sum(layer.forward_us for layer in layers),
+        sum(layer.backward_us for layer in layers),
+        tuple(gradient for layer in layers for gradient in layer.gradients),
+    )

@@ -1,7 +1,7 @@
 """Edges between ops: from names to positions, in topological order, or around a cycle."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 Positions = tuple[tuple[int, ...], ...]
 
@@ -22,30 +22,53 @@ class Node(Protocol):
         """What runs one op at a time."""
 
 
-def link(ops: Iterable[Node]) -> tuple[Positions, Positions]:
-    """Find the positions of each op's predecessors and successors, without repeats.
+class Links(NamedTuple):
+    """Edges as positions.
+
+    Attributes
+    ----------
+    preds, succs
+        Positions of each op's predecessors and successors, without repeats.
+    is_whole
+        Whether all ids differ, and all edges lead from one op to another.
+    """
+
+    preds: Positions
+    succs: Positions
+    is_whole: bool
+
+
+def link(ops: Iterable[Node]) -> Links:
+    """Find the positions of each op's predecessors and successors.
 
     The op before it in its stream is a predecessor as well. Of two ops with one id the first is
     meant; edges that lead nowhere or to their own op are left out. O(ops + edges).
     """
     ops = tuple(ops)
-    index: dict[str, int] = {}
-    for i, op in enumerate(ops):
-        index.setdefault(op.id, i)
+    places = range(len(ops) - 1, -1, -1)
+    index = dict(zip((op.id for op in reversed(ops)), places, strict=True))
+    is_whole = len(index) == len(ops)
     last: dict[str, int] = {}
     preds: list[tuple[int, ...]] = []
     for i, op in enumerate(ops):
-        found = [j for name in op.after if (j := index.get(name, i)) != i]
+        try:
+            found = tuple(map(index.__getitem__, op.after))
+        except KeyError:
+            found = tuple(index[name] for name in op.after if name in index)
+            is_whole = False
+        if i in found:
+            found = tuple(j for j in found if j != i)
+            is_whole = False
         if op.stream is not None:
             if op.stream in last:
-                found.append(last[op.stream])
+                found = (*found, last[op.stream])
             last[op.stream] = i
-        preds.append(tuple(dict.fromkeys(found)) if len(found) > 1 else tuple(found))
+        preds.append(found if len(found) < 2 else tuple(dict.fromkeys(found)))  # noqa: PLR2004
     succs: list[list[int]] = [[] for _ in preds]
     for i, above in enumerate(preds):
         for j in above:
             succs[j].append(i)
-    return tuple(preds), tuple(map(tuple, succs))
+    return Links(tuple(preds), tuple(map(tuple, succs)), is_whole)
 
 
 def topological(preds: Sequence[Sequence[int]], succs: Sequence[Sequence[int]]) -> list[int]:

@@ -8,11 +8,16 @@ the published models.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from solver.errors import InvalidGraph
+from solver.gpt import tp_gpt_8b
 from solver.graph import Graph
-from solver.layers import Layer, iteration
+from solver.layers import Layer, iteration, merged
+from solver.parallel import adam_us, fsdp, not_positive
 
 #: Sustained FLOP/us of a worker in 32-bit (7 TFLOP/s) and in 16-bit (150 TFLOP/s).
 SINGLE, HALF = 7e6, 150e6
+#: Memory bandwidth of an A100 of 80 GB [bytes/us].
+MEMORY = 2.0e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +29,10 @@ class _Step:
     parameters: tuple[tuple[str, int], ...] = ()
 
 
-def _graph(
-    name: str, steps: list[_Step], batch: int, flops_per_us: float, bytes_per_parameter: int
-) -> Graph:
-    layers = [
+def _layers(
+    steps: list[_Step], batch: int, flops_per_us: float, bytes_per_parameter: int
+) -> list[Layer]:
+    return [
         Layer(
             step.name,
             step.flops * batch / flops_per_us,
@@ -39,7 +44,12 @@ def _graph(
         )
         for step in steps
     ]
-    return iteration(name, layers)
+
+
+def _graph(
+    name: str, steps: list[_Step], batch: int, flops_per_us: float, bytes_per_parameter: int
+) -> Graph:
+    return iteration(name, _layers(steps, batch, flops_per_us, bytes_per_parameter))
 
 
 def _linear(name: str, inputs: int, outputs: int, tokens: int = 1, *, bias: bool = False) -> _Step:
@@ -147,17 +157,70 @@ def llama_7b(batch: int = 1, tokens: int = 2048) -> Graph:
     ----------
     .. [1] H. Touvron et al., LLaMA: Open and Efficient Foundation Language Models, 2023, Table 2.
     """
-    d, hidden, vocabulary, depth = 4096, 11008, 32000, 32
-    steps = [_Step("embed", float(d * tokens), (("weight", vocabulary * d),))]
-    for i in range(depth):
-        steps += _attention(f"layers.{i}.attention", d, tokens)
-        steps.append(_norm(f"layers.{i}.ffn.norm", d, tokens))
-        steps.append(_linear(f"layers.{i}.ffn.gate", d, hidden, tokens))
-        steps.append(_linear(f"layers.{i}.ffn.up", d, hidden, tokens))
-        steps.append(_linear(f"layers.{i}.ffn.down", hidden, d, tokens))
-    steps.append(_norm("norm", d, tokens))
-    steps.append(_linear("head", d, vocabulary, tokens))
+    steps = [step for _, unit in _llama_units(tokens) for step in unit]
     return _graph("LLaMA-7B (generated)", steps, batch, HALF, 2)
+
+
+def _llama_units(tokens: int) -> Iterator[tuple[str, list[_Step]]]:
+    """Embedding, attention and feed-forward block of each layer, and the head, by name."""
+    d, hidden, vocabulary, depth = 4096, 11008, 32000, 32
+    yield "embed", [_Step("embed", float(d * tokens), (("weight", vocabulary * d),))]
+    for i in range(depth):
+        yield f"layers.{i}.attention", _attention(f"layers.{i}.attention", d, tokens)
+        yield (
+            f"layers.{i}.ffn",
+            [
+                _norm(f"layers.{i}.ffn.norm", d, tokens),
+                _linear(f"layers.{i}.ffn.gate", d, hidden, tokens),
+                _linear(f"layers.{i}.ffn.up", d, hidden, tokens),
+                _linear(f"layers.{i}.ffn.down", hidden, d, tokens),
+            ],
+        )
+    yield "head", [_norm("norm", d, tokens), _linear("head", d, vocabulary, tokens)]
+
+
+def fsdp_llama_7b(
+    batch: int = 1,
+    tokens: int = 2048,
+    shards: int = 8,
+    limit: int = 2,
+    flops_per_us: float = HALF,
+    bytes_per_parameter: int = 2,
+) -> Graph:
+    """LLaMA-7B under hybrid FSDP: 263 collectives of 66 units, 16 bit, Adam on the shards.
+
+    The embedding, each attention and feed-forward block with its norm, and the head with the last
+    norm are units of their own. Parameters are sharded over ``shards`` GPUs of a node (channel
+    ``nvlink``), gradients are all-reduced between nodes (channel ``network``); both travel at
+    ``bytes_per_parameter``. Adam passes over this GPU's shard at the speed of its memory. Nothing
+    is computed twice: activations are kept. See :func:`solver.parallel.fsdp`.
+
+    Raises
+    ------
+    InvalidGraph
+        An argument that is not positive.
+
+    References
+    ----------
+    .. [1] H. Touvron et al., LLaMA: Open and Efficient Foundation Language Models, 2023, Table 2.
+    """
+    faults = not_positive(
+        batch=batch,
+        tokens=tokens,
+        shards=shards,
+        limit=limit,
+        flops_per_us=flops_per_us,
+        bytes_per_parameter=bytes_per_parameter,
+    )
+    if faults:
+        raise InvalidGraph(faults)
+    units = [
+        merged(name, _layers(steps, batch, flops_per_us, bytes_per_parameter))
+        for name, steps in _llama_units(tokens)
+    ]
+    parameters = sum(size for unit in units for _, size in unit.gradients) / bytes_per_parameter
+    step_us = adam_us(parameters / shards, MEMORY)
+    return fsdp("LLaMA-7B under FSDP (generated)", units, shards, limit, step_us)
 
 
 def _norm(name: str, d: int, tokens: int) -> _Step:
@@ -182,4 +245,6 @@ MODELS: dict[str, Callable[[], Graph]] = {
     "resnet50": resnet50,
     "t5_small": t5_small,
     "llama_7b": llama_7b,
+    "fsdp_llama_7b": fsdp_llama_7b,
+    "tp_gpt_8b": tp_gpt_8b,
 }

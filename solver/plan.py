@@ -13,6 +13,7 @@ from solver.fused import fused_ops
 from solver.fusion import Search
 from solver.graph import Graph, with_barrier
 from solver.layered import FUSIONS, Ideal
+from solver.named import Names, buckets_of, parts_of
 from solver.policies.choice import Choice, applies, bind, choice_faults, resolved
 from solver.policies.plan import replay
 from solver.result import (
@@ -20,18 +21,14 @@ from solver.result import (
     OPTIMAL,
     Baseline,
     Bound,
-    Bucket,
-    Part,
     Plan,
     Proof,
     SlotRun,
     SlottedSchedule,
 )
 from solver.schedule import SCHEDULERS
-from solver.simulate import Send, Timeline, costs_of, simulate
+from solver.simulate import Send, costs_of, simulate
 from solver.units import same
-
-Name = dict[tuple[int, ...], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +83,7 @@ def plan(graph: Graph, network: Network, options: Options) -> Plan:
     rivals = [_rival(graph, network, choice, options) for choice in options.baselines]
     bound, sends, ideal = _decide(graph, chain, costs, options, rivals)
     timeline = simulate(graph, network, replay(sends))
-    release = _releases(graph, chain, timeline)
-    groups = sorted({send.bucket for send in sends}, key=lambda g: (max(release[i] for i in g), g))
-    names = {members: f"b{i}" for i, members in enumerate(groups)}
+    names, buckets = buckets_of(graph, chain, timeline)
     time = timeline.iteration_time
     optimal = same(time, bound.value)
     tensors = [graph.ops[i].id for i in chain.positions.tolist()]
@@ -106,13 +101,10 @@ def plan(graph: Graph, network: Network, options: Options) -> Plan:
         overlap=min(1.0, max(0.0, 1 - exposed / sent)) if sent > 0 else None,
         ideal_us=ideal.value if ideal else None,
         proof=_proof(ideal, names),
-        buckets=_buckets(chain, names, tensors, release),
-        parts=tuple(
-            Part(names[part.bucket], part.start, part.end, part.offset, part.bytes)
-            for part in timeline.sent
-        ),
+        buckets=buckets,
+        parts=parts_of(names, timeline),
         slotted=_slotted(ideal, names),
-        fused=fused_ops(graph, chain, groups),
+        fused=fused_ops(graph, chain, names),
         baselines=tuple(_baseline(rival, time, bound.value, options) for rival in rivals),
     )
 
@@ -185,45 +177,19 @@ def _why_not(chain: Chain, graph: Graph) -> str:
     return f"one kind of collective on each channel; here are {kinds}."
 
 
-def _releases(graph: Graph, chain: Chain, timeline: Timeline) -> list[float]:
-    """When each tensor is ready in a timeline [us], by chain index."""
-    return [
-        max((timeline.ends[j] for j in graph.preds[i]), default=0.0)
-        for i in chain.positions.tolist()
-    ]
-
-
 def _bound(bound: LowerBound, tensors: Sequence[str]) -> Bound:
     members = tuple(tensors[i] for i in bound.members)
     return Bound(bound.kind, bound.value, members, bound.release, bound.tail)
 
 
-def _proof(ideal: Ideal | None, names: Name) -> Proof:
+def _proof(ideal: Ideal | None, names: Names) -> Proof:
     if ideal is None:
         return Proof((), None, None, None)
     critical = tuple(names[bucket] for bucket in ideal.critical)
     return Proof(critical, ideal.release, ideal.work, ideal.tail)
 
 
-def _buckets(
-    chain: Chain, names: Name, tensors: Sequence[str], release: Sequence[float]
-) -> tuple[Bucket, ...]:
-    sizes, tails = chain.bytes.tolist(), chain.tail.tolist()
-    return tuple(
-        Bucket(
-            id=name,
-            tensors=tuple(tensors[i] for i in members),
-            bytes=sum(sizes[i] for i in members),
-            release_us=max(release[i] for i in members),
-            tail_us=max(tails[i] for i in members),
-            kind=chain.lanes[chain.lane[members[0]]].kind,
-            channel=chain.lanes[chain.lane[members[0]]].channel,
-        )
-        for members, name in names.items()
-    )
-
-
-def _slotted(ideal: Ideal | None, names: Name) -> SlottedSchedule | None:
+def _slotted(ideal: Ideal | None, names: Names) -> SlottedSchedule | None:
     if ideal is None:
         return None
     return SlottedSchedule(

@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import strategies as st
 
-from solver.costs import Cluster, Cost, cost_of
-from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build
+from solver.costs import Cluster, Cost, Network, cost_of
+from solver.graph import ALL_REDUCE, COLLECTIVES, COMPUTE, NETWORK, Graph, Op, build
 from solver.schedule import Jobs
 from solver.simulate import Send
 
@@ -84,3 +84,34 @@ def sends(draw, chain, most_parts=3):
         edges = [0, *sorted(cuts), size]
         parts += [Send(bucket, high - low) for low, high in pairwise(edges)]
     return draw(st.permutations(parts))
+
+
+@st.composite
+def dags(draw, most=7) -> Graph:
+    """Any DAG: collectives behind collectives, of several kinds and channels, and streams."""
+    coarse = st.integers(0, 4).map(lambda n: 100.0 * n)
+    streams = draw(st.sampled_from([(None,), (None, "s0"), ("s0", "s1")]))
+    channels = draw(st.sampled_from([(NETWORK,), (NETWORK, "nvlink")]))
+    kinds = draw(st.sampled_from([(ALL_REDUCE,), COLLECTIVES]))
+    sending = draw(st.lists(st.booleans(), min_size=2, max_size=2 * most))
+    sending[0] = False
+    sending[-1] |= not any(sending)
+    ops: list[Op] = []
+    for i, sends in enumerate(sending):
+        names = [op.id for op in ops]
+        after = draw(st.lists(st.sampled_from(names), unique=True, max_size=3)) if names else []
+        if sends and sum(op.kind != COMPUTE for op in ops) < most:
+            kind, channel = draw(st.sampled_from(kinds)), draw(st.sampled_from(channels))
+            size = draw(st.integers(1, 6)) * 100_000
+            ops.append(Op(f"g{i}", kind, None, size, tuple(after), channel))
+        else:
+            stream = draw(st.sampled_from(streams))
+            ops.append(Op(f"c{i}", COMPUTE, draw(coarse), None, tuple(after), stream=stream))
+    return build("drawn", draw(st.permutations(ops)) if streams == (None,) else ops)
+
+
+@st.composite
+def networks(draw) -> Network:
+    """A cost for each channel, the same for all kinds."""
+    found = {NETWORK: draw(costs()), "nvlink": draw(costs())}
+    return lambda lane: found[lane.channel]

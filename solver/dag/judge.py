@@ -194,18 +194,19 @@ class _Execution:
 
     def launch(self, channel: int) -> None:
         """Launch on a channel, in its order, what is released."""
-        sends, done = self.lists[channel], self.times[channel]
+        sends, done, missing = self.lists[channel], self.times[channel], self.missing
         now = done[-1][1] if done else 0.0
-        for bucket, size in sends[len(done) :]:
-            if self.missing[bucket]:
-                return
+        place = len(done)
+        while place < len(sends) and not missing[sends[place].bucket]:
+            bucket, size = sends[place]
             begin = max(now, self.release[bucket])
             now = begin + self.judge.cost[bucket[0]].time(size)
             done.append((begin, now))
             self.left[bucket] -= 1
             if not self.left[bucket]:
-                self.last[bucket] = Part(channel, len(done) - 1)
+                self.last[bucket] = Part(channel, place)
                 self.end(bucket, now)
+            place += 1
 
     def end(self, bucket: tuple[int, ...], now: float) -> None:
         """End the collectives of a bucket."""

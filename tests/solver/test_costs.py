@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.costs import Affine, Cluster, Measured, cost_of
+from solver.costs import Affine, Cluster, Lane, Measured, cost_of, network_of, scaled
 from solver.errors import InvalidCluster
 from tests.strategies import costs
 
@@ -90,3 +90,72 @@ def test_a_table_that_rewards_splitting_keeps_a_valid_least():
 
 def test_affine_minorant_is_itself():
     assert Affine(50.0, 0.001).minorants(10) == [(50.0, 0.001)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "time"),
+    [
+        # 8 workers, 1250 B/us, 1,000,000 bytes in all, 2500 B/us of adding, 2 us a step
+        ("all_reduce", 50 + 14 * 2 + 1400 + 350),
+        ("reduce_scatter", 50 + 7 * 2 + 700 + 350),
+        ("all_gather", 50 + 7 * 2 + 700),
+        ("all_to_all", 50 + 7 * 2 + 700),
+        ("broadcast", 50 + 7 * 2 + 800),
+    ],
+)
+def test_kinds_on_a_ring_by_hand(kind, time):
+    cluster = Cluster(8, 10, startup_us=50, hop_us=2, reduction_gbps=20)
+    assert cost_of(cluster, kind).time(1_000_000) == pytest.approx(time)
+
+
+@pytest.mark.parametrize("startup", [0.0, 50.0])
+def test_an_all_reduce_is_a_reduce_scatter_and_an_all_gather(startup):
+    cluster = Cluster(6, 25, startup_us=startup, hop_us=3, reduction_gbps=100)
+    both, scatter, gather = (
+        cost_of(cluster, kind).time(777_777)
+        for kind in ("all_reduce", "reduce_scatter", "all_gather")
+    )
+    assert both + startup == pytest.approx(scatter + gather)
+
+
+NODE = Cluster(4, 200, startup_us=5)
+TABLES = Cluster(
+    16,
+    algorithm="table",
+    table=((1, 10.0), (101, 110.0)),
+    tables=(("all_gather", ((1, 20.0), (101, 220.0))),),
+    channels=(("nvlink", NODE), ("empty", Cluster(2))),
+)
+
+
+def test_lanes_of_a_network():
+    network = network_of(TABLES)
+    assert network(Lane("network", "all_reduce")).time(51) == 60
+    assert network(Lane("network", "all_gather")).time(51) == 120
+    assert network(Lane("nvlink", "all_gather")).time(1000) == 5 + 3 / 4 * 1000 / 25_000
+    assert network(Lane("nvlink", "all_gather")) is network(Lane("nvlink", "all_gather"))
+
+
+@pytest.mark.parametrize(
+    ("lane", "pointer", "code"),
+    [
+        # no such channel
+        (Lane("pcie", "all_reduce"), "/channels", "unknown_channel"),
+        # a channel without a bandwidth
+        (Lane("empty", "all_reduce"), "/channels/empty/bandwidth_gbps", "missing_field"),
+        # a kind that was not measured
+        (Lane("network", "broadcast"), "/tables/broadcast", "missing_field"),
+    ],
+)
+def test_lanes_that_have_no_cost(lane, pointer, code):
+    with pytest.raises(InvalidCluster) as caught:
+        network_of(TABLES)(lane)
+    assert [(fault.pointer, fault.code) for fault in caught.value.faults] == [(pointer, code)]
+
+
+@given(cost=costs(), size=st.integers(1, 2_000_000))
+def test_scaling_a_cost(cost, size):
+    assert scaled(cost).time(size) == pytest.approx(cost.time(size))
+    assert scaled(cost, bandwidth=2.0).time(size) <= cost.time(size) * (1 + 1e-12)
+    both = scaled(cost, bandwidth=2.0, startup=0.5)
+    assert both.time(size) == pytest.approx(cost.time(size) / 2)

@@ -1,0 +1,145 @@
+"""The critical path: what ran, or waited, at each moment of what made the iteration this long."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from solver.chain import Chain
+from solver.graph import COMPUTE, Graph
+from solver.simulate import Timeline
+
+#: Kind of a step in which nothing on the path ran.
+WAIT = "wait"
+
+#: Why a step did not start earlier: nothing is before it; an op that it comes after; the op before
+#: it in its stream; the launch before it on its channel; the policy's rule held it back.
+START, AFTER, STREAM, CHANNEL, POLICY = "start", "after", "stream", "channel", "policy"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One piece of the critical path.
+
+    Attributes
+    ----------
+    kind
+        ``compute``, the kind of a collective, or ``wait``.
+    ops
+        Id of the compute op, or ids of the bucket's tensors, sent or waiting.
+    start_us, end_us
+        When it ran; a step starts exactly where the one before it ends.
+    reason
+        Why it did not start earlier: ``start``, ``after``, ``stream``, ``channel`` or ``policy``.
+        A wait has the reason of what follows it.
+    channel
+        Of a part and of a wait.
+    part
+        Number of the part in its bucket, from 1.
+    """
+
+    kind: str
+    ops: tuple[str, ...]
+    start_us: float
+    end_us: float
+    reason: str
+    channel: str | None = None
+    part: int | None = None
+
+
+def critical_path(graph: Graph, chain: Chain, timeline: Timeline) -> tuple[Step, ...]:
+    """Walk back from the last end to time 0, always along what came last.
+
+    A compute op starts with the latest end among its predecessors. A part starts with its bucket's
+    release, which is the end of the latest predecessor of any member, or with the end of the launch
+    before it on its channel, or later when its policy's rule so decides: the time in between is a
+    wait. The steps cover the iteration without gap or overlap. An op of 0 us on the path is a step
+    too. Of equal ends the smaller position counts, and a release before a free channel.
+
+    Parameters
+    ----------
+    graph, chain
+        What ran, and its tensors.
+    timeline
+        One simulated iteration of it.
+
+    Returns
+    -------
+    tuple of Step
+        In time order; from 0 to the iteration time.
+
+    Notes
+    -----
+    O(ops + edges + launches).
+    """
+    walk = _Walk(graph, chain, timeline)
+    steps: list[Step] = []
+    here: int | None = timeline.ends.index(timeline.iteration_time)
+    while here is not None:
+        found, here = walk.back(here)
+        steps += found
+    return tuple(reversed(steps))
+
+
+class _Walk:
+    """Finds what an op's end came from."""
+
+    def __init__(self, graph: Graph, chain: Chain, timeline: Timeline) -> None:
+        self._graph = graph
+        self._chain = chain
+        self._timeline = timeline
+        self._positions = chain.positions.tolist()
+        self._last: dict[int, int] = {}  # the launch with which a collective, by position, ends
+        self._previous: list[int | None] = []  # the launch before each on its channel
+        self._part: list[int] = []
+        self._gates: dict[tuple[int, ...], int | None] = {}
+        on_channel: dict[str, int] = {}
+        parts: dict[tuple[int, ...], int] = {}
+        for k, sent in enumerate(timeline.sent):
+            channel = chain.lanes[chain.lane[sent.bucket[0]]].channel
+            self._previous.append(on_channel.get(channel))
+            on_channel[channel] = k
+            self._part.append(parts.get(sent.bucket, 0) + 1)
+            parts[sent.bucket] = self._part[-1]
+            self._last |= {self._positions[i]: k for i in sent.bucket}
+
+    def back(self, op: int) -> tuple[list[Step], int | None]:
+        """Return the steps that end with an op, the last one first, and the op they came after."""
+        if op not in self._last:
+            return self._compute(op)
+        steps: list[Step] = []
+        at: int | None = self._last[op]
+        while at is not None:
+            bucket, start, end, _, _ = self._timeline.sent[at]
+            gate, previous = self._gate(bucket), self._previous[at]
+            ready = 0.0 if gate is None else self._timeline.ends[gate]
+            free = 0.0 if previous is None else self._timeline.sent[previous].end
+            since = max(ready, free)
+            reason = CHANNEL if ready < free else START if gate is None else AFTER
+            lane = self._chain.lanes[self._chain.lane[bucket[0]]]
+            tensors = tuple(self._graph.ops[self._positions[i]].id for i in bucket)
+            held = start > since
+            why = POLICY if held else reason
+            steps.append(Step(lane.kind, tensors, start, end, why, lane.channel, self._part[at]))
+            if held:
+                steps.append(Step(WAIT, tensors, since, start, POLICY, lane.channel))
+            at = previous if ready < free else None
+        return steps, gate
+
+    def _compute(self, op: int) -> tuple[list[Step], int | None]:
+        gate = self._latest(self._graph.preds[op])
+        found = self._graph.ops[op]
+        reason = START
+        if gate is not None:
+            reason = AFTER if self._graph.ops[gate].id in found.after else STREAM
+        start, end = self._timeline.starts[op], self._timeline.ends[op]
+        return [Step(COMPUTE, (found.id,), start, end, reason)], gate
+
+    def _gate(self, bucket: tuple[int, ...]) -> int | None:
+        """Position of the op whose end released a bucket; None when nothing is before it."""
+        if bucket not in self._gates:
+            preds = (j for i in bucket for j in self._graph.preds[self._positions[i]])
+            self._gates[bucket] = self._latest(preds)
+        return self._gates[bucket]
+
+    def _latest(self, ops: Iterable[int]) -> int | None:
+        ends = self._timeline.ends
+        return max(ops, key=lambda j: (ends[j], -j), default=None)

@@ -1,0 +1,100 @@
+"""What would make the iteration shorter, found by running it again."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from glob import escape
+
+from solver.costs import Network, scaled
+from solver.explanation.explain import Explanation
+from solver.graph import COMPUTE, Graph
+from solver.simulate import Timeline, simulate
+from solver.units import same
+from solver.whatif import Change, Rerun, changed
+
+BANDWIDTH_DOUBLE = "bandwidth_double"
+BANDWIDTH_FREE = "bandwidth_free"
+STARTUP_HALF = "startup_half"
+STARTUP_FREE = "startup_free"
+COMPUTE_HALF = "compute_half"
+TENSOR_FREE = "tensor_free"
+OP_HALF = "op_half"
+
+#: How many tensors are tried.
+TENSORS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """One thing made cheaper, and what the iteration takes then.
+
+    Attributes
+    ----------
+    name
+        ``bandwidth_double``, ``bandwidth_free`` (launches take their least time),
+        ``startup_half``, ``startup_free`` (steps included), ``compute_half`` (all compute ops take
+        half their time), ``tensor_free`` (one collective is gone) or ``op_half`` (one compute op
+        takes half its time).
+    op
+        Id of the one op, None otherwise.
+    iteration_time_us
+        As simulated.
+    gain_us
+        How much less that is; 0 within the tolerance, negative when the policy does worse on an
+        easier problem, as rules that do not search sometimes do.
+    """
+
+    name: str
+    op: str | None
+    iteration_time_us: float
+    gain_us: float
+
+
+def sensitivities(
+    graph: Graph, network: Network, rerun: Rerun, timeline: Timeline, explanation: Explanation
+) -> tuple[Sensitivity, ...]:
+    """Simulate the iteration with one thing cheaper at a time.
+
+    Up to :data:`TENSORS` tensors are tried: most exposed first, then largest, then by position; and
+    the longest compute op on the critical path, the first of equals, if there is one.
+
+    Parameters
+    ----------
+    graph, network, rerun
+        What was simulated, and how to run it again: :func:`solver.whatif.carried` for an explicit
+        plan, ``lambda _: policy`` for a policy, which then decides anew.
+    timeline, explanation
+        The iteration as it is.
+
+    Notes
+    -----
+    Nine simulations at most.
+    """
+
+    def cost(name: str, bandwidth: float, startup: float) -> Sensitivity:
+        other: Network = lambda lane: scaled(network(lane), bandwidth, startup)
+        return told(name, None, simulate(graph, other, rerun(graph)))
+
+    def change(name: str, op: str | None, what: Change) -> Sensitivity:
+        other = changed(graph, [what])
+        return told(name, op, simulate(other, network, rerun(other)))
+
+    def told(name: str, op: str | None, found: Timeline) -> Sensitivity:
+        before, after = timeline.iteration_time, found.iteration_time
+        return Sensitivity(name, op, after, 0.0 if same(before, after) else before - after)
+
+    def every() -> Iterator[Sensitivity]:
+        yield cost(BANDWIDTH_DOUBLE, 2.0, 1.0)
+        yield cost(BANDWIDTH_FREE, math.inf, 1.0)
+        yield cost(STARTUP_HALF, 1.0, 0.5)
+        yield cost(STARTUP_FREE, 1.0, 0.0)
+        yield change(COMPUTE_HALF, None, Change("*", duration_factor=0.5))
+        largest = sorted(explanation.tensors, key=lambda t: (-t.exposed_us, -t.bytes))
+        for tensor in largest[:TENSORS]:
+            yield change(TENSOR_FREE, tensor.id, Change(escape(tensor.id), remove=True))
+        computing = [step for step in explanation.critical_path if step.kind == COMPUTE]
+        if computing:
+            op = max(computing, key=lambda step: step.end_us - step.start_us).ops[0]
+            yield change(OP_HALF, op, Change(escape(op), duration_factor=0.5))
+
+    return tuple(every())

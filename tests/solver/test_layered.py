@@ -1,0 +1,123 @@
+"""Channels that are problems of their own: planned one by one, answered together."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solver.check import check
+from solver.costs import Affine, alike
+from solver.errors import InvalidOptions
+from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, Op, build
+from solver.plan import Options, plan
+from solver.policies.choice import Choice
+from tests.solver.test_simulate import RING, TWO_LAYERS
+from tests.strategies import graphs
+
+SLOW, FAST = Affine(100.0, 0.001), Affine(10.0, 0.0004)
+
+
+def network(lane):
+    return FAST if lane.channel == "nvlink" else SLOW
+
+
+def on(graph, channels):
+    """Put the collectives on channels in turn."""
+    turns = {p: channels[k % len(channels)] for k, p in enumerate(graph.collectives)}
+    ops = [replace(op, channel=turns.get(i, op.channel)) for i, op in enumerate(graph.ops)]
+    return build(graph.name, ops)
+
+
+def only(graph, channel):
+    """Let the collectives of other channels take no time."""
+    return build(
+        graph.name,
+        [
+            op
+            if op.kind == COMPUTE or op.channel == channel
+            else Op(op.id, COMPUTE, 0.0, None, op.after)
+            for op in graph.ops
+        ],
+    )
+
+
+@pytest.mark.parametrize("fusion", ["joint", "maxmin", "none"])
+@given(graph=graphs(), schedule=st.sampled_from(["jackson", "lp"]))
+@settings(max_examples=40)
+def test_the_whole_is_the_worst_of_the_channels(fusion, schedule, graph):
+    graph = on(graph, ["network", "nvlink"])
+    if len(graph.collectives) < 2:
+        return
+    options = Options(fusion, schedule, baselines=(Choice("wfbp"), Choice("pace")))
+    whole = plan(graph, network, options)
+    parts = [plan(only(graph, channel), network, options) for channel in ("network", "nvlink")]
+    assert check(graph, network, whole) == pytest.approx(whole.iteration_time_us)
+    for field in ("iteration_time_us", "lower_bound_us", "ideal_us"):
+        assert getattr(whole, field) == pytest.approx(max(getattr(p, field) for p in parts))
+    assert {bucket.tensors for bucket in whole.buckets} == {
+        bucket.tensors for part in parts for bucket in part.buckets
+    }
+    for k in range(2):
+        assert whole.baselines[k].iteration_time_us == pytest.approx(
+            max(part.baselines[k].iteration_time_us for part in parts)
+        )
+    assert {run.bucket for run in whole.slotted.runs} <= {bucket.id for bucket in whole.buckets}
+
+
+BEHIND = build(
+    "behind",
+    [
+        Op("b", COMPUTE, 10.0),
+        Op("g", ALL_REDUCE, None, 100, ("b",)),
+        Op("c", COMPUTE, 10.0, None, ("g",)),
+        Op("h", ALL_REDUCE, None, 100, ("c",)),
+    ],
+)
+MIXED = build(
+    "mixed",
+    [
+        Op("b", COMPUTE, 10.0),
+        Op("g", ALL_REDUCE, None, 100, ("b",)),
+        Op("h", ALL_GATHER, None, 100, ("b",)),
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    ("graph", "why"),
+    [
+        (BEHIND, "a graph where no collective comes after another; 'h' comes after 'g'."),
+        (
+            MIXED,
+            "one kind of collective on each channel; here are all_reduce on network,",
+        ),
+    ],
+)
+def test_options_for_layered_graphs_are_refused_elsewhere(graph, why):
+    with pytest.raises(InvalidOptions) as caught:
+        plan(graph, alike(RING), Options("maxmin", "lp", 5.0))
+    assert [(f.pointer, f.code) for f in caught.value.faults] == [
+        ("/fusion", "not_layered"),
+        ("/schedule", "not_layered"),
+        ("/slot_us", "not_layered"),
+    ]
+    assert all(why in fault.detail for fault in caught.value.faults)
+
+
+@pytest.mark.parametrize("graph", [BEHIND, MIXED])
+def test_where_channels_are_no_problems_of_their_own_there_is_no_ideal(graph):
+    answer = plan(graph, alike(RING), Options(baselines=(Choice("wfbp"), Choice("pace"))))
+    assert (answer.ideal_us, answer.slotted) == (None, None)
+    assert answer.proof.critical_buckets == ()
+    assert answer.baselines[0].iteration_time_us == answer.iteration_time_us
+    pace = answer.baselines[1]
+    assert (pace.iteration_time_us, pace.speedup, pace.headroom) == (None, None, None)
+    assert answer.status == "optimal"
+
+
+def test_a_channel_may_have_any_name():
+    graph = on(TWO_LAYERS, ["somewhere"])
+    there, here = plan(graph, network, Options()), plan(TWO_LAYERS, network, Options())
+    assert there.iteration_time_us == here.iteration_time_us
+    assert {bucket.channel for bucket in there.buckets} == {"somewhere"}
