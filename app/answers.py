@@ -2,35 +2,35 @@
 
 from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from app import VERSION
-from app.problem import Problem, graph_json, graph_sha256
+from app.body import Answered, ShownAs
+from app.explained import Explained
+from app.problem import Problem, graph_sha256, ops_json
 from app.requests import ClusterBody, GraphBody, OptionsBody
+from app.what_if import ChangeBody
 from solver import result
-from solver.graph import build
+from solver.given import GivenBucket, GivenPart
+from solver.graph import ALL_REDUCE, NETWORK
 from solver.traces import Report
 
 
-class Body(BaseModel):
-    """What every part of an answer has in common."""
-
-    model_config = ConfigDict(frozen=True)
-
-
-class Bucket(Body):
+class Bucket(Answered):
     """Tensors sent as one collective."""
 
     id: str
     tensors: list[str]
     bytes: int
+    kind: Annotated[str, Field(description="Kind of collective.")] = ALL_REDUCE
+    channel: Annotated[str, Field(description="What carries it.")] = NETWORK
     release_us: Annotated[float, Field(description="When its last tensor is ready [us].")]
     tail_us: Annotated[float, Field(description="Compute left after it, longest path [us].")]
 
 
-class Part(Body):
+class Part(Answered):
     """A piece of a bucket between two preemptions: one launch."""
 
     bucket: str
@@ -40,7 +40,7 @@ class Part(Body):
     bytes: int
 
 
-class SlotRun(Body):
+class SlotRun(Answered):
     """Slots from `slot` on, `count` of them, that serve one bucket."""
 
     slot: int
@@ -48,18 +48,22 @@ class SlotRun(Body):
     bucket: str
 
 
-class Schedule(Body):
+class Schedule(Answered):
     """When to send what: launches in continuous time, and per slot."""
 
     parts: list[Part]
-    slot_us: float
+    slot_us: Annotated[
+        float | None,
+        Field(description="Length of a slot [us]; null where releases depend on the schedule."),
+    ]
     slots: list[SlotRun]
     slots_iteration_time_us: Annotated[
-        float, Field(description="Value of the slotted schedule, start-up once a bucket [us].")
+        float | None,
+        Field(description="Value of the slotted schedule, start-up once a bucket [us]."),
     ]
 
 
-class Proof(Body):
+class Proof(Answered):
     """Why these buckets cannot be faster than `ideal_us`: release + work + tail."""
 
     critical_buckets: list[str]
@@ -68,13 +72,14 @@ class Proof(Body):
     tail_us: float | None
 
 
-class Bound(Body):
+class Bound(Answered):
     """Why no fusion, partition or order is faster than `lower_bound_us`."""
 
     kind: Annotated[
-        Literal["compute", "chain", "packing", "nested"],
+        Literal["compute", "path", "chain", "packing", "nested"],
         Field(
-            description="`compute`: the longest path of compute alone; `chain`: these tensors in "
+            description="`compute`: the longest path of compute alone; `path`: the longest path "
+            "with these collectives at their least cost; `chain`: these tensors in "
             "release order, then the tail; `packing`: their bytes after the release, then the "
             "tail; `nested`: these tensors between their releases and their tails, from both ends."
         ),
@@ -84,15 +89,18 @@ class Bound(Body):
     tail_us: float | None
 
 
-class Baseline(Body):
+class Baseline(Answered):
     """What a policy of today takes."""
 
     policy: str
     barrier: Annotated[bool, Field(description="Simulated with a barrier.")] = False
     parameters: Annotated[
         dict[str, int | float], Field(description="All parameters, as they were used.")
-    ] = {}
-    iteration_time_us: float
+    ] = Field(default={})
+    iteration_time_us: Annotated[
+        float | None,
+        Field(description="Null where the policy is not defined: `pace` off its class."),
+    ]
     speedup: Annotated[float | None, Field(description="Its time over the plan's.")]
     headroom: Annotated[
         float | None,
@@ -100,15 +108,26 @@ class Baseline(Body):
     ] = None
 
 
-class RequestOut(Body):
+class RequestOut(Answered):
     """What was asked, defaults filled in; the graph by its hash."""
 
     cluster: ClusterBody
     options: OptionsBody
+    what_if: list[ChangeBody] = Field(default=[])
     graph_sha256: str
 
 
-class Answer(Body):
+class WhatIf(Answered):
+    """The changed graph, planned in the same way."""
+
+    iteration_time_us: float
+    compute_time_us: float
+    lower_bound_us: float
+    scaling_factor: float | None
+    gain_us: Annotated[float, Field(description="How much less that is than without [us].")]
+
+
+class Answer(Explained):
     """A plan with its evidence."""
 
     runtime_s: Annotated[float, Field(description="Time that planning took [s].")]
@@ -128,20 +147,38 @@ class Answer(Body):
         float | None, Field(description="Share of communication that compute hides, 0 to 1.")
     ]
     ideal_us: Annotated[
-        float, Field(description="Exact optimum of these buckets, start-up once a bucket [us].")
+        float | None,
+        Field(
+            description="Exact optimum of these buckets, start-up once a bucket [us]; null where "
+            "releases depend on the schedule."
+        ),
     ]
     buckets: list[Bucket]
     schedule: Schedule
     proof: Proof
     bound: Bound
-    fused_graph: Annotated[GraphBody, Field(description="Each bucket as one collective.")]
+    fused_graph: Annotated[
+        dict[str, Any],
+        Field(description="Each bucket as one collective."),
+        ShownAs(GraphBody),
+    ]
     baselines: list[Baseline]
+    what_if: Annotated[
+        WhatIf | None, Field(description="Null when no change was asked for.")
+    ] = None
     request: RequestOut
     version: str
 
     @classmethod
-    def of(cls, problem: Problem, plan: result.Plan, runtime_s: float) -> Self:
-        """Write a plan as the answer to a problem."""
+    def of(
+        cls,
+        problem: Problem,
+        plan: result.Plan,
+        why: dict[str, Any],
+        other: result.Plan | None,
+        runtime_s: float,
+    ) -> Self:
+        """Write a plan as the answer to a problem, with its explanation and its what-if."""
         slotted, bound = plan.slotted, asdict(plan.bound)
         return cls.model_validate(
             {
@@ -158,79 +195,45 @@ class Answer(Body):
                 "buckets": [asdict(bucket) for bucket in plan.buckets],
                 "schedule": {
                     "parts": [asdict(part) for part in plan.parts],
-                    "slot_us": slotted.slot_us,
-                    "slots": [asdict(run) for run in slotted.runs],
-                    "slots_iteration_time_us": slotted.iteration_time_us,
+                    "slot_us": slotted.slot_us if slotted else None,
+                    "slots": [asdict(run) for run in slotted.runs] if slotted else [],
+                    "slots_iteration_time_us": slotted.iteration_time_us if slotted else None,
                 },
                 "proof": asdict(plan.proof),
                 "bound": bound,
-                "fused_graph": graph_json(plan.fused_graph),
+                "fused_graph": ops_json(problem.graph.name, plan.fused),
                 "baselines": [
                     {**asdict(baseline), "parameters": dict(baseline.parameters)}
                     for baseline in plan.baselines
                 ],
+                **why,
+                "what_if": _what_if(plan, other) if other else None,
                 "request": {
                     "cluster": problem.cluster,
                     "options": problem.options,
+                    "what_if": problem.what_if,
                     "graph_sha256": graph_sha256(problem.graph),
                 },
                 "version": VERSION,
             }
         )
 
-    def to_plan(self) -> result.Plan:
-        """Return the plan as the solver knows it."""
-        return result.Plan(
-            status=self.status,
-            iteration_time_us=self.iteration_time_us,
-            compute_time_us=self.compute_time_us,
-            lower_bound_us=self.lower_bound_us,
-            bound=result.Bound(
-                kind=self.bound.kind,
-                value_us=self.lower_bound_us,
-                tensors=tuple(self.bound.tensors),
-                release_us=self.bound.release_us,
-                tail_us=self.bound.tail_us,
-            ),
-            gap=self.gap,
-            scaling_factor=self.scaling_factor,
-            exposed_us=self.exposed_us,
-            overlap=self.overlap,
-            ideal_us=self.ideal_us,
-            proof=result.Proof(
-                critical_buckets=tuple(self.proof.critical_buckets),
-                release_us=self.proof.release_us,
-                work_us=self.proof.work_us,
-                tail_us=self.proof.tail_us,
-            ),
-            buckets=tuple(
-                result.Bucket(b.id, tuple(b.tensors), b.bytes, b.release_us, b.tail_us)
-                for b in self.buckets
-            ),
-            parts=tuple(
-                result.Part(p.bucket, p.start_us, p.end_us, p.offset_bytes, p.bytes)
-                for p in self.schedule.parts
-            ),
-            slotted=result.SlottedSchedule(
-                slot_us=self.schedule.slot_us,
-                runs=tuple(
-                    result.SlotRun(run.slot, run.count, run.bucket) for run in self.schedule.slots
-                ),
-                iteration_time_us=self.schedule.slots_iteration_time_us,
-            ),
-            fused_graph=build(self.fused_graph.name, self.fused_graph.ops_of()),
-            baselines=tuple(
-                result.Baseline(
-                    policy=b.policy,
-                    barrier=b.barrier,
-                    parameters=tuple(b.parameters.items()),
-                    iteration_time_us=b.iteration_time_us,
-                    speedup=b.speedup,
-                    headroom=b.headroom,
-                )
-                for b in self.baselines
-            ),
+    def given(self) -> tuple[list[GivenBucket], list[GivenPart]]:
+        """Return buckets and launches by name."""
+        return (
+            [GivenBucket(bucket.id, tuple(bucket.tensors)) for bucket in self.buckets],
+            [GivenPart(part.bucket, part.bytes) for part in self.schedule.parts],
         )
+
+
+def _what_if(plan: result.Plan, other: result.Plan) -> dict[str, Any]:
+    return {
+        "iteration_time_us": other.iteration_time_us,
+        "compute_time_us": other.compute_time_us,
+        "lower_bound_us": other.lower_bound_us,
+        "scaling_factor": other.scaling_factor,
+        "gain_us": plan.iteration_time_us - other.iteration_time_us,
+    }
 
 
 class TraceAnswer(Answer):
@@ -239,7 +242,7 @@ class TraceAnswer(Answer):
     report: Report
 
 
-class Job(Body):
+class Job(Answered):
     """The life of a plan on the server."""
 
     id: str
@@ -260,7 +263,7 @@ class PlanSummary(Job):
     iteration_time_us: float
 
 
-class PlanList(Body):
+class PlanList(Answered):
     """Stored plans, the newest first."""
 
     plans: list[PlanSummary]

@@ -1,5 +1,6 @@
 """What OpenAPI cannot see for itself: the body that the door reads, and the problems."""
 
+import re
 from typing import Any
 
 from fastapi import FastAPI
@@ -9,11 +10,15 @@ from pydantic.json_schema import models_json_schema
 
 from app.errors import MEDIA_TYPE, ProblemDetails, title_of
 from app.requests import PlanRequest
+from app.simulation_request import SimulationRequest
 
+_ATTRIBUTES = "Attributes\n----------\n"
+#: The next section of a docstring.
+_SECTION = re.compile(r"\n\n\w+\n-+\n")
 _REF = "#/components/schemas/{model}"
 _RULES = """Wrong values; all faults are listed. Codes `cycle`, `unknown_op`, `duplicate_id`, \
 `self_loop`, `missing_field`, `extra_field`, `wrong_type`, `out_of_range`, `no_compute`, \
-`no_collective`, `not_pace_class`, `slot_too_small`, `too_many_faults`."""
+`no_collective`, `unknown_channel`, `not_layered`, `slot_too_small`, `too_many_faults`."""
 #: Code, when it is used, and an example of the detail.
 _MEANINGS = {
     400: (
@@ -25,7 +30,7 @@ _MEANINGS = {
     413: (
         "too_large",
         "Longer than the server reads: code `too_large`.",
-        "The body is longer than 67108864 bytes.",
+        "The body is longer than 268435456 bytes.",
     ),
     415: (
         "unsupported_media_type",
@@ -84,14 +89,36 @@ def describe(app: FastAPI) -> dict[str, Any]:
             separate_input_output_schemas=False,
         )
         _, schemas = models_json_schema(
-            [(PlanRequest, "validation"), (ProblemDetails, "validation")], ref_template=_REF
+            [(body, "validation") for body in (PlanRequest, SimulationRequest, ProblemDetails)],
+            ref_template=_REF,
         )
         for operation in (found for path in document["paths"].values() for found in path.values()):
             if "application/json" in operation["responses"].get("422", {}).get("content", {}):
                 del operation["responses"]["422"]  # FastAPI's own; a text in a path is never wrong
         components = {**document["components"]["schemas"], **schemas["$defs"]}
+        for schema in components.values():
+            _explain_fields(schema)
         for unused in ("HTTPValidationError", "ValidationError"):
             components.pop(unused, None)
         document["components"]["schemas"] = dict(sorted(components.items()))
         app.openapi_schema = document
     return app.openapi_schema
+
+
+def _explain_fields(schema: dict[str, Any]) -> None:
+    """Move what a docstring says of each attribute to the attribute; keep its first paragraph."""
+    text = schema.get("description", "")
+    if _ATTRIBUTES not in text:
+        return
+    head, _, rest = text.partition(_ATTRIBUTES)
+    schema["description"] = " ".join(head.split("\n\n")[0].split())
+    rest = _SECTION.split(rest)[0]
+    names: list[str] = []
+    for line in rest.splitlines():
+        if line and not line.startswith(" "):
+            names = line.split(", ")
+            continue
+        for name in names:
+            field = schema["properties"].get(name)
+            if field is not None:
+                field["description"] = f"{field.get('description', '')} {line.strip()}".strip()

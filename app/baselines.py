@@ -91,7 +91,7 @@ def launch_faults(choices: Sequence[Choice], sizes: Sequence[int]) -> list[Fault
     """
     total = 0
     for i, choice in enumerate(choices):
-        count, longest = _launches(choice, sizes)
+        count, longest = launches_of(choice, sizes)
         total += count if longest <= MAX_LAUNCHES else 0
         if total > MAX_ALL_LAUNCHES:
             detail = (
@@ -102,7 +102,7 @@ def launch_faults(choices: Sequence[Choice], sizes: Sequence[int]) -> list[Fault
     return []
 
 
-def _launches(choice: Choice, sizes: Sequence[int]) -> tuple[int, int]:
+def launches_of(choice: Choice, sizes: Sequence[int]) -> tuple[int, int]:
     """Bound the launches that a baseline simulates: in all, and in its longest run."""
     used = defaults(choice.policy) | dict(choice.parameters)
     slice_ = used.get("slice_bytes", used.get("partition_bytes"))

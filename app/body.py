@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 
@@ -20,7 +21,32 @@ class OneOf:
         return core_schema.literal_schema(list(self.names))
 
 
+@dataclass(frozen=True)
+class ShownAs:
+    """A JSON value that we made: described as a model, and not checked again."""
+
+    model: type[BaseModel]
+
+    def __get_pydantic_core_schema__(
+        self, _source: type[Any], _handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Take any value."""
+        return core_schema.any_schema()
+
+    def __get_pydantic_json_schema__(
+        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Describe the model."""
+        return handler(self.model.__pydantic_core_schema__)
+
+
 class Body(BaseModel):
     """A part of a request."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Answered(BaseModel):
+    """A part of an answer."""
+
+    model_config = ConfigDict(frozen=True)

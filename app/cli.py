@@ -5,27 +5,35 @@ Exit codes: 0 done; 1 the input is wrong or the work failed; 2 the command was u
 """
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from pydantic import ValidationError
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
-from app import VERSION
+from app import VERSION, examples, simulations
 from app.answers import TraceAnswer
 from app.demo import DemoFailed, demo
 from app.door import read_json
-from app.errors import Refusal
-from app.files import read_file
+from app.errors import NotFound, Refusal
+from app.files import read_file, read_simulated
+from app.flags import Json, change, given, policy
 from app.plans import solve
-from app.report import render
+from app.report import render, render_simulation
 from app.serve import CannotServe, NotLoopback, serve
 from solver.errors import InterlaceError
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 #: Flags that are not called as their field.
-_FLAGS = {"baselines": "--baseline", "time_limit_s": "--time-limit"}
+_FLAGS = {
+    "baselines": "--baseline",
+    "rivals": "--rival",
+    "spread": "--jitter",
+    "time_limit_s": "--time-limit",
+}
 #: How many faults of a file are printed.
 _LINES = 10
 
@@ -83,23 +91,39 @@ def _serve(
     serve(host, port, allow_remote=allow_remote)
 
 
+File = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="JSON graph, JSON request as for the API, or PipeDream graph.txt; - reads standard "
+        "input.",
+    ),
+]
+Workers = Annotated[int | None, typer.Option(help="Workers.  [default: 8]")]
+BandwidthGbps = Annotated[
+    float | None, typer.Option(help="Bandwidth between two workers.  [default: 10]")
+]
+StartupUs = Annotated[float | None, typer.Option(help="Fixed cost of one launch.  [default: 50]")]
+Barrier = Annotated[
+    bool, typer.Option("--barrier", help="The next forward pass waits for all last collectives.")
+]
+WhatIf = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PATTERN=CHANGE",
+        help="Answer also with ops changed: PATTERN=remove, PATTERN=bytes*FACTOR or "
+        "PATTERN=duration*FACTOR; may be repeated.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as the service's JSON.")]
+
+
 @app.command("plan")
 def _plan(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help="JSON graph, JSON request as for POST /v1/plans, or PipeDream graph.txt; - reads "
-            "standard input.",
-        ),
-    ],
-    workers: Annotated[int | None, typer.Option(help="Workers.  [default: 8]")] = None,
-    bandwidth_gbps: Annotated[
-        float | None, typer.Option(help="Bandwidth between two workers.  [default: 10]")
-    ] = None,
-    startup_us: Annotated[
-        float | None, typer.Option(help="Fixed cost of one launch.  [default: 50]")
-    ] = None,
+    file: File,
+    workers: Workers = None,
+    bandwidth_gbps: BandwidthGbps = None,
+    startup_us: StartupUs = None,
     fusion: Annotated[str | None, typer.Option(help="joint, maxmin or none.  [default: joint]")] = (
         None
     ),
@@ -114,6 +138,7 @@ def _plan(
         float | None,
         typer.Option(help="Seconds after which joint takes the best plan so far.  [default: 10]"),
     ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of joint's random moves.  [default: 0]")] = None,
     baseline: Annotated[
         list[str] | None,
         typer.Option(
@@ -122,13 +147,9 @@ def _plan(
             "[default: wfbp, pace]",
         ),
     ] = None,
-    barrier: Annotated[
-        bool,
-        typer.Option("--barrier", help="The next forward pass waits for all collectives."),
-    ] = False,
-    json_: Annotated[
-        bool, typer.Option("--json", help="Print the answer as the service's JSON.")
-    ] = False,
+    barrier: Barrier = False,
+    what_if: WhatIf = None,
+    json_: AsJson = False,
 ) -> None:
     """Plan one training iteration; needs no server.
 
@@ -140,40 +161,117 @@ def _plan(
       interlace plan graph.json --workers 16 --bandwidth-gbps 25 --baseline wfbp
       interlace plan graph.json --fusion joint --time-limit 60
       interlace plan graph.json --baseline horovod --baseline ddp:bucket_cap_mb=10,barrier=true
+      interlace plan graph.json --what-if 'grad:fc6*=remove'
       interlace plan resnet50/graph.txt --json > plan.json
-      curl -s localhost:8000/v1/examples/vgg16 | interlace plan -
+      interlace example vgg16 | interlace plan -
     """  # noqa: D301 - \b keeps the lines apart
-    given = {"workers": workers, "bandwidth_gbps": bandwidth_gbps, "startup_us": startup_us}
-    cluster = {field: value for field, value in given.items() if value is not None}
-    chosen = {
-        "fusion": fusion,
-        "schedule": schedule,
-        "slot_us": slot_us,
-        "time_limit_s": time_limit,
-        "baselines": [_baseline(text) for text in baseline or []],
-        "barrier": barrier or None,
-    }
-    options = {field: value for field, value in chosen.items() if value not in (None, [])}
-    flags = {
-        f"/{section}/{field}": _FLAGS.get(field, f"--{field.replace('_', '-')}")
-        for section, fields in (("cluster", cluster), ("options", options))
-        for field in fields
-    }
+    cluster = given(workers=workers, bandwidth_gbps=bandwidth_gbps, startup_us=startup_us)
+    options = given(
+        fusion=fusion,
+        schedule=schedule,
+        slot_us=slot_us,
+        time_limit_s=time_limit,
+        seed=seed,
+        baselines=[policy(text) for text in baseline or []],
+        barrier=barrier or None,
+    )
+    changes = [change(text) for text in what_if or []]
     name, content = _content(file)
-    try:
-        problem, report = read_file(content, name, cluster, options)
+    with _explaining(name, given(cluster=cluster, options=options, what_if=changes)):
+        problem, report = read_file(content, name, cluster, options, changes)
         answer = solve(problem)
-    except InterlaceError as error:
-        raise typer.Exit(_report(error, name, flags)) from None
-    except Refusal as error:
-        _complain(f"{name}: {error}")
-        raise typer.Exit(FAILED) from None
     if not json_:
         print(render(answer, problem.graph.name, report))
     elif report is None:
         print(answer.model_dump_json(indent=1))
     else:
         print(TraceAnswer(**dict(answer), report=report).model_dump_json(indent=1))
+
+
+@app.command("simulate")
+def _simulate(
+    file: File,
+    workers: Workers = None,
+    bandwidth_gbps: BandwidthGbps = None,
+    startup_us: StartupUs = None,
+    named: Annotated[
+        str | None,
+        typer.Option("--policy", metavar="NAME[:KEY=VALUE,...]", help="Policy.  [default: wfbp]"),
+    ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(metavar="PLAN", help="Instead of a policy: the JSON that plan --json prints."),
+    ] = None,
+    jitter: Annotated[
+        float | None,
+        typer.Option(metavar="SPREAD", help="Also runs in which each op's time varies so much."),
+    ] = None,
+    runs: Annotated[int, typer.Option(help="How many of them.")] = 100,
+    seed: Annotated[int, typer.Option(help="Of their factors.")] = 0,
+    rival: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[:KEY=VALUE,...]",
+            help="Policy that runs through the same; may be repeated.  [default: wfbp]",
+        ),
+    ] = None,
+    barrier: Barrier = False,
+    what_if: WhatIf = None,
+    json_: AsJson = False,
+) -> None:
+    """Simulate one training iteration under a policy or a plan; needs no server.
+
+    \b
+    Examples:
+      interlace simulate graph.json --policy ddp
+      interlace simulate graph.json --policy horovod:cycle_time_us=5000 --barrier
+      interlace simulate graph.json --plan plan.json --jitter 0.1 --rival ddp
+      interlace simulate graph.json --policy ddp --what-if 'grad:fc6*=bytes*0.1'
+    """  # noqa: D301 - \b keeps the lines apart
+    cluster = given(workers=workers, bandwidth_gbps=bandwidth_gbps, startup_us=startup_us)
+    name, content = _content(file)
+    asked = given(
+        policy=policy(named, "--policy") if named else None,
+        barrier=barrier or None,
+        what_if=[change(text) for text in what_if or []],
+    )
+    if jitter is not None:
+        asked["jitter"] = {"spread": jitter, "runs": runs, "seed": seed}
+        asked["jitter"] |= given(rivals=[policy(text, "--rival") for text in rival or []])
+    with _explaining(name, given(cluster=cluster, **asked)):
+        if plan is not None:
+            asked["plan"] = read_json(plan.read_bytes())
+        elif named is None:
+            asked["policy"] = "wfbp"
+        problem, _ = read_simulated(content, name, cluster, asked)
+        answer = simulations.run(problem)
+    if json_:
+        print(answer.model_dump_json(indent=1))
+    else:
+        print(render_simulation(answer, problem.graph.name))
+
+
+@app.command("example")
+def _example(
+    name: Annotated[str | None, typer.Argument(help="Its name; none lists all.")] = None,
+) -> None:
+    """Print a request ready to plan, or the names of all.
+
+    \b
+    Examples:
+      interlace example
+      interlace example fsdp_llama_7b | interlace plan -
+    """  # noqa: D301 - \b keeps the lines apart
+    if name is None:
+        found = examples.names().examples
+        width = max(len(each.name) for each in found)
+        print("\n".join(f"{each.name:{width}}  {each.description}" for each in found))
+        return
+    try:
+        print(examples.example(name).model_dump_json())
+    except NotFound:
+        known = ", ".join(each.name for each in examples.names().examples)
+        raise typer.BadParameter(f"no example is called {name!r}; there are {known}") from None
 
 
 @app.command("demo")
@@ -187,25 +285,6 @@ def _demo() -> None:
     demo()
 
 
-def _baseline(text: str) -> str | dict[str, Any]:
-    """Read NAME or NAME:KEY=VALUE,... as a baseline of a request."""
-    name, colon, rest = text.partition(":")
-    if not colon:
-        return name
-    pairs = [pair.partition("=") for pair in rest.split(",")]
-    if not all(key and equals and key != "policy" for key, equals, _ in pairs):
-        raise typer.BadParameter("use NAME:KEY=VALUE,KEY=VALUE", param_hint="--baseline")
-    return {"policy": name} | {key: _value(value) for key, _, value in pairs}
-
-
-def _value(text: str) -> Any:
-    """Read a number, true or false; anything else is a word."""
-    try:
-        return read_json(text.encode())
-    except Refusal:
-        return text
-
-
 def _content(file: str) -> tuple[str, bytes]:
     """Return what a file is called, and its bytes."""
     if file == "-":
@@ -213,17 +292,42 @@ def _content(file: str) -> tuple[str, bytes]:
     return file, Path(file).read_bytes()
 
 
-def _report(error: InterlaceError, source: str, flags: dict[str, str]) -> int:
+@contextmanager
+def _explaining(source: str, flags: Json) -> Iterator[None]:
+    """Print what is wrong with a file or a flag, a line a fault, and exit."""
+    try:
+        yield
+    except InterlaceError as error:
+        raise typer.Exit(_report(error, source, flags)) from None
+    except Refusal as error:
+        _complain(f"{source}: {error}")
+        raise typer.Exit(FAILED) from None
+
+
+def _report(error: InterlaceError, source: str, flags: Json) -> int:
     """Print one line a fault; a fault of a flag is a misuse of the command."""
     misused = False
     for fault in error.faults[:_LINES]:
-        flag = next((flags[p] for p in flags if f"{fault.pointer}/".startswith(f"{p}/")), None)
+        flag = _flag(fault.pointer, flags)
         misused |= flag is not None
         where = flag or " ".join(filter(None, [source, fault.pointer]))
         _complain(f"{where}: {fault.detail}")
     if len(error.faults) > _LINES:
         _complain(f"{source}: {len(error.faults) - _LINES} more faults.")
     return MISUSED if misused else FAILED
+
+
+def _flag(pointer: str, flags: Json) -> str | None:
+    """Name the flag that gave what a pointer points at."""
+    steps = pointer.split("/")[1:]
+    if not steps or steps[0] not in flags:
+        return None
+    field = steps[0]
+    if field in {"cluster", "options", "jitter"} and len(steps) > 1:
+        if steps[1] not in flags[field]:
+            return None
+        field = steps[1]
+    return _FLAGS.get(field, f"--{field.replace('_', '-')}")
 
 
 def _complain(message: str) -> None:

@@ -1,4 +1,4 @@
-"""Requests ready to POST: the smallest one that shows everything, and two published networks."""
+"""Requests ready to POST: the smallest one that shows everything, and published networks."""
 
 from functools import cache
 from typing import Annotated, Any
@@ -16,6 +16,22 @@ CLUSTER: dict[str, Any] = {
     "bandwidth_gbps": 10,
     "startup_us": 50,
     "algorithm": "ring",
+}
+#: 16 nodes of 8 A100 of 80 GB: NVLink carries 300 GB/s each way, and 8 GPUs share a network of
+#: 400 Gbit/s. The start-ups are assumed, here and below.
+A100_NODES: dict[str, Any] = {
+    "workers": 16,
+    "bandwidth_gbps": 50,
+    "startup_us": 50,
+    "channels": {"nvlink": {"workers": 8, "bandwidth_gbps": 2400, "startup_us": 20}},
+}
+#: 64 groups of 8 V100, two in a DGX-2H, as Megatron-LM was trained: NVLink carries 150 GB/s each
+#: way, and 16 GPUs share a network of 800 Gbit/s.
+V100_GROUPS: dict[str, Any] = {
+    "workers": 64,
+    "bandwidth_gbps": 50,
+    "startup_us": 50,
+    "channels": {"nvlink": {"workers": 8, "bandwidth_gbps": 1200, "startup_us": 20}},
 }
 OPTIONS: dict[str, Any] = {
     "fusion": "joint",
@@ -47,7 +63,13 @@ _DESCRIPTIONS = {
     "t5_small": "T5-small from its published layer shapes, time split by FLOPs.",
     "llama_7b": "LLaMA-7B from its published layer shapes, time split by FLOPs.",
     "vgg16": "VGG-16 from its published layer shapes, time split by FLOPs.",
+    "fsdp_llama_7b": "LLaMA-7B under FSDP: sharded over the 8 GPUs of a node (`nvlink`), gradients "
+    "summed between 16 nodes.",
+    "tp_gpt_8b": "Megatron-LM's GPT of 8.3 billion parameters: each layer split over 8 GPUs "
+    "(`nvlink`), gradients summed between 64 groups.",
 }
+#: The examples with channels of their own: PACE is not defined where collectives wait for others.
+_NODES = {"fsdp_llama_7b": A100_NODES, "tp_gpt_8b": V100_GROUPS}
 
 
 class ExampleSummary(BaseModel):
@@ -85,6 +107,8 @@ def example(name: str) -> PlanRequest:
         return PlanRequest.model_validate(TWO_LAYERS)
     if name not in MODELS:
         raise NotFound("No example has this name.")
+    options = OPTIONS | {"baselines": ["wfbp", "tictac"]} if name in _NODES else OPTIONS
+    cluster = _NODES.get(name, CLUSTER)
     return PlanRequest.model_validate(
-        {"graph": graph_json(MODELS[name]()), "cluster": CLUSTER, "options": OPTIONS}
+        {"graph": graph_json(MODELS[name]()), "cluster": cluster, "options": options}
     )

@@ -8,11 +8,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from solver.errors import Fault
+from solver.graph import COLLECTIVES
 
 Location = Sequence[str | int]
 
 _KINDS = {
     "bool_type": "true or false",
+    "dict_type": "an object",
     "float_type": "a number",
     "int_parsing": "an integer",
     "int_type": "an integer",
@@ -25,11 +27,16 @@ _KINDS = {
     "union_tag_invalid": "a string",
 }
 _NAMED_ALIKE = {"literal_error", "union_tag_invalid"}
-_TAGGED = {("graph", "ops"), ("options", "baselines")}
+#: Lists of what is told apart by a tag, and where one such thing stands alone.
+_TAGGED = {("graph", "ops"), ("options", "baselines"), ("jitter", "rivals")}
+_TAGGED_ALONE = ("policy",)
+#: What pydantic puts behind a key that is wrong itself.
+_KEY = "[key]"
 _LONGEST = 60
 #: Longest id of an op.
 MAX_NAME = 512
 _PLAIN = 2**31
+_TENSORS = list(COLLECTIVES)  # a kind may be of a type that has no hash
 
 
 def pointer(location: Location) -> str:
@@ -48,6 +55,8 @@ def faults_of(
         location = (*under, *item["loc"])
         place, kind, value = _place(location), item["type"], item["input"]
         rules = _rules_at(schema, location)
+        if place[-1:] == (_KEY,):  # a name, of a channel or of a kind of collective
+            place, kind = place[:-1], "extra_forbidden" if kind in _NAMED_ALIKE else kind
         if kind in {"union_tag_not_found", "union_tag_invalid"}:
             tag = rules["discriminator"]["propertyName"]
             value = value.get(tag)
@@ -71,7 +80,7 @@ def faults_of(
 def shown(value: Any) -> str:
     """Write a JSON value for a message, briefly."""
     if isinstance(value, list | dict):
-        return f"{len(value)} items" if isinstance(value, list) else "an object"
+        return f"{len(value):,} {'items' if isinstance(value, list) else 'fields'}"
     text = json.dumps(value[:_LONGEST] if isinstance(value, str) else value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
@@ -82,9 +91,11 @@ def brief(name: str) -> str:
 
 
 def _place(location: Location) -> tuple[str | int, ...]:
-    """Drop the tag that pydantic adds behind the position of an op or a baseline."""
+    """Drop the tag that pydantic adds behind the place of an op or a policy."""
     if tuple(location[:2]) in _TAGGED:
         return (*location[:3], *location[4:])
+    if tuple(location[:1]) == _TAGGED_ALONE:
+        return (*location[:1], *location[2:])
     return tuple(location)
 
 
@@ -116,27 +127,37 @@ def _name(place: Location, raw: Any) -> str:
     op = raw["graph"]["ops"][place[2]]
     label = f"Op {place[2]}"
     if isinstance(op, dict) and isinstance(op.get("id"), str):
-        label = f"{'Tensor' if op.get('kind') == 'all_reduce' else 'Op'} {brief(op['id'])!r}"
+        label = f"{'Tensor' if op.get('kind') in _TENSORS else 'Op'} {brief(op['id'])!r}"
     return ": ".join([label, *_joined(place[3:])])
 
 
 def _joined(steps: Location) -> list[str]:
-    return ["/".join(map(str, steps))] if steps else []
+    return ["/".join(brief(str(step)) for step in steps)] if steps else []
 
 
 def _rules_at(schema: dict[str, Any], location: Location) -> dict[str, Any]:
     """Follow a pydantic location, tags included, through a JSON schema; {} where it ends."""
     node = _resolved(schema, schema)
+    keys: dict[str, Any] = {}
     for step in location:
         if "discriminator" in node:
             found = {"$ref": node["discriminator"]["mapping"].get(step, "")}
         elif isinstance(step, int):
             items = node.get("prefixItems")
             found = items[step] if items and step < len(items) else node.get("items", {})
+        elif step == _KEY:
+            found = keys
         else:
-            found = node.get("properties", {}).get(step, {})
+            found = node.get("properties", {}).get(step) or _any_property(node)
+        keys = node.get("propertyNames", {})
         node = _resolved(found, schema)
     return node
+
+
+def _any_property(node: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of the values of an object whose keys are free."""
+    free = [*node.get("patternProperties", {}).values(), node.get("additionalProperties")]
+    return next((found for found in free if isinstance(found, dict)), {})
 
 
 def _resolved(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
@@ -158,9 +179,10 @@ def _rule(rules: dict[str, Any]) -> str:
         return f"more than {_number(rules['exclusiveMinimum'])} and at most {_number(high)}"
     if low is not None:
         return f"{_number(low)} to {_number(high)}"
-    if "maxItems" in rules:
-        exact = rules.get("minItems") == rules["maxItems"]
-        return f"{'exactly' if exact else 'at most'} {rules['maxItems']:,} items"
+    most = rules.get("maxItems", rules.get("maxProperties"))
+    if most is not None:
+        things = "items" if "maxItems" in rules else "fields"
+        return f"{'exactly' if rules.get('minItems') == most else 'at most'} {most:,} {things}"
     if "maxLength" in rules:
         least = rules.get("minLength", 0)
         return f"{least} to {rules['maxLength']} characters, none a control character"

@@ -1,12 +1,18 @@
-"""Files that the command plans: a graph, a whole request, or a PipeDream profile."""
+"""Files that the command plans or simulates: a graph, a whole request, or a PipeDream profile."""
 
 from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Any
 
-from app.door import check_limits, read_json, read_problem, within
+from app.door import (
+    check_limits,
+    read_json,
+    read_problem,
+    read_simulation_problem,
+    within,
+)
 from app.errors import InvalidRequest
-from app.problem import Problem, graph_json
+from app.problem import Problem, SimulationProblem, graph_json
 from solver.errors import Fault, InvalidTrace
 from solver.traces import READERS, Report
 
@@ -17,9 +23,9 @@ Json = dict[str, Any]
 
 
 def read_file(
-    content: bytes, name: str, cluster: Json, options: Json
+    content: bytes, name: str, cluster: Json, options: Json, what_if: list[Json]
 ) -> tuple[Problem, Report | None]:
-    """Read a file as a problem; of a profile also report what was dropped and assumed.
+    """Read a file as a problem to plan; of a profile also report what was dropped and assumed.
 
     Parameters
     ----------
@@ -27,7 +33,7 @@ def read_file(
         JSON of a graph or of a request, else the text of a PipeDream ``graph.txt``.
     name
         What the file is called; a profile's graph is named after it.
-    cluster, options
+    cluster, options, what_if
         What was asked for by flags; it wins over the file.
 
     Raises
@@ -35,26 +41,48 @@ def read_file(
     NotJson, InvalidRequest, InvalidTrace
         When the file is not a problem.
     """
+    raw, report = _read(content, name, cluster)
+    if isinstance(raw, dict):
+        raw = {**raw, "options": _merged(raw.get("options", {}), options)}
+        raw |= {"what_if": what_if} if what_if else {}
+    return read_problem(raw), report
+
+
+def read_simulated(
+    content: bytes, name: str, cluster: Json, asked: Json
+) -> tuple[SimulationProblem, Report | None]:
+    """Read a file as a problem to simulate, as :func:`read_file` does.
+
+    ``asked`` has the other fields of a request for a simulation. Of a request for a plan the graph,
+    the cluster and the barrier are taken.
+    """
+    raw, report = _read(content, name, cluster)
+    if isinstance(raw, dict) and isinstance(options := raw.get("options"), dict):
+        rest = {key: value for key, value in raw.items() if key not in {"options", "what_if"}}
+        raw = {"barrier": options.get("barrier", False), **rest}
+    if isinstance(raw, dict):
+        raw = {**raw, **asked}
+    return read_simulation_problem(raw), report
+
+
+def _read(content: bytes, name: str, cluster: Json) -> tuple[Any, Report | None]:
+    """Return a file as a request that may lack options, with a cluster."""
     content = content.removeprefix(BOM_UTF8)
     if not content.lstrip().startswith((b"{", b"[")):
-        return _read_trace(content, name, cluster, options)
+        return _read_trace(content, name, cluster)
     raw = read_json(content)
     if isinstance(raw, dict) and "ops" in raw and "graph" not in raw:
         raw = {"graph": raw}
     if isinstance(raw, dict):
-        raw = {
-            **raw,
-            "cluster": _merged(raw.get("cluster", CLUSTER), cluster),
-            "options": _merged(raw.get("options", {}), options),
-        }
-    return read_problem(raw), None
+        raw = {**raw, "cluster": _merged(raw.get("cluster", CLUSTER), cluster)}
+    return raw, None
 
 
 def _merged(under: Any, over: Json) -> Any:
     return {**under, **over} if isinstance(under, dict) else under
 
 
-def _read_trace(content: bytes, name: str, cluster: Json, options: Json) -> tuple[Problem, Report]:
+def _read_trace(content: bytes, name: str, cluster: Json) -> tuple[Json, Report]:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -66,9 +94,4 @@ def _read_trace(content: bytes, name: str, cluster: Json, options: Json) -> tupl
     trace = READERS["pipedream"](text, path.parent.name if called == "graph" else called)
     if broken := list(check_limits(list(trace.graph.ops))):
         raise InvalidRequest(within("graph", broken))
-    raw = {
-        "graph": graph_json(trace.graph),
-        "cluster": {**CLUSTER, **cluster},
-        "options": options,
-    }
-    return read_problem(raw), trace.report
+    return {"graph": graph_json(trace.graph), "cluster": {**CLUSTER, **cluster}}, trace.report

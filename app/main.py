@@ -1,5 +1,6 @@
 """The service, put together."""
 
+import gc
 import logging
 import os
 from collections.abc import AsyncIterator
@@ -11,12 +12,15 @@ from fastapi import FastAPI
 from app import VERSION, apidoc, errors
 from app.errors import StorageUnavailable
 from app.headers import SecurityHeaders
-from app.routers import docs, examples, health, plans
+from app.routers import docs, examples, health, limits, plans, simulations
 from app.settings import Settings
 from app.storage import Store
 
 #: How many may ask at once whether the service is ready.
 _CHECKS = 4
+#: A graph of a million ops makes millions of objects that stay; at Python's own thresholds a third
+#: of its time goes into looking at them again (tests/benchmarks/big.py).
+_GARBAGE = (50_000, 20, 100)
 _LOG = logging.getLogger("uvicorn.error")
 _ABOUT = """Post a training iteration as a graph of compute ops and all-reduces; get back the \
 buckets and the preemptive order in which to send the gradients, the time of one iteration, and \
@@ -34,6 +38,7 @@ class Service(FastAPI):
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Open the store; when it cannot be opened, serve, and let /readyz say so."""
+    gc.set_threshold(*_GARBAGE)
     store: Store = app.state.store
     try:
         store.open()
@@ -56,11 +61,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.settings = settings or Settings()
     app.state.store = Store(app.state.settings)
-    app.state.solves = CapacityLimiter(os.cpu_count() or 1)
+    at_once = os.cpu_count() or 1
+    app.state.solves = CapacityLimiter(at_once)
+    app.state.bodies = CapacityLimiter(at_once)
     app.state.checks = CapacityLimiter(_CHECKS)
     errors.install(app)
     app.add_middleware(SecurityHeaders)
-    for routes in (plans, examples, health, docs):
+    for routes in (plans, simulations, examples, limits, health, docs):
         app.include_router(routes.router)
     docs.mount_assets(app)
     return app

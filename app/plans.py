@@ -1,74 +1,113 @@
-"""Plans: solved, kept, found again."""
+"""Plans: solved, kept, drawn."""
 
-import secrets
+import json
 import time
-from datetime import UTC, datetime
+from dataclasses import replace
 from typing import Any
 
-from app.answers import Answer, PlanList, PlanOut
+from app.answers import Answer, PlanList
 from app.baselines import launch_faults
 from app.door import read_problem, within
 from app.errors import InvalidRequest
+from app.explained import explained
+from app.jobs import job_of, now
 from app.problem import Problem
-from app.storage import Store, StoredPlan
-from solver.costs import cost_of
+from app.storage import PlanRow, Store, Stored
+from app.what_if import what_if
+from solver.chain import chain_of
+from solver.costs import Network, network_of
 from solver.errors import InvalidGraph, InvalidOptions
-from solver.graph import COMPUTE, with_barrier
+from solver.explanation.explain import explain
+from solver.given import GivenBucket, GivenPart, sends_of
+from solver.graph import COMPUTE, Graph, with_barrier
 from solver.plan import plan
+from solver.policies import wfbp
+from solver.policies.plan import replay
+from solver.result import Plan
+from solver.simulate import simulate
 from solver.timeline import chrome_trace
+from solver.whatif import carried
 
 
 def solve(problem: Problem) -> Answer:
-    """Plan one training iteration.
+    """Plan one training iteration, say why it takes as long, and plan the what-if.
 
     Raises
     ------
     InvalidRequest
-        When the solver finds that the options or the graph cannot be met.
+        When the solver finds that options, graph or changes cannot be met.
     """
     began = time.perf_counter()
-    cost = cost_of(problem.cluster.to_cluster())
+    network = network_of(problem.cluster.to_cluster())
     options = problem.options.to_options()
     sizes = [op.bytes or 0 for op in problem.graph.ops if op.kind != COMPUTE]
     if faults := launch_faults(options.baselines, sizes):
         raise InvalidRequest(within("options", faults))
+    other = what_if(problem.graph, problem.what_if)
     try:
-        found = plan(problem.graph, cost, options)
+        found = plan(problem.graph, network, options)
+        graph = with_barrier(problem.graph) if options.barrier else problem.graph
+        changed = plan(other, network, replace(options, baselines=())) if other else None
     except InvalidOptions as error:
         raise InvalidRequest(within("options", error.faults)) from error
     except InvalidGraph as error:
         raise InvalidRequest(within("graph", error.faults)) from error
-    return Answer.of(problem, found, round(time.perf_counter() - began, 6))
+    why = _why(graph, network, found)
+    return Answer.of(problem, found, why, changed, round(time.perf_counter() - began, 6))
 
 
-def create(store: Store, problem: Problem) -> PlanOut:
+def _why(graph: Graph, network: Network, found: Plan) -> dict[str, Any]:
+    """Explain a plan by simulating it again, as it is and with changes."""
+    sends = sends_of(
+        graph,
+        chain_of(graph),
+        [GivenBucket(bucket.id, bucket.tensors) for bucket in found.buckets],
+        [GivenPart(part.bucket, part.bytes) for part in found.parts],
+    )
+    timeline = simulate(graph, network, replay(sends))
+    explanation = explain(graph, network, timeline)
+    return explained(graph, network, carried(sends, graph), timeline, explanation)
+
+
+def create(store: Store, problem: Problem) -> Stored:
     """Solve a problem and keep the plan."""
-    job = {"id": secrets.token_hex(8), "state": "succeeded", "created_at": _now()}
-    result = solve(problem).model_dump(mode="json")
-    job["finished_at"] = _now()
-    store.add(StoredPlan(job, problem.graph.name, problem.to_json(), result))
-    return PlanOut.model_validate({**job, **result})
-
-
-def find(store: Store, plan_id: str) -> PlanOut:
-    """Return a plan that was kept."""
-    stored = store.get(plan_id)
-    return PlanOut.model_validate({**stored.job, **stored.result})
+    began = now()
+    answer = solve(problem)
+    found = Stored(
+        job=job_of(began),
+        light={
+            "name": problem.graph.name,
+            "status": answer.status,
+            "iteration_time_us": answer.iteration_time_us,
+        },
+        request=problem.to_text(),
+        result=answer.model_dump_json(),
+    )
+    store.add(PlanRow, found)
+    return found
 
 
 def newest(store: Store, limit: int) -> PlanList:
     """Return the newest plans, in brief."""
-    return PlanList.model_validate({"plans": store.newest(limit)})
+    return PlanList.model_validate({"plans": store.newest(PlanRow, limit)})
 
 
 def timeline(store: Store, plan_id: str) -> dict[str, Any]:
-    """Draw a plan that was kept as a Chrome trace."""
-    stored = store.get(plan_id)
-    problem = read_problem(stored.request)
+    """Draw a plan that was kept as a Chrome trace, beside FIFO."""
+    stored = store.get(PlanRow, plan_id)
+    problem = read_problem(json.loads(stored.request))
     graph = with_barrier(problem.graph) if problem.options.barrier else problem.graph
-    found = Answer.model_validate(stored.result).to_plan()
-    return chrome_trace(graph, cost_of(problem.cluster.to_cluster()), found)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    network = network_of(problem.cluster.to_cluster())
+    answer = Answer.model_validate_json(stored.result)
+    sends = sends_of(graph, chain_of(graph), *answer.given())
+    timelines = {
+        "plan": simulate(graph, network, replay(sends)),
+        "fifo": simulate(graph, network, wfbp),
+    }
+    other = {
+        "graph": graph.name,
+        "iteration_time_us": answer.iteration_time_us,
+        "fifo_iteration_time_us": timelines["fifo"].iteration_time,
+        "lower_bound_us": answer.lower_bound_us,
+    }
+    return chrome_trace(graph, timelines, other)

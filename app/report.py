@@ -2,13 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from textwrap import wrap
 
 from app.answers import Answer, Baseline, Bound
-from solver.policies.choice import defaults
+from app.explained import Explained
+from app.simulation_answer import SimulationAnswer
+from solver.policies.choice import WHERE_NOT, defaults
 from solver.traces import Report
 
 #: How many buckets are listed.
 _LISTED = 12
+#: How many exposed tensors are listed.
+_EXPOSED = 5
 #: Policies for a reader; add one here.
 TITLES = {
     "wfbp": "today, FIFO (wfbp)",
@@ -29,8 +34,68 @@ _WIDTH = 26
 
 def render(answer: Answer, name: str, report: Report | None = None) -> str:
     """Write an answer as a page of text, and what a reader dropped and assumed."""
-    parts = [_head(answer, name), _times(answer), _buckets(answer), _source(report)]
+    parts = [
+        _head(answer, name),
+        _times(answer),
+        _why(answer),
+        _buckets(answer),
+        _source(report),
+    ]
     return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part)))
+
+
+def render_simulation(answer: SimulationAnswer, name: str) -> str:
+    """Write a simulation as a page of text."""
+    parts = [_simulated(answer, name), _why(answer), _phases(answer), _spread(answer)]
+    return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part)))
+
+
+def _simulated(answer: SimulationAnswer, name: str) -> Iterator[str]:
+    policy, title = answer.policy, "the plan given"
+    if policy:
+        title = _titled(policy.policy, policy.parameters)
+    cluster = answer.request.cluster
+    yield f"{name or 'Unnamed graph'} on {_count(cluster.workers, 'worker')} under {title}"
+    yield _row("one iteration", answer.iteration_time_us, "", _WIDTH)
+    yield _row("compute alone", answer.compute_time_us, "with free communication", _WIDTH)
+    yield _row("exposed", answer.exposed_us, "communication that adds to it", _WIDTH)
+    for channel in answer.channels:
+        used = 100 * channel.busy_us / answer.iteration_time_us if answer.iteration_time_us else 0
+        remark = f"{used:.1f} % of the time, {_count(channel.launches, 'launch', 'launches')}"
+        yield _row(f"channel {channel.channel}", channel.busy_us, remark, _WIDTH)
+
+
+def _why(answer: Explained) -> Iterator[str]:
+    """Say what limits the iteration, and which tensors are exposed."""
+    lines = wrap(answer.summary.replace(" %", "\u00a0%"), 100)
+    yield from (line.replace("\u00a0", " ") for line in lines)
+    bare = [tensor for tensor in answer.tensors if tensor.exposed_us > 0]
+    for tensor in sorted(bare, key=lambda tensor: -tensor.exposed_us)[:_EXPOSED]:
+        remark = f"not hidden of {tensor.id} ({tensor.bytes / 1e6:.3f} MB)"
+        yield _row("", tensor.exposed_us, remark, _WIDTH)
+    if (other := getattr(answer, "what_if", None)) is not None:
+        yield _row(
+            "what if", other.iteration_time_us, f"saves {other.gain_us / 1e3:.3f} ms", _WIDTH
+        )
+
+
+def _phases(answer: SimulationAnswer) -> Iterator[str]:
+    phases = answer.breakdown
+    yield "All communication, from the first tensor of a bucket ready to the bucket sent"
+    yield _row("start-ups", phases.negotiate_us, "", _WIDTH)
+    yield _row("on the wire", phases.all_reduce_us, "", _WIDTH)
+    yield _row("waiting", phases.wait_us, "for other tensors, or for the channel", _WIDTH)
+    yield _row("held back", phases.other_us, "by the policy, the channel idle", _WIDTH)
+
+
+def _spread(answer: SimulationAnswer) -> Iterator[str]:
+    if answer.jitter is None:
+        return
+    yield "With jitter"
+    yield _row("half of the iterations", answer.jitter.p50_us, "or less", _WIDTH)
+    yield _row("95 %", answer.jitter.p95_us, "or less", _WIDTH)
+    for rival in answer.jitter.rivals:
+        yield f"  {TITLES[rival.policy]} would have been faster in {100 * rival.faster:.1f} %"
 
 
 def _head(answer: Answer, name: str) -> Iterator[str]:
@@ -51,6 +116,9 @@ def _times(answer: Answer) -> Iterator[str]:
     titles = [_title(baseline, barrier=barrier) for baseline in answer.baselines]
     width = max([_WIDTH, *(len(title) + 1 for title in titles)])
     for title, baseline in zip(titles, answer.baselines, strict=True):
+        if baseline.iteration_time_us is None:
+            yield f"  {title:{width}}{'-':>15}  not defined where {WHERE_NOT}"
+            continue
         yield _row(title, baseline.iteration_time_us, _comparison(baseline), width)
     verdict = "optimal: equals the lower bound" if answer.status == "optimal" else ""
     yield _row("this plan", answer.iteration_time_us, verdict, width)
@@ -98,6 +166,9 @@ def _meaning(bound: Bound) -> str:
     match bound.kind:
         case "compute":
             return "nothing is faster: compute alone takes that long"
+        case "path":
+            tensors = _count(len(bound.tensors), "tensor")
+            return f"nothing is faster: the longest path, {tensors} on it"
         case "chain":
             return f"{what} in release order, {tail}"
         case "packing":
@@ -108,10 +179,15 @@ def _meaning(bound: Bound) -> str:
 
 def _title(baseline: Baseline, *, barrier: bool) -> str:
     """Name a policy, and what sets it apart: parameters that are not the defaults, a barrier."""
-    usual = defaults(baseline.policy)
-    apart = [f"{k}={v:.15g}" for k, v in baseline.parameters.items() if v != usual.get(k)]
-    apart += ["barrier"] if baseline.barrier and not barrier else []
-    return ", ".join([TITLES[baseline.policy], *apart])
+    title = _titled(baseline.policy, baseline.parameters)
+    return f"{title}, barrier" if baseline.barrier and not barrier else title
+
+
+def _titled(policy: str, parameters: dict[str, int | float]) -> str:
+    """Name a policy, and parameters that are not the defaults."""
+    usual = defaults(policy)
+    apart = [f"{k}={v:.15g}" for k, v in parameters.items() if v != usual.get(k)]
+    return ", ".join([TITLES[policy], *apart])
 
 
 def _row(title: str, time_us: float, remark: str, width: int) -> str:

@@ -31,4 +31,4 @@ class Settings(BaseSettings):
 
     data_dir: Path = Field(default_factory=_data_dir)
     database_url: str | None = None
-    max_body_bytes: Annotated[int, Field(ge=1, le=2**30)] = 64 * 2**20
+    max_body_bytes: Annotated[int, Field(ge=1, le=2**30)] = 256 * 2**20

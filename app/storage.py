@@ -1,4 +1,4 @@
-"""Plans on disk: one table, migrated to head when the store opens."""
+"""Results on disk: a table for each kind, migrated to head when the store opens."""
 
 import json
 import sqlite3
@@ -42,10 +42,10 @@ class Base(DeclarativeBase):
     metadata = MetaData()
 
 
-class PlanRow(Base):
-    """One plan; ``number`` grows, so it orders plans by age."""
+class Row(Base):
+    """One result; ``number`` grows, so it orders results by age."""
 
-    __tablename__ = "plans"
+    __abstract__ = True
 
     number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=True)
     id: Mapped[str] = mapped_column(String(32), unique=True)
@@ -59,34 +59,50 @@ class PlanRow(Base):
     result: Mapped[str] = mapped_column(Text)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPlan:
-    """A plan as it is stored; the request and the result are JSON values.
+class PlanRow(Row):
+    """A plan; its ``status`` is the solution's."""
 
-    Attributes
-    ----------
-    job
-        id, state, created_at and finished_at.
-    name
-        Name of the graph.
-    request
-        What was posted, defaults filled in.
-    result
-        The answer, without the job.
-    """
+    __tablename__ = "plans"
 
-    job: dict[str, Any]
-    name: str
-    request: dict[str, Any]
-    result: dict[str, Any]
+
+class SimulationRow(Row):
+    """A simulation; its ``status`` is the policy's name, or ``plan``."""
+
+    __tablename__ = "simulations"
 
 
 _JOB = ("id", "state", "created_at", "finished_at")
 _LIGHT = (*_JOB, "name", "status", "iteration_time_us")
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A result as it is stored.
+
+    Attributes
+    ----------
+    job
+        id, state, created_at and finished_at.
+    light
+        name (of the graph), status and iteration_time_us, for lists.
+    request
+        What was posted, defaults filled in: a JSON object.
+    result
+        The answer, without the job: a JSON object with a field at least.
+    """
+
+    job: dict[str, Any]
+    light: dict[str, Any]
+    request: str
+    result: str
+
+    def to_json(self) -> str:
+        """Return the answer with its job: a JSON object."""
+        return f"{json.dumps(self.job)[:-1]}, {self.result[1:]}"
+
+
 class Store:
-    """The plans of one database.
+    """The results of one database.
 
     A database that cannot be used raises StorageUnavailable from every method, and is tried
     again at the next call.
@@ -123,37 +139,31 @@ class Store:
             head = ScriptDirectory.from_config(_alembic()).get_current_head()
             if found != head:
                 raise StorageUnavailable(f"The database is at revision {found}, not {head}.")
-            connection.execute(select(PlanRow.number).limit(1))
+            for kind in (PlanRow, SimulationRow):
+                connection.execute(select(kind.number).limit(1))
 
-    def add(self, plan: StoredPlan) -> None:
-        """Keep a plan."""
+    def add(self, kind: type[Row], found: Stored) -> None:
+        """Keep a result."""
         self.open()
-        row = {
-            **plan.job,
-            "name": plan.name,
-            "status": plan.result["status"],
-            "iteration_time_us": plan.result["iteration_time_us"],
-            "request": json.dumps(plan.request),
-            "result": json.dumps(plan.result),
-        }
+        row = {**found.job, **found.light, "request": found.request, "result": found.result}
         with _unavailable(), self._engine.begin() as connection:
-            connection.execute(insert(PlanRow).values(row))
+            connection.execute(insert(kind).values(row))
 
-    def get(self, plan_id: str) -> StoredPlan:
-        """Return the plan of this id, or raise NotFound."""
+    def get(self, kind: type[Row], result_id: str) -> Stored:
+        """Return the result of this id, or raise NotFound."""
         self.open()
         with _unavailable(), Session(self._engine) as session:
-            row = session.scalar(select(PlanRow).where(PlanRow.id == plan_id))
+            row = session.scalar(select(kind).where(kind.id == result_id))
         if row is None:
-            raise NotFound("No plan has this id.")
-        job = {field: getattr(row, field) for field in _JOB}
-        return StoredPlan(job, row.name, json.loads(row.request), json.loads(row.result))
+            raise NotFound(f"No {kind.__tablename__[:-1]} has this id.")
+        light = {field: getattr(row, field) for field in _LIGHT if field not in _JOB}
+        return Stored({f: getattr(row, f) for f in _JOB}, light, row.request, row.result)
 
-    def newest(self, limit: int) -> list[dict[str, Any]]:
-        """Return the light columns of the newest plans, the newest first."""
+    def newest(self, kind: type[Row], limit: int) -> list[dict[str, Any]]:
+        """Return the light columns of the newest results, the newest first."""
         self.open()
-        columns = [getattr(PlanRow, field) for field in _LIGHT]
-        query = select(*columns).order_by(PlanRow.number.desc()).limit(limit)
+        columns = [getattr(kind, field) for field in _LIGHT]
+        query = select(*columns).order_by(kind.number.desc()).limit(limit)
         with _unavailable(), self._engine.connect() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 

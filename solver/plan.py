@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from solver import dag, layered
-from solver.bounds import LowerBound
+from solver.bounds import COMPUTE, LowerBound
 from solver.chain import Chain, chain_of
 from solver.costs import Cost, Network
 from solver.errors import Fault, InvalidOptions
@@ -69,13 +69,15 @@ class Options:
 def plan(graph: Graph, network: Network, options: Options) -> Plan:
     """Fuse, schedule, simulate, bound and compare.
 
+    A graph that :func:`solver.whatif.changed` left without collectives takes its compute time.
+
     Raises
     ------
     InvalidOptions
         When a name is unknown, a policy's parameter is out of range or makes too many launches,
         ``slot_us`` needs too many slots, or an option is for layered chains and this is none.
     """
-    if options.barrier:
+    if options.barrier and graph.collectives:
         graph = with_barrier(graph)
     chain = chain_of(graph)
     costs = costs_of(chain, network)
@@ -117,6 +119,8 @@ def _decide(
     rivals: Sequence["_Rival"],
 ) -> tuple[LowerBound, tuple[Send, ...], Ideal | None]:
     """Bound the problem, choose buckets and launches, and solve their ideal if there is one."""
+    if not graph.collectives:
+        return LowerBound(chain.compute_time, COMPUTE), (), None
     bound = (
         layered.bound_of(chain, costs) if chain.is_layered else dag.bound_of(graph, chain, costs)
     )

@@ -1,6 +1,8 @@
 """What routers are given: the store, whose turn it is to use a thread, and the bytes of a body."""
 
 import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from typing import Annotated
 
 from anyio import CapacityLimiter
@@ -9,6 +11,8 @@ from fastapi import Depends, Request
 from app.errors import TooLarge, UnsupportedMediaType
 from app.storage import Store
 
+#: Longer bodies are held by a few requests at a time [bytes].
+BIG = 2**20
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]*)', re.IGNORECASE)
 
 
@@ -30,11 +34,12 @@ async def checks_of(request: Request) -> CapacityLimiter:
     return turns
 
 
-async def body_of(request: Request) -> bytes:
-    """Read a JSON body up to the limit.
+async def body_of(request: Request) -> AsyncIterator[bytearray]:
+    """Read a JSON body up to the limit, and hold it until the answer is sent.
 
     What comes beyond the limit is read and forgotten, up to as much again, so that a client that
-    writes before it listens hears the answer.
+    writes before it listens hears the answer. A body of more than :data:`BIG` bytes is read on
+    when few others are held; until then its client waits.
     """
     header = request.headers.get("content-type", "")
     kind = header.partition(";")[0].strip().lower()
@@ -46,19 +51,23 @@ async def body_of(request: Request) -> bytes:
     if charset and charset[1].lower() not in {"utf-8", "utf8"}:
         raise UnsupportedMediaType(f"The body must be UTF-8, not {charset[1]!r}.")
     most = request.app.state.settings.max_body_bytes
-    body, length = bytearray(), 0
-    async for chunk in request.stream():
-        length += len(chunk)
-        if length > 2 * most:
-            break
-        if length <= most:
-            body += chunk
-    if length > most:
-        raise TooLarge(f"The body is longer than {most} bytes.")
-    return bytes(body)
+    body, length, is_big = bytearray(), 0, False
+    async with AsyncExitStack() as held:
+        async for chunk in request.stream():
+            length += len(chunk)
+            if length > 2 * most:
+                break
+            if length > BIG and not is_big:
+                await held.enter_async_context(request.app.state.bodies)
+                is_big = True
+            if length <= most:
+                body += chunk
+        if length > most:
+            raise TooLarge(f"The body is longer than {most} bytes.")
+        yield body
 
 
 StoreDep = Annotated[Store, Depends(store_of)]
 SolvesDep = Annotated[CapacityLimiter, Depends(solves_of)]
 ChecksDep = Annotated[CapacityLimiter, Depends(checks_of)]
-BodyDep = Annotated[bytes, Depends(body_of)]
+BodyDep = Annotated[bytearray, Depends(body_of)]

@@ -8,14 +8,17 @@ from fastapi import APIRouter, Path, Query, Response
 from app import plans
 from app.answers import PlanList, PlanOut
 from app.apidoc import json_body, problems
-from app.door import read_json, read_problem
+from app.door import read_body
 from app.examples import TWO_LAYERS
 from app.requests import PlanRequest
 from app.routers.deps import BodyDep, SolvesDep, StoreDep
+from app.storage import PlanRow
 
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
 PlanId = Annotated[str, Path(description="Id of a plan.", examples=["0123456789abcdef"])]
-Limit = Annotated[int, Query(ge=1, le=200, description="How many plans.")]
+#: Most results of a list.
+MAX_LISTED = 200
+Limit = Annotated[int, Query(ge=1, le=MAX_LISTED, description="How many plans.")]
 
 
 @router.post(
@@ -30,16 +33,15 @@ Limit = Annotated[int, Query(ge=1, le=200, description="How many plans.")]
 async def create_plan(body: BodyDep, store: StoreDep, turns: SolvesDep) -> Response:
     """Decide in which buckets and in which order to send the gradients, and prove how good it is.
 
-    At most 200,000 ops, 3,000 collectives, 2,000,000 edges and 2^60 bytes of gradients; JSON in
-    UTF-8, with or without a byte order mark. As many plans are solved at once as there are
-    processors; further requests wait their turn. More requests ready to send are at
-    `/v1/examples`.
+    The limits are at `/v1/limits`. JSON in UTF-8, with or without a byte order mark. As many plans
+    are solved at once as there are processors; further requests wait their turn. More requests
+    ready to send are at `/v1/examples`.
     """
 
     def answer() -> Response:
-        plan = plans.create(store, read_problem(read_json(body)))
-        location = {"Location": f"{router.prefix}/{plan.id}"}
-        return Response(plan.model_dump_json(), 201, location, "application/json")
+        stored = plans.create(store, read_body(body))
+        location = {"Location": f"{router.prefix}/{stored.job['id']}"}
+        return Response(stored.to_json(), 201, location, "application/json")
 
     return await to_thread.run_sync(answer, limiter=turns)
 
@@ -50,10 +52,12 @@ def list_plans(store: StoreDep, limit: Limit = 20) -> PlanList:
     return plans.newest(store, limit)
 
 
-@router.get("/{plan_id}", summary="Find a plan", responses=problems(404, 503))
-def get_plan(plan_id: PlanId, store: StoreDep) -> PlanOut:
+@router.get(
+    "/{plan_id}", response_model=PlanOut, summary="Find a plan", responses=problems(404, 503)
+)
+def get_plan(plan_id: PlanId, store: StoreDep) -> Response:
     """Return the same body that answered the POST."""
-    return plans.find(store, plan_id)
+    return Response(store.get(PlanRow, plan_id).to_json(), media_type="application/json")
 
 
 @router.get(

@@ -214,6 +214,8 @@ _SENTENCES: dict[str | None, Callable[[_Facts], str]] = {
 
 def _time(us: float) -> str:
     """Write a time with three digits, in the unit that keeps it below 1,000."""
+    if 0 < us < 0.001:  # noqa: PLR2004 - as it says
+        return "under 0.001 us"
     return _scaled(us, ("us", "ms", "s"))
 
 

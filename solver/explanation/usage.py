@@ -9,6 +9,10 @@ from solver.simulate import Sent, Timeline
 from solver.units import FloatArray, bytes_per_us
 
 
+#: Shorter bins are not made [us]: bytes over their length would not be a number.
+_SHORTEST = 1e-9
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What one channel carries in an iteration.
@@ -25,7 +29,7 @@ class Usage:
         How many.
     busy
         Share of each bin in which it is held, 0..1. The bins are equal and cover the iteration;
-        none when it takes no time.
+        none when they would be shorter than a femtosecond.
     gbps
         Bytes of each bin over its length [Gbit/s of 10^9 bits].
     """
@@ -54,7 +58,7 @@ def usage(chain: Chain, timeline: Timeline, bins: int = 100) -> tuple[Usage, ...
     sent: dict[str, list[Sent]] = {channel: [] for channel in chain.channels}
     for launch in timeline.sent:
         sent[chain.lanes[chain.lane[launch.bucket[0]]].channel].append(launch)
-    count = bins if timeline.iteration_time else 0
+    count = bins if timeline.iteration_time >= bins * _SHORTEST else 0
     edges = np.linspace(0.0, timeline.iteration_time, count + 1)
     return tuple(_usage(channel, found, edges) for channel, found in sent.items())
 

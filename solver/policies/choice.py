@@ -84,6 +84,10 @@ def bind(choice: Choice) -> Policy:
     return partial(POLICIES[choice.policy], **dict(choice.parameters))
 
 
+#: Where PACE is not defined.
+WHERE_NOT = "a collective comes after another or kinds share a channel"
+
+
 def applies(choice: Choice, chain: Chain) -> bool:
     """Tell whether a policy is defined for a chain; PACE plans layered chains alone."""
     return choice.policy != "pace" or chain.is_layered

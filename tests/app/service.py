@@ -24,6 +24,7 @@ class Service:
 
     client: httpx2.Client
     log: Path
+    process: int
 
     def post(self, body: Any) -> httpx2.Response:
         return self.client.post("/v1/plans", json=body)
@@ -54,7 +55,7 @@ def running(data_dir: Path, **settings: str) -> Iterator[Service]:
         line = process.stdout.readline()
         assert line, log.read_text()
         with httpx2.Client(base_url=line.split()[-1], timeout=60, trust_env=False) as client:
-            yield Service(client, log)
+            yield Service(client, log, process.pid)
     finally:
         process.terminate()
         process.wait(20)

@@ -47,10 +47,10 @@ def test_figure(by_hand: Json, field: str, value: Any) -> None:
 
 
 def test_buckets(by_hand: Json) -> None:
-    assert by_hand["buckets"] == [
-        {"id": "b0", "tensors": ["g2"], "bytes": 4_000_000, "release_us": 800, "tail_us": 450},
-        {"id": "b1", "tensors": ["g1"], "bytes": 1_000_000, "release_us": 1700, "tail_us": 850},
-    ]
+    sent = {"kind": "all_reduce", "channel": "network"}
+    b0 = {"tensors": ["g2"], "bytes": 4_000_000, "release_us": 800, "tail_us": 450}
+    b1 = {"tensors": ["g1"], "bytes": 1_000_000, "release_us": 1700, "tail_us": 850}
+    assert by_hand["buckets"] == [{"id": "b0", **sent, **b0}, {"id": "b1", **sent, **b1}]
 
 
 def test_schedule(by_hand: Json) -> None:
@@ -98,6 +98,8 @@ def test_request_is_repeated(by_hand: Json) -> None:
         "reduction_gbps": None,
         "algorithm": "ring",
         "table": [],
+        "tables": {},
+        "channels": {},
     }
     assert request["options"] == {
         "fusion": "none",
@@ -286,6 +288,30 @@ def test_one_worker_sends_for_free(service: Service) -> None:
     plan = service.post(body).json()
     assert plan["iteration_time_us"] == plan["compute_time_us"] == 2550
     assert plan["status"] == "optimal"
+
+
+def test_two_channels(service: Service) -> None:
+    body = two_layers(**NONE, baselines=[])
+    body["graph"]["ops"][1] |= {"kind": "all_gather", "channel": "nvlink"}
+    body["cluster"]["channels"] = {"nvlink": {"workers": 2, "bandwidth_gbps": 80}}
+    plan = service.post(body).json()
+    # g2 on its own: half of 4 MB at 10,000 bytes/us, 800..1000; g1 1700..3150, then f1 and f2
+    assert plan["iteration_time_us"] == near(4000)
+    sent = {p["bucket"]: (p["start_us"], p["end_us"]) for p in plan["schedule"]["parts"]}
+    assert {b["channel"]: sent[b["id"]] for b in plan["buckets"]} == {
+        "nvlink": near((800, 1000)),
+        "network": near((1700, 3150)),
+    }
+    again = {**body, "graph": plan["fused_graph"]}
+    assert service.post(again).json()["iteration_time_us"] == near(4000)
+
+
+def test_a_stream_runs_one_op_at_a_time(service: Service) -> None:
+    body = two_layers(**NONE)
+    extra = {"id": "x", "kind": "compute", "duration_us": 5000, "stream": "gpu0"}
+    body["graph"]["ops"][5]["stream"] = "gpu0"  # f2 ends at 8400
+    body["graph"]["ops"].append(extra)
+    assert service.post(body).json()["iteration_time_us"] == near(13_400)
 
 
 def test_measured_table(service: Service) -> None:

@@ -37,6 +37,15 @@ def drop(path: str) -> Change:
     return change
 
 
+OUT = "out_of_range"
+TABLE = [[1, 2.0], [2, 3.0]]
+
+
+def table(**fields: Any) -> Change:
+    """Measure the cluster instead of describing a ring."""
+    return lambda body: body["cluster"].update({"algorithm": "table", "table": TABLE, **fields})
+
+
 REFUSED = [
     # structure
     ([put("graph/ops/0/after", ["f2"])], {(f"{OPS}/0", "cycle")}),  # f2 waits for b2
@@ -46,7 +55,6 @@ REFUSED = [
         {(f"{OPS}/3/id", "duplicate_id"), (f"{OPS}/4/after/1", "unknown_op")},
     ),
     ([put("graph/ops/0/after", ["b2"])], {(f"{OPS}/0/after/0", "self_loop")}),  # waits for itself
-    ([put("graph/ops/3/after", ["g2"])], {(f"{OPS}/3", "not_pace_class")}),  # g1 after g2
     (
         [put("graph/ops", [{"id": "a", "kind": "all_reduce", "bytes": 1}])],
         {(OPS, "no_compute")},
@@ -176,7 +184,6 @@ REFUSED = [
         [put("graph/name", 7), put("graph/ops/3/after", ["g2"]), put("graph/ops/5/after", ["f2"])],
         {
             ("/graph/name", "wrong_type"),
-            (f"{OPS}/3", "not_pace_class"),
             (f"{OPS}/5/after/0", "self_loop"),
         },
     ),
@@ -203,6 +210,100 @@ REFUSED = [
             {(f"/cluster/{field}", "extra_field")},
         )
         for field in ("hop_us", "reduction_gbps")
+    ),
+    # streams are of compute ops, and put them in order
+    ([put("graph/ops/1/stream", "gpu0")], {(f"{OPS}/1/stream", "extra_field")}),  # of a tensor
+    ([put("graph/ops/0/stream", "")], {(f"{OPS}/0/stream", "out_of_range")}),
+    ([put("graph/ops/0/stream", 7)], {(f"{OPS}/0/stream", "wrong_type")}),
+    (
+        [
+            put("graph/ops/0/stream", "s"),
+            put("graph/ops/5/stream", "s"),
+            lambda b: ops(b).reverse(),
+        ],
+        {(f"{OPS}/0", "cycle")},
+    ),  # f2 stands before b2 in the stream, and waits for it
+    # channels of ops
+    ([put("graph/ops/1/channel", "nvlink")], {(f"{OPS}/1/channel", "unknown_channel")}),
+    ([put("graph/ops/1/channel", "")], {(f"{OPS}/1/channel", "out_of_range")}),  # a name, not two
+    ([put("graph/ops/1/channel", None)], {(f"{OPS}/1/channel", "wrong_type")}),
+    ([put("graph/ops/0/channel", "network")], {(f"{OPS}/0/channel", "extra_field")}),  # computes
+    (
+        [put("graph/ops/1/channel", "b"), put("graph/ops/1/bytes", 0), put("cluster/channels", {})],
+        {(f"{OPS}/1/channel", "unknown_channel"), (f"{OPS}/1/bytes", "out_of_range")},
+    ),
+    (
+        [put("graph/ops/1/channel", "b"), put("cluster/workers", 0)],
+        {("/cluster/workers", "out_of_range")},
+    ),  # the channels are not known while the cluster is wrong
+    # channels of the cluster
+    ([put("cluster/channels", [])], {("/cluster/channels", "wrong_type")}),
+    ([put("cluster/channels", {"a/b": 7})], {("/cluster/channels/a~1b", "wrong_type")}),
+    ([put("cluster/channels", {"": {}})], {("/cluster/channels/", "out_of_range")}),
+    ([put("cluster/channels", {"a\n": {}})], {("/cluster/channels/a\n", "out_of_range")}),
+    ([put("cluster/channels", {"network": {}})], {("/cluster/channels/network", "extra_field")}),
+    (
+        [put("cluster/channels", {f"c{i}": {} for i in range(17)})],
+        {("/cluster/channels", "out_of_range")},
+    ),
+    (
+        [put("cluster/channels", {f"c{i}": {} for i in range(99)})],
+        {("/cluster/channels", "out_of_range")},
+    ),  # not even looked at
+    (
+        [put("cluster/channels", {"a": {"channels": {}}, "b": {"workers": 0}})],
+        {
+            ("/cluster/channels/a/channels", "extra_field"),
+            ("/cluster/channels/b/workers", "out_of_range"),
+        },
+    ),
+    (
+        [put("cluster/channels", {"a": {f"x{i}": 0 for i in range(99)}})],
+        {("/cluster/channels/a", "extra_field")},
+    ),
+    # a channel in use has a cost, one that is not need not have one
+    (
+        [put("cluster/channels", {"a/b": {}, "c": {}}), put("graph/ops/1/channel", "a/b")],
+        {("/cluster/channels/a~1b/bandwidth_gbps", "missing_field")},
+    ),
+    (
+        [
+            put("cluster/channels", {"a": {"algorithm": "table", "table": TABLE, "hop_us": 1}}),
+            put("graph/ops/1/channel", "a"),
+            put("graph/ops/1/kind", "broadcast"),
+        ],
+        {
+            ("/cluster/channels/a/hop_us", "extra_field"),
+            ("/cluster/channels/a/tables/broadcast", "missing_field"),
+        },
+    ),
+    # measured tables of the other kinds
+    (
+        [table(), put("graph/ops/1/kind", "all_gather"), put("graph/ops/3/kind", "all_to_all")],
+        {
+            ("/cluster/tables/all_gather", "missing_field"),
+            ("/cluster/tables/all_to_all", "missing_field"),
+        },
+    ),
+    (
+        [table(tables={"all_gather": [[1, 2.0]]}), put("graph/ops/1/kind", "all_gather")],
+        {("/cluster/tables/all_gather", "out_of_range")},
+    ),  # of one size
+    ([put("cluster/tables", {"all_gather": TABLE})], {("/cluster/tables", "extra_field")}),  # ring
+    ([table(tables={"all_reduce": TABLE})], {("/cluster/tables/all_reduce", "extra_field")}),
+    ([table(tables={"all_gather": [[0, 1.0]]})], {("/cluster/tables/all_gather/0/0", OUT)}),
+    ([table(tables=7)], {("/cluster/tables", "wrong_type")}),
+    (
+        [table(tables={f"x{i}": [] for i in range(99)})],
+        {("/cluster/tables", "extra_field")},
+    ),
+    # options for graphs where no collective comes after another
+    *(
+        (
+            [put("graph/ops/3/after", ["b1", "g2"]), put(f"options/{field}", value)],
+            {(f"/options/{field}", "not_layered")},
+        )
+        for field, value in (("fusion", "maxmin"), ("schedule", "lp"), ("slot_us", 50))
     ),
     # the search for the best plan
     ([put("options/time_limit_s", 0)], {("/options/time_limit_s", "out_of_range")}),
@@ -307,6 +408,15 @@ def test_many_faults_are_capped(service: Service) -> None:
     problem = service.post(body).json()
     assert len(problem["errors"]) == 100
     assert problem["detail"].startswith("250 faults, of which 100 are listed")
+
+
+def test_unknown_channels_are_named_beside_the_known(service: Service) -> None:
+    body = two_layers()
+    body["cluster"]["channels"] = {"nvlink": {}}
+    body["graph"]["ops"][1]["channel"] = "nvlnk"
+    assert service.post(body).json()["detail"] == (
+        "Tensor 'g2': the cluster has no channel 'nvlnk'; it has 'network', 'nvlink'."
+    )
 
 
 def test_too_many_collectives(service: Service) -> None:

@@ -1,20 +1,24 @@
 """What a request may cost: hostile bodies are refused soon and in little memory, reads go on."""
 
+import json
+import socket
 import time
 import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from app import door
 from app.door import read_problem
 from app.errors import InvalidRequest
-from app.plans import solve
+from app.requests import MAX_OPS
 from app.shape import ENOUGH
 from solver.errors import Fault
-from tests.app.service import Json, running, two_layers
+from tests.app.service import Json, Service, faults, running, two_layers
 
 MANY = {f"k{i}": 0 for i in range(300_000)}
 
@@ -23,6 +27,10 @@ def refused(body: Any) -> tuple[Fault, ...]:
     with pytest.raises(InvalidRequest) as caught:
         read_problem(body)
     return caught.value.faults
+
+
+def channels(body: Json) -> None:
+    body["cluster"]["channels"] = {name: {} for name in MANY}
 
 
 def wrong_after(body: Json) -> None:
@@ -51,6 +59,7 @@ def wide_baseline(body: Json) -> None:
         (unknown_keys("cluster"), "/cluster", "extra_field"),
         (unknown_keys("graph", "ops", 1), "/graph/ops/1", "extra_field"),
         (wide_baseline, "/options/baselines/1", "extra_field"),
+        (channels, "/cluster/channels", "out_of_range"),
     ],
 )
 def test_memory_is_bounded(change: Callable[[Json], None], pointer: str, code: str) -> None:
@@ -82,14 +91,19 @@ def edges(count: int) -> list[Json]:
         [7] * 50_000,
         edges(2_000),
         [{**op, "duration_us": -1} for op in edges(2_000)],
+        [{"id": "b", "kind": "compute", "duration_us": 1}] * 20_000,  # one id for all
+        [
+            {"id": f"g{i}", "kind": "all_reduce", "bytes": 1, "channel": "nvlink"}
+            for i in range(2_000)
+        ],
     ],
 )
 def test_faults_are_bounded(ops: list[Any]) -> None:
     body = two_layers()
     body["graph"]["ops"] = ops
-    found = [fault for fault in refused(body) if fault.code != "duplicate_id"]
-    assert "too_many_faults" in {fault.code for fault in found[: ENOUGH + 100]}
-    assert ENOUGH <= len(found) < 2.2 * ENOUGH
+    found = refused(body)
+    assert "too_many_faults" in {fault.code for fault in found}
+    assert ENOUGH <= len(found) < 3.2 * ENOUGH
 
 
 def test_names_are_short_in_messages() -> None:
@@ -100,19 +114,74 @@ def test_names_are_short_in_messages() -> None:
 
 def test_no_op_waits_for_more_than_all_ops() -> None:
     body = two_layers()
-    body["graph"]["ops"][2]["after"] = ["b2"] * 200_001
+    body["graph"]["ops"][2]["after"] = ["b2"] * (MAX_OPS + 1)
     assert [(f.pointer, f.code) for f in refused(body)] == [
         ("/graph/ops/2/after", "out_of_range"),
     ]
 
 
-def test_most_ops_are_one_less_with_a_barrier() -> None:
-    ops = [{"id": f"b{i}", "kind": "compute", "duration_us": 1} for i in range(199_999)]
+def test_most_ops_are_one_less_with_a_barrier(monkeypatch: pytest.MonkeyPatch) -> None:
     body = two_layers(barrier=True, fusion="none", baselines=[])
-    body["graph"]["ops"] = [*ops, {"id": "g", "kind": "all_reduce", "bytes": 1}]
+    monkeypatch.setattr(door, "MAX_OPS", len(body["graph"]["ops"]))
     assert [(f.pointer, f.code) for f in refused(body)] == [("/graph/ops", "out_of_range")]
-    del body["graph"]["ops"][0]
-    assert len(solve(read_problem(body)).fused_graph.ops) == 200_000
+    del body["graph"]["ops"][5]
+    read_problem(body)
+
+
+def test_values_of_a_body_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = json.dumps(two_layers()).encode()
+    monkeypatch.setattr(door, "MAX_VALUES", 10)
+    door.read_body(body)
+    with pytest.raises(InvalidRequest) as caught:
+        door.read_body(body[:-1] + b', "x": 1}')
+    assert [(f.pointer, f.code) for f in caught.value.faults] == [("", "too_many_faults")]
+
+
+def test_limits_are_those_that_are_enforced(service: Service) -> None:
+    limits = service.client.get("/v1/limits").json()
+    assert limits["body"]["bytes"] == 3_000_000  # of this server
+    assert limits["graph"]["ops"] == MAX_OPS
+    body = two_layers(seed=limits["options"]["seed"])
+    body["cluster"]["channels"] = {
+        f"c{i}": {"workers": limits["cluster"]["workers"]}
+        for i in range(limits["cluster"]["channels"])
+    }
+    body["graph"]["name"] = "x" * limits["graph"]["name_characters"]
+    assert service.post(body).status_code == 201
+    body["graph"]["name"] += "x"
+    body["options"]["seed"] += 1
+    body["cluster"]["channels"]["one more"] = {}
+    assert {place for place, _ in faults(service.post(body))} == {
+        "/graph/name",
+        "/options/seed",
+        "/cluster/channels",
+    }
+
+
+def test_few_big_bodies_are_held_at_once(service: Service) -> None:
+    """Clients that stop in the middle of a big body keep out the next one, not small ones."""
+    limits = service.client.get("/v1/limits").json()["body"]
+    big = b" " * (limits["big_bytes"] + 200_000) + json.dumps(two_layers()).encode()
+    address = (service.client.base_url.host, service.client.base_url.port)
+    head = f"POST /v1/plans HTTP/1.1\r\nHost: x\r\nContent-Length: {len(big)}\r\n"
+    head += "Content-Type: application/json\r\nConnection: close\r\n\r\n"
+    with ExitStack() as opened:
+        slow = []
+        for _ in range(limits["at_once"]):
+            client = opened.enter_context(socket.create_connection(address, timeout=30))
+            client.sendall(head.encode() + big[:-1])
+            slow.append(client)
+        time.sleep(0.5)
+        last = opened.enter_context(socket.create_connection(address, timeout=1))
+        last.sendall(head.encode() + big)
+        with pytest.raises(TimeoutError):
+            last.recv(1)
+        assert service.post(two_layers()).status_code == 201
+        last.settimeout(30)
+        for client in slow:
+            client.sendall(big[-1:])
+            assert client.recv(12) == b"HTTP/1.1 201"
+        assert last.recv(12) == b"HTTP/1.1 201"
 
 
 def test_reads_go_on_while_plans_are_solved(tmp_path: Path) -> None:

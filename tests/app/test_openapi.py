@@ -7,7 +7,9 @@ import pytest
 
 from app.openapi import document
 from solver import bounds
-from solver.plan import FUSIONS, Options
+from solver.graph import ALL_REDUCE, COLLECTIVES
+from solver.layered import FUSIONS
+from solver.plan import Options
 from solver.schedule import SCHEDULERS
 from tests.app.service import ROOT, Service
 
@@ -44,9 +46,12 @@ def test_example_of_each_post_works(service: Service) -> None:
 def test_every_name_of_the_solver_is_in_the_schema() -> None:
     schemas = DOCUMENT["components"]["schemas"]
     options = schemas["OptionsBody"]["properties"]
+    assert set(schemas["CollectiveOp"]["properties"]["kind"]["enum"]) == set(COLLECTIVES)
+    tables = schemas["ChannelBody"]["properties"]["tables"]["propertyNames"]["enum"]
+    assert {ALL_REDUCE, *tables} == set(COLLECTIVES)
     assert options["fusion"]["enum"] == list(FUSIONS)
     assert options["schedule"]["enum"] == list(SCHEDULERS)
-    kinds = {bounds.COMPUTE, bounds.CHAIN, bounds.PACKING, bounds.NESTED}
+    kinds = {bounds.COMPUTE, bounds.CHAIN, bounds.PACKING, bounds.NESTED, bounds.PATH}
     assert set(schemas["Bound"]["properties"]["kind"]["enum"]) == kinds
     defaults = Options()
     for field in ("fusion", "schedule", "slot_us", "barrier", "seed", "time_limit_s"):

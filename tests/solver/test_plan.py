@@ -17,6 +17,7 @@ from solver.result import OPTIMAL
 from solver.schedule import SCHEDULERS
 from solver.slots import MAX_SLOTS
 from solver.units import same, slack
+from solver.whatif import Change, changed
 from tests.solver.test_simulate import RING, TWO_LAYERS
 from tests.strategies import affine_costs, costs, graphs
 
@@ -197,3 +198,10 @@ def test_check_finds_what_was_tampered_with(tamper, message):
     answer = plan(TWO_LAYERS, alike(RING), Options(fusion="none"))
     with pytest.raises(InfeasiblePlan, match=message):
         check(TWO_LAYERS, alike(RING), tamper(answer))
+
+
+@pytest.mark.parametrize("barrier", [False, True])
+def test_a_graph_that_is_left_without_collectives_takes_its_compute_time(barrier):
+    left = changed(TWO_LAYERS, [Change("g?", remove=True)])
+    answer = plan(left, alike(RING), Options(barrier=barrier, baselines=()))
+    assert (answer.iteration_time_us, answer.status, answer.parts) == (2550, OPTIMAL, ())

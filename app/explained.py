@@ -1,0 +1,56 @@
+"""Why an iteration takes as long as it does, as plans and simulations tell it."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from app.body import Answered
+from solver.costs import Network
+from solver.explanation.advice import Advice, advise
+from solver.explanation.critical import Step
+from solver.explanation.explain import Breakdown, Explanation, TensorTimes
+from solver.explanation.sensitivity import Sensitivity
+from solver.graph import Graph
+from solver.simulate import Timeline
+from solver.whatif import Rerun
+
+
+class Explained(Answered):
+    """What limits an iteration, and what would move it."""
+
+    summary: Annotated[
+        str, Field(description="What limits the iteration, and what would move it by how much.")
+    ]
+    limited_by: Annotated[
+        Literal["compute", "bandwidth", "startup", "tensor", "op", "policy"] | None,
+        Field(description="The same in a word; null when nothing takes time."),
+    ]
+    sensitivities: Annotated[
+        list[Sensitivity],
+        Field(description="The iteration simulated again with one thing cheaper at a time."),
+    ]
+    critical_path: Annotated[
+        list[Step], Field(description="Ops, launches and waits from 0 to the iteration time.")
+    ]
+    tensors: Annotated[
+        list[TensorTimes],
+        Field(description="When each tensor was ready and sent, and what compute did not hide."),
+    ]
+    breakdown: Annotated[
+        Breakdown, Field(description="The time of all communication in four phases.")
+    ]
+
+
+def explained(
+    graph: Graph, network: Network, rerun: Rerun, timeline: Timeline, explanation: Explanation
+) -> dict[str, Any]:
+    """Return the fields of :class:`Explained` for a simulated iteration."""
+    advice: Advice = advise(graph, network, rerun, timeline, explanation)
+    return {
+        "summary": advice.summary,
+        "limited_by": advice.limited_by,
+        "sensitivities": advice.sensitivities,
+        "critical_path": explanation.critical_path,
+        "tensors": explanation.tensors,
+        "breakdown": explanation.breakdown,
+    }

@@ -1,0 +1,120 @@
+"""What a request may cost at most."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from pydantic import BaseModel, Field
+
+from app.baselines import MAX_ALL_LAUNCHES
+from app.door import MAX_VALUES
+from app.errors import MAX_FAULTS
+from app.faults import MAX_NAME
+from app.requests import (
+    MAX_BASELINES,
+    MAX_CHANNELS,
+    MAX_COLLECTIVES,
+    MAX_EDGES,
+    MAX_GBPS,
+    MAX_OPS,
+    MAX_POINTS,
+    MAX_SECONDS,
+    MAX_SEED,
+    MAX_US,
+    MAX_WORKERS,
+    MIN_GBPS,
+    MIN_SLOT_US,
+)
+from app.routers.deps import BIG, SolvesDep
+from app.routers.plans import MAX_LISTED
+from app.settings import Settings
+from app.shape import ENOUGH, MAX_KEYS
+from solver.graph import MAX_BYTES, MAX_DURATION_US
+from solver.policies.choice import MAX_LAUNCHES
+from solver.schedule.lp import MAX_JOBS
+from solver.slots import MAX_SLOTS
+
+router = APIRouter(prefix="/v1/limits", tags=["limits"])
+
+
+class GraphLimits(BaseModel):
+    """Of a graph."""
+
+    ops: Annotated[int, Field(description="Ops; a barrier counts as one.")] = MAX_OPS
+    collectives: Annotated[int, Field(description="Ops that are collectives.")] = MAX_COLLECTIVES
+    edges: Annotated[int, Field(description="Entries of all `after` lists.")] = MAX_EDGES
+    bytes: Annotated[int, Field(description="Bytes of all collectives together.")] = MAX_BYTES
+    duration_us: Annotated[float, Field(description="Duration of an op [us].")] = MAX_DURATION_US
+    name_characters: Annotated[
+        int, Field(description="Characters of a name: of a graph, an op, a channel, a stream.")
+    ] = MAX_NAME
+
+
+class ClusterLimits(BaseModel):
+    """Of a cluster."""
+
+    workers: Annotated[int, Field(description="Workers.")] = MAX_WORKERS
+    channels: Annotated[int, Field(description="Channels besides the network.")] = MAX_CHANNELS
+    table_points: Annotated[int, Field(description="Points of a table.")] = MAX_POINTS
+    least_gbps: Annotated[float, Field(description="Least bandwidth [Gbit/s].")] = MIN_GBPS
+    most_gbps: Annotated[float, Field(description="Most bandwidth [Gbit/s].")] = MAX_GBPS
+    startup_us: Annotated[float, Field(description="Start-up, and cost of a hop [us].")] = MAX_US
+
+
+class OptionLimits(BaseModel):
+    """Of the options."""
+
+    baselines: Annotated[int, Field(description="Baselines.")] = MAX_BASELINES
+    launches_of_a_baseline: Annotated[
+        int, Field(description="Launches of one run of a baseline.")
+    ] = MAX_LAUNCHES
+    launches_of_all_baselines: Annotated[
+        int, Field(description="Launches of all runs of all baselines.")
+    ] = MAX_ALL_LAUNCHES
+    slots: Annotated[int, Field(description="Slots of a schedule.")] = MAX_SLOTS
+    least_slot_us: Annotated[float, Field(description="Shortest slot [us].")] = MIN_SLOT_US
+    lp_buckets: Annotated[int, Field(description="Buckets with the schedule `lp`.")] = MAX_JOBS
+    seed: Annotated[int, Field(description="Seed.")] = MAX_SEED
+    time_limit_s: Annotated[float, Field(description="Time limit [s].")] = MAX_SECONDS
+
+
+class BodyLimits(BaseModel):
+    """Of a request as it is sent, and of what the service holds."""
+
+    bytes: Annotated[int, Field(description="Longest body [bytes].")]
+    big_bytes: Annotated[
+        int, Field(description="Longer bodies are held by `at_once` requests; others wait.")
+    ] = BIG
+    at_once: Annotated[int, Field(description="Requests that are worked on at once.")]
+    object_fields: Annotated[int, Field(description="Fields of an object that are read.")] = (
+        MAX_KEYS
+    )
+    values: Annotated[
+        int, Field(description="Values of a body that does not fit, to find its faults.")
+    ] = MAX_VALUES
+    faults_sought: Annotated[int, Field(description="Faults of one sort.")] = ENOUGH
+    faults_listed: Annotated[int, Field(description="Faults in an answer.")] = MAX_FAULTS
+    results_listed: Annotated[int, Field(description="Results in a list.")] = MAX_LISTED
+
+
+class Limits(BaseModel):
+    """The most of everything, where the name does not say the least."""
+
+    graph: GraphLimits = GraphLimits()
+    cluster: ClusterLimits = ClusterLimits()
+    options: OptionLimits = OptionLimits()
+    body: BodyLimits
+
+
+async def settings_of(request: Request) -> Settings:
+    """Return the settings of the running service."""
+    settings: Settings = request.app.state.settings
+    return settings
+
+
+@router.get("", summary="How large may a request be?")
+async def get_limits(
+    settings: Annotated[Settings, Depends(settings_of)], turns: SolvesDep
+) -> Limits:
+    """Return every limit of the service."""
+    at_once = int(turns.total_tokens)
+    return Limits(body=BodyLimits(bytes=settings.max_body_bytes, at_once=at_once))

@@ -1,0 +1,244 @@
+"""Simulations: run, explained, kept, drawn."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from typing import Any
+
+from app import VERSION
+from app.baselines import launches_of
+from app.door import within
+from app.errors import InvalidRequest
+from app.explained import explained
+from app.jobs import job_of, now
+from app.problem import SimulationProblem, graph_sha256
+from app.simulation_answer import SimulationAnswer, SimulationList
+from app.simulation_request import SimulationRequest
+from app.storage import SimulationRow, Store, Stored
+from app.what_if import what_if
+from solver.chain import Chain, chain_of
+from solver.costs import Network, network_of
+from solver.errors import Fault, InvalidGraph, InvalidPlan
+from solver.explanation.explain import explain
+from solver.given import deadlock_fault, sends_of
+from solver.graph import Graph, with_barrier
+from solver.jitter import Jitter, jitter
+from solver.named import buckets_of, parts_of
+from solver.policies.choice import WHERE_NOT, Choice, applies, bind, choice_faults, resolved
+from solver.policies.plan import replay
+from solver.simulate import Deadlock, Policy, Send, Timeline, simulate
+from solver.timeline import chrome_trace
+from solver.whatif import Rerun, carried
+
+#: What an explicit plan is called beside policies.
+PLAN = "plan"
+#: Most launches of one policy: each is listed, and simulated ten times to explain it.
+MAX_SENT = 100_000
+#: Most ops and launches, over all runs and policies, of a request with jitter.
+MAX_JITTER_STEPS = 20_000_000
+
+
+def run(problem: SimulationProblem) -> SimulationAnswer:
+    """Simulate one training iteration.
+
+    Raises
+    ------
+    InvalidRequest
+        When the policy, the plan, the jitter or a change does not fit the graph.
+    """
+    began = time.perf_counter()
+    request = problem.request
+    graph, network, choice, rerun = _prepared(problem)
+    timeline = simulate(graph, network, rerun(graph))
+    explanation = explain(graph, network, timeline, request.bins)
+    chain = chain_of(graph)
+    return SimulationAnswer.model_validate(
+        {
+            **_times(timeline, chain),
+            "policy": {"policy": choice.policy, "parameters": dict(choice.parameters)}
+            if choice
+            else None,
+            **_launches(graph, chain, timeline),
+            "channels": explanation.channels,
+            **explained(graph, network, rerun, timeline, explanation),
+            "jitter": _jitter(graph, network, request, rerun(graph)),
+            "what_if": _changed(problem, network, graph, rerun, timeline),
+            "request": {
+                "cluster": request.cluster,
+                "barrier": request.barrier,
+                "bins": request.bins,
+                "what_if": request.what_if,
+                "graph_sha256": graph_sha256(problem.graph),
+            },
+            "version": VERSION,
+            "runtime_s": round(time.perf_counter() - began, 6),
+        }
+    )
+
+
+def create(store: Store, problem: SimulationProblem) -> Stored:
+    """Simulate and keep the result."""
+    began = now()
+    answer = run(problem)
+    found = Stored(
+        job=job_of(began),
+        light={
+            "name": problem.graph.name,
+            "status": answer.policy.policy if answer.policy else PLAN,
+            "iteration_time_us": answer.iteration_time_us,
+        },
+        request=problem.to_text(),
+        result=answer.model_dump_json(),
+    )
+    store.add(SimulationRow, found)
+    return found
+
+
+def newest(store: Store, limit: int) -> SimulationList:
+    """Return the newest simulations, in brief."""
+    rows = store.newest(SimulationRow, limit)
+    listed = [{**row, "policy": row["status"]} for row in rows]
+    return SimulationList.model_validate({"simulations": listed})
+
+
+def timeline(problem: SimulationProblem) -> dict[str, Any]:
+    """Draw a simulation as a Chrome trace."""
+    graph, network, choice, rerun = _prepared(problem)
+    found = simulate(graph, network, rerun(graph))
+    name = choice.policy if choice else PLAN
+    return chrome_trace(graph, {name: found}, {"iteration_time_us": found.iteration_time})
+
+
+def _prepared(problem: SimulationProblem) -> tuple[Graph, Network, Choice | None, Rerun]:
+    """Return what is simulated, and how; the policy with its parameters as they are used."""
+    request = problem.request
+    graph = problem.graph
+    if request.barrier:
+        try:
+            graph = with_barrier(graph)
+        except InvalidGraph as error:
+            raise InvalidRequest(within("graph", error.faults)) from error
+    chain = chain_of(graph)
+    network = network_of(request.cluster.to_cluster())
+    if faults := [*_choice_faults(request, chain), *_jitter_faults(request, graph, chain)]:
+        raise InvalidRequest(faults)
+    choice = request.to_choice()
+    if choice:
+        used = resolved(choice, graph, network)
+        policy = bind(used)
+        return graph, network, used, lambda _: policy
+    assert request.plan is not None, "a policy or a plan"
+    try:
+        sends = sends_of(graph, chain, *request.plan.given())
+        simulate(graph, network, replay(sends))
+    except InvalidPlan as error:
+        raise InvalidRequest(within("plan", error.faults)) from error
+    except Deadlock as error:
+        raise InvalidRequest(within("plan", [deadlock_fault(graph, chain, error)])) from error
+    return graph, network, None, carried(sends, graph)
+
+
+def _choices(request: SimulationRequest) -> Iterator[tuple[str, Choice]]:
+    """Yield the policies of a request and their places."""
+    if choice := request.to_choice():
+        yield "/policy", choice
+    for i, rival in enumerate(request.jitter.rivals if request.jitter else []):
+        yield f"/jitter/rivals/{i}", rival.to_choice()
+
+
+def _choice_faults(request: SimulationRequest, chain: Chain) -> Iterator[Fault]:
+    if request.policy is None and request.plan is None:
+        yield Fault("/policy", "missing_field", "Give a policy or a plan to simulate.")
+    if request.policy is not None and request.plan is not None:
+        yield Fault("/plan", "extra_field", "Give a policy or a plan, not both.")
+    sizes = chain.bytes.tolist()
+    for place, choice in _choices(request):
+        found = list(choice_faults(choice, chain))
+        yield from (Fault(place + f.pointer, f.code, f.detail) for f in found)
+        if not applies(choice, chain):
+            yield Fault(place, "not_layered", f"{choice.policy} is not defined where {WHERE_NOT}.")
+        _, longest = launches_of(choice, sizes)
+        if longest > MAX_SENT and not found:
+            detail = (
+                f"{choice.policy} makes {longest:,} launches of this graph; at most {MAX_SENT:,}"
+            )
+            yield Fault(place, "out_of_range", f"{detail} are simulated here.")
+
+
+def _jitter_faults(request: SimulationRequest, graph: Graph, chain: Chain) -> Iterator[Fault]:
+    """Bound the work of all runs."""
+    if request.jitter is None:
+        return
+    sizes = chain.bytes.tolist()
+    launches = [launches_of(choice, sizes)[1] for _, choice in _choices(request)]
+    launches += [len(request.plan.schedule.parts)] if request.plan else []
+    steps = request.jitter.runs * sum(len(graph.ops) + count for count in launches)
+    if steps > MAX_JITTER_STEPS:
+        detail = (
+            f"Jitter: {request.jitter.runs:,} runs take {steps:,} steps (ops and launches, over "
+            f"all policies); at most {MAX_JITTER_STEPS:,} are simulated."
+        )
+        yield Fault("/jitter/runs", "out_of_range", detail)
+
+
+def _jitter(
+    graph: Graph, network: Network, request: SimulationRequest, policy: Policy
+) -> Jitter | None:
+    """Run the policy and its rivals through the same iterations."""
+    if request.jitter is None:
+        return None
+    policies = {"": policy}
+    for i, rival in enumerate(request.jitter.rivals):
+        choice = resolved(rival.to_choice(), graph, network)
+        policies[f"{i} {choice.policy}"] = _decided(graph, network, choice)
+    if request.policy is not None and request.policy.policy == "pace":
+        policies[""] = _decided(graph, network, Choice("pace"))
+    found = jitter(
+        graph, network, policies, request.jitter.spread, request.jitter.seed, request.jitter.runs
+    )
+    rivals = tuple(replace(r, policy=r.policy.partition(" ")[2]) for r in found.rivals)
+    return replace(found, rivals=rivals)
+
+
+def _decided(graph: Graph, network: Network, choice: Choice) -> Policy:
+    """Let PACE decide once: whatever happens, it sends the same launches in the same order."""
+    policy = bind(choice)
+    if choice.policy != "pace":
+        return policy
+    sent = simulate(graph, network, policy).sent
+    return replay([Send(part.bucket, part.bytes) for part in sent])
+
+
+def _times(timeline: Timeline, chain: Chain) -> dict[str, Any]:
+    total, compute = timeline.iteration_time, chain.compute_time
+    exposed = max(0.0, total - compute)
+    sent = sum(part.end - part.start for part in timeline.sent)
+    return {
+        "iteration_time_us": total,
+        "compute_time_us": compute,
+        "scaling_factor": min(1.0, compute / total) if total > 0 else None,
+        "exposed_us": exposed,
+        "overlap": min(1.0, max(0.0, 1 - exposed / sent)) if sent > 0 else None,
+    }
+
+
+def _launches(graph: Graph, chain: Chain, timeline: Timeline) -> dict[str, Any]:
+    """Name buckets and parts as a plan does."""
+    names, buckets = buckets_of(graph, chain, timeline)
+    return {
+        "buckets": [asdict(bucket) for bucket in buckets],
+        "schedule": {"parts": [asdict(part) for part in parts_of(names, timeline)]},
+    }
+
+
+def _changed(
+    problem: SimulationProblem, network: Network, graph: Graph, rerun: Rerun, timeline: Timeline
+) -> dict[str, Any] | None:
+    """Simulate the changed graph."""
+    other = what_if(graph, problem.request.what_if)
+    if other is None:
+        return None
+    found = _times(simulate(other, network, rerun(other)), chain_of(other))
+    kept = ("iteration_time_us", "compute_time_us", "scaling_factor")
+    gain = timeline.iteration_time - found["iteration_time_us"]
+    return {**{field: found[field] for field in kept}, "gain_us": gain}

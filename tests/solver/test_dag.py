@@ -1,0 +1,233 @@
+"""Plans and bounds of general graphs, against every bucket and order, CP-SAT and the policies."""
+
+import functools
+import importlib
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from solver.chain import chain_of
+from solver.check import check
+from solver.costs import Affine, Lane
+from solver.dag import bound_of, decide
+from solver.dag.judge import Judge
+from solver.dag.search import improve
+from solver.fusion import Search
+from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, NETWORK, Op, build
+from solver.improve import Budget
+from solver.plan import Options, plan
+from solver.policies import POLICIES
+from solver.policies.choice import Choice, applies
+from solver.policies.plan import replay
+from solver.simulate import Send, costs_of, simulate
+from tests import dag_oracles
+from tests.dag_graphs import FAMILIES, Case, case
+
+DECIDE = importlib.import_module("solver.dag.decide")
+QUICK, MANY = range(100), range(2000)
+#: No search at all, and one that only ends with its moves.
+BRIEF, LONG = Search(time_limit_s=0.0), Search(time_limit_s=1000.0)
+
+
+def planned(drawn: Case, search: Search = BRIEF, *, fuse: bool = True):
+    chain = chain_of(drawn.graph)
+    return decide(drawn.graph, chain, costs_of(chain, drawn.network), search, fuse=fuse)
+
+
+def bound(drawn: Case) -> float:
+    chain = chain_of(drawn.graph)
+    return bound_of(drawn.graph, chain, costs_of(chain, drawn.network)).value
+
+
+def time_of(drawn: Case, sends) -> float:
+    return simulate(drawn.graph, drawn.network, replay(sends)).iteration_time
+
+
+def small(seeds: range) -> list[Case]:
+    """Graphs of up to six collectives."""
+    return [case(seed, 2, 6) for seed in seeds]
+
+
+@functools.cache
+def optima(seeds: range, parts: int, limit_s: float) -> list[dag_oracles.Exact]:
+    """CP-SAT's answers for the small graphs."""
+    problems = [dag_oracles.problem_of(drawn) for drawn in small(seeds)]
+    return dag_oracles.exact(problems, parts, limit_s)
+
+
+def launches(drawn: Case, sends) -> list[dag_oracles.Launch]:
+    """Name the tensors of sends by position."""
+    positions = chain_of(drawn.graph).positions.tolist()
+    return [(tuple(positions[i] for i in send.bucket), send.bytes) for send in sends]
+
+
+def test_every_family_is_drawn():
+    assert {case(seed).name.split()[0] for seed in QUICK} == set(FAMILIES)
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_cp_sat_is_every_bucket_and_order(cut):
+    cases = [case(seed, 2, 4) for seed in range(60)]
+    if cut:  # at every byte, so small ones only
+        sizes = [[op.bytes or 0 for op in c.graph.ops if op.kind != COMPUTE] for c in cases]
+        cases = [c for c, s in zip(cases, sizes, strict=True) if len(s) <= 3 and sum(s) <= 18]
+    problems = [dag_oracles.problem_of(drawn) for drawn in cases]
+    for drawn, found in zip(cases, dag_oracles.exact(problems, 2 if cut else 1, 60.0), strict=True):
+        assert found.value == dag_oracles.brute_force(drawn, cut=cut), drawn.name
+        assert found.value == dag_oracles.time_of(drawn, found.launches), drawn.name
+
+
+def test_bound_is_never_above_the_optimum():
+    for drawn, answer in zip(small(QUICK), optima(QUICK, 1, 60.0), strict=True):
+        assert answer.closed
+        assert answer.value is not None
+        assert bound(drawn) <= answer.value + 1e-6, drawn.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("parts", [1, 2])
+def test_bound_is_never_above_many_optima(parts):
+    """Uncut all close; of two parts a bucket those that close in time, else the best plan found."""
+    answers = optima(MANY, parts, 60.0 if parts == 1 else 0.2)
+    closed = sum(answer.closed for answer in answers)
+    assert closed == len(MANY) if parts == 1 else closed > len(MANY) // 2
+    for drawn, answer in zip(small(MANY), answers, strict=True):
+        if answer.value is not None:
+            assert bound(drawn) <= answer.value + 1e-6, drawn.name
+
+
+def test_plan_is_near_the_optimum(monkeypatch):
+    """Of the uncut plans, with a tenth of the moves; a plan with cuts may be shorter."""
+    monkeypatch.setattr(DECIDE, "_MOVES", 2000)
+    gaps = []
+    for drawn, answer in zip(small(QUICK), optima(QUICK, 1, 60.0), strict=True):
+        assert answer.value is not None
+        search = Search(time_limit_s=1000.0, bound=bound(drawn))
+        gaps.append(max(0.0, time_of(drawn, planned(drawn, search)) / answer.value - 1))
+    assert sum(gaps) / len(gaps) <= 0.01
+    assert max(gaps) <= 0.08
+
+
+def test_plan_is_what_it_says():
+    """By definition: an evaluation of the launches, and the certificate, agree with the plan."""
+    for seed in range(60):
+        drawn = case(seed)
+        found = plan(drawn.graph, drawn.network, Options(baselines=(), time_limit_s=0.0))
+        assert check(drawn.graph, drawn.network, found) == pytest.approx(found.iteration_time_us)
+        assert found.lower_bound_us <= found.iteration_time_us + 1e-6
+        sends = planned(drawn)
+        by_definition = dag_oracles.time_of(drawn, launches(drawn, sends))
+        assert time_of(drawn, sends) == by_definition
+
+
+@pytest.fixture
+def brief(monkeypatch):
+    """A search of few moves: what comes before it is looked at."""
+    monkeypatch.setattr(DECIDE, "_MOVES", 60)
+
+
+def test_no_policy_is_faster(brief):
+    """Slices are of 200,000 bytes and more, buffers of megabytes: sizes to match."""
+    for seed in range(60):
+        drawn = case(seed, unit=400_000)
+        chain = chain_of(drawn.graph)
+        value = time_of(drawn, planned(drawn, LONG))
+        for name, policy in POLICIES.items():
+            if applies(Choice(name), chain):
+                theirs = simulate(drawn.graph, drawn.network, policy).iteration_time
+                assert value <= theirs * (1 + 1e-9), (drawn.name, name)
+
+
+@pytest.mark.parametrize("name", [name for name in POLICIES if name != "pace"])
+def test_policies_send_everything(name):
+    """No policy waits for what it holds back itself: there is no deadlock, and no byte is lost."""
+    for seed in range(300):
+        drawn = case(seed, 2, 12, unit=150_000)
+        timeline = simulate(drawn.graph, drawn.network, POLICIES[name])
+        sent = [op.bytes for op in drawn.graph.ops if op.bytes]
+        assert sum(part.bytes for part in timeline.sent) == sum(sent)
+        after = dag_oracles.after_of(drawn.graph)
+        for op, above in enumerate(after):
+            assert all(timeline.starts[op] >= timeline.ends[j] - 1e-6 for j in above)
+
+
+def test_without_fusion_each_tensor_is_alone(brief):
+    for seed in range(40):
+        drawn = case(seed)
+        chain = chain_of(drawn.graph)
+        sends = planned(drawn, LONG, fuse=False)
+        assert sorted(sends) == [Send((i,), size) for i, size in enumerate(chain.bytes.tolist())]
+        for name in ("wfbp", "tictac"):
+            theirs = simulate(drawn.graph, drawn.network, POLICIES[name]).iteration_time
+            assert time_of(drawn, sends) <= theirs
+
+
+def test_same_plan_again(brief):
+    for seed in range(20):
+        drawn = case(seed)
+        assert planned(drawn, LONG) == planned(drawn, LONG)
+
+
+def test_twice_the_time_is_twice_the_plan(brief):
+    for seed in range(20):
+        drawn = case(seed)
+        ops = [
+            op if op.duration_us is None else replace(op, duration_us=2 * op.duration_us)
+            for op in drawn.graph.ops
+        ]
+        costs = {lane: Affine(2 * c.startup, 2 * c.per_byte) for lane, c in drawn.costs.items()}
+        double = Case("twice", build("twice", ops), costs)
+        assert bound(double) == pytest.approx(2 * bound(drawn))
+        twice = 2 * time_of(drawn, planned(drawn, LONG))
+        assert time_of(double, planned(double, LONG)) == pytest.approx(twice)
+
+
+def test_on_paper():
+    """The gather opens the second compute op; first come, first served sends the other first.
+
+    Compute 0 to 10, gather to 16, compute to 26, last collective to 32: the longest path. The
+    all-reduce fills the channel from 16 to 22.
+    """
+    ops = [
+        Op("a", COMPUTE, 10.0),
+        Op("early", ALL_REDUCE, None, 4, ("a",)),
+        Op("gather", ALL_GATHER, None, 4, ("a",)),
+        Op("b", COMPUTE, 10.0, None, ("gather",)),
+        Op("late", ALL_REDUCE, None, 4, ("b",)),
+    ]
+    costs = {Lane(NETWORK, kind): Affine(2.0, 1.0) for kind in (ALL_REDUCE, ALL_GATHER)}
+    drawn = Case("paper", build("paper", ops), costs)
+    assert bound(drawn) == time_of(drawn, planned(drawn)) == 32.0
+    assert simulate(drawn.graph, drawn.network, POLICIES["wfbp"]).iteration_time == 38.0
+
+
+def test_kinds_that_share_a_channel():
+    """No collective comes after another: what is fused and what is not is by kind alone.
+
+    Four launches of 10 us start-up and 1 us, two of each kind; fused by kind, 12 us each.
+    """
+    ops = [Op("a", COMPUTE, 5.0)]
+    for i, kind in enumerate((ALL_REDUCE, ALL_GATHER, ALL_REDUCE, ALL_GATHER)):
+        ops.append(Op(f"g{i}", kind, None, 1, ("a",)))
+    costs = {Lane(NETWORK, kind): Affine(10.0, 1.0) for kind in (ALL_REDUCE, ALL_GATHER)}
+    drawn = Case("kinds", build("kinds", ops), costs)
+    chain = chain_of(drawn.graph)
+    assert not chain.before
+    assert not chain.is_layered
+    assert bound(drawn) == time_of(drawn, planned(drawn, LONG)) == 29.0
+    judge = Judge(drawn.graph, chain, costs_of(chain, drawn.network))
+    alone = judge.split([Send((i,), 1) for i in range(len(chain))])
+    better = improve(alone, judge, Budget(500, lambda: False), 0, 29.0, fuse=True)
+    assert judge.run(better).value == 29.0
+
+
+def test_time_limit_between_policies(monkeypatch):
+    """The plans of a few sizes are looked at, the policies no longer."""
+    drawn = case(3)
+    times = iter([0.0] * 8)
+    clock = SimpleNamespace(monotonic=lambda: next(times, 1e9))
+    monkeypatch.setattr(DECIDE, "time", clock)
+    value = time_of(drawn, planned(drawn, LONG))
+    assert bound(drawn) <= value
+    assert value <= simulate(drawn.graph, drawn.network, POLICIES["tictac"]).iteration_time
