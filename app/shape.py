@@ -6,9 +6,9 @@ of too many fields are narrowed before, and the ops are looked at until enough f
 
 from collections.abc import Collection, Iterator
 from functools import cache
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import FailFast, TypeAdapter, ValidationError
 
 from app.body import Body
 from app.faults import faults_of, pointer, shown
@@ -25,6 +25,9 @@ ENOUGH = MOST_FAULTS
 Model = TypeVar("Model", bound=Body)
 
 _OP: TypeAdapter[Any] = TypeAdapter(OpBody)
+_OPS: TypeAdapter[Any] = TypeAdapter(Annotated[list[OpBody], FailFast()])
+#: So many ops are validated together, until one of them does not fit.
+_BLOCK = 1_000
 #: Lists of objects besides the ops, and how many objects of one are looked at.
 _LISTS = (("options", "baselines"), ("jitter", "rivals"), ("what_if",))
 _LISTED = max(MAX_BASELINES, MAX_CHANGES) + 1
@@ -82,8 +85,8 @@ def _ops_faults(
         detail = f"Graph: at most {MAX_OPS:,} ops are planned, got {len(ops):,}."
         return [Fault("/graph/ops", "out_of_range", detail)]
     faults: list[Fault] = []
-    for i, op in enumerate(ops):
-        place = ("graph", "ops", i)
+    for i in _suspects(ops):
+        op, place = ops[i], ("graph", "ops", i)
         seen = _narrow(op, place, faults, fields)
         faults += _faults(seen, raw, place, schema)
         if isinstance(seen, dict) and seen.get("kind") != kind_of(seen):
@@ -95,6 +98,22 @@ def _ops_faults(
             )
             return [Fault("/graph/ops", "too_many_faults", detail), *faults]
     return faults
+
+
+def _suspects(ops: list[Any]) -> Iterator[int]:
+    """Yield the places of the ops that do not fit, and of some beside them."""
+    for start in range(0, len(ops), _BLOCK):
+        block = ops[start : start + _BLOCK]
+        if any(map(_is_wide, block)) or not _all_fit(block):
+            yield from range(start, start + len(block))
+
+
+def _all_fit(block: list[Any]) -> bool:
+    try:
+        _OPS.validate_python(block)
+    except ValidationError:
+        return False
+    return True
 
 
 def _faults(

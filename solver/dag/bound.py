@@ -63,26 +63,26 @@ def _sorted_bound(chain: Chain, members: Sequence[int], cost: Cost) -> LowerBoun
 def _packing(chain: Chain, kept: Sequence[int], least: Sequence[Least]) -> LowerBound:
     """Rho + h(bytes of each lane with r >= rho and q >= Q, summed) + Q over all rho and Q."""
     best = LowerBound(0.0, PACKING)
-    for q in sorted({float(chain.tail[i]) for i in kept}):
-        members = [i for i in kept if chain.tail[i] >= q]
-        start, value = _packed(chain, members, least)
+    members = np.array(kept)
+    lanes = np.array(chain.lane)
+    for q in np.unique(chain.tail[members]).tolist():
+        some = members[chain.tail[members] >= q]
+        start, value = _packed(chain.release[some], chain.bytes[some], lanes[some], least)
         if value + q > best.value:
-            held = tuple(i for i in members if chain.release[i] >= start)
+            held = tuple(some[chain.release[some] >= start].tolist())
             best = LowerBound(value + q, PACKING, held, start, q)
     return best
 
 
 def _packed(
-    chain: Chain, members: Sequence[int], least: Sequence[Least], key: FloatArray | None = None
+    release: FloatArray, sizes: IntArray, lanes: IntArray, least: Sequence[Least]
 ) -> tuple[float, float]:
-    """Best rho and rho + the least time [us] of the members released at rho or later."""
-    times = chain.release if key is None else key
-    order = sorted(members, key=lambda i: -times[i])
-    at = np.array([times[i] for i in order])
+    """Return the best rho, and rho + the least time [us] of what is released at rho or later."""
+    order = np.argsort(-release, kind="stable")
+    at, sizes, lanes = release[order], sizes[order], lanes[order]
     total = np.zeros(len(order))
-    for lane in sorted({chain.lane[i] for i in order}):
-        sizes = np.array([chain.bytes[i] if chain.lane[i] == lane else 0 for i in order])
-        total += least[lane](np.cumsum(sizes))
+    for lane in np.unique(lanes).tolist():
+        total += least[lane](np.cumsum(np.where(lanes == lane, sizes, 0)))
     values = at + total
     best = int(values.argmax())
     return float(at[best]), float(values[best])
@@ -120,22 +120,25 @@ def _heads(
     index = {position: i for i, position in enumerate(chain.positions.tolist())}
     heads = [0.0] * len(weights)
     release = np.zeros(len(chain))
+    lanes = np.array(chain.lane)
+    number = {name: c for c, name in enumerate(chain.channels)}
+    channel = np.array([number[chain.lanes[lane].channel] for lane in chain.lane])
     masks: dict[int, int] = {}
-    channel = [chain.channels.index(lane.channel) for lane in chain.lanes]
     for op in order:
-        mask = 0
-        head = 0.0
+        mask, head, follows = 0, 0.0, False
         for j in preds[op]:
             head = max(head, heads[j] + weights[j])
             mask |= masks[j]
             if j in index:
                 mask |= 1 << index[j]
-        if sum(j in index for j in preds[op]) > 0 and mask & (mask - 1):
-            above = _bits(mask)
-            for c in range(len(chain.channels)):
-                members = [i for i in above if channel[chain.lane[i]] == c]
-                if len(members) > 1:
-                    head = max(head, _packed(chain, members, least, release)[1])
+                follows = True
+        if follows and mask & (mask - 1):
+            above = _bits(mask, len(chain))
+            for c in range(len(number)):
+                some = above[channel[above] == c]
+                if len(some) > 1:
+                    packed = _packed(release[some], chain.bytes[some], lanes[some], least)
+                    head = max(head, packed[1])
         heads[op] = head
         masks[op] = mask
         if op in index:
@@ -143,13 +146,10 @@ def _heads(
     return heads
 
 
-def _bits(mask: int) -> list[int]:
-    found = []
-    while mask:
-        low = mask & -mask
-        found.append(low.bit_length() - 1)
-        mask ^= low
-    return found
+def _bits(mask: int, count: int) -> IntArray:
+    """Return the places of the bits that are set."""
+    found = np.frombuffer(mask.to_bytes(count // 8 + 1, "little"), dtype=np.uint8)
+    return np.flatnonzero(np.unpackbits(found, bitorder="little"))
 
 
 def _on_path(

@@ -21,7 +21,7 @@ from solver.simulate import Policy, Rule, Send, simulate
 from solver.units import same
 
 #: Plans looked at by the local search, and ops and launches over all of them; the smaller counts.
-_MOVES, _STEPS = 20_000, 1_500_000
+_MOVES, _STEPS = 6_000, 1_000_000
 #: From how many of the plans found the search starts.
 _STARTS = 3
 #: Buckets of at most 1/k of a lane's bytes, for these k, are tried.
