@@ -8,6 +8,7 @@ from pydantic import Field
 
 from app import VERSION
 from app.body import Answered, ShownAs
+from app.detail import is_large
 from app.explained import Explained
 from app.problem import Problem, graph_sha256, ops_json
 from app.requests import ClusterBody, GraphBody, OptionsBody
@@ -158,14 +159,13 @@ class Answer(Explained):
     proof: Proof
     bound: Bound
     fused_graph: Annotated[
-        dict[str, Any],
-        Field(description="Each bucket as one collective."),
-        ShownAs(GraphBody),
+        Annotated[dict[str, Any], ShownAs(GraphBody)] | None,
+        Field(description="Each bucket as one collective; null beyond 200,000 ops and edges."),
     ]
     baselines: list[Baseline]
-    what_if: Annotated[
-        WhatIf | None, Field(description="Null when no change was asked for.")
-    ] = None
+    what_if: Annotated[WhatIf | None, Field(description="Null when no change was asked for.")] = (
+        None
+    )
     request: RequestOut
     version: str
 
@@ -201,7 +201,9 @@ class Answer(Explained):
                 },
                 "proof": asdict(plan.proof),
                 "bound": bound,
-                "fused_graph": ops_json(problem.graph.name, plan.fused),
+                "fused_graph": None
+                if is_large(problem.graph)
+                else ops_json(problem.graph.name, plan.fused),
                 "baselines": [
                     {**asdict(baseline), "parameters": dict(baseline.parameters)}
                     for baseline in plan.baselines

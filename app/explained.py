@@ -16,28 +16,34 @@ from solver.whatif import Rerun
 
 
 class Explained(Answered):
-    """What limits an iteration, and what would move it."""
+    """What limits an iteration, and what would move it.
+
+    In a graph of more than 200,000 ops and edges, compute ops side by side or in a row count as
+    one; all of this is null when more are left even so.
+    """
 
     summary: Annotated[
-        str, Field(description="What limits the iteration, and what would move it by how much.")
+        str | None,
+        Field(description="What limits the iteration, and what would move it by how much."),
     ]
     limited_by: Annotated[
         Literal["compute", "bandwidth", "startup", "tensor", "op", "policy"] | None,
         Field(description="The same in a word; null when nothing takes time."),
     ]
     sensitivities: Annotated[
-        list[Sensitivity],
+        list[Sensitivity] | None,
         Field(description="The iteration simulated again with one thing cheaper at a time."),
     ]
     critical_path: Annotated[
-        list[Step], Field(description="Ops, launches and waits from 0 to the iteration time.")
+        list[Step] | None,
+        Field(description="Ops, launches and waits from 0 to the iteration time."),
     ]
     tensors: Annotated[
-        list[TensorTimes],
+        list[TensorTimes] | None,
         Field(description="When each tensor was ready and sent, and what compute did not hide."),
     ]
     breakdown: Annotated[
-        Breakdown, Field(description="The time of all communication in four phases.")
+        Breakdown | None, Field(description="The time of all communication in four phases.")
     ]
 
 
@@ -54,3 +60,7 @@ def explained(
         "tensors": explanation.tensors,
         "breakdown": explanation.breakdown,
     }
+
+
+#: What is told of a graph that is too large to be explained.
+UNEXPLAINED: dict[str, Any] = dict.fromkeys(Explained.model_fields)

@@ -7,9 +7,10 @@ from typing import Any
 
 from app.answers import Answer, PlanList
 from app.baselines import launch_faults
+from app.detail import is_large, lightened
 from app.door import read_problem, within
 from app.errors import InvalidRequest
-from app.explained import explained
+from app.explained import UNEXPLAINED, explained
 from app.jobs import job_of, now
 from app.problem import Problem
 from app.storage import PlanRow, Store, Stored
@@ -43,11 +44,12 @@ def solve(problem: Problem) -> Answer:
     sizes = [op.bytes or 0 for op in problem.graph.ops if op.kind != COMPUTE]
     if faults := launch_faults(options.baselines, sizes):
         raise InvalidRequest(within("options", faults))
-    other = what_if(problem.graph, problem.what_if)
+    graph, other = lightened(problem.graph), what_if(problem.graph, problem.what_if)
     try:
-        found = plan(problem.graph, network, options)
-        graph = with_barrier(problem.graph) if options.barrier else problem.graph
-        changed = plan(other, network, replace(options, baselines=())) if other else None
+        found = plan(graph, network, options)
+        graph = with_barrier(graph) if options.barrier else graph
+        alone = replace(options, baselines=())
+        changed = plan(lightened(other), network, alone) if other else None
     except InvalidOptions as error:
         raise InvalidRequest(within("options", error.faults)) from error
     except InvalidGraph as error:
@@ -58,6 +60,8 @@ def solve(problem: Problem) -> Answer:
 
 def _why(graph: Graph, network: Network, found: Plan) -> dict[str, Any]:
     """Explain a plan by simulating it again, as it is and with changes."""
+    if is_large(graph):
+        return UNEXPLAINED
     sends = sends_of(
         graph,
         chain_of(graph),
@@ -96,7 +100,8 @@ def timeline(store: Store, plan_id: str) -> dict[str, Any]:
     """Draw a plan that was kept as a Chrome trace, beside FIFO."""
     stored = store.get(PlanRow, plan_id)
     problem = read_problem(json.loads(stored.request))
-    graph = with_barrier(problem.graph) if problem.options.barrier else problem.graph
+    graph = lightened(problem.graph)
+    graph = with_barrier(graph) if problem.options.barrier else graph
     network = network_of(problem.cluster.to_cluster())
     answer = Answer.model_validate_json(stored.result)
     sends = sends_of(graph, chain_of(graph), *answer.given())

@@ -7,6 +7,7 @@ from textwrap import wrap
 from app.answers import Answer, Baseline, Bound
 from app.explained import Explained
 from app.simulation_answer import SimulationAnswer
+from solver.graph import ALL_REDUCE, NETWORK
 from solver.policies.choice import WHERE_NOT, defaults
 from solver.traces import Report
 
@@ -67,6 +68,9 @@ def _simulated(answer: SimulationAnswer, name: str) -> Iterator[str]:
 
 def _why(answer: Explained) -> Iterator[str]:
     """Say what limits the iteration, and which tensors are exposed."""
+    if answer.summary is None or answer.tensors is None:
+        yield "Too many ops to explain"
+        return
     lines = wrap(answer.summary.replace(" %", "\u00a0%"), 100)
     yield from (line.replace("\u00a0", " ") for line in lines)
     bare = [tensor for tensor in answer.tensors if tensor.exposed_us > 0]
@@ -81,6 +85,8 @@ def _why(answer: Explained) -> Iterator[str]:
 
 def _phases(answer: SimulationAnswer) -> Iterator[str]:
     phases = answer.breakdown
+    if phases is None:
+        return
     yield "All communication, from the first tensor of a bucket ready to the bucket sent"
     yield _row("start-ups", phases.negotiate_us, "", _WIDTH)
     yield _row("on the wire", phases.all_reduce_us, "", _WIDTH)
@@ -102,12 +108,18 @@ def _head(answer: Answer, name: str) -> Iterator[str]:
     cluster, options = answer.request.cluster, answer.request.options
     rate = f" at {cluster.bandwidth_gbps:g} Gbit/s" if cluster.bandwidth_gbps else ""
     yield f"{name or 'Unnamed graph'} on {_count(cluster.workers, 'worker')}{rate}"
+    solved = f", {'slots by' if options.fusion == 'joint' else 'schedule'} {options.schedule}"
     yield (
-        f"{cluster.algorithm} all-reduce, start-up {cluster.startup_us:g} us a launch; "
-        f"fusion {options.fusion}, {'slots by' if options.fusion == 'joint' else 'schedule'} "
-        f"{options.schedule}"
+        f"{cluster.algorithm}, start-up {cluster.startup_us:g} us a launch; fusion "
+        f"{options.fusion}{solved if answer.schedule.slots else ''}"
         f"{', with a barrier' if options.barrier else ''}"
     )
+    for channel, body in cluster.channels.items():
+        rate = f" at {body.bandwidth_gbps:g} Gbit/s" if body.bandwidth_gbps else ""
+        yield (
+            f"channel {channel}: {_count(body.workers or cluster.workers, 'worker')}{rate}, "
+            f"{body.algorithm}, start-up {body.startup_us:g} us"
+        )
 
 
 def _times(answer: Answer) -> Iterator[str]:
@@ -137,12 +149,15 @@ def _buckets(answer: Answer) -> Iterator[str]:
         f"Send {_count(tensors, 'tensor')} in {_count(len(answer.buckets), 'bucket')}, "
         f"{_count(len(answer.schedule.parts), 'launch', 'launches')}"
     )
-    yield f"  {'bucket':<8}{'tensors':>8}{'MB':>10}{'release':>12}{'tail':>12}{'launches':>10}"
+    lanes = {(bucket.kind, bucket.channel) for bucket in answer.buckets}
+    usual = lanes <= {(ALL_REDUCE, NETWORK)}
+    heads = f"{'bucket':<8}{'tensors':>8}{'MB':>10}{'release':>12}{'tail':>12}{'launches':>10}"
+    yield f"  {heads}{'' if usual else '  kind, channel'}"
     for bucket in answer.buckets[:_LISTED]:
         yield (
             f"  {bucket.id:<8}{len(bucket.tensors):>8}{bucket.bytes / 1e6:>10.3f}"
             f"{bucket.release_us / 1e3:>9.3f} ms{bucket.tail_us / 1e3:>9.3f} ms"
-            f"{parts[bucket.id]:>10}"
+            f"{parts[bucket.id]:>10}{'' if usual else f'  {bucket.kind}, {bucket.channel}'}"
         )
     if len(answer.buckets) > _LISTED:
         yield f"  ... and {len(answer.buckets) - _LISTED} more (--json lists them all)"

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, FailFast, Field
 
 from app.baselines import Baseline
 from app.body import Body
@@ -22,7 +22,7 @@ class GivenBucketBody(Body):
     model_config = ConfigDict(extra="ignore")
 
     id: Id
-    tensors: Annotated[list[Id], Field(min_length=1, max_length=MAX_OPS)]
+    tensors: Annotated[list[Id], FailFast(), Field(min_length=1, max_length=MAX_OPS)]
 
 
 class GivenPartBody(Body):
@@ -39,7 +39,7 @@ class GivenScheduleBody(Body):
 
     model_config = ConfigDict(extra="ignore")
 
-    parts: Annotated[list[GivenPartBody], Field(max_length=MAX_LAUNCHES)]
+    parts: Annotated[list[GivenPartBody], FailFast(), Field(max_length=MAX_LAUNCHES)]
 
 
 class GivenPlanBody(Body):
@@ -50,7 +50,7 @@ class GivenPlanBody(Body):
 
     model_config = ConfigDict(extra="ignore")
 
-    buckets: Annotated[list[GivenBucketBody], Field(max_length=MAX_OPS)]
+    buckets: Annotated[list[GivenBucketBody], FailFast(), Field(max_length=MAX_OPS)]
     schedule: GivenScheduleBody
 
     def given(self) -> tuple[list[GivenBucket], list[GivenPart]]:

@@ -7,9 +7,10 @@ from typing import Any
 
 from app import VERSION
 from app.baselines import launches_of
+from app.detail import is_large, lightened
 from app.door import within
 from app.errors import InvalidRequest
-from app.explained import explained
+from app.explained import UNEXPLAINED, explained
 from app.jobs import job_of, now
 from app.problem import SimulationProblem, graph_sha256
 from app.simulation_answer import SimulationAnswer, SimulationList
@@ -60,9 +61,13 @@ def run(problem: SimulationProblem) -> SimulationAnswer:
             else None,
             **_launches(graph, chain, timeline),
             "channels": explanation.channels,
-            **explained(graph, network, rerun, timeline, explanation),
+            **(
+                UNEXPLAINED
+                if is_large(graph)
+                else explained(graph, network, rerun, timeline, explanation)
+            ),
             "jitter": _jitter(graph, network, request, rerun(graph)),
-            "what_if": _changed(problem, network, graph, rerun, timeline),
+            "what_if": _changed(problem, network, rerun, timeline),
             "request": {
                 "cluster": request.cluster,
                 "barrier": request.barrier,
@@ -112,12 +117,7 @@ def timeline(problem: SimulationProblem) -> dict[str, Any]:
 def _prepared(problem: SimulationProblem) -> tuple[Graph, Network, Choice | None, Rerun]:
     """Return what is simulated, and how; the policy with its parameters as they are used."""
     request = problem.request
-    graph = problem.graph
-    if request.barrier:
-        try:
-            graph = with_barrier(graph)
-        except InvalidGraph as error:
-            raise InvalidRequest(within("graph", error.faults)) from error
+    graph = _simulated(problem.graph, request)
     chain = chain_of(graph)
     network = network_of(request.cluster.to_cluster())
     if faults := [*_choice_faults(request, chain), *_jitter_faults(request, graph, chain)]:
@@ -136,6 +136,17 @@ def _prepared(problem: SimulationProblem) -> tuple[Graph, Network, Choice | None
     except Deadlock as error:
         raise InvalidRequest(within("plan", [deadlock_fault(graph, chain, error)])) from error
     return graph, network, None, carried(sends, graph)
+
+
+def _simulated(graph: Graph, request: SimulationRequest) -> Graph:
+    """Return a graph as it is simulated."""
+    graph = lightened(graph)
+    if not request.barrier or not graph.collectives:
+        return graph
+    try:
+        return with_barrier(graph)
+    except InvalidGraph as error:
+        raise InvalidRequest(within("graph", error.faults)) from error
 
 
 def _choices(request: SimulationRequest) -> Iterator[tuple[str, Choice]]:
@@ -232,12 +243,13 @@ def _launches(graph: Graph, chain: Chain, timeline: Timeline) -> dict[str, Any]:
 
 
 def _changed(
-    problem: SimulationProblem, network: Network, graph: Graph, rerun: Rerun, timeline: Timeline
+    problem: SimulationProblem, network: Network, rerun: Rerun, timeline: Timeline
 ) -> dict[str, Any] | None:
     """Simulate the changed graph."""
-    other = what_if(graph, problem.request.what_if)
-    if other is None:
+    changed = what_if(problem.graph, problem.request.what_if)
+    if changed is None:
         return None
+    other = _simulated(changed, problem.request)
     found = _times(simulate(other, network, rerun(other)), chain_of(other))
     kept = ("iteration_time_us", "compute_time_us", "scaling_factor")
     gain = timeline.iteration_time - found["iteration_time_us"]

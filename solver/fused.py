@@ -1,7 +1,6 @@
 """The ops after fusion: each bucket is one collective."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from solver.chain import Chain
 from solver.graph import Graph, Op
@@ -29,7 +28,7 @@ def fused_ops(graph: Graph, chain: Chain, buckets: Iterable[tuple[int, ...]]) ->
         names.add(name)
         after = tuple(dict.fromkeys(other for op in ops for other in op.after))
         size = sum(op.bytes or 0 for op in ops)
-        fused[positions[members[0]]] = replace(ops[0], id=name, bytes=size, after=after)
+        fused[positions[members[0]]] = ops[0]._replace(id=name, bytes=size, after=after)
         home |= {op.id: name for op in ops}
     kept = [fused.get(i) if op.id in home else _renamed(op, home) for i, op in enumerate(graph.ops)]
     return tuple(op for op in kept if op is not None)
@@ -39,4 +38,4 @@ def _renamed(op: Op, home: dict[str, str]) -> Op:
     """Let an op come after the buckets of what it came after."""
     if home.keys().isdisjoint(op.after):
         return op
-    return replace(op, after=tuple(dict.fromkeys(home.get(other, other) for other in op.after)))
+    return op._replace(after=tuple(dict.fromkeys(home.get(other, other) for other in op.after)))

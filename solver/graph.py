@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from solver.errors import Fault, InvalidGraph
 from solver.links import link, short_cycle, stream_edges, topological
@@ -31,8 +31,7 @@ MOST_FAULTS = 1_000
 _NAMED = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Op:
+class Op(NamedTuple):
     """One node of the graph.
 
     Attributes
@@ -235,7 +234,7 @@ def with_barrier(graph: Graph) -> Graph:
     last = _last_collectives(graph)
     consumers = {j for i in last for j in graph.succs[i]}
     ops = [
-        replace(op, after=(*op.after, barrier)) if i in consumers else op
+        op._replace(after=(*op.after, barrier)) if i in consumers else op
         for i, op in enumerate(graph.ops)
     ]
     gate = Op(barrier, COMPUTE, 0.0, None, tuple(graph.ops[i].id for i in last))

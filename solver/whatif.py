@@ -95,8 +95,8 @@ def _changed(op: Op, change: Change) -> Op:
     if change.remove:
         return Op(op.id, COMPUTE, 0.0, None, op.after, stream=op.stream)
     if op.kind == COMPUTE:
-        return replace(op, duration_us=(op.duration_us or 0.0) * change.duration_factor)
-    return replace(op, bytes=max(1, round((op.bytes or 0) * Fraction(change.bytes_factor))))
+        return op._replace(duration_us=(op.duration_us or 0.0) * change.duration_factor)
+    return op._replace(bytes=max(1, round((op.bytes or 0) * Fraction(change.bytes_factor))))
 
 
 def _factor_faults(change: Change) -> Iterator[Fault]:

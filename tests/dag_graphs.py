@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from solver.costs import Affine, Lane
 from solver.graph import (
@@ -55,9 +55,9 @@ def _priced(name: str, ops: list[Op], generator: random.Random, unit: int) -> Ca
     }
     faster = generator.choice((1, 1, 3, 8))
     sized = [
-        replace(op, duration_us=float(op.duration_us // faster))
+        op._replace(duration_us=float(op.duration_us // faster))
         if op.duration_us is not None
-        else replace(op, bytes=(op.bytes or 0) * unit)
+        else op._replace(bytes=(op.bytes or 0) * unit)
         for op in ops
     ]
     return Case(name, build(name, sized), costs)

@@ -6,13 +6,15 @@ from contextlib import AsyncExitStack
 from typing import Annotated
 
 from anyio import CapacityLimiter
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 
 from app.errors import TooLarge, UnsupportedMediaType
 from app.storage import Store
 
 #: Longer bodies are held by a few requests at a time [bytes].
 BIG = 2**20
+#: Most results in a list.
+MAX_LISTED = 200
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]*)', re.IGNORECASE)
 
 
@@ -71,3 +73,4 @@ StoreDep = Annotated[Store, Depends(store_of)]
 SolvesDep = Annotated[CapacityLimiter, Depends(solves_of)]
 ChecksDep = Annotated[CapacityLimiter, Depends(checks_of)]
 BodyDep = Annotated[bytearray, Depends(body_of)]
+ListedDep = Annotated[int, Query(ge=1, le=MAX_LISTED, description="How many are listed.")]

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field
 
 from app.baselines import MAX_ALL_LAUNCHES
+from app.detail import DETAIL
 from app.door import MAX_VALUES
 from app.errors import MAX_FAULTS
 from app.faults import MAX_NAME
@@ -24,11 +25,14 @@ from app.requests import (
     MIN_GBPS,
     MIN_SLOT_US,
 )
-from app.routers.deps import BIG, SolvesDep
-from app.routers.plans import MAX_LISTED
+from app.routers.deps import BIG, MAX_LISTED, SolvesDep
 from app.settings import Settings
 from app.shape import ENOUGH, MAX_KEYS
+from app.simulation_request import MAX_BINS
+from app.simulations import MAX_JITTER_STEPS, MAX_SENT
+from app.what_if import MAX_CHANGES, MAX_FACTOR
 from solver.graph import MAX_BYTES, MAX_DURATION_US
+from solver.jitter import MAX_RUNS, MAX_SPREAD
 from solver.policies.choice import MAX_LAUNCHES
 from solver.schedule.lp import MAX_JOBS
 from solver.slots import MAX_SLOTS
@@ -44,6 +48,14 @@ class GraphLimits(BaseModel):
     edges: Annotated[int, Field(description="Entries of all `after` lists.")] = MAX_EDGES
     bytes: Annotated[int, Field(description="Bytes of all collectives together.")] = MAX_BYTES
     duration_us: Annotated[float, Field(description="Duration of an op [us].")] = MAX_DURATION_US
+    detail: Annotated[
+        int,
+        Field(
+            description="Ops and edges of a graph whose ops are told apart; beyond, compute ops "
+            "side by side or in a row count as one, the fused graph is left out, and if more are "
+            "left even so, nothing is explained."
+        ),
+    ] = DETAIL
     name_characters: Annotated[
         int, Field(description="Characters of a name: of a graph, an op, a channel, a stream.")
     ] = MAX_NAME
@@ -77,6 +89,20 @@ class OptionLimits(BaseModel):
     time_limit_s: Annotated[float, Field(description="Time limit [s].")] = MAX_SECONDS
 
 
+class SimulationLimits(BaseModel):
+    """Of a simulation, and of a what-if."""
+
+    launches: Annotated[int, Field(description="Launches of the policy.")] = MAX_SENT
+    bins: Annotated[int, Field(description="Bins of the use over time.")] = MAX_BINS
+    runs: Annotated[int, Field(description="Runs with jitter.")] = MAX_RUNS
+    spread: Annotated[float, Field(description="Spread of the jitter.")] = MAX_SPREAD
+    jitter_steps: Annotated[
+        int, Field(description="Ops and launches over all runs and policies.")
+    ] = MAX_JITTER_STEPS
+    changes: Annotated[int, Field(description="Changes of a what-if.")] = MAX_CHANGES
+    factor: Annotated[float, Field(description="Factor of a change.")] = MAX_FACTOR
+
+
 class BodyLimits(BaseModel):
     """Of a request as it is sent, and of what the service holds."""
 
@@ -102,6 +128,7 @@ class Limits(BaseModel):
     graph: GraphLimits = GraphLimits()
     cluster: ClusterLimits = ClusterLimits()
     options: OptionLimits = OptionLimits()
+    simulation: SimulationLimits = SimulationLimits()
     body: BodyLimits
 
 

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from anyio import to_thread
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Path, Response
 
 from app import plans
 from app.answers import PlanList, PlanOut
@@ -11,14 +11,12 @@ from app.apidoc import json_body, problems
 from app.door import read_body
 from app.examples import TWO_LAYERS
 from app.requests import PlanRequest
-from app.routers.deps import BodyDep, SolvesDep, StoreDep
+from app.routers.deps import BodyDep, ListedDep, SolvesDep, StoreDep
 from app.storage import PlanRow
 
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
 PlanId = Annotated[str, Path(description="Id of a plan.", examples=["0123456789abcdef"])]
 #: Most results of a list.
-MAX_LISTED = 200
-Limit = Annotated[int, Query(ge=1, le=MAX_LISTED, description="How many plans.")]
 
 
 @router.post(
@@ -47,7 +45,7 @@ async def create_plan(body: BodyDep, store: StoreDep, turns: SolvesDep) -> Respo
 
 
 @router.get("", summary="List plans, the newest first", responses=problems(422, 503))
-def list_plans(store: StoreDep, limit: Limit = 20) -> PlanList:
+def list_plans(store: StoreDep, limit: ListedDep = 20) -> PlanList:
     """Return the newest plans in brief."""
     return plans.newest(store, limit)
 

@@ -3,13 +3,13 @@
 from typing import Annotated, Any
 
 from anyio import to_thread
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Path, Response
 
 from app import simulations
 from app.apidoc import json_body, problems
 from app.door import read_simulation
 from app.examples import TWO_LAYERS
-from app.routers.deps import BodyDep, SolvesDep, StoreDep
+from app.routers.deps import BodyDep, ListedDep, SolvesDep, StoreDep
 from app.simulation_answer import SimulationList, SimulationOut
 from app.simulation_request import SimulationRequest
 from app.storage import SimulationRow
@@ -18,7 +18,6 @@ router = APIRouter(prefix="/v1/simulations", tags=["simulations"])
 SimulationId = Annotated[
     str, Path(description="Id of a simulation.", examples=["0123456789abcdef"])
 ]
-Limit = Annotated[int, Query(ge=1, le=200, description="How many simulations.")]
 EXAMPLE = {"graph": TWO_LAYERS["graph"], "cluster": TWO_LAYERS["cluster"], "policy": "ddp"}
 
 
@@ -46,7 +45,7 @@ async def create_simulation(body: BodyDep, store: StoreDep, turns: SolvesDep) ->
 
 
 @router.get("", summary="List simulations, the newest first", responses=problems(422, 503))
-def list_simulations(store: StoreDep, limit: Limit = 20) -> SimulationList:
+def list_simulations(store: StoreDep, limit: ListedDep = 20) -> SimulationList:
     """Return the newest simulations in brief."""
     return simulations.newest(store, limit)
 

@@ -10,6 +10,7 @@ from math import inf
 from typing import NamedTuple
 
 from solver.chain import Chain
+from solver.compact import compact
 from solver.costs import Cost
 from solver.graph import Graph
 from solver.simulate import Send
@@ -52,7 +53,7 @@ class Run:
 
 
 class Judge:
-    """Executes plans of one graph; compute ops in a row count as one."""
+    """Executes plans of one graph; in its compact form."""
 
     def __init__(self, graph: Graph, chain: Chain, costs: Sequence[Cost]) -> None:
         self.chain = chain
@@ -60,14 +61,11 @@ class Judge:
         channels = {name: c for c, name in enumerate(chain.channels)}
         self.channel = [channels[chain.lanes[lane].channel] for lane in chain.lane]
         self.cost = [costs[lane] for lane in chain.lane]
-        heads = _rows(graph)
-        number = {op: k for k, (op, _) in enumerate(heads)}
-        ends = {row[-1]: k for k, (_, row) in enumerate(heads)}
-        self.durations = [sum(graph.durations[i] for i in row) for _, row in heads]
-        self.preds = [tuple(ends[j] for j in graph.preds[op]) for op, _ in heads]
-        self.succs = [tuple(number[j] for j in graph.succs[row[-1]]) for _, row in heads]
-        self.node = [number[position] for position in chain.positions.tolist()]
-        self.tensor: list[int | None] = [None] * len(heads)
+        skeleton = compact(graph)
+        self.durations, self.preds, self.succs = skeleton.durations, skeleton.preds, skeleton.succs
+        place = {skeleton.ops[i].id: i for i in skeleton.collectives}
+        self.node = [place[graph.ops[position].id] for position in chain.positions.tolist()]
+        self.tensor: list[int | None] = [None] * len(self.durations)
         for tensor, node in enumerate(self.node):
             self.tensor[node] = tensor
         self.waiting = [len(found) for found in self.preds]
@@ -219,25 +217,3 @@ class _Execution:
                 waiting[j] -= 1
                 if not waiting[j]:
                     self.ready.append(j)
-
-
-def _rows(graph: Graph) -> list[tuple[int, list[int]]]:
-    """Put compute ops that follow one another, and nothing else, in rows; first op and row."""
-    preds, succs = graph.preds, graph.succs
-    sending = set(graph.collectives)
-    rows = []
-    inside = set()
-    for op in graph.order:
-        if op in inside:
-            continue
-        row = [op]
-        while (
-            row[-1] not in sending
-            and len(succs[row[-1]]) == 1
-            and (after := succs[row[-1]][0]) not in sending
-            and len(preds[after]) == 1
-        ):
-            row.append(after)
-            inside.add(after)
-        rows.append((op, row))
-    return rows

@@ -12,6 +12,7 @@ from solver.explanation.explain import Explanation
 from solver.explanation.sensitivity import (
     BANDWIDTH_DOUBLE,
     BANDWIDTH_FREE,
+    CHANNEL_DOUBLE,
     COMPUTE_HALF,
     OP_HALF,
     STARTUP_FREE,
@@ -85,7 +86,10 @@ class _Facts:
         self.launches = len(timeline.sent)
         self.compute_time = compute_time
         self.explanation = explanation
-        self.gain = {s.name: s.gain_us for s in found if s.name != TENSOR_FREE}
+        several = {TENSOR_FREE, CHANNEL_DOUBLE}
+        self.gain = {s.name: s.gain_us for s in found if s.name not in several}
+        channels = [s for s in found if s.name == CHANNEL_DOUBLE]
+        self.channel = max(channels, key=lambda s: s.gain_us, default=None)
         tensors = [s for s in found if s.name == TENSOR_FREE]
         best = max(tensors, key=lambda s: s.gain_us, default=None)
         self.gain[TENSOR_FREE] = best.gain_us if best else 0.0
@@ -111,7 +115,10 @@ class _Facts:
 
     def would(self, name: str) -> str:
         """Tell what a change brings."""
-        gain = self.gain[name]
+        return self.saving(self.gain[name])
+
+    def saving(self, gain: float) -> str:
+        """Write what a change brings."""
         if not gain:
             return "would save nothing"
         amount = f"{_time(abs(gain))} ({_percent(abs(gain) / self.total)})"
@@ -167,9 +174,12 @@ def _op(facts: _Facts) -> str:
 
 
 def _bandwidth(facts: _Facts) -> str:
+    one = ""
+    if facts.channel is not None:
+        one = f" ({facts.channel.channel!r} alone {facts.saving(facts.channel.gain_us)})"
     return (
         f"Bandwidth limits this iteration: {facts.parts()}. Twice the bandwidth "
-        f"{facts.would(BANDWIDTH_DOUBLE)}, free bandwidth {facts.would(BANDWIDTH_FREE)}."
+        f"{facts.would(BANDWIDTH_DOUBLE)}{one}, free bandwidth {facts.would(BANDWIDTH_FREE)}."
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from glob import escape
 
+from solver.chain import chain_of
 from solver.costs import Network, scaled
 from solver.explanation.explain import Explanation
 from solver.graph import COMPUTE, Graph
@@ -14,6 +15,7 @@ from solver.whatif import Change, Rerun, changed
 
 BANDWIDTH_DOUBLE = "bandwidth_double"
 BANDWIDTH_FREE = "bandwidth_free"
+CHANNEL_DOUBLE = "channel_double"
 STARTUP_HALF = "startup_half"
 STARTUP_FREE = "startup_free"
 COMPUTE_HALF = "compute_half"
@@ -31,12 +33,15 @@ class Sensitivity:
     Attributes
     ----------
     name
-        ``bandwidth_double``, ``bandwidth_free`` (launches take their least time),
+        ``bandwidth_double``, ``bandwidth_free`` (launches take their least time; both on all
+        channels), ``channel_double`` (twice the bandwidth of one channel of several),
         ``startup_half``, ``startup_free`` (steps included), ``compute_half`` (all compute ops take
         half their time), ``tensor_free`` (one collective is gone) or ``op_half`` (one compute op
         takes half its time).
     op
         Id of the one op, None otherwise.
+    channel
+        The one channel, None otherwise.
     iteration_time_us
         As simulated.
     gain_us
@@ -46,6 +51,7 @@ class Sensitivity:
 
     name: str
     op: str | None
+    channel: str | None
     iteration_time_us: float
     gain_us: float
 
@@ -68,24 +74,34 @@ def sensitivities(
 
     Notes
     -----
-    Nine simulations at most.
+    Nine simulations at most, and one for each of several channels.
     """
 
     def cost(name: str, bandwidth: float, startup: float) -> Sensitivity:
         other: Network = lambda lane: scaled(network(lane), bandwidth, startup)
-        return told(name, None, simulate(graph, other, rerun(graph)))
+        return told(name, simulate(graph, other, rerun(graph)))
+
+    def channel_double(channel: str) -> Sensitivity:
+        other: Network = lambda lane: scaled(network(lane), 1.0 + (lane.channel == channel))
+        found = simulate(graph, other, rerun(graph))
+        return told(CHANNEL_DOUBLE, found, channel=channel)
 
     def change(name: str, op: str | None, what: Change) -> Sensitivity:
         other = changed(graph, [what])
-        return told(name, op, simulate(other, network, rerun(other)))
+        return told(name, simulate(other, network, rerun(other)), op=op)
 
-    def told(name: str, op: str | None, found: Timeline) -> Sensitivity:
+    def told(
+        name: str, found: Timeline, *, op: str | None = None, channel: str | None = None
+    ) -> Sensitivity:
         before, after = timeline.iteration_time, found.iteration_time
-        return Sensitivity(name, op, after, 0.0 if same(before, after) else before - after)
+        gain = 0.0 if same(before, after) else before - after
+        return Sensitivity(name, op, channel, after, gain)
 
     def every() -> Iterator[Sensitivity]:
         yield cost(BANDWIDTH_DOUBLE, 2.0, 1.0)
         yield cost(BANDWIDTH_FREE, math.inf, 1.0)
+        channels = chain_of(graph).channels
+        yield from map(channel_double, channels if len(channels) > 1 else ())
         yield cost(STARTUP_HALF, 1.0, 0.5)
         yield cost(STARTUP_FREE, 1.0, 0.0)
         yield change(COMPUTE_HALF, None, Change("*", duration_factor=0.5))

@@ -8,7 +8,6 @@ from solver.chain import Chain
 from solver.simulate import Sent, Timeline
 from solver.units import FloatArray, bytes_per_us
 
-
 #: Shorter bins are not made [us]: bytes over their length would not be a number.
 _SHORTEST = 1e-9
 

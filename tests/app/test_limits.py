@@ -106,6 +106,16 @@ def test_faults_are_bounded(ops: list[Any]) -> None:
     assert ENOUGH <= len(found) < 3.2 * ENOUGH
 
 
+def test_edges_are_looked_at_beside_a_repeated_id() -> None:
+    body = two_layers()
+    body["graph"]["ops"][5]["id"] = "b2"
+    body["graph"]["ops"][5]["after"] = ["f1", "f3"]
+    assert [(f.pointer, f.code) for f in refused(body)] == [
+        ("/graph/ops/5/id", "duplicate_id"),
+        ("/graph/ops/5/after/1", "unknown_op"),
+    ]
+
+
 def test_names_are_short_in_messages() -> None:
     body = two_layers()
     body["graph"]["ops"][0] |= {"id": "x" * 1_000_000, "after": ["nobody"] * 1000, "z": 1}

@@ -102,7 +102,7 @@ def cp_sat(chain: Chain, cost: Cost) -> float | None:
         check=True,
     )
     answer = json.loads(done.stdout)
-    return max(chain.compute_time, answer["value"]) if answer["closed"] else None
+    return max(chain.compute_time, float(answer["value"])) if answer["closed"] else None
 
 
 def report(cells: list[Cell]) -> None:

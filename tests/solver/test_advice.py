@@ -1,7 +1,6 @@
 """What limits an iteration: each word by hand, and sensitivities that are simulations."""
 
 import math
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -16,7 +15,7 @@ from solver.policies import POLICIES
 from solver.policies.plan import replay
 from solver.simulate import Send, simulate
 from solver.whatif import Change, carried, changed
-from tests.solver.test_simulate import RING, TWO_LAYERS
+from tests.solver.test_simulate import RING, TWO_CHANNELS, TWO_LAYERS
 from tests.strategies import dags, networks
 
 
@@ -183,6 +182,17 @@ def test_sensitivities_of_two_layers_by_hand():
     )
 
 
+def test_of_several_channels_the_one_that_helps_is_named():
+    network = alike(Affine(0.0, 1.0))
+    timeline = simulate(TWO_CHANNELS, network, POLICIES["wfbp"])
+    found = explain(TWO_CHANNELS, network, timeline)
+    advice = advise(TWO_CHANNELS, network, lambda _: POLICIES["wfbp"], timeline, found)
+    gains = {s.channel: s.gain_us for s in advice.sensitivities if s.name == "channel_double"}
+    # g 10..310 on network; ag 10..110, f, rs 130..180 on nvlink; then e of 5
+    assert gains == {"nvlink": 0, "network": 130}
+    assert "('network' alone would save 130 us" in advice.summary
+
+
 def test_an_explicit_plan_is_carried_over():
     network = alike(RING)
     parts = [Send((0,), 607_142), Send((1,), 1_000_000), Send((0,), 3_392_858)]
@@ -214,14 +224,14 @@ def test_each_is_the_simulation_it_names(graph, network):
         ops, other = list(graph.ops), network
         if s.name == "tensor_free":
             ops = [
-                replace(op, kind=COMPUTE, bytes=None, duration_us=0.0, channel="network")
+                op._replace(kind=COMPUTE, bytes=None, duration_us=0.0, channel="network")
                 if op.id == s.op
                 else op
                 for op in ops
             ]
         if s.name in {"op_half", "compute_half"}:
             ops = [
-                replace(op, duration_us=op.duration_us / 2)
+                op._replace(duration_us=op.duration_us / 2)
                 if op.kind == COMPUTE and s.op in {None, op.id}
                 else op
                 for op in ops
@@ -230,9 +240,14 @@ def test_each_is_the_simulation_it_names(graph, network):
             what, how = s.name.split("_")
             factor = {"double": 2.0, "half": 0.5}.get(how, 1e15 if what == "bandwidth" else 0.0)
             other = lambda lane, what=what, factor=factor: scaled(network(lane), **{what: factor})
+        if s.name == "channel_double":
+            twice = s.channel
+            other = lambda lane, twice=twice: scaled(
+                network(lane), bandwidth=2.0 if lane.channel == twice else 1.0
+            )
         if any(op.kind != COMPUTE for op in ops):
             time = simulate(build("t", ops), other, rule).iteration_time
-            assert s.iteration_time_us == pytest.approx(time)
+            assert s.iteration_time_us == pytest.approx(time, abs=1e-9)
         else:
             assert s.iteration_time_us == pytest.approx(chain_of(graph).compute_time)
         gain = timeline.iteration_time - s.iteration_time_us
@@ -243,6 +258,12 @@ def test_each_is_the_simulation_it_names(graph, network):
     assert 1 <= advice.summary.count(". ") + 1 <= 2
     assert "e+" not in advice.summary
     assert "e-" not in advice.summary
+
+
+def test_times_that_nobody_measures_are_not_spelt_out():
+    ops = [Op("b", COMPUTE, 5e-324), Op("g", ALL_REDUCE, None, 8, ("b",))]
+    found = advised(build("tiny", ops), Affine(0.0, 0.0), "wfbp")
+    assert "takes under 0.001 us of its under 0.001 us" in found.summary
 
 
 def test_free_bandwidth_leaves_the_least_time_of_a_table():

@@ -12,8 +12,9 @@ from solver.costs import Affine, alike
 from solver.fused import fused_ops
 from solver.fusion import Search, max_min, max_min_cuts
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
+from solver.layered import FUSIONS
 from solver.models import MODELS
-from solver.plan import FUSIONS, Options, plan
+from solver.plan import Options, plan
 from solver.schedule.execute import cut_at_releases
 from tests import oracles
 from tests.strategies import costs, graphs
@@ -69,7 +70,7 @@ def test_a_fused_ops_by_hand():
     )
     chain = chain_of(graph)
     fused = fused_ops(graph, chain, [(0, 1)])
-    assert [(op.id, op.bytes, op.after) for op in fused.ops] == [
+    assert [(op.id, op.bytes, op.after) for op in fused] == [
         ("b", None, ()),
         ("g+1'", 12, ("b",)),
         ("g+1", None, ("g+1'", "b")),

@@ -1,7 +1,5 @@
 """Channels that are problems of their own: planned one by one, answered together."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,7 +23,7 @@ def network(lane):
 def on(graph, channels):
     """Put the collectives on channels in turn."""
     turns = {p: channels[k % len(channels)] for k, p in enumerate(graph.collectives)}
-    ops = [replace(op, channel=turns.get(i, op.channel)) for i, op in enumerate(graph.ops)]
+    ops = [op._replace(channel=turns.get(i, op.channel)) for i, op in enumerate(graph.ops)]
     return build(graph.name, ops)
 
 

@@ -10,7 +10,8 @@ from solver.check import InfeasiblePlan, check
 from solver.costs import Affine, alike
 from solver.errors import InvalidOptions
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
-from solver.plan import FUSIONS, Options, plan
+from solver.layered import FUSIONS
+from solver.plan import Options, plan
 from solver.policies import POLICIES
 from solver.policies.choice import Choice
 from solver.result import OPTIMAL
@@ -101,7 +102,7 @@ def test_the_example_of_the_contract():
 @given(graph=graphs(), cost=affine_costs())
 def test_twice_the_times_take_twice_as_long(graph, cost):
     ops = [
-        op if op.duration_us is None else replace(op, duration_us=2 * op.duration_us)
+        op if op.duration_us is None else op._replace(duration_us=2 * op.duration_us)
         for op in graph.ops
     ]
     double = Affine(2 * cost.startup, 2 * cost.per_byte)
@@ -191,6 +192,7 @@ def _bucket(answer, i, **changes):
         # buckets that are not what they say
         (lambda a: _bucket(a, 0, tensors=("g1",)), "not a partition"),
         (lambda a: _bucket(a, 0, bytes=5), "not the sum"),
+        (lambda a: _bucket(a, 0, channel="nvlink"), "of another kind or channel"),
         (lambda a: _bucket(a, 0, release_us=5.0), "release is"),
     ],
 )

@@ -347,7 +347,7 @@ def test_baselines_of_a_plan():
     assert [other.barrier for other in whole.baselines] == [True, True, True]
     assert [other.iteration_time_us for other in whole.baselines[:2]] == [200, 200]
     assert whole.lower_bound_us >= answer.lower_bound_us
-    assert "barrier" in {op.id for op in whole.fused_graph.ops}
+    assert "barrier" in {op.id for op in whole.fused}
 
 
 # Parameters.

@@ -147,6 +147,29 @@ def test_a_rule_may_ask_to_be_woken():
     assert [start for _, start, *_ in parts] == [2000.0, 2000.0 + RING.time(4_000_000)]
 
 
+def test_a_rule_that_asked_to_be_woken_is_not_asked_while_it_sends():
+    class Early:
+        def __init__(self):
+            self.asked = []
+            self.released = []
+
+        def release(self, tensor, now):
+            self.released.append(tensor)
+
+        def launch(self, now):
+            self.asked.append(now)
+            if now == 800.0:
+                return 1800.0  # g1 is released at 1700 and then sent, until 3150
+            if not self.released:
+                return None
+            i = self.released.pop()
+            return Send((i,), [4_000_000, 1_000_000][i])
+
+    rule = Early()
+    run(TWO_LAYERS, RING, lambda chain, costs: [rule])
+    assert rule.asked == pytest.approx([800.0, 1700.0, 3150.0, 8800.0])
+
+
 def test_events_are_counted():
     timeline = simulate(TWO_LAYERS, alike(RING), POLICIES["wfbp"])
     assert timeline.events >= 6
