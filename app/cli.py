@@ -238,7 +238,7 @@ def _simulate(
     if jitter is not None:
         asked["jitter"] = {"spread": jitter, "runs": runs, "seed": seed}
         asked["jitter"] |= given(rivals=[policy(text, "--rival") for text in rival or []])
-    with _explaining(name, given(cluster=cluster, **asked)):
+    with _explaining(name, given(cluster=cluster, plan=plan, **asked)):
         if plan is not None:
             asked["plan"] = read_json(plan.read_bytes())
         elif named is None:
@@ -268,7 +268,7 @@ def _example(
         print("\n".join(f"{each.name:{width}}  {each.description}" for each in found))
         return
     try:
-        print(examples.example(name).model_dump_json())
+        print(examples.example(name).model_dump_json(exclude_unset=True))
     except NotFound:
         known = ", ".join(each.name for each in examples.names().examples)
         raise typer.BadParameter(f"no example is called {name!r}; there are {known}") from None

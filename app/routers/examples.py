@@ -18,7 +18,12 @@ def list_examples() -> ExampleList:
     return examples.names()
 
 
-@router.get("/{name}", summary="Get a request ready to POST", responses=problems(404))
+@router.get(
+    "/{name}",
+    summary="Get a request ready to POST",
+    responses=problems(404),
+    response_model_exclude_unset=True,
+)
 def get_example(
     name: Annotated[str, Path(description="Name of an example.", examples=["two_layers"])],
 ) -> PlanRequest:
