@@ -18,7 +18,8 @@ _SECTION = re.compile(r"\n\n\w+\n-+\n")
 _REF = "#/components/schemas/{model}"
 _RULES = """Wrong values; all faults are listed. Codes `cycle`, `unknown_op`, `duplicate_id`, \
 `self_loop`, `missing_field`, `extra_field`, `wrong_type`, `out_of_range`, `no_compute`, \
-`no_collective`, `unknown_channel`, `not_layered`, `slot_too_small`, `too_many_faults`."""
+`no_collective`, `unknown_channel`, `not_layered`, `mixed_bucket`, `deadlock`, `slot_too_small`, \
+`too_many_faults`."""
 #: Code, when it is used, and an example of the detail.
 _MEANINGS = {
     400: (
@@ -109,9 +110,10 @@ def _explain_fields(schema: dict[str, Any]) -> None:
     """Move what a docstring says of each attribute to the attribute; keep its first paragraph."""
     text = schema.get("description", "")
     if _ATTRIBUTES not in text:
+        schema.update({"description": text.replace("``", "`")} if text else {})
         return
     head, _, rest = text.partition(_ATTRIBUTES)
-    schema["description"] = " ".join(head.split("\n\n")[0].split())
+    schema["description"] = " ".join(head.split("\n\n")[0].split()).replace("``", "`")
     rest = _SECTION.split(rest)[0]
     names: list[str] = []
     for line in rest.splitlines():
@@ -119,6 +121,6 @@ def _explain_fields(schema: dict[str, Any]) -> None:
             names = line.split(", ")
             continue
         for name in names:
-            field = schema["properties"].get(name)
-            if field is not None:
-                field["description"] = f"{field.get('description', '')} {line.strip()}".strip()
+            field = schema["properties"].get(name, {})
+            told = f"{field.get('description', '')} {line.strip()}".strip()
+            field["description"] = told.replace("``", "`")

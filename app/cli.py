@@ -20,7 +20,7 @@ from app.demo import DemoFailed, demo
 from app.door import read_json
 from app.errors import NotFound, Refusal
 from app.files import read_file, read_simulated
-from app.flags import Json, change, given, policy
+from app.flags import Json, change, given, policy, spreading
 from app.plans import solve
 from app.report import render, render_simulation
 from app.serve import CannotServe, NotLoopback, serve
@@ -60,13 +60,14 @@ def interlace(
         ),
     ] = False,
 ) -> None:
-    """Plan the communication of data-parallel training: buckets, order, time, proven bound.
+    """Plan and simulate the communication of distributed training: buckets, order, time, bound.
 
     \b
     Examples:
       interlace demo
       interlace serve --port 8000
       interlace plan graph.json --workers 16
+      interlace simulate graph.json --policy ddp
     """  # noqa: D301 - \b keeps the lines apart
 
 
@@ -204,10 +205,10 @@ def _simulate(
     ] = None,
     jitter: Annotated[
         float | None,
-        typer.Option(metavar="SPREAD", help="Also runs in which each op's time varies so much."),
+        typer.Option(metavar="SPREAD", help="Also run it with op times that vary; 0.1 is 10 %."),
     ] = None,
-    runs: Annotated[int, typer.Option(help="How many of them.")] = 100,
-    seed: Annotated[int, typer.Option(help="Of their factors.")] = 0,
+    runs: Annotated[int | None, typer.Option(help="How many of them.  [default: 100]")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of their factors.  [default: 0]")] = None,
     rival: Annotated[
         list[str] | None,
         typer.Option(
@@ -220,6 +221,9 @@ def _simulate(
     json_: AsJson = False,
 ) -> None:
     """Simulate one training iteration under a policy or a plan; needs no server.
+
+    The cluster is that of the request, of a plan the one that it was made for, unless a flag is
+    given.
 
     \b
     Examples:
@@ -234,15 +238,13 @@ def _simulate(
         policy=policy(named, "--policy") if named else None,
         barrier=barrier or None,
         what_if=[change(text) for text in what_if or []],
+        jitter=spreading(jitter, runs, seed, rival or []),
     )
-    if jitter is not None:
-        asked["jitter"] = {"spread": jitter, "runs": runs, "seed": seed}
-        asked["jitter"] |= given(rivals=[policy(text, "--rival") for text in rival or []])
-    with _explaining(name, given(cluster=cluster, plan=plan, **asked)):
-        if plan is not None:
-            asked["plan"] = read_json(plan.read_bytes())
-        elif named is None:
-            asked["policy"] = "wfbp"
+    if plan is not None:
+        asked["plan"] = _plan_of(plan)
+    elif named is None:
+        asked["policy"] = "wfbp"
+    with _explaining(name, given(cluster=cluster, **asked)):
         problem, _ = read_simulated(content, name, cluster, asked)
         answer = simulations.run(problem)
     if json_:
@@ -290,6 +292,18 @@ def _content(file: str) -> tuple[str, bytes]:
     if file == "-":
         return "standard input", sys.stdin.buffer.read()
     return file, Path(file).read_bytes()
+
+
+def _plan_of(path: Path) -> Json:
+    """Read what plan --json printed."""
+    try:
+        found = read_json(path.read_bytes())
+    except Refusal as error:
+        raise typer.BadParameter(f"{path}: {error}", param_hint="--plan") from None
+    if not isinstance(found, dict) or not {"buckets", "schedule"} <= found.keys():
+        detail = f"{path} is no plan: print one with interlace plan --json"
+        raise typer.BadParameter(detail, param_hint="--plan")
+    return found
 
 
 @contextmanager

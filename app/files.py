@@ -54,8 +54,12 @@ def read_simulated(
     """Read a file as a problem to simulate, as :func:`read_file` does.
 
     ``asked`` has the other fields of a request for a simulation. Of a request for a plan the graph,
-    the cluster and the barrier are taken.
+    the cluster and the barrier are taken; of an answer among ``asked`` the cluster that it was made
+    for, unless flags say otherwise.
     """
+    made_for = asked.get("plan", {}).get("request")
+    if isinstance(made_for, dict) and isinstance(made_for.get("cluster"), dict):
+        cluster = {**made_for["cluster"], **cluster}
     raw, report = _read(content, name, cluster)
     if isinstance(raw, dict) and isinstance(options := raw.get("options"), dict):
         rest = {key: value for key, value in raw.items() if key not in {"options", "what_if"}}

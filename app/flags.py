@@ -44,6 +44,17 @@ def change(text: str) -> Json:
     return {"match": pattern, _CHANGES[field]: _value(factor)}
 
 
+def spreading(
+    spread: float | None, runs: int | None, seed: int | None, rivals: list[str]
+) -> Json | None:
+    """Put the flags of jitter together; the others mean nothing without --jitter."""
+    others = given(runs=runs, seed=seed, rivals=[policy(text, "--rival") for text in rivals])
+    if spread is None and others:
+        flag = {"rivals": "rival"}.get(name := next(iter(others)), name)
+        raise typer.BadParameter("needs --jitter", param_hint=f"--{flag}")
+    return None if spread is None else {"spread": spread, **others}
+
+
 def given(**fields: Any) -> Json:
     """Keep the flags that were given."""
     return {name: value for name, value in fields.items() if value not in (None, [])}

@@ -22,9 +22,10 @@ _CHECKS = 4
 #: of its time goes into looking at them again (tests/benchmarks/big.py).
 _GARBAGE = (50_000, 20, 100)
 _LOG = logging.getLogger("uvicorn.error")
-_ABOUT = """Post a training iteration as a graph of compute ops and all-reduces; get back the \
-buckets and the preemptive order in which to send the gradients, the time of one iteration, and \
-a proven bound on how fast it can be. Times are microseconds, sizes bytes, bandwidth Gbit/s."""
+_ABOUT = """Post a training iteration as a graph of compute ops and collectives; get back the \
+buckets and the preemptive order in which to send the tensors, the time of one iteration, a proven \
+bound on how fast it can be, and what limits it. Or simulate what a policy of today does. Times \
+are microseconds, sizes bytes, bandwidth Gbit/s."""
 
 
 class Service(FastAPI):
@@ -53,7 +54,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app = Service(
         title="Interlace",
         version=VERSION,
-        summary="Plans the communication of data-parallel training.",
+        summary="Plans and simulates the communication of distributed training.",
         description=_ABOUT,
         docs_url=None,
         redoc_url=None,

@@ -1,14 +1,15 @@
 """The answer for a reader: times, buckets, proof."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from app.answers import Answer, Baseline, Bound
 from app.explained import Explained
+from app.requests import ClusterBody
 from app.simulation_answer import SimulationAnswer
 from solver.graph import ALL_REDUCE, NETWORK
-from solver.policies.choice import WHERE_NOT, defaults
+from solver.policies.choice import WHERE_NOT, Choice, defaults
 from solver.traces import Report
 
 #: How many buckets are listed.
@@ -47,7 +48,9 @@ def render(answer: Answer, name: str, report: Report | None = None) -> str:
 
 def render_simulation(answer: SimulationAnswer, name: str) -> str:
     """Write a simulation as a page of text."""
-    parts = [_simulated(answer, name), _why(answer), _phases(answer), _spread(answer)]
+    asked = answer.request.jitter
+    rivals = [_of(rival.to_choice()) for rival in asked.rivals] if asked else []
+    parts = [_simulated(answer, name), _why(answer), _phases(answer), _spread(answer, rivals)]
     return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part)))
 
 
@@ -56,14 +59,35 @@ def _simulated(answer: SimulationAnswer, name: str) -> Iterator[str]:
     if policy:
         title = _titled(policy.policy, policy.parameters)
     cluster = answer.request.cluster
-    yield f"{name or 'Unnamed graph'} on {_count(cluster.workers, 'worker')} under {title}"
+    yield _where(name, cluster)
+    yield f"{_launch(cluster)}; {title}{', with a barrier' if answer.request.barrier else ''}"
+    yield from _channels(cluster)
+    yield ""
     yield _row("one iteration", answer.iteration_time_us, "", _WIDTH)
     yield _row("compute alone", answer.compute_time_us, "with free communication", _WIDTH)
-    yield _row("exposed", answer.exposed_us, "communication that adds to it", _WIDTH)
+    yield _row("exposed", answer.exposed_us, "what communication adds", _WIDTH)
     for channel in answer.channels:
         used = 100 * channel.busy_us / answer.iteration_time_us if answer.iteration_time_us else 0
         remark = f"{used:.1f} % of the time, {_count(channel.launches, 'launch', 'launches')}"
         yield _row(f"channel {channel.channel}", channel.busy_us, remark, _WIDTH)
+
+
+def _where(name: str, cluster: ClusterBody) -> str:
+    rate = f" at {cluster.bandwidth_gbps:g} Gbit/s" if cluster.bandwidth_gbps else ""
+    return f"{name or 'Unnamed graph'} on {_count(cluster.workers, 'worker')}{rate}"
+
+
+def _launch(cluster: ClusterBody) -> str:
+    return f"{cluster.algorithm}, start-up {cluster.startup_us:g} us a launch"
+
+
+def _channels(cluster: ClusterBody) -> Iterator[str]:
+    for channel, body in cluster.channels.items():
+        rate = f" at {body.bandwidth_gbps:g} Gbit/s" if body.bandwidth_gbps else ""
+        yield (
+            f"channel {channel}: {_count(body.workers or cluster.workers, 'worker')}{rate}, "
+            f"{body.algorithm}, start-up {body.startup_us:g} us"
+        )
 
 
 def _why(answer: Explained) -> Iterator[str]:
@@ -74,52 +98,58 @@ def _why(answer: Explained) -> Iterator[str]:
     lines = wrap(answer.summary.replace(" %", "\u00a0%"), 100)
     yield from (line.replace("\u00a0", " ") for line in lines)
     bare = [tensor for tensor in answer.tensors if tensor.exposed_us > 0]
-    for tensor in sorted(bare, key=lambda tensor: -tensor.exposed_us)[:_EXPOSED]:
-        remark = f"not hidden of {tensor.id} ({tensor.bytes / 1e6:.3f} MB)"
-        yield _row("", tensor.exposed_us, remark, _WIDTH)
+    bare.sort(key=lambda tensor: -tensor.exposed_us)
+    if bare:
+        total = sum(tensor.exposed_us for tensor in bare)
+        yield f"Sent while nothing computes: {_count(len(bare), 'tensor')}, {total / 1e3:.3f} ms"
+    for tensor in bare[:_EXPOSED]:
+        yield _row(tensor.id, tensor.exposed_us, f"{tensor.bytes / 1e6:.3f} MB", _WIDTH)
     if (other := getattr(answer, "what_if", None)) is not None:
-        yield _row(
-            "what if", other.iteration_time_us, f"saves {other.gain_us / 1e3:.3f} ms", _WIDTH
-        )
+        gain = f"{'saves' if other.gain_us >= 0 else 'costs'} {abs(other.gain_us) / 1e3:.3f} ms"
+        yield _row("what if", other.iteration_time_us, f"with the ops changed: {gain}", _WIDTH)
 
 
 def _phases(answer: SimulationAnswer) -> Iterator[str]:
     phases = answer.breakdown
     if phases is None:
         return
-    yield "All communication, from the first tensor of a bucket ready to the bucket sent"
+    yield "All buckets' times, from the first tensor ready to the bucket sent, summed"
     yield _row("start-ups", phases.negotiate_us, "", _WIDTH)
     yield _row("on the wire", phases.all_reduce_us, "", _WIDTH)
     yield _row("waiting", phases.wait_us, "for other tensors, or for the channel", _WIDTH)
     yield _row("held back", phases.other_us, "by the policy, the channel idle", _WIDTH)
 
 
-def _spread(answer: SimulationAnswer) -> Iterator[str]:
-    if answer.jitter is None:
+def _spread(answer: SimulationAnswer, rivals: Sequence[str]) -> Iterator[str]:
+    if answer.jitter is None or answer.request.jitter is None:
         return
-    yield "With jitter"
-    yield _row("half of the iterations", answer.jitter.p50_us, "or less", _WIDTH)
-    yield _row("95 %", answer.jitter.p95_us, "or less", _WIDTH)
-    for rival in answer.jitter.rivals:
-        yield f"  {TITLES[rival.policy]} would have been faster in {100 * rival.faster:.1f} %"
+    asked = answer.request.jitter
+    yield (
+        f"When each op's time varies by {100 * asked.spread:g} %, launches included "
+        f"({_count(asked.runs, 'run')})"
+    )
+    found = answer.jitter
+    rows = [("this", found.p50_us, found.p95_us, "")]
+    rows += [
+        (name, rival.p50_us, rival.p95_us, f"faster in {100 * rival.faster:.1f} %")
+        for name, rival in zip(rivals, found.rivals, strict=True)
+    ]
+    width = max([_WIDTH, *(len(name) + 1 for name in rivals)])
+    yield f"  {'':{width}}{'median':>15}{'95 %':>15}"
+    for name, half, most, remark in rows:
+        times = f"{half / 1e3:12.3f} ms{most / 1e3:12.3f} ms"
+        yield f"  {name:{width}}{times}  {remark}".rstrip()
 
 
 def _head(answer: Answer, name: str) -> Iterator[str]:
     cluster, options = answer.request.cluster, answer.request.options
-    rate = f" at {cluster.bandwidth_gbps:g} Gbit/s" if cluster.bandwidth_gbps else ""
-    yield f"{name or 'Unnamed graph'} on {_count(cluster.workers, 'worker')}{rate}"
+    yield _where(name, cluster)
     solved = f", {'slots by' if options.fusion == 'joint' else 'schedule'} {options.schedule}"
     yield (
-        f"{cluster.algorithm}, start-up {cluster.startup_us:g} us a launch; fusion "
-        f"{options.fusion}{solved if answer.schedule.slots else ''}"
+        f"{_launch(cluster)}; fusion {options.fusion}{solved if answer.schedule.slots else ''}"
         f"{', with a barrier' if options.barrier else ''}"
     )
-    for channel, body in cluster.channels.items():
-        rate = f" at {body.bandwidth_gbps:g} Gbit/s" if body.bandwidth_gbps else ""
-        yield (
-            f"channel {channel}: {_count(body.workers or cluster.workers, 'worker')}{rate}, "
-            f"{body.algorithm}, start-up {body.startup_us:g} us"
-        )
+    yield from _channels(cluster)
 
 
 def _times(answer: Answer) -> Iterator[str]:
@@ -176,14 +206,14 @@ def _source(report: Report | None) -> Iterator[str]:
 
 def _meaning(bound: Bound) -> str:
     """Say why no fusion, partition or order is faster."""
-    what = f"nothing is faster: {_count(len(bound.tensors), 'tensor')}"
+    what = _count(len(bound.tensors), "tensor")
     tail = f"then {(bound.tail_us or 0) / 1e3:.3f} ms of compute"
     match bound.kind:
         case "compute":
-            return "nothing is faster: compute alone takes that long"
+            return "compute alone takes that long"
         case "path":
             tensors = _count(len(bound.tensors), "tensor")
-            return f"nothing is faster: the longest path, {tensors} on it"
+            return f"the longest path, {tensors} on it"
         case "chain":
             return f"{what} in release order, {tail}"
         case "packing":
@@ -196,6 +226,12 @@ def _title(baseline: Baseline, *, barrier: bool) -> str:
     """Name a policy, and what sets it apart: parameters that are not the defaults, a barrier."""
     title = _titled(baseline.policy, baseline.parameters)
     return f"{title}, barrier" if baseline.barrier and not barrier else title
+
+
+def _of(choice: Choice) -> str:
+    """Name a policy as it was asked for."""
+    numbers = {k: v for k, v in choice.parameters if not isinstance(v, str)}
+    return _titled(choice.policy, numbers)
 
 
 def _titled(policy: str, parameters: dict[str, int | float]) -> str:

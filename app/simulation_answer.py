@@ -8,6 +8,7 @@ from app.answers import Bucket, Job, Part
 from app.body import Answered
 from app.explained import Explained
 from app.requests import ClusterBody
+from app.simulation_request import JitterBody
 from app.what_if import ChangeBody
 from solver.explanation.usage import Usage
 from solver.jitter import Jitter
@@ -41,6 +42,7 @@ class SimulationRequestOut(Answered):
     cluster: ClusterBody
     barrier: bool
     bins: int
+    jitter: JitterBody | None
     what_if: list[ChangeBody]
     graph_sha256: str
 
@@ -66,7 +68,13 @@ class SimulationAnswer(Explained):
     channels: Annotated[
         list[Usage], Field(description="Use of each channel: in all, and over time in equal bins.")
     ]
-    jitter: Annotated[Jitter | None, Field(description="Null when none was asked for.")]
+    jitter: Annotated[
+        Jitter | None,
+        Field(
+            description="Times when ops do not keep theirs; a plan keeps its order. Null when none "
+            "was asked for."
+        ),
+    ]
     what_if: Annotated[
         SimulatedWhatIf | None, Field(description="Null when no change was asked for.")
     ]

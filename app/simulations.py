@@ -72,6 +72,7 @@ def run(problem: SimulationProblem) -> SimulationAnswer:
                 "cluster": request.cluster,
                 "barrier": request.barrier,
                 "bins": request.bins,
+                "jitter": request.jitter,
                 "what_if": request.what_if,
                 "graph_sha256": graph_sha256(problem.graph),
             },

@@ -36,6 +36,10 @@ def sends_of(
         no bytes, parts that do not carry a bucket's bytes.
     """
     index = {graph.ops[p].id: i for i, p in enumerate(chain.positions.tolist())}
+    named = [tensor for bucket in buckets for tensor in bucket.tensors]
+    if named and index.keys().isdisjoint(named):
+        detail = f"The graph has none of the plan's tensors, such as {named[0]!r}: another's plan?"
+        raise InvalidPlan([Fault("/buckets", "unknown_op", detail)])
     faults = [*_bucket_faults(chain, index, buckets), *_part_faults(chain, index, buckets, parts)]
     if faults:
         raise InvalidPlan(faults)

@@ -11,7 +11,7 @@ from solver.costs import Network
 from solver.errors import Fault, InvalidOptions
 from solver.graph import Graph
 from solver.simulate import Noise, Policy, simulate
-from solver.units import same
+from solver.units import FloatArray, same
 
 #: Most runs, and the largest spread.
 MAX_RUNS = 10_000
@@ -19,10 +19,24 @@ MAX_SPREAD = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Rival:
+class Spread:
+    """Times over the runs [us]; quantiles on the line between the two nearest ordered times."""
+
+    p50_us: float
+    p95_us: float
+    mean_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rival(Spread):
     """Another policy under the same noise.
 
-    ``faster`` is the share of the runs, 0..1, in which it takes less time than the first.
+    Attributes
+    ----------
+    policy
+        Its name.
+    faster
+        Share of the runs, 0..1, in which it takes less time than the first policy.
     """
 
     policy: str
@@ -30,15 +44,9 @@ class Rival:
 
 
 @dataclass(frozen=True, slots=True)
-class Jitter:
-    """Times of the first policy over the runs [us], and its rivals in the order given.
+class Jitter(Spread):
+    """Times of the first policy over the runs, and its rivals in the order given."""
 
-    The quantiles lie on the line between the two nearest ordered times (numpy's ``linear``).
-    """
-
-    p50_us: float
-    p95_us: float
-    mean_us: float
     rivals: tuple[Rival, ...]
 
 
@@ -91,16 +99,20 @@ def jitter(
         factors = np.exp(sigma * random.standard_normal(len(durations)) - sigma**2 / 2)
         noise = Noise(tuple((durations * factors).tolist()), tuple(factors[positions].tolist()))
         run[:] = [simulate(graph, network, p, noise).iteration_time for p in policies.values()]
-    first = times[:, 0]
-    return Jitter(
-        float(np.quantile(first, 0.5)),
-        float(np.quantile(first, 0.95)),
-        float(first.mean()),
-        tuple(
-            Rival(name, sum(map(_less, times[:, k].tolist(), first.tolist())) / runs)
-            for k, name in enumerate(policies)
-            if k
-        ),
+    first = times[:, 0].tolist()
+    rivals = tuple(
+        Rival(*_spread(times[:, k]), name, sum(map(_less, times[:, k].tolist(), first)) / runs)
+        for k, name in enumerate(policies)
+        if k
+    )
+    return Jitter(*_spread(times[:, 0]), rivals)
+
+
+def _spread(times: FloatArray) -> tuple[float, float, float]:
+    return (
+        float(np.quantile(times, 0.5, method="linear")),
+        float(np.quantile(times, 0.95, method="linear")),
+        float(times.mean()),
     )
 
 

@@ -181,8 +181,9 @@ def breakdown(graph: Graph, chain: Chain, costs: Sequence[Cost], timeline: Timel
         before, after = idle[chain.lanes[chain.lane[bucket[0]]].channel](
             np.array([max(releases), end])
         ).tolist()
-        other += after - before
-        waits += max(0.0, end - min(releases) - time - (after - before))
+        held_back = max(0.0, after - before)
+        other += held_back
+        waits += max(0.0, end - min(releases) - time - held_back)
     return Breakdown(negotiate, waits, all_reduce, other)
 
 

@@ -34,13 +34,14 @@ def test_a_policy_as_text(tmp_path: Path, two: str) -> None:
         tmp_path, "simulate", two, "--policy", "wfbp", "--jitter", "0.1", "--runs", "9"
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("two layers on 8 workers under today, FIFO (wfbp)\n")
+    assert done.stdout.startswith("two layers on 8 workers at 10 Gbit/s\nring, start-up 50 us a ")
     assert "one iteration                    8.750 ms\n" in done.stdout
     assert (
         "channel network                  7.100 ms  81.1 % of the time, 2 launches" in done.stdout
     )
     assert "One tensor limits this iteration: 'g2'" in done.stdout
-    assert "today, FIFO (wfbp) would have been faster in 0.0 %" in done.stdout
+    assert "When each op's time varies by 10 %, launches included (9 runs)" in done.stdout
+    assert "faster in 0.0 %" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 100
 
 
@@ -52,13 +53,27 @@ def test_a_plan_that_was_printed_takes_its_time(tmp_path: Path, two: str) -> Non
     )  # fmt: skip
     assert json.loads(done.stdout)["iteration_time_us"] == plan["iteration_time_us"]
     shown = interlace(tmp_path, "simulate", two, "--plan", str(tmp_path / "plan.json"))
-    assert shown.stdout.startswith("two layers on 8 workers under the plan given\n")
+    assert "the plan given" in shown.stdout.splitlines()[1]
+
+
+def test_a_plan_brings_its_cluster(tmp_path: Path, two: str) -> None:
+    flags = ("--workers", "16", "--bandwidth-gbps", "25")
+    (tmp_path / "plan.json").write_text(interlace(tmp_path, "plan", two, *flags, "--json").stdout)
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    given = ("--plan", str(tmp_path / "plan.json"), "--json")
+    found = json.loads(interlace(tmp_path, "simulate", two, *given).stdout)
+    assert found["iteration_time_us"] == plan["iteration_time_us"]
+    other = json.loads(interlace(tmp_path, "simulate", two, *given, "--workers", "2").stdout)
+    assert other["request"]["cluster"]["workers"] == 2
+    assert other["request"]["cluster"]["bandwidth_gbps"] == 25
 
 
 def test_what_if(tmp_path: Path, two: str) -> None:
     for command in ("plan", "simulate"):
         done = interlace(tmp_path, command, two, "--what-if", "g2=remove")
-        assert "what if                          4.000 ms  saves " in done.stdout
+        assert (
+            "what if                          4.000 ms  with the ops changed: saves " in done.stdout
+        )
     half = ("--what-if", "g*=bytes*0.5", "--what-if", "b?=duration*0", "--json")
     found = json.loads(interlace(tmp_path, "simulate", two, *half).stdout)["what_if"]
     # 2 MB from 0 to 2850, 0.5 MB to 3600, then f1 and f2
@@ -91,14 +106,21 @@ def test_the_barrier_and_the_cluster_of_a_request_count(tmp_path: Path, two: str
         (["--what-if", "g2=shrink*2"], 2, "use PATTERN=remove"),
         (["--what-if", "x=remove"], 2, "--what-if: No op id matches 'x'."),
         # a plan that is none
-        (["--plan", "two.json"], 2, "--plan: "),
+        (["--plan", "two.json"], 2, "two.json is no plan"),
         (["--plan", "nowhere.json"], 1, "nowhere.json"),
-        (["--plan", "plan.txt"], 1, "not JSON"),
+        (["--plan", "plan.txt"], 2, "plan.txt: The body is not JSON"),
+        (["--plan", "other.json"], 2, "--plan: The graph has none of the plan's tensors"),
+        (["--plan", "other.json", "--policy", "ddp"], 2, "--plan: Give a policy or a plan"),
+        # what means nothing alone
+        (["--runs", "5"], 2, "--runs: needs --jitter"),
+        (["--rival", "ddp"], 2, "--rival: needs --jitter"),
     ],
 )
 def test_wrong_use(tmp_path: Path, two: str, arguments: list[str], code: int, message: str) -> None:
     (tmp_path / "plan.txt").write_text("plan")
-    places = {"two.json", "nowhere.json", "plan.txt"}
+    other = {"buckets": [{"id": "b", "tensors": ["x"]}], "schedule": {"parts": []}}
+    (tmp_path / "other.json").write_text(json.dumps(other))
+    places = {"two.json", "nowhere.json", "plan.txt", "other.json"}
     given = [str(tmp_path / text) if text in places else text for text in arguments]
     done = interlace(tmp_path, "simulate", two, *given)
     assert done.returncode == code, done.stderr

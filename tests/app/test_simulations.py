@@ -174,7 +174,7 @@ GIVEN = {
         ({"policy": {"policy": "p3", "slice_bytes": 10}}, {("/policy", "out_of_range")}),
         # a plan of other tensors, of other bytes
         (
-            {"plan": {**GIVEN, "buckets": [{"id": "b0", "tensors": ["b1"]}]}},
+            {"plan": {**GIVEN, "buckets": [{"id": "b0", "tensors": ["b1", "g1"]}]}},
             {
                 ("/plan/buckets/0/tensors/0", "unknown_op"),
                 ("/plan/buckets", "missing_field"),

@@ -81,6 +81,14 @@ def test_rejected(buckets, parts, faults):
     assert faults <= {(fault.pointer, fault.code) for fault in caught.value.faults}
 
 
+def test_a_plan_of_another_graph_is_said_to_be_one():
+    with pytest.raises(InvalidPlan) as caught:
+        sends(BUCKETS, PARTS, TWO_CHANNELS)
+    (fault,) = caught.value.faults
+    assert (fault.pointer, fault.code) == ("/buckets", "unknown_op")
+    assert "none of the plan's tensors, such as 'g2'" in fault.detail
+
+
 def test_a_bucket_of_several_lanes_is_refused():
     with pytest.raises(InvalidPlan, match="'x': its tensors are of several kinds or channels"):
         sends([("x", "ag", "rs"), ("y", "g")], [("x", 150), ("y", 300)], TWO_CHANNELS)
