@@ -207,7 +207,7 @@ def _check_graph(name: str, ops: list[Op]) -> tuple[Graph | None, list[Fault]]:
 
 
 def _check_cluster(body: ClusterBody) -> list[Fault]:
-    """List the fields that do not count, and that are missing for an all-reduce."""
+    """List the fields that do not count."""
     faults = [
         Fault(
             f"{under}/{field}",
@@ -222,11 +222,14 @@ def _check_cluster(body: ClusterBody) -> list[Fault]:
     if NETWORK in body.channels:
         detail = f"Cluster: the channel {NETWORK} is the cluster's own fields."
         faults.append(Fault(f"/channels/{NETWORK}", "extra_field", detail))
-    return [*within("cluster", faults), *_cost_faults(body, Lane(NETWORK, ALL_REDUCE))]
+    return within("cluster", faults)
 
 
 def _check_lanes(ops: Sequence[Op], body: ClusterBody) -> list[Fault]:
-    """List the channels that the cluster does not have, and the costs of those in use."""
+    """List the channels that the cluster does not have, and what the lanes in use cost not.
+
+    When no collective can be read, an all-reduce on the network is taken to be in use.
+    """
     known = ", ".join(map(repr, [NETWORK, *body.channels]))
     faults: list[Fault] = []
     lanes: dict[Lane, None] = {}
@@ -245,7 +248,8 @@ def _check_lanes(ops: Sequence[Op], body: ClusterBody) -> list[Fault]:
             f"{known}."
         )
         faults.append(Fault(f"/graph/ops/{i}/channel", "unknown_channel", detail))
-    return faults + [fault for lane in lanes for fault in _cost_faults(body, lane)]
+    used = lanes or {Lane(NETWORK, ALL_REDUCE): None}
+    return faults + [fault for lane in used for fault in _cost_faults(body, lane)]
 
 
 def _cost_faults(body: ClusterBody, lane: Lane) -> list[Fault]:

@@ -182,7 +182,9 @@ def _rule(rules: dict[str, Any]) -> str:
     most = rules.get("maxItems", rules.get("maxProperties"))
     if most is not None:
         things = "items" if "maxItems" in rules else "fields"
-        return f"{'exactly' if rules.get('minItems') == most else 'at most'} {most:,} {things}"
+        least = rules.get("minItems", 0)
+        some = f"{least:,} to" if 0 < least < most else "exactly" if least == most else "at most"
+        return f"{some} {most:,} {things}"
     if "maxLength" in rules:
         least = rules.get("minLength", 0)
         return f"{least} to {rules['maxLength']} characters, none a control character"

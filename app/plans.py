@@ -48,7 +48,7 @@ def solve(problem: Problem) -> Answer:
     try:
         found = plan(graph, network, options)
         graph = with_barrier(graph) if options.barrier else graph
-        alone = replace(options, baselines=())
+        alone = replace(options, baselines=(), slot_us=None)  # that slot may be too short
         changed = plan(lightened(other), network, alone) if other else None
     except InvalidOptions as error:
         raise InvalidRequest(within("options", error.faults)) from error

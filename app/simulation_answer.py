@@ -59,7 +59,7 @@ class SimulationAnswer(Explained):
     scaling_factor: Annotated[float | None, Field(description="Compute time / iteration time.")]
     exposed_us: Annotated[float, Field(description="Iteration time - compute time [us].")]
     overlap: Annotated[
-        float | None, Field(description="Share of communication that compute hides, 0 to 1.")
+        float | None, Field(description="1 - exposed / time of all launches, 0 to 1.")
     ]
     buckets: list[Bucket]
     schedule: Annotated[

@@ -11,9 +11,11 @@ from app.what_if import Changes
 from solver.given import GivenBucket, GivenPart
 from solver.graph import MAX_BYTES
 from solver.jitter import MAX_RUNS, MAX_SPREAD
-from solver.policies.choice import MAX_LAUNCHES, Choice
+from solver.policies.choice import Choice
 
 MAX_BINS = 10_000
+#: Most launches: each is listed, and simulated ten times to explain it.
+MAX_SENT = 100_000
 
 
 class GivenBucketBody(Body):
@@ -39,7 +41,7 @@ class GivenScheduleBody(Body):
 
     model_config = ConfigDict(extra="ignore")
 
-    parts: Annotated[list[GivenPartBody], FailFast(), Field(max_length=MAX_LAUNCHES)]
+    parts: Annotated[list[GivenPartBody], FailFast(), Field(max_length=MAX_SENT)]
 
 
 class GivenPlanBody(Body):

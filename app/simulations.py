@@ -14,7 +14,7 @@ from app.explained import UNEXPLAINED, explained
 from app.jobs import job_of, now
 from app.problem import SimulationProblem, graph_sha256
 from app.simulation_answer import SimulationAnswer, SimulationList
-from app.simulation_request import SimulationRequest
+from app.simulation_request import MAX_SENT, SimulationRequest
 from app.storage import SimulationRow, Store, Stored
 from app.what_if import what_if
 from solver.chain import Chain, chain_of
@@ -24,7 +24,7 @@ from solver.explanation.explain import explain
 from solver.given import deadlock_fault, sends_of
 from solver.graph import Graph, with_barrier
 from solver.jitter import Jitter, jitter
-from solver.named import buckets_of, parts_of
+from solver.named import buckets_of, figures_of, parts_of
 from solver.policies.choice import WHERE_NOT, Choice, applies, bind, choice_faults, resolved
 from solver.policies.plan import replay
 from solver.simulate import Deadlock, Policy, Send, Timeline, simulate
@@ -33,8 +33,6 @@ from solver.whatif import Rerun, carried
 
 #: What an explicit plan is called beside policies.
 PLAN = "plan"
-#: Most launches of one policy: each is listed, and simulated ten times to explain it.
-MAX_SENT = 100_000
 #: Most ops and launches, over all runs and policies, of a request with jitter.
 MAX_JITTER_STEPS = 20_000_000
 
@@ -70,7 +68,7 @@ def run(problem: SimulationProblem) -> SimulationAnswer:
             "what_if": _changed(problem, network, rerun, timeline),
             "request": {
                 "cluster": request.cluster,
-                "barrier": request.barrier,
+                "barrier": request.barrier or (choice is not None and choice.barrier),
                 "bins": request.bins,
                 "jitter": request.jitter,
                 "what_if": request.what_if,
@@ -142,7 +140,8 @@ def _prepared(problem: SimulationProblem) -> tuple[Graph, Network, Choice | None
 def _simulated(graph: Graph, request: SimulationRequest) -> Graph:
     """Return a graph as it is simulated."""
     graph = lightened(graph)
-    if not request.barrier or not graph.collectives:
+    barrier = request.barrier or (request.policy is not None and request.policy.barrier)
+    if not barrier or not graph.collectives:
         return graph
     try:
         return with_barrier(graph)
@@ -165,6 +164,9 @@ def _choice_faults(request: SimulationRequest, chain: Chain) -> Iterator[Fault]:
         yield Fault("/plan", "extra_field", "Give a policy or a plan, not both.")
     sizes = chain.bytes.tolist()
     for place, choice in _choices(request):
+        if choice.barrier and place != "/policy":
+            detail = "A rival runs through the same iterations; give the simulation a barrier."
+            yield Fault(f"{place}/barrier", "extra_field", detail)
         found = list(choice_faults(choice, chain))
         yield from (Fault(place + f.pointer, f.code, f.detail) for f in found)
         if not applies(choice, chain):
@@ -222,15 +224,13 @@ def _decided(graph: Graph, network: Network, choice: Choice) -> Policy:
 
 
 def _times(timeline: Timeline, chain: Chain) -> dict[str, Any]:
-    total, compute = timeline.iteration_time, chain.compute_time
-    exposed = max(0.0, total - compute)
-    sent = sum(part.end - part.start for part in timeline.sent)
+    figures = figures_of(chain, timeline)
     return {
-        "iteration_time_us": total,
-        "compute_time_us": compute,
-        "scaling_factor": min(1.0, compute / total) if total > 0 else None,
-        "exposed_us": exposed,
-        "overlap": min(1.0, max(0.0, 1 - exposed / sent)) if sent > 0 else None,
+        "iteration_time_us": timeline.iteration_time,
+        "compute_time_us": chain.compute_time,
+        "scaling_factor": figures.scaling_factor,
+        "exposed_us": figures.exposed,
+        "overlap": figures.overlap,
     }
 
 

@@ -120,6 +120,6 @@ def _part_faults(network: Network, plan: Plan) -> list[str]:
         if part.start_us < free - slack(free):
             faults.append(f"Bucket {part.bucket}: a part starts while the channel is busy.")
         now[lane.channel] = part.end_us
-        if not same(part.end_us - part.start_us, network(lane).time(part.bytes)):
+        if not same(part.end_us, part.start_us + network(lane).time(part.bytes)):
             faults.append(f"Bucket {part.bucket}: a part does not take the cost of its bytes.")
     return faults

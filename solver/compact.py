@@ -31,7 +31,8 @@ def compact(graph: Graph) -> Graph:
     rows.sort()  # ties still go by position
     if 2 * len(rows) > len(graph.ops):
         return graph
-    names = {row[-1]: _name(graph, row) for row in rows}
+    taken = {op.id for op in graph.ops}
+    names = {row[-1]: _name(graph, row, taken) for row in rows}
     ops = [_merged(graph, row, names, preds) for row in rows]
     return build(graph.name, ops)
 
@@ -73,9 +74,15 @@ def _row(
     return row
 
 
-def _name(graph: Graph, row: Sequence[int]) -> str:
-    first, last = graph.ops[row[0]].id, graph.ops[row[-1]].id
-    return first if len(row) == 1 else f"{first} .. {last}"
+def _name(graph: Graph, row: Sequence[int], taken: set[str]) -> str:
+    """Call a row after its ends, by a name that is free."""
+    name = graph.ops[row[0]].id
+    if len(row) > 1:
+        name = f"{name} .. {graph.ops[row[-1]].id}"
+        while name in taken:
+            name += "'"
+        taken.add(name)
+    return name
 
 
 def _merged(

@@ -30,8 +30,8 @@ def fused_ops(graph: Graph, chain: Chain, buckets: Iterable[tuple[int, ...]]) ->
         size = sum(op.bytes or 0 for op in ops)
         fused[positions[members[0]]] = ops[0]._replace(id=name, bytes=size, after=after)
         home |= {op.id: name for op in ops}
-    kept = [fused.get(i) if op.id in home else _renamed(op, home) for i, op in enumerate(graph.ops)]
-    return tuple(op for op in kept if op is not None)
+    kept = (fused.get(i) if op.id in home else op for i, op in enumerate(graph.ops))
+    return tuple(_renamed(op, home) for op in kept if op is not None)
 
 
 def _renamed(op: Op, home: dict[str, str]) -> Op:

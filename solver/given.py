@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from solver.chain import Chain
 from solver.errors import Fault, InvalidPlan
-from solver.graph import Graph
+from solver.graph import Graph, first_of
 from solver.simulate import Deadlock, Send
 
 
@@ -40,7 +40,8 @@ def sends_of(
     if named and index.keys().isdisjoint(named):
         detail = f"The graph has none of the plan's tensors, such as {named[0]!r}: another's plan?"
         raise InvalidPlan([Fault("/buckets", "unknown_op", detail)])
-    faults = [*_bucket_faults(chain, index, buckets), *_part_faults(chain, index, buckets, parts)]
+    faults = first_of(_bucket_faults(chain, index, buckets))
+    faults += first_of(_part_faults(chain, index, buckets, parts))
     if faults:
         raise InvalidPlan(faults)
     members = {b.id: tuple(sorted(index[name] for name in b.tensors)) for b in buckets}
@@ -82,6 +83,11 @@ def _bucket_faults(
         if len(lanes) > 1:
             detail = f"Bucket {bucket.id!r}: its tensors are of several kinds or channels."
             yield Fault(f"/buckets/{b}/tensors", "mixed_bucket", detail)
+        members = [index[tensor] for tensor in bucket.tensors if tensor in index]
+        mask = sum(1 << i for i in set(members)) if chain.before else 0
+        if any(chain.before[i] & mask for i in members if mask):
+            detail = f"Bucket {bucket.id!r} waits for itself: one of its tensors is after another."
+            yield Fault(f"/buckets/{b}/tensors", "deadlock", detail)
     if left := [name for name in index if name not in seen]:
         detail = f"{len(left)} collectives are in no bucket, {left[0]!r} among them."
         yield Fault("/buckets", "missing_field", detail)

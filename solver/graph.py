@@ -113,7 +113,9 @@ def build(name: str, ops: Iterable[Op]) -> Graph:
     ops = tuple(ops)
     preds, succs, is_whole = link(ops)
     order = topological(preds, succs)
-    faults = _first(_value_faults(ops)) + ([] if is_whole else _first(_name_faults(ops)))
+    faults = first_of(_value_faults(ops), "/ops")
+    if not is_whole:
+        faults += first_of(_name_faults(ops), "/ops")
     if len(order) < len(ops):
         faults.append(_cycle_fault(ops, short_cycle(preds, succs, order)))
     faults += _whole_faults(ops)
@@ -130,12 +132,12 @@ def build(name: str, ops: Iterable[Op]) -> Graph:
     )
 
 
-def _first(faults: Iterator[Fault]) -> list[Fault]:
-    """Collect faults until there are too many."""
+def first_of(faults: Iterator[Fault], place: str = "") -> list[Fault]:
+    """Collect faults until there are too many; ``place`` is where that is said."""
     found = list(islice(faults, MOST_FAULTS))
     if next(faults, None):
-        detail = f"Graph: the first {MOST_FAULTS:,} faults of a sort are listed, not the others."
-        found.append(Fault("/ops", "too_many_faults", detail))
+        detail = f"The first {MOST_FAULTS:,} faults of a sort are listed, not the others."
+        found.append(Fault(place, "too_many_faults", detail))
     return found
 
 

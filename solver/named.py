@@ -1,6 +1,7 @@
 """Buckets and launches of a timeline, by name."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from solver.chain import Chain
 from solver.graph import Graph
@@ -33,6 +34,30 @@ def buckets_of(graph: Graph, chain: Chain, timeline: Timeline) -> tuple[Names, t
             channel=chain.lanes[chain.lane[members[0]]].channel,
         )
         for members, name in names.items()
+    )
+
+
+class Figures(NamedTuple):
+    """What follows from an iteration time: exposed [us], overlap and scaling factor.
+
+    Overlap is 1 - exposed / time of all launches, clipped to 0..1 (model.md section 4); None when
+    nothing is sent. The scaling factor is None when the iteration takes no time.
+    """
+
+    exposed: float
+    overlap: float | None
+    scaling_factor: float | None
+
+
+def figures_of(chain: Chain, timeline: Timeline) -> Figures:
+    """Compare an iteration with its compute alone."""
+    total, compute = timeline.iteration_time, chain.compute_time
+    exposed = max(0.0, total - compute)
+    sent = sum(part.end - part.start for part in timeline.sent)
+    return Figures(
+        exposed,
+        min(1.0, max(0.0, 1 - exposed / sent)) if sent > 0 else None,
+        min(1.0, compute / total) if total > 0 else None,
     )
 
 

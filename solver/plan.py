@@ -13,7 +13,7 @@ from solver.fused import fused_ops
 from solver.fusion import Search
 from solver.graph import Graph, with_barrier
 from solver.layered import FUSIONS, Ideal
-from solver.named import Names, buckets_of, parts_of
+from solver.named import Names, buckets_of, figures_of, parts_of
 from solver.policies.choice import Choice, applies, bind, choice_faults, resolved
 from solver.policies.plan import replay
 from solver.result import (
@@ -89,8 +89,7 @@ def plan(graph: Graph, network: Network, options: Options) -> Plan:
     time = timeline.iteration_time
     optimal = same(time, bound.value)
     tensors = [graph.ops[i].id for i in chain.positions.tolist()]
-    sent = sum(part.end - part.start for part in timeline.sent)
-    exposed = max(0.0, time - chain.compute_time)
+    figures = figures_of(chain, timeline)
     return Plan(
         status=OPTIMAL if optimal else FEASIBLE,
         iteration_time_us=time,
@@ -98,9 +97,9 @@ def plan(graph: Graph, network: Network, options: Options) -> Plan:
         lower_bound_us=min(bound.value, time) if optimal else bound.value,
         bound=_bound(bound, tensors),
         gap=(0.0 if optimal else time / bound.value - 1) if bound.value > 0 else None,
-        scaling_factor=min(1.0, chain.compute_time / time) if time > 0 else None,
-        exposed_us=exposed,
-        overlap=min(1.0, max(0.0, 1 - exposed / sent)) if sent > 0 else None,
+        scaling_factor=figures.scaling_factor,
+        exposed_us=figures.exposed,
+        overlap=figures.overlap,
         ideal_us=ideal.value if ideal else None,
         proof=_proof(ideal, names),
         buckets=buckets,

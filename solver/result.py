@@ -137,7 +137,7 @@ class Plan:
     exposed_us
         Iteration time - compute time.
     overlap
-        Share of the channels' busy time that compute hides, 0..1; None when nothing is sent.
+        1 - exposed / time of all launches, clipped to 0..1; None when nothing is sent.
     ideal_us, proof
         Exact optimum for these buckets with start-up paid once a bucket; None where releases
         depend on the schedule.

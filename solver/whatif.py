@@ -42,8 +42,7 @@ def changed(graph: Graph, changes: Sequence[Change]) -> Graph:
     """Apply changes to a graph, one after another.
 
     A removed op stays as a compute op of 0 us, so that the order of the others is kept. A graph may
-    be left without collectives: it cannot be planned, but every policy simulates it, in the time of
-    its longest path.
+    be left without collectives; it takes the time of its longest path.
 
     Parameters
     ----------

@@ -28,8 +28,8 @@ from app.requests import (
 from app.routers.deps import BIG, MAX_LISTED, SolvesDep
 from app.settings import Settings
 from app.shape import ENOUGH, MAX_KEYS
-from app.simulation_request import MAX_BINS
-from app.simulations import MAX_JITTER_STEPS, MAX_SENT
+from app.simulation_request import MAX_BINS, MAX_SENT
+from app.simulations import MAX_JITTER_STEPS
 from app.what_if import MAX_CHANGES, MAX_FACTOR
 from solver.graph import MAX_BYTES, MAX_DURATION_US
 from solver.jitter import MAX_RUNS, MAX_SPREAD
@@ -92,7 +92,9 @@ class OptionLimits(BaseModel):
 class SimulationLimits(BaseModel):
     """Of a simulation, and of a what-if."""
 
-    launches: Annotated[int, Field(description="Launches of the policy.")] = MAX_SENT
+    launches: Annotated[int, Field(description="Launches of the policy, parts of a plan.")] = (
+        MAX_SENT
+    )
     bins: Annotated[int, Field(description="Bins of the use over time.")] = MAX_BINS
     runs: Annotated[int, Field(description="Runs with jitter.")] = MAX_RUNS
     spread: Annotated[float, Field(description="Spread of the jitter.")] = MAX_SPREAD

@@ -52,13 +52,15 @@ def decide(
     ranked = sorted(found, key=lambda lists: (found[lists], lists))
     best = ranked[0]
     moves = max(1, min(_MOVES, _STEPS // (len(judge.durations) + len(chain)))) * search.effort
-    if not same(found[best], search.bound):
-        starts = ranked[:_STARTS]
-        for seed, lists in enumerate(starts):
-            budget = Budget(moves // len(starts), lambda: time.monotonic() > deadline)
-            better = improve(lists, judge, budget, search.seed + seed, search.bound, fuse=fuse)
-            if judge.run(better).value < judge.run(best).value:
-                best = better
+    least = found[best]
+    starts = ranked[:_STARTS]
+    for seed, lists in enumerate(starts):
+        if same(least, search.bound) or time.monotonic() > deadline:
+            break
+        budget = Budget(moves // len(starts), lambda: time.monotonic() > deadline)
+        better = improve(lists, judge, budget, search.seed + seed, search.bound, fuse=fuse)
+        if (value := judge.run(better).value) < least:
+            best, least = better, value
     return tuple(send for sends in best for send in sends)
 
 

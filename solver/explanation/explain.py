@@ -142,7 +142,8 @@ def tensor_times(graph: Graph, chain: Chain, timeline: Timeline) -> tuple[Tensor
     held: dict[tuple[int, ...], float] = {}
     sizes: dict[tuple[int, ...], int] = {}
     for sent, (before, after) in zip(timeline.sent, bare(times).tolist(), strict=True):
-        exposed[sent.bucket] = exposed.get(sent.bucket, 0.0) + after - before
+        bare_time = max(0.0, after - before)
+        exposed[sent.bucket] = exposed.get(sent.bucket, 0.0) + bare_time
         held[sent.bucket] = held.get(sent.bucket, 0.0) + sent.end - sent.start
         sizes[sent.bucket] = sizes.get(sent.bucket, 0) + sent.bytes
     home = {i: bucket for bucket in sizes for i in bucket}

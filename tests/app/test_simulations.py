@@ -222,6 +222,34 @@ def test_refused(service: Service, fields: Json, found: set[tuple[str, str]]) ->
     assert faults(answer) == found
 
 
+def test_a_policy_may_have_a_barrier(service: Service) -> None:
+    by_policy = two(policy={"policy": "wfbp", "barrier": True})
+    found = service.client.post(PATH, json=by_policy).json()
+    again = service.client.post(PATH, json=two(policy="wfbp", barrier=True)).json()
+    plan = service.post(two_layers(baselines=[by_policy["policy"]])).json()
+    assert found["iteration_time_us"] == again["iteration_time_us"]
+    assert found["iteration_time_us"] == plan["baselines"][0]["iteration_time_us"]
+    assert found["request"]["barrier"] is True
+    rivals = [{"policy": "wfbp", "barrier": True}]
+    refused = service.client.post(
+        PATH, json=two(policy="wfbp", jitter={"spread": 0, "rivals": rivals})
+    )
+    assert faults(refused) == {("/jitter/rivals/0/barrier", "extra_field")}
+
+
+def test_only_lanes_in_use_need_a_cost(service: Service) -> None:
+    body = two(policy="wfbp")
+    for op in body["graph"]["ops"]:
+        if op["kind"] == "all_reduce":
+            op["kind"] = "all_gather"
+    tables = {"all_gather": [[1, 10.0], [10_000_000, 1000.0]]}
+    body["cluster"] = {"workers": 8, "algorithm": "table", "tables": tables}
+    assert service.client.post(PATH, json=body).status_code == 201
+    body["cluster"]["tables"] = {}
+    found = faults(service.client.post(PATH, json=body))
+    assert found == {("/cluster/tables/all_gather", "missing_field")}
+
+
 def test_pace_is_refused_where_it_is_not_defined(service: Service, fsdp: Json) -> None:
     body = {"graph": fsdp["graph"], "cluster": fsdp["cluster"], "policy": "pace"}
     assert faults(service.client.post(PATH, json=body)) == {("/policy", "not_layered")}

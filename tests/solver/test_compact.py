@@ -73,3 +73,10 @@ def test_a_long_chain_becomes_a_few_ops():
     assert [op.id for op in small.ops] == ["c0 .. c499", "c500 .. c999", "g"]
     time = simulate(small, alike(RING), POLICIES["wfbp"]).iteration_time
     assert time == pytest.approx(1000)
+
+
+def test_a_row_takes_no_name_that_is_taken():
+    ops = [compute("a", 1.0), *(compute(f"b{i}", 1.0, f"b{i - 1}" if i else "a") for i in range(9))]
+    ops += [Op("a .. b8", ALL_REDUCE, None, 8, ("b8",))]
+    small = compact(build("taken", ops))
+    assert [op.id for op in small.ops] == ["a .. b8'", "a .. b8"]

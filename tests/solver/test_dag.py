@@ -230,3 +230,20 @@ def test_time_limit_between_policies(monkeypatch):
     value = time_of(drawn, planned(drawn, LONG))
     assert bound(drawn) <= value
     assert value <= simulate(drawn.graph, drawn.network, POLICIES["tictac"]).iteration_time
+
+
+def test_the_fused_ops_are_a_graph_that_takes_the_same_time():
+    for seed in QUICK:
+        drawn = case(seed)
+        answer = plan(drawn.graph, drawn.network, Options(baselines=(), time_limit_s=0.05))
+        fused = build("fused", answer.fused)
+        chain = chain_of(fused)
+        names = [fused.ops[i].id for i in chain.positions.tolist()]
+        index = {}
+        for bucket in answer.buckets:
+            named = [n for n in names if n.split("+")[0] in bucket.tensors]
+            assert len(named) == 1
+            index[bucket.id] = names.index(named[0])
+        sends = [Send((index[part.bucket],), part.bytes) for part in answer.parts]
+        time = simulate(fused, drawn.network, replay(sends)).iteration_time
+        assert time == pytest.approx(answer.iteration_time_us)

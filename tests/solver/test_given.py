@@ -6,6 +6,7 @@ from solver.chain import chain_of
 from solver.costs import alike
 from solver.errors import InvalidPlan
 from solver.given import GivenBucket, GivenPart, deadlock_fault, sends_of
+from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.plan import Options, plan
 from solver.policies.plan import replay
 from solver.simulate import Deadlock, Send, simulate
@@ -103,3 +104,16 @@ def test_launches_that_wait_for_one_another_are_named():
     fault = deadlock_fault(TWO_CHANNELS, chain_of(TWO_CHANNELS), caught.value)
     assert (fault.pointer, fault.code) == ("/schedule/parts", "deadlock")
     assert "'ag' and 1 other tensors are never sent" in fault.detail
+
+
+def test_a_bucket_that_waits_for_itself_is_named():
+    chained = build(
+        "chained",
+        [
+            Op("b", COMPUTE, 1.0),
+            Op("g", ALL_REDUCE, None, 5, ("b",)),
+            Op("h", ALL_REDUCE, None, 5, ("g",)),
+        ],
+    )
+    with pytest.raises(InvalidPlan, match="'x' waits for itself"):
+        sends([("x", "g", "h")], [("x", 10)], chained)
