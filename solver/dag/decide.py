@@ -16,6 +16,7 @@ from solver.fusion import Search
 from solver.graph import Graph
 from solver.improve import Budget
 from solver.policies import POLICIES
+from solver.policies.choice import defaults
 from solver.policies.rules import Unit, grouped, queues, sliced, whole
 from solver.simulate import Policy, Rule, Send, simulate
 from solver.units import same
@@ -26,8 +27,6 @@ _MOVES, _STEPS = 6_000, 1_000_000
 _STARTS = 3
 #: Buckets of at most 1/k of a lane's bytes, for these k, are tried.
 _SHARES = (1, 2, 4, 8, 16, 32, 64)
-#: Slices of the policies that send in slices, by default [bytes].
-_SLICES = {"p3": 200_000, "bytescheduler": 4_000_000}
 
 
 def decide(
@@ -97,8 +96,9 @@ def _sources(
     for name, policy in POLICIES.items():
         if time.monotonic() > deadline:
             return
-        size = _SLICES.get(name)
-        if size and _busy(sliced(chain, size), judge) >= min(found.values()):
+        used = defaults(name)
+        size = used.get("slice_bytes", used.get("partition_bytes"))
+        if size and _busy(sliced(chain, int(size)), judge) >= min(found.values()):
             continue
         if name not in {"wfbp", "tictac", "pace"}:
             yield simulated(policy)
