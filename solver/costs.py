@@ -170,7 +170,7 @@ class Measured:
 
     def least(self, total: int) -> Callable[[IntArray], FloatArray]:
         """T itself where it is non-decreasing and subadditive, else the minorants' maximum."""
-        if self._is_plain(total):
+        if self.is_plain(total):
             return self.times
         lines = self.minorants(total)
         return lambda sizes: np.where(
@@ -181,7 +181,7 @@ class Measured:
         """Sizes in 1..most between which time is linear, ends included."""
         return sorted({1, most, *(size for size in self.sizes if 1 <= size <= most)})
 
-    def _is_plain(self, total: int) -> bool:
+    def is_plain(self, total: int) -> bool:
         """Tell whether T is non-decreasing and subadditive on 1..total.
 
         T(x) + T(y) - T(x+y) is linear on each cell that the knots cut out, so its least value

@@ -7,7 +7,7 @@ from math import inf
 from typing import NamedTuple
 
 from solver.bounds import LowerBound, lower_bound
-from solver.chain import Buckets, Chain, on_channel, picked
+from solver.chain import Buckets, Chain, bucketed, on_channel, picked
 from solver.costs import Cost
 from solver.errors import InvalidOptions
 from solver.fusion import Fusion, Order, Search, max_min, unfused
@@ -59,7 +59,7 @@ class Ideal:
 
 def decide(
     chain: Chain, costs: Sequence[Cost], fusion: str, order: str, slot_us: float | None, how: Search
-) -> tuple[tuple[Send, ...], Ideal]:
+) -> tuple[Send, ...]:
     """Choose buckets and launches of a layered chain, channel by channel.
 
     ``fusion`` and ``order`` are keys of :data:`FUSIONS` and of
@@ -69,10 +69,9 @@ def decide(
     Raises
     ------
     InvalidOptions
-        When ``slot_us`` needs too many slots.
+        When ``slot_us`` needs too many slots for every fusion.
     """
     sent: list[Send] = []
-    found: list[tuple[Buckets, Jobs, Sequence[int]]] = []
     for channel, cost in zip(chain.channels, costs, strict=True):
         kept = on_channel(chain, channel)
         part = picked(chain, kept)
@@ -83,9 +82,10 @@ def decide(
         )
         ordered = _order(cost, order, slot_us)
         buckets, launches = FUSIONS[fusion](part, cost, ordered, search)
+        if not launches:  # the slots are too short for every fusion: say so
+            on_slots(jobs_of(buckets, cost), slot_us, SCHEDULERS[order])
         sent += [_named(send, kept) for send in sends(buckets, launches)]
-        found.append((buckets, jobs_of(buckets, cost), kept))
-    return tuple(sent), _ideal(found, chain, order, slot_us)
+    return tuple(sent)
 
 
 def bound_of(chain: Chain, costs: Sequence[Cost]) -> LowerBound:
@@ -128,13 +128,26 @@ def _order(cost: Cost, order: str, slot_us: float | None) -> Order:
     return by_slots
 
 
-def _ideal(
-    found: Sequence[tuple[Buckets, Jobs, Sequence[int]]],
+def ideal_of(
     chain: Chain,
+    costs: Sequence[Cost],
+    sent: Sequence[Send],
     order: str,
     slot_us: float | None,
 ) -> Ideal:
-    """Solve each channel for its buckets, in continuous time and on one grid for all."""
+    """Solve each channel for the buckets that are sent, in continuous time and on one grid for all.
+
+    Raises
+    ------
+    InvalidOptions
+        When ``slot_us`` needs too many slots.
+    """
+    found: list[tuple[Buckets, Jobs, Sequence[int]]] = []
+    for channel, cost in zip(chain.channels, costs, strict=True):
+        kept = on_channel(chain, channel)
+        groups = {send.bucket for send in _restricted(sent, kept)}
+        buckets = bucketed(picked(chain, kept), groups)
+        found.append((buckets, jobs_of(buckets, cost), kept))
     schedules = [jackson(jobs) for _, jobs, _ in found]
     last = max(range(len(found)), key=lambda c: schedules[c].value)
     value = max(schedules[last].value, chain.compute_time)

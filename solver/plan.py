@@ -1,13 +1,13 @@
 """From a graph and a network to a plan with its evidence: the table of contents of the solver."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from solver import dag, layered
 from solver.bounds import COMPUTE, LowerBound
-from solver.chain import Chain, chain_of
-from solver.costs import Cost, Network
+from solver.chain import Chain, chain_of, lane_bytes
+from solver.costs import Cost, Measured, Network
 from solver.errors import Fault, InvalidOptions
 from solver.fused import fused_ops
 from solver.fusion import Search
@@ -130,12 +130,22 @@ def _decide(
         bound.value,
         tuple(rival.sends for rival in rivals if rival.sends),
     )
-    if chain.is_layered:
-        sends, ideal = layered.decide(
-            chain, costs, options.fusion, options.schedule, options.slot_us, search
-        )
-        return bound, sends, ideal
-    return bound, dag.decide(graph, chain, costs, search, fuse=options.fusion != "none"), None
+    if not chain.is_layered:
+        return bound, dag.decide(graph, chain, costs, search, fuse=options.fusion != "none"), None
+    how = (options.schedule, options.slot_us)
+    sends = layered.decide(chain, costs, options.fusion, *how, search)
+    if options.fusion == "joint" and _are_odd(chain, costs):
+        sends = dag.decide(graph, chain, costs, replace(search, rivals=(*search.rivals, sends)))
+    return bound, sends, layered.ideal_of(chain, costs, sends, *how)
+
+
+def _are_odd(chain: Chain, costs: Sequence[Cost]) -> bool:
+    """Tell whether some cost rewards what no affine cost does, such as many small launches."""
+    totals = lane_bytes(chain)
+    return any(
+        isinstance(cost, Measured) and not cost.is_plain(total)
+        for cost, total in zip(costs, totals, strict=True)
+    )
 
 
 def _check(options: Options, chain: Chain, graph: Graph) -> None:

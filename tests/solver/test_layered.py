@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.check import check
-from solver.costs import Affine, alike
+from solver.costs import Affine, Measured, alike
 from solver.errors import InvalidOptions
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, Op, build
 from solver.plan import Options, plan
@@ -112,6 +112,20 @@ def test_where_channels_are_no_problems_of_their_own_there_is_no_ideal(graph):
     pace = answer.baselines[1]
     assert (pace.iteration_time_us, pace.speedup, pace.headroom) == (None, None, None)
     assert answer.status == "optimal"
+
+
+def test_a_table_that_rewards_many_launches_is_searched_as_a_general_graph():
+    # 1 MB in 400 us, half of it in 50: three launches or more are best
+    cost = Measured((250_000, 500_000, 1_000_000), (25.0, 50.0, 400.0), 7e-4, 0.0)
+    answer = plan(one(1_000_000), alike(cost), Options(baselines=()))
+    assert answer.iteration_time_us == pytest.approx(10 + 100 + 10)
+    assert len(answer.parts) >= 2
+
+
+def one(size):
+    """Build compute, a tensor of so many bytes, compute."""
+    ops = [Op("b", COMPUTE, 10.0), Op("g", ALL_REDUCE, None, size, ("b",))]
+    return build("one", [*ops, Op("f", COMPUTE, 10.0, None, ("g",))])
 
 
 def test_a_channel_may_have_any_name():
