@@ -57,13 +57,14 @@ class Cell:
 
 
 def graphs() -> Iterator[tuple[str, Graph]]:
-    """PipeDream's profiles where they lie beside the checkout, then the generated models."""
+    """PipeDream's profiles where they lie beside the checkout, then generated models."""
     for name in PROFILES:
         path = SHARED / f"{name}.graph.txt"
         if path.is_file():
             yield f"pipedream {name}", READERS["pipedream"](path.read_text(), name).graph
     for name, model in MODELS.items():
-        yield name, model()
+        if chain_of(graph := model()).is_layered:
+            yield name, graph
 
 
 def solve(
