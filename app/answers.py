@@ -14,7 +14,6 @@ from app.problem import Problem, graph_sha256, ops_json
 from app.requests import ClusterBody, GraphBody, OptionsBody
 from app.what_if import ChangeBody
 from solver import result
-from solver.given import GivenBucket, GivenPart
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.traces import Report
 
@@ -218,13 +217,6 @@ class Answer(Explained):
                 },
                 "version": VERSION,
             }
-        )
-
-    def given(self) -> tuple[list[GivenBucket], list[GivenPart]]:
-        """Return buckets and launches by name."""
-        return (
-            [GivenBucket(bucket.id, tuple(bucket.tensors)) for bucket in self.buckets],
-            [GivenPart(part.bucket, part.bytes) for part in self.schedule.parts],
         )
 
 

@@ -13,14 +13,15 @@ from app.errors import InvalidRequest
 from app.explained import UNEXPLAINED, explained
 from app.jobs import job_of, now
 from app.problem import Problem
+from app.simulation_request import GivenPlanBody
 from app.storage import PlanRow, Store, Stored
 from app.what_if import what_if
 from solver.chain import chain_of
 from solver.costs import Network, network_of
 from solver.errors import InvalidGraph, InvalidOptions
 from solver.explanation.explain import explain
-from solver.given import GivenBucket, GivenPart, sends_of
-from solver.graph import COMPUTE, Graph, with_barrier
+from solver.given import sends_of
+from solver.graph import COMPUTE, with_barrier
 from solver.plan import plan
 from solver.policies import wfbp
 from solver.policies.plan import replay
@@ -47,30 +48,23 @@ def solve(problem: Problem) -> Answer:
     graph, other = lightened(problem.graph), what_if(problem.graph, problem.what_if)
     try:
         found = plan(graph, network, options)
-        graph = with_barrier(graph) if options.barrier else graph
         alone = replace(options, baselines=(), slot_us=None)  # that slot may be too short
         changed = plan(lightened(other), network, alone) if other else None
     except InvalidOptions as error:
         raise InvalidRequest(within("options", error.faults)) from error
     except InvalidGraph as error:
         raise InvalidRequest(within("graph", error.faults)) from error
-    why = _why(graph, network, found)
+    why = _why(network, found)
     return Answer.of(problem, found, why, changed, round(time.perf_counter() - began, 6))
 
 
-def _why(graph: Graph, network: Network, found: Plan) -> dict[str, Any]:
-    """Explain a plan by simulating it again, as it is and with changes."""
+def _why(network: Network, found: Plan) -> dict[str, Any]:
+    """Explain a plan, by simulating it again with changes."""
+    graph, timeline = found.graph, found.timeline
     if is_large(graph):
         return UNEXPLAINED
-    sends = sends_of(
-        graph,
-        chain_of(graph),
-        [GivenBucket(bucket.id, bucket.tensors) for bucket in found.buckets],
-        [GivenPart(part.bucket, part.bytes) for part in found.parts],
-    )
-    timeline = simulate(graph, network, replay(sends))
     explanation = explain(graph, network, timeline)
-    return explained(graph, network, carried(sends, graph), timeline, explanation)
+    return explained(graph, network, carried(found.sends, graph), timeline, explanation)
 
 
 def create(store: Store, problem: Problem) -> Stored:
@@ -103,16 +97,16 @@ def timeline(store: Store, plan_id: str) -> dict[str, Any]:
     graph = lightened(problem.graph)
     graph = with_barrier(graph) if problem.options.barrier else graph
     network = network_of(problem.cluster.to_cluster())
-    answer = Answer.model_validate_json(stored.result)
-    sends = sends_of(graph, chain_of(graph), *answer.given())
+    answer = json.loads(stored.result)
+    sends = sends_of(graph, chain_of(graph), *GivenPlanBody.model_validate(answer).given())
     timelines = {
         "plan": simulate(graph, network, replay(sends)),
         "fifo": simulate(graph, network, wfbp),
     }
     other = {
         "graph": graph.name,
-        "iteration_time_us": answer.iteration_time_us,
+        "iteration_time_us": answer["iteration_time_us"],
         "fifo_iteration_time_us": timelines["fifo"].iteration_time,
-        "lower_bound_us": answer.lower_bound_us,
+        "lower_bound_us": answer["lower_bound_us"],
     }
     return chrome_trace(graph, timelines, other)

@@ -48,7 +48,7 @@ def run(problem: SimulationProblem) -> SimulationAnswer:
     began = time.perf_counter()
     request = problem.request
     graph, network, choice, rerun = _prepared(problem)
-    timeline = simulate(graph, network, rerun(graph))
+    timeline = _timeline(graph, network, rerun)
     explanation = explain(graph, network, timeline, request.bins)
     chain = chain_of(graph)
     return SimulationAnswer.model_validate(
@@ -108,7 +108,7 @@ def newest(store: Store, limit: int) -> SimulationList:
 def timeline(problem: SimulationProblem) -> dict[str, Any]:
     """Draw a simulation as a Chrome trace."""
     graph, network, choice, rerun = _prepared(problem)
-    found = simulate(graph, network, rerun(graph))
+    found = _timeline(graph, network, rerun)
     name = choice.policy if choice else PLAN
     return chrome_trace(graph, {name: found}, {"iteration_time_us": found.iteration_time})
 
@@ -129,12 +129,18 @@ def _prepared(problem: SimulationProblem) -> tuple[Graph, Network, Choice | None
     assert request.plan is not None, "a policy or a plan"
     try:
         sends = sends_of(graph, chain, *request.plan.given())
-        simulate(graph, network, replay(sends))
     except InvalidPlan as error:
         raise InvalidRequest(within("plan", error.faults)) from error
-    except Deadlock as error:
-        raise InvalidRequest(within("plan", [deadlock_fault(graph, chain, error)])) from error
     return graph, network, None, carried(sends, graph)
+
+
+def _timeline(graph: Graph, network: Network, rerun: Rerun) -> Timeline:
+    """Simulate; only an explicit plan can be in a deadlock."""
+    try:
+        return simulate(graph, network, rerun(graph))
+    except Deadlock as error:
+        fault = deadlock_fault(graph, chain_of(graph), error)
+        raise InvalidRequest(within("plan", [fault])) from error
 
 
 def _simulated(graph: Graph, request: SimulationRequest) -> Graph:

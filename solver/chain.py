@@ -60,6 +60,13 @@ class Chain:
         return tuple(dict.fromkeys(lane.channel for lane in self.lanes))
 
     @property
+    def channel(self) -> tuple[int, ...]:
+        """Index in ``channels`` of each tensor."""
+        number = {name: c for c, name in enumerate(self.channels)}
+        of_lane = [number[lane.channel] for lane in self.lanes]
+        return tuple(of_lane[lane] for lane in self.lane)
+
+    @property
     def is_layered(self) -> bool:
         """Whether each channel is a problem of its own, of one kind of collective.
 
@@ -174,8 +181,8 @@ def _before(graph: Graph, positions: Sequence[int]) -> tuple[int, ...]:
 
 def on_channel(chain: Chain, channel: str) -> tuple[int, ...]:
     """Return the indices of the tensors of one channel, ascending."""
-    lanes = {k for k, lane in enumerate(chain.lanes) if lane.channel == channel}
-    return tuple(i for i, k in enumerate(chain.lane) if k in lanes)
+    number = chain.channels.index(channel)
+    return tuple(i for i, c in enumerate(chain.channel) if c == number)
 
 
 def lane_bytes(chain: Chain) -> tuple[int, ...]:

@@ -48,7 +48,7 @@ def link(ops: Iterable[Node]) -> Links:
     places = range(len(ops) - 1, -1, -1)
     index = dict(zip((op.id for op in reversed(ops)), places, strict=True))
     is_whole = len(index) == len(ops)
-    last: dict[str, int] = {}
+    before = {j: i for i, j in stream_edges(ops)}
     preds: list[tuple[int, ...]] = []
     for i, op in enumerate(ops):
         try:
@@ -59,10 +59,8 @@ def link(ops: Iterable[Node]) -> Links:
         if i in found:
             found = tuple(j for j in found if j != i)
             is_whole = False
-        if op.stream is not None:
-            if op.stream in last:
-                found = (*found, last[op.stream])
-            last[op.stream] = i
+        if i in before:
+            found = (*found, before[i])
         preds.append(found if len(found) < 2 else tuple(dict.fromkeys(found)))  # noqa: PLR2004
     succs: list[list[int]] = [[] for _ in preds]
     for i, above in enumerate(preds):

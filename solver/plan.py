@@ -106,6 +106,9 @@ def plan(graph: Graph, network: Network, options: Options) -> Plan:
         parts=parts_of(names, timeline),
         slotted=_slotted(ideal, names),
         fused=fused_ops(graph, chain, names),
+        graph=graph,
+        sends=sends,
+        timeline=timeline,
         baselines=tuple(_baseline(rival, time, bound.value, options) for rival in rivals),
     )
 

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from solver.graph import ALL_REDUCE, NETWORK, Op
+from solver.graph import ALL_REDUCE, NETWORK, Graph, Op
+from solver.simulate import Send, Timeline
 
 OPTIMAL = "optimal"
 FEASIBLE = "feasible"
@@ -147,6 +148,8 @@ class Plan:
         The per-slot schedule; None where releases depend on the schedule.
     fused
         The ops with each bucket as one collective.
+    graph, sends, timeline
+        What was simulated, a barrier included, and how it ran.
     baselines
         In the order asked for.
     """
@@ -166,4 +169,7 @@ class Plan:
     parts: tuple[Part, ...]
     slotted: SlottedSchedule | None
     fused: tuple[Op, ...]
+    graph: Graph
+    sends: tuple[Send, ...]
+    timeline: Timeline
     baselines: tuple[Baseline, ...]

@@ -136,8 +136,7 @@ class _Engine:
         self._positions = chain.positions.tolist()
         self._sizes = chain.bytes.tolist()
         self._time = [costs[lane].time for lane in chain.lane]
-        channels = {name: c for c, name in enumerate(chain.channels)}
-        self._channel = [channels[chain.lanes[lane].channel] for lane in chain.lane]
+        self._channel = chain.channel
         self._index = {position: i for i, position in enumerate(self._positions)}
         self._succs = graph.succs
         self._waiting = [len(found) for found in graph.preds]

@@ -134,7 +134,7 @@ def adapted(sends: Sequence[Send], before: Graph, after: Graph) -> list[Send]:
     Returns
     -------
     list of Send
-        By chain index of ``after``. They all run: a changed graph has no new edges.
+        By chain index of ``after``. They all run: no collective waits for more than before.
     """
     old, new = chain_of(before), chain_of(after)
     index = {after.ops[position].id: i for i, position in enumerate(new.positions.tolist())}

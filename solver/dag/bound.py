@@ -121,8 +121,7 @@ def _heads(
     heads = [0.0] * len(weights)
     release = np.zeros(len(chain))
     lanes = np.array(chain.lane)
-    number = {name: c for c, name in enumerate(chain.channels)}
-    channel = np.array([number[chain.lanes[lane].channel] for lane in chain.lane])
+    channel = np.array(chain.channel)
     masks: dict[int, int] = {}
     for op in order:
         mask, head, follows = 0, 0.0, False
@@ -134,7 +133,7 @@ def _heads(
                 follows = True
         if follows and mask & (mask - 1):
             above = _bits(mask, len(chain))
-            for c in range(len(number)):
+            for c in range(len(chain.channels)):
                 some = above[channel[above] == c]
                 if len(some) > 1:
                     packed = _packed(release[some], chain.bytes[some], lanes[some], least)

@@ -8,7 +8,7 @@ a plan, the best ones are improved by local search.
 import time
 from collections.abc import Iterator, Sequence
 
-from solver.chain import Chain
+from solver.chain import Chain, lane_bytes
 from solver.costs import Cost
 from solver.dag.judge import Judge, Lists
 from solver.dag.search import improve
@@ -125,9 +125,7 @@ def _by(units: Sequence[Unit], urgency: Sequence[float]) -> Policy:
 
 def _capped(chain: Chain, share: int) -> list[list[int]]:
     """Fill buckets in release order up to a share of their lane's bytes."""
-    totals = [0] * len(chain.lanes)
-    for lane, size in zip(chain.lane, chain.bytes.tolist(), strict=True):
-        totals[lane] += size
+    totals = lane_bytes(chain)
 
     def joins(bucket: list[int], held: int, tensor: int) -> bool:
         lane = chain.lane[tensor]

@@ -58,8 +58,7 @@ class Judge:
     def __init__(self, graph: Graph, chain: Chain, costs: Sequence[Cost]) -> None:
         self.chain = chain
         self.bytes = chain.bytes.tolist()
-        channels = {name: c for c, name in enumerate(chain.channels)}
-        self.channel = [channels[chain.lanes[lane].channel] for lane in chain.lane]
+        self.channel = chain.channel
         self.cost = [costs[lane] for lane in chain.lane]
         skeleton = compact(graph)
         self.durations, self.preds, self.succs = skeleton.durations, skeleton.preds, skeleton.succs

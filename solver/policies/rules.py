@@ -74,11 +74,10 @@ def queues(units: Sequence[Unit], key: Key, chain: Chain) -> list[Queue]:
 
 
 def _by_channel(units: Sequence[Unit], chain: Chain) -> list[list[int]]:
-    channels = chain.channels
-    number = [channels.index(lane.channel) for lane in chain.lanes]
-    found: list[list[int]] = [[] for _ in channels]
+    channel = chain.channel
+    found: list[list[int]] = [[] for _ in chain.channels]
     for u, (bucket, _) in enumerate(units):
-        found[number[chain.lane[bucket[0]]]].append(u)
+        found[channel[bucket[0]]].append(u)
     return found
 
 
