@@ -11,7 +11,7 @@ from app.detail import is_large, lightened
 from app.door import read_problem, within
 from app.errors import InvalidRequest
 from app.explained import UNEXPLAINED, explained
-from app.jobs import job_of, now
+from app.jobs import keep, now
 from app.problem import Problem
 from app.simulation_request import GivenPlanBody
 from app.storage import PlanRow, Store, Stored
@@ -71,18 +71,12 @@ def create(store: Store, problem: Problem) -> Stored:
     """Solve a problem and keep the plan."""
     began = now()
     answer = solve(problem)
-    found = Stored(
-        job=job_of(began),
-        light={
-            "name": problem.graph.name,
-            "status": answer.status,
-            "iteration_time_us": answer.iteration_time_us,
-        },
-        request=problem.to_text(),
-        result=answer.model_dump_json(),
-    )
-    store.add(PlanRow, found)
-    return found
+    light = {
+        "name": problem.graph.name,
+        "status": answer.status,
+        "iteration_time_us": answer.iteration_time_us,
+    }
+    return keep(store, PlanRow, began, light, problem.to_text(), answer.model_dump_json())
 
 
 def newest(store: Store, limit: int) -> PlanList:

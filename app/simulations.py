@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from app import VERSION
@@ -11,7 +11,7 @@ from app.detail import is_large, lightened
 from app.door import within
 from app.errors import InvalidRequest
 from app.explained import UNEXPLAINED, explained
-from app.jobs import job_of, now
+from app.jobs import keep, now
 from app.problem import SimulationProblem, graph_sha256
 from app.simulation_answer import SimulationAnswer, SimulationList
 from app.simulation_request import MAX_SENT, SimulationRequest
@@ -84,18 +84,12 @@ def create(store: Store, problem: SimulationProblem) -> Stored:
     """Simulate and keep the result."""
     began = now()
     answer = run(problem)
-    found = Stored(
-        job=job_of(began),
-        light={
-            "name": problem.graph.name,
-            "status": answer.policy.policy if answer.policy else PLAN,
-            "iteration_time_us": answer.iteration_time_us,
-        },
-        request=problem.to_text(),
-        result=answer.model_dump_json(),
-    )
-    store.add(SimulationRow, found)
-    return found
+    light = {
+        "name": problem.graph.name,
+        "status": answer.policy.policy if answer.policy else PLAN,
+        "iteration_time_us": answer.iteration_time_us,
+    }
+    return keep(store, SimulationRow, began, light, problem.to_text(), answer.model_dump_json())
 
 
 def newest(store: Store, limit: int) -> SimulationList:
@@ -207,17 +201,14 @@ def _jitter(
     """Run the policy and its rivals through the same iterations."""
     if request.jitter is None:
         return None
-    policies = {"": policy}
-    for i, rival in enumerate(request.jitter.rivals):
-        choice = resolved(rival.to_choice(), graph, network)
-        policies[f"{i} {choice.policy}"] = _decided(graph, network, choice)
     if request.policy is not None and request.policy.policy == "pace":
-        policies[""] = _decided(graph, network, Choice("pace"))
-    found = jitter(
-        graph, network, policies, request.jitter.spread, request.jitter.seed, request.jitter.runs
-    )
-    rivals = tuple(replace(r, policy=r.policy.partition(" ")[2]) for r in found.rivals)
-    return replace(found, rivals=rivals)
+        policy = _decided(graph, network, Choice("pace"))
+    policies = [(PLAN, policy)]
+    for rival in request.jitter.rivals:
+        choice = resolved(rival.to_choice(), graph, network)
+        policies.append((choice.policy, _decided(graph, network, choice)))
+    asked = request.jitter
+    return jitter(graph, network, policies, asked.spread, asked.seed, asked.runs)
 
 
 def _decided(graph: Graph, network: Network, choice: Choice) -> Policy:

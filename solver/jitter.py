@@ -1,7 +1,7 @@
 """How long the iteration takes when no two are the same."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,7 +53,7 @@ class Jitter(Spread):
 def jitter(
     graph: Graph,
     network: Network,
-    policies: Mapping[str, Policy],
+    policies: Sequence[tuple[str, Policy]],
     spread: float,
     seed: int,
     runs: int,
@@ -71,7 +71,7 @@ def jitter(
     graph, network
         What is simulated.
     policies
-        By name; the first one is the one asked for.
+        With their names; the first one is the one asked for.
     spread
         Standard deviation of a factor, as its mean is 1; 0 is no noise.
     seed
@@ -98,11 +98,11 @@ def jitter(
     for run in times:
         factors = np.exp(sigma * random.standard_normal(len(durations)) - sigma**2 / 2)
         noise = Noise(tuple((durations * factors).tolist()), tuple(factors[positions].tolist()))
-        run[:] = [simulate(graph, network, p, noise).iteration_time for p in policies.values()]
+        run[:] = [simulate(graph, network, p, noise).iteration_time for _, p in policies]
     first = times[:, 0].tolist()
     rivals = tuple(
         Rival(*_spread(times[:, k]), name, sum(map(_less, times[:, k].tolist(), first)) / runs)
-        for k, name in enumerate(policies)
+        for k, (name, _) in enumerate(policies)
         if k
     )
     return Jitter(*_spread(times[:, 0]), rivals)

@@ -18,12 +18,13 @@ from solver.simulate import Noise, simulate
 from tests.solver.test_simulate import RING, TWO_LAYERS
 from tests.strategies import dags, networks
 
-BOTH = {"wfbp": POLICIES["wfbp"], "tictac": POLICIES["tictac"]}
+BOTH = [(name, POLICIES[name]) for name in ("wfbp", "tictac")]
+FIFO = BOTH[:1]
 
 
 def test_without_spread_it_is_the_iteration_itself():
     found = jitter(TWO_LAYERS, alike(RING), BOTH, 0.0, 7, 3)
-    time = simulate(TWO_LAYERS, alike(RING), BOTH["wfbp"]).iteration_time
+    time = simulate(TWO_LAYERS, alike(RING), POLICIES["wfbp"]).iteration_time
     assert (found.p50_us, found.p95_us) == (time, time)
     assert found.mean_us == pytest.approx(time)
     (rival,) = found.rivals
@@ -35,7 +36,7 @@ def test_one_op_after_another_by_hand():
     # compute of 100, then a launch of 10 + 0.1 x 1000: the sum of two factors
     ops = [Op("c", COMPUTE, 100.0), Op("g", ALL_REDUCE, None, 1000, ("c",))]
     graph, runs, spread = build("t", ops), 400, 0.5
-    found = jitter(graph, alike(Affine(10.0, 0.1)), {"wfbp": POLICIES["wfbp"]}, spread, 3, runs)
+    found = jitter(graph, alike(Affine(10.0, 0.1)), FIFO, spread, 3, runs)
     random = np.random.Generator(np.random.PCG64(3))
     sigma = math.sqrt(math.log(1 + spread**2))
     times = []
@@ -54,7 +55,7 @@ def test_factors_have_mean_one_and_the_spread_asked_for():
     # compute alone decides: its factor is the time
     ops = [Op("c", COMPUTE, 1.0), Op("g", ALL_REDUCE, None, 1)]
     graph = build("t", ops)
-    run = partial(jitter, graph, alike(Affine(0.0, 0.0)), {"wfbp": POLICIES["wfbp"]})
+    run = partial(jitter, graph, alike(Affine(0.0, 0.0)), FIFO)
     found = run(0.3, 0, 4000)
     assert found.mean_us == pytest.approx(1.0, abs=0.02)
     sigma = math.sqrt(math.log(1.09))
@@ -65,7 +66,7 @@ def test_factors_have_mean_one_and_the_spread_asked_for():
 
 def test_a_rival_wins_when_it_does():
     # to send all at once takes 9,600 us, one by one 8,750
-    slow = {"single": POLICIES["single"], "wfbp": POLICIES["wfbp"], "again": POLICIES["single"]}
+    slow = [("single", POLICIES["single"]), *FIFO, ("again", POLICIES["single"])]
     found = jitter(TWO_LAYERS, alike(RING), slow, 0.01, 0, 20)
     assert [(r.policy, r.faster) for r in found.rivals] == [("wfbp", 1.0), ("again", 0.0)]
     assert found.rivals[0].p95_us < found.p95_us == found.rivals[1].p95_us
@@ -84,7 +85,7 @@ def test_runs_are_simulations_under_the_same_noise(graph, network):
             f * (op.duration_us or 0) for f, op in zip(factors, graph.ops, strict=True)
         )
         noise = Noise(durations, tuple(factors[p] for p in chain_of(graph).positions.tolist()))
-        times.append([simulate(graph, network, p, noise).iteration_time for p in BOTH.values()])
+        times.append([simulate(graph, network, p, noise).iteration_time for _, p in BOTH])
     assert found.mean_us == pytest.approx(statistics.mean(first for first, _ in times))
     wins = sum(rival < first * (1 - 1e-9) for first, rival in times)
     assert found.rivals[0].faster == pytest.approx(wins / 4)
