@@ -53,8 +53,6 @@ class Row(Base):
     created_at: Mapped[str] = mapped_column(String(32))
     finished_at: Mapped[str] = mapped_column(String(32))
     name: Mapped[str] = mapped_column(Text)
-    status: Mapped[str] = mapped_column(String(16))
-    iteration_time_us: Mapped[float] = mapped_column(Float)
     request: Mapped[str] = mapped_column(Text)
     result: Mapped[str] = mapped_column(Text)
 
@@ -64,15 +62,49 @@ class PlanRow(Row):
 
     __tablename__ = "plans"
 
+    status: Mapped[str] = mapped_column(String(16))
+    iteration_time_us: Mapped[float] = mapped_column(Float)
+
 
 class SimulationRow(Row):
     """A simulation; its ``status`` is the policy's name, or ``plan``."""
 
     __tablename__ = "simulations"
 
+    status: Mapped[str] = mapped_column(String(16))
+    iteration_time_us: Mapped[float] = mapped_column(Float)
 
+
+class SweepRow(Row):
+    """A sweep of so many cells."""
+
+    __tablename__ = "sweeps"
+
+    cells: Mapped[int] = mapped_column(Integer)
+
+
+class CostModelRow(Row):
+    """A cost model of this algorithm."""
+
+    __tablename__ = "cost_models"
+
+    algorithm: Mapped[str] = mapped_column(String(32))
+
+
+#: Every kind of result, and what one is called.
+KINDS: dict[type[Row], str] = {
+    PlanRow: "plan",
+    SimulationRow: "simulation",
+    SweepRow: "sweep",
+    CostModelRow: "cost model",
+}
 _JOB = ("id", "state", "created_at", "finished_at")
-_LIGHT = (*_JOB, "name", "status", "iteration_time_us")
+_HEAVY = {"number", "request", "result"}
+
+
+def _light(kind: type[Row]) -> list[str]:
+    """Name the columns of a result in a list."""
+    return [column.key for column in kind.__table__.columns if column.key not in _HEAVY]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +116,7 @@ class Stored:
     job
         id, state, created_at and finished_at.
     light
-        name (of the graph), status and iteration_time_us, for lists.
+        name, and the columns of its own kind, for lists.
     request
         What was posted, defaults filled in: a JSON object.
     result
@@ -139,7 +171,7 @@ class Store:
             head = ScriptDirectory.from_config(_alembic()).get_current_head()
             if found != head:
                 raise StorageUnavailable(f"The database is at revision {found}, not {head}.")
-            for kind in (PlanRow, SimulationRow):
+            for kind in KINDS:
                 connection.execute(select(kind.number).limit(1))
 
     def add(self, kind: type[Row], found: Stored) -> None:
@@ -155,14 +187,14 @@ class Store:
         with _unavailable(), Session(self._engine) as session:
             row = session.scalar(select(kind).where(kind.id == result_id))
         if row is None:
-            raise NotFound(f"No {kind.__tablename__[:-1]} has this id.")
-        light = {field: getattr(row, field) for field in _LIGHT if field not in _JOB}
+            raise NotFound(f"No {KINDS[kind]} has this id.")
+        light = {field: getattr(row, field) for field in _light(kind) if field not in _JOB}
         return Stored({f: getattr(row, f) for f in _JOB}, light, row.request, row.result)
 
     def newest(self, kind: type[Row], limit: int) -> list[dict[str, Any]]:
         """Return the light columns of the newest results, the newest first."""
         self.open()
-        columns = [getattr(kind, field) for field in _LIGHT]
+        columns = [getattr(kind, field) for field in _light(kind)]
         query = select(*columns).order_by(kind.number.desc()).limit(limit)
         with _unavailable(), self._engine.connect() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
