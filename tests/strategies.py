@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import strategies as st
 
-from solver.costs import Cluster, Cost, Network, cost_of
+from solver.costs import Cluster, Cost, Curve, Network, cost_of
 from solver.graph import ALL_REDUCE, COLLECTIVES, COMPUTE, NETWORK, Graph, Op, build
 from solver.schedule import Jobs
 from solver.simulate import Send
@@ -67,8 +67,23 @@ def measured_costs(draw) -> Cost:
     return cost_of(Cluster(4, algorithm="table", table=points, startup_us=startup))
 
 
+@st.composite
+def piecewise_costs(draw) -> Cost:
+    """Jumps up and down at the threshold, flat at first or not, and lines through the origin."""
+    curve = Curve(
+        threshold_bytes=draw(st.sampled_from([1, 50_000, 250_000, 600_000, 10_000_000])),
+        log_us=draw(st.sampled_from([0.0, 5.0, 20.0, 100.0])),
+        log_constant_us=draw(st.sampled_from([-1500.0, -250.0, 0.0, 50.0])),
+        us_per_byte=draw(st.sampled_from([0.0, 1e-4, 1e-3])),
+        constant_us=draw(st.sampled_from([0.0, 50.0, 400.0])),
+        least_us=draw(st.sampled_from([1.0, 50.0, 300.0])),
+    )
+    startup = draw(st.sampled_from([0.0, 100.0]))
+    return cost_of(Cluster(4, algorithm="piecewise", piecewise=curve, startup_us=startup))
+
+
 def costs():
-    return st.one_of(affine_costs(), measured_costs())
+    return st.one_of(affine_costs(), measured_costs(), piecewise_costs())
 
 
 @st.composite

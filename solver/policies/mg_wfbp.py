@@ -17,7 +17,7 @@ def mg_wfbp(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
     kind of collective on a channel is merged as if it had the channel alone.
 
     The start-up is the largest a for which a + c n <= T(n): that of an affine cost, the least
-    time of a launch from a measured table.
+    time of a launch of a measured table or curve.
 
     References
     ----------

@@ -124,7 +124,11 @@ TABLES = Cluster(
     algorithm="table",
     table=((1, 10.0), (101, 110.0)),
     tables=(("all_gather", ((1, 20.0), (101, 220.0))),),
-    channels=(("nvlink", NODE), ("empty", Cluster(2))),
+    channels=(
+        ("nvlink", NODE),
+        ("empty", Cluster(2)),
+        ("switch", Cluster(2, 200, algorithm="in_network")),
+    ),
 )
 
 
@@ -143,6 +147,8 @@ def test_lanes_of_a_network():
         (Lane("pcie", "all_reduce"), "/channels", "unknown_channel"),
         # a channel without a bandwidth
         (Lane("empty", "all_reduce"), "/channels/empty/bandwidth_gbps", "missing_field"),
+        # an algorithm that is for all-reduce
+        (Lane("switch", "all_gather"), "/channels/switch/algorithm", "not_all_reduce"),
         # a kind that was not measured
         (Lane("network", "broadcast"), "/tables/broadcast", "missing_field"),
     ],

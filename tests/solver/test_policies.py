@@ -463,7 +463,8 @@ def test_mg_wfbp_against_a_plain_loop(graph, cost):
         startup = cost.startup
     else:
         total = sum(columns[1])
-        startup = min(cost.time(n) for n in (1, total, *cost.sizes) if n <= total)
+        knots = cost.sizes if isinstance(cost, Measured) else [cost.curve.threshold_bytes]
+        startup = min(cost.time(n) for n in (1, total, *knots) if n <= total)
     expected = policy_oracles.mg_wfbp(*columns, cost.time, startup)
     assert launches(graph, cost, choice("mg_wfbp")) == expected
 

@@ -1,0 +1,44 @@
+"""What a collective costs: time of one launch as a function of its bytes.
+
+Every cost is called alike: ``cost.time(n)`` for one launch of n bytes, ``cost.times(sizes)`` for
+many, ``cost.fits(budget, most)`` for the bytes that fit in a time, ``cost.minorants(total)`` for
+the affine functions below it that the lower bound uses. Every launch pays the start-up, so each
+part of a partitioned bucket pays it too.
+"""
+
+from solver.costs.affine import Affine
+from solver.costs.algorithms import ALGORITHMS, cost_of
+from solver.costs.calibrated import table
+from solver.costs.cluster import LINEAR, PIECEWISE, RING, TABLE, Cluster
+from solver.costs.cost import Cost, scaled
+from solver.costs.extrapolation import MEASURED, is_extrapolated
+from solver.costs.measured import Measured
+from solver.costs.network import Lane, Network, alike, network_of
+from solver.costs.piecewise import Curve, Piecewise
+from solver.costs.servers import PLACEMENTS
+from solver.costs.stepwise import ring
+
+__all__ = [
+    "ALGORITHMS",
+    "LINEAR",
+    "MEASURED",
+    "PIECEWISE",
+    "PLACEMENTS",
+    "RING",
+    "TABLE",
+    "Affine",
+    "Cluster",
+    "Cost",
+    "Curve",
+    "Lane",
+    "Measured",
+    "Network",
+    "Piecewise",
+    "alike",
+    "cost_of",
+    "is_extrapolated",
+    "network_of",
+    "ring",
+    "scaled",
+    "table",
+]

@@ -1,0 +1,67 @@
+"""Costs from measurements: a table, a line and a curve; scaled when they were taken elsewhere."""
+
+from dataclasses import replace
+
+from solver.costs.affine import Affine
+from solver.costs.cluster import Cluster, missing
+from solver.costs.extrapolation import extrapolation_faults, growth
+from solver.costs.measured import Measured
+from solver.costs.piecewise import Piecewise
+from solver.errors import Fault, InvalidCluster
+from solver.graph import ALL_REDUCE
+
+
+def table(cluster: Cluster, kind: str) -> Measured:
+    """Measured times, linear between points; points of the same size are averaged.
+
+    Raises
+    ------
+    InvalidCluster
+        With fewer than two different sizes, or measured elsewhere.
+    """
+    pointer, points = "/table", cluster.table
+    if kind != ALL_REDUCE:
+        pointer, points = f"/tables/{kind}", dict(cluster.tables).get(kind, ())
+    groups: dict[int, list[float]] = {}
+    for size, time in sorted(points):
+        groups.setdefault(size, []).append(time)
+    faults = extrapolation_faults(cluster)
+    if len(groups) < 2:  # noqa: PLR2004 - a line takes two points
+        detail = f"A table of {kind} needs points of two different sizes."
+        code = "out_of_range" if kind == ALL_REDUCE or points else "missing_field"
+        faults.append(Fault(pointer, code, detail))
+    if faults:
+        raise InvalidCluster(faults)
+    sizes = tuple(groups)
+    times = tuple(sum(found) / len(found) for found in groups.values())
+    half = min(range(len(sizes) - 1), key=lambda i: (abs(2 * sizes[i] - sizes[-1]), i))
+    slope = max(0.0, (times[-1] - times[half]) / (sizes[-1] - sizes[half]))
+    measured = Measured(sizes, times, slope, 0.0).stretched(*growth(cluster, kind))
+    return replace(measured, startup=cluster.startup_us)
+
+
+def linear(cluster: Cluster, kind: str) -> Affine:
+    """T(n) = startup + time per byte n, both fitted.
+
+    Raises
+    ------
+    InvalidCluster
+        When no time per byte is given, or it was measured elsewhere.
+    """
+    if cluster.us_per_byte is None or extrapolation_faults(cluster):
+        raise InvalidCluster([*missing(cluster, "us_per_byte"), *extrapolation_faults(cluster)])
+    return Affine(cluster.startup_us, cluster.us_per_byte).stretched(*growth(cluster, kind))
+
+
+def piecewise(cluster: Cluster, kind: str) -> Piecewise:
+    """OSF's curve (18), the start-up on top.
+
+    Raises
+    ------
+    InvalidCluster
+        When no curve is given, or it was measured elsewhere.
+    """
+    if cluster.piecewise is None or extrapolation_faults(cluster):
+        raise InvalidCluster([*missing(cluster, "piecewise"), *extrapolation_faults(cluster)])
+    fitted = Piecewise(cluster.piecewise, 0.0).stretched(*growth(cluster, kind))
+    return replace(fitted, startup=cluster.startup_us)

@@ -1,0 +1,90 @@
+"""Who takes part in a collective, and over what."""
+
+from dataclasses import dataclass
+
+from solver.costs.piecewise import Curve
+from solver.errors import Fault
+
+RING = "ring"
+RECURSIVE_DOUBLING = "recursive_doubling"
+HALVING_DOUBLING = "halving_doubling"
+DOUBLE_BINARY_TREE = "double_binary_tree"
+HIERARCHICAL = "hierarchical"
+PARAMETER_SERVER = "parameter_server"
+IN_NETWORK = "in_network"
+TABLE = "table"
+LINEAR = "linear"
+PIECEWISE = "piecewise"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Workers and the network between them, as far as the algorithm needs it.
+
+    Attributes
+    ----------
+    workers
+        Ranks, at least 1.
+    bandwidth_gbps
+        Bandwidth between two workers [Gbit/s]; with ``hierarchical``, of a node's network card, or
+        of each worker's own. Measured costs are scaled to it on request.
+    startup_us
+        Fixed cost of each launch [us]: negotiation and kernel launch.
+    hop_us
+        Fixed cost of each step of the algorithm [us].
+    reduction_gbps
+        Speed at which a worker adds two buffers [Gbit/s]; None when it costs nothing.
+    algorithm
+        Key of :data:`solver.costs.ALGORITHMS`.
+    table
+        Measured points (bytes, us) of the all-reduce for ``table``.
+    tables
+        Measured points of the other kinds for ``table``, by kind.
+    channels
+        The channels besides :data:`solver.graph.NETWORK`, by name, each with its own ranks.
+    node_workers
+        Ranks of a node for ``hierarchical``; they divide the workers.
+    node_bandwidth_gbps, node_hop_us
+        Bandwidth [Gbit/s] and step [us] between two ranks of a node.
+    shared_nic
+        The ranks of a node share one network card of ``bandwidth_gbps``; else each has its own.
+    placement
+        One of :data:`solver.costs.PLACEMENTS` for ``parameter_server``.
+    us_per_byte
+        Time per byte [us] for ``linear``.
+    piecewise
+        The curve for ``piecewise``.
+    measured_workers, measured_gbps
+        Ranks and bandwidth [Gbit/s] of the measured costs; None when they are those above.
+    extrapolate
+        Scale measured costs to other ranks and another bandwidth, as a ring would.
+    """
+
+    workers: int
+    bandwidth_gbps: float | None = None
+    startup_us: float = 0.0
+    hop_us: float = 0.0
+    reduction_gbps: float | None = None
+    algorithm: str = RING
+    table: tuple[tuple[int, float], ...] = ()
+    tables: tuple[tuple[str, tuple[tuple[int, float], ...]], ...] = ()
+    channels: tuple[tuple[str, "Cluster"], ...] = ()
+    node_workers: int | None = None
+    node_bandwidth_gbps: float | None = None
+    node_hop_us: float = 0.0
+    shared_nic: bool = True
+    placement: str = "cs"
+    us_per_byte: float | None = None
+    piecewise: Curve | None = None
+    measured_workers: int | None = None
+    measured_gbps: float | None = None
+    extrapolate: bool = False
+
+
+def missing(cluster: Cluster, *fields: str) -> list[Fault]:
+    """Find which fields the cluster's algorithm needs and does not have."""
+    return [
+        Fault(f"/{field}", "missing_field", f"The algorithm {cluster.algorithm} needs {field}.")
+        for field in fields
+        if getattr(cluster, field) is None
+    ]
