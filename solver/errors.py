@@ -30,6 +30,10 @@ class InterlaceError(Exception):
         self.faults = tuple(faults)
         super().__init__("; ".join(fault.detail for fault in self.faults))
 
+    def __reduce__(self) -> tuple[type["InterlaceError"], tuple[tuple[Fault, ...]]]:
+        """Keep the faults on the way from one process to another."""
+        return type(self), (self.faults,)
+
 
 class InvalidGraph(InterlaceError):
     """The ops do not form a graph that can be planned."""
@@ -49,3 +53,7 @@ class InvalidTrace(InterlaceError):
 
 class InvalidPlan(InterlaceError):
     """A plan that was given does not send a graph's collectives."""
+
+
+class InvalidMeasurements(InterlaceError):
+    """Measured times are not readable, or no cost can be fitted to them."""
