@@ -4,7 +4,16 @@ import pytest
 
 from solver.costs import Cluster, network_of
 from solver.errors import InvalidGraph
-from solver.models import MODELS, fsdp_llama_7b
+from solver.models import (
+    MODELS,
+    fsdp_llama_7b,
+    resnet101,
+    resnet152,
+    seq2seq,
+    transformer,
+    vgg19,
+)
+from solver.models.vision import resnet, vgg
 from solver.policies import POLICIES
 from solver.simulate import simulate
 from tests.solver.totals import flops, moved
@@ -27,6 +36,60 @@ def test_published_sizes(name, tensors, parameters, width):
     sizes = [op.bytes for op in MODELS[name]().ops if op.bytes]
     assert len(sizes) == tensors
     assert sum(sizes) == parameters * width
+
+
+@pytest.mark.parametrize(
+    ("model", "tensors", "parameters"),
+    [
+        # counts published for each model
+        (vgg19, 38, 143_667_240),
+        (resnet101, 314, 44_549_160),
+        (resnet152, 467, 60_192_808),
+        # PACE, Table II: 91.8 million in 164 tensors, 67.2 million in 32
+        (transformer, 164, 91_750_680),
+        (seq2seq, 32, 67_170_304),
+    ],
+)
+def test_published_sizes_of_models_that_are_no_examples(model, tensors, parameters):
+    sizes = [op.bytes for op in model().ops if op.bytes]
+    assert len(sizes) == tensors
+    assert sum(sizes) == parameters * 4
+
+
+@pytest.mark.parametrize(
+    ("steps", "parameters", "multiply_adds"),
+    [
+        # 10^9 multiply-adds of an image, published
+        (vgg(11), 132_863_336, 7.61),
+        (vgg(19), 143_667_240, 19.63),
+        (resnet(50), 25_557_032, 4.09),
+        (resnet(101), 44_549_160, 7.80),
+        (resnet(152), 60_192_808, 11.51),
+    ],
+)
+def test_published_work_of_an_image(steps, parameters, multiply_adds):
+    steps = list(steps)
+    assert sum(count for step in steps for _, count in step.parameters) == parameters
+    # normalisations are counted beside the published convolutions and matrix products
+    work = sum(step.flops for step in steps if not step.name.endswith(".bn"))
+    assert work / 2e9 == pytest.approx(multiply_adds, rel=0.005)
+
+
+@pytest.mark.parametrize("model", [transformer, seq2seq])
+def test_translation_takes_six_flops_per_weight_and_word(model):
+    """Embeddings are looked up; biases, norms and scores are small beside the products."""
+    graph = model(batch=2)
+    sizes = {op.id: op.bytes // 4 for op in graph.ops if op.bytes}
+    multiplied = sum(count for name, count in sizes.items() if "embed" not in name)
+    assert flops(graph, 7e6) == pytest.approx(6 * multiplied * 2 * 32, rel=0.02)
+
+
+def test_a_recurrent_cell_has_four_gates():
+    sizes = {op.id: op.bytes // 4 for op in seq2seq().ops if op.bytes}
+    cell = "grad:decoder.0"
+    assert sizes[f"{cell}.i2h_weight"] == 4 * 512 * (512 + 512)  # word and context
+    assert sizes[f"{cell}.h2h_weight"] == 4 * 512 * 512
+    assert sizes[f"{cell}.i2h_bias"] == sizes[f"{cell}.h2h_bias"] == 4 * 512
 
 
 def test_time_is_split_by_flops():

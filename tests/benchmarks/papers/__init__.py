@@ -1,0 +1,1 @@
+"""What two papers measured, as models, clusters and claims; ``reproduce.py`` prints them."""
