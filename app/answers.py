@@ -8,13 +8,16 @@ from pydantic import Field
 
 from app import VERSION
 from app.body import Answered, ShownAs
+from app.cluster import ClusterBody
 from app.detail import is_large
 from app.explained import Explained
 from app.problem import Problem, graph_sha256, ops_json
-from app.requests import ClusterBody, GraphBody, OptionsBody
+from app.requests import GraphBody, OptionsBody, PlanRequest
+from app.warned import Warned, launched, warnings_of
 from app.what_if import ChangeBody
 from solver import result
 from solver.graph import ALL_REDUCE, NETWORK
+from solver.scaling import Osf
 from solver.traces import Report
 
 
@@ -165,16 +168,24 @@ class Answer(Explained):
     what_if: Annotated[WhatIf | None, Field(description="Null when no change was asked for.")] = (
         None
     )
+    osf: Annotated[
+        Osf | None,
+        Field(description="What OSF predicts for each tensor alone; null where there is no chain."),
+    ] = None
+    warnings: Annotated[
+        list[Warned], Field(description="What the answer rests on that was not measured.")
+    ] = Field(default=[])
     request: RequestOut
     version: str
 
     @classmethod
     def of(
         cls,
-        problem: Problem,
+        problem: Problem[PlanRequest],
         plan: result.Plan,
         why: dict[str, Any],
         other: result.Plan | None,
+        osf: Osf | None,
         runtime_s: float,
     ) -> Self:
         """Write a plan as the answer to a problem, with its explanation and its what-if."""
@@ -209,10 +220,14 @@ class Answer(Explained):
                 ],
                 **why,
                 "what_if": _what_if(plan, other) if other else None,
+                "osf": osf,
+                "warnings": warnings_of(
+                    problem.request.cluster, launched(plan.buckets, plan.parts)
+                ),
                 "request": {
-                    "cluster": problem.cluster,
-                    "options": problem.options,
-                    "what_if": problem.what_if,
+                    "cluster": problem.request.cluster,
+                    "options": problem.request.options,
+                    "what_if": problem.request.what_if,
                     "graph_sha256": graph_sha256(problem.graph),
                 },
                 "version": VERSION,

@@ -8,9 +8,12 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from app.cost_model_request import CostModelRequest
 from app.errors import MEDIA_TYPE, ProblemDetails, title_of
+from app.prediction_request import PredictionRequest
 from app.requests import PlanRequest
 from app.simulation_request import SimulationRequest
+from app.sweep_request import SweepRequest
 
 _ATTRIBUTES = "Attributes\n----------\n"
 #: The next section of a docstring.
@@ -18,7 +21,8 @@ _SECTION = re.compile(r"\n\n\w+\n-+\n")
 _REF = "#/components/schemas/{model}"
 _RULES = """Wrong values; all faults are listed. Codes `cycle`, `unknown_op`, `duplicate_id`, \
 `self_loop`, `missing_field`, `extra_field`, `wrong_type`, `out_of_range`, `no_compute`, \
-`no_collective`, `unknown_channel`, `not_layered`, `mixed_bucket`, `deadlock`, `slot_too_small`, \
+`no_collective`, `unknown_channel`, `unknown_cost_model`, `not_measured`, `not_all_reduce`, \
+`wrong_format`, `too_few_sizes`, `not_layered`, `mixed_bucket`, `deadlock`, `slot_too_small`, \
 `too_many_faults`."""
 #: Code, when it is used, and an example of the detail.
 _MEANINGS = {
@@ -46,6 +50,8 @@ _MEANINGS = {
     ),
 }
 _UNPROCESSABLE = 422
+#: What the door reads.
+_BODIES = (PlanRequest, SimulationRequest, PredictionRequest, SweepRequest, CostModelRequest)
 
 Responses = dict[int | str, dict[str, Any]]
 
@@ -90,7 +96,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
             separate_input_output_schemas=False,
         )
         _, schemas = models_json_schema(
-            [(body, "validation") for body in (PlanRequest, SimulationRequest, ProblemDetails)],
+            [(body, "validation") for body in (*_BODIES, ProblemDetails)],
             ref_template=_REF,
         )
         for operation in (found for path in document["paths"].values() for found in path.values()):

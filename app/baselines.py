@@ -5,6 +5,7 @@ The bodies, one a policy, are made from the signatures of the policies and the r
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import Field, GetCoreSchemaHandler, create_model
@@ -51,20 +52,31 @@ class _OrAuto:
         )
 
 
-class _Choices:
+@dataclass(frozen=True)
+class Choices:
     """One of the bodies, told apart by ``policy``; a name stands for the body with its defaults."""
+
+    more: tuple[type[BaselineBody], ...] = ()
 
     def __get_pydantic_core_schema__(
         self, _source: type[Any], handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        bodies = {name: handler.generate_schema(_body(name)) for name in POLICIES}
-        tagged = core_schema.tagged_union_schema(bodies, discriminator="policy")
-        names = core_schema.literal_schema(list(POLICIES))
+        """Tell the bodies apart, so that a fault is one of the body that was meant."""
+        bodies = [*map(_body, POLICIES), *self.more]
+        named = {_policy_of(body): handler.generate_schema(body) for body in bodies}
+        tagged = core_schema.tagged_union_schema(named, discriminator="policy")
+        names = core_schema.literal_schema(list(named))
         return core_schema.no_info_before_validator_function(
             lambda value: {"policy": value} if isinstance(value, str) else value,
             tagged,
             json_schema_input_schema=core_schema.union_schema([tagged, names]),
         )
+
+
+def _policy_of(body: type[BaselineBody]) -> str:
+    """Return the one value of a body's ``policy``."""
+    allowed = next(rule for rule in body.model_fields["policy"].metadata if isinstance(rule, OneOf))
+    return allowed.names[0]
 
 
 def _body(policy: str) -> type[BaselineBody]:
@@ -81,7 +93,7 @@ def _body(policy: str) -> type[BaselineBody]:
 
 
 #: A baseline as it is posted.
-Baseline = Annotated[BaselineBody, _Choices()]
+Baseline = Annotated[BaselineBody, Choices()]
 
 
 def launch_faults(choices: Sequence[Choice], sizes: Sequence[int]) -> list[Fault]:

@@ -1,11 +1,18 @@
 """What every part of a request has in common: no coercion, no unknown field, no NaN."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
+
+from app.faults import MAX_NAME
+
+#: A text without control characters.
+PLAIN = r"^[^\x00-\x1f\x7f]*$"
+
+Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=PLAIN)]
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,6 @@ Exit codes: 0 done; 1 the input is wrong or the work failed; 2 the command was u
 """
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -14,28 +12,33 @@ import typer
 from pydantic import ValidationError
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
-from app import VERSION, examples, simulations
+from app import VERSION, cli_scaling, examples, simulations
 from app.answers import TraceAnswer
 from app.demo import DemoFailed, demo
 from app.door import read_json
 from app.errors import NotFound, Refusal
 from app.files import read_file, read_simulated
-from app.flags import Json, change, given, policy, spreading
+from app.flags import Json, change, given, network, policy, spreading
 from app.plans import solve
 from app.report import render, render_simulation
 from app.serve import CannotServe, NotLoopback, serve
-from solver.errors import InterlaceError
-
-FAILED, MISUSED, INTERRUPTED = 1, 2, 130
-#: Flags that are not called as their field.
-_FLAGS = {
-    "baselines": "--baseline",
-    "rivals": "--rival",
-    "spread": "--jitter",
-    "time_limit_s": "--time-limit",
-}
-#: How many faults of a file are printed.
-_LINES = 10
+from app.terminal import (
+    FAILED,
+    INTERRUPTED,
+    MISUSED,
+    AsJson,
+    BandwidthGbps,
+    Barrier,
+    CostModel,
+    Extrapolate,
+    File,
+    StartupUs,
+    WhatIf,
+    Workers,
+    complain,
+    content,
+    explaining,
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -92,39 +95,14 @@ def _serve(
     serve(host, port, allow_remote=allow_remote)
 
 
-File = Annotated[
-    str,
-    typer.Argument(
-        metavar="FILE",
-        help="JSON graph, JSON request as for the API, or PipeDream graph.txt; - reads standard "
-        "input.",
-    ),
-]
-Workers = Annotated[int | None, typer.Option(help="Workers.  [default: 8]")]
-BandwidthGbps = Annotated[
-    float | None, typer.Option(help="Bandwidth between two workers.  [default: 10]")
-]
-StartupUs = Annotated[float | None, typer.Option(help="Fixed cost of one launch.  [default: 50]")]
-Barrier = Annotated[
-    bool, typer.Option("--barrier", help="The next forward pass waits for all last collectives.")
-]
-WhatIf = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="PATTERN=CHANGE",
-        help="Answer also with ops changed: PATTERN=remove, PATTERN=bytes*FACTOR or "
-        "PATTERN=duration*FACTOR; may be repeated.",
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as the service's JSON.")]
-
-
 @app.command("plan")
 def _plan(
     file: File,
     workers: Workers = None,
     bandwidth_gbps: BandwidthGbps = None,
     startup_us: StartupUs = None,
+    cost_model: CostModel = None,
+    extrapolate: Extrapolate = False,
     fusion: Annotated[str | None, typer.Option(help="joint, maxmin or none.  [default: joint]")] = (
         None
     ),
@@ -166,7 +144,7 @@ def _plan(
       interlace plan resnet50/graph.txt --json > plan.json
       interlace example vgg16 | interlace plan -
     """  # noqa: D301 - \b keeps the lines apart
-    cluster = given(workers=workers, bandwidth_gbps=bandwidth_gbps, startup_us=startup_us)
+    cluster = network(workers, bandwidth_gbps, startup_us, cost_model, extrapolate=extrapolate)
     options = given(
         fusion=fusion,
         schedule=schedule,
@@ -177,9 +155,9 @@ def _plan(
         barrier=barrier or None,
     )
     changes = [change(text) for text in what_if or []]
-    name, content = _content(file)
-    with _explaining(name, given(cluster=cluster, options=options, what_if=changes)):
-        problem, report = read_file(content, name, cluster, options, changes)
+    name, found = content(file)
+    with explaining(name, given(cluster=cluster, options=options, what_if=changes)):
+        problem, report = read_file(found, name, cluster, options, changes)
         answer = solve(problem)
     if not json_:
         print(render(answer, problem.graph.name, report))
@@ -195,6 +173,8 @@ def _simulate(
     workers: Workers = None,
     bandwidth_gbps: BandwidthGbps = None,
     startup_us: StartupUs = None,
+    cost_model: CostModel = None,
+    extrapolate: Extrapolate = False,
     named: Annotated[
         str | None,
         typer.Option("--policy", metavar="NAME[:KEY=VALUE,...]", help="Policy.  [default: wfbp]"),
@@ -232,8 +212,8 @@ def _simulate(
       interlace simulate graph.json --plan plan.json --jitter 0.1 --rival ddp
       interlace simulate graph.json --policy ddp --what-if 'grad:fc6*=bytes*0.1'
     """  # noqa: D301 - \b keeps the lines apart
-    cluster = given(workers=workers, bandwidth_gbps=bandwidth_gbps, startup_us=startup_us)
-    name, content = _content(file)
+    cluster = network(workers, bandwidth_gbps, startup_us, cost_model, extrapolate=extrapolate)
+    name, found = content(file)
     asked = given(
         policy=policy(named, "--policy") if named else None,
         barrier=barrier or None,
@@ -244,13 +224,18 @@ def _simulate(
         asked["plan"] = _plan_of(plan)
     elif named is None:
         asked["policy"] = "wfbp"
-    with _explaining(name, given(cluster=cluster, **asked)):
-        problem, _ = read_simulated(content, name, cluster, asked)
+    with explaining(name, given(cluster=cluster, **asked)):
+        problem, _ = read_simulated(found, name, cluster, asked)
         answer = simulations.run(problem)
     if json_:
         print(answer.model_dump_json(indent=1))
     else:
         print(render_simulation(answer, problem.graph.name))
+
+
+app.command("predict")(cli_scaling.predict)
+app.command("sweep")(cli_scaling.sweep)
+app.command("calibrate")(cli_scaling.calibrate)
 
 
 @app.command("example")
@@ -287,13 +272,6 @@ def _demo() -> None:
     demo()
 
 
-def _content(file: str) -> tuple[str, bytes]:
-    """Return what a file is called, and its bytes."""
-    if file == "-":
-        return "standard input", sys.stdin.buffer.read()
-    return file, Path(file).read_bytes()
-
-
 def _plan_of(path: Path) -> Json:
     """Read what plan --json printed."""
     try:
@@ -306,61 +284,19 @@ def _plan_of(path: Path) -> Json:
     return found
 
 
-@contextmanager
-def _explaining(source: str, flags: Json) -> Iterator[None]:
-    """Print what is wrong with a file or a flag, a line a fault, and exit."""
-    try:
-        yield
-    except InterlaceError as error:
-        raise typer.Exit(_report(error, source, flags)) from None
-    except Refusal as error:
-        _complain(f"{source}: {error}")
-        raise typer.Exit(FAILED) from None
-
-
-def _report(error: InterlaceError, source: str, flags: Json) -> int:
-    """Print one line a fault; a fault of a flag is a misuse of the command."""
-    misused = False
-    for fault in error.faults[:_LINES]:
-        flag = _flag(fault.pointer, flags)
-        misused |= flag is not None
-        where = flag or " ".join(filter(None, [source, fault.pointer]))
-        _complain(f"{where}: {fault.detail}")
-    if len(error.faults) > _LINES:
-        _complain(f"{source}: {len(error.faults) - _LINES} more faults.")
-    return MISUSED if misused else FAILED
-
-
-def _flag(pointer: str, flags: Json) -> str | None:
-    """Name the flag that gave what a pointer points at."""
-    steps = pointer.split("/")[1:]
-    if not steps or steps[0] not in flags:
-        return None
-    field = steps[0]
-    if field in {"cluster", "options", "jitter"} and len(steps) > 1:
-        if steps[1] not in flags[field]:
-            return None
-        field = steps[1]
-    return _FLAGS.get(field, f"--{field.replace('_', '-')}")
-
-
-def _complain(message: str) -> None:
-    print(f"interlace: {message}", file=sys.stderr)
-
-
 def _run() -> int:
     """Run the command; return its exit code."""
     try:
         return app(prog_name="interlace", standalone_mode=False) or 0
     except (KeyboardInterrupt, typer.Abort):
-        _complain("interrupted")
+        complain("interrupted")
         return INTERRUPTED
     except Exception as error:
         code, messages = _explained(error)
         if not messages:
             raise
         for message in messages:
-            _complain(message)
+            complain(message)
         return code
 
 

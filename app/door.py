@@ -7,23 +7,21 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
+from app.body import Body
+from app.cluster import ClusterBody
+from app.cluster_faults import Models, cluster_faults, lane_faults, with_models
 from app.errors import InvalidRequest, NotJson
-from app.faults import MAX_NAME, brief, pointer
-from app.problem import Problem, SimulationProblem
+from app.faults import MAX_NAME
+from app.prediction_request import PredictionRequest
+from app.prediction_request import faults_of as prediction_faults
+from app.problem import Problem
 from app.quick import read_quickly
-from app.requests import (
-    MAX_COLLECTIVES,
-    MAX_EDGES,
-    MAX_OPS,
-    ChannelBody,
-    ClusterBody,
-    PlanRequest,
-)
-from app.shape import ENOUGH, fitting, kind_of, ops_of, shape_faults
+from app.requests import MAX_COLLECTIVES, MAX_EDGES, MAX_OPS, PlanRequest
+from app.shape import fitting, kind_of, ops_of, shape_faults
 from app.simulation_request import SimulationRequest
-from solver.costs import RING, TABLE, Lane, cost_of
+from app.sweep_request import SweepRequest
 from solver.errors import Fault, InterlaceError
-from solver.graph import ALL_REDUCE, COMPUTE, MAX_BYTES, NETWORK, Graph, Op, build
+from solver.graph import COMPUTE, MAX_BYTES, NETWORK, Graph, Op, build
 
 #: So many values, about, a body that does not fit may have: more than any graph within the limits.
 MAX_VALUES = 20_000_000
@@ -32,10 +30,8 @@ _STARTS = (b",", b"[", b"{")
 #: Longer integers are read as infinite: no limit of ours is near, and digits cost time.
 _DIGITS = 300
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-Request = TypeVar("Request", PlanRequest, SimulationRequest)
-
-#: Fields of a channel that an algorithm does not use.
-_UNUSED = {RING: ("table", "tables"), TABLE: ("hop_us", "reduction_gbps")}
+Request = TypeVar("Request", PlanRequest, SimulationRequest, SweepRequest, PredictionRequest)
+Plain = TypeVar("Plain", bound=Body)
 
 
 def read_json(body: bytes | bytearray) -> Any:
@@ -66,21 +62,39 @@ def read_json(body: bytes | bytearray) -> Any:
     return value
 
 
-def read_body(body: bytes | bytearray) -> Problem:
-    """Check a body posted to be planned.
+def no_models(_id: str) -> None:
+    """Know no stored cost model."""
+
+
+def read_body(
+    body: bytes | bytearray, model: type[Request], models: Models = no_models
+) -> tuple[Graph | None, Request]:
+    """Check a posted body; return its graph and the rest of it.
+
+    The graph of the request is empty where the graph returned counts. ``models`` finds stored cost
+    models; their ids are replaced by them.
 
     Raises
     ------
     NotJson, InvalidRequest
-        As :func:`read_json` and :func:`read_problem` do; also when a body that does not fit has
+        As :func:`read_json` and :func:`read_parsed` do; also when a body that does not fit has
         more than :data:`MAX_VALUES` values, each of which would take up memory.
     """
-    graph, request = _read(body, PlanRequest)
-    return _problem(graph, request)
+    quick = read_quickly(body.removeprefix(BOM_UTF8), model)
+    if quick is not None:  # only a body that does not fit is read again, slowly, for faults
+        return _checked(*quick, models)
+    if sum(map(body.count, _STARTS)) > MAX_VALUES:
+        detail = f"The body does not fit the schema and has more than {MAX_VALUES:,} values."
+        raise InvalidRequest([Fault("", "too_many_faults", detail)])
+    raw = read_json(body)
+    _refuse_misfit(raw, model)
+    return read_parsed(raw, model, models)
 
 
-def read_problem(raw: Any) -> Problem:
-    """Check a parsed body that is to be planned.
+def read_parsed(
+    raw: Any, model: type[Request], models: Models = no_models
+) -> tuple[Graph | None, Request]:
+    """Check a parsed body, as :func:`read_body` does.
 
     Sections that fit the schema are checked by the solver as well, and of a graph that does not
     fit, all that can be read, so that one answer names all faults.
@@ -90,51 +104,43 @@ def read_problem(raw: Any) -> Problem:
     InvalidRequest
         With all faults, their pointers into the body.
     """
-    graph, request = _read_parsed(raw, PlanRequest)
-    return _problem(graph, request)
-
-
-def read_simulation(body: bytes | bytearray) -> SimulationProblem:
-    """Check a body posted to be simulated, as :func:`read_body` does.
-
-    Raises
-    ------
-    NotJson, InvalidRequest
-        As there.
-    """
-    graph, request = _read(body, SimulationRequest)
-    return SimulationProblem(graph, request)
-
-
-def read_simulation_problem(raw: Any) -> SimulationProblem:
-    """Check a parsed body that is to be simulated, as :func:`read_problem` does."""
-    graph, request = _read_parsed(raw, SimulationRequest)
-    return SimulationProblem(graph, request)
-
-
-def _problem(graph: Graph, request: PlanRequest) -> Problem:
-    return Problem(graph, request.cluster, request.options, tuple(request.what_if))
-
-
-def _read(body: bytes | bytearray, model: type[Request]) -> tuple[Graph, Request]:
-    """Read in one pass what fits; only a body that does not is read again, slowly, for faults."""
-    quick = read_quickly(body.removeprefix(BOM_UTF8), model)
-    if quick is not None:
-        return _checked(*quick)
-    if sum(map(body.count, _STARTS)) > MAX_VALUES:
-        detail = f"The body does not fit the schema and has more than {MAX_VALUES:,} values."
-        raise InvalidRequest([Fault("", "too_many_faults", detail)])
-    raw = read_json(body)
-    _refuse_misfit(raw, model)
-    return _read_parsed(raw, model)
-
-
-def _read_parsed(raw: Any, model: type[Request]) -> tuple[Graph, Request]:
     request = fitting(raw, model)
     if request is None:
         _refuse_misfit(raw, model)
     assert request is not None, "what does not fit has a fault"
-    return _checked(request, request.graph.ops_of())
+    return _checked(request, request.graph.ops_of() if request.graph else None, models)
+
+
+def read_plain(body: bytes | bytearray, model: type[Plain]) -> Plain:
+    """Check the schema of a posted body that has neither graph nor cluster.
+
+    Raises
+    ------
+    NotJson, InvalidRequest
+        As :func:`read_json` does, and with all faults.
+    """
+    return checked_plain(read_json(body), model)
+
+
+def checked_plain(raw: Any, model: type[Plain]) -> Plain:
+    """Check the schema of such a body that was parsed.
+
+    Raises
+    ------
+    InvalidRequest
+        With all faults.
+    """
+    request = fitting(raw, model)
+    if request is None:
+        raise InvalidRequest(shape_faults(raw, model))
+    return request
+
+
+def problem_of(checked: tuple[Graph | None, Request]) -> Problem[Request]:
+    """Return what was read of a request that has a graph."""
+    graph, request = checked
+    assert graph is not None, "such a request does not fit without a graph"
+    return Problem(graph, request)
 
 
 def _refuse_misfit(raw: Any, model: type[Request]) -> None:
@@ -144,17 +150,33 @@ def _refuse_misfit(raw: Any, model: type[Request]) -> None:
         raise InvalidRequest([*shape, *_more_faults(raw, shape)])
 
 
-def _checked(request: Request, ops: list[Op]) -> tuple[Graph, Request]:
+def _checked(
+    request: Request, ops: list[Op] | None, models: Models
+) -> tuple[Graph | None, Request]:
     """Check what fits the schema."""
-    graph, faults = _check_graph(request.graph.name, ops)
-    barrier = request.options.barrier if isinstance(request, PlanRequest) else request.barrier
-    if barrier and len(ops) == MAX_OPS:
-        detail = f"Graph: at most {MAX_OPS - 1:,} ops are planned with a barrier."
-        faults.append(Fault("/graph/ops", "out_of_range", detail))
-    faults += [*_check_cluster(request.cluster), *_check_lanes(ops, request.cluster)]
-    if graph is None or faults:
+    graph: Graph | None = None
+    faults: list[Fault] = []
+    cluster, unknown = with_models(request.cluster, models)
+    if ops is not None:
+        assert request.graph is not None, "the ops are those of a graph"
+        graph, faults = _check_graph(request.graph.name, ops)
+        if request.has_barrier and len(ops) == MAX_OPS:
+            detail = f"Graph: at most {MAX_OPS - 1:,} ops are planned with a barrier."
+            faults.append(Fault("/graph/ops", "out_of_range", detail))
+    faults += _own_faults(request)
+    faults += unknown or _cluster_faults(ops, cluster)
+    if faults or (graph is None and ops is not None):
         raise InvalidRequest(list(dict.fromkeys(faults)))
-    return graph, request
+    return graph, request.model_copy(update={"cluster": cluster})
+
+
+def _cluster_faults(ops: Sequence[Op] | None, cluster: ClusterBody) -> list[Fault]:
+    return [*cluster_faults(cluster), *lane_faults(ops or [], cluster)]
+
+
+def _own_faults(request: Body) -> list[Fault]:
+    """List what is wrong with a request besides its graph and its cluster."""
+    return prediction_faults(request) if isinstance(request, PredictionRequest) else []
 
 
 def check_limits(ops: list[Op]) -> Iterator[Fault]:
@@ -192,8 +214,8 @@ def _more_faults(raw: Any, shape: list[Fault]) -> list[Fault]:
     if isinstance(raw, dict) and "cluster" not in bad:
         cluster = ClusterBody.model_validate(raw["cluster"])
         places = {fault.pointer for fault in shape}
-        lanes = [fault for fault in _check_lanes(ops, cluster) if fault.pointer not in places]
-        faults += [*_check_cluster(cluster), *lanes]
+        lanes = [fault for fault in lane_faults(ops, cluster) if fault.pointer not in places]
+        faults += [*cluster_faults(cluster), *lanes]
     return list(dict.fromkeys(faults))
 
 
@@ -204,71 +226,6 @@ def _check_graph(name: str, ops: list[Op]) -> tuple[Graph | None, list[Fault]]:
         return build(name, ops), []
     except InterlaceError as error:
         return None, within("graph", error.faults)
-
-
-def _check_cluster(body: ClusterBody) -> list[Fault]:
-    """List the fields that do not count."""
-    faults = [
-        Fault(
-            f"{under}/{field}",
-            "extra_field",
-            f"Cluster: {f'{under}/{field}'[1:]} does not count with the algorithm "
-            f"{channel.algorithm}; leave it out.",
-        )
-        for under, channel in _networks(body).values()
-        for field in _UNUSED.get(channel.algorithm, ())
-        if getattr(channel, field) != ChannelBody.model_fields[field].default
-    ]
-    if NETWORK in body.channels:
-        detail = f"Cluster: the channel {NETWORK} is the cluster's own fields."
-        faults.append(Fault(f"/channels/{NETWORK}", "extra_field", detail))
-    return within("cluster", faults)
-
-
-def _check_lanes(ops: Sequence[Op], body: ClusterBody) -> list[Fault]:
-    """List the channels that the cluster does not have, and what the lanes in use cost not.
-
-    When no collective can be read, an all-reduce on the network is taken to be in use.
-    """
-    known = ", ".join(map(repr, [NETWORK, *body.channels]))
-    faults: list[Fault] = []
-    lanes: dict[Lane, None] = {}
-    for i, op in enumerate(ops):
-        if op.kind == COMPUTE:
-            continue
-        if op.channel == NETWORK or op.channel in body.channels:
-            lanes[Lane(op.channel, op.kind)] = None
-            continue
-        if len(faults) == ENOUGH:
-            detail = f"Graph: more than {ENOUGH:,} ops name a channel that the cluster has not."
-            faults.append(Fault("/graph/ops", "too_many_faults", detail))
-            break
-        detail = (
-            f"Tensor {brief(op.id)!r}: the cluster has no channel {brief(op.channel)!r}; it has "
-            f"{known}."
-        )
-        faults.append(Fault(f"/graph/ops/{i}/channel", "unknown_channel", detail))
-    used = lanes or {Lane(NETWORK, ALL_REDUCE): None}
-    return faults + [fault for lane in used for fault in _cost_faults(body, lane)]
-
-
-def _cost_faults(body: ClusterBody, lane: Lane) -> list[Fault]:
-    """List what is missing of the cost of one kind of collective on one channel."""
-    under, _ = _networks(body)[lane.channel]
-    cluster = body.to_cluster()
-    try:
-        own = lane.channel == NETWORK
-        cost_of(cluster if own else dict(cluster.channels)[lane.channel], lane.kind)
-    except InterlaceError as error:
-        found = [Fault(under + f.pointer, f.code, f.detail) for f in error.faults]
-        return within("cluster", found)
-    return []
-
-
-def _networks(body: ClusterBody) -> dict[str, tuple[str, ChannelBody]]:
-    """Return each channel, and its pointer in the cluster."""
-    others = {name: (pointer(("channels", name)), body.channels[name]) for name in body.channels}
-    return {**others, NETWORK: ("", body)}
 
 
 def _readable_faults(raw: Any) -> tuple[list[Fault], list[Op]]:

@@ -28,7 +28,7 @@ _KINDS = {
 }
 _NAMED_ALIKE = {"literal_error", "union_tag_invalid"}
 #: Lists of what is told apart by a tag, and where one such thing stands alone.
-_TAGGED = {("graph", "ops"), ("options", "baselines"), ("jitter", "rivals")}
+_TAGGED = {("graph", "ops"), ("options", "baselines"), ("jitter", "rivals"), ("policies",)}
 _TAGGED_ALONE = ("policy",)
 #: What pydantic puts behind a key that is wrong itself.
 _KEY = "[key]"
@@ -92,8 +92,10 @@ def brief(name: str) -> str:
 
 def _place(location: Location) -> tuple[str | int, ...]:
     """Drop the tag that pydantic adds behind the place of an op or a policy."""
-    if tuple(location[:2]) in _TAGGED:
-        return (*location[:3], *location[4:])
+    for listed in _TAGGED:
+        if tuple(location[: len(listed)]) == listed:
+            tag = len(listed) + 1
+            return (*location[:tag], *location[tag + 1 :])
     if tuple(location[:1]) == _TAGGED_ALONE:
         return (*location[:1], *location[2:])
     return tuple(location)
@@ -161,7 +163,7 @@ def _any_property(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _resolved(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    if "anyOf" in node:
+    while "anyOf" in node:
         node, *others = (choice for choice in node["anyOf"] if choice.get("type") != "null")
         words = [other["const"] for other in others if "const" in other]
         node = {**node, "or": words} if words else node

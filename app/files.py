@@ -4,16 +4,24 @@ from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Any
 
+from app.cost_model_request import CostModelRequest
 from app.door import (
     check_limits,
+    checked_plain,
+    problem_of,
     read_json,
-    read_problem,
-    read_simulation_problem,
+    read_parsed,
     within,
 )
 from app.errors import InvalidRequest
-from app.problem import Problem, SimulationProblem, graph_json
+from app.faults import MAX_NAME
+from app.prediction_request import PredictionRequest
+from app.problem import Problem, graph_json
+from app.requests import PlanRequest
+from app.simulation_request import SimulationRequest
+from app.sweep_request import SweepRequest
 from solver.errors import Fault, InvalidTrace
+from solver.graph import Graph
 from solver.traces import READERS, Report
 
 #: The cluster when neither a flag nor the file names one.
@@ -24,7 +32,7 @@ Json = dict[str, Any]
 
 def read_file(
     content: bytes, name: str, cluster: Json, options: Json, what_if: list[Json]
-) -> tuple[Problem, Report | None]:
+) -> tuple[Problem[PlanRequest], Report | None]:
     """Read a file as a problem to plan; of a profile also report what was dropped and assumed.
 
     Parameters
@@ -45,12 +53,12 @@ def read_file(
     if isinstance(raw, dict):
         raw = {**raw, "options": _merged(raw.get("options", {}), options)}
         raw |= {"what_if": what_if} if what_if else {}
-    return read_problem(raw), report
+    return problem_of(read_parsed(raw, PlanRequest)), report
 
 
 def read_simulated(
     content: bytes, name: str, cluster: Json, asked: Json
-) -> tuple[SimulationProblem, Report | None]:
+) -> tuple[Problem[SimulationRequest], Report | None]:
     """Read a file as a problem to simulate, as :func:`read_file` does.
 
     ``asked`` has the other fields of a request for a simulation. Of a request for a plan the graph,
@@ -66,7 +74,46 @@ def read_simulated(
         raw = {"barrier": options.get("barrier", False), **rest}
     if isinstance(raw, dict):
         raw = {**raw, **asked}
-    return read_simulation_problem(raw), report
+    return problem_of(read_parsed(raw, SimulationRequest)), report
+
+
+def read_prediction(
+    content: bytes, name: str, cluster: Json, asked: Json
+) -> tuple[Graph | None, PredictionRequest]:
+    """Read a file as an iteration that is to be predicted: a graph, or layers.
+
+    ``asked`` has the other fields of the request. Of a request for a plan the graph and the
+    cluster are taken.
+    """
+    raw, _ = _read(content, name, cluster)
+    return read_parsed(_asked(raw, asked, {"options", "what_if"}), PredictionRequest)
+
+
+def read_sweep(content: bytes, name: str, cluster: Json, asked: Json) -> Problem[SweepRequest]:
+    """Read a file as an iteration that is to be swept, as :func:`read_prediction` does."""
+    raw, _ = _read(content, name, cluster)
+    return problem_of(read_parsed(_asked(raw, asked, {"options", "what_if"}), SweepRequest))
+
+
+def read_benchmark(content: bytes, name: str, asked: Json) -> CostModelRequest:
+    """Read what a benchmark printed as measurements to fit a cost model to.
+
+    ``asked`` has the other fields of the request; the model is called after the file.
+
+    Raises
+    ------
+    InvalidRequest, InvalidTrace
+        When a field is out of range, or the file is not text.
+    """
+    raw = {"name": Path(name).stem[:MAX_NAME], **asked, "text": _text(content)}
+    return checked_plain(raw, CostModelRequest)
+
+
+def _asked(raw: Any, asked: Json, other: set[str]) -> Any:
+    """Put what flags ask for into a request that may be for something else."""
+    if not isinstance(raw, dict):
+        return raw
+    return {**{key: value for key, value in raw.items() if key not in other}, **asked}
 
 
 def _read(content: bytes, name: str, cluster: Json) -> tuple[Any, Report | None]:
@@ -78,8 +125,18 @@ def _read(content: bytes, name: str, cluster: Json) -> tuple[Any, Report | None]
     if isinstance(raw, dict) and "ops" in raw and "graph" not in raw:
         raw = {"graph": raw}
     if isinstance(raw, dict):
-        raw = {**raw, "cluster": _merged(raw.get("cluster", CLUSTER), cluster)}
+        raw = {**raw, "cluster": _on(raw.get("cluster"), cluster)}
     return raw, None
+
+
+def _on(cluster: Any, flags: Json) -> Any:
+    """Put what flags say over a file's cluster, if it has one; a cost model replaces a network."""
+    if flags.get("cost_model") is None:
+        return _merged(CLUSTER if cluster is None else cluster, flags)
+    kept = {"workers", "channels"}
+    named = {k: v for k, v in cluster.items() if k in kept} if isinstance(cluster, dict) else {}
+    measured = flags["cost_model"].get("workers") or CLUSTER["workers"]
+    return {"workers": measured, **named, **flags}
 
 
 def _merged(under: Any, over: Json) -> Any:
@@ -87,15 +144,18 @@ def _merged(under: Any, over: Json) -> Any:
 
 
 def _read_trace(content: bytes, name: str, cluster: Json) -> tuple[Json, Report]:
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InvalidTrace(
-            [Fault("", "not_text", f"Neither JSON nor text: bad byte at {error.start}.")]
-        ) from None
-    path = Path(name)
+    text, path = _text(content), Path(name)
     called = path.name.removesuffix(".txt").removesuffix(".graph")
     trace = READERS["pipedream"](text, path.parent.name if called == "graph" else called)
     if broken := list(check_limits(list(trace.graph.ops))):
         raise InvalidRequest(within("graph", broken))
-    return {"graph": graph_json(trace.graph), "cluster": {**CLUSTER, **cluster}}, trace.report
+    return {"graph": graph_json(trace.graph), "cluster": _on(None, cluster)}, trace.report
+
+
+def _text(content: bytes) -> str:
+    try:
+        return content.removeprefix(BOM_UTF8).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidTrace(
+            [Fault("", "not_text", f"Neither JSON nor text: bad byte at {error.start}.")]
+        ) from None

@@ -1,5 +1,6 @@
 """Flags of the command as fields of a request."""
 
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -58,3 +59,46 @@ def spreading(
 def given(**fields: Any) -> Json:
     """Keep the flags that were given."""
     return {name: value for name, value in fields.items() if value not in (None, [])}
+
+
+def network(
+    workers: int | None,
+    bandwidth_gbps: float | None,
+    startup_us: float | None,
+    model: Path | None,
+    *,
+    extrapolate: bool,
+) -> Json:
+    """Put the flags of the cluster together."""
+    return given(
+        workers=workers,
+        bandwidth_gbps=bandwidth_gbps,
+        startup_us=startup_us,
+        cost_model=cost_model(model),
+        extrapolate=extrapolate or None,
+    )
+
+
+def cost_model(path: Path | None) -> Json | None:
+    """Read what calibrate --json printed, or a cost model by itself."""
+    if path is None:
+        return None
+    try:
+        found = read_json(path.read_bytes())
+    except Refusal as error:
+        raise typer.BadParameter(f"{path}: {error}", param_hint="--cost-model") from None
+    model = found.get("model", found) if isinstance(found, dict) else None
+    if not isinstance(model, dict):
+        detail = f"{path} is no cost model: print one with interlace calibrate --json"
+        raise typer.BadParameter(detail, param_hint="--cost-model")
+    return model
+
+
+def numbers(text: str | None, flag: str) -> list[Any] | None:
+    """Read N,N,... as a list of numbers."""
+    if text is None:
+        return None
+    found = [_value(part) for part in text.split(",")]
+    if not all(isinstance(value, int | float) for value in found):
+        raise typer.BadParameter("use numbers with commas between them", param_hint=flag)
+    return found

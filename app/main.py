@@ -12,7 +12,17 @@ from fastapi import FastAPI
 from app import VERSION, apidoc, errors
 from app.errors import StorageUnavailable
 from app.headers import SecurityHeaders
-from app.routers import docs, examples, health, limits, plans, simulations
+from app.routers import (
+    cost_models,
+    docs,
+    examples,
+    health,
+    limits,
+    plans,
+    predictions,
+    simulations,
+    sweeps,
+)
 from app.settings import Settings
 from app.storage import Store
 
@@ -68,7 +78,17 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.checks = CapacityLimiter(_CHECKS)
     errors.install(app)
     app.add_middleware(SecurityHeaders)
-    for routes in (plans, simulations, examples, limits, health, docs):
+    for routes in (
+        plans,
+        simulations,
+        predictions,
+        sweeps,
+        cost_models,
+        examples,
+        limits,
+        health,
+        docs,
+    ):
         app.include_router(routes.router)
     docs.mount_assets(app)
     return app

@@ -8,11 +8,12 @@ from typing import Any
 from app.answers import Answer, PlanList
 from app.baselines import launch_faults
 from app.detail import is_large, lightened
-from app.door import read_problem, within
+from app.door import problem_of, read_parsed, within
 from app.errors import InvalidRequest
 from app.explained import UNEXPLAINED, explained
 from app.jobs import keep, now
 from app.problem import Problem
+from app.requests import PlanRequest
 from app.simulation_request import GivenPlanBody
 from app.storage import PlanRow, Store, Stored
 from app.what_if import what_if
@@ -26,12 +27,13 @@ from solver.plan import plan
 from solver.policies import wfbp
 from solver.policies.plan import replay
 from solver.result import Plan
+from solver.scaling import osf_of
 from solver.simulate import simulate
 from solver.timeline import chrome_trace
 from solver.whatif import carried
 
 
-def solve(problem: Problem) -> Answer:
+def solve(problem: Problem[PlanRequest]) -> Answer:
     """Plan one training iteration, say why it takes as long, and plan the what-if.
 
     Raises
@@ -39,13 +41,13 @@ def solve(problem: Problem) -> Answer:
     InvalidRequest
         When the solver finds that options, graph or changes cannot be met.
     """
-    began = time.perf_counter()
-    network = network_of(problem.cluster.to_cluster())
-    options = problem.options.to_options()
+    began, request = time.perf_counter(), problem.request
+    network = network_of(request.cluster.to_cluster())
+    options = request.options.to_options()
     sizes = [op.bytes or 0 for op in problem.graph.ops if op.kind != COMPUTE]
     if faults := launch_faults(options.baselines, sizes):
         raise InvalidRequest(within("options", faults))
-    graph, other = lightened(problem.graph), what_if(problem.graph, problem.what_if)
+    graph, other = lightened(problem.graph), what_if(problem.graph, request.what_if)
     try:
         found = plan(graph, network, options)
         alone = replace(options, baselines=(), slot_us=None)  # that slot may be too short
@@ -55,7 +57,9 @@ def solve(problem: Problem) -> Answer:
     except InvalidGraph as error:
         raise InvalidRequest(within("graph", error.faults)) from error
     why = _why(network, found)
-    return Answer.of(problem, found, why, changed, round(time.perf_counter() - began, 6))
+    osf = osf_of(graph, network)
+    runtime = round(time.perf_counter() - began, 6)
+    return Answer.of(problem, found, why, changed, osf, runtime)
 
 
 def _why(network: Network, found: Plan) -> dict[str, Any]:
@@ -67,7 +71,7 @@ def _why(network: Network, found: Plan) -> dict[str, Any]:
     return explained(graph, network, carried(found.sends, graph), timeline, explanation)
 
 
-def create(store: Store, problem: Problem) -> Stored:
+def create(store: Store, problem: Problem[PlanRequest]) -> Stored:
     """Solve a problem and keep the plan."""
     began = now()
     answer = solve(problem)
@@ -87,10 +91,10 @@ def newest(store: Store, limit: int) -> PlanList:
 def timeline(store: Store, plan_id: str) -> dict[str, Any]:
     """Draw a plan that was kept as a Chrome trace, beside FIFO."""
     stored = store.get(PlanRow, plan_id)
-    problem = read_problem(json.loads(stored.request))
+    problem = problem_of(read_parsed(json.loads(stored.request), PlanRequest))
     graph = lightened(problem.graph)
-    graph = with_barrier(graph) if problem.options.barrier else graph
-    network = network_of(problem.cluster.to_cluster())
+    graph = with_barrier(graph) if problem.request.has_barrier else graph
+    network = network_of(problem.request.cluster.to_cluster())
     answer = json.loads(stored.result)
     sends = sends_of(graph, chain_of(graph), *GivenPlanBody.model_validate(answer).given())
     timelines = {

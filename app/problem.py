@@ -4,38 +4,20 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii as _quoted
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from app.requests import ClusterBody, OptionsBody
-from app.simulation_request import SimulationRequest
-from app.what_if import ChangeBody
+from app.body import Body
 from solver.graph import COMPUTE, NETWORK, Graph, Op
 
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A checked graph on a checked cluster, and how to plan it."""
-
-    graph: Graph
-    cluster: ClusterBody
-    options: OptionsBody
-    what_if: tuple[ChangeBody, ...] = ()
-
-    def to_text(self) -> str:
-        """Return the request that states this problem as JSON text, defaults filled in."""
-        changes = ",".join(change.model_dump_json() for change in self.what_if)
-        return (
-            f'{{"graph":{graph_text(self.graph)},"cluster":{self.cluster.model_dump_json()},'
-            f'"options":{self.options.model_dump_json()},"what_if":[{changes}]}}'
-        )
+Request = TypeVar("Request", bound=Body)
 
 
 @dataclass(frozen=True, slots=True)
-class SimulationProblem:
+class Problem(Generic[Request]):
     """A checked graph, and a request for it that fits the schema; its own graph does not count."""
 
     graph: Graph
-    request: SimulationRequest
+    request: Request
 
     def to_text(self) -> str:
         """Return the request as JSON text, defaults filled in."""

@@ -12,8 +12,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from app.body import PLAIN
 from app.faults import MAX_NAME
-from app.requests import MAX_OPS, PLAIN, CollectiveKind
+from app.requests import MAX_OPS, CollectiveKind
 from app.shape import Model, fitting
 from solver.graph import COMPUTE, MAX_BYTES, MAX_DURATION_US, NETWORK, Op
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from app.answers import Answer, Baseline, Bound
+from app.cluster import ClusterBody
 from app.explained import Explained
-from app.requests import ClusterBody
 from app.simulation_answer import SimulationAnswer
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.policies.choice import WHERE_NOT, Choice, defaults

@@ -11,8 +11,9 @@ from typing import Annotated, Any, TypeVar
 from pydantic import FailFast, TypeAdapter, ValidationError
 
 from app.body import Body
+from app.cluster import MAX_CHANNELS
 from app.faults import faults_of, pointer, shown
-from app.requests import MAX_BASELINES, MAX_CHANNELS, MAX_OPS, OpBody
+from app.requests import MAX_BASELINES, MAX_OPS, OpBody
 from app.what_if import MAX_CHANGES
 from solver.errors import Fault
 from solver.graph import ALL_REDUCE, COLLECTIVES, COMPUTE, KINDS, MOST_FAULTS
@@ -29,7 +30,7 @@ _OPS: TypeAdapter[Any] = TypeAdapter(Annotated[list[OpBody], FailFast()])
 #: So many ops are validated together, until one of them does not fit.
 _BLOCK = 1_000
 #: Lists of objects besides the ops, and how many objects of one are looked at.
-_LISTS = (("options", "baselines"), ("jitter", "rivals"), ("what_if",))
+_LISTS = (("options", "baselines"), ("jitter", "rivals"), ("what_if",), ("policies",), ("layers",))
 _LISTED = max(MAX_BASELINES, MAX_CHANGES) + 1
 
 

@@ -6,9 +6,10 @@ from pydantic import Field
 
 from app.answers import Bucket, Job, Part
 from app.body import Answered
+from app.cluster import ClusterBody
 from app.explained import Explained
-from app.requests import ClusterBody
 from app.simulation_request import JitterBody
+from app.warned import Warned
 from app.what_if import ChangeBody
 from solver.explanation.usage import Usage
 from solver.jitter import Jitter
@@ -78,6 +79,9 @@ class SimulationAnswer(Explained):
     what_if: Annotated[
         SimulatedWhatIf | None, Field(description="Null when no change was asked for.")
     ]
+    warnings: Annotated[
+        list[Warned], Field(description="What the answer rests on that was not measured.")
+    ] = Field(default=[])
     request: SimulationRequestOut
     version: str
 

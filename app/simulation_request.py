@@ -6,7 +6,8 @@ from pydantic import ConfigDict, FailFast, Field
 
 from app.baselines import Baseline
 from app.body import Body
-from app.requests import MAX_BASELINES, MAX_OPS, MAX_SEED, ClusterBody, GraphBody, Id
+from app.cluster import ClusterBody
+from app.requests import MAX_BASELINES, MAX_OPS, MAX_SEED, GraphBody, Id
 from app.what_if import Changes
 from solver.given import GivenBucket, GivenPart
 from solver.graph import MAX_BYTES
@@ -107,6 +108,11 @@ class SimulationRequest(Body):
         JitterBody | None, Field(description="How the time spreads when ops do not keep theirs.")
     ] = None
     what_if: Changes = Field(default=[])
+
+    @property
+    def has_barrier(self) -> bool:
+        """Whether the graph gets one more op."""
+        return self.barrier
 
     def to_choice(self) -> Choice | None:
         """Return the policy as the solver knows it; None for an explicit plan."""

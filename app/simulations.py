@@ -7,15 +7,17 @@ from typing import Any
 
 from app import VERSION
 from app.baselines import launches_of
+from app.cluster import ClusterBody
 from app.detail import is_large, lightened
 from app.door import within
 from app.errors import InvalidRequest
 from app.explained import UNEXPLAINED, explained
 from app.jobs import keep, now
-from app.problem import SimulationProblem, graph_sha256
+from app.problem import Problem, graph_sha256
 from app.simulation_answer import SimulationAnswer, SimulationList
 from app.simulation_request import MAX_SENT, SimulationRequest
 from app.storage import SimulationRow, Store, Stored
+from app.warned import launched, warnings_of
 from app.what_if import what_if
 from solver.chain import Chain, chain_of
 from solver.costs import Network, network_of
@@ -37,7 +39,7 @@ PLAN = "plan"
 MAX_JITTER_STEPS = 20_000_000
 
 
-def run(problem: SimulationProblem) -> SimulationAnswer:
+def run(problem: Problem[SimulationRequest]) -> SimulationAnswer:
     """Simulate one training iteration.
 
     Raises
@@ -57,7 +59,7 @@ def run(problem: SimulationProblem) -> SimulationAnswer:
             "policy": {"policy": choice.policy, "parameters": dict(choice.parameters)}
             if choice
             else None,
-            **_launches(graph, chain, timeline),
+            **_launches(graph, chain, timeline, request.cluster),
             "channels": explanation.channels,
             **(
                 UNEXPLAINED
@@ -80,7 +82,7 @@ def run(problem: SimulationProblem) -> SimulationAnswer:
     )
 
 
-def create(store: Store, problem: SimulationProblem) -> Stored:
+def create(store: Store, problem: Problem[SimulationRequest]) -> Stored:
     """Simulate and keep the result."""
     began = now()
     answer = run(problem)
@@ -99,7 +101,7 @@ def newest(store: Store, limit: int) -> SimulationList:
     return SimulationList.model_validate({"simulations": listed})
 
 
-def timeline(problem: SimulationProblem) -> dict[str, Any]:
+def timeline(problem: Problem[SimulationRequest]) -> dict[str, Any]:
     """Draw a simulation as a Chrome trace."""
     graph, network, choice, rerun = _prepared(problem)
     found = _timeline(graph, network, rerun)
@@ -107,7 +109,7 @@ def timeline(problem: SimulationProblem) -> dict[str, Any]:
     return chrome_trace(graph, {name: found}, {"iteration_time_us": found.iteration_time})
 
 
-def _prepared(problem: SimulationProblem) -> tuple[Graph, Network, Choice | None, Rerun]:
+def _prepared(problem: Problem[SimulationRequest]) -> tuple[Graph, Network, Choice | None, Rerun]:
     """Return what is simulated, and how; the policy with its parameters as they are used."""
     request = problem.request
     graph = _simulated(problem.graph, request)
@@ -231,17 +233,21 @@ def _times(timeline: Timeline, chain: Chain) -> dict[str, Any]:
     }
 
 
-def _launches(graph: Graph, chain: Chain, timeline: Timeline) -> dict[str, Any]:
+def _launches(
+    graph: Graph, chain: Chain, timeline: Timeline, cluster: ClusterBody
+) -> dict[str, Any]:
     """Name buckets and parts as a plan does."""
     names, buckets = buckets_of(graph, chain, timeline)
+    parts = parts_of(names, timeline)
     return {
         "buckets": [asdict(bucket) for bucket in buckets],
-        "schedule": {"parts": [asdict(part) for part in parts_of(names, timeline)]},
+        "schedule": {"parts": [asdict(part) for part in parts]},
+        "warnings": warnings_of(cluster, launched(buckets, parts)),
     }
 
 
 def _changed(
-    problem: SimulationProblem, network: Network, rerun: Rerun, timeline: Timeline
+    problem: Problem[SimulationRequest], network: Network, rerun: Rerun, timeline: Timeline
 ) -> dict[str, Any] | None:
     """Simulate the changed graph."""
     changed = what_if(problem.graph, problem.request.what_if)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from solver import dag, layered
 from solver.bounds import COMPUTE, LowerBound
 from solver.chain import Chain, chain_of, lane_bytes
-from solver.costs import Cost, Measured, Network
+from solver.costs import Cost, Network
 from solver.errors import Fault, InvalidOptions
 from solver.fused import fused_ops
 from solver.fusion import Search
@@ -113,6 +113,32 @@ def plan(graph: Graph, network: Network, options: Options) -> Plan:
     )
 
 
+def compared(
+    graph: Graph, network: Network, options: Options
+) -> tuple[float, tuple[float | None, ...]]:
+    """Bound all plans and simulate the baselines, without a plan.
+
+    Returns
+    -------
+    float
+        Lower bound [us].
+    tuple of float or None
+        Iteration time of each baseline [us]; None where PACE is not defined.
+
+    Raises
+    ------
+    InvalidOptions
+        As :func:`plan` does.
+    """
+    if options.barrier and graph.collectives:
+        graph = with_barrier(graph)
+    chain = chain_of(graph)
+    _check(options, chain, graph)
+    times = tuple(_rival(graph, network, choice, options).time for choice in options.baselines)
+    bound = _bound_of(graph, chain, costs_of(chain, network)).value
+    return min([bound, *(time for time in times if time is not None)]), times
+
+
 def _decide(
     graph: Graph,
     chain: Chain,
@@ -121,11 +147,9 @@ def _decide(
     rivals: Sequence["_Rival"],
 ) -> tuple[LowerBound, tuple[Send, ...], Ideal | None]:
     """Bound the problem, choose buckets and launches, and solve their ideal if there is one."""
+    bound = _bound_of(graph, chain, costs)
     if not graph.collectives:
-        return LowerBound(chain.compute_time, COMPUTE), (), None
-    bound = (
-        layered.bound_of(chain, costs) if chain.is_layered else dag.bound_of(graph, chain, costs)
-    )
+        return bound, (), None
     search = Search(
         options.seed,
         options.time_limit_s,
@@ -142,13 +166,16 @@ def _decide(
     return bound, sends, layered.ideal_of(chain, costs, sends, *how)
 
 
+def _bound_of(graph: Graph, chain: Chain, costs: Sequence[Cost]) -> LowerBound:
+    if not graph.collectives:
+        return LowerBound(chain.compute_time, COMPUTE)
+    return layered.bound_of(chain, costs) if chain.is_layered else dag.bound_of(graph, chain, costs)
+
+
 def _are_odd(chain: Chain, costs: Sequence[Cost]) -> bool:
     """Tell whether some cost rewards what no affine cost does, such as many small launches."""
     totals = lane_bytes(chain)
-    return any(
-        isinstance(cost, Measured) and not cost.is_plain(total)
-        for cost, total in zip(costs, totals, strict=True)
-    )
+    return any(not cost.is_plain(total) for cost, total in zip(costs, totals, strict=True))
 
 
 def _check(options: Options, chain: Chain, graph: Graph) -> None:

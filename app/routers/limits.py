@@ -6,23 +6,20 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field
 
 from app.baselines import MAX_ALL_LAUNCHES
+from app.cluster import MAX_CHANNELS, MAX_GBPS, MAX_POINTS, MAX_US, MAX_WORKERS, MIN_GBPS
+from app.cost_model_request import MAX_SAMPLES, MAX_TEXT
 from app.detail import DETAIL
 from app.door import MAX_VALUES
 from app.errors import MAX_FAULTS
 from app.faults import MAX_NAME
+from app.prediction_request import MAX_BUFFERS, MAX_COUNTS, MAX_LAYERS
 from app.requests import (
     MAX_BASELINES,
-    MAX_CHANNELS,
     MAX_COLLECTIVES,
     MAX_EDGES,
-    MAX_GBPS,
     MAX_OPS,
-    MAX_POINTS,
     MAX_SECONDS,
     MAX_SEED,
-    MAX_US,
-    MAX_WORKERS,
-    MIN_GBPS,
     MIN_SLOT_US,
 )
 from app.routers.deps import BIG, MAX_LISTED, SolvesDep
@@ -30,6 +27,8 @@ from app.settings import Settings
 from app.shape import ENOUGH, MAX_KEYS
 from app.simulation_request import MAX_BINS, MAX_SENT
 from app.simulations import MAX_JITTER_STEPS
+from app.sweep_faults import MAX_PLANNING_S, MAX_STEPS
+from app.sweep_request import MAX_CELLS, MAX_PLAN_S
 from app.what_if import MAX_CHANGES, MAX_FACTOR
 from solver.graph import MAX_BYTES, MAX_DURATION_US
 from solver.jitter import MAX_RUNS, MAX_SPREAD
@@ -105,6 +104,34 @@ class SimulationLimits(BaseModel):
     factor: Annotated[float, Field(description="Factor of a change.")] = MAX_FACTOR
 
 
+class PredictionLimits(BaseModel):
+    """Of a prediction."""
+
+    layers: Annotated[int, Field(description="Layers.")] = MAX_LAYERS
+    workers: Annotated[int, Field(description="Worker counts.")] = MAX_COUNTS
+    buffers: Annotated[int, Field(description="Fusion buffers.")] = MAX_BUFFERS
+
+
+class SweepLimits(BaseModel):
+    """Of a sweep."""
+
+    cells: Annotated[int, Field(description="Workers x bandwidths x start-ups.")] = MAX_CELLS
+    steps: Annotated[int, Field(description="Ops and launches over all cells and policies.")] = (
+        MAX_STEPS
+    )
+    time_limit_s: Annotated[float, Field(description="Time limit of a plan [s].")] = MAX_PLAN_S
+    planning_s: Annotated[float, Field(description="Time limits of all plans together [s].")] = (
+        MAX_PLANNING_S
+    )
+
+
+class CostModelLimits(BaseModel):
+    """Of a cost model."""
+
+    samples: Annotated[int, Field(description="Samples that are posted.")] = MAX_SAMPLES
+    text_characters: Annotated[int, Field(description="Text of a benchmark.")] = MAX_TEXT
+
+
 class BodyLimits(BaseModel):
     """Of a request as it is sent, and of what the service holds."""
 
@@ -131,6 +158,9 @@ class Limits(BaseModel):
     cluster: ClusterLimits = ClusterLimits()
     options: OptionLimits = OptionLimits()
     simulation: SimulationLimits = SimulationLimits()
+    prediction: PredictionLimits = PredictionLimits()
+    sweep: SweepLimits = SweepLimits()
+    cost_model: CostModelLimits = CostModelLimits()
     body: BodyLimits
 
 

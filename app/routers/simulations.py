@@ -5,9 +5,9 @@ from typing import Annotated, Any
 from anyio import to_thread
 from fastapi import APIRouter, Path, Response
 
-from app import simulations
+from app import cost_models, simulations
 from app.apidoc import json_body, problems
-from app.door import read_simulation
+from app.door import problem_of, read_body
 from app.examples import TWO_LAYERS
 from app.routers.deps import BodyDep, ListedDep, SolvesDep, StoreDep
 from app.simulation_answer import SimulationList, SimulationOut
@@ -37,7 +37,8 @@ async def create_simulation(body: BodyDep, store: StoreDep, turns: SolvesDep) ->
     """
 
     def answer() -> Response:
-        stored = simulations.create(store, read_simulation(body))
+        found = read_body(body, SimulationRequest, cost_models.known(store))
+        stored = simulations.create(store, problem_of(found))
         location = {"Location": f"{router.prefix}/{stored.job['id']}"}
         return Response(stored.to_json(), 201, location, "application/json")
 
@@ -70,4 +71,5 @@ def get_simulation(simulation_id: SimulationId, store: StoreDep) -> Response:
 def get_timeline(simulation_id: SimulationId, store: StoreDep) -> dict[str, Any]:
     """Return channels, streams and other compute over time, for Perfetto."""
     stored = store.get(SimulationRow, simulation_id)
-    return simulations.timeline(read_simulation(stored.request.encode()))
+    found = read_body(stored.request.encode(), SimulationRequest)
+    return simulations.timeline(problem_of(found))

@@ -99,6 +99,13 @@ def test_request_is_repeated(by_hand: Json) -> None:
         "algorithm": "ring",
         "table": [],
         "tables": {},
+        "node_workers": None,
+        "node_bandwidth_gbps": None,
+        "node_hop_us": 0,
+        "shared_nic": True,
+        "placement": "cs",
+        "cost_model": None,
+        "extrapolate": False,
         "channels": {},
     }
     assert request["options"] == {

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from app import door
-from app.door import read_problem
+from app.door import read_parsed
 from app.errors import InvalidRequest
-from app.requests import MAX_OPS
+from app.requests import MAX_OPS, PlanRequest
 from app.shape import ENOUGH
 from solver.errors import Fault
 from tests.app.service import Json, Service, faults, running, two_layers
@@ -25,7 +25,7 @@ MANY = {f"k{i}": 0 for i in range(300_000)}
 
 def refused(body: Any) -> tuple[Fault, ...]:
     with pytest.raises(InvalidRequest) as caught:
-        read_problem(body)
+        read_parsed(body, PlanRequest)
     return caught.value.faults
 
 
@@ -135,15 +135,15 @@ def test_most_ops_are_one_less_with_a_barrier(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(door, "MAX_OPS", len(body["graph"]["ops"]))
     assert [(f.pointer, f.code) for f in refused(body)] == [("/graph/ops", "out_of_range")]
     del body["graph"]["ops"][5]
-    read_problem(body)
+    read_parsed(body, PlanRequest)
 
 
 def test_values_of_a_body_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     body = json.dumps(two_layers()).encode()
     monkeypatch.setattr(door, "MAX_VALUES", 10)
-    door.read_body(body)
+    door.read_body(body, PlanRequest)
     with pytest.raises(InvalidRequest) as caught:
-        door.read_body(body[:-1] + b', "x": 1}')
+        door.read_body(body[:-1] + b', "x": 1}', PlanRequest)
     assert [(f.pointer, f.code) for f in caught.value.faults] == [("", "too_many_faults")]
 
 

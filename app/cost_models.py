@@ -1,0 +1,196 @@
+"""Cost models: fitted, kept, found by id."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from app import VERSION
+from app.cluster import ClusterBody, CostModelBody
+from app.cluster_faults import Models, model_faults
+from app.cost_model_answer import CostModelAnswer, CostModelList, Fitted
+from app.cost_model_request import AUTO, BEST, CostModelRequest
+from app.errors import InvalidRequest, NotFound
+from app.jobs import keep, now
+from app.storage import CostModelRow, Store, Stored
+from solver.costs import LINEAR, PIECEWISE, TABLE, Curve, cost_of
+from solver.errors import Fault, InterlaceError, InvalidCluster, InvalidMeasurements
+from solver.fits import Fit, Line, Samples, best, fit_linear, fit_piecewise, fit_table
+from solver.measurements import read_measurements
+
+_Way = Callable[[Samples], Fit]
+_SOURCES = ("model", "samples", "text")
+
+
+def run(request: CostModelRequest) -> CostModelAnswer:
+    """Fit a cost model to measurements, or check one whose figures are known.
+
+    Raises
+    ------
+    InvalidRequest
+        When there is not one source, or it cannot be read or fitted.
+    """
+    if faults := [*_source_faults(request), *_idle_faults(request)]:
+        raise InvalidRequest(faults)
+    if request.model is not None:
+        named = request.name or request.model.name
+        model = request.model.model_copy(update={"name": named})
+        return CostModelAnswer(
+            name=named, model=model, fits=[], samples=0, notes=[], version=VERSION
+        )
+    samples, workers, notes = _measured(request)
+    fits, refusals = _fits(request, samples)
+    chosen = best(fits)
+    ordered = [chosen, *(fit for fit in fits if fit is not chosen)]
+    return CostModelAnswer(
+        name=request.name,
+        model=_model(request, chosen, workers),
+        fits=[
+            Fitted(algorithm=fit.name, errors=fit.errors, validated=fit.validated)
+            for fit in ordered
+        ],
+        samples=len(samples),
+        notes=[*notes, *refusals],
+        version=VERSION,
+    )
+
+
+def create(store: Store, request: CostModelRequest) -> Stored:
+    """Fit a cost model and keep it."""
+    began = now()
+    answer = run(request)
+    light = {"name": answer.name, "algorithm": answer.model.algorithm}
+    asked, found = request.model_dump_json(), answer.model_dump_json()
+    return keep(store, CostModelRow, began, light, asked, found)
+
+
+def newest(store: Store, limit: int) -> CostModelList:
+    """Return the newest cost models, in brief."""
+    return CostModelList.model_validate({"cost_models": store.newest(CostModelRow, limit)})
+
+
+def known(store: Store) -> Models:
+    """Return what finds stored cost models by id."""
+
+    def find(model_id: str) -> CostModelBody | None:
+        try:
+            stored = store.get(CostModelRow, model_id)
+        except NotFound:
+            return None
+        return CostModelAnswer.model_validate_json(stored.result).model
+
+    return find
+
+
+def _source_faults(request: CostModelRequest) -> list[Fault]:
+    """Want one source, and in it what its cost needs."""
+    given = [source for source in _SOURCES if getattr(request, source) is not None]
+    if not given:
+        detail = "Give a model, samples, or the text of a benchmark."
+        return [Fault("/text", "missing_field", detail)]
+    if len(given) > 1:
+        detail = f"Give one of {', '.join(given)}, not more."
+        return [Fault(f"/{source}", "extra_field", detail) for source in given[1:]]
+    return _model_faults(request.model) if request.model else []
+
+
+def _model_faults(model: CostModelBody) -> list[Fault]:
+    """List what is wrong with figures that are to be stored."""
+    if model.id is not None:
+        return [Fault("/model/id", "extra_field", "Model: what is stored has its own figures.")]
+    some = model.workers or 2 * (model.node_workers or 1)
+    cluster = ClusterBody(workers=some, cost_model=model).to_cluster()
+    try:
+        cost_of(cluster)
+    except InvalidCluster as error:
+        missing = [Fault(f"/model{f.pointer}", f.code, f.detail) for f in error.faults]
+    else:
+        missing = []
+    return [*model_faults(model, "/model"), *missing]
+
+
+def _idle_faults(request: CostModelRequest) -> list[Fault]:
+    """List the fields that were given and do not count."""
+    idle = []
+    if request.model is not None:
+        idle += [("workers", "a model"), ("bandwidth_gbps", "a model"), ("fit", "a model")]
+    if request.text is None:
+        idle.append(("format", "no text"))
+    if request.model is not None or request.fit not in {BEST, PIECEWISE}:
+        idle.append(("threshold_bytes", "no piecewise fit"))
+    return [
+        Fault(f"/{field}", "extra_field", f"{field} does not count with {beside}; leave it out.")
+        for field, beside in idle
+        if getattr(request, field) != CostModelRequest.model_fields[field].default
+    ]
+
+
+def _measured(request: CostModelRequest) -> tuple[Samples, int | None, list[str]]:
+    """Return samples, the workers they were taken with, and what was dropped and assumed."""
+    if request.samples is not None:
+        return request.samples, request.workers, []
+    assert request.text is not None, "one source"
+    try:
+        found = read_measurements(request.text, None if request.format == AUTO else request.format)
+    except InvalidMeasurements as error:
+        faults = [Fault("/text", f.code, f.detail) for f in error.faults]
+        raise InvalidRequest(faults) from error
+    notes = list(found.notes)
+    if found.kind not in {None, "all_reduce"}:
+        detail = f"The text is of {found.kind}; a cost model is that of an all-reduce."
+        raise InvalidRequest([Fault("/text", "not_all_reduce", detail)])
+    if request.workers and found.workers and request.workers != found.workers:
+        notes.append(
+            f"The text says {found.workers} workers; {request.workers} were given, and count."
+        )
+    return found.samples, request.workers or found.workers, notes
+
+
+def _fits(request: CostModelRequest, samples: Samples) -> tuple[list[Fit], list[str]]:
+    """Fit what was asked for; of several, leave out what cannot be fitted, and say why."""
+    ways: dict[str, _Way] = {
+        LINEAR: fit_linear,
+        PIECEWISE: partial(fit_piecewise, threshold_bytes=request.threshold_bytes),
+        TABLE: fit_table,
+    }
+    asked = list(ways) if request.fit == BEST else [request.fit]
+    fits, faults = [], list[Fault]()
+    for name in asked:
+        try:
+            fits.append(ways[name](samples))
+        except InterlaceError as error:
+            faults += error.faults
+    if not fits:
+        source = "/samples" if request.samples is not None else "/text"
+        places = [f.pointer if f.pointer.startswith(source) else source for f in faults]
+        raise InvalidRequest(
+            [
+                Fault(place, fault.code, fault.detail)
+                for place, fault in zip(places, faults, strict=True)
+            ]
+        )
+    return fits, [fault.detail for fault in faults]
+
+
+def _model(request: CostModelRequest, fit: Fit, workers: int | None) -> CostModelBody:
+    """Write a fit as a cost model."""
+    found = fit.parameters
+    figures: dict[str, Any]
+    if isinstance(found, Line):
+        figures = {"startup_us": found.startup_us, "us_per_byte": found.us_per_byte}
+    elif isinstance(found, Curve):
+        figures = {"piecewise": found}
+    else:
+        figures = {"table": found.points}
+    measured = {} if fit.name == TABLE else {"measured_bytes": fit.measured}
+    return CostModelBody.model_validate(
+        {
+            "name": request.name,
+            "algorithm": fit.name,
+            "workers": workers,
+            "bandwidth_gbps": request.bandwidth_gbps,
+            **figures,
+            **measured,
+        },
+        strict=False,
+        from_attributes=True,
+    )

@@ -1,0 +1,193 @@
+"""The request body of ``POST /v1/predictions/scaling``."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import Field
+
+from app.body import Body, Name
+from app.cluster import ClusterBody, Workers
+from app.requests import MAX_COLLECTIVES, MAX_SECONDS, GraphBody, OptionsBody
+from solver.errors import Fault
+from solver.graph import MAX_BYTES, MAX_DURATION_US
+from solver.layers import Layer
+from solver.predict import Asked
+from solver.scaling import times_of
+
+MAX_LAYERS = 10_000
+MAX_COUNTS = 64
+MAX_BUFFERS = 64
+MAX_BATCH = 1_000_000_000
+MAX_FLOPS = 1e24
+MIN_UTILISATION = 1e-6
+
+#: What turns FLOPs into time.
+_SPEED = ("batch_size", "peak_flops", "utilisation")
+_TIMES = ("forward_us", "backward_us")
+
+Time = Annotated[float, Field(ge=0, le=MAX_DURATION_US)] | None
+
+
+class LayerBody(Body):
+    """A layer: its gradients, and the time of its passes or their FLOPs."""
+
+    name: Annotated[Name | None, Field(description="For messages.")] = None
+    bytes: Annotated[
+        int,
+        Field(ge=0, le=MAX_BYTES, description="Gradients, sent as one tensor; 0 when it has none."),
+    ]
+    forward_us: Annotated[Time, Field(description="Time of its forward pass [us].")] = None
+    backward_us: Annotated[Time, Field(description="Time of its backward pass [us].")] = None
+    flops: Annotated[
+        Annotated[float, Field(ge=0, le=MAX_FLOPS)] | None,
+        Field(
+            description="Instead of times: FLOPs of one sample's forward pass. The backward pass "
+            "takes twice as long."
+        ),
+    ] = None
+
+
+class PredictionRequest(Body):
+    """An iteration, a cluster, and the worker counts to predict."""
+
+    layers: Annotated[
+        Annotated[list[LayerBody], Field(min_length=1, max_length=MAX_LAYERS)] | None,
+        Field(description="The layers, the first of the forward pass first; or a graph."),
+    ] = None
+    graph: Annotated[
+        GraphBody | None,
+        Field(
+            description="Instead of layers: a graph whose collectives are a chain of all-reduces."
+        ),
+    ] = None
+    cluster: ClusterBody
+    workers: Annotated[
+        Annotated[list[Workers], Field(min_length=1, max_length=MAX_COUNTS)] | None,
+        Field(description="A row for each count; null for the cluster's own."),
+    ] = None
+    buffers_bytes: Annotated[
+        list[Annotated[int, Field(ge=0, le=MAX_BYTES)]],
+        Field(max_length=MAX_BUFFERS, description="Fusion buffers; 0 for no fusion."),
+    ] = Field(default=[0, 100 * 2**20])
+    timeout_us: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=MAX_DURATION_US,
+            description="Longest time that a fusion buffer waits for the next layer [us].",
+        ),
+    ] = 5_000
+    paper_eq15: Annotated[
+        bool,
+        Field(
+            description="A fusion buffer waits even while the channel is busy, as OSF prints its "
+            "equation 15, against its text."
+        ),
+    ] = False
+    batch_size: Annotated[
+        Annotated[int, Field(ge=1, le=MAX_BATCH)] | None,
+        Field(description="Samples of one worker's batch; with `flops`."),
+    ] = None
+    peak_flops: Annotated[
+        Annotated[float, Field(ge=1, le=MAX_FLOPS)] | None,
+        Field(description="Peak of a worker [FLOP/s]; with `flops`."),
+    ] = None
+    utilisation: Annotated[
+        Annotated[float, Field(ge=MIN_UTILISATION, le=1)] | None,
+        Field(description="Share of the peak that is used; with `flops`."),
+    ] = None
+    time_limit_s: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=MAX_SECONDS,
+            description="After this time the plans of all rows together are the best so far [s].",
+        ),
+    ] = OptionsBody().time_limit_s
+
+    @property
+    def has_barrier(self) -> bool:
+        """Whether the graph gets one more op."""
+        return True
+
+    def counts(self) -> list[int]:
+        """Return the worker counts, one a row."""
+        return self.workers or [self.cluster.workers]
+
+    def to_layers(self) -> list[Layer]:
+        """Return the layers as the solver knows them, called by their numbers."""
+        return [
+            Layer(str(i), *self._times(layer), ((str(i), layer.bytes),))
+            for i, layer in enumerate(self.layers or (), 1)
+        ]
+
+    def to_asked(self) -> Asked:
+        """Return what to predict as the solver knows it."""
+        return Asked(tuple(self.buffers_bytes), self.timeout_us, self.paper_eq15, self.time_limit_s)
+
+    def _times(self, layer: LayerBody) -> tuple[float, float]:
+        """Return the time of both passes [us]; what is missing takes none."""
+        if layer.flops is None:
+            return layer.forward_us or 0.0, layer.backward_us or 0.0
+        return times_of(
+            layer.flops, self.batch_size or 1, self.peak_flops or 1.0, self.utilisation or 1.0
+        )
+
+
+def faults_of(request: PredictionRequest) -> list[Fault]:
+    """List what is wrong with a request that fits the schema, its graph and cluster aside."""
+    return [*_source_faults(request), *_repeats(request), *_layer_faults(request)]
+
+
+def _source_faults(request: PredictionRequest) -> Iterator[Fault]:
+    """Want layers or a graph, and what turns FLOPs into time where there are FLOPs."""
+    if request.layers is None and request.graph is None:
+        yield Fault("/layers", "missing_field", "Give layers, or a graph.")
+    if request.layers is not None and request.graph is not None:
+        yield Fault("/graph", "extra_field", "Give layers or a graph, not both.")
+    uses = any(layer.flops is not None for layer in request.layers or ())
+    for field in _SPEED:
+        given = getattr(request, field) is not None
+        if uses and not given:
+            yield Fault(f"/{field}", "missing_field", f"Layers with flops need {field}.")
+        if given and not uses:
+            detail = f"{field} does not count where no layer has flops; leave it out."
+            yield Fault(f"/{field}", "extra_field", detail)
+
+
+def _repeats(request: PredictionRequest) -> Iterator[Fault]:
+    for field in ("workers", "buffers_bytes"):
+        seen = set()
+        for i, value in enumerate(getattr(request, field) or ()):
+            if value in seen:
+                yield Fault(
+                    f"/{field}/{i}", "out_of_range", f"{field}: {value} stands there twice."
+                )
+            seen.add(value)
+
+
+def _layer_faults(request: PredictionRequest) -> Iterator[Fault]:
+    layers = request.layers or []
+    for i, layer in enumerate(layers):
+        name = f"Layer {i + 1}" + (f" {layer.name!r}" if layer.name else "")
+        missing = [field for field in _TIMES if getattr(layer, field) is None]
+        if layer.flops is None:
+            for field in missing:
+                detail = f"{name} needs {field}, or flops instead of times."
+                yield Fault(f"/layers/{i}/{field}", "missing_field", detail)
+        elif len(missing) < len(_TIMES):
+            detail = f"{name}: give flops or times, not both."
+            yield Fault(f"/layers/{i}/flops", "extra_field", detail)
+    sizes = [layer.bytes for layer in layers]
+    sending = sum(map(bool, sizes))
+    if layers and not sending:
+        yield Fault("/layers", "no_collective", "No layer has bytes to send.")
+    if sending > MAX_COLLECTIVES:
+        detail = f"At most {MAX_COLLECTIVES:,} layers may have bytes, got {sending:,}."
+        yield Fault("/layers", "out_of_range", detail)
+    if sum(sizes) > MAX_BYTES:
+        yield Fault("/layers", "out_of_range", f"All layers: 2^60 bytes at most, got {sum(sizes)}.")
+    time = sum(layer.forward_us + layer.backward_us for layer in request.to_layers())
+    if time > MAX_DURATION_US:
+        detail = f"All layers: {MAX_DURATION_US:g} us of compute at most, got {time:g}."
+        yield Fault("/layers", "out_of_range", detail)

@@ -1,0 +1,96 @@
+"""Predictions: how an iteration scales."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from app import VERSION
+from app.cluster import ClusterBody
+from app.cluster_faults import lane_faults
+from app.detail import lightened
+from app.errors import InvalidRequest
+from app.prediction_answer import PredictionAnswer
+from app.prediction_request import PredictionRequest
+from app.problem import graph_sha256
+from app.warned import Warned, warnings_of
+from solver.costs import network_of
+from solver.errors import Fault, InvalidGraph
+from solver.graph import Graph
+from solver.predict import graph_of, predict
+from solver.scaling import Passes, passes_of, passes_of_layers
+
+
+def answer_of(graph: Graph | None, request: PredictionRequest) -> PredictionAnswer:
+    """Predict a row for each worker count.
+
+    Parameters
+    ----------
+    graph
+        The graph of the request, checked; None when it has layers.
+    request
+        As :func:`app.prediction_request.faults_of` finds it free of faults.
+
+    Raises
+    ------
+    InvalidRequest
+        When the graph is no chain of all-reduces, or the cluster has no cost with so many workers.
+    """
+    iteration, passes, faults = _iteration(graph, request)
+    clusters = [request.cluster.model_copy(update={"workers": n}) for n in request.counts()]
+    faults += _cost_faults(iteration, clusters, own=request.workers is None)
+    if passes is None or faults:
+        raise InvalidRequest(list(dict.fromkeys(faults)))
+    networks = [(cluster.workers, network_of(cluster.to_cluster())) for cluster in clusters]
+    rows = predict(iteration, passes, networks, request.to_asked())
+    asked = request.model_dump(exclude={"layers", "graph", "workers", "cluster"})
+    return PredictionAnswer.model_validate(
+        {
+            "rows": [asdict(row) for row in rows],
+            "warnings": _warnings(iteration, passes, clusters),
+            "request": {
+                **asked,
+                "cluster": request.cluster,
+                "workers": request.counts(),
+                "graph_sha256": graph_sha256(iteration if graph is None else graph),
+            },
+            "version": VERSION,
+        }
+    )
+
+
+def _iteration(
+    graph: Graph | None, request: PredictionRequest
+) -> tuple[Graph, Passes | None, list[Fault]]:
+    """Return the iteration as a graph and as passes; None for these where there is no chain."""
+    if graph is None:
+        layers = request.to_layers()
+        return graph_of("layers", layers), passes_of_layers(layers), []
+    graph = lightened(graph)
+    try:
+        return graph, passes_of(graph), []
+    except InvalidGraph as error:
+        return graph, None, [Fault("/graph", f.code, f.detail) for f in error.faults]
+
+
+def _cost_faults(graph: Graph, clusters: Sequence[ClusterBody], *, own: bool) -> list[Fault]:
+    """List why the cluster has no cost with some counts; ``own`` when it brings its count."""
+    kinds = {(op.channel, op.kind): op for op in (graph.ops[i] for i in graph.collectives)}
+    return [
+        Fault(f"/workers/{i}", fault.code, fault.detail)
+        if fault.pointer == "/cluster/workers" and not own
+        else fault
+        for i, cluster in enumerate(clusters)
+        for fault in lane_faults(list(kinds.values()), cluster)
+    ]
+
+
+def _warnings(graph: Graph, passes: Passes, clusters: Sequence[ClusterBody]) -> list[Warned]:
+    """List what was not measured of launches from one layer to all together."""
+    channel = graph.ops[graph.collectives[0]].channel
+    sizes = [*(size for size in passes.bytes if size), sum(passes.bytes)]
+    found = [w for cluster in clusters for w in warnings_of(cluster, {channel: sizes})]
+    _, network = clusters[0].networks()[channel]
+    counts = {cluster.workers for cluster in clusters}
+    if network.cost_model is None and network.algorithm == "table" and len(counts) > 1:
+        detail = "The table does not say how many workers it was measured with; all rows use it."
+        found.append(Warned(pointer="/cluster/table", code="workers_unknown", detail=detail))
+    return [w for i, w in enumerate(found) if w not in found[:i]]

@@ -1,0 +1,70 @@
+"""Cost models: made, found, listed."""
+
+from typing import Annotated, Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Path, Response
+
+from app import cost_models
+from app.apidoc import json_body, problems
+from app.cost_model_answer import CostModelList, CostModelOut
+from app.cost_model_request import CostModelRequest
+from app.door import read_plain
+from app.routers.deps import BodyDep, ListedDep, SolvesDep, StoreDep
+from app.storage import CostModelRow
+
+router = APIRouter(prefix="/v1/cost-models", tags=["cost models"])
+ModelId = Annotated[str, Path(description="Id of a cost model.", examples=["0123456789abcdef"])]
+EXAMPLE: dict[str, Any] = {
+    "name": "8 GPUs of a node",
+    "samples": [
+        [1_024, 36.1],
+        [65_536, 37.8],
+        [1_048_576, 74.8],
+        [8_388_608, 162.0],
+        [67_108_864, 584.5],
+        [268_435_456, 2_112.2],
+    ],
+    "workers": 8,
+}
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=CostModelOut,
+    summary="Fit a cost model to measurements, or store one",
+    response_description="The cost model; `Location` says where it stays.",
+    openapi_extra=json_body(CostModelRequest, EXAMPLE),
+    responses=problems(400, 413, 415, 422, 503),
+)
+async def create_cost_model(body: BodyDep, store: StoreDep, turns: SolvesDep) -> Response:
+    """Take what a benchmark printed, samples, or known figures; `cluster.cost_model` names the id.
+
+    `linear`, `piecewise` and `table` are fitted to the relative error, each with its error by size
+    and on sizes that it was not fitted to; `best` takes the one with the least of the latter.
+    """
+
+    def answer() -> Response:
+        stored = cost_models.create(store, read_plain(body, CostModelRequest))
+        location = {"Location": f"{router.prefix}/{stored.job['id']}"}
+        return Response(stored.to_json(), 201, location, "application/json")
+
+    return await to_thread.run_sync(answer, limiter=turns)
+
+
+@router.get("", summary="List cost models, the newest first", responses=problems(422, 503))
+def list_cost_models(store: StoreDep, limit: ListedDep = 20) -> CostModelList:
+    """Return the newest cost models in brief."""
+    return cost_models.newest(store, limit)
+
+
+@router.get(
+    "/{model_id}",
+    response_model=CostModelOut,
+    summary="Find a cost model",
+    responses=problems(404, 503),
+)
+def get_cost_model(model_id: ModelId, store: StoreDep) -> Response:
+    """Return the same body that answered the POST."""
+    return Response(store.get(CostModelRow, model_id).to_json(), media_type="application/json")

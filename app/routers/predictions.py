@@ -1,0 +1,50 @@
+"""Predictions: how an iteration scales with the workers."""
+
+from typing import Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Response
+
+from app import cost_models, predictions
+from app.apidoc import json_body, problems
+from app.door import read_body
+from app.examples import CLUSTER
+from app.prediction_answer import PredictionAnswer
+from app.prediction_request import PredictionRequest
+from app.routers.deps import BodyDep, SolvesDep, StoreDep
+
+router = APIRouter(prefix="/v1/predictions", tags=["predictions"])
+EXAMPLE: dict[str, Any] = {
+    "layers": [
+        {"bytes": 1_000_000, "forward_us": 400, "backward_us": 900},
+        {"bytes": 4_000_000, "forward_us": 450, "backward_us": 800},
+    ],
+    "cluster": CLUSTER,
+    "workers": [8, 32],
+    "buffers_bytes": [0, 104_857_600],
+    "timeout_us": 5_000,
+}
+
+
+@router.post(
+    "/scaling",
+    response_model=PredictionAnswer,
+    summary="Predict the scaling factor",
+    response_description="A row for each worker count.",
+    openapi_extra=json_body(PredictionRequest, EXAMPLE),
+    responses=problems(400, 413, 415, 422, 503),
+)
+async def predict_scaling(body: BodyDep, store: StoreDep, turns: SolvesDep) -> Response:
+    """Say how much of each worker's time is left for compute, by count of workers.
+
+    By OSF's recursion without and with fusion, and simulated for policies of today and
+    Interlace's own plan, all under a barrier. Layer 1, the first of the forward pass, comes first.
+    """
+
+    def answer() -> Response:
+        found = read_body(body, PredictionRequest, cost_models.known(store))
+        return Response(
+            predictions.answer_of(*found).model_dump_json(), media_type="application/json"
+        )
+
+    return await to_thread.run_sync(answer, limiter=turns)

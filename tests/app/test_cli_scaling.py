@@ -1,0 +1,138 @@
+"""The commands predict, sweep and calibrate, and clusters by cost model."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from app.examples import TWO_LAYERS
+from tests.app.service import interlace
+
+#: T = 50 us + 0.001 us a byte.
+SAMPLES = "size(B),time(us)\n" + "".join(f"{10**k},{50 + 10**k / 1000}\n" for k in range(2, 8))
+LAYERS = {
+    "layers": [
+        {"bytes": 1_000_000, "forward_us": 400, "backward_us": 900},
+        {"bytes": 4_000_000, "forward_us": 450, "backward_us": 800},
+    ]
+}
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> str:
+    path = tmp_path / "two.json"
+    path.write_text(json.dumps(TWO_LAYERS))
+    return str(path)
+
+
+@pytest.fixture
+def samples(tmp_path: Path) -> str:
+    path = tmp_path / "samples.csv"
+    path.write_text(SAMPLES)
+    return str(path)
+
+
+def test_calibrate_prints_each_fit(tmp_path: Path, samples: str) -> None:
+    done = interlace(tmp_path, "calibrate", samples, "--workers", "8")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "samples: linear, 8 workers, 100 B to 10,000,000 B"
+    assert lines[1] == "  50 us + 0.001 us a byte"
+    assert any(line.split()[:3] == ["linear", "0.00", "%"] for line in lines)
+    assert any(line.split()[:1] == ["table"] for line in lines)
+
+
+@pytest.mark.parametrize("command", ["plan", "simulate", "predict", "sweep"])
+def test_a_model_from_a_file_is_used(tmp_path: Path, two: str, samples: str, command: str) -> None:
+    made = interlace(tmp_path, "calibrate", samples, "--workers", "8", "--json")
+    model = tmp_path / "model.json"
+    model.write_text(made.stdout)
+    asked = (command, two, "--cost-model", str(model), "--json")
+    done = interlace(tmp_path, *asked)
+    assert (done.returncode, done.stderr) == (0, "")
+    answer = json.loads(done.stdout)
+    cluster = answer["request"]["cluster"]
+    assert cluster["cost_model"]["us_per_byte"] == pytest.approx(0.001)
+    assert cluster["bandwidth_gbps"] is None  # the model replaces the network of the file
+    workers = "--workers", "16"
+    refused = interlace(tmp_path, *asked, *workers)
+    assert refused.returncode == 2
+    assert "measured with 8 workers, not 16" in refused.stderr
+    scaled = interlace(tmp_path, *asked, *workers, "--extrapolate")
+    warnings = [warning["code"] for warning in json.loads(scaled.stdout)["warnings"]]
+    assert "extrapolated" in warnings
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("{", "no cost model: the body is not JSON"),
+        ("[]", "is no cost model: print one with interlace calibrate --json"),
+        ('{"algorithm": "linear"}', "needs us_per_byte"),
+    ],
+)
+def test_a_file_that_is_no_model(tmp_path: Path, two: str, content: str, says: str) -> None:
+    model = tmp_path / "model.json"
+    model.write_text(content)
+    done = interlace(tmp_path, "plan", two, "--cost-model", str(model))
+    assert done.returncode == 2
+    assert says.removeprefix("no cost model: the body").strip() in done.stderr
+
+
+def test_predict_from_layers(tmp_path: Path) -> None:
+    path = tmp_path / "layers.json"
+    path.write_text(json.dumps(LAYERS))
+    done = interlace(tmp_path, "predict", str(path), "--workers", "8,32", "--buffers-bytes", "0")
+    assert (done.returncode, done.stderr) == (0, "")
+    heads, *rows = [line.split() for line in done.stdout.splitlines() if line.startswith("  ")]
+    assert heads[:3] == ["workers", "CSF", "OSF"]
+    # 8: T_comp 2550; layer 2 from 0 to 7050, layer 1 to 8850; 2550 / (2550 + 8850 - 900)
+    assert rows[0][0] == "8"
+    assert rows[0][2] == f"{2550 / (1650 + 5650 + 1450):.3f}"
+    assert rows[1][0] == "32"
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (("--workers", "8,x"), "use numbers with commas between them"),
+        (("--workers", "0"), "--workers"),
+        (("--timeout-us", "-1"), "--timeout-us"),
+    ],
+)
+def test_wrong_flags_of_predict(
+    tmp_path: Path, two: str, flags: tuple[str, ...], says: str
+) -> None:
+    done = interlace(tmp_path, "predict", two, *flags)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_sweep_writes_table_and_plots(tmp_path: Path, two: str) -> None:
+    cells, plots = tmp_path / "cells.csv", tmp_path / "new" / "plots"
+    done = interlace(
+        tmp_path, "sweep", two, "--workers", "2,8", "--bandwidths-gbps", "1,10,100",
+        "--policy", "wfbp", "--policy", "plan", "--csv", str(cells), "--svg", str(plots),
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "100 Gbit/s, the most of the sweep, still gain more than 1 %" in done.stdout
+    rows = list(csv.DictReader(cells.read_text().splitlines()))
+    assert len(rows) == 2 * 3 * 2
+    by_hand = next(r for r in rows if (r["workers"], r["bandwidth_gbps"]) == ("8", "10.0"))
+    assert float(by_hand["iteration_time_us"]) == pytest.approx(8_750, abs=0.01)
+    assert sorted(path.name for path in plots.iterdir()) == [
+        "speed-by-bandwidth.svg",
+        "speed-by-workers.svg",
+    ]
+    assert all(path.read_text().startswith("<?xml") for path in plots.iterdir())
+
+
+def test_calibrate_refuses_what_is_no_benchmark(tmp_path: Path, two: str) -> None:
+    done = interlace(tmp_path, "calibrate", two)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"interlace: {two}")
+    wrong = interlace(tmp_path, "calibrate", "-", "--fit", "cubic", stdin=SAMPLES)
+    assert wrong.returncode == 2
+    assert "--fit" in wrong.stderr

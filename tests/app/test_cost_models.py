@@ -1,0 +1,269 @@
+"""POST /v1/cost-models, and clusters that use one: fits, ids, ranges, scaling, faults."""
+
+from typing import Any
+
+import pytest
+
+from tests.app.service import Json, Service, faults, two_layers
+
+PATH = "/v1/cost-models"
+LINE = [[10**k, 50 + 0.001 * 10**k] for k in range(3, 8)]
+#: T = 100 log2 D - 200 below 64 KiB, 1,000 + 0.01 D from there on.
+CURVE = {
+    "threshold_bytes": 65_536,
+    "log_us": 100,
+    "log_constant_us": -200,
+    "us_per_byte": 0.01,
+    "constant_us": 1_000,
+    "least_us": 150,
+}
+TIMED = "time algbw busbw #wrong"
+LOG = "\n".join(
+    [
+        "hostname:1:1 [0] NCCL INFO Launch mode Parallel",
+        f"#  size  count  type  redop  root  {TIMED}  {TIMED}",
+        "#  (B)  (elements)  (us)  (GB/s)  (GB/s)  (us)  (GB/s)  (GB/s)",
+        "0 0 float sum -1 35.20 0.00 0.00 0 34.05 0.00 0.00 0",
+        "1000000 250000 float sum -1 150.0 6.67 11.67 0 150.0 6.67 11.67 0",
+        "4000000 1000000 float sum -1 450.0 8.89 15.56 0 450.0 8.89 15.56 0",
+        "8000000 2000000 float sum -1 850.0 9.41 16.47 0 850.0 9.41 16.47 0",
+    ]
+)
+
+
+def near(value: float) -> Any:
+    return pytest.approx(value, rel=1e-9)
+
+
+def made(service: Service, **body: Any) -> Json:
+    answer = service.client.post(PATH, json=body)
+    assert answer.status_code == 201, answer.text
+    found: Json = answer.json()
+    assert answer.headers["location"] == f"{PATH}/{found['id']}"
+    return found
+
+
+def on(cluster: Json, **body: Any) -> Json:
+    """Return the two layers on a cluster; without baselines."""
+    return two_layers(baselines=[]) | {"cluster": cluster} | body
+
+
+def planned(service: Service, cluster: Json) -> Json:
+    answer = service.post(on(cluster))
+    assert answer.status_code == 201, answer.text
+    found: Json = answer.json()
+    return found
+
+
+def test_a_line_is_found_and_kept(service: Service) -> None:
+    found = made(service, name="line", samples=LINE, workers=8, fit="linear")
+    assert found["model"]["algorithm"] == "linear"
+    assert found["model"]["startup_us"] == near(50)
+    assert found["model"]["us_per_byte"] == near(0.001)
+    assert found["model"]["measured_bytes"] == [1_000, 10_000_000]
+    assert (found["model"]["workers"], found["samples"]) == (8, 5)
+    (fit,) = found["fits"]
+    assert fit["errors"]["worst"] == pytest.approx(0, abs=1e-9)
+    assert [d["from_bytes"] for d in fit["errors"]["decades"]] == [10**k for k in range(3, 8)]
+    assert service.client.get(f"{PATH}/{found['id']}").json() == found
+    newest = service.client.get(PATH).json()["cost_models"][0]
+    assert (newest["id"], newest["name"], newest["algorithm"]) == (found["id"], "line", "linear")
+
+
+def test_a_benchmark_is_read_and_the_best_fit_comes_first(service: Service) -> None:
+    found = made(service, text=LOG)
+    assert found["model"]["workers"] == 8
+    assert found["model"]["algorithm"] == found["fits"][0]["algorithm"] == "linear"
+    assert found["model"]["us_per_byte"] == near(1e-4)
+    assert [fit["algorithm"] for fit in found["fits"]] == ["linear", "table"]
+    assert any("0 bytes" in note for note in found["notes"])
+    assert any("piecewise" in note for note in found["notes"])  # three sizes are too few
+
+
+def test_given_workers_win_over_the_text(service: Service) -> None:
+    found = made(service, text=LOG, workers=16)
+    assert found["model"]["workers"] == 16
+    assert "The text says 8 workers; 16 were given, and count." in found["notes"]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"algorithm": "ring", "bandwidth_gbps": 10, "hop_us": 2},
+        {"algorithm": "recursive_doubling", "bandwidth_gbps": 10},
+        {"algorithm": "halving_doubling", "bandwidth_gbps": 10, "reduction_gbps": 100},
+        {"algorithm": "double_binary_tree", "bandwidth_gbps": 10},
+        {
+            "algorithm": "hierarchical",
+            "bandwidth_gbps": 100,
+            "node_workers": 4,
+            "node_bandwidth_gbps": 2400,
+            "shared_nic": False,
+        },
+        *({"algorithm": "parameter_server", "bandwidth_gbps": 10, "placement": p} for p in
+          ("ncc", "cc", "ncs", "cs")),
+        {"algorithm": "in_network", "bandwidth_gbps": 10},
+        {"algorithm": "table", "table": [[1_000, 100.0], [4_000_000, 4_000.0]], "workers": 8},
+        {"algorithm": "linear", "startup_us": 50, "us_per_byte": 0.001, "workers": 8},
+        {"algorithm": "piecewise", "piecewise": CURVE, "workers": 8},
+    ],
+    ids=lambda model: model.get("placement", model["algorithm"]),
+)  # fmt: skip
+def test_every_row_of_the_model_by_id_and_inline(service: Service, model: Json) -> None:
+    stored = made(service, model=model)
+    cluster = {"workers": 8, "startup_us": 30}
+    by_id = planned(service, cluster | {"cost_model": stored["id"]})
+    inline = planned(service, cluster | {"cost_model": stored["model"]})
+    same = ("iteration_time_us", "lower_bound_us", "schedule", "osf", "warnings", "request")
+    assert {key: by_id[key] for key in same} == {key: inline[key] for key in same}
+    assert by_id["iteration_time_us"] > by_id["compute_time_us"]
+    assert by_id["request"]["cluster"]["cost_model"]["id"] is None  # it is there itself
+    timeline = service.client.get(f"/v1/plans/{by_id['id']}/timeline.json")
+    assert timeline.status_code == 200
+
+
+def test_what_a_cluster_and_its_model_cost_together(service: Service) -> None:
+    # one launch of 5,000,000 bytes: 30 us on top, 50 us, 0.001 us a byte; released at 1,700
+    model = {"algorithm": "linear", "startup_us": 50, "us_per_byte": 0.001}
+    body = on({"workers": 8, "startup_us": 30, "cost_model": model}, policy="single")
+    answer = service.client.post(
+        "/v1/simulations", json={k: body[k] for k in ("graph", "cluster", "policy")}
+    ).json()
+    (part,) = answer["schedule"]["parts"]
+    assert part["end_us"] - part["start_us"] == near(30 + 50 + 5_000)
+    assert [w["code"] for w in answer["warnings"]] == ["workers_unknown"]
+
+
+def test_a_ring_as_a_model_is_the_ring(service: Service) -> None:
+    ring = {"bandwidth_gbps": 10, "startup_us": 50}
+    plain = planned(service, {"workers": 8, **ring})
+    model = planned(service, {"workers": 8, "cost_model": ring})
+    faster = planned(service, {"workers": 8, "bandwidth_gbps": 20, "cost_model": ring})
+    assert model["iteration_time_us"] == plain["iteration_time_us"]
+    assert faster["iteration_time_us"] < plain["iteration_time_us"]
+    assert model["warnings"] == plain["warnings"] == faster["warnings"] == []
+
+
+def test_leaving_the_measured_range_is_said(service: Service) -> None:
+    model = {"algorithm": "linear", "us_per_byte": 0.001, "startup_us": 50, "workers": 8}
+    found = planned(service, {"workers": 8, "cost_model": model | {"measured_bytes": [1, 10**6]}})
+    (warning,) = found["warnings"]
+    assert warning["pointer"] == "/cluster/cost_model"
+    assert warning["code"] == "outside_measured_range"
+    assert "outside of what was measured, 1 to 1,000,000 bytes" in warning["detail"]
+    table = {"algorithm": "table", "table": [[1, 10.0], [1_000_000, 1_000.0]]}
+    (warning,) = planned(service, {"workers": 8, **table})["warnings"]
+    assert warning["pointer"] == "/cluster/table"
+    inside = planned(service, {"workers": 8, "cost_model": model | {"measured_bytes": [1, 10**7]}})
+    assert inside["warnings"] == []
+
+
+def test_scaling_is_asked_for_and_marked(service: Service) -> None:
+    model = {
+        "algorithm": "linear",
+        "us_per_byte": 0.001,
+        "startup_us": 50,
+        "workers": 8,
+        "bandwidth_gbps": 10,
+    }
+    cluster = {"workers": 16, "bandwidth_gbps": 20, "cost_model": model}
+    refused = service.post(on(cluster))
+    assert refused.status_code == 422
+    assert faults(refused) == {
+        ("/cluster/workers", "not_measured"),
+        ("/cluster/bandwidth_gbps", "not_measured"),
+    }
+    found = planned(service, cluster | {"extrapolate": True})
+    (warning,) = found["warnings"]
+    assert warning["code"] == "extrapolated"
+    assert "workers of 8 scaled to 16 and Gbit/s of 10 scaled to 20" in warning["detail"]
+    one = planned(service, {"workers": 1, "cost_model": model})
+    assert (one["iteration_time_us"], one["warnings"]) == (one["compute_time_us"], [])
+
+
+def test_a_channel_has_a_model_of_its_own(service: Service) -> None:
+    stored = made(service, samples=LINE, workers=4, fit="linear")
+    body = on(
+        {
+            "workers": 8,
+            "bandwidth_gbps": 10,
+            "channels": {"nvlink": {"workers": 4, "cost_model": stored["id"]}},
+        }
+    )
+    body["graph"]["ops"][1]["channel"] = "nvlink"
+    answer = service.post(body)
+    assert answer.status_code == 201
+    channels = answer.json()["request"]["cluster"]["channels"]
+    assert channels["nvlink"]["cost_model"]["us_per_byte"] == near(0.001)
+
+
+REFUSED_MODELS = [
+    ({}, {("/text", "missing_field")}),  # nothing to fit
+    ({"samples": LINE, "text": LOG}, {("/text", "extra_field")}),  # two sources
+    ({"text": "no benchmark"}, {("/text", "wrong_format")}),
+    ({"text": LOG, "format": "osu"}, {("/text", "wrong_format")}),  # it is of nccl-tests
+    ({"samples": [[1, 2.0]]}, {("/samples", "too_few_sizes")}),  # one size is no line
+    ({"samples": []}, {("/samples", "too_few_sizes")}),
+    ({"samples": [[0, 2.0], [1, -2.0]]}, {
+        ("/samples/0/0", "out_of_range"), ("/samples/1/1", "out_of_range")}),
+    ({"samples": LINE, "format": "csv"}, {("/format", "extra_field")}),
+    ({"samples": LINE, "fit": "linear", "threshold_bytes": 9}, {
+        ("/threshold_bytes", "extra_field")}),
+    ({"samples": LINE, "fit": "piecewise", "threshold_bytes": 9}, {("/samples", "out_of_range")}),
+    ({"samples": LINE, "fit": "cubic"}, {("/fit", "out_of_range")}),
+    ({"model": {"algorithm": "ring"}}, {("/model/bandwidth_gbps", "missing_field")}),
+    ({"model": {"algorithm": "linear"}}, {("/model/us_per_byte", "missing_field")}),
+    ({"model": {"algorithm": "piecewise"}}, {("/model/piecewise", "missing_field")}),
+    ({"model": {"id": "0123"}}, {("/model/id", "extra_field")}),
+    ({"model": {"bandwidth_gbps": 1}, "workers": 8, "fit": "linear"}, {
+        ("/workers", "extra_field"), ("/fit", "extra_field")}),
+    ({"model": {"algorithm": "linear", "us_per_byte": 1, "measured_bytes": [9, 3], "hop_us": 1}}, {
+        ("/model/measured_bytes", "out_of_range"), ("/model/hop_us", "extra_field")}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "expected"), REFUSED_MODELS)
+def test_refused_models(service: Service, body: Json, expected: set[tuple[str, str]]) -> None:
+    answer = service.client.post(PATH, json=body)
+    assert answer.status_code == 422
+    assert faults(answer) == expected
+
+
+LINEAR = {"algorithm": "linear", "us_per_byte": 0.001, "workers": 8}
+REFUSED_CLUSTERS = [
+    ({"cost_model": "0123"}, {("/cluster/cost_model", "unknown_cost_model")}),
+    ({"cost_model": {"id": "0123", "hop_us": 1}}, {("/cluster/cost_model", "unknown_cost_model")}),
+    ({"cost_model": 7}, {("/cluster/cost_model", "wrong_type")}),
+    ({"cost_model": {"algorithm": "ring"}}, {
+        ("/cluster/cost_model/bandwidth_gbps", "missing_field")}),
+    ({"cost_model": LINEAR, "hop_us": 1, "table": [[1, 2.0]]}, {
+        ("/cluster/hop_us", "extra_field"), ("/cluster/table", "extra_field")}),
+    ({"cost_model": LINEAR, "bandwidth_gbps": 10}, {("/cluster/bandwidth_gbps", "extra_field")}),
+    ({"bandwidth_gbps": 10, "extrapolate": True}, {("/cluster/extrapolate", "extra_field")}),
+    ({"bandwidth_gbps": 10, "node_workers": 4}, {("/cluster/node_workers", "extra_field")}),
+    ({"bandwidth_gbps": 10, "algorithm": "linear"}, {("/cluster/algorithm", "out_of_range")}),
+    ({"algorithm": "hierarchical", "bandwidth_gbps": 10}, {
+        ("/cluster/node_workers", "missing_field"),
+        ("/cluster/node_bandwidth_gbps", "missing_field")}),
+    ({"algorithm": "hierarchical", "bandwidth_gbps": 10, "node_workers": 3,
+      "node_bandwidth_gbps": 10}, {("/cluster/node_workers", "out_of_range")}),
+    ({"algorithm": "parameter_server", "bandwidth_gbps": 10, "reduction_gbps": 1}, {
+        ("/cluster/reduction_gbps", "extra_field")}),
+    ({"cost_model": {"algorithm": "piecewise", "piecewise": {**CURVE, "log_us": -1}}}, {
+        ("/cluster/cost_model/piecewise/log_us", "out_of_range")}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cluster", "expected"), REFUSED_CLUSTERS)
+def test_refused_clusters(service: Service, cluster: Json, expected: set[tuple[str, str]]) -> None:
+    answer = service.post(on({"workers": 8, **cluster}))
+    assert answer.status_code == 422
+    assert faults(answer) == expected
+
+
+def test_another_kind_needs_a_ring(service: Service) -> None:
+    body = on({"workers": 8, "bandwidth_gbps": 10, "algorithm": "double_binary_tree"})
+    body["graph"]["ops"][1]["kind"] = "all_gather"
+    answer = service.post(body)
+    assert faults(answer) == {("/cluster/algorithm", "not_all_reduce")}
+    assert "a channel of its own" in answer.json()["detail"]

@@ -1,0 +1,224 @@
+"""POST /v1/predictions/scaling: rows, warnings, and what is refused."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from app.errors import InvalidRequest
+from app.prediction_answer import PredictionAnswer
+from app.prediction_request import PredictionRequest, faults_of
+from app.predictions import answer_of
+from app.problem import graph_json
+from app.routers.predictions import EXAMPLE
+from solver.graph import build
+from solver.layers import Layer, iteration
+from solver.predict import graph_of
+from tests.app.service import Json, Service, faults, two_layers
+
+PATH = "/v1/predictions/scaling"
+SPEED = {"batch_size": 32, "peak_flops": 10e12, "utilisation": 0.5}
+
+
+def body(**fields: Any) -> Json:
+    """Return the example with other fields; None leaves one out."""
+    found = copy.deepcopy(EXAMPLE) | fields
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def ask(raw: Json) -> PredictionAnswer:
+    """Predict without a server, as the door and the router do."""
+    request = PredictionRequest.model_validate(raw)
+    if found := faults_of(request):
+        raise InvalidRequest(found)
+    graph = build(request.graph.name, request.graph.ops_of()) if request.graph else None
+    return answer_of(graph, request)
+
+
+def refused(raw: Json) -> list[tuple[str, str]]:
+    """Return pointer and code of each fault."""
+    with pytest.raises(InvalidRequest) as error:
+        ask(raw)
+    return [(fault.pointer, fault.code) for fault in error.value.faults]
+
+
+def near(value: float) -> Any:
+    return pytest.approx(value, abs=0.01)
+
+
+def test_by_hand() -> None:
+    # 8 workers: 14/8 S/1250 + 50 us are 5650 and 1450; layer 1 is ready at 900
+    rows = ask(body(workers=[8])).rows
+    (row,) = rows
+    assert row.model_dump(exclude={"osf_fusion", "ada_fusion"}) == {
+        "workers": 8,
+        "csf": near(2550 / (2550 + 7050)),
+        "osf": near(2550 / 8750),
+        "mg_wfbp": near(2550 / 8750),
+        "plan": near(2550 / 8700),
+        "bound": near(2550 / 8700),
+        "iteration_time_us": near(8750),
+        "t_comp_us": 2550,
+        "t_update_us": near(7100),
+        "t_overlap_us": 900,
+    }
+
+
+def test_every_factor_of_a_row() -> None:
+    found = ask(body(workers=[8, 32, 1], buffers_bytes=[0, 10**9], timeout_us=1e6))
+    assert [row.workers for row in found.rows] == [8, 32, 1]
+    assert found.rows[0].osf > found.rows[1].osf
+    for row in found.rows:
+        assert [fused.buffer_bytes for fused in row.osf_fusion] == [0, 10**9]
+        assert row.osf_fusion[0].factor == row.osf
+        assert row.osf_fusion[1].factor == pytest.approx(row.csf)
+        factors = (row.osf, row.mg_wfbp, row.ada_fusion.factor)
+        assert max(factors) <= row.plan * (1 + 1e-7) <= row.bound * (1 + 2e-7)
+    assert found.rows[2].osf == found.rows[2].csf == found.rows[2].plan == 1
+    assert found.rows[2].ada_fusion.buckets == 2
+    assert found.warnings == []
+
+
+def test_defaults() -> None:
+    found = ask(body(workers=None, buffers_bytes=None, timeout_us=None))
+    asked = found.request
+    assert (asked.workers, asked.buffers_bytes, asked.timeout_us) == ([8], [0, 104857600], 5000)
+    assert (asked.paper_eq15, asked.batch_size, asked.time_limit_s) == (False, None, 10)
+    assert [row.workers for row in found.rows] == [8]
+
+
+def test_paper_eq15() -> None:
+    layers = [{"bytes": 100_000, "forward_us": 0, "backward_us": 150} for _ in range(9)]
+    asked = body(layers=layers, buffers_bytes=[150_000], timeout_us=1e6)
+    ours, theirs = (ask(asked | {"paper_eq15": printed}) for printed in (False, True))
+    assert theirs.rows[0].osf_fusion[0].factor < ours.rows[0].osf_fusion[0].factor
+    assert theirs.rows[0].osf == ours.rows[0].osf
+
+
+def test_times_from_flops() -> None:
+    times = [{"bytes": 10**6, "forward_us": 64_000, "backward_us": 128_000}]
+    flops = [{"bytes": 10**6, "flops": 10e9}]
+    given, computed = ask(body(layers=times)), ask(body(layers=flops, **SPEED))
+    assert given.rows == computed.rows
+    assert given.request.graph_sha256 == computed.request.graph_sha256
+
+
+def test_a_graph_instead_of_layers() -> None:
+    layers = [Layer("1", 400.0, 900.0, (("1", 10**6),)), Layer("2", 450, 800, (("2", 4 * 10**6),))]
+    of_layers = ask(body())
+    for graph in (iteration("layers", layers), graph_of("layers", layers)):
+        assert ask(body(layers=None, graph=graph_json(graph))).rows == of_layers.rows
+    same = ask(body(layers=None, graph=graph_json(graph_of("layers", layers))))
+    assert same == of_layers
+
+
+def test_layers_without_bytes_take_time() -> None:
+    relu = {"bytes": 0, "forward_us": 10, "backward_us": 30}
+    (row,) = ask(body(layers=[relu, *EXAMPLE["layers"], relu], workers=[8])).rows
+    assert (row.t_comp_us, row.t_overlap_us) == (2550 + 80, 900 + 800 + 30)
+    # the updates begin 800 after the relu behind them, whose backward pass comes first
+    assert row.t_update_us == near(800 + 5650 + 1450)
+
+
+def test_same_question_same_bytes() -> None:
+    assert ask(body()).model_dump_json() == ask(body()).model_dump_json()
+
+
+TABLE = {"workers": 8, "algorithm": "table", "table": [[10**6, 100.0], [4 * 10**6, 300.0]]}
+
+
+def test_warnings() -> None:
+    found = ask(body(cluster=TABLE, workers=[8, 32]))
+    assert [(w.pointer, w.code) for w in found.warnings] == [
+        ("/cluster/table", "outside_measured_range"),
+        ("/cluster/table", "workers_unknown"),
+    ]
+    assert found.rows[0].osf == found.rows[1].osf
+    once = ask(body(cluster=TABLE, workers=[8]))
+    assert [w.code for w in once.warnings] == ["outside_measured_range"]
+
+
+def with_layer(**fields: Any) -> Json:
+    """Return the example with another second layer."""
+    return body(layers=[EXAMPLE["layers"][0], fields])
+
+
+CHAIN = two_layers()["graph"]
+REFUSED = [
+    (body(layers=None), [("/layers", "missing_field")]),
+    (body(graph=CHAIN), [("/graph", "extra_field")]),
+    (
+        with_layer(bytes=1),
+        [(f"/layers/1/{f}_us", "missing_field") for f in ("forward", "backward")],
+    ),
+    (with_layer(bytes=1, forward_us=1), [("/layers/1/backward_us", "missing_field")]),
+    (with_layer(bytes=1, flops=1), [(f"/{f}", "missing_field") for f in SPEED]),
+    (
+        {**with_layer(bytes=1, flops=1, forward_us=1), **SPEED},
+        [("/layers/1/flops", "extra_field")],
+    ),
+    (body(**SPEED), [(f"/{f}", "extra_field") for f in SPEED]),  # count with flops alone
+    (body(layers=None, graph=CHAIN, batch_size=8), [("/batch_size", "extra_field")]),
+    (body(workers=[8, 2, 8]), [("/workers/2", "out_of_range")]),
+    (body(buffers_bytes=[1, 1]), [("/buffers_bytes/1", "out_of_range")]),
+    (
+        body(layers=[{"bytes": 0, "forward_us": 1, "backward_us": 1}]),
+        [("/layers", "no_collective")],
+    ),
+    (
+        body(layers=[{"bytes": 1, "forward_us": 1, "backward_us": 1}] * 3_001),
+        [("/layers", "out_of_range")],
+    ),
+    (
+        body(layers=[{"bytes": 2**60, "forward_us": 1, "backward_us": 1}] * 2),
+        [("/layers", "out_of_range")],
+    ),
+    (
+        body(layers=[{"bytes": 1, "forward_us": 5e12, "backward_us": 5e12}]),
+        [("/layers", "out_of_range")],
+    ),
+    (  # 1e24 FLOPs at a FLOP a second
+        body(layers=[{"bytes": 1, "flops": 1e24}], batch_size=1, peak_flops=1, utilisation=1),
+        [("/layers", "out_of_range")],
+    ),
+    (  # all at once
+        {**with_layer(bytes=0, flops=1, backward_us=1), "workers": [1, 1], "batch_size": 1},
+        [
+            ("/peak_flops", "missing_field"),
+            ("/utilisation", "missing_field"),
+            ("/workers/1", "out_of_range"),
+            ("/layers/1/flops", "extra_field"),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("raw", "expected"), REFUSED)
+def test_refused(raw: Json, expected: list[tuple[str, str]]) -> None:
+    assert refused(raw) == expected
+
+
+def test_a_graph_that_is_no_chain_on_a_cluster_without_cost() -> None:
+    graph = copy.deepcopy(CHAIN)
+    graph["ops"][3]["after"] = ["b1", "g2"]  # g1 waits for g2
+    cluster = {"workers": 8, "bandwidth_gbps": 10, "algorithm": "hierarchical", "node_workers": 8}
+    cluster["node_bandwidth_gbps"] = 100
+    asked = body(layers=None, graph=graph, cluster=cluster, workers=[16, 12, 9])
+    found = refused(asked)
+    assert found[0] == ("/graph", "not_layered")
+    assert len(found) > 1  # 8 divides neither 12 nor 9
+    assert all(pointer.startswith(("/cluster/", "/workers/")) for pointer, _ in found[1:])
+
+
+def test_over_the_wire(service: Service) -> None:
+    answer = service.client.post(PATH, json=EXAMPLE)
+    assert answer.status_code == 200
+    assert answer.json() == ask(EXAMPLE).model_dump(mode="json")
+    both = service.client.post(PATH, json=body(graph=CHAIN))
+    assert both.status_code == 422
+    assert faults(both) == {("/graph", "extra_field")}
+    bad = with_layer(bytes=-1, forward_us=1, backward_us=1, shape=3)
+    assert faults(service.client.post(PATH, json=bad)) == {
+        ("/layers/1/bytes", "out_of_range"),
+        ("/layers/1/shape", "extra_field"),
+    }
