@@ -1,11 +1,11 @@
 # make demo, make test: each makes its own environment first.
-# make coverage, make lint, make openapi; make bench and make suite are benchmarks.
+# make coverage, make lint, make openapi; make bench, make reproduce and make suite are benchmarks.
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test coverage lint openapi bench suite clean
+.PHONY: demo test coverage lint openapi bench reproduce suite clean
 
 demo: $(VENV)/installed
 	$(BIN)/interlace demo
@@ -27,6 +27,9 @@ openapi: $(VENV)/installed-dev
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python -m tests.benchmarks.speed
+
+reproduce: $(VENV)/installed-dev
+	$(BIN)/python -m tests.benchmarks.reproduce
 
 suite: $(VENV)/installed-dev
 	$(BIN)/python -m tests.benchmarks.suite --large

@@ -52,6 +52,7 @@ _COUNTS: dict[str, tuple[str, ...]] = {
     "placement": ("parameter_server",),
     "table": ("table",),
     "tables": ("table",),
+    "constant_us": (LINEAR,),
     "us_per_byte": (LINEAR,),
     "piecewise": (PIECEWISE,),
     "measured_bytes": _FITTED,
@@ -160,9 +161,12 @@ class CostModelBody(NetworkBody):
         Workers | None,
         Field(description="Workers that it was measured with; null when nobody knows."),
     ] = None
+    constant_us: Annotated[
+        Microseconds, Field(description="`linear`: time of any launch that was measured [us].")
+    ] = 0
     us_per_byte: Annotated[
         Annotated[float, Field(ge=0, le=MAX_US)] | None,
-        Field(description="`linear`: time of a byte [us]; a launch costs `startup_us` besides."),
+        Field(description="`linear`: time of a byte [us]."),
     ] = None
     piecewise: Annotated[CurveBody | None, Field(description="`piecewise`: its figures.")] = None
     measured_bytes: Annotated[
@@ -173,7 +177,8 @@ class CostModelBody(NetworkBody):
     def described(self) -> dict[str, Any]:
         """Return what the solver's cluster and this have in common."""
         curve = Curve(**self.piecewise.model_dump()) if self.piecewise else None
-        return {**super().described(), "us_per_byte": self.us_per_byte, "piecewise": curve}
+        line = {"constant_us": self.constant_us, "us_per_byte": self.us_per_byte}
+        return {**super().described(), **line, "piecewise": curve}
 
     @property
     def is_measured(self) -> bool:

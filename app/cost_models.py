@@ -1,7 +1,5 @@
 """Cost models: fitted, kept, found by id."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from app import VERSION
@@ -12,12 +10,11 @@ from app.cost_model_request import AUTO, BEST, CostModelRequest
 from app.errors import InvalidRequest, NotFound
 from app.jobs import keep, now
 from app.storage import CostModelRow, Store, Stored
-from solver.costs import LINEAR, PIECEWISE, TABLE, Curve, cost_of
-from solver.errors import Fault, InterlaceError, InvalidCluster, InvalidMeasurements
-from solver.fits import Fit, Line, Samples, best, fit_linear, fit_piecewise, fit_table
+from solver.costs import PIECEWISE, TABLE, Curve, cost_of
+from solver.errors import Fault, InvalidCluster, InvalidMeasurements
+from solver.fits import FITS, Fit, Line, Samples, best, fit_all, fit_piecewise
 from solver.measurements import read_measurements
 
-_Way = Callable[[Samples], Fit]
 _SOURCES = ("model", "samples", "text")
 
 
@@ -145,30 +142,26 @@ def _measured(request: CostModelRequest) -> tuple[Samples, int | None, list[str]
     return found.samples, request.workers or found.workers, notes
 
 
-def _fits(request: CostModelRequest, samples: Samples) -> tuple[list[Fit], list[str]]:
+def _fits(request: CostModelRequest, samples: Samples) -> tuple[tuple[Fit, ...], list[str]]:
     """Fit what was asked for; of several, leave out what cannot be fitted, and say why."""
-    ways: dict[str, _Way] = {
-        LINEAR: fit_linear,
-        PIECEWISE: partial(fit_piecewise, threshold_bytes=request.threshold_bytes),
-        TABLE: fit_table,
-    }
-    asked = list(ways) if request.fit == BEST else [request.fit]
-    fits, faults = [], list[Fault]()
-    for name in asked:
-        try:
-            fits.append(ways[name](samples))
-        except InterlaceError as error:
-            faults += error.faults
-    if not fits:
+    fits: tuple[Fit, ...]
+    left_out: tuple[Fault, ...] = ()
+    try:
+        if request.fit == BEST:
+            fits, left_out = fit_all(samples, request.threshold_bytes)
+        elif request.fit == PIECEWISE:
+            fits = (fit_piecewise(samples, request.threshold_bytes),)
+        else:
+            fits = (FITS[request.fit](samples),)
+    except InvalidMeasurements as error:
         source = "/samples" if request.samples is not None else "/text"
-        places = [f.pointer if f.pointer.startswith(source) else source for f in faults]
         raise InvalidRequest(
             [
-                Fault(place, fault.code, fault.detail)
-                for place, fault in zip(places, faults, strict=True)
+                Fault(f.pointer.replace("/samples", source, 1), f.code, f.detail)
+                for f in error.faults
             ]
-        )
-    return fits, [fault.detail for fault in faults]
+        ) from error
+    return fits, [fault.detail for fault in left_out]
 
 
 def _model(request: CostModelRequest, fit: Fit, workers: int | None) -> CostModelBody:
@@ -176,7 +169,7 @@ def _model(request: CostModelRequest, fit: Fit, workers: int | None) -> CostMode
     found = fit.parameters
     figures: dict[str, Any]
     if isinstance(found, Line):
-        figures = {"startup_us": found.startup_us, "us_per_byte": found.us_per_byte}
+        figures = {"constant_us": found.startup_us, "us_per_byte": found.us_per_byte}
     elif isinstance(found, Curve):
         figures = {"piecewise": found}
     else:

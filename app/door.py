@@ -164,10 +164,17 @@ def _checked(
             detail = f"Graph: at most {MAX_OPS - 1:,} ops are planned with a barrier."
             faults.append(Fault("/graph/ops", "out_of_range", detail))
     faults += _own_faults(request)
-    faults += unknown or _cluster_faults(ops, cluster)
+    faults += unknown or _cluster_faults(ops, _tried(request, cluster))
     if faults or (graph is None and ops is not None):
         raise InvalidRequest(list(dict.fromkeys(faults)))
     return graph, request.model_copy(update={"cluster": cluster})
+
+
+def _tried(request: Body, cluster: ClusterBody) -> ClusterBody:
+    """Return a cluster as it is used first: a sweep brings fields that it may leave out."""
+    if isinstance(request, SweepRequest) and request.points():
+        return cluster.model_copy(update=request.points()[0])
+    return cluster
 
 
 def _cluster_faults(ops: Sequence[Op] | None, cluster: ClusterBody) -> list[Fault]:

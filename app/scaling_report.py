@@ -58,7 +58,7 @@ def _model(answer: CostModelAnswer) -> Iterator[str]:
     measured = " to ".join(map(size, model.range)) if model.range else "any size"
     yield f"{answer.name or 'Cost model'}: {model.algorithm}, {workers}, {measured}"
     if model.us_per_byte is not None:
-        yield f"  {model.startup_us:.6g} us + {model.us_per_byte:.6g} us a byte"
+        yield f"  {model.constant_us:.6g} us + {model.us_per_byte:.6g} us a byte"
     if (curve := model.piecewise) is not None:
         below, above = f"below {size(curve.threshold_bytes)}", "from there on"
         log = f"{curve.log_us:.6g} us x log2(bytes) {curve.log_constant_us:+.6g} us"

@@ -105,10 +105,11 @@ class SweepRequest(Body):
         return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
 
     def alone(self) -> Iterator[tuple[str, ClusterBody]]:
-        """Yield the cluster with one field changed to each of its values, and their places."""
+        """Yield the first cell's cluster with one field changed to each value, and their places."""
+        first = self.cluster.model_copy(update=self.points()[0])
         for name, (field, values) in zip(AXES, self._swept().items(), strict=True):
             for i, value in enumerate(values):
-                yield f"/{name}/{i}", self.cluster.model_copy(update={field: value})
+                yield f"/{name}/{i}", first.model_copy(update={field: value})
 
     def _swept(self) -> dict[str, list[float]]:
         return {

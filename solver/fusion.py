@@ -4,7 +4,7 @@ Every fusion is called alike: chain, cost of a launch, how buckets become launch
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
@@ -117,7 +117,7 @@ def max_min(
     -----
     R launches or more carry all bytes, so with an affine minorant a + c s of the cost no cut in R
     runs ends before min release + R a + c (all bytes) + min tail. Once that reaches the best time
-    found, larger R are not tried.
+    found, larger R are not tried; nor is a cut whose own buckets cannot end sooner.
 
     References
     ----------
@@ -142,14 +142,27 @@ def max_min_below(
         if free + max(count * a + c * total for a, c in minorants) >= to_beat:
             break
         buckets = runs(chain, cuts)
-        launches, value = order(buckets)
-        value = max(value, chain.compute_time)
-        if value < to_beat - slack(value):
-            to_beat = value
-            best = buckets, launches
+        if _soonest(buckets, minorants) < to_beat:
+            launches, value = order(buckets)
+            value = max(value, chain.compute_time)
+            if value < to_beat - slack(value):
+                to_beat = value
+                best = buckets, launches
         if monotonic() > deadline:
             break
     return best
+
+
+def _soonest(buckets: Buckets, minorants: Sequence[tuple[float, float]]) -> float:
+    """Bound from below when launches of these buckets can end, tails included [us].
+
+    The buckets from each on are released no sooner than it, and the least of their tails follows.
+    """
+    tail = np.minimum.accumulate(buckets.tail[::-1])
+    ends = (
+        buckets.release[::-1] + np.cumsum(a + c * buckets.bytes[::-1]) + tail for a, c in minorants
+    )
+    return max(float(end.max()) for end in ends)
 
 
 def unfused(

@@ -41,7 +41,7 @@ def table(cluster: Cluster, kind: str) -> Measured:
 
 
 def linear(cluster: Cluster, kind: str) -> Affine:
-    """T(n) = startup + time per byte n, both fitted.
+    """T(n) = constant + time per byte n, both fitted, the start-up on top.
 
     Raises
     ------
@@ -50,7 +50,8 @@ def linear(cluster: Cluster, kind: str) -> Affine:
     """
     if cluster.us_per_byte is None or extrapolation_faults(cluster):
         raise InvalidCluster([*missing(cluster, "us_per_byte"), *extrapolation_faults(cluster)])
-    return Affine(cluster.startup_us, cluster.us_per_byte).stretched(*growth(cluster, kind))
+    fitted = Affine(cluster.constant_us, cluster.us_per_byte).stretched(*growth(cluster, kind))
+    return replace(fitted, startup=fitted.startup + cluster.startup_us)
 
 
 def piecewise(cluster: Cluster, kind: str) -> Piecewise:

@@ -50,8 +50,8 @@ class Cluster:
         The ranks of a node share one network card of ``bandwidth_gbps``; else each has its own.
     placement
         One of :data:`solver.costs.PLACEMENTS` for ``parameter_server``.
-    us_per_byte
-        Time per byte [us] for ``linear``.
+    constant_us, us_per_byte
+        Fitted time of any launch, and of each byte [us], for ``linear``.
     piecewise
         The curve for ``piecewise``.
     measured_workers, measured_gbps
@@ -74,6 +74,7 @@ class Cluster:
     node_hop_us: float = 0.0
     shared_nic: bool = True
     placement: str = "cs"
+    constant_us: float = 0.0
     us_per_byte: float | None = None
     piecewise: Curve | None = None
     measured_workers: int | None = None

@@ -58,7 +58,7 @@ def planned(service: Service, cluster: Json) -> Json:
 def test_a_line_is_found_and_kept(service: Service) -> None:
     found = made(service, name="line", samples=LINE, workers=8, fit="linear")
     assert found["model"]["algorithm"] == "linear"
-    assert found["model"]["startup_us"] == near(50)
+    assert found["model"]["constant_us"] == near(50)
     assert found["model"]["us_per_byte"] == near(0.001)
     assert found["model"]["measured_bytes"] == [1_000, 10_000_000]
     assert (found["model"]["workers"], found["samples"]) == (8, 5)
@@ -104,7 +104,7 @@ def test_given_workers_win_over_the_text(service: Service) -> None:
           ("ncc", "cc", "ncs", "cs")),
         {"algorithm": "in_network", "bandwidth_gbps": 10},
         {"algorithm": "table", "table": [[1_000, 100.0], [4_000_000, 4_000.0]], "workers": 8},
-        {"algorithm": "linear", "startup_us": 50, "us_per_byte": 0.001, "workers": 8},
+        {"algorithm": "linear", "constant_us": 50, "us_per_byte": 0.001, "workers": 8},
         {"algorithm": "piecewise", "piecewise": CURVE, "workers": 8},
     ],
     ids=lambda model: model.get("placement", model["algorithm"]),
@@ -124,7 +124,7 @@ def test_every_row_of_the_model_by_id_and_inline(service: Service, model: Json) 
 
 def test_what_a_cluster_and_its_model_cost_together(service: Service) -> None:
     # one launch of 5,000,000 bytes: 30 us on top, 50 us, 0.001 us a byte; released at 1,700
-    model = {"algorithm": "linear", "startup_us": 50, "us_per_byte": 0.001}
+    model = {"algorithm": "linear", "constant_us": 50, "us_per_byte": 0.001}
     body = on({"workers": 8, "startup_us": 30, "cost_model": model}, policy="single")
     answer = service.client.post(
         "/v1/simulations", json={k: body[k] for k in ("graph", "cluster", "policy")}
@@ -145,7 +145,7 @@ def test_a_ring_as_a_model_is_the_ring(service: Service) -> None:
 
 
 def test_leaving_the_measured_range_is_said(service: Service) -> None:
-    model = {"algorithm": "linear", "us_per_byte": 0.001, "startup_us": 50, "workers": 8}
+    model = {"algorithm": "linear", "us_per_byte": 0.001, "constant_us": 50, "workers": 8}
     found = planned(service, {"workers": 8, "cost_model": model | {"measured_bytes": [1, 10**6]}})
     (warning,) = found["warnings"]
     assert warning["pointer"] == "/cluster/cost_model"
@@ -162,7 +162,7 @@ def test_scaling_is_asked_for_and_marked(service: Service) -> None:
     model = {
         "algorithm": "linear",
         "us_per_byte": 0.001,
-        "startup_us": 50,
+        "constant_us": 50,
         "workers": 8,
         "bandwidth_gbps": 10,
     }
@@ -177,6 +177,13 @@ def test_scaling_is_asked_for_and_marked(service: Service) -> None:
     (warning,) = found["warnings"]
     assert warning["code"] == "extrapolated"
     assert "workers of 8 scaled to 16 and Gbit/s of 10 scaled to 20" in warning["detail"]
+    # the bytes of a launch at 16 workers and 20 Gbit/s, its fixed 50 us over 15 steps for 7
+    on_top = planned(service, cluster | {"extrapolate": True, "startup_us": 30})
+    line = [(p["bytes"], p["end_us"] - p["start_us"]) for p in on_top["schedule"]["parts"]]
+    assert all(
+        time == near(30 + 50 * 15 / 7 + 0.001 * size * (15 / 16) / (7 / 8) / 2)
+        for size, time in line
+    )
     one = planned(service, {"workers": 1, "cost_model": model})
     assert (one["iteration_time_us"], one["warnings"]) == (one["compute_time_us"], [])
 
@@ -209,7 +216,8 @@ REFUSED_MODELS = [
     ({"samples": LINE, "format": "csv"}, {("/format", "extra_field")}),
     ({"samples": LINE, "fit": "linear", "threshold_bytes": 9}, {
         ("/threshold_bytes", "extra_field")}),
-    ({"samples": LINE, "fit": "piecewise", "threshold_bytes": 9}, {("/samples", "out_of_range")}),
+    ({"samples": LINE, "fit": "piecewise", "threshold_bytes": 9}, {
+        ("/threshold_bytes", "out_of_range")}),
     ({"samples": LINE, "fit": "cubic"}, {("/fit", "out_of_range")}),
     ({"model": {"algorithm": "ring"}}, {("/model/bandwidth_gbps", "missing_field")}),
     ({"model": {"algorithm": "linear"}}, {("/model/us_per_byte", "missing_field")}),

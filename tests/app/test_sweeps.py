@@ -376,3 +376,13 @@ def test_the_service_uses_its_cores(service: Service) -> None:
     simulated = service.client.post("/v1/simulations", json=body | one).json()
     times = found["cells"][-1]["iteration_time_us"]
     assert times["pace"] == simulated["iteration_time_us"]
+
+
+def test_what_is_swept_may_be_left_out_of_the_cluster(service: Service) -> None:
+    body = {"graph": two_layers()["graph"], "cluster": {"workers": 8}, "policies": ["wfbp"]}
+    found = service.client.post(PATH, json=body | {"bandwidths_gbps": [10, 25], "workers": [2, 8]})
+    assert found.status_code == 201
+    assert [cell["bandwidth_gbps"] for cell in found.json()["cells"]] == [10, 25, 10, 25]
+    assert faults(service.client.post(PATH, json=body)) == {
+        ("/cluster/bandwidth_gbps", "missing_field")
+    }

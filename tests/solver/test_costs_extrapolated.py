@@ -14,6 +14,7 @@ CLUSTER = Cluster(
     startup_us=7,
     table=((100, 20.0), (300, 60.0)),
     tables=(("broadcast", ((100, 20.0), (300, 60.0))),),
+    constant_us=30,
     us_per_byte=0.5,
     piecewise=Curve(64, 2.0, 12.0, 0.5, 20.0, 16.0),
     measured_workers=8,
@@ -39,8 +40,8 @@ def test_on_the_spot_nothing_is_scaled(cluster, bandwidth, extrapolate):
     [
         # the least is 20; 200 bytes take 40
         ("table", 200, 20, 20, 7),
-        # all of the start-up is fitted
-        ("linear", 200, 7, 100, 0),
+        # what is fitted is scaled, the start-up on top is not
+        ("linear", 200, 30, 100, 7),
         # the least is 16; 200 bytes take 120
         ("piecewise", 200, 16, 104, 7),
     ],
