@@ -22,7 +22,7 @@ from app.simulation_request import SimulationRequest
 from app.sweep_request import SweepRequest
 from solver.errors import Fault, InvalidTrace
 from solver.graph import Graph
-from solver.traces import READERS, Report
+from solver.traces import READERS, Asked, Report
 
 #: The cluster when neither a flag nor the file names one.
 CLUSTER: dict[str, Any] = {"workers": 8, "bandwidth_gbps": 10.0, "startup_us": 50.0}
@@ -144,9 +144,12 @@ def _merged(under: Any, over: Json) -> Any:
 
 
 def _read_trace(content: bytes, name: str, cluster: Json) -> tuple[Json, Report]:
-    text, path = _text(content), Path(name)
+    _text(content)  # says that it is neither JSON nor text
+    path = Path(name)
     called = path.name.removesuffix(".txt").removesuffix(".graph")
-    trace = READERS["pipedream"](text, path.parent.name if called == "graph" else called)
+    asked = Asked(path.parent.name if called == "graph" else called)
+    trace = READERS["pipedream"]([content], asked)
+    assert trace.graph is not None, "a profile has durations"
     if broken := list(check_limits(list(trace.graph.ops))):
         raise InvalidRequest(within("graph", broken))
     return {"graph": graph_json(trace.graph), "cluster": _on(None, cluster)}, trace.report

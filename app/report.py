@@ -196,12 +196,14 @@ def _buckets(answer: Answer) -> Iterator[str]:
 def _source(report: Report | None) -> Iterator[str]:
     if report is None:
         return
+    count = sum(total.count for total in report.collectives.values())
+    size = sum(total.bytes for total in report.collectives.values())
     yield (
         f"Read from a {report.format} file: {_count(report.ops, 'op')}, "
-        f"{_count(report.collectives, 'collective')}, {report.bytes / 1e6:.3f} MB"
+        f"{_count(count, 'collective')}, {size / 1e6:.3f} MB"
     )
-    yield from (f"  dropped: {line}" for line in report.dropped)
-    yield from (f"  assumed: {line}" for line in report.assumed)
+    for what in ("dropped", "repaired", "assumed", "warnings"):
+        yield from (f"  {what}: {line}" for line in getattr(report, what))
 
 
 def _meaning(bound: Bound) -> str:

@@ -1,11 +1,9 @@
-"""Readers of other tools' files, called alike: ``read(text, name) -> Trace``."""
-
-from collections.abc import Callable
+"""Readers of other tools' files, called alike: ``read(files, asked) -> Trace``."""
 
 from solver.traces import pipedream
-from solver.traces.trace import Report, Trace
+from solver.traces.trace import Asked, Reader, Report, Total, Trace
 
 #: The readers by format name; add one here.
-READERS: dict[str, Callable[[str, str], Trace]] = {"pipedream": pipedream.read}
+READERS: dict[str, Reader] = {"pipedream": pipedream.read}
 
-__all__ = ["READERS", "Report", "Trace"]
+__all__ = ["READERS", "Asked", "Reader", "Report", "Total", "Trace"]

@@ -6,13 +6,15 @@ activation_size=bytes, parameter_size=bytes`` and, indented, ``\tnodeID -- nodeI
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import networkx as nx
 
 from solver.errors import Fault, InvalidTrace
 from solver.layers import Layer, iteration
-from solver.traces.trace import Report, Trace
+from solver.traces.files import only_text
+from solver.traces.trace import Asked, Report, Trace, totals
 
 FORMAT = "pipedream"
 
@@ -30,8 +32,8 @@ class _Node:
     bytes: int
 
 
-def read(text: str, name: str) -> Trace:
-    """Read a profile and build the iteration.
+def read(files: Sequence[bytes], asked: Asked) -> Trace:
+    """Read the one profile and build the iteration.
 
     The ops of a pass run one after another in topological order, ties by node number; the backward
     pass in reverse; then the next forward pass, each node waiting for its own all-reduce. Every
@@ -43,7 +45,7 @@ def read(text: str, name: str) -> Trace:
         With every line that cannot be read, or when the nodes form a cycle; pointers are
         ``/line``.
     """
-    nodes, edges, faults = _parse(text)
+    nodes, edges, faults = _parse(only_text(files))
     faults += [
         Fault(f"/{line}", "unknown_op", f"Line {line}: the edge names node{end}: no such node.")
         for line, (tail, head) in edges
@@ -64,17 +66,17 @@ def read(text: str, name: str) -> Trace:
         raise InvalidTrace([Fault("", "cycle", f"The nodes form a cycle: {cycle}.")]) from None
     inputs = [n for n in order if nodes[n].description.startswith("Input")]
     kept = [nodes[n] for n in order if not nodes[n].description.startswith("Input")]
-    result = iteration(name, [_layer(node) for node in kept])
-    sizes = [node.bytes for node in kept if node.bytes]
+    result = iteration(asked.name, [_layer(node) for node in kept])
     dropped = [
         f"node{n} ({nodes[n].description}, {nodes[n].forward_ms:g} ms forward): data loading"
         for n in inputs
     ]
     report = Report(
         format=FORMAT,
+        steps=1,
+        step=0,
         ops=len(result.ops),
-        collectives=len(sizes),
-        bytes=sum(sizes),
+        collectives=totals(result.ops),
         dropped=tuple(dropped),
         assumed=(
             "The ops of a pass run one after another, as on one GPU.",

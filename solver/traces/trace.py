@@ -1,8 +1,37 @@
-"""What a reader returns: the graph, and what it did to get there."""
+"""What a reader is given and what it returns: the graph, and what it did to get there."""
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from solver.graph import Graph
+from solver.graph import COMPUTE, Graph, Op
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to read of files.
+
+    Attributes
+    ----------
+    name
+        Of the graph.
+    step
+        Which step, counted from 0, of a trace of several; None for the one of median length.
+    parameters
+        Name and bytes of each gradient in the order in which the model registers its parameters;
+        None when nobody knows, and then a bucket of a trace stays one tensor.
+    """
+
+    name: str = ""
+    step: int | None = None
+    parameters: tuple[tuple[str, int], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Collectives of one kind: how many, and their bytes."""
+
+    count: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,27 +42,63 @@ class Report:
     ----------
     format
         Name of the format.
+    steps
+        Steps (iterations) that the files hold.
+    step
+        The one that was read, counted from 0.
     ops
         Ops of the graph.
     collectives
-        How many all-reduces, and their bytes.
+        Collectives of the graph, by kind.
     dropped
         One sentence for each thing left out.
+    repaired
+        One sentence for each thing that was wrong in the file and was put right.
     assumed
         One sentence for each thing that the file does not say.
+    warnings
+        One sentence for each thing that a plan of this graph cannot rely on.
     """
 
     format: str
+    steps: int
+    step: int
     ops: int
-    collectives: int
-    bytes: int
-    dropped: tuple[str, ...]
-    assumed: tuple[str, ...]
+    collectives: dict[str, Total]
+    dropped: tuple[str, ...] = ()
+    repaired: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A graph read from a file, with the report."""
+    """A graph read from files, with the report.
 
-    graph: Graph
+    Attributes
+    ----------
+    graph
+        One training iteration; None when the files hold no durations to plan with.
+    report
+        What was done to get there.
+    measured
+        Id and recorded time [us] of each collective of the graph, where the files have times.
+    """
+
+    graph: Graph | None
     report: Report
+    measured: tuple[tuple[str, float], ...] = ()
+
+
+#: Files (already unpacked) and what to read of them; raises InvalidTrace.
+Reader = Callable[[Sequence[bytes], Asked], Trace]
+
+
+def totals(ops: Iterable[Op]) -> dict[str, Total]:
+    """Count the collectives among ops by kind, kinds in the order of their first."""
+    found: dict[str, Total] = {}
+    for op in ops:
+        if op.kind != COMPUTE:
+            known = found.get(op.kind, Total(0, 0))
+            found[op.kind] = Total(known.count + 1, known.bytes + (op.bytes or 0))
+    return found

@@ -25,7 +25,7 @@ from solver.policies import POLICIES
 from solver.schedule import Jobs, jackson, lp
 from solver.schedule.execute import cut_at_releases
 from solver.simulate import simulate
-from solver.traces import READERS
+from solver.traces import READERS, Asked
 from tests import oracles
 from tests.app.service import running
 
@@ -112,7 +112,9 @@ def resnet_profile() -> tuple[str, str]:
 
 def bench_max_min() -> None:
     name, text = resnet_profile()
-    graph = READERS["pipedream"](text, name).graph if text else MODELS["resnet50"]()
+    graph = (
+        READERS["pipedream"]([text.encode()], Asked(name)).graph if text else MODELS["resnet50"]()
+    )
     cost = cost_of(Cluster(12, 10, 50))
     chain = chain_of(graph)
 
@@ -131,7 +133,9 @@ def bench_max_min() -> None:
 
 def bench_post() -> None:
     name, text = resnet_profile()
-    graph = READERS["pipedream"](text, name).graph if text else MODELS["resnet50"]()
+    graph = (
+        READERS["pipedream"]([text.encode()], Asked(name)).graph if text else MODELS["resnet50"]()
+    )
     ops = [
         {"id": op.id, "kind": op.kind, "after": list(op.after)}
         | ({"bytes": op.bytes} if op.bytes else {"duration_us": op.duration_us})

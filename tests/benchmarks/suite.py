@@ -25,7 +25,7 @@ from solver.plan import Options, plan
 from solver.policies import POLICIES
 from solver.policies.choice import Choice
 from solver.result import Plan
-from solver.traces import READERS
+from solver.traces import READERS, Asked
 
 SHARED = Path(__file__).parents[3] / "shared/data/pipedream_graph/msr-fiddle+pipedream"
 PROFILES = ("vgg16", "resnet50", "densenet121", "gnmt")
@@ -61,7 +61,7 @@ def graphs() -> Iterator[tuple[str, Graph]]:
     for name in PROFILES:
         path = SHARED / f"{name}.graph.txt"
         if path.is_file():
-            yield f"pipedream {name}", READERS["pipedream"](path.read_text(), name).graph
+            yield f"pipedream {name}", READERS["pipedream"]([path.read_bytes()], Asked(name)).graph
     for name, model in MODELS.items():
         if chain_of(graph := model()).is_layered:
             yield name, graph

@@ -3,8 +3,8 @@
 import pytest
 
 from solver.errors import InvalidTrace
-from solver.traces import READERS
-from solver.traces.pipedream import read
+from solver.graph import ALL_REDUCE
+from solver.traces import READERS, Asked, Total, pipedream
 
 LINES = [
     "node1 -- Input0 -- forward_compute_time=9.000, backward_compute_time=0.000, "
@@ -22,6 +22,10 @@ LINES = [
 SMALL = "\n".join(LINES)
 
 
+def read(text, name):
+    return pipedream.read([text.encode()], Asked(name))
+
+
 def test_a_small_profile_by_hand():
     trace = read(SMALL, "small")
     assert [(op.id, op.duration_us, op.bytes, op.after) for op in trace.graph.ops] == [
@@ -35,11 +39,10 @@ def test_a_small_profile_by_hand():
         ("forward:node3", 500.0, None, ("forward:node4",)),
     ]
     report = trace.report
-    assert (report.format, report.ops, report.collectives, report.bytes) == (
+    assert (report.format, report.ops, report.collectives) == (
         "pipedream",
         8,
-        2,
-        1200,
+        {ALL_REDUCE: Total(2, 1200)},
     )
     assert report.dropped == ("node1 (Input0, 9 ms forward): data loading",)
 
@@ -56,9 +59,9 @@ def test_a_small_profile_by_hand():
 )
 def test_real_profiles(shared, model, tensors, size, inputs):
     path = shared / "pipedream_graph" / "msr-fiddle+pipedream" / f"{model}.graph.txt"
-    trace = READERS["pipedream"](path.read_text(), model)
-    assert trace.report.collectives == tensors == len(trace.graph.collectives)
-    assert trace.report.bytes == size
+    trace = READERS["pipedream"]([path.read_bytes()], Asked(model))
+    assert trace.report.collectives == {ALL_REDUCE: Total(tensors, size)}
+    assert len(trace.graph.collectives) == tensors
     assert len(trace.report.dropped) == inputs
     assert not any("Input" in op.id for op in trace.graph.ops)
 

@@ -1,0 +1,37 @@
+"""What readers do with bytes before they can read: one file, text."""
+
+from collections.abc import Sequence
+
+from solver.errors import Fault, InvalidTrace
+
+_MARK = b"\xef\xbb\xbf"
+
+
+def only(files: Sequence[bytes]) -> bytes:
+    """Return the one file of a format that has one.
+
+    Raises
+    ------
+    InvalidTrace
+        When there are more.
+    """
+    if len(files) != 1:
+        detail = f"This format is one file, got {len(files)}."
+        raise InvalidTrace([Fault("", "too_many_files", detail)])
+    return files[0]
+
+
+def only_text(files: Sequence[bytes]) -> str:
+    """Return the one file as text; a byte order mark is passed over.
+
+    Raises
+    ------
+    InvalidTrace
+        When there are more files, or it is not UTF-8.
+    """
+    content = only(files)
+    try:
+        return content.removeprefix(_MARK).decode("utf-8")
+    except UnicodeDecodeError as error:
+        detail = f"Not text: bad byte at {error.start}."
+        raise InvalidTrace([Fault("", "not_text", detail)]) from None
