@@ -22,8 +22,9 @@ _REF = "#/components/schemas/{model}"
 _RULES = """Wrong values; all faults are listed. Codes `cycle`, `unknown_op`, `duplicate_id`, \
 `self_loop`, `missing_field`, `extra_field`, `wrong_type`, `out_of_range`, `no_compute`, \
 `no_collective`, `unknown_channel`, `unknown_cost_model`, `not_measured`, `not_all_reduce`, \
-`wrong_format`, `too_few_sizes`, `not_layered`, `mixed_bucket`, `deadlock`, `slot_too_small`, \
-`too_many_faults`."""
+`wrong_format`, `too_few_sizes`, `not_layered`, `unknown_graph`, `mixed_bucket`, `deadlock`, \
+`slot_too_small`, `too_many_faults`; of files also `empty`, `truncated`, `not_gzip`, `too_large`, \
+`not_text`, `too_many_files`."""
 #: Code, when it is used, and an example of the detail.
 _MEANINGS = {
     400: (

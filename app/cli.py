@@ -12,7 +12,7 @@ import typer
 from pydantic import ValidationError
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
-from app import VERSION, cli_scaling, examples, simulations
+from app import VERSION, cli_scaling, cli_traces, examples, simulations
 from app.answers import TraceAnswer
 from app.demo import DemoFailed, demo
 from app.door import read_json
@@ -235,6 +235,7 @@ def _simulate(
 
 app.command("predict")(cli_scaling.predict)
 app.command("sweep")(cli_scaling.sweep)
+app.command("import")(cli_traces.import_)
 app.command("calibrate")(cli_scaling.calibrate)
 
 

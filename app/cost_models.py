@@ -4,10 +4,10 @@ from typing import Any
 
 from app import VERSION
 from app.cluster import ClusterBody, CostModelBody
-from app.cluster_faults import Models, model_faults
+from app.cluster_faults import model_faults
 from app.cost_model_answer import CostModelAnswer, CostModelList, Fitted
 from app.cost_model_request import AUTO, BEST, CostModelRequest
-from app.errors import InvalidRequest, NotFound
+from app.errors import InvalidRequest
 from app.jobs import keep, now
 from app.storage import CostModelRow, Store, Stored
 from solver.costs import PIECEWISE, TABLE, Curve, cost_of
@@ -63,19 +63,6 @@ def create(store: Store, request: CostModelRequest) -> Stored:
 def newest(store: Store, limit: int) -> CostModelList:
     """Return the newest cost models, in brief."""
     return CostModelList.model_validate({"cost_models": store.newest(CostModelRow, limit)})
-
-
-def known(store: Store) -> Models:
-    """Return what finds stored cost models by id."""
-
-    def find(model_id: str) -> CostModelBody | None:
-        try:
-            stored = store.get(CostModelRow, model_id)
-        except NotFound:
-            return None
-        return CostModelAnswer.model_validate_json(stored.result).model
-
-    return find
 
 
 def _source_faults(request: CostModelRequest) -> list[Fault]:

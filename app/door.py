@@ -9,16 +9,15 @@ from typing import Any, TypeVar
 
 from app.body import Body
 from app.cluster import ClusterBody
-from app.cluster_faults import Models, cluster_faults, lane_faults, with_models
+from app.cluster_faults import cluster_faults, lane_faults, with_models
 from app.errors import InvalidRequest, NotJson
 from app.faults import MAX_NAME
-from app.prediction_request import PredictionRequest
-from app.prediction_request import faults_of as prediction_faults
+from app.graph_id import with_graph
+from app.library import NOTHING, Library
 from app.problem import Problem
 from app.quick import read_quickly
-from app.requests import MAX_COLLECTIVES, MAX_EDGES, MAX_OPS, PlanRequest
+from app.requests import MAX_COLLECTIVES, MAX_EDGES, MAX_OPS, GraphRequest
 from app.shape import fitting, kind_of, ops_of, shape_faults
-from app.simulation_request import SimulationRequest
 from app.sweep_request import SweepRequest
 from solver.errors import Fault, InterlaceError
 from solver.graph import COMPUTE, MAX_BYTES, NETWORK, Graph, Op, build
@@ -30,7 +29,7 @@ _STARTS = (b",", b"[", b"{")
 #: Longer integers are read as infinite: no limit of ours is near, and digits cost time.
 _DIGITS = 300
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-Request = TypeVar("Request", PlanRequest, SimulationRequest, SweepRequest, PredictionRequest)
+Request = TypeVar("Request", bound=GraphRequest)
 Plain = TypeVar("Plain", bound=Body)
 
 
@@ -62,17 +61,13 @@ def read_json(body: bytes | bytearray) -> Any:
     return value
 
 
-def no_models(_id: str) -> None:
-    """Know no stored cost model."""
-
-
 def read_body(
-    body: bytes | bytearray, model: type[Request], models: Models = no_models
+    body: bytes | bytearray, model: type[Request], library: Library = NOTHING
 ) -> tuple[Graph | None, Request]:
     """Check a posted body; return its graph and the rest of it.
 
-    The graph of the request is empty where the graph returned counts. ``models`` finds stored cost
-    models; their ids are replaced by them.
+    The graph of the request is empty where the graph returned counts. What ``library`` finds is put
+    in the place of its id.
 
     Raises
     ------
@@ -80,19 +75,33 @@ def read_body(
         As :func:`read_json` and :func:`read_parsed` do; also when a body that does not fit has
         more than :data:`MAX_VALUES` values, each of which would take up memory.
     """
-    quick = read_quickly(body.removeprefix(BOM_UTF8), model)
-    if quick is not None:  # only a body that does not fit is read again, slowly, for faults
-        return _checked(*quick, models)
+    body, unknown = with_graph(body.removeprefix(BOM_UTF8), library.graph)
+    try:
+        found = _read(body, model, library)
+    except InvalidRequest as error:
+        raise InvalidRequest([*unknown, *error.faults]) from error
+    if unknown:
+        raise InvalidRequest(unknown)
+    return found
+
+
+def _read(
+    body: bytes | bytearray, model: type[Request], library: Library
+) -> tuple[Graph | None, Request]:
+    """Read in one pass what fits; only what does not is read again, slowly, for its faults."""
+    quick = read_quickly(body, model)
+    if quick is not None:
+        return _checked(*quick, library)
     if sum(map(body.count, _STARTS)) > MAX_VALUES:
         detail = f"The body does not fit the schema and has more than {MAX_VALUES:,} values."
         raise InvalidRequest([Fault("", "too_many_faults", detail)])
     raw = read_json(body)
     _refuse_misfit(raw, model)
-    return read_parsed(raw, model, models)
+    return read_parsed(raw, model, library)
 
 
 def read_parsed(
-    raw: Any, model: type[Request], models: Models = no_models
+    raw: Any, model: type[Request], library: Library = NOTHING
 ) -> tuple[Graph | None, Request]:
     """Check a parsed body, as :func:`read_body` does.
 
@@ -108,7 +117,7 @@ def read_parsed(
     if request is None:
         _refuse_misfit(raw, model)
     assert request is not None, "what does not fit has a fault"
-    return _checked(request, request.graph.ops_of() if request.graph else None, models)
+    return _checked(request, request.graph.ops_of() if request.graph else None, library)
 
 
 def read_plain(body: bytes | bytearray, model: type[Plain]) -> Plain:
@@ -151,19 +160,19 @@ def _refuse_misfit(raw: Any, model: type[Request]) -> None:
 
 
 def _checked(
-    request: Request, ops: list[Op] | None, models: Models
+    request: Request, ops: list[Op] | None, library: Library
 ) -> tuple[Graph | None, Request]:
     """Check what fits the schema."""
     graph: Graph | None = None
     faults: list[Fault] = []
-    cluster, unknown = with_models(request.cluster, models)
+    cluster, unknown = with_models(request.cluster, library.model)
     if ops is not None:
         assert request.graph is not None, "the ops are those of a graph"
         graph, faults = _check_graph(request.graph.name, ops)
         if request.has_barrier and len(ops) == MAX_OPS:
             detail = f"Graph: at most {MAX_OPS - 1:,} ops are planned with a barrier."
             faults.append(Fault("/graph/ops", "out_of_range", detail))
-    faults += _own_faults(request)
+    faults += request.own_faults()
     faults += unknown or _cluster_faults(ops, _tried(request, cluster))
     if faults or (graph is None and ops is not None):
         raise InvalidRequest(list(dict.fromkeys(faults)))
@@ -179,11 +188,6 @@ def _tried(request: Body, cluster: ClusterBody) -> ClusterBody:
 
 def _cluster_faults(ops: Sequence[Op] | None, cluster: ClusterBody) -> list[Fault]:
     return [*cluster_faults(cluster), *lane_faults(ops or [], cluster)]
-
-
-def _own_faults(request: Body) -> list[Fault]:
-    """List what is wrong with a request besides its graph and its cluster."""
-    return prediction_faults(request) if isinstance(request, PredictionRequest) else []
 
 
 def check_limits(ops: list[Op]) -> Iterator[Fault]:

@@ -34,6 +34,12 @@ class NotJson(Refusal):
     code = "not_json"
 
 
+class NotMultipart(Refusal):
+    """The body says that it is a multipart form, and is none."""
+
+    code = "not_multipart"
+
+
 class TooLarge(Refusal):
     """The body is longer than the server reads."""
 

@@ -1,28 +1,27 @@
-"""Files that the command plans or simulates: a graph, a whole request, or a PipeDream profile."""
+"""Files that the command works on: a graph, a whole request, or a trace of another tool."""
 
 from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Any
 
+from app import graphs
 from app.cost_model_request import CostModelRequest
 from app.door import (
-    check_limits,
     checked_plain,
     problem_of,
     read_json,
     read_parsed,
-    within,
 )
-from app.errors import InvalidRequest
 from app.faults import MAX_NAME
 from app.prediction_request import PredictionRequest
 from app.problem import Problem, graph_json
 from app.requests import PlanRequest
 from app.simulation_request import SimulationRequest
 from app.sweep_request import SweepRequest
+from app.unpacked import unpacked
 from solver.errors import Fault, InvalidTrace
 from solver.graph import Graph
-from solver.traces import READERS, Asked, Report
+from solver.traces import Asked, Report
 
 #: The cluster when neither a flag nor the file names one.
 CLUSTER: dict[str, Any] = {"workers": 8, "bandwidth_gbps": 10.0, "startup_us": 50.0}
@@ -38,9 +37,9 @@ def read_file(
     Parameters
     ----------
     content
-        JSON of a graph or of a request, else the text of a PipeDream ``graph.txt``.
+        JSON of a graph or of a request, else a trace; gzipped or not.
     name
-        What the file is called; a profile's graph is named after it.
+        What the file is called; a trace's graph is named after it.
     cluster, options, what_if
         What was asked for by flags; it wins over the file.
 
@@ -118,10 +117,14 @@ def _asked(raw: Any, asked: Json, other: set[str]) -> Any:
 
 def _read(content: bytes, name: str, cluster: Json) -> tuple[Any, Report | None]:
     """Return a file as a request that may lack options, with a cluster."""
-    content = content.removeprefix(BOM_UTF8)
-    if not content.lstrip().startswith((b"{", b"[")):
-        return _read_trace(content, name, cluster)
+    content = unpacked(content, graphs.MAX_UNPACKED).removeprefix(BOM_UTF8)
+    is_json = content.lstrip().startswith((b"{", b"["))
+    form = graphs.recognised(content)
+    if form is not None or not is_json:
+        return _read_trace(content, name, form or "pipedream", cluster)
     raw = read_json(content)
+    if isinstance(raw, dict) and {"graph", "report"} <= raw.keys():  # as import prints it
+        raw = {"graph": raw["graph"]}
     if isinstance(raw, dict) and "ops" in raw and "graph" not in raw:
         raw = {"graph": raw}
     if isinstance(raw, dict):
@@ -143,16 +146,21 @@ def _merged(under: Any, over: Json) -> Any:
     return {**under, **over} if isinstance(under, dict) else under
 
 
-def _read_trace(content: bytes, name: str, cluster: Json) -> tuple[Json, Report]:
-    _text(content)  # says that it is neither JSON nor text
-    path = Path(name)
-    called = path.name.removesuffix(".txt").removesuffix(".graph")
-    asked = Asked(path.parent.name if called == "graph" else called)
-    trace = READERS["pipedream"]([content], asked)
-    assert trace.graph is not None, "a profile has durations"
-    if broken := list(check_limits(list(trace.graph.ops))):
-        raise InvalidRequest(within("graph", broken))
+def _read_trace(content: bytes, name: str, form: str, cluster: Json) -> tuple[Json, Report]:
+    if form == "pipedream":
+        _text(content)  # says that it is neither JSON nor text
+    trace = graphs.read([content], form, Asked(called(name)))
+    if trace.graph is None:
+        detail = " ".join(["No iteration can be planned.", *trace.report.warnings])
+        raise InvalidTrace([Fault("", "not_plannable", detail)])
     return {"graph": graph_json(trace.graph), "cluster": _on(None, cluster)}, trace.report
+
+
+def called(name: str) -> str:
+    """Name a graph after its file; a PipeDream ``graph.txt`` after its folder."""
+    path = Path(name)
+    stem = path.name.partition(".")[0] or path.name
+    return path.parent.name if stem == "graph" else stem[:MAX_NAME]
 
 
 def _text(content: bytes) -> str:

@@ -16,6 +16,7 @@ from app.routers import (
     cost_models,
     docs,
     examples,
+    graphs,
     health,
     limits,
     plans,
@@ -79,6 +80,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     errors.install(app)
     app.add_middleware(SecurityHeaders)
     for routes in (
+        graphs,
         plans,
         simulations,
         predictions,

@@ -6,8 +6,8 @@ from typing import Annotated
 from pydantic import Field
 
 from app.body import Body, Name
-from app.cluster import ClusterBody, Workers
-from app.requests import MAX_COLLECTIVES, MAX_SECONDS, GraphBody, OptionsBody
+from app.cluster import Workers
+from app.requests import MAX_COLLECTIVES, MAX_SECONDS, GraphBody, GraphRequest, OptionsBody
 from solver.errors import Fault
 from solver.graph import MAX_BYTES, MAX_DURATION_US
 from solver.layers import Layer
@@ -47,7 +47,7 @@ class LayerBody(Body):
     ] = None
 
 
-class PredictionRequest(Body):
+class PredictionRequest(GraphRequest):
     """An iteration, a cluster, and the worker counts to predict."""
 
     layers: Annotated[
@@ -60,7 +60,6 @@ class PredictionRequest(Body):
             description="Instead of layers: a graph whose collectives are a chain of all-reduces."
         ),
     ] = None
-    cluster: ClusterBody
     workers: Annotated[
         Annotated[list[Workers], Field(min_length=1, max_length=MAX_COUNTS)] | None,
         Field(description="A row for each count; null for the cluster's own."),
@@ -105,11 +104,6 @@ class PredictionRequest(Body):
         ),
     ] = OptionsBody().time_limit_s
 
-    @property
-    def has_barrier(self) -> bool:
-        """Whether the graph gets one more op."""
-        return True
-
     def counts(self) -> list[int]:
         """Return the worker counts, one a row."""
         return self.workers or [self.cluster.workers]
@@ -125,6 +119,11 @@ class PredictionRequest(Body):
         """Return what to predict as the solver knows it."""
         return Asked(tuple(self.buffers_bytes), self.timeout_us, self.paper_eq15, self.time_limit_s)
 
+    def own_faults(self) -> list[Fault]:
+        """List what is wrong besides the graph and the cluster."""
+        found = [*_source_faults(self), *_repeats(self), *_layer_faults(self)]
+        return [*super().own_faults(), *found]
+
     def _times(self, layer: LayerBody) -> tuple[float, float]:
         """Return the time of both passes [us]; what is missing takes none."""
         if layer.flops is None:
@@ -132,11 +131,6 @@ class PredictionRequest(Body):
         return times_of(
             layer.flops, self.batch_size or 1, self.peak_flops or 1.0, self.utilisation or 1.0
         )
-
-
-def faults_of(request: PredictionRequest) -> list[Fault]:
-    """List what is wrong with a request that fits the schema, its graph and cluster aside."""
-    return [*_source_faults(request), *_repeats(request), *_layer_faults(request)]
 
 
 def _source_faults(request: PredictionRequest) -> Iterator[Fault]:

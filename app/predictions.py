@@ -27,7 +27,7 @@ def answer_of(graph: Graph | None, request: PredictionRequest) -> PredictionAnsw
     graph
         The graph of the request, checked; None when it has layers.
     request
-        As :func:`app.prediction_request.faults_of` finds it free of faults.
+        Free of own faults.
 
     Raises
     ------

@@ -41,7 +41,7 @@ def render(answer: Answer, name: str, report: Report | None = None) -> str:
         _times(answer),
         _why(answer),
         _buckets(answer),
-        _source(report),
+        source(report),
     ]
     return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part)))
 
@@ -193,7 +193,8 @@ def _buckets(answer: Answer) -> Iterator[str]:
         yield f"  ... and {len(answer.buckets) - _LISTED} more (--json lists them all)"
 
 
-def _source(report: Report | None) -> Iterator[str]:
+def source(report: Report | None) -> Iterator[str]:
+    """Say what was read from a file, dropped, repaired and assumed; nothing of no report."""
     if report is None:
         return
     count = sum(total.count for total in report.collectives.values())

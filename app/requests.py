@@ -4,7 +4,7 @@ Limits of one request that no field has by itself: :data:`MAX_OPS`, :data:`MAX_C
 :data:`MAX_EDGES`, and :data:`solver.graph.MAX_BYTES` over all collectives.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import FailFast, Field
 
@@ -14,6 +14,7 @@ from app.cluster import ClusterBody
 from app.faults import MAX_NAME
 from app.what_if import Changes
 from solver import graph
+from solver.errors import Fault
 from solver.layered import FUSIONS
 from solver.plan import Options
 from solver.schedule import SCHEDULERS
@@ -149,11 +150,39 @@ class OptionsBody(Body):
         )
 
 
-class PlanRequest(Body):
+def _or_id(schema: dict[str, Any]) -> None:
+    """Say that either field will do."""
+    schema["required"] = [name for name in schema.get("required", ()) if name != "graph"]
+
+
+class GraphRequest(Body):
+    """A request about a graph, or the id of one, on a cluster."""
+
+    model_config = Body.model_config | {"json_schema_extra": _or_id}
+
+    graph: GraphBody | None = None
+    graph_id: Annotated[
+        Name | None,
+        Field(description="Instead of a graph: the id that `POST /v1/graphs` gave."),
+    ] = None
+    cluster: ClusterBody
+
+    @property
+    def has_barrier(self) -> bool:
+        """Whether the graph gets one more op."""
+        return True
+
+    def own_faults(self) -> list[Fault]:
+        """List what is wrong besides the graph and the cluster."""
+        if self.graph_id is None:
+            return []
+        return [Fault("/graph_id", "extra_field", "Give a graph or the id of one, not both.")]
+
+
+class PlanRequest(GraphRequest):
     """A training iteration, the cluster it runs on, and how to plan it."""
 
     graph: GraphBody
-    cluster: ClusterBody
     options: OptionsBody = OptionsBody()
     what_if: Changes = Field(default=[])
 

@@ -6,8 +6,7 @@ from pydantic import ConfigDict, FailFast, Field
 
 from app.baselines import Baseline
 from app.body import Body
-from app.cluster import ClusterBody
-from app.requests import MAX_BASELINES, MAX_OPS, MAX_SEED, GraphBody, Id
+from app.requests import MAX_BASELINES, MAX_OPS, MAX_SEED, GraphBody, GraphRequest, Id
 from app.what_if import Changes
 from solver.given import GivenBucket, GivenPart
 from solver.graph import MAX_BYTES
@@ -86,11 +85,10 @@ class JitterBody(Body):
     ] = Field(default=["wfbp"], validate_default=True)
 
 
-class SimulationRequest(Body):
+class SimulationRequest(GraphRequest):
     """A training iteration on a cluster, under a policy or an explicit plan."""
 
     graph: GraphBody
-    cluster: ClusterBody
     policy: Annotated[
         Baseline | None, Field(description="A policy by name, or an object with its parameters.")
     ] = None

@@ -24,6 +24,7 @@ from sqlalchemy import (
     String,
     Text,
     create_engine,
+    delete,
     event,
     insert,
     select,
@@ -91,12 +92,22 @@ class CostModelRow(Row):
     algorithm: Mapped[str] = mapped_column(String(32))
 
 
+class GraphRow(Row):
+    """A graph read from files of another tool; its id is made of its content."""
+
+    __tablename__ = "graphs"
+
+    format: Mapped[str] = mapped_column(String(32))
+    ops: Mapped[int] = mapped_column(Integer)
+
+
 #: Every kind of result, and what one is called.
 KINDS: dict[type[Row], str] = {
     PlanRow: "plan",
     SimulationRow: "simulation",
     SweepRow: "sweep",
     CostModelRow: "cost model",
+    GraphRow: "graph",
 }
 _JOB = ("id", "state", "created_at", "finished_at")
 _HEAVY = {"number", "request", "result"}
@@ -177,9 +188,16 @@ class Store:
     def add(self, kind: type[Row], found: Stored) -> None:
         """Keep a result."""
         self.open()
-        row = {**found.job, **found.light, "request": found.request, "result": found.result}
         with _unavailable(), self._engine.begin() as connection:
-            connection.execute(insert(kind).values(row))
+            connection.execute(insert(kind).values(_row(found)))
+
+    def put(self, kind: type[Row], found: Stored) -> None:
+        """Keep a result in the place of an earlier one with its id."""
+        self.open()
+        writing = self._engine.execution_options(write=True)
+        with _unavailable(), writing.begin() as connection:
+            connection.execute(delete(kind).where(kind.id == found.job["id"]))
+            connection.execute(insert(kind).values(_row(found)))
 
     def get(self, kind: type[Row], result_id: str) -> Stored:
         """Return the result of this id, or raise NotFound."""
@@ -202,6 +220,10 @@ class Store:
     def close(self) -> None:
         """Let go of the database."""
         self._engine.dispose()
+
+
+def _row(found: Stored) -> dict[str, Any]:
+    return {**found.job, **found.light, "request": found.request, "result": found.result}
 
 
 def _engine_of(url: URL) -> Engine:

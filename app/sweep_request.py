@@ -7,9 +7,9 @@ from typing import Annotated
 from pydantic import Field
 
 from app.baselines import BaselineBody, Choices
-from app.body import Body, OneOf
+from app.body import OneOf
 from app.cluster import ClusterBody, Gbps, Microseconds, Workers
-from app.requests import MAX_BASELINES, MAX_SEED, GraphBody
+from app.requests import MAX_BASELINES, MAX_SEED, GraphBody, GraphRequest
 from solver.policies.choice import Choice
 from solver.sweep import PLAN
 
@@ -31,7 +31,7 @@ class PlanBaseline(BaselineBody):
 Candidate = Annotated[BaselineBody, Choices((PlanBaseline,))]
 
 
-class SweepRequest(Body):
+class SweepRequest(GraphRequest):
     """One training iteration on many clusters, under many policies.
 
     A cell for each of workers x bandwidth x start-up, in ascending order.

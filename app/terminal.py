@@ -35,7 +35,7 @@ File = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="JSON graph, JSON request as for the API, or PipeDream graph.txt; - reads standard "
+        help="JSON graph, JSON request as for the API, or a trace (see import); - reads standard "
         "input.",
     ),
 ]

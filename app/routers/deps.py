@@ -1,21 +1,32 @@
 """What routers are given: the store, whose turn it is to use a thread, and the bytes of a body."""
 
 import re
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
-from typing import Annotated
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Annotated, NamedTuple
 
 from anyio import CapacityLimiter
 from fastapi import Depends, Query, Request
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
 
-from app.errors import TooLarge, UnsupportedMediaType
+from app.errors import NotMultipart, TooLarge, UnsupportedMediaType
 from app.storage import Store
 
 #: Longer bodies are held by a few requests at a time [bytes].
 BIG = 2**20
 #: Most results in a list.
 MAX_LISTED = 200
+#: Most files of a form.
+MAX_FILES = 1_024
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]*)', re.IGNORECASE)
+
+
+class Upload(NamedTuple):
+    """Files as they arrived, and the parameters of the model if the form has them."""
+
+    files: list[bytes]
+    parameters: str | None
 
 
 async def store_of(request: Request) -> Store:
@@ -37,12 +48,7 @@ async def checks_of(request: Request) -> CapacityLimiter:
 
 
 async def body_of(request: Request) -> AsyncIterator[bytearray]:
-    """Read a JSON body up to the limit, and hold it until the answer is sent.
-
-    What comes beyond the limit is read and forgotten, up to as much again, so that a client that
-    writes before it listens hears the answer. A body of more than :data:`BIG` bytes is read on
-    when few others are held; until then its client waits.
-    """
+    """Read a JSON body, and hold it until the answer is sent; see :func:`_held`."""
     header = request.headers.get("content-type", "")
     kind = header.partition(";")[0].strip().lower()
     if kind != "application/json" and not (
@@ -52,6 +58,48 @@ async def body_of(request: Request) -> AsyncIterator[bytearray]:
     charset = _CHARSET.search(header)
     if charset and charset[1].lower() not in {"utf-8", "utf8"}:
         raise UnsupportedMediaType(f"The body must be UTF-8, not {charset[1]!r}.")
+    async with _held(request) as body:
+        yield body
+
+
+async def files_of(request: Request) -> AsyncIterator[Upload]:
+    """Read the files of a body, and hold them until the answer is sent; see :func:`_held`.
+
+    The body is one file, or a multipart form: each of its files is one, and its field
+    ``parameters`` stands for the query's.
+    """
+    async with _held(request) as body:
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "multipart/form-data":
+            yield Upload([bytes(body)], None)
+            return
+
+        async def stream() -> AsyncGenerator[bytes, None]:
+            yield bytes(body)
+
+        try:
+            form = await MultiPartParser(request.headers, stream(), max_files=MAX_FILES).parse()
+        except (MultiPartException, KeyError) as error:
+            detail = getattr(error, "message", None) or "it has no boundary"
+            raise NotMultipart(f"The body is not a multipart form: {detail}.") from None
+        try:
+            found = [value for _, value in form.multi_items() if isinstance(value, UploadFile)]
+            parameters = form.get("parameters")
+            text = parameters if isinstance(parameters, str) else None
+            upload = Upload([await file.read() for file in found], text)
+        finally:
+            await form.close()
+        yield upload
+
+
+@asynccontextmanager
+async def _held(request: Request) -> AsyncIterator[bytearray]:
+    """Read a body up to the limit, and hold it until the answer is sent.
+
+    What comes beyond the limit is read and forgotten, up to as much again, so that a client that
+    writes before it listens hears the answer. A body of more than :data:`BIG` bytes is read on
+    when few others are held; until then its client waits.
+    """
     most = request.app.state.settings.max_body_bytes
     body, length, is_big = bytearray(), 0, False
     async with AsyncExitStack() as held:
@@ -73,4 +121,5 @@ StoreDep = Annotated[Store, Depends(store_of)]
 SolvesDep = Annotated[CapacityLimiter, Depends(solves_of)]
 ChecksDep = Annotated[CapacityLimiter, Depends(checks_of)]
 BodyDep = Annotated[bytearray, Depends(body_of)]
+FilesDep = Annotated[Upload, Depends(files_of)]
 ListedDep = Annotated[int, Query(ge=1, le=MAX_LISTED, description="How many are listed.")]

@@ -5,11 +5,12 @@ from typing import Annotated, Any
 from anyio import to_thread
 from fastapi import APIRouter, Path, Response
 
-from app import cost_models, plans
+from app import plans
 from app.answers import PlanList, PlanOut
 from app.apidoc import json_body, problems
 from app.door import problem_of, read_body
 from app.examples import TWO_LAYERS
+from app.library import library_of
 from app.requests import PlanRequest
 from app.routers.deps import BodyDep, ListedDep, SolvesDep, StoreDep
 from app.storage import PlanRow
@@ -37,7 +38,7 @@ async def create_plan(body: BodyDep, store: StoreDep, turns: SolvesDep) -> Respo
     """
 
     def answer() -> Response:
-        found = read_body(body, PlanRequest, cost_models.known(store))
+        found = read_body(body, PlanRequest, library_of(store))
         stored = plans.create(store, problem_of(found))
         location = {"Location": f"{router.prefix}/{stored.job['id']}"}
         return Response(stored.to_json(), 201, location, "application/json")

@@ -5,10 +5,11 @@ from typing import Any
 from anyio import to_thread
 from fastapi import APIRouter, Response
 
-from app import cost_models, predictions
+from app import predictions
 from app.apidoc import json_body, problems
 from app.door import read_body
 from app.examples import CLUSTER
+from app.library import library_of
 from app.prediction_answer import PredictionAnswer
 from app.prediction_request import PredictionRequest
 from app.routers.deps import BodyDep, SolvesDep, StoreDep
@@ -42,7 +43,7 @@ async def predict_scaling(body: BodyDep, store: StoreDep, turns: SolvesDep) -> R
     """
 
     def answer() -> Response:
-        found = read_body(body, PredictionRequest, cost_models.known(store))
+        found = read_body(body, PredictionRequest, library_of(store))
         return Response(
             predictions.answer_of(*found).model_dump_json(), media_type="application/json"
         )

@@ -5,10 +5,11 @@ from typing import Annotated, Any
 from anyio import to_thread
 from fastapi import APIRouter, Path, Response
 
-from app import cost_models, simulations
+from app import simulations
 from app.apidoc import json_body, problems
 from app.door import problem_of, read_body
 from app.examples import TWO_LAYERS
+from app.library import library_of
 from app.routers.deps import BodyDep, ListedDep, SolvesDep, StoreDep
 from app.simulation_answer import SimulationList, SimulationOut
 from app.simulation_request import SimulationRequest
@@ -37,7 +38,7 @@ async def create_simulation(body: BodyDep, store: StoreDep, turns: SolvesDep) ->
     """
 
     def answer() -> Response:
-        found = read_body(body, SimulationRequest, cost_models.known(store))
+        found = read_body(body, SimulationRequest, library_of(store))
         stored = simulations.create(store, problem_of(found))
         location = {"Location": f"{router.prefix}/{stored.job['id']}"}
         return Response(stored.to_json(), 201, location, "application/json")

@@ -5,10 +5,11 @@ from typing import Annotated, Any
 from anyio import to_thread
 from fastapi import APIRouter, Path, Query, Response
 
-from app import cost_models, sweep_views, sweeps
+from app import sweep_views, sweeps
 from app.apidoc import Responses, json_body, problems
 from app.door import problem_of, read_body
 from app.examples import TWO_LAYERS
+from app.library import library_of
 from app.routers.deps import BodyDep, ListedDep, SolvesDep, StoreDep
 from app.storage import SweepRow
 from app.sweep_answer import SweepList, SweepOut
@@ -53,7 +54,7 @@ async def create_sweep(body: BodyDep, store: StoreDep, turns: SolvesDep) -> Resp
     """
 
     def answer() -> Response:
-        found = read_body(body, SweepRequest, cost_models.known(store))
+        found = read_body(body, SweepRequest, library_of(store))
         stored = sweeps.create(store, problem_of(found))
         location = {"Location": f"{router.prefix}/{stored.job['id']}"}
         return Response(stored.to_json(), 201, location, "application/json")

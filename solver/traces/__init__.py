@@ -1,9 +1,43 @@
 """Readers of other tools' files, called alike: ``read(files, asked) -> Trace``."""
 
+from collections.abc import Callable, Sequence
+
+from solver.errors import Fault, InvalidTrace
 from solver.traces import pipedream
 from solver.traces.trace import Asked, Reader, Report, Total, Trace
 
-#: The readers by format name; add one here.
-READERS: dict[str, Reader] = {"pipedream": pipedream.read}
+#: The readers by format name, and what tells a file of theirs; add a reader here.
+READERS: dict[str, Reader] = {
+    pipedream.FORMAT: pipedream.read,
+}
+_LOOKS: dict[str, Callable[[bytes], bool]] = {
+    pipedream.FORMAT: pipedream.looks_like,
+}
+#: Formats that are read together with others', first come first.
+_LEADING = ("pytorch_et",)
 
-__all__ = ["READERS", "Asked", "Reader", "Report", "Total", "Trace"]
+__all__ = ["READERS", "Asked", "Reader", "Report", "Total", "Trace", "detect"]
+
+
+def detect(files: Sequence[bytes]) -> str:
+    """Tell the format of unpacked files: a key of :data:`READERS`.
+
+    Raises
+    ------
+    InvalidTrace
+        When there is none, or they are of several formats that do not go together.
+    """
+    if not files:
+        raise InvalidTrace([Fault("", "empty", "No file was given.")])
+    found = [next((name for name, looks in _LOOKS.items() if looks(file)), None) for file in files]
+    for i, name in enumerate(found):
+        if name is None:
+            which = f"File {i + 1}" if len(files) > 1 else "The file"
+            detail = f"{which} is of none of the known formats: {', '.join(READERS)}."
+            raise InvalidTrace([Fault("", "wrong_format", detail)])
+    names = [name for name in dict.fromkeys(found) if name is not None]
+    leading = [name for name in _LEADING if name in names]
+    if len(names) > 1 and not leading:
+        detail = f"The files are of several formats: {', '.join(names)}."
+        raise InvalidTrace([Fault("", "wrong_format", detail)])
+    return (leading or names)[0]

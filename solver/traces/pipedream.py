@@ -135,3 +135,9 @@ def _node(number: int, description: str, values: str) -> _Node | str:
         numbers.append(value)
     forward, backward, size = numbers
     return _Node(number, description, forward, backward, round(size))
+
+
+def looks_like(content: bytes) -> bool:
+    """Tell whether a file may be such a profile: its first line is a node or an edge."""
+    first = content.removeprefix(b"\xef\xbb\xbf").lstrip()[:64]
+    return re.match(rb"node\d+\s+--\s", first) is not None

@@ -7,7 +7,7 @@ import pytest
 
 from app.errors import InvalidRequest
 from app.prediction_answer import PredictionAnswer
-from app.prediction_request import PredictionRequest, faults_of
+from app.prediction_request import PredictionRequest
 from app.predictions import answer_of
 from app.problem import graph_json
 from app.routers.predictions import EXAMPLE
@@ -29,7 +29,7 @@ def body(**fields: Any) -> Json:
 def ask(raw: Json) -> PredictionAnswer:
     """Predict without a server, as the door and the router do."""
     request = PredictionRequest.model_validate(raw)
-    if found := faults_of(request):
+    if found := request.own_faults():
         raise InvalidRequest(found)
     graph = build(request.graph.name, request.graph.ops_of()) if request.graph else None
     return answer_of(graph, request)

@@ -1,0 +1,138 @@
+"""POST /v1/graphs: files of other tools, and graphs by id."""
+
+import gzip
+import json
+from typing import Any
+
+import httpx2
+import pytest
+
+from app.unpacked import unpacked
+from solver.errors import InvalidTrace
+from tests.app.service import Json, Service, faults, two_layers
+
+PATH = "/v1/graphs"
+PROFILE = b"""\
+node1 -- Conv2d -- forward_compute_time=1, backward_compute_time=2, parameter_size=4000000
+node2 -- Linear -- forward_compute_time=1, backward_compute_time=2, parameter_size=8000000
+\tnode1 -- node2
+"""
+
+
+def post(service: Service, content: bytes, **query: Any) -> httpx2.Response:
+    return service.client.post(PATH, content=content, params=query)
+
+
+def test_a_profile_is_read_and_named_by_its_content(service: Service) -> None:
+    first = post(service, PROFILE, name="two")
+    assert first.status_code == 201
+    found = first.json()
+    assert first.headers["location"] == f"{PATH}/{found['id']}"
+    assert found["report"]["format"] == "pipedream"
+    assert found["report"]["collectives"] == {"all_reduce": {"count": 2, "bytes": 12_000_000}}
+    assert found["graph"]["name"] == "two"
+    zipped = post(service, gzip.compress(PROFILE), name="two", format="pipedream")
+    assert zipped.json() == found
+    assert service.client.get(f"{PATH}/{found['id']}").json() == found
+    listed = service.client.get(PATH).json()["graphs"]
+    assert [graph["id"] for graph in listed].count(found["id"]) == 1
+    assert listed[0] | {"created_at": ""} == {
+        "id": found["id"], "created_at": "", "name": "two", "format": "pipedream", "ops": 6,
+    }  # fmt: skip
+    assert post(service, PROFILE, name="other").json()["id"] != found["id"]
+
+
+def test_an_id_stands_for_its_graph(service: Service) -> None:
+    found = post(service, PROFILE).json()
+    cluster = {"workers": 8, "bandwidth_gbps": 10, "startup_us": 50}
+    for path, more, key in (
+        ("/v1/plans", {"options": {"baselines": []}}, "iteration_time_us"),
+        ("/v1/simulations", {"policy": "ddp"}, "iteration_time_us"),
+        ("/v1/predictions/scaling", {"workers": [8]}, "rows"),
+        ("/v1/sweeps", {"policies": ["ddp"]}, "cells"),
+    ):
+        body = {"cluster": cluster, **more}
+        by_id = service.client.post(path, json=body | {"graph_id": found["id"]})
+        itself = service.client.post(path, json=body | {"graph": found["graph"]})
+        assert by_id.status_code in {200, 201}, by_id.text
+        assert by_id.json()[key] == itself.json()[key]
+
+
+def test_wrong_ids(service: Service) -> None:
+    body = two_layers()
+    graph = body.pop("graph")
+    assert faults(service.post(body)) == {("/graph", "missing_field")}
+    unknown = service.post(body | {"graph_id": "no such", "cluster": {"workers": 0}})
+    assert faults(unknown) == {
+        ("/graph_id", "unknown_graph"),
+        ("/cluster/workers", "out_of_range"),
+    }
+    assert faults(service.post(body | {"graph_id": "no such"})) == {("/graph_id", "unknown_graph")}
+    both = service.post(body | {"graph_id": "no such", "graph": graph})
+    assert faults(both) == {("/graph_id", "extra_field")}
+    assert faults(service.post(body | {"graph_id": 7})) == {
+        ("/graph", "missing_field"),
+        ("/graph_id", "wrong_type"),
+    }
+
+
+def test_a_form_of_files(service: Service) -> None:
+    form = {"files": ("graph.txt", PROFILE)}
+    found = service.client.post(PATH, files=form, data={"parameters": '[["a", 4]]'})
+    assert found.status_code == 201
+    assert found.json()["graph"] == post(service, PROFILE).json()["graph"]
+    two = [("files", ("a", PROFILE)), ("files", ("b", PROFILE))]
+    assert faults(service.client.post(PATH, files=two)) == {("", "too_many_files")}
+    none = service.client.post(PATH, files={"parameters": (None, "[]")})
+    assert faults(none) == {("", "empty")}
+
+
+BOMB = gzip.compress(bytes(2**29 + 1), 6)
+REFUSED: list[tuple[bytes, Json, set[tuple[str, str]]]] = [
+    (b"", {}, {("", "empty")}),
+    (b"hello", {}, {("", "wrong_format")}),
+    (b"PK\x03\x04 and more", {}, {("", "wrong_format")}),
+    (gzip.compress(PROFILE)[:-9], {}, {("", "truncated")}),
+    (b"\x1f\x8b nothing of the kind", {}, {("", "not_gzip")}),
+    (BOMB, {}, {("", "too_large")}),
+    (PROFILE, {"format": "zip"}, {("/query/format", "out_of_range")}),
+    (PROFILE, {"step": -1}, {("/query/step", "out_of_range")}),
+    (PROFILE, {"parameters": "{"}, {("/query/parameters", "wrong_type")}),
+    (PROFILE, {"parameters": "[[1, 2]]"}, {("/query/parameters", "wrong_type")}),
+    (PROFILE, {"parameters": "7"}, {("/query/parameters", "wrong_type")}),
+    (
+        PROFILE.replace(b"=1,", b"=x,"),
+        {},
+        {("/1", "out_of_range"), ("/2", "out_of_range"), ("/3", "unknown_op")},
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("content", "query", "expected"), REFUSED, ids=[str(i) for i in range(len(REFUSED))]
+)
+def test_refused_files(
+    service: Service, content: bytes, query: Json, expected: set[tuple[str, str]]
+) -> None:
+    answer = post(service, content, **query)
+    assert answer.status_code == 422
+    assert faults(answer) == expected
+
+
+def test_a_broken_form(service: Service) -> None:
+    for kind in ("multipart/form-data", "multipart/form-data; boundary=x"):
+        answer = service.client.post(PATH, content=b"--y", headers={"content-type": kind})
+        assert (answer.status_code, answer.json()["code"]) == (400, "not_multipart")
+
+
+def test_unpacking_members_and_padding() -> None:
+    twice = gzip.compress(b"one ") + gzip.compress(b"two") + bytes(8)
+    assert unpacked(twice, 7) == b"one two"
+    assert unpacked(b"plain", 0) == b"plain"
+    with pytest.raises(InvalidTrace, match="more than 6 bytes"):
+        unpacked(twice, 6)
+
+
+def test_the_stored_text_is_a_graph(service: Service) -> None:
+    found = post(service, PROFILE, name='\u00fcber "quoted"').json()
+    assert json.loads(service.client.get(f"{PATH}/{found['id']}").content) == found
