@@ -75,7 +75,7 @@ def read_body(
         As :func:`read_json` and :func:`read_parsed` do; also when a body that does not fit has
         more than :data:`MAX_VALUES` values, each of which would take up memory.
     """
-    body, unknown = with_graph(body.removeprefix(BOM_UTF8), library.graph)
+    body, unknown = with_graph(body, library.graph)
     try:
         found = _read(body, model, library)
     except InvalidRequest as error:
@@ -89,7 +89,7 @@ def _read(
     body: bytes | bytearray, model: type[Request], library: Library
 ) -> tuple[Graph | None, Request]:
     """Read in one pass what fits; only what does not is read again, slowly, for its faults."""
-    quick = read_quickly(body, model)
+    quick = read_quickly(body.removeprefix(BOM_UTF8), model)
     if quick is not None:
         return _checked(*quick, library)
     if sum(map(body.count, _STARTS)) > MAX_VALUES:

@@ -1,5 +1,6 @@
 """A stored graph in the place of its id, before a request is checked."""
 
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,7 @@ def with_graph(body: bytes | bytearray, graphs: Graphs) -> tuple[bytes | bytearr
     if b'"graph_id"' not in body:
         return body, []
     try:
-        fields = _FIELDS.decode(body)
+        fields = _FIELDS.decode(body.removeprefix(BOM_UTF8))
         named = msgspec.json.decode(fields.get("graph_id", b"null"))
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return body, []

@@ -42,7 +42,10 @@ def test_example_of_each_post_works(service: Service) -> None:
     posts = [(path, op) for path, method, op in OPERATIONS if method == "post"]
     assert posts
     for path, operation in posts:
-        example = operation["requestBody"]["content"]["application/json"]["example"]
+        content = operation["requestBody"]["content"]
+        if path == "/v1/graphs":  # takes files
+            continue
+        example = content["application/json"]["example"]
         done = next(status for status in operation["responses"] if status < "400")
         assert service.client.post(path, json=example).status_code == int(done)
 
