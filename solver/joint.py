@@ -16,6 +16,7 @@ from solver.improve import Budget, Judge, Sends, improve, without_needless_launc
 from solver.nested import from_both_ends
 from solver.policies import POLICIES
 from solver.policies.plan import sends
+from solver.policies.rules import MAX_SLICES
 from solver.schedule.execute import Launch, cut_at_releases
 from solver.simulate import Policy, Send, simulate
 from solver.units import same
@@ -34,7 +35,8 @@ def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> tuple[Bucke
     First the rivals and the best launches in release order, then the recursion from both ends
     (:mod:`solver.nested`), which knows the shape of the best plans of a layer chain; on other
     graphs also with the tensors in the order of their tails. Then every policy with its defaults,
-    unless it needs so many launches that it cannot win. The best is improved by local search, for
+    unless it needs so many launches that it cannot win, or more than
+    :data:`solver.policies.rules.MAX_SLICES`. The best is improved by local search, for
     up to seven tensors by looking at all plans. Parts, and buckets sent one after the other, that
     gain nothing by being apart are joined. A plan that reaches the lower bound ends the search.
 
@@ -86,6 +88,8 @@ def _sources(
     def of_policy(name: str, policy: Policy) -> Callable[[float], Sends | None]:
         def source(to_beat: float) -> Sends | None:
             count = LAUNCHES[name](chain) if name in LAUNCHES else 1
+            if count > MAX_SLICES:
+                return None
             if free + max(count * a + c * total for a, c in lines) >= to_beat:
                 return None
             sent = simulate(graph, alike(cost), policy).sent

@@ -51,9 +51,13 @@ class Affine:
         """T itself: it is non-decreasing and subadditive."""
         return self.times
 
-    def is_plain(self, total: int) -> bool:
-        """Return true: every line is."""
-        return True
+    def oddness(self, total: int) -> float:
+        """Return 0: no launches save time in the place of one."""
+        return 0.0
+
+    def thriftiest(self, least: int, most: int) -> int:
+        """Return the largest size: the start-up is paid once."""
+        return most
 
     def stretched(self, fixed: float, rest: float) -> "Affine":
         """Return the cost with so many times the start-up and the time per byte."""

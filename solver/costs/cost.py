@@ -28,8 +28,14 @@ class Cost(Protocol):
         most the least sum of time(n_k) over launches with n_1 + n_2 + ... >= S.
         """
 
-    def is_plain(self, total: int) -> bool:
-        """Tell whether time is non-decreasing and subadditive on 1..``total`` bytes."""
+    def oddness(self, total: int) -> float:
+        """Largest share of a launch's time that others in its place save, up to ``total`` bytes.
+
+        0 when time is non-decreasing and subadditive: then one launch is best by itself.
+        """
+
+    def thriftiest(self, least: int, most: int) -> int:
+        """Size in ``least``..``most`` [bytes] of least time per byte; of equal ones the largest."""
 
     def stretched(self, fixed: float, rest: float) -> Self:
         """Return the cost with its least time of a launch, and what is beyond it, so many times."""

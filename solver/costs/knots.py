@@ -5,6 +5,7 @@ below it at the knots is below it everywhere.
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -37,31 +38,55 @@ def minorants(knots: Sequence[int], times: _Times) -> list[tuple[float, float]]:
 
 def least(knots: Sequence[int], times: _Times) -> _Times:
     """Return the cost where it is non-decreasing and subadditive, else its minorants' maximum."""
-    if is_plain(knots, times):
+    if not oddness(tuple(knots), times):
         return times
     lines = minorants(knots, times)
     return lambda sizes: np.where(sizes > 0, np.max([a + c * sizes for a, c in lines], axis=0), 0.0)
 
 
-def is_plain(knots: Sequence[int], times: _Times) -> bool:
-    """Tell whether T is non-decreasing and subadditive from the first knot to the last.
+@lru_cache(maxsize=64)
+def oddness(knots: tuple[int, ...], times: _Times) -> float:
+    """Return the largest share of a launch's time that other launches save, up to the last knot.
 
-    T(x) + T(y) - T(x+y) is least where two of x, y, x+y are knots, in each cell that the knots cut
-    out, when T is linear between them. It is so too when T is concave between some: where T(x+y)
-    is linear the difference is concave; :class:`solver.costs.Piecewise` shows the rest.
+    The others carry the same bytes as two launches, or as equal ones of a knot's size or one such
+    larger launch. It is 0 if and only if T is non-decreasing and subadditive.
+
+    Two launches save most where two of x, y, x+y are knots, in each cell that the knots cut out:
+    (T(x) + T(y)) / T(x+y) is least at a vertex when T is linear between them. It is so too when T
+    is concave between some: where T(x+y) is linear T(x) + T(y) - c T(x+y) is concave for each c;
+    :class:`solver.costs.Piecewise` shows the rest.
+
+    Notes
+    -----
+    O(k^2) for k knots, O(k) memory; what was asked last is kept, for it is asked more than once.
     """
     sizes = np.array(knots, dtype=np.int64)
     costs = times(sizes)
-    if np.any(np.diff(costs) < 0):
-        return False
-    x = sizes[:, None]
-    pairs = [np.broadcast_to(sizes[None, :], (sizes.size, sizes.size)), sizes[None, :] - x]
-    for y in pairs:
-        inside = (y >= 1) & (x + y <= sizes[-1])
-        excess = times(np.where(inside, x + y, 0)) - times(np.where(inside, y, 0))
-        if np.any(inside & (excess > costs[:, None])):
-            return False
-    return True
+    most = 0.0
+    for i, (x, time) in enumerate(zip(knots, costs.tolist(), strict=True)):
+        fit = int(np.searchsorted(sizes, sizes[-1] - x, side="right"))  # x + y is in reach
+        most = max(
+            most,
+            _saved(costs, -(-sizes // x) * time),
+            _saved(times(x + sizes[i:fit]), time + costs[i:fit]),
+            _saved(costs[i + 1 :], time + times(sizes[i + 1 :] - x)),
+        )
+    return most
+
+
+def thriftiest(knots: Sequence[int], times: _Times) -> int:
+    """Return the size of least time per byte; of equal ones the largest.
+
+    It is a knot, for a concave function that is above a ray at both ends is above it in between.
+    """
+    sizes = np.array(knots[::-1], dtype=np.int64)
+    return int(sizes[np.argmin(times(sizes) / sizes)])
+
+
+def _saved(one: FloatArray, others: FloatArray) -> float:
+    """Largest share of some launches' time that others in their place save; 0 when none do."""
+    saved = np.maximum(one - others, 0.0) / np.maximum(one, np.finfo(np.float64).tiny)
+    return float(np.max(saved, initial=0.0))
 
 
 def _turns_down(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:

@@ -72,9 +72,14 @@ class Measured:
         """T itself where it is non-decreasing and subadditive, else the minorants' maximum."""
         return knots.least(self._knots(total), self.times)
 
-    def is_plain(self, total: int) -> bool:
-        """Tell whether T is non-decreasing and subadditive on 1..total."""
-        return knots.is_plain(self._knots(total), self.times)
+    def oddness(self, total: int) -> float:
+        """Largest share of a launch's time that others in its place save, up to total bytes."""
+        return knots.oddness(tuple(self._knots(total)), self.times)
+
+    def thriftiest(self, least: int, most: int) -> int:
+        """Size in least..most [bytes] of least time per byte; of equal ones the largest."""
+        inside = (size for size in self._knots(most) if size > least)
+        return knots.thriftiest([least, *inside], self.times)
 
     def stretched(self, fixed: float, rest: float) -> "Measured":
         """Return the cost with its least time of a launch, and what is beyond it, so many times."""

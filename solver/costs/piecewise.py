@@ -47,9 +47,9 @@ class Piecewise:
     at first, then concave or linear. So with the ends of these stretches for knots a line below T
     there is below T everywhere, for a concave function is above its chords.
 
-    T is subadditive if it is where two of x, y, x+y are knots, also where T(x+y) is logarithmic:
-    T(x) + T(y) - T(x+y) then falls with an x in the flat stretch and rises with an x in the
-    logarithmic one, T' being less at x+y than at x, and the same with y.
+    Two launches save most where two of x, y, x+y are knots, also where T(x+y) is logarithmic:
+    T(x) + T(y) - c T(x+y), with a c <= 1, then falls with an x in the flat stretch and rises with
+    an x in the logarithmic one, T' being less at x+y than at x, and the same with y.
 
     Attributes
     ----------
@@ -98,9 +98,14 @@ class Piecewise:
         """T itself where it is non-decreasing and subadditive, else the minorants' maximum."""
         return knots.least(self._knots(total), self.times)
 
-    def is_plain(self, total: int) -> bool:
-        """Tell whether T is non-decreasing and subadditive on 1..total."""
-        return knots.is_plain(self._knots(total), self.times)
+    def oddness(self, total: int) -> float:
+        """Largest share of a launch's time that others in its place save, up to total bytes."""
+        return knots.oddness(tuple(self._knots(total)), self.times)
+
+    def thriftiest(self, least: int, most: int) -> int:
+        """Size in least..most [bytes] of least time per byte; of equal ones the largest."""
+        inside = (size for size in self._knots(most) if size > least)
+        return knots.thriftiest([least, *inside], self.times)
 
     def stretched(self, fixed: float, rest: float) -> "Piecewise":
         """Return the cost with its least time of a launch, and what is beyond it, so many times."""

@@ -6,7 +6,7 @@ a plan, the best ones are improved by local search.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from solver.chain import Chain, lane_bytes
 from solver.costs import Cost
@@ -17,7 +17,7 @@ from solver.graph import Graph
 from solver.improve import Budget
 from solver.policies import POLICIES
 from solver.policies.choice import defaults
-from solver.policies.rules import Unit, grouped, queues, sliced, whole
+from solver.policies.rules import MAX_SLICES, Unit, grouped, launches, queues, sliced, whole
 from solver.simulate import Policy, Rule, Send, simulate
 from solver.units import same
 
@@ -27,6 +27,9 @@ _MOVES, _STEPS = 6_000, 1_000_000
 _STARTS = 3
 #: Buckets of at most 1/k of a lane's bytes, for these k, are tried.
 _SHARES = (1, 2, 4, 8, 16, 32, 64)
+#: About as many parts of a size of least time per byte are tried in a lane: each step of the
+#: search looks at all launches.
+_PARTS = 1_000
 
 
 def decide(
@@ -50,7 +53,8 @@ def decide(
             found[lists] = judge.run(lists).value
     ranked = sorted(found, key=lambda lists: (found[lists], lists))
     best = ranked[0]
-    moves = max(1, min(_MOVES, _STEPS // (len(judge.durations) + len(chain)))) * search.effort
+    most = max(len(chain), sum(map(len, best)))
+    moves = max(1, min(_MOVES, _STEPS // (len(judge.durations) + most))) * search.effort
     least = found[best]
     starts = ranked[:_STARTS]
     for seed, lists in enumerate(starts):
@@ -88,20 +92,27 @@ def _sources(
     if not fuse:
         return
     yield from map(judge.split, search.rivals)
-    for share in _SHARES:
+    for units in _filled(chain, costs):
         if time.monotonic() > deadline:
             return
-        units = whole(_capped(chain, share), chain)
-        yield simulated(_by(units, urgency))
+        if _busy(units, judge) <= min(found.values()):
+            yield simulated(_by(units, urgency))
     for name, policy in POLICIES.items():
         if time.monotonic() > deadline:
             return
-        used = defaults(name)
-        size = used.get("slice_bytes", used.get("partition_bytes"))
-        if size and _busy(sliced(chain, int(size)), judge) >= min(found.values()):
-            continue
-        if name not in {"wfbp", "tictac", "pace"}:
+        if name not in {"wfbp", "tictac", "pace"} and _may_win(name, chain, judge, found):
             yield simulated(policy)
+
+
+def _may_win(name: str, chain: Chain, judge: Judge, found: Mapping[Lists, float]) -> bool:
+    """Tell whether a policy's slices are not too many, nor too long together."""
+    used = defaults(name)
+    size = used.get("slice_bytes", used.get("partition_bytes"))
+    if size is None:
+        return True
+    if launches(chain, int(size)) > MAX_SLICES:
+        return False
+    return _busy(sliced(chain, int(size)), judge) < min(found.values())
 
 
 def _busy(units: Sequence[Unit], judge: Judge) -> float:
@@ -123,15 +134,38 @@ def _by(units: Sequence[Unit], urgency: Sequence[float]) -> Policy:
     return policy
 
 
-def _capped(chain: Chain, share: int) -> list[list[int]]:
-    """Fill buckets in release order up to a share of their lane's bytes."""
+def _filled(chain: Chain, costs: Sequence[Cost]) -> Iterator[list[Unit]]:
+    """Yield buckets of several sizes, whole and in parts of the size of least time per byte."""
     totals = lane_bytes(chain)
+    thrifty = [c.thriftiest(-(-n // _PARTS), n) for c, n in zip(costs, totals, strict=True)]
+    caps = [[total // share for total in totals] for share in _SHARES]
+    if thrifty != list(totals):
+        caps += [thrifty, [0] * len(totals)]
+    for cap in caps:
+        units = whole(_capped(chain, cap), chain)
+        yield units
+        parts = _cut(units, chain, thrifty)
+        if parts != units:
+            yield parts
+
+
+def _capped(chain: Chain, caps: Sequence[int]) -> list[list[int]]:
+    """Fill buckets in release order up to so many bytes in each lane."""
 
     def joins(bucket: list[int], held: int, tensor: int) -> bool:
-        lane = chain.lane[tensor]
-        return (held + int(chain.bytes[tensor])) * share <= totals[lane]
+        return held + int(chain.bytes[tensor]) <= caps[chain.lane[tensor]]
 
     return grouped(chain, joins)
+
+
+def _cut(units: Sequence[Unit], chain: Chain, sizes: Sequence[int]) -> list[Unit]:
+    """Send each unit in parts of so many bytes in each lane, the last one short."""
+    found = []
+    for bucket, (total,) in units:
+        size = sizes[chain.lane[bucket[0]]]
+        count = (total - 1) // size
+        found.append((bucket, (*[size] * count, total - count * size)))
+    return found
 
 
 def _urgency(graph: Graph, chain: Chain, judge: Judge) -> list[float]:

@@ -108,35 +108,82 @@ def test_minorants_are_the_lower_hull(cost, total):
     assert np.all(tried <= best + 1e-9)
 
 
+def saved(one, others):
+    """Largest share of one launch's time that others save."""
+    return max([0.0, *(1 - b / a for a, b in zip(one, others, strict=True) if a)])
+
+
+def best_launches(times):
+    """Least total time of launches that carry so many bytes or more, launch by launch."""
+    best = [0.0]
+    for size in range(1, len(times)):
+        best.append(min(times[n] + best[max(0, size - n)] for n in range(1, len(times))))
+    return np.array(best)
+
+
 @given(cost=PIECES, total=TOTALS)
 @settings(max_examples=500)
 @example(cost=Piecewise(Curve(60, 10.0, 2.0, 1.0, 40.0, 0.5), 0.0), total=40)
 @example(cost=Piecewise(Curve(60, 3.0, -8.0, 1.0, 40.0, 2.0), 0.0), total=70)
-def test_plain_is_rising_and_subadditive(cost, total):
+def test_oddness_is_what_other_launches_save(cost, total):
+    """At least what two launches or a larger one save, at most what any launches save."""
     times = cost.times(np.arange(total + 1))
-    falls = np.min(np.diff(times[1:]), initial=0.0)
     x, y = np.meshgrid(np.arange(1, total + 1), np.arange(1, total + 1))
     x, y = x[x + y <= total], y[x + y <= total]
-    excess = np.max(times[x + y] - times[x] - times[y], initial=-1.0)
-    if cost.is_plain(total):
-        assert falls >= 0
-        assert excess <= 1e-9
-    else:
-        assert falls < 1e-9
-        assert falls < 0 or excess > -1e-9
+    two = saved(times[x + y], times[x] + times[y])
+    larger = saved(times[1:], np.minimum.accumulate(times[:0:-1])[::-1])
+    odd = cost.oddness(total)
+    assert max(two, larger) <= odd + 1e-9
+    assert odd <= saved(times[1:], best_launches(times)[1:]) + 1e-9
+
+
+def test_oddness_by_hand():
+    # 4 bytes take 20 us: two launches of two 8 us, four of one 4 us
+    cost = Measured((1, 2, 4), (1.0, 4.0, 20.0), 8.0, 0.0)
+    assert cost.oddness(4) == 1 - 4 / 20
+    assert cost.oddness(2) == 0.5
+    assert cost.oddness(1) == 0
+    # 2 bytes take 10 us, three 4
+    assert Measured((1, 2, 3), (3.0, 10.0, 4.0), 8.0, 0.0).oddness(3) == 0.6
+    # four bytes, no size of the table, take 4 us: two launches of two 2 us
+    assert Measured((2, 3, 5), (1.0, 3.0, 5.0), 8.0, 0.0).oddness(5) == 0.5
+    # what takes no time saves none
+    assert Affine(0.0, 0.0).oddness(9) == 0
+    assert Measured((1, 9), (1.0, 1.0), 0.0, 0.0).stretched(0.0, 0.0).oddness(9) == 0
+
+
+def test_small_savings_add_up():
+    """Two launches save little over one, but so they do over each of these, and so on."""
+    sizes = tuple(2**k for k in range(21))
+    cost = Measured(sizes, tuple(size**1.02 for size in sizes), 1.0, 0.0)
+    assert cost.oddness(2) == pytest.approx(1 - 2**-0.02)
+    assert cost.oddness(2**20) == pytest.approx(1 - 2**-0.4)
+
+
+@given(cost=PIECES, least=st.integers(1, 70), more=st.integers(0, 70))
+@settings(max_examples=300)
+def test_no_size_is_thriftier(cost, least, more):
+    sizes = np.arange(least, least + more + 1)
+    found = cost.thriftiest(least, least + more)
+    rates = cost.times(sizes) / sizes
+    assert least <= found <= least + more
+    assert np.all(cost.time(found) / found <= rates + 1e-9)
+    assert np.all(rates[sizes > found] > rates.min() - 1e-9)
+
+
+def test_of_equally_thrifty_sizes_the_largest():
+    assert Measured((2, 4, 8), (1.0, 2.0, 16.0), 8.0, 0.0).thriftiest(1, 8) == 4
+    assert Affine(0.0, 1.0).thriftiest(1, 8) == 8
 
 
 @given(cost=PIECES, total=st.integers(1, 40))
 @settings(max_examples=200)
 def test_no_launches_beat_the_least(cost, total):
-    """Least total time of launches that carry so many bytes or more, launch by launch."""
-    times = [cost.time(n) for n in range(total + 1)]
-    best = [0.0]
-    for size in range(1, total + 1):
-        best.append(min(times[n] + best[max(0, size - n)] for n in range(1, total + 1)))
-    found = cost.least(total)(np.arange(total + 1))
-    assert np.all(found <= np.array(best) + 1e-9)
-    if cost.is_plain(total):
+    sizes = np.arange(total + 1)
+    best = best_launches(cost.times(sizes))
+    found = cost.least(total)(sizes)
+    assert np.all(found <= best + 1e-9)
+    if not cost.oddness(total):
         assert np.allclose(found, best)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from solver.chain import chain_of
 from solver.check import check
-from solver.costs import Affine, Lane
+from solver.costs import Affine, Lane, Measured, alike
 from solver.dag import bound_of, decide
 from solver.dag.judge import Judge
 from solver.dag.search import improve
@@ -219,6 +219,34 @@ def test_kinds_that_share_a_channel():
     alone = judge.split([Send((i,), 1) for i in range(len(chain))])
     better = improve(alone, judge, Budget(500, lambda: False), 0, 29.0, fuse=True)
     assert judge.run(better).value == 29.0
+
+
+#: A launch takes 1 us up to 32,768 bytes, and 100 us more for each doubling.
+STEEP = Measured(
+    tuple(32_768 * 2**k for k in range(16)), tuple(1.0 + 100 * k for k in range(16)), 1e-3, 0.0
+)
+
+
+@pytest.mark.parametrize(("fusion", "time"), [("joint", 10 + 65), ("none", 10 + 601 + 2)])
+def test_steep_costs_are_paid_in_thrifty_parts(fusion, time, brief):
+    """One tensor goes in 64 launches of 32,768 bytes, two of 16,384 bytes in one; else whole."""
+    ops = [Op("a", COMPUTE, 10.0)]
+    for i, size in enumerate((64 * 32_768, 16_384, 16_384)):
+        ops.append(Op(f"g{i}", ALL_REDUCE, None, size, ("a",)))
+    graph = build("steep", ops)
+    answer = plan(graph, alike(STEEP), Options(fusion, baselines=()))
+    assert check(graph, alike(STEEP), answer) == answer.iteration_time_us == time
+    assert answer.lower_bound_us == pytest.approx(75.0)
+    assert plan(graph, alike(STEEP), Options(fusion, baselines=())).sends == answer.sends
+
+
+def test_no_more_parts_than_can_be_searched(monkeypatch):
+    """Least time per byte is at 1 byte: as many launches are not tried, but four."""
+    monkeypatch.setattr(DECIDE, "_PARTS", 4)
+    ops = [Op("a", COMPUTE, 1.0), Op("g", ALL_REDUCE, None, 99_999, ("a",))]
+    cost = Measured((1, 10, 100_000), (1e-6, 20.0, 9e5), 9.0, 0.0)
+    graph = build("many", ops)
+    assert len(decide(graph, chain_of(graph), [cost], LONG)) == 4
 
 
 def test_time_limit_between_policies(monkeypatch):

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from solver.bounds import lower_bound
 from solver.chain import Chain, chain_of
-from solver.costs import Affine, Cluster, alike, cost_of
+from solver.costs import Affine, Cluster, alike, cost_of, network_of
 from solver.exhaust import best_of_all
 from solver.fusion import EVERYDAY, Search, max_min_cuts
 from solver.improve import Budget, Judge, improve, without_needless_launches
 from solver.joint import joint
+from solver.layers import Layer, iteration
 from solver.models import MODELS
 from solver.nested import from_both_ends
 from solver.nested_bound import nested_bound
@@ -249,3 +250,13 @@ def test_a_layer_chain_needs_no_local_search(model, startup):
     alone = Judge(chain, cost).value(found)
     value, _ = joint_value(chain, cost)
     assert value <= alone <= 1.001 * value
+
+
+@pytest.mark.parametrize("table", [(), ((1, 1e-6), (1_000, 5.0), (2**60, 8e12))])
+def test_slices_of_a_huge_tensor_are_not_listed(table):
+    """P3 would cut it in 10^12 launches: more than memory holds."""
+    layers = [Layer("a", 1, 1, (("a", 2**59),)), Layer("b", 1, 1, (("b", 1),))]
+    cluster = Cluster(8, 10.0, algorithm="table" if table else "ring", table=table)
+    found = plan(iteration("huge", layers), network_of(cluster), Options(baselines=()))
+    assert found.lower_bound_us <= found.iteration_time_us < 2**60
+    assert len(found.parts) < 10_000
