@@ -3,15 +3,25 @@
 from collections.abc import Callable, Sequence
 
 from solver.errors import Fault, InvalidTrace
-from solver.traces import pipedream
+from solver.traces import astra_text, chakra, dnn_partitioning, kineto, pipedream, pytorch_et
 from solver.traces.trace import Asked, Reader, Report, Total, Trace
 
 #: The readers by format name, and what tells a file of theirs; add a reader here.
 READERS: dict[str, Reader] = {
     pipedream.FORMAT: pipedream.read,
+    dnn_partitioning.FORMAT: dnn_partitioning.read,
+    astra_text.FORMAT: astra_text.read,
+    pytorch_et.FORMAT: pytorch_et.read,
+    kineto.FORMAT: kineto.read,
+    chakra.FORMAT: chakra.read,
 }
 _LOOKS: dict[str, Callable[[bytes], bool]] = {
     pipedream.FORMAT: pipedream.looks_like,
+    dnn_partitioning.FORMAT: dnn_partitioning.looks_like,
+    astra_text.FORMAT: astra_text.looks_like,
+    pytorch_et.FORMAT: pytorch_et.looks_like,
+    kineto.FORMAT: kineto.looks_like,
+    chakra.FORMAT: chakra.looks_like,
 }
 #: Formats that are read together with others', first come first.
 _LEADING = ("pytorch_et",)

@@ -2,34 +2,48 @@ r"""PipeDream's profiles: ``graph.txt``, a forward graph with times and paramete
 
 Lines are ``nodeID -- description -- forward_compute_time=ms, backward_compute_time=ms,
 activation_size=bytes, parameter_size=bytes`` and, indented, ``\tnodeID -- nodeID`` for an edge.
+Files edited by hand are read too: any blanks, line ends and order of lines, numbers with or
+without a point, ids with or without ``node``, other fields or none beside the three that count.
 """
 
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-import networkx as nx
+from typing import NamedTuple
 
 from solver.errors import Fault, InvalidTrace
+from solver.graph import MOST_FAULTS, first_of
 from solver.layers import Layer, iteration
+from solver.traces.checked import Edge, as_faults_of_the_file, ordered
 from solver.traces.files import only_text
 from solver.traces.trace import Asked, Report, Trace, totals
 
 FORMAT = "pipedream"
 
-_ID = re.compile(r"node(\d{1,18})")
-_VALUE = re.compile(r"(\w+)=(\[[^\]]*\]|[^,\s]+)")
+_ID = re.compile(r"(?:node\s?)?([0-9]{1,18})")
+_SPLIT = re.compile(r"(?:^|\s)--(?:\s|$)")
+_VALUE = re.compile(r"(?<![a-z_])([a-z_]+)\s?=\s?([^,\s]+)")
 _FIELDS = ("forward_compute_time", "backward_compute_time", "parameter_size")
+_MARK = re.compile(rb"forward_compute_time\s?=")
+_LOOKED_AT = 65_536
+
+ASSUMED = (
+    "The ops of a pass run one after another, as on one GPU.",
+    "Each node's all-reduce comes after its backward op and before its next forward op.",
+)
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
+class _Node(NamedTuple):
     number: int
     description: str
     forward_ms: float
     backward_ms: float
     bytes: int
+
+
+def looks_like(content: bytes) -> bool:
+    """Tell whether a file names the times of PipeDream's nodes."""
+    return _MARK.search(content, 0, _LOOKED_AT) is not None
 
 
 def read(files: Sequence[bytes], asked: Asked) -> Trace:
@@ -46,44 +60,29 @@ def read(files: Sequence[bytes], asked: Asked) -> Trace:
         ``/line``.
     """
     nodes, edges, faults = _parse(only_text(files))
-    faults += [
-        Fault(f"/{line}", "unknown_op", f"Line {line}: the edge names node{end}: no such node.")
-        for line, (tail, head) in edges
-        for end in (tail, head)
-        if end not in nodes
-    ]
     if not faults and not nodes:
         faults = [Fault("", "wrong_format", "No node found: not a PipeDream graph.txt.")]
     if faults:
-        raise InvalidTrace(faults)
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_nodes_from(sorted(nodes))
-    graph.add_edges_from(edge for _, edge in edges)
-    try:
-        order = list(nx.lexicographical_topological_sort(graph))
-    except nx.NetworkXUnfeasible:
-        cycle = " -> ".join(f"node{tail}" for tail, _ in nx.find_cycle(graph))
-        raise InvalidTrace([Fault("", "cycle", f"The nodes form a cycle: {cycle}.")]) from None
-    inputs = [n for n in order if nodes[n].description.startswith("Input")]
-    kept = [nodes[n] for n in order if not nodes[n].description.startswith("Input")]
-    result = iteration(asked.name, [_layer(node) for node in kept])
+        raise InvalidTrace(first_of(iter(faults)))
+    order = [nodes[number] for number in ordered(list(nodes), edges, "node")]
+    inputs = [node for node in order if node.description.startswith("Input")]
+    layers = [_layer(node) for node in order if not node.description.startswith("Input")]
+    with as_faults_of_the_file():
+        graph = iteration(asked.name, layers)
     dropped = [
-        f"node{n} ({nodes[n].description}, {nodes[n].forward_ms:g} ms forward): data loading"
-        for n in inputs
+        f"node{node.number} ({node.description}, {node.forward_ms:g} ms forward): data loading"
+        for node in inputs
     ]
     report = Report(
         format=FORMAT,
         steps=1,
         step=0,
-        ops=len(result.ops),
-        collectives=totals(result.ops),
+        ops=len(graph.ops),
+        collectives=totals(graph.ops),
         dropped=tuple(dropped),
-        assumed=(
-            "The ops of a pass run one after another, as on one GPU.",
-            "Each node's all-reduce comes after its backward op and before its next forward op.",
-        ),
+        assumed=ASSUMED,
     )
-    return Trace(result, report)
+    return Trace(graph, report)
 
 
 def _layer(node: _Node) -> Layer:
@@ -92,21 +91,22 @@ def _layer(node: _Node) -> Layer:
     return Layer(name, node.forward_ms * 1000, node.backward_ms * 1000, gradients)
 
 
-def _parse(text: str) -> tuple[dict[int, _Node], list[tuple[int, tuple[int, int]]], list[Fault]]:
+def _parse(text: str) -> tuple[dict[int, _Node], list[Edge], list[Fault]]:
     """Split a file in nodes, edges with their line, and faults."""
     nodes: dict[int, _Node] = {}
-    edges: list[tuple[int, tuple[int, int]]] = []
+    edges: list[Edge] = []
     faults: list[Fault] = []
     for line, content in enumerate(text.splitlines(), start=1):
-        fields = [field.strip() for field in content.strip().split(" -- ")]
+        fields = [field.strip() for field in _SPLIT.split(content.strip())]
         ids = [_ID.fullmatch(field) for field in fields[:2]]
+        if len(faults) > MOST_FAULTS:
+            break
         if fields == [""]:
             continue
-        if len(fields) == 2 and all(ids):  # noqa: PLR2004 - two ends
-            tail, head = (int(found[1]) for found in ids if found)
-            edges.append((line, (tail, head)))
+        if len(fields) == 2 and ids[0] and ids[1]:  # noqa: PLR2004 - two ends
+            edges.append(Edge(int(ids[0][1]), int(ids[1][1]), f"/{line}"))
         elif len(fields) >= 3 and ids[0]:  # noqa: PLR2004 - id, description, values
-            node = _node(int(ids[0][1]), " -- ".join(fields[1:-1]), fields[-1])
+            node = _node(int(ids[0][1]), fields[1], fields[2:])
             if isinstance(node, str):
                 faults.append(Fault(f"/{line}", "out_of_range", f"Line {line}: {node}"))
             elif node.number in nodes:
@@ -121,9 +121,9 @@ def _parse(text: str) -> tuple[dict[int, _Node], list[tuple[int, tuple[int, int]
     return nodes, edges, faults
 
 
-def _node(number: int, description: str, values: str) -> _Node | str:
+def _node(number: int, description: str, fields: Sequence[str]) -> _Node | str:
     """Read a node's values, or say what is wrong with them."""
-    found = dict(_VALUE.findall(values))
+    found = {name: value for field in fields for name, value in _VALUE.findall(field)}
     numbers = []
     for field in _FIELDS:
         try:
@@ -135,9 +135,3 @@ def _node(number: int, description: str, values: str) -> _Node | str:
         numbers.append(value)
     forward, backward, size = numbers
     return _Node(number, description, forward, backward, round(size))
-
-
-def looks_like(content: bytes) -> bool:
-    """Tell whether a file may be such a profile: its first line is a node or an edge."""
-    first = content.removeprefix(b"\xef\xbb\xbf").lstrip()[:64]
-    return re.match(rb"node\d+\s+--\s", first) is not None

@@ -1,10 +1,14 @@
 """PipeDream profiles: by hand, real ones, and broken ones."""
 
-import pytest
+from contextlib import suppress
 
-from solver.errors import InvalidTrace
+import pytest
+from hypothesis import given
+
+from solver.errors import InterlaceError, InvalidTrace
 from solver.graph import ALL_REDUCE
-from solver.traces import READERS, Asked, Total, pipedream
+from solver.traces import READERS, Asked, Total, detect, pipedream
+from tests.mangled import mangled
 
 LINES = [
     "node1 -- Input0 -- forward_compute_time=9.000, backward_compute_time=0.000, "
@@ -47,6 +51,43 @@ def test_a_small_profile_by_hand():
     assert report.dropped == ("node1 (Input0, 9 ms forward): data loading",)
 
 
+LOOSE = """\ufeff
+
+   node2   --  Conv2d(3, 8, kernel_size=(3, 3)) --\tforward_compute_time = 1, \
+backward_compute_time=2,parameter_size=400   \r
+node4\t--\tLinear\t--\tparameter_size=800.0, backward_compute_time=4.0e0, \
+forward_compute_time=3.000, note=4 -- stage_id=0\r
+  2 -- node4\r
+1 -- 2
+\t\tnode 4  -- 3\t
+ 3 -- ReLU -- backward_compute_time=.25 forward_compute_time=0.5 parameter_size=0\n
+1 -- Input0 -- forward_compute_time=9, backward_compute_time=0, parameter_size=0"""
+
+
+def test_a_file_edited_by_hand_is_the_same_profile():
+    assert read(LOOSE, "small") == read(SMALL, "small")
+
+
+def test_no_input_no_output_only_layers():
+    trace = read(f"node7 -- A -- {VALUES}", "one")
+    assert [op.id for op in trace.graph.ops] == ["backward:node7", "grad:node7", "forward:node7"]
+    assert trace.report.dropped == ()
+
+
+@pytest.mark.parametrize("text", [SMALL, LOOSE])
+def test_detected(text):
+    assert detect([text.encode()]) == "pipedream"
+
+
+@given(mangled(SMALL.encode()))
+def test_broken_files_are_refused_or_read(content):
+    try:
+        trace = pipedream.read([content], Asked())
+    except InterlaceError:
+        return
+    assert trace.graph.collectives
+
+
 @pytest.mark.parametrize(
     ("model", "tensors", "size", "inputs"),
     [
@@ -66,6 +107,7 @@ def test_real_profiles(shared, model, tensors, size, inputs):
     assert not any("Input" in op.id for op in trace.graph.ops)
 
 
+TOO_MANY = ("", "too_many_faults")
 VALUES = "forward_compute_time=1, backward_compute_time=1, parameter_size=4"
 
 
@@ -91,6 +133,15 @@ VALUES = "forward_compute_time=1, backward_compute_time=1, parameter_size=4"
             f"node1 -- A -- {VALUES}\nnode2 -- B -- {VALUES}\n\tnode1 -- node2\n\tnode2 -- node1",
             [("", "cycle")],
         ),
+        (f"node1 -- A -- {VALUES}\nnode1 -- node1", [("", "cycle")]),
+        # a name that is no node's, or too long for one
+        (f"edge1 -- A -- {VALUES}", [("/1", "wrong_format")]),
+        (f"node{'9' * 19} -- A -- {VALUES}", [("/1", "wrong_format")]),
+        # nothing to send, more than there can be
+        (f"node1 -- A -- {VALUES.replace('=4', '=0')}", [("", "no_collective")]),
+        (f"node1 -- A -- {VALUES.replace('=4', '=1e30')}", [("", "out_of_range")]),
+        # more faults than anyone reads
+        ("hello\n" * 3000, [(f"/{i + 1}", "wrong_format") for i in range(1000)] + [TOO_MANY]),
         # all faults at once
         ("hello\nnode1 -- A -- x\n", [("/1", "wrong_format"), ("/2", "out_of_range")]),
     ],
@@ -99,3 +150,17 @@ def test_rejected(text, faults):
     with pytest.raises(InvalidTrace) as caught:
         read(text, "bad")
     assert [(fault.pointer, fault.code) for fault in caught.value.faults] == faults
+
+
+def test_a_long_cycle_is_named_in_short():
+    lines = [f"node{i} -- A -- {VALUES}" for i in range(20)]
+    lines += [f"node{i} -- node{(i + 1) % 20}" for i in range(20)]
+    with pytest.raises(InvalidTrace, match=r"cycle of 20: node0 -> .* -> \.\.\. -> node0\."):
+        read("\n".join(lines), "ring")
+
+
+@pytest.mark.parametrize("piece", ["a", "=", "a=[", "a=[,", "-- ", " --", "node1 ", "\t"])
+def test_long_lines_take_no_time(piece):
+    line = f"node1 -- A -- {VALUES}, {piece * 200_000}"
+    with suppress(InvalidTrace):
+        read(line, "long")

@@ -1,0 +1,75 @@
+"""Tables of a plan: its buckets, its launches and its slots, as CSV."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+from solver.chain import chain_of
+from solver.costs import Network
+from solver.exports.export import Export, Planned, replayed
+from solver.graph import Graph
+
+FORMAT = "csv"
+
+
+def export(graph: Graph, network: Network, planned: Planned) -> Export:
+    """Write ``parts.csv``, ``buckets.csv`` (a row a tensor) and ``slots.csv`` where there are any.
+
+    Times are microseconds from the start of the iteration, sizes bytes. Nothing is lost.
+
+    Raises
+    ------
+    InvalidPlan
+        When the plan does not send the graph's collectives.
+    """
+    _, timeline = replayed(graph, network, planned)
+    chain = chain_of(graph)
+    positions = chain.positions.tolist()
+    ids = [graph.ops[i].id for i in positions]
+    home = {tensor: bucket.id for bucket in planned.buckets for tensor in bucket.tensors}
+    parts = [
+        (
+            home[ids[sent.bucket[0]]],
+            chain.lanes[chain.lane[sent.bucket[0]]].channel,
+            sent.start,
+            sent.end,
+            sent.offset,
+            sent.bytes,
+        )
+        for sent in timeline.sent
+    ]
+    ops = {op.id: op for op in graph.ops}
+    buckets = [
+        (bucket.id, tensor, ops[tensor].kind, ops[tensor].channel, ops[tensor].bytes)
+        for bucket in planned.buckets
+        for tensor in bucket.tensors
+    ]
+    files = {
+        "parts.csv": _table(
+            ("bucket", "channel", "start_us", "end_us", "offset_bytes", "bytes"), parts
+        ),
+        "buckets.csv": _table(("bucket", "tensor", "kind", "channel", "bytes"), buckets),
+    }
+    notes: tuple[str, ...] = ()
+    if planned.slotted is None:
+        notes = ("The plan has no slots: its releases depend on the schedule.",)
+    else:
+        slot = planned.slotted.slot_us
+        rows = [(run.slot, run.count, run.slot * slot, run.bucket) for run in planned.slotted.runs]
+        files["slots.csv"] = _table(("slot", "count", "start_us", "bucket"), rows)
+    return Export(
+        format=FORMAT,
+        files=files,
+        media_type="text/csv",
+        notes=notes,
+        iteration_time_us=timeline.iteration_time,
+        plan_time_us=timeline.iteration_time,
+    )
+
+
+def _table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(rows)
+    return text.getvalue()

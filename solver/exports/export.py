@@ -1,0 +1,76 @@
+"""A plan as files of another tool: what they say, what they cannot say, and what that costs."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from solver.chain import chain_of
+from solver.costs import Network
+from solver.given import GivenBucket, GivenPart, sends_of
+from solver.graph import Graph
+from solver.policies.plan import replay
+from solver.result import SlottedSchedule
+from solver.simulate import Send, Timeline, simulate
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan by names, as an answer states it.
+
+    Attributes
+    ----------
+    buckets, parts
+        What is sent, and in which order.
+    slotted
+        The per-slot schedule of the plan; None where it has none.
+    workers
+        Ranks that take part.
+    """
+
+    buckets: tuple[GivenBucket, ...]
+    parts: tuple[GivenPart, ...]
+    slotted: SlottedSchedule | None = None
+    workers: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What a plan became.
+
+    Attributes
+    ----------
+    format
+        Key of :data:`solver.exports.EXPORTS`.
+    files
+        Content by name, in the order in which they are to be read.
+    media_type
+        Of the first file.
+    notes
+        One sentence for each thing of the plan that the files cannot say, or that they assume.
+    iteration_time_us
+        Simulated time of what the files say, run by the rules of the tool [us].
+    plan_time_us
+        Simulated time of the plan [us].
+    """
+
+    format: str
+    files: Mapping[str, str | bytes]
+    media_type: str
+    notes: tuple[str, ...]
+    iteration_time_us: float
+    plan_time_us: float
+
+
+#: A writer: the graph as it was planned, a barrier included, its network, and the plan.
+Exporter = Callable[[Graph, Network, Planned], Export]
+
+
+def replayed(graph: Graph, network: Network, planned: Planned) -> tuple[tuple[Send, ...], Timeline]:
+    """Run a plan as it is: its launches by chain indices, and how they ran.
+
+    Raises
+    ------
+    InvalidPlan
+        When it does not send the graph's collectives.
+    """
+    sends = sends_of(graph, chain_of(graph), planned.buckets, planned.parts)
+    return sends, simulate(graph, network, replay(sends))

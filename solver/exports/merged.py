@@ -1,0 +1,109 @@
+"""A plan as frameworks send it: each bucket whole."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from solver.chain import Chain, chain_of
+from solver.errors import Fault, InvalidPlan
+from solver.fused import fused_ops
+from solver.graph import ALL_REDUCE, NETWORK, Graph, build
+from solver.policies.rules import grouped
+from solver.simulate import Send
+
+#: A bucket by the chain indices of its tensors, ascending.
+Bucket = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A graph whose all-reduces are buckets.
+
+    Attributes
+    ----------
+    graph
+        The graph.
+    tensors
+        Ids of the tensors of each bucket, by the id of its collective.
+    """
+
+    graph: Graph
+    tensors: dict[str, tuple[str, ...]]
+
+
+def buckets_of(graph: Graph, sends: Iterable[Send]) -> tuple[Bucket, ...]:
+    """Return the buckets of gradients, in the order of their first launches.
+
+    They are the all-reduces of the channel ``network`` or, when it has none, of all channels. Other
+    collectives are the program's own: no framework fuses them.
+
+    Raises
+    ------
+    InvalidPlan
+        When there is no all-reduce (``no_all_reduce``).
+    """
+    chain = chain_of(graph)
+    lanes = gradient_lanes(chain)
+    if not lanes:
+        detail = "The plan has no all-reduce, so there are no buckets of gradients to write."
+        raise InvalidPlan([Fault("/buckets", "no_all_reduce", detail)])
+    buckets = dict.fromkeys(send.bucket for send in sends)
+    return tuple(bucket for bucket in buckets if chain.lane[bucket[0]] in lanes)
+
+
+def gradient_lanes(chain: Chain) -> list[int]:
+    """Return the lanes of all-reduces of gradients."""
+    lanes = [k for k, lane in enumerate(chain.lanes) if lane.kind == ALL_REDUCE]
+    return [k for k in lanes if chain.lanes[k].channel == NETWORK] or lanes
+
+
+def filled(graph: Graph, joins: Callable[[int, int], bool]) -> tuple[Bucket, ...]:
+    """Put gradients in buckets in release order; ``joins(held, size)`` tells who joins [bytes]."""
+    chain = chain_of(graph)
+    sizes = chain.bytes.tolist()
+    lanes = gradient_lanes(chain)
+    groups = grouped(chain, lambda _, held, tensor: joins(held, sizes[tensor]))
+    return tuple(tuple(group) for group in groups if chain.lane[group[0]] in lanes)
+
+
+def merged(graph: Graph, buckets: Sequence[Bucket], *, late: bool = False) -> Merged:
+    """Make each bucket one collective.
+
+    Parameters
+    ----------
+    graph
+        The graph as it was planned.
+    buckets
+        Chain indices; tensors in none stay as they are.
+    late
+        Whether a bucket goes when the first tensor of the next one of its channel is ready, not
+        with its own last tensor. Buckets are then in release order, and no collective of the graph
+        comes after another.
+    """
+    chain = chain_of(graph)
+    positions = chain.positions.tolist()
+    rest = {positions[i] for bucket in buckets for i in bucket[1:]}
+    ops = fused_ops(graph, chain, buckets)
+    kept = (i for i in range(len(graph.ops)) if i not in rest)
+    fused = {i: op.id for i, op in zip(kept, ops, strict=True)}
+    names = [fused[positions[bucket[0]]] for bucket in buckets]
+    tensors = {
+        name: tuple(graph.ops[positions[i]].id for i in bucket)
+        for name, bucket in zip(names, buckets, strict=True)
+    }
+    if late:
+        waits = _waits(graph, chain, buckets)
+        by_name = dict(zip(names, waits, strict=True))
+        ops = tuple(op._replace(after=op.after + by_name.get(op.id, ())) for op in ops)
+    return Merged(build(graph.name, ops), tensors)
+
+
+def _waits(graph: Graph, chain: Chain, buckets: Sequence[Bucket]) -> list[tuple[str, ...]]:
+    """Return for each bucket what the first tensor of the next one of its lane comes after."""
+    positions = chain.positions.tolist()
+    waits: list[tuple[str, ...]] = [()] * len(buckets)
+    for lane in range(len(chain.lanes)):
+        places = [b for b, bucket in enumerate(buckets) if chain.lane[bucket[0]] == lane]
+        for here, following in pairwise(places):
+            waits[here] = graph.ops[positions[buckets[following][0]]].after
+    return waits

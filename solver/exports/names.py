@@ -1,0 +1,19 @@
+"""Tensors as frameworks name them, and lists of names as Python."""
+
+from collections.abc import Sequence
+
+#: What an id of a gradient begins with in graphs that are made of layers.
+_GRADIENT = "grad:"
+
+
+def parameter(tensor: str) -> str:
+    """Return the name of the parameter whose gradient a tensor is."""
+    return tensor.removeprefix(_GRADIENT)
+
+
+def listed(names: Sequence[Sequence[str]]) -> str:
+    """Write lists of names as Python, a name a line."""
+    lines = ["["]
+    for bucket in names:
+        lines += ["    [", *(f"        {name!r}," for name in bucket), "    ],"]
+    return "\n".join([*lines, "]"])

@@ -1,0 +1,118 @@
+"""The events of a Chrome trace as the PyTorch profiler writes it: only the fields that are read."""
+
+import re
+from typing import Any
+
+import msgspec
+
+from solver.errors import Fault, InvalidTrace
+
+_MARK = b"\xef\xbb\xbf"
+#: Latest time [us] that is taken for one: beyond it a microsecond is lost in a float.
+_LATEST = 2.0**53
+_NOTHING = msgspec.Raw(b"null")
+#: Where msgspec says that a value is wrong: an event and its field.
+_PLACE = re.compile(r"\$((?:\.traceEvents)?)\[(\d+)\]((?:\.[^`]+)?)`$")
+
+
+class Args(msgspec.Struct, gc=False):
+    """What is written beside an event."""
+
+    correlation: int | None = None
+    sequence: int | None = msgspec.field(default=None, name="Sequence number")
+    forward_thread: int | None = msgspec.field(default=None, name="Fwd thread id")
+    collective: str | None = msgspec.field(default=None, name="Collective name")
+    elements_in: int | None = msgspec.field(default=None, name="In msg nelems")
+    elements_out: int | None = msgspec.field(default=None, name="Out msg nelems")
+    workers: int | None = msgspec.field(default=None, name="Group size")
+    dtype: str | None = None
+    dims: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input Dims")
+    types: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input type")
+
+
+class Event(msgspec.Struct, gc=False):
+    """One event; times are microseconds."""
+
+    ph: str | None = None
+    cat: str | None = None
+    name: str | None = None
+    pid: int | str | None = None
+    tid: int | str | None = None
+    ts: float | None = None
+    dur: float | None = None
+    args: Args | None = None
+
+
+class _Distributed(msgspec.Struct):
+    world_size: int | None = None
+
+
+class _File(msgspec.Struct, rename="camel"):
+    trace_events: list[Event]
+    distributed_info: _Distributed | None = None
+
+
+_DECODER = msgspec.json.Decoder(_File | list[Event])
+
+
+def parse(content: bytes, place: str) -> tuple[list[Event], int | None]:
+    """Return the complete events (``"ph": "X"``) of one file, and its number of workers if it says.
+
+    Events with a name and a time are returned, in the file's order. ``place`` is the pointer to
+    the file.
+
+    Raises
+    ------
+    InvalidTrace
+        When the file is empty, cut off, no JSON, or no Chrome trace, or a time is out of range.
+
+    Notes
+    -----
+    O(bytes). Integers of any length are read: profilers write hashes beyond 2^63.
+    """
+    content = content.removeprefix(_MARK)
+    if not content.strip():
+        raise InvalidTrace([Fault(place, "empty", "The file is empty.")])
+    try:
+        found = _DECODER.decode(content)
+    except msgspec.ValidationError as error:
+        raise InvalidTrace([_misfit(str(error), place)]) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        is_cut = "truncated" in str(error)
+        detail = "The JSON ends too early: the file was cut off." if is_cut else f"No JSON: {error}"
+        code = "truncated" if is_cut else "wrong_format"
+        raise InvalidTrace([Fault(place, code, detail)]) from None
+    except RecursionError:
+        raise InvalidTrace([Fault(place, "too_deep", "The JSON is nested too deeply.")]) from None
+    workers = None
+    if isinstance(found, _File):
+        events, head = found.trace_events, f"{place}/traceEvents"
+        if found.distributed_info:
+            workers = found.distributed_info.world_size
+    else:
+        events, head = found, place
+    for i, event in enumerate(events):
+        if event.ph == "X" and not (_fits(event.ts) and _fits(event.dur)):
+            detail = f"Event {i}: ts and dur must be at most 2^53 us."
+            raise InvalidTrace([Fault(f"{head}/{i}", "out_of_range", detail)])
+    whole = [e for e in events if e.ph == "X" and e.name is not None and e.ts is not None]
+    return whole, workers
+
+
+def _fits(time: float | None) -> bool:
+    return time is None or abs(time) <= _LATEST
+
+
+def _misfit(message: str, place: str) -> Fault:
+    """Turn msgspec's sentence about a value into a fault with its pointer."""
+    where = _PLACE.search(message)
+    if where is None:
+        detail = f"No Chrome trace: an object with traceEvents, or a list of events ({message})."
+        return Fault(place, "wrong_format", detail)
+    pointer = f"{place}{where[1]}/{where[2]}{where[3]}".replace(".", "/")
+    return Fault(pointer, "wrong_format", f"{message}.")
+
+
+def json_of(raw: msgspec.Raw) -> Any:
+    """Read a value that was left as text."""
+    return msgspec.json.decode(raw)

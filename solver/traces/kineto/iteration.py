@@ -1,0 +1,280 @@
+"""One step of one rank as a graph: backward pass, optimizer, next forward pass."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, REDUCE_SCATTER, Op
+from solver.traces.kineto.gradients import Gradient, gradients, members, needs, split
+from solver.traces.kineto.line import Busy, Line, Mark
+from solver.traces.kineto.recording import Launch, Recording, Span, enclosing
+from solver.traces.kineto.steps import Step, Threads
+from solver.traces.kineto.waits import barrier, gap, guessed, merged, outside, recorded
+
+#: A collective that starts so soon after the one before it waited for the channel [us].
+_QUEUED = 20.0
+_RELEASES, _WAITS, _RUNS, _NAMES = range(4)
+
+
+class Sum(NamedTuple):
+    """A collective of the step.
+
+    Attributes
+    ----------
+    launch
+        As recorded.
+    kind, bytes
+        As in the graph.
+    time
+        How long it held its channel [us]: the least over the ranks.
+    """
+
+    launch: Launch
+    kind: str
+    bytes: int
+    time: float
+
+
+@dataclass(slots=True)
+class Iteration:
+    """A step of a rank, on its way to a graph.
+
+    Attributes
+    ----------
+    found, step, sums
+        The rank, one of its steps, and the step's collectives by start.
+    start, over
+        When the backward pass begins on the line, and ends on the CPU [us].
+    ops
+        Of one iteration.
+    measured
+        Id and recorded time [us] of each collective, in the order in which they ran, those of
+        the backward pass first.
+    assumed
+        One sentence for each decision.
+    """
+
+    found: Recording
+    step: Step
+    sums: Sequence[Sum]
+    threads: Threads
+    busy: Busy
+    start: float
+    over: float
+    marks: list[Mark] = field(default_factory=list)
+    ops: list[Op] = field(default_factory=list)
+    measured: list[tuple[str, float]] = field(default_factory=list)
+    assumed: list[str] = field(default_factory=list)
+
+
+def iteration(
+    found: Recording,
+    step: Step,
+    sums: Sequence[Sum],
+    parameters: Sequence[tuple[str, int]] | None,
+) -> Iteration:
+    """Build the iteration of a step.
+
+    The recorded step is cut where its backward pass begins and put together the other way round,
+    so that the forward pass that hides what the backward pass leaves unsent comes after it.
+
+    Parameters
+    ----------
+    found
+        The rank.
+    step
+        One of its steps.
+    sums
+        The step's collectives, by start.
+    parameters
+        Name and bytes of each, in order of registration; None when unknown.
+
+    Notes
+    -----
+    O(events log events).
+    """
+    threads = Threads(step.works)
+    first = threads.next(step.backward[0].thread, step.backward[0].start) if step.backward else None
+    start = first.start if first else step.begin
+    over = max((span.end for span in step.backward), default=step.begin)
+    it = Iteration(found, step, sums, threads, Busy(step.works), start, over)
+    _send(it, parameters)
+    _run(it)
+    return it
+
+
+def _send(it: Iteration, parameters: Sequence[tuple[str, int]] | None) -> None:
+    """Mark where collectives are released and waited for."""
+    launches = [one.launch for one in it.sums]
+    calls = members(it.step, launches)
+    others = [i for i, found in enumerate(calls) if not found]
+    waited, left = recorded(it.step, [launches[i] for i in others], it.threads)
+    begun = it.step.backward[0].start if it.step.backward else it.step.end
+    late = {others[j] for j in left if _is_late(it.sums[others[j]], begun)}
+    rest = [j for j in left if others[j] not in late]
+    waited += guessed(it.step, [launches[i] for i in others], rest)
+    buckets = [i for i, found in enumerate(calls) if found or i in late]
+    releases = _releases(it)
+    pieces = _gradients(it, buckets, calls, releases, parameters)
+    gaps = [
+        gap(it.busy, it.step.begin, join, [launches[others[j]] for j in join.members])
+        for join in waited
+    ]
+    names = _names(it.sums)
+    for join, (at, skip) in zip(waited, gaps, strict=True):
+        ids = tuple(names[others[j]] for j in join.members)
+        it.marks.append(Mark(at, _WAITS, wait=ids, skip=skip))
+    if buckets:
+        gaps.append(_sum_up(it, [launches[i] for i in buckets], pieces, names))
+    channels = _channels(launches)
+    gone = merged(gaps)
+    for i in sorted(range(len(it.sums)), key=lambda i: releases[i] < it.start):
+        one = it.sums[i]
+        whole = [Gradient("", one.bytes, releases[i], None)]
+        for piece in pieces.get(i, whole):
+            at = outside(gone, piece.ready)
+            op = Op(_id(piece, names[i]), one.kind, None, piece.bytes, (), channels[i])
+            it.marks.append(Mark(at, _RELEASES, release=op))
+            it.measured.append((op.id, one.time * piece.bytes / one.bytes))
+
+
+def _run(it: Iteration) -> None:
+    """Run the line from the backward pass to the end of the step, then from its begin."""
+    time: dict[str, float] = {}
+    for work in it.step.works:
+        time[work.stream] = time.get(work.stream, 0.0) + work.end - work.start
+    line = Line(it.busy, max(sorted(time), key=lambda stream: time[stream], default="host"))
+    phase = "backward" if it.step.backward else "step"
+    after = [mark for mark in it.marks if mark.at >= it.start]
+    before = [mark for mark in it.marks if mark.at < it.start]
+    line.run(it.start, it.step.end, [Mark(it.start, _RELEASES, phase=phase), *after])
+    line.run(it.step.begin, it.start, [Mark(it.step.begin, _RELEASES, phase="forward"), *before])
+    it.ops = line.ops
+
+
+def _is_late(one: Sum, begun: float) -> bool:
+    """Tell whether a collective sums gradients though nothing says of which bucket."""
+    return one.kind in {ALL_REDUCE, REDUCE_SCATTER} and one.launch.work.launched >= begun
+
+
+def _names(sums: Sequence[Sum]) -> list[str]:
+    return [f"{one.kind} {i + 1}" for i, one in enumerate(sums)]
+
+
+def _id(piece: Gradient, bucket: str) -> str:
+    return f"grad:{piece.name}" if piece.name else bucket
+
+
+def _channels(launches: Sequence[Launch]) -> list[str]:
+    """Give each stream of collectives a channel; the only one is the network."""
+    streams = [launch.work.stream for launch in launches]
+    return streams if len(set(streams)) > 1 else [NETWORK] * len(streams)
+
+
+def _releases(it: Iteration) -> list[float]:
+    """Return when each collective could start [us].
+
+    One that followed another closely was kept by the channel: it was ready when it had been
+    launched and all was done that its thread had launched before. Any other started when it could.
+    """
+    result = []
+    ended: dict[str, float] = {}
+    for one in it.sums:
+        work = one.launch.work
+        release = work.start
+        if work.start - ended.get(work.stream, it.step.begin - 2 * _QUEUED) < _QUEUED:
+            release = min(release, it.threads.ready(work.thread, work.launched))
+        ended[work.stream] = max(ended.get(work.stream, it.step.begin), work.end)
+        result.append(max(release, it.step.begin))
+    return result
+
+
+def _gradients(
+    it: Iteration,
+    buckets: Sequence[int],
+    calls: Sequence[Sequence[Span]],
+    releases: Sequence[float],
+    parameters: Sequence[tuple[str, int]] | None,
+) -> dict[int, list[Gradient]]:
+    """Return what each bucket of gradients holds."""
+    needed = needs(it.found, it.step, it.threads, it.start)
+    sizes = [it.sums[i].bytes for i in buckets]
+    runs = None if parameters is None else split(sizes, parameters)
+    if parameters is None:
+        said = (
+            "Fusion is fixed: each bucket is one tensor, as recorded. "
+            "Give names and bytes of the parameters to split them."
+        )
+    elif runs is None:
+        said = (
+            f"Fusion is fixed: {len(parameters)} parameters of "
+            f"{sum(size for _, size in parameters)} bytes, in reverse order of registration, "
+            f"do not fill the buckets of {', '.join(map(str, sizes))} bytes."
+        )
+    else:
+        said = (
+            f"The {len(sizes)} buckets are split into {len(parameters)} tensors: "
+            "filled in reverse order of registration, the bytes come out."
+        )
+    it.assumed.append(said)
+    filled = [None for _ in buckets] if runs is None else runs
+    return {
+        i: gradients(it.sums[i].bytes, releases[i], run, calls[i], needed, it.threads)
+        for i, run in zip(buckets, filled, strict=True)
+    }
+
+
+def _sum_up(
+    it: Iteration,
+    launches: Sequence[Launch],
+    pieces: dict[int, list[Gradient]],
+    names: Sequence[str],
+) -> tuple[float, float]:
+    """Mark what waits for the gradients: each forward op for its own, or all for all.
+
+    Returns the time in which the recorded step waited for them [us].
+    """
+    join = barrier(it.step, launches, it.over)
+    at, skip = gap(it.busy, it.step.begin, join, launches)
+    groups: dict[float | None, list[Gradient]] = {}
+    ids: dict[float | None, list[str]] = {}
+    for i, found in pieces.items():
+        for piece in found:
+            groups.setdefault(piece.needed, []).append(piece)
+            ids.setdefault(piece.needed, []).append(_id(piece, names[i]))
+    times = sorted(time for time in groups if time is not None)
+    if len(times) < len(groups):
+        everything = tuple(name for found in ids.values() for name in found)
+        it.marks.append(Mark(at, _WAITS, wait=everything, skip=skip))
+        it.marks.append(Mark(skip, _NAMES, phase="optimizer"))
+        it.assumed.append(
+            "The optimizer and the next forward pass wait for all gradients (a barrier): which "
+            "forward op needs which is not known."
+        )
+        return at, skip
+    done = max([skip, *_updates(it)])
+    share = (done - skip) / sum(piece.bytes for found in groups.values() for piece in found)
+    for k, time in enumerate(times):
+        took = round(share * sum(piece.bytes for piece in groups[time]), 3)
+        update = Op(f"update {k + 1}", COMPUTE, took, stream="update") if took else None
+        where = (at, _WAITS, done) if k == 0 else (time, _RUNS, 0.0)
+        it.marks.append(
+            Mark(where[0], where[1], wait=tuple(ids[time]), skip=where[2], insert=update)
+        )
+    it.marks.append(Mark(done, _NAMES, phase="rest"))
+    it.assumed.append(
+        "Each forward op waits for the gradients that it needs, known from autograd's sequence "
+        f"numbers. The {done - skip:.3f} us from the end of the backward pass to that of the "
+        "optimizer are shared among them by bytes and run before the op, the first right after "
+        "the backward pass. PyTorch itself waits for all."
+    )
+    return at, skip
+
+
+def _updates(it: Iteration) -> list[float]:
+    """Return the ends of what the optimizer launched after the backward pass [us]."""
+    return [
+        work.end
+        for work in it.step.works
+        if work.launched >= it.over and enclosing(it.step.optimizer, work.launched)
+    ]

@@ -1,0 +1,228 @@
+"""From files to a graph: choose a rank and a step, size its collectives, build its iteration."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from solver.errors import Fault, InvalidGraph, InvalidTrace
+from solver.graph import MAX_BYTES, build
+from solver.traces.kineto.events import parse
+from solver.traces.kineto.iteration import Sum, iteration
+from solver.traces.kineto.recording import Launch, Recording, recording
+from solver.traces.kineto.sizes import bytes_of, kind_of
+from solver.traces.kineto.steps import Step, steps
+from solver.traces.steps import chosen
+from solver.traces.trace import Asked, Report, Trace, totals
+
+FORMAT = "kineto"
+
+_SEEN = 2**16
+#: Most collectives of one step.
+_MOST = 10_000
+_EVENT = re.compile(rb'"ph"\s*:\s*"')
+_RECORDING = (
+    "Record with torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], "
+    "record_shapes=True)"
+)
+
+
+def looks_like(content: bytes) -> bool:
+    """Tell whether a file's first bytes are those of a Chrome trace."""
+    head = content[:_SEEN].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if head.startswith(b"["):
+        return bool(_EVENT.search(head))
+    is_named = b'"traceEvents"' in head or b'"deviceProperties"' in head
+    return head.startswith(b"{") and (is_named or bool(_EVENT.search(head)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rank:
+    """One file."""
+
+    found: Recording
+    steps: list[Step]
+    outside: int
+
+
+def read(files: Sequence[bytes], asked: Asked) -> Trace:
+    """Read one rank, or several ranks of the same run, and build one iteration.
+
+    The step is the one asked for, or the one of median length of those with collectives. Of
+    several ranks the graph is that of the one that waited least inside its collectives, since the
+    others waited for it there; a collective's time is the least over the ranks.
+
+    Raises
+    ------
+    InvalidTrace
+        When a file is no trace, there is no such step, no collective, a collective has no size,
+        the ranks' collectives differ, or the graph would break a rule, as by a time of years or by
+        two parameters of one name.
+    """
+    if not files:
+        raise InvalidTrace([Fault("", "empty", "No file was given.")])
+    places = [f"/files/{i}" if len(files) > 1 else "" for i in range(len(files))]
+    ranks = [_rank(file, place) for file, place in zip(files, places, strict=True)]
+    index = _choose(ranks[0], asked.step)
+    parts = _same_step(ranks, index, places)
+    held = [_held(part.launches) for part in parts]
+    slowest = min(range(len(ranks)), key=lambda i: (sum(held[i]), i))
+    least = [min(times) for times in zip(*held, strict=True)]
+    rank, step = ranks[slowest], parts[slowest]
+    sums, notes = _sums(step.launches, least, rank.found.workers, places[slowest])
+    it = iteration(rank.found, step, sums, asked.parameters)
+    try:
+        graph = build(asked.name, it.ops)
+    except InvalidGraph as error:  # places in the graph mean nothing to who sent the file
+        faults = [Fault(places[slowest], fault.code, fault.detail) for fault in error.faults]
+        raise InvalidTrace(faults) from None
+    report = Report(
+        format=FORMAT,
+        steps=len(rank.steps),
+        step=index,
+        ops=len(graph.ops),
+        collectives=totals(graph.ops),
+        dropped=_dropped(rank),
+        assumed=(*_said(rank, step, len(files), slowest), *it.assumed),
+        warnings=(*notes, *_warned(rank, len(files))),
+    )
+    return Trace(graph, report, tuple(it.measured))
+
+
+def _rank(content: bytes, place: str) -> _Rank:
+    found = recording(*parse(content, place))
+    return _Rank(found, *steps(found))
+
+
+def _choose(rank: _Rank, step: int | None) -> int:
+    """Return the index of the step to read."""
+    if not rank.found.launches:
+        detail = (
+            "No collective found: the trace is of one worker, or its collectives were not "
+            f"recorded. {_RECORDING} on a run with more workers."
+        )
+        raise InvalidTrace([Fault("", "no_collectives", detail)])
+    lengths = [one.length for one in rank.steps]
+    if step is not None:
+        index = chosen(step, lengths)
+        if not rank.steps[index].launches:
+            detail = f"Step {step} launched no collective."
+            raise InvalidTrace([Fault("", "no_collectives", detail)])
+        return index
+    able = [i for i, one in enumerate(rank.steps) if one.launches]
+    if not able:
+        detail = "No step launched a collective."
+        raise InvalidTrace([Fault("", "no_collectives", detail)])
+    return able[chosen(None, [lengths[i] for i in able])]
+
+
+def _same_step(ranks: Sequence[_Rank], index: int, places: Sequence[str]) -> list[Step]:
+    """Return each rank's step of the same number; their collectives must be the same."""
+    first = ranks[0].steps[index]
+    kinds = [kind_of(launch)[0] for launch in first.launches]
+    parts = [first]
+    for rank, place in zip(ranks[1:], places[1:], strict=True):
+        same = [step for step in rank.steps if step.number == first.number]
+        if not same:
+            detail = f"This rank has no ProfilerStep#{first.number}, the first file has."
+            raise InvalidTrace([Fault(place, "ranks_differ", detail)])
+        if [kind_of(launch)[0] for launch in same[0].launches] != kinds:
+            detail = (
+                f"The collectives of this rank's step ({len(same[0].launches)}) and of the first "
+                f"file's ({len(kinds)}) differ: not ranks of one job."
+            )
+            raise InvalidTrace([Fault(place, "ranks_differ", detail)])
+        parts.append(same[0])
+    return parts
+
+
+def _held(launches: Sequence[Launch]) -> list[float]:
+    """Return how long each collective held its channel [us]: none counts the one before it."""
+    ended: dict[str, float] = {}
+    result = []
+    for launch in launches:
+        work = launch.work
+        begin = max(work.start, ended.get(work.stream, work.start))
+        ended[work.stream] = max(begin, work.end)
+        result.append(ended[work.stream] - begin)
+    return result
+
+
+def _sums(
+    launches: Sequence[Launch], times: Sequence[float], workers: int | None, place: str
+) -> tuple[list[Sum], list[str]]:
+    """Size the collectives; those of no bytes are left out."""
+    if len(launches) > _MOST:
+        detail = f"A step of {len(launches)} collectives: at most {_MOST:,} are read."
+        raise InvalidTrace([Fault(place, "too_large", detail)])
+    sums, notes, unsized = [], [], []
+    for launch, time in zip(launches, times, strict=True):
+        kind, is_exact = kind_of(launch)
+        size = bytes_of(launch, kind, workers)
+        name = (launch.kernel.name or "")[:80]
+        if size is None or size > MAX_BYTES:
+            unsized.append(name)
+        elif size == 0:
+            notes.append(f"A {kind} of 0 bytes ({name}) is left out.")
+        else:
+            sums.append(Sum(launch, kind, size, time))
+            if not is_exact:
+                notes.append(f"{name}: taken for a {kind} of as many bytes.")
+    if unsized:
+        detail = (
+            f"{len(unsized)} of {len(launches)} collectives have no size ({unsized[0]}). "
+            f"{_RECORDING}, with PyTorch 2.2 or newer."
+        )
+        raise InvalidTrace([Fault(place, "no_sizes", detail)])
+    if not sums:
+        raise InvalidTrace([Fault(place, "no_collectives", "All collectives are of 0 bytes.")])
+    return sums, list(dict.fromkeys(notes))
+
+
+def _dropped(rank: _Rank) -> tuple[str, ...]:
+    result = []
+    if rank.found.lost:
+        result.append(f"{rank.found.lost} kernels that were launched before the recording began.")
+    if rank.outside:
+        result.append(f"{rank.outside} kernels or ops launched outside of all steps.")
+    return tuple(result)
+
+
+def _said(rank: _Rank, step: Step, files: int, slowest: int) -> list[str]:
+    number = "The whole file" if step.number is None else f"ProfilerStep#{step.number}"
+    what = "All streams of the GPU" if rank.found.is_gpu else "All threads"
+    took = (
+        f"{number} took {step.length:.3f} us, from the end of all work of the step before to "
+        "the end of its own."
+    )
+    result = [
+        took,
+        f"{what} are one line of compute; where nothing runs, the host holds it up.",
+    ]
+    if step.backward:
+        result.append(
+            "The iteration begins with the backward pass; the forward pass of the same step "
+            "stands for the next one."
+        )
+    else:
+        result.append("No backward pass was recognised: the iteration is the step as it was.")
+    if files > 1:
+        result.append(
+            f"Of {files} ranks the graph is that of file {slowest + 1}, which waited least in its "
+            "collectives; their times are the least over the ranks."
+        )
+    return result
+
+
+def _warned(rank: _Rank, files: int) -> list[str]:
+    result = []
+    if files == 1:
+        result.append(
+            "The recorded times of collectives include waiting for slower ranks: give the files "
+            "of all ranks to have the least."
+        )
+    if not rank.found.steps:
+        result.append(
+            "No ProfilerStep: the whole file was read as one step. Call the profiler's step() "
+            "after each iteration."
+        )
+    return result

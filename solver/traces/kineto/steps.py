@@ -1,0 +1,134 @@
+"""The steps of a recording: a kernel belongs to the one in which it was launched."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TypeVar
+
+from solver.traces.kineto.recording import Launch, Recording, Span, Wait, Work
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One iteration of one rank.
+
+    Attributes
+    ----------
+    number
+        That the profiler gave it; None where it marked no steps.
+    begin, end
+        Its time [us]: from the end of the step before, see :func:`steps`.
+    works
+        All that computes, by launch.
+    launches
+        Collectives, by start.
+    backward
+        Autograd's calls, by start.
+    optimizer
+        The optimizer's steps.
+    waits
+        By time.
+    """
+
+    number: int | None
+    begin: float
+    end: float
+    works: list[Work]
+    launches: list[Launch]
+    backward: list[Span]
+    optimizer: list[Span]
+    waits: list[Wait]
+
+    @property
+    def length(self) -> float:
+        """How long it took [us]."""
+        return self.end - self.begin
+
+
+def steps(found: Recording) -> tuple[list[Step], int]:
+    """Split a recording in steps, and count the kernels launched outside of them.
+
+    A step is over when its thread has come to the next ``ProfilerStep`` and the GPU has done all
+    that was launched until then, collectives only in the last step; its length is counted from the
+    end of the step before. So the lengths add up, whether the CPU or the GPU is ahead. Without
+    marks all is one step.
+
+    Notes
+    -----
+    O(n log steps) for n events.
+    """
+    marks = found.steps
+    if not marks:
+        everything = [*found.works, *(launch.work for launch in found.launches)]
+        if not everything:
+            return [], 0
+        begin = min(min(work.launched, work.start) for work in everything)
+        marks = [(-1, begin, max(work.end for work in everything))]
+    starts = [start for _, start, _ in marks]
+    last = max(end for _, _, end in marks)
+
+    def place(at: float) -> int:
+        return bisect_right(starts, at) - 1 if at <= last else -1
+
+    works = _split(found.works, [place(work.launched) for work in found.works], len(marks))
+    at = [place(launch.work.launched) for launch in found.launches]
+    launches = _split(found.launches, at, len(marks))
+    backward = _split(found.backward, [place(s.start) for s in found.backward], len(marks))
+    optimizer = _split(found.optimizer, [place(s.start) for s in found.optimizer], len(marks))
+    waits = _split(found.waits, [place(wait.at) for wait in found.waits], len(marks))
+    result = []
+    done = max([starts[0], *(work.end for work in works[-1] if work.launched < starts[0])])
+    for i, (number, _, _) in enumerate(marks):
+        begin = done
+        ends = [work.end for work in works[i]]
+        if i + 1 == len(marks):
+            ends += [last, *(launch.work.end for launch in launches[i])]
+        done = max([begin, *starts[i + 1 : i + 2], *ends])
+        result.append(
+            Step(
+                None if number < 0 else number,
+                begin,
+                done,
+                works[i],
+                launches[i],
+                backward[i],
+                optimizer[i],
+                waits[i],
+            )
+        )
+    return result, len(works[-1]) + len(launches[-1])
+
+
+def _split(things: Sequence[T], places: Iterable[int], count: int) -> list[list[T]]:
+    """Sort things into steps; the last list has what belongs to none, place -1."""
+    result: list[list[T]] = [[] for _ in range(count + 1)]
+    for thing, place in zip(things, places, strict=True):
+        result[place].append(thing)
+    return result
+
+
+class Threads:
+    """What each thread launched, by launch."""
+
+    def __init__(self, works: Iterable[Work]) -> None:
+        self._works: dict[str, list[Work]] = {}
+        for work in works:
+            self._works.setdefault(work.thread, []).append(work)
+
+    def next(self, thread: str, at: float) -> Work | None:
+        """Return the first work that a thread launches from a time on."""
+        works = self._works.get(thread, [])
+        i = bisect_left(works, at, key=attrgetter("launched"))
+        return works[i] if i < len(works) else None
+
+    def ready(self, thread: str, at: float) -> float:
+        """Return when all is done that a thread launched before a time, but no earlier than it.
+
+        The streams of a GPU that matter here run in the order of launch: the last work decides.
+        """
+        works = self._works.get(thread, [])
+        i = bisect_right(works, at, key=attrgetter("launched"))
+        return max(at, works[i - 1].end) if i else at

@@ -1,0 +1,195 @@
+"""Plans as Chakra files: replayed as planned, and read back as they were."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from solver.chain import chain_of
+from solver.costs import Cluster, alike, cost_of, network_of
+from solver.errors import InvalidPlan
+from solver.exports import chakra
+from solver.exports.export import Planned
+from solver.given import GivenBucket, GivenPart
+from solver.graph import ALL_GATHER, ALL_REDUCE, BROADCAST, COMPUTE, NETWORK, Op, build
+from solver.named import buckets_of, parts_of
+from solver.policies.ddp import ddp
+from solver.policies.p3 import p3
+from solver.policies.plan import replay
+from solver.policies.wfbp import wfbp
+from solver.simulate import simulate
+from solver.traces import Asked
+from solver.traces.chakra import read
+from tests.chakra_bytes import file, node
+from tests.strategies import dags, graphs, networks, sends
+
+LINEAR = alike(cost_of(Cluster(2, algorithm="linear", startup_us=10.0, us_per_byte=1.0)))
+GRAPH = build(
+    "small",
+    [
+        Op("b2", COMPUTE, 100.0, stream="gpu"),
+        Op("b1", COMPUTE, 50.5, stream="gpu"),
+        Op("g2", ALL_REDUCE, None, 90, ("b2",)),
+        Op("g1", ALL_REDUCE, None, 30, ("b1",)),
+        Op("f1", COMPUTE, 20.0, None, ("g1",), stream="gpu"),
+        Op("f2", COMPUTE, 20.0, None, ("f1", "g2"), stream="gpu"),
+    ],
+)
+PLAN = Planned(
+    (GivenBucket("b0", ("g2",)), GivenBucket("b1", ("g1",))),
+    (GivenPart("b0", 40), GivenPart("b1", 30), GivenPart("b0", 50)),
+)
+
+
+def planned(graph, network, policy):
+    """Name the buckets of a policy's launches as an answer does."""
+    chain = chain_of(graph)
+    timeline = simulate(graph, network, policy)
+    names, buckets = buckets_of(graph, chain, timeline)
+    return Planned(
+        tuple(GivenBucket(bucket.id, bucket.tensors) for bucket in buckets),
+        tuple(GivenPart(part.bucket, part.bytes) for part in parts_of(names, timeline)),
+    )
+
+
+def read_back(exported):
+    content = exported.files["plan.0.et"]
+    assert isinstance(content, bytes)
+    return read([content], Asked())
+
+
+def test_a_plan_by_hand_byte_for_byte():
+    """The part of g1 goes between those of g2; ends 100, 150.5, 190.5 -> 100, 150, 190."""
+    exported = chakra.export(GRAPH, LINEAR, replace(PLAN, workers=2))
+    reduce = dict(is_cpu_op=False, comm_type=0)
+    assert list(exported.files) == ["plan.0.et", "plan.1.et"]
+    assert set(exported.files.values()) == {
+        file(
+            node(1, 4, 100, name="b2", is_cpu_op=False),
+            node(2, 4, 50, [1], name="b1", is_cpu_op=False),
+            node(3, 7, 50, [1], name="b0 part 1", **reduce, comm_size=40),
+            node(4, 7, 40, [2, 3], name="b1'", **reduce, comm_size=30),
+            node(5, 4, 20, [2, 4], name="f1", is_cpu_op=False),
+            node(6, 7, 60, [4], name="b0 part 2", **reduce, comm_size=50),
+            node(7, 4, 20, [5, 6], name="f2", is_cpu_op=False),
+        )
+    }
+    assert (exported.format, exported.media_type) == ("chakra", "application/octet-stream")
+    assert (exported.plan_time_us, exported.iteration_time_us) == (270.5, 270.0)
+    assert len(exported.notes) == 4
+
+
+def test_all_gathers_count_shares_and_channels_have_chains_of_their_own():
+    graph = build(
+        "kinds",
+        [
+            Op("a", COMPUTE, 10.0),
+            Op("g", ALL_GATHER, None, 10, ("a",), "nvlink"),
+            Op("s", BROADCAST, None, 7, ("a",)),
+            Op("z", COMPUTE, 5.0, None, ("g", "s")),
+        ],
+    )
+    plan = Planned(
+        (GivenBucket("x", ("g",)), GivenBucket("y", ("s",))),
+        (GivenPart("x", 10), GivenPart("y", 7)),
+    )
+    exported = chakra.export(graph, LINEAR, replace(plan, workers=4))
+    gather = dict(comm_type=2, comm_size=3, whole_size=10, channel="nvlink")
+    assert exported.files["plan.3.et"] == file(
+        node(1, 4, 10, name="a", is_cpu_op=False),
+        node(2, 7, 20, [1], name="x", is_cpu_op=False, **gather),
+        node(3, 7, 17, [1], name="y", is_cpu_op=False, comm_type=5, comm_size=7),
+        node(4, 4, 5, [2, 3], name="z", is_cpu_op=False),
+    )
+    again = read_back(exported)
+    assert again.report.warnings == ()
+    assert [(op.bytes, op.channel) for op in again.graph.ops[1:3]] == [(10, "nvlink"), (7, NETWORK)]
+
+
+@st.composite
+def plans(draw):
+    """Any launches at all of a PACE graph, or those of a policy of any graph."""
+    network = draw(networks())
+    if draw(st.booleans()):
+        graph = draw(graphs())
+        policy = replay(draw(sends(chain_of(graph))))
+    else:
+        graph = draw(dags())
+        policy = draw(st.sampled_from([wfbp, p3, ddp]))
+    return graph, network, planned(graph, network, policy)
+
+
+@settings(max_examples=50)
+@given(plans())
+def test_reading_back_gives_the_plan(drawn):
+    """Parts, their order on each channel, and the time that they take."""
+    graph, network, plan = drawn
+    exported = chakra.export(graph, network, replace(plan, workers=3))
+    assert exported.iteration_time_us == pytest.approx(exported.plan_time_us, abs=1e-6)
+    trace = read_back(exported)
+    assume(trace.graph is not None)
+    channels = {op.id: op.channel for op in graph.ops}
+    channel_of = {bucket.id: channels[bucket.tensors[0]] for bucket in plan.buckets}
+    for channel in ("nvlink", NETWORK):
+        found = [
+            (op.id.split(" part ")[0].rstrip("'"), op.bytes)
+            for op in trace.graph.ops
+            if op.kind != COMPUTE and op.channel == channel
+        ]
+        given_parts = [part for part in plan.parts if channel_of[part.bucket] == channel]
+        assert found == given_parts
+    again = simulate(trace.graph, network, wfbp)
+    assert again.iteration_time == pytest.approx(exported.iteration_time_us, abs=1e-6)
+    assert trace.report.repaired == trace.report.assumed == trace.report.warnings == ()
+
+
+@settings(max_examples=50)
+@given(st.data())
+def test_rounding_does_not_add_up(data):
+    """A microsecond for each launch at most, however many ops there are."""
+    graph = data.draw(graphs())
+    fractions = data.draw(st.lists(st.floats(0, 1), min_size=len(graph.ops)))
+    ops = [
+        op._replace(duration_us=op.duration_us + extra) if op.kind == COMPUTE else op
+        for op, extra in zip(graph.ops, fractions, strict=False)
+    ]
+    odd = build("odd", ops)
+    network = data.draw(networks())
+    plan = planned(odd, network, replay(data.draw(sends(chain_of(odd)))))
+    exported = chakra.export(odd, network, replace(plan, workers=1))
+    assert abs(exported.iteration_time_us - exported.plan_time_us) <= len(plan.parts) + 1
+
+
+def test_a_long_chain_ends_where_it_should():
+    ops = [Op(f"c{i}", COMPUTE, 0.4, None, (f"c{i - 1}",) if i else ()) for i in range(1000)]
+    graph = build("chain", [*ops, Op("g", ALL_REDUCE, None, 5, ("c999",))])
+    plan = Planned((GivenBucket("b", ("g",)),), (GivenPart("b", 5),))
+    exported = chakra.export(graph, LINEAR, replace(plan, workers=1))
+    assert exported.iteration_time_us == pytest.approx(exported.plan_time_us) == 415
+
+
+def test_a_long_name_makes_a_long_message():
+    graph = build("long", [Op("c" * 500, COMPUTE, 3.0), Op("g" * 300, ALL_REDUCE, None, 5)])
+    plan = Planned((GivenBucket("b" * 300, ("g" * 300,)),), (GivenPart("b" * 300, 5),))
+    exported = chakra.export(graph, LINEAR, plan)
+    assert exported.files["plan.0.et"] == file(
+        node(1, 4, 3, name="c" * 500, is_cpu_op=False),
+        node(2, 7, 15, name="b" * 300, is_cpu_op=False, comm_type=0, comm_size=5),
+    )
+
+
+def test_the_same_plan_gives_the_same_bytes():
+    cluster = network_of(Cluster(8, 10.0))
+    assert chakra.export(GRAPH, cluster, PLAN) == chakra.export(GRAPH, cluster, PLAN)
+
+
+def test_another_graphs_plan():
+    with pytest.raises(InvalidPlan):
+        chakra.export(GRAPH, LINEAR, Planned((GivenBucket("b0", ("g9",)),), ()))
+
+
+def test_of_many_workers_not_every_file_is_written():
+    exported = chakra.export(GRAPH, LINEAR, replace(PLAN, workers=1_000_000))
+    assert len(exported.files) == chakra.MOST_FILES
+    assert exported.notes[-1] == "All 1,000,000 files are alike; 256 are written."
