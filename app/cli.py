@@ -15,10 +15,9 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from app import VERSION, cli_scaling, cli_traces, examples, simulations
 from app.answers import TraceAnswer
 from app.demo import DemoFailed, demo
-from app.door import read_json
 from app.errors import NotFound, Refusal
 from app.files import read_file, read_simulated
-from app.flags import Json, change, given, network, policy, spreading
+from app.flags import change, given, network, policy, read_plan, spreading
 from app.plans import solve
 from app.report import render, render_simulation
 from app.serve import CannotServe, NotLoopback, serve
@@ -221,7 +220,7 @@ def _simulate(
         jitter=spreading(jitter, runs, seed, rival or []),
     )
     if plan is not None:
-        asked["plan"] = _plan_of(plan)
+        asked["plan"] = read_plan(plan)
     elif named is None:
         asked["policy"] = "wfbp"
     with explaining(name, given(cluster=cluster, **asked)):
@@ -236,6 +235,7 @@ def _simulate(
 app.command("predict")(cli_scaling.predict)
 app.command("sweep")(cli_scaling.sweep)
 app.command("import")(cli_traces.import_)
+app.command("export")(cli_traces.export)
 app.command("calibrate")(cli_scaling.calibrate)
 
 
@@ -271,18 +271,6 @@ def _demo() -> None:
       interlace demo
     """  # noqa: D301 - \b keeps the lines apart
     demo()
-
-
-def _plan_of(path: Path) -> Json:
-    """Read what plan --json printed."""
-    try:
-        found = read_json(path.read_bytes())
-    except Refusal as error:
-        raise typer.BadParameter(f"{path}: {error}", param_hint="--plan") from None
-    if not isinstance(found, dict) or not {"buckets", "schedule"} <= found.keys():
-        detail = f"{path} is no plan: print one with interlace plan --json"
-        raise typer.BadParameter(detail, param_hint="--plan")
-    return found
 
 
 def _run() -> int:

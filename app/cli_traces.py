@@ -1,15 +1,28 @@
 """The commands that go between other tools and a plan: import and export."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from app import graphs
-from app.files import called
-from app.flags import given
+from app.exports import exported
+from app.files import called, read_file
+from app.flags import given, network, read_plan
+from app.plans import solve
 from app.report import source
-from app.terminal import AsJson, content, explaining
+from app.terminal import (
+    AsJson,
+    BandwidthGbps,
+    Barrier,
+    File,
+    StartupUs,
+    Workers,
+    content,
+    explaining,
+)
+from solver.exports import EXPORTS
 from solver.traces import READERS, Asked
 
 
@@ -60,3 +73,61 @@ def import_(
         print(graphs.answer_of(trace).model_dump_json())
     else:
         print("\n".join(source(trace.report)))
+
+
+def export(
+    file: File,
+    form: Annotated[str, typer.Option("--format", help=f"{', '.join(EXPORTS)}.")],
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PLAN", help="The JSON that plan --json prints.  [default: planned now]"
+        ),
+    ] = None,
+    workers: Workers = None,
+    bandwidth_gbps: BandwidthGbps = None,
+    startup_us: StartupUs = None,
+    barrier: Barrier = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Write the files there; one file of text may be printed instead."
+        ),
+    ] = None,
+) -> None:
+    """Write a plan as files that another tool reads, and say what that tool cannot express.
+
+    \b
+    Examples:
+      interlace export graph.json --format ddp --out ddp
+      interlace export graph.json --plan plan.json --format horovod
+    """  # noqa: D301 - \b keeps the lines apart
+    if form not in EXPORTS:
+        raise typer.BadParameter(f"one of {', '.join(EXPORTS)}", param_hint="--format")
+    cluster = network(workers, bandwidth_gbps, startup_us, None, extrapolate=False)
+    options = given(barrier=barrier or None)
+    name, found = content(file)
+    with explaining(name, given(cluster=cluster, options=options)):
+        answer = read_plan(plan) if plan else None
+        if answer is not None:
+            asked = answer["request"]
+            cluster, options = {**asked["cluster"], **cluster}, {**asked["options"], **options}
+        problem, _ = read_file(found, name, cluster, options, [])
+        if answer is None:
+            answer = solve(problem).model_dump(mode="json")
+        made = exported(problem, answer, form)
+    files = {
+        key: held.encode() if isinstance(held, str) else held for key, held in made.files.items()
+    }
+    texts = [held for held in made.files.values() if isinstance(held, str)]
+    if out is None and (len(files), len(texts)) != (1, 1):
+        raise typer.BadParameter(f"give a folder for {', '.join(files)}", param_hint="--out")
+    if out is None:
+        print(texts[0])
+    else:
+        out.mkdir(parents=True, exist_ok=True)
+        for key, held in files.items():
+            (out / key).write_bytes(held)
+    ours, theirs = made.plan_time_us / 1e3, made.iteration_time_us / 1e3
+    lines = [*made.notes, f"Simulated: {theirs:.3f} ms, the plan {ours:.3f} ms."]
+    print("\n".join(lines), file=sys.stdout if out else sys.stderr)

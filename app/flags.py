@@ -85,10 +85,10 @@ def cost_model(path: Path | None) -> Json | None:
         return None
     try:
         found = read_json(path.read_bytes())
-    except Refusal as error:
-        raise typer.BadParameter(f"{path}: {error}", param_hint="--cost-model") from None
+    except Refusal:
+        found = None
     model = found.get("model", found) if isinstance(found, dict) else None
-    if not isinstance(model, dict):
+    if not isinstance(model, dict) or "graph" in model or "ops" in model:
         detail = f"{path} is no cost model: print one with interlace calibrate --json"
         raise typer.BadParameter(detail, param_hint="--cost-model")
     return model
@@ -101,4 +101,16 @@ def numbers(text: str | None, flag: str) -> list[Any] | None:
     found = [_value(part) for part in text.split(",")]
     if not all(isinstance(value, int | float) for value in found):
         raise typer.BadParameter("use numbers with commas between them", param_hint=flag)
+    return found
+
+
+def read_plan(path: Path) -> Json:
+    """Read what plan --json printed."""
+    try:
+        found = read_json(path.read_bytes())
+    except Refusal as error:
+        raise typer.BadParameter(f"{path}: {error}", param_hint="--plan") from None
+    if not isinstance(found, dict) or not {"buckets", "schedule"} <= found.keys():
+        detail = f"{path} is no plan: print one with interlace plan --json"
+        raise typer.BadParameter(detail, param_hint="--plan")
     return found

@@ -3,21 +3,27 @@
 from typing import Annotated, Any
 
 from anyio import to_thread
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path, Query, Response
 
-from app import plans
+from app import exports, plans
 from app.answers import PlanList, PlanOut
 from app.apidoc import json_body, problems
+from app.body import OneOf
 from app.door import problem_of, read_body
 from app.examples import TWO_LAYERS
+from app.export_answer import ExportOut
+from app.faults import MAX_NAME
 from app.library import library_of
 from app.requests import PlanRequest
 from app.routers.deps import BodyDep, ListedDep, SolvesDep, StoreDep
 from app.storage import PlanRow
+from solver.exports import EXPORTS
 
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
 PlanId = Annotated[str, Path(description="Id of a plan.", examples=["0123456789abcdef"])]
-#: Most results of a list.
+Format = Annotated[
+    Annotated[str, OneOf(tuple(EXPORTS))], Query(description="What the plan is written for.")
+]
 
 
 @router.post(
@@ -68,3 +74,25 @@ def get_plan(plan_id: PlanId, store: StoreDep) -> Response:
 def get_timeline(plan_id: PlanId, store: StoreDep) -> dict[str, Any]:
     """Return compute, the channel under the plan and the channel under FIFO, for Perfetto."""
     return plans.timeline(store, plan_id)
+
+
+@router.get(
+    "/{plan_id}/export",
+    response_model=ExportOut,
+    summary="A plan as files of another tool",
+    responses=problems(404, 422, 503),
+)
+def get_export(
+    plan_id: PlanId,
+    store: StoreDep,
+    format: Format,  # noqa: A002 - the name on the wire
+    file: Annotated[
+        str | None, Query(max_length=MAX_NAME, description="One of the files, as it is.")
+    ] = None,
+) -> Response:
+    """Return the files, what of the plan that tool cannot express, and what that costs."""
+    found = exports.export_of(store, plan_id, format)
+    if file is not None:
+        return Response(exports.file_of(found, file), media_type="application/octet-stream")
+    text = exports.answer_of(found).model_dump_json()
+    return Response(text, media_type="application/json")

@@ -1,0 +1,127 @@
+"""GET /v1/plans/{id}/export and the commands import and export."""
+
+import base64
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from app.examples import TWO_LAYERS
+from solver.exports import EXPORTS
+from tests.app.service import Json, Service, faults, interlace, two_layers
+
+
+@pytest.fixture(scope="module")
+def plan(service: Service) -> Json:
+    found: Json = service.post(two_layers(baselines=[])).json()
+    return found
+
+
+@pytest.mark.parametrize("form", EXPORTS)
+def test_every_format(service: Service, plan: Json, form: str) -> None:
+    url = f"/v1/plans/{plan['id']}/export"
+    answer = service.client.get(url, params={"format": form})
+    assert answer.status_code == 200
+    found = answer.json()
+    assert found["format"] == form
+    assert found["plan_time_us"] == pytest.approx(plan["iteration_time_us"])
+    assert found["iteration_time_us"] >= plan["lower_bound_us"] * (1 - 1e-7)
+    assert found["files"]
+    for file in found["files"]:
+        alone = service.client.get(url, params={"format": form, "file": file["name"]})
+        held = file["text"].encode() if file["text"] is not None else None
+        assert alone.content == (held or base64.b64decode(file["base64"] or ""))
+
+
+def test_parts_come_out_as_they_are(service: Service, plan: Json) -> None:
+    url = f"/v1/plans/{plan['id']}/export"
+    text = service.client.get(url, params={"format": "csv", "file": "parts.csv"}).text
+    rows = [(row["bucket"], int(row["bytes"])) for row in csv.DictReader(io.StringIO(text))]
+    assert rows == [(part["bucket"], part["bytes"]) for part in plan["schedule"]["parts"]]
+
+
+def test_refused_exports(service: Service, plan: Json) -> None:
+    url = f"/v1/plans/{plan['id']}/export"
+    assert faults(service.client.get(url, params={"format": "gloo"})) == {
+        ("/query/format", "out_of_range")
+    }
+    missing = service.client.get(url)
+    assert (missing.status_code, missing.json()["errors"][0]["pointer"]) == (422, "/query/format")
+    other = service.client.get(url, params={"format": "csv", "file": "x"})
+    assert (other.status_code, other.json()["code"]) == (404, "not_found")
+    assert service.client.get("/v1/plans/0/export?format=csv").status_code == 404
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> str:
+    path = tmp_path / "two.json"
+    path.write_text(json.dumps(TWO_LAYERS))
+    return str(path)
+
+
+def test_export_writes_files_or_prints_one(tmp_path: Path, two: str) -> None:
+    printed = interlace(tmp_path, "export", two, "--format", "deepspeed")
+    assert printed.returncode == 0
+    assert "reduce_bucket_size" in printed.stdout
+    assert "Simulated: " in printed.stderr
+    out = tmp_path / "new" / "ddp"
+    planned = interlace(tmp_path, "plan", two, "--workers", "16", "--json")
+    (tmp_path / "plan.json").write_text(planned.stdout)
+    made = interlace(
+        tmp_path, "export", two, "--format", "ddp", "--plan", str(tmp_path / "plan.json"),
+        "--out", str(out),
+    )  # fmt: skip
+    assert (made.returncode, made.stderr) == (0, "")
+    time = json.loads(planned.stdout)["iteration_time_us"] / 1e3
+    assert f"the plan {time:.3f} ms." in made.stdout  # on the plan's cluster
+    assert {path.name for path in out.iterdir()} == {"buckets.json", "ddp_buckets.py"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (("--format", "gloo"), "--format"),
+        (("--format", "ddp"), "give a folder for buckets.json, ddp_buckets.py"),
+    ],
+)
+def test_wrong_flags_of_export(tmp_path: Path, two: str, flags: tuple[str, ...], says: str) -> None:
+    done = interlace(tmp_path, "export", two, *flags)
+    assert done.returncode == 2
+    assert says in done.stderr
+
+
+PROFILE = """\
+node1 -- Conv2d -- forward_compute_time=1, backward_compute_time=2, parameter_size=4000000
+node2 -- Linear -- forward_compute_time=1, backward_compute_time=2, parameter_size=8000000
+\tnode1 -- node2
+"""
+
+
+def test_what_is_imported_can_be_planned(tmp_path: Path) -> None:
+    file = tmp_path / "two.graph.txt"
+    file.write_text(PROFILE)
+    told = interlace(tmp_path, "import", str(file))
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout.startswith("Read from a pipedream file: 6 ops, 2 collectives, 12.000 MB\n")
+    made = interlace(tmp_path, "import", "-", "--name", "two", "--json", stdin=PROFILE)
+    assert json.loads(made.stdout)["graph"]["name"] == "two"
+    planned = interlace(tmp_path, "plan", "-", "--json", stdin=made.stdout)
+    assert planned.returncode == 0
+    assert sum(b["bytes"] for b in json.loads(planned.stdout)["buckets"]) == 12_000_000
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "says"),
+    [
+        (("--format", "zip"), 2, "--format"),
+        (("--step", "-1"), 2, "--step"),
+        (("--format", "dnn_partitioning"), 1, "standard input"),
+    ],
+)
+def test_wrong_use_of_import(tmp_path: Path, flags: tuple[str, ...], code: int, says: str) -> None:
+    done = interlace(tmp_path, "import", "-", *flags, stdin=PROFILE)
+    assert done.returncode == code
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
