@@ -44,7 +44,8 @@ def predict(
         typer.Option(metavar="N,N,...", help="Fusion buffers.  [default: 0, 104857600]"),
     ] = None,
     timeout_us: Annotated[
-        float | None, typer.Option(help="Longest wait of a fusion buffer.  [default: 5000]")
+        float | None,
+        typer.Option(help="Longest wait of a fusion buffer for the next layer.  [default: 5000]"),
     ] = None,
     time_limit: Annotated[
         float | None, typer.Option(help="Seconds for all plans together.  [default: 10]")
@@ -100,7 +101,8 @@ def sweep(
     extrapolate: Extrapolate = False,
     barrier: Barrier = False,
     time_limit: Annotated[
-        float | None, typer.Option(help="Seconds after which a plan is the best so far.")
+        float | None,
+        typer.Option(help="Seconds after which a plan is the best so far.  [default: 2]"),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Of the plans.  [default: 0]")] = None,
     csv: Annotated[
@@ -133,12 +135,15 @@ def sweep(
     name, found = content(file)
     with explaining(name, given(cluster=cluster, **asked)):
         problem = read_sweep(found, name, cluster, asked)
+        if csv is not None and not csv.absolute().parent.is_dir():
+            raise typer.BadParameter(f"no folder {csv.parent}", param_hint="--csv")
+        if svg is not None:
+            svg.mkdir(parents=True, exist_ok=True)
         with progressing("cells") as progress:
             answer = sweeps.run(problem, progress)
     if csv is not None:
         csv.write_text(sweep_views.table(answer), encoding="utf-8", newline="")
     if svg is not None:
-        svg.mkdir(parents=True, exist_ok=True)
         for drawn, plot in sweep_views.plots(answer).items():
             (svg / drawn).write_bytes(plot)
     print(answer.model_dump_json(indent=1) if json_ else render_sweep(answer))

@@ -152,7 +152,8 @@ class CostModelBody(NetworkBody):
 
     name: Annotated[str, Field(max_length=MAX_NAME, pattern=PLAIN)] = ""
     id: Annotated[
-        Name | None, Field(description="A model that was stored before; then nothing else.")
+        Name | None,
+        Field(description="Of a stored model, which stands alone for it; beside figures a label."),
     ] = None
     algorithm: Annotated[
         str, OneOf(tuple(ALGORITHMS)), Field(description="How the cost is computed.")
@@ -194,15 +195,24 @@ class CostModelBody(NetworkBody):
         return (self.measured_bytes[0], self.measured_bytes[1]) if self.measured_bytes else None
 
 
+def _model_in(value: Any) -> Any:
+    """Return the model in an id, or in what ``POST /v1/cost-models`` answered."""
+    if isinstance(value, str):
+        return {"id": value}
+    if isinstance(value, dict) and isinstance(model := value.get("model"), dict):
+        return {**model, "id": value["id"]} if "id" in value else model
+    return value
+
+
 class _IdOrModel:
-    """A cost model, or the id of one."""
+    """A cost model, the answer that it stands in, or the id of one."""
 
     def __get_pydantic_core_schema__(
         self, source: type[Any], handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         model = handler(source)
         return core_schema.no_info_before_validator_function(
-            lambda value: {"id": value} if isinstance(value, str) else value,
+            _model_in,
             model,
             json_schema_input_schema=core_schema.union_schema([model, core_schema.str_schema()]),
         )

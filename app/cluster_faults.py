@@ -22,17 +22,14 @@ def with_models(body: ClusterBody, models: Models) -> tuple[ClusterBody, list[Fa
     for name, (place, channel) in body.networks().items():
         if channel.cost_model is None or (known := channel.cost_model.id) is None:
             continue
-        model = models(known)
-        if model is not None and channel.cost_model.model_fields_set == {"id"}:
-            found[name] = model
+        if channel.cost_model.model_fields_set != {"id"}:
+            continue
+        if (model := models(known)) is not None:
+            found[name] = model.model_copy(update={"id": known})
             continue
         under = pointer(("cluster", *place, "cost_model"))
-        if model is None:
-            detail = f"Cluster: no cost model has the id {brief(known)!r}."
-            faults.append(Fault(under, "unknown_cost_model", detail))
-        else:
-            detail = "Cluster: a cost model with an id has no other fields."
-            faults.append(Fault(f"{under}/id", "extra_field", detail))
+        detail = f"Cluster: no cost model has the id {brief(known)!r}."
+        faults.append(Fault(under, "unknown_cost_model", detail))
     return body.with_models(found), faults
 
 
@@ -47,7 +44,10 @@ def cluster_faults(body: ClusterBody) -> list[Fault]:
             continue
         faults += model_faults(model, f"{under}/cost_model")
         if model.is_measured and channel.bandwidth_gbps and not model.bandwidth_gbps:
-            beside = "where the cost model does not say at which bandwidth it was measured"
+            beside = (
+                "where the cost model does not say at which bandwidth it was measured (its own "
+                "bandwidth_gbps)"
+            )
             faults.append(_idle(under, "bandwidth_gbps", beside))
     if NETWORK in body.channels:
         detail = f"Cluster: the channel {NETWORK} is the cluster's own fields."

@@ -120,7 +120,7 @@ def _measured(request: CostModelRequest) -> tuple[Samples, int | None, list[str]
         raise InvalidRequest(faults) from error
     notes = list(found.notes)
     if found.kind not in {None, "all_reduce"}:
-        detail = f"The text is of {found.kind}; a cost model is that of an all-reduce."
+        detail = " ".join(["A cost model is that of an all-reduce.", *notes])
         raise InvalidRequest([Fault("/text", "not_all_reduce", detail)])
     if request.workers and found.workers and request.workers != found.workers:
         notes.append(

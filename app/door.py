@@ -18,7 +18,7 @@ from app.problem import Problem
 from app.quick import read_quickly
 from app.requests import MAX_COLLECTIVES, MAX_EDGES, MAX_OPS, GraphRequest
 from app.shape import fitting, kind_of, ops_of, shape_faults
-from app.sweep_request import SweepRequest
+from app.sweep_request import AXES, SweepRequest
 from solver.errors import Fault, InterlaceError
 from solver.graph import COMPUTE, MAX_BYTES, NETWORK, Graph, Op, build
 
@@ -173,21 +173,23 @@ def _checked(
             detail = f"Graph: at most {MAX_OPS - 1:,} ops are planned with a barrier."
             faults.append(Fault("/graph/ops", "out_of_range", detail))
     faults += request.own_faults()
-    faults += unknown or _cluster_faults(ops, _tried(request, cluster))
+    faults += unknown or _cluster_faults(ops, request, cluster)
     if faults or (graph is None and ops is not None):
         raise InvalidRequest(list(dict.fromkeys(faults)))
     return graph, request.model_copy(update={"cluster": cluster})
 
 
-def _tried(request: Body, cluster: ClusterBody) -> ClusterBody:
-    """Return a cluster as it is used first: a sweep brings fields that it may leave out."""
-    if isinstance(request, SweepRequest) and request.points():
-        return cluster.model_copy(update=request.points()[0])
-    return cluster
-
-
-def _cluster_faults(ops: Sequence[Op] | None, cluster: ClusterBody) -> list[Fault]:
-    return [*cluster_faults(cluster), *lane_faults(ops or [], cluster)]
+def _cluster_faults(
+    ops: Sequence[Op] | None, request: GraphRequest, cluster: ClusterBody
+) -> list[Fault]:
+    """List what is wrong with the cluster, of a sweep its first one, where that was given."""
+    swept: dict[str, str] = {}
+    if isinstance(request, SweepRequest):
+        point = request.points()[0]
+        cluster = cluster.model_copy(update=point)
+        swept = {f"/cluster/{f}": f"/{axis}" for axis, f in AXES.items() if f in point}
+    found = [*cluster_faults(cluster), *lane_faults(ops or [], cluster)]
+    return [Fault(swept.get(f.pointer, f.pointer), f.code, f.detail) for f in found]
 
 
 def check_limits(ops: list[Op]) -> Iterator[Fault]:

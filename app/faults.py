@@ -125,7 +125,14 @@ def _code(kind: str, value: Any) -> str:
 def _name(place: Location, raw: Any) -> str:
     """Name the thing: the op by its id, else the section, then the field."""
     if tuple(place[:2]) != ("graph", "ops") or len(place) <= 2:  # noqa: PLR2004 - graph, ops
-        return ": ".join([str(place[0]).capitalize(), *_joined(place[1:])]) if place else "The body"
+        if not place:
+            return "The body"
+        section, *steps = place
+        label = str(section).capitalize()
+        if steps and isinstance(item := steps[0], int):
+            label = f"Layer {item + 1}" if section == "layers" else f"{label} item {item}"
+            steps = steps[1:]
+        return ": ".join([label, *_joined(steps)])
     op = raw["graph"]["ops"][place[2]]
     label = f"Op {place[2]}"
     if isinstance(op, dict) and isinstance(op.get("id"), str):

@@ -24,9 +24,13 @@ _SETTINGS = Lock()
 
 
 class Curve(NamedTuple):
-    """Speed of a policy at each x, None where it is not defined; ``knee`` is an x or None."""
+    """Speed of a policy at each x, None where it is not defined; ``knee`` is an x or None.
+
+    ``style`` chooses colour and marker, the same in every plot.
+    """
 
     label: str
+    style: int
     speeds: Sequence[float | None]
     knee: float | None
 
@@ -49,9 +53,13 @@ def draw(plot: Plot) -> bytes:
     """
     import matplotlib as mpl  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: PLC0415
 
     with _SETTINGS, mpl.rc_context({"svg.hashsalt": "interlace", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(_WIDTH / 96, _HEIGHT / 96), layout="constrained")
+        figure = Figure(
+            figsize=(_WIDTH / 96, _HEIGHT / 96),
+            layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1),
+        )
         axes = figure.subplots()
         _fill(axes, plot)
         figure.legend(loc="outside right upper", frameon=False, fontsize=9)
@@ -64,11 +72,11 @@ def _fill(axes: "Axes", plot: Plot) -> None:
     axes.plot(plot.xs, plot.ideal, color="#444444", linestyle=":", label="ideal")
     line: dict[str, Any] = {"color": "black", "linestyle": "--", "linewidth": 1, "zorder": 3}
     _line(axes, plot.xs, plot.bound, **line, label="bound: no plan does more")
-    for place, (i, curve) in enumerate(_highest_first(plot.curves)):
+    for place, curve in enumerate(_highest_first(plot.curves)):
         thin = place / len(plot.curves)  # what is drawn later lets the others be seen
         style = {
-            "color": _COLOURS[i % len(_COLOURS)],
-            "marker": _MARKERS[i % len(_MARKERS)],
+            "color": _COLOURS[curve.style % len(_COLOURS)],
+            "marker": _MARKERS[curve.style % len(_MARKERS)],
             "markersize": 9 - 5 * thin,
             "linewidth": 3.5 - 2.5 * thin,
         }
@@ -94,15 +102,16 @@ def _fill(axes: "Axes", plot: Plot) -> None:
     axes.set_ylabel("speed [workers that never wait]")
     speeds = [s for c in plot.curves for s in c.speeds if s is not None]
     axes.set_xscale(_scale(plot.xs))
-    axes.set_yscale(_scale([*speeds, *plot.ideal]))
+    grows = plot.ideal[0] != plot.ideal[-1]  # then ideal speed is a straight line on equal scales
+    axes.set_yscale(_scale(plot.xs if grows else [*speeds, *plot.ideal]))
     _number(axes, plot.xs)
     axes.grid(visible=True, color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _highest_first(curves: Sequence[Curve]) -> list[tuple[int, Curve]]:
+def _highest_first(curves: Sequence[Curve]) -> list[Curve]:
     """Order curves from top to bottom, so that the legend stands as the lines do."""
-    return sorted(enumerate(curves), key=lambda found: -sum(s or 0 for s in found[1].speeds))
+    return sorted(curves, key=lambda curve: -sum(speed or 0 for speed in curve.speeds))
 
 
 def _line(axes: "Axes", xs: Sequence[float], ys: Sequence[float | None], **style: Any) -> None:

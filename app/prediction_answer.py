@@ -37,6 +37,8 @@ class ScalingRow(Answered):
         list[FusedFactor], Field(description="Layers sent in fusion buffers, in the order asked.")
     ]
     ada_fusion: AdaFusionFactor
+    ddp: Annotated[float | None, Field(description="PyTorch DDP with its defaults, simulated.")]
+    horovod: Annotated[float | None, Field(description="Horovod with its defaults, simulated.")]
     mg_wfbp: Annotated[float | None, Field(description="The policy `mg_wfbp`, simulated.")]
     plan: Annotated[float | None, Field(description="Interlace's plan, fusion `joint`.")]
     bound: Annotated[

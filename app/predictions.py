@@ -8,13 +8,14 @@ from app.cluster import ClusterBody
 from app.cluster_faults import lane_faults
 from app.detail import lightened
 from app.errors import InvalidRequest
+from app.faults import pointer
 from app.prediction_answer import PredictionAnswer
 from app.prediction_request import PredictionRequest
 from app.problem import graph_sha256
-from app.warned import Warned, warnings_of
-from solver.costs import network_of
+from app.warned import Warned, tensors_of, warnings_of
+from solver.costs import TABLE, network_of
 from solver.errors import Fault, InvalidGraph
-from solver.graph import Graph
+from solver.graph import NETWORK, Graph
 from solver.predict import graph_of, predict
 from solver.scaling import Passes, passes_of, passes_of_layers
 
@@ -37,6 +38,7 @@ def answer_of(graph: Graph | None, request: PredictionRequest) -> PredictionAnsw
     iteration, passes, faults = _iteration(graph, request)
     clusters = [request.cluster.model_copy(update={"workers": n}) for n in request.counts()]
     faults += _cost_faults(iteration, clusters, own=request.workers is None)
+    faults += _fixed_faults(iteration, request)
     if passes is None or faults:
         raise InvalidRequest(list(dict.fromkeys(faults)))
     networks = [(cluster.workers, network_of(cluster.to_cluster())) for cluster in clusters]
@@ -85,12 +87,25 @@ def _cost_faults(graph: Graph, clusters: Sequence[ClusterBody], *, own: bool) ->
 
 def _warnings(graph: Graph, passes: Passes, clusters: Sequence[ClusterBody]) -> list[Warned]:
     """List what was not measured of launches from one layer to all together."""
-    channel = graph.ops[graph.collectives[0]].channel
+    (lane,) = tensors_of(graph)
     sizes = [*(size for size in passes.bytes if size), sum(passes.bytes)]
-    found = [w for cluster in clusters for w in warnings_of(cluster, {channel: sizes})]
-    _, network = clusters[0].networks()[channel]
+    found = [w for cluster in clusters for w in warnings_of(cluster, {lane: sizes})]
+    place, network = clusters[0].networks()[lane.channel]
     counts = {cluster.workers for cluster in clusters}
-    if network.cost_model is None and network.algorithm == "table" and len(counts) > 1:
+    if network.cost_model is None and network.algorithm == TABLE and len(counts) > 1:
         detail = "The table does not say how many workers it was measured with; all rows use it."
-        found.append(Warned(pointer="/cluster/table", code="workers_unknown", detail=detail))
-    return [w for i, w in enumerate(found) if w not in found[:i]]
+        under = pointer(("cluster", *place, "table"))
+        found.append(Warned(pointer=under, code="workers_unknown", detail=detail))
+    return list(dict.fromkeys(found))
+
+
+def _fixed_faults(graph: Graph, request: PredictionRequest) -> list[Fault]:
+    """Refuse worker counts that change nothing, since the channel has workers of its own."""
+    channels = {op.channel for op in (graph.ops[i] for i in graph.collectives)}
+    fixed = [
+        name for name in channels if name != NETWORK and request.cluster.channels[name].workers
+    ]
+    if len(request.counts()) == 1 or not fixed:
+        return []
+    detail = f"Workers: the channel {fixed[0]!r} has workers of its own, so no row would differ."
+    return [Fault("/workers", "extra_field", detail)]

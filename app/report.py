@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from app.answers import Answer, Baseline, Bound
-from app.cluster import ClusterBody
+from app.cluster import ChannelBody, ClusterBody
 from app.explained import Explained
 from app.simulation_answer import SimulationAnswer
+from app.warned import Warned
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.policies.choice import WHERE_NOT, Choice, defaults
 from solver.traces import Report
@@ -42,6 +43,7 @@ def render(answer: Answer, name: str, report: Report | None = None) -> str:
         _why(answer),
         _buckets(answer),
         source(report),
+        warned(answer.warnings),
     ]
     return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part)))
 
@@ -50,8 +52,19 @@ def render_simulation(answer: SimulationAnswer, name: str) -> str:
     """Write a simulation as a page of text."""
     asked = answer.request.jitter
     rivals = [_of(rival.to_choice()) for rival in asked.rivals] if asked else []
-    parts = [_simulated(answer, name), _why(answer), _phases(answer), _spread(answer, rivals)]
+    parts = [
+        _simulated(answer, name),
+        _why(answer),
+        _phases(answer),
+        _spread(answer, rivals),
+        warned(answer.warnings),
+    ]
     return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part)))
+
+
+def warned(warnings: Sequence[Warned]) -> Iterator[str]:
+    """Say what an answer rests on that was not measured."""
+    yield from (f"Warning: {warning.detail}" for warning in warnings)
 
 
 def _simulated(answer: SimulationAnswer, name: str) -> Iterator[str]:
@@ -77,8 +90,14 @@ def _where(name: str, cluster: ClusterBody) -> str:
     return f"{name or 'Unnamed graph'} on {_count(cluster.workers, 'worker')}{rate}"
 
 
-def _launch(cluster: ClusterBody) -> str:
-    return f"{cluster.algorithm}, start-up {cluster.startup_us:g} us a launch"
+def _launch(cluster: ChannelBody) -> str:
+    model = cluster.cost_model
+    if model is None:
+        return f"{cluster.algorithm}, start-up {cluster.startup_us:g} us a launch"
+    called = " ".join(filter(None, ["cost model", model.name])) + f" ({model.algorithm})"
+    measured = f", measured with {_count(model.workers, 'worker')}" if model.workers else ""
+    on_top = f", {cluster.startup_us:g} us on top of a launch" if cluster.startup_us else ""
+    return f"{called}{measured}{on_top}"
 
 
 def _channels(cluster: ClusterBody) -> Iterator[str]:
@@ -86,7 +105,7 @@ def _channels(cluster: ClusterBody) -> Iterator[str]:
         rate = f" at {body.bandwidth_gbps:g} Gbit/s" if body.bandwidth_gbps else ""
         yield (
             f"channel {channel}: {_count(body.workers or cluster.workers, 'worker')}{rate}, "
-            f"{body.algorithm}, start-up {body.startup_us:g} us"
+            f"{_launch(body)}"
         )
 
 

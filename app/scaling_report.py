@@ -4,19 +4,19 @@ from collections.abc import Iterator
 
 from app.cost_model_answer import CostModelAnswer
 from app.prediction_answer import PredictionAnswer
+from app.report import warned
 from app.sweep_answer import SweepAnswer
 from app.text_table import factor, percent, size, table
-from app.warned import Warned
 
 
 def render_prediction(answer: PredictionAnswer, name: str) -> str:
     """Write predictions as a page of text."""
-    return _page(_predicted(answer, name), _warned(answer.warnings))
+    return _page(_predicted(answer, name), warned(answer.warnings))
 
 
 def render_sweep(answer: SweepAnswer) -> str:
     """Write a sweep as a page of text: a row for each cell, then what follows from it."""
-    return _page(_cells(answer), iter(answer.summary), _warned(answer.warnings))
+    return _page(_cells(answer), iter(answer.summary), warned(answer.warnings))
 
 
 def _cells(answer: SweepAnswer) -> Iterator[str]:
@@ -100,7 +100,18 @@ def _predicted(answer: PredictionAnswer, name: str) -> Iterator[str]:
     yield f"{name or 'Unnamed graph'}: scaling factor, the next forward pass waiting for all sums"
     yield ""
     buffers = [f"buffer {size(f.buffer_bytes)}" for f in rows[0].osf_fusion]
-    heads = ["workers", "CSF", "OSF", *buffers, "adaFusion", "MG-WFBP", "plan", "bound"]
+    heads = [
+        "workers",
+        "CSF",
+        "OSF",
+        *buffers,
+        "DDP",
+        "Horovod",
+        "adaFusion",
+        "MG-WFBP",
+        "plan",
+        "bound",
+    ]
     yield from table(
         heads,
         (
@@ -112,6 +123,8 @@ def _predicted(answer: PredictionAnswer, name: str) -> Iterator[str]:
                         row.csf,
                         row.osf,
                         *(found.factor for found in row.osf_fusion),
+                        row.ddp,
+                        row.horovod,
                         row.ada_fusion.factor,
                         row.mg_wfbp,
                         row.plan,
@@ -123,12 +136,9 @@ def _predicted(answer: PredictionAnswer, name: str) -> Iterator[str]:
         ),
     )
     yield ""
-    yield "CSF: all in one all-reduce, no overlap. OSF: each tensor alone. No plan beats the bound."
+    yield "OSF's recursion: CSF, all in one all-reduce, no overlap; OSF, each tensor alone; buffers"
+    yield "that wait for the next tensor. The others are simulated. No plan beats the bound."
     yield f"Compute takes {rows[0].t_comp_us / 1e3:.3f} ms."
-
-
-def _warned(warnings: list[Warned]) -> Iterator[str]:
-    yield from (f"Warning: {warning.detail}" for warning in warnings)
 
 
 def _page(*parts: Iterator[str]) -> str:

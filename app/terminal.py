@@ -24,6 +24,7 @@ FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 #: Flags that are not called as their field.
 _FLAGS = {
     "baselines": "--baseline",
+    "policies": "--policy",
     "rivals": "--rival",
     "spread": "--jitter",
     "time_limit_s": "--time-limit",

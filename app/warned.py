@@ -8,6 +8,8 @@ from pydantic import Field
 from app.body import Answered
 from app.cluster import ChannelBody, ClusterBody, CostModelBody
 from app.faults import pointer
+from solver.costs import TABLE, Lane
+from solver.graph import ALL_REDUCE, Graph
 from solver.result import Bucket, Part
 
 
@@ -21,16 +23,24 @@ class Warned(Answered):
     detail: str
 
 
-def launched(buckets: Iterable[Bucket], parts: Iterable[Part]) -> dict[str, list[int]]:
-    """Return the bytes of each launch of a plan, by channel."""
-    channels = {bucket.id: bucket.channel for bucket in buckets}
-    found: dict[str, list[int]] = {}
+def launched(buckets: Iterable[Bucket], parts: Iterable[Part]) -> dict[Lane, list[int]]:
+    """Return the bytes of each launch of a plan, by lane."""
+    lanes = {bucket.id: Lane(bucket.channel, bucket.kind) for bucket in buckets}
+    found: dict[Lane, list[int]] = {}
     for part in parts:
-        found.setdefault(channels[part.bucket], []).append(part.bytes)
+        found.setdefault(lanes[part.bucket], []).append(part.bytes)
     return found
 
 
-def warnings_of(cluster: ClusterBody, launches: Mapping[str, Sequence[int]]) -> list[Warned]:
+def tensors_of(graph: Graph) -> dict[Lane, list[int]]:
+    """Return the bytes of each collective of a graph, by lane."""
+    found: dict[Lane, list[int]] = {}
+    for op in (graph.ops[i] for i in graph.collectives):
+        found.setdefault(Lane(op.channel, op.kind), []).append(op.bytes or 0)
+    return found
+
+
+def warnings_of(cluster: ClusterBody, launches: Mapping[Lane, Sequence[int]]) -> list[Warned]:
     """List what the cost of these launches was not measured for.
 
     Parameters
@@ -38,23 +48,29 @@ def warnings_of(cluster: ClusterBody, launches: Mapping[str, Sequence[int]]) -> 
     cluster
         With stored cost models in the place of their ids.
     launches
-        Bytes of each launch, by channel.
+        Bytes of each launch, by lane.
     """
-    found: list[Warned] = []
-    for name, (place, channel) in cluster.networks().items():
-        sizes, model = launches.get(name, ()), channel.cost_model
-        workers = channel.workers or cluster.workers
-        if not sizes or workers == 1:
+    networks, found = cluster.networks(), list[Warned]()
+    for lane, sizes in launches.items():
+        place, channel = networks[lane.channel]
+        if not sizes or (workers := channel.workers or cluster.workers) == 1:
             continue
+        model = channel.cost_model
+        under = pointer(("cluster", *place, *(["cost_model"] if model else [])))
         if model is not None:
-            under = pointer(("cluster", *place, "cost_model"))
             found += _scaled(under, channel, model, workers)
-            found += _outside(under, model.range, sizes)
-        elif channel.algorithm == "table":
-            points = [size for size, _ in channel.table]
-            measured = (min(points), max(points)) if points else None
-            found += _outside(pointer(("cluster", *place, "table")), measured, sizes)
-    return found
+        described = model or channel
+        field, points = "table", described.table
+        if lane.kind != ALL_REDUCE:
+            tables = {str(kind): points for kind, points in described.tables.items()}
+            field, points = f"tables/{lane.kind}", tables.get(lane.kind, [])
+        if described.algorithm == TABLE and points:
+            measured = [size for size, _ in points]
+            found += _outside(f"{under}/{field}", (min(measured), max(measured)), sizes)
+        elif model is not None and model.measured_bytes:
+            least, most = model.measured_bytes
+            found += _outside(under, (least, most), sizes)
+    return list(dict.fromkeys(found))
 
 
 def _scaled(
@@ -81,11 +97,7 @@ def _scaled(
         yield Warned(pointer=under, code="extrapolated", detail=detail)
 
 
-def _outside(
-    under: str, measured: tuple[int, int] | None, sizes: Sequence[int]
-) -> Iterator[Warned]:
-    if measured is None:
-        return
+def _outside(under: str, measured: tuple[int, int], sizes: Sequence[int]) -> Iterator[Warned]:
     least, most = measured
     small, large = (sum(s < least for s in sizes), sum(s > most for s in sizes))
     if small or large:

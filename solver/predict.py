@@ -12,9 +12,11 @@ from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build, with_barrier
 from solver.layers import Layer
 from solver.plan import Options, plan
 from solver.policies.ada_fusion import ada_fusion
+from solver.policies.ddp import ddp
+from solver.policies.horovod import horovod
 from solver.policies.mg_wfbp import mg_wfbp
 from solver.scaling import Passes, csf, osf, osf_fusion
-from solver.simulate import simulate
+from solver.simulate import Policy, simulate
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Row:
         Data-parallel ranks.
     csf, osf, osf_fusion
         From the recursion: all in one all-reduce, each layer alone, with buffers.
-    ada_fusion, mg_wfbp
+    ddp, horovod, ada_fusion, mg_wfbp
         Policies of today, simulated.
     plan
         The plan with the fusion ``joint``.
@@ -58,6 +60,8 @@ class Row:
     osf: float | None
     osf_fusion: tuple[Fused, ...]
     ada_fusion: AdaFusion
+    ddp: float | None
+    horovod: float | None
     mg_wfbp: float | None
     plan: float | None
     bound: float | None
@@ -140,7 +144,12 @@ def _row(
     (cost,) = map(network, chain_of(graph).lanes)
     alone = osf(passes, cost)
     adaptive = simulate(graph, network, ada_fusion)
-    merged = simulate(graph, network, mg_wfbp)
+
+    def factor(policy: Policy) -> float | None:
+        """One worker sends nothing, and waits for nothing."""
+        time = simulate(graph, network, policy).iteration_time if workers > 1 else compute
+        return _share(compute, time)
+
     best = plan(graph, network, Options(baselines=(), time_limit_s=limit))
     buffers = (
         osf_fusion(passes, cost, size, asked.timeout, paper_eq15=asked.paper_eq15)
@@ -154,7 +163,9 @@ def _row(
             Fused(size, found.factor) for size, found in zip(asked.buffers, buffers, strict=True)
         ),
         ada_fusion=AdaFusion(_share(compute, adaptive.iteration_time), len(adaptive.sent)),
-        mg_wfbp=_share(compute, merged.iteration_time),
+        ddp=factor(ddp),
+        horovod=factor(horovod),
+        mg_wfbp=factor(mg_wfbp),
         plan=best.scaling_factor,
         bound=_share(compute, best.lower_bound_us),
         iteration_time_us=alone.iteration_time,

@@ -67,7 +67,7 @@ def test_a_model_from_a_file_is_used(tmp_path: Path, two: str, samples: str, com
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("{", "no cost model: the body is not JSON"),
+        ("{", "is no cost model: print one with interlace calibrate --json"),
         ("[]", "is no cost model: print one with interlace calibrate --json"),
         ('{"algorithm": "linear"}', "needs us_per_byte"),
     ],
@@ -117,7 +117,7 @@ def test_sweep_writes_table_and_plots(tmp_path: Path, two: str) -> None:
         "--policy", "wfbp", "--policy", "plan", "--csv", str(cells), "--svg", str(plots),
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    assert "100 Gbit/s, the most of the sweep, still gain more than 1 %" in done.stdout
+    assert "[Gbit/s]: wfbp none, plan none." in done.stdout
     rows = list(csv.DictReader(cells.read_text().splitlines()))
     assert len(rows) == 2 * 3 * 2
     by_hand = next(r for r in rows if (r["workers"], r["bandwidth_gbps"]) == ("8", "10.0"))

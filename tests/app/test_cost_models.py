@@ -114,10 +114,14 @@ def test_every_row_of_the_model_by_id_and_inline(service: Service, model: Json) 
     cluster = {"workers": 8, "startup_us": 30}
     by_id = planned(service, cluster | {"cost_model": stored["id"]})
     inline = planned(service, cluster | {"cost_model": stored["model"]})
-    same = ("iteration_time_us", "lower_bound_us", "schedule", "osf", "warnings", "request")
+    same = ("iteration_time_us", "lower_bound_us", "schedule", "osf", "warnings")
     assert {key: by_id[key] for key in same} == {key: inline[key] for key in same}
     assert by_id["iteration_time_us"] > by_id["compute_time_us"]
-    assert by_id["request"]["cluster"]["cost_model"]["id"] is None  # it is there itself
+    assert by_id["request"]["cluster"]["cost_model"]["id"] == stored["id"]
+    again = planned(service, by_id["request"]["cluster"])
+    assert again["iteration_time_us"] == by_id["iteration_time_us"]
+    whole = planned(service, cluster | {"cost_model": stored})  # as it was answered
+    assert whole["iteration_time_us"] == by_id["iteration_time_us"]
     timeline = service.client.get(f"/v1/plans/{by_id['id']}/timeline.json")
     assert timeline.status_code == 200
 
@@ -240,7 +244,6 @@ def test_refused_models(service: Service, body: Json, expected: set[tuple[str, s
 LINEAR = {"algorithm": "linear", "us_per_byte": 0.001, "workers": 8}
 REFUSED_CLUSTERS = [
     ({"cost_model": "0123"}, {("/cluster/cost_model", "unknown_cost_model")}),
-    ({"cost_model": {"id": "0123", "hop_us": 1}}, {("/cluster/cost_model", "unknown_cost_model")}),
     ({"cost_model": 7}, {("/cluster/cost_model", "wrong_type")}),
     ({"cost_model": {"algorithm": "ring"}}, {
         ("/cluster/cost_model/bandwidth_gbps", "missing_field")}),
@@ -275,3 +278,17 @@ def test_another_kind_needs_a_ring(service: Service) -> None:
     answer = service.post(body)
     assert faults(answer) == {("/cluster/algorithm", "not_all_reduce")}
     assert "a channel of its own" in answer.json()["detail"]
+
+
+def test_each_kind_is_judged_by_its_own_table(service: Service) -> None:
+    tables = {"all_gather": [[1, 5.0], [1_000, 6.0]]}
+    nvlink = {"workers": 8, "algorithm": "table", "tables": tables}
+    body = on({"workers": 8, "bandwidth_gbps": 10, "channels": {"nvlink": nvlink}})
+    body["graph"]["ops"][1] |= {"channel": "nvlink", "kind": "all_gather"}
+    (warning,) = service.post(body).json()["warnings"]
+    assert warning["pointer"] == "/cluster/channels/nvlink/tables/all_gather"
+    assert warning["code"] == "outside_measured_range"
+    wide = {"all_gather": [[1, 5.0], [2**40, 6e6]]}
+    model = {"algorithm": "table", "table": [[1, 5.0], [2, 6.0]], "tables": wide, "workers": 8}
+    body["cluster"]["channels"]["nvlink"] = {"workers": 8, "cost_model": model}
+    assert service.post(body).json()["warnings"] == []
