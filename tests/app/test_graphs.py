@@ -1,7 +1,10 @@
 """POST /v1/graphs: files of other tools, and graphs by id."""
 
 import gzip
+import io
 import json
+import tarfile
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -9,7 +12,7 @@ import pytest
 
 from app.unpacked import unpacked
 from solver.errors import InvalidTrace
-from tests.app.service import Json, Service, faults, two_layers
+from tests.app.service import ROOT, Json, Service, faults, two_layers
 
 PATH = "/v1/graphs"
 PROFILE = b"""\
@@ -103,7 +106,7 @@ REFUSED: list[tuple[bytes, Json, set[tuple[str, str]]]] = [
     (
         PROFILE.replace(b"=1,", b"=x,"),
         {},
-        {("/1", "out_of_range"), ("/2", "out_of_range"), ("/3", "unknown_op")},
+        {("/1", "out_of_range"), ("/2", "out_of_range")},
     ),
 ]
 
@@ -136,3 +139,67 @@ def test_unpacking_members_and_padding() -> None:
 def test_the_stored_text_is_a_graph(service: Service) -> None:
     found = post(service, PROFILE, name='\u00fcber "quoted"').json()
     assert json.loads(service.client.get(f"{PATH}/{found['id']}").content) == found
+
+
+def kinds(report: Json) -> dict[str, Any]:
+    found: dict[str, Any] = report["collectives"]
+    return found
+
+
+def test_what_pytorch_recorded_is_read_planned_and_exported(service: Service) -> None:
+    """Two ranks' profiles, as a form, to buckets for DDP."""
+    data = ROOT / "tests" / "data"
+    files = [("files", (f"{i}", (data / f"kineto_gloo_{i}.json.gz").read_bytes())) for i in (0, 1)]
+    names = (data / "kineto_parameters.json").read_text()
+    made = service.client.post(PATH, files=files, data={"parameters": names})
+    assert made.status_code == 201, made.text
+    found = made.json()
+    assert found["report"]["format"] == "kineto"
+    sizes = dict(json.loads(names))
+    assert kinds(found["report"])["all_reduce"] == {
+        "count": len(sizes), "bytes": sum(sizes.values()),
+    }  # fmt: skip
+    body = {"graph_id": found["id"], "cluster": {"workers": 2, "bandwidth_gbps": 1}}
+    plan = service.client.post("/v1/plans", json=body).json()
+    url = f"/v1/plans/{plan['id']}/export"
+    text = service.client.get(url, params={"format": "ddp", "file": "buckets.json"}).text
+    assert all(name in text for name in sizes)
+
+
+def test_an_execution_trace_alone_has_no_graph(service: Service) -> None:
+    content = (ROOT / "tests" / "data" / "et_gloo.json.gz").read_bytes()
+    alone = post(service, content)
+    assert alone.status_code == 200
+    found = alone.json()
+    assert (found["id"], found["graph"]) == (None, None)
+    assert found["report"]["format"] == "pytorch_et"
+    assert kinds(found["report"])["all_reduce"]["count"] > 0
+    assert found["report"]["warnings"]
+    assert "location" not in alone.headers
+
+
+RESNET = {
+    "kineto": "kineto/facebookresearch+HolisticTraceAnalysis/nccl_data.json.gz",
+    "pytorch_et": "pytorch_et/facebookresearch+param/resnet_2gpu_et.json.gz",
+    "chakra": "chakra/mlcommons+chakra/feeder_tests_trace_2024-06-13.tar.gz",
+    "pipedream": "pipedream_graph/msr-fiddle+pipedream/resnet50.graph.txt",
+}
+
+
+@pytest.mark.parametrize("form", RESNET)
+def test_resnets_gradients_are_the_same_in_every_format(
+    service: Service, shared: Path, form: str
+) -> None:
+    content = (shared / RESNET[form]).read_bytes()
+    if RESNET[form].endswith(".tar.gz"):
+        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+            member = archive.extractfile("tests/data/chakra.0.et")
+            assert member is not None
+            content = member.read()
+    answer = post(service, content)
+    report = answer.json()["report"]
+    assert report["format"] == form
+    assert kinds(report)["all_reduce"]["bytes"] == 102_228_128
+    if form == "kineto":
+        sizes = [op["bytes"] for op in answer.json()["graph"]["ops"] if op["kind"] == "all_reduce"]
+        assert sizes == [8_196_000, 31_502_336, 26_255_360, 26_550_272, 9_724_160]
