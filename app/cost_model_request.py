@@ -8,9 +8,10 @@ from app.body import PLAIN, Body, OneOf
 from app.cluster import CostModelBody, Gbps, Point, Size, Workers
 from app.faults import MAX_NAME
 from solver.costs import LINEAR, PIECEWISE, TABLE
-from solver.measurements import READERS
+from solver.measurements import MOST_SAMPLES, READERS
 
-MAX_SAMPLES = 20_000
+#: Most samples, posted or in a text.
+MAX_SAMPLES = MOST_SAMPLES
 #: Longest text of a benchmark that is read [characters].
 MAX_TEXT = 2**24
 BEST, AUTO = "best", "auto"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from solver.errors import Fault, InvalidMeasurements
 from solver.measurements import csv_table, nccl_tests, osu
-from solver.measurements.readings import Measurements, lines_of
+from solver.measurements.readings import MOST_SAMPLES, Measurements, lines_of
 
 #: The readers by format name; add one here.
 READERS: dict[str, Callable[[str], Measurements]] = {
@@ -13,7 +13,7 @@ READERS: dict[str, Callable[[str], Measurements]] = {
     csv_table.FORMAT: csv_table.read,
 }
 
-__all__ = ["READERS", "Measurements", "detect", "read_measurements"]
+__all__ = ["MOST_SAMPLES", "READERS", "Measurements", "detect", "read_measurements"]
 
 
 def detect(text: str) -> str:

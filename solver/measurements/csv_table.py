@@ -2,19 +2,21 @@
 
 ``size(B),time(ns)``, ``bytes;time_us``, ``size_kb``, ``latency(us)``, ``t(ms)``, ``algbw(GB/s)``;
 separated by comma, semicolon (then a comma may be the decimal point) or tab. Each column of times
-is a sample of its own; busbw stands beside the time or algbw before it. Without a header two
-columns are bytes and us.
+is a sample of its own; busbw stands beside the time or algbw before it; ``workers``, ``ranks`` or
+``np`` is the same in all rows. Without a header two columns are bytes and us.
 """
 
 import csv
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 
 from solver.errors import Fault, InvalidMeasurements
 from solver.measurements.ranks import ranks_of
 from solver.measurements.readings import (
+    MOST_COLUMNS,
+    MOST_WORKERS,
     SPEED_UNITS,
     TIME_UNITS,
     Figure,
@@ -27,6 +29,8 @@ from solver.measurements.readings import (
 
 FORMAT = "csv"
 SEPARATORS = ",;\t"
+#: Most lines before the data.
+MOST_HEADERS = 1_000
 
 _WORDS = re.compile(r"[A-Za-zµμ]+(?:/s)?")
 _NONE = {"", "n/a", "na", "none", "null", "-"}
@@ -42,13 +46,14 @@ _TIME_UNITS = TIME_UNITS | {"µs": 1.0, "μs": 1.0, "usec": 1.0, "msec": 1e3, "s
 _SPEED_UNITS = SPEED_UNITS | {"Gb/s": 125.0, "Gbit/s": 125.0, "Gbps": 125.0, "gbps": 125.0}
 _SIZE_NAMES = {"size", "sizes", "bytes", "nbytes"}
 _TIME_NAMES = {"time", "times", "latency", "duration", "t"}
+_RANK_NAMES = {"workers", "nworkers", "ranks", "nranks", "np", "worldsize"}
 #: Columns that are about the time but are not the mean of one row.
 _ASIDE = {"min", "max", "std", "stddev", "stdev", "cpu", "p", "count", "iterations"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """What a column holds: size, time, algbw, busbw or other, and what one of it is worth."""
+    """What a column holds: size, time, algbw, busbw, ranks or other; what one of it is worth."""
 
     place: int
     name: str
@@ -66,20 +71,17 @@ def read(text: str) -> Measurements:
     Raises
     ------
     InvalidMeasurements
-        When the columns cannot be told, and with every row whose figures are no numbers or are out
-        of range.
+        When the columns cannot be told or are more than :data:`MOST_COLUMNS`, and with every row
+        whose figures are no numbers, are out of range, or are of other workers than those before.
 
     Notes
     -----
     O(characters).
     """
-    numbered = lines_of(text)
-    try:
-        header, separator, first = _header(numbered)
-        kept = samples_of(_readings(header, separator, first, numbered))
-    except csv.Error as error:
-        raise InvalidMeasurements([Fault("", "wrong_format", f"Not CSV: {error}.")]) from None
-    told = ranks_of(kept.readings, None, None)
+    workers: list[int] = []
+    header, separator, lines = _header(lines_of(text))
+    kept = samples_of(_readings(header, separator, lines, workers))
+    told = ranks_of(kept.readings, workers[0] if workers else None, None)
     assumed = tuple(column.assumed for column in header if column.assumed)
     return Measurements(
         format=FORMAT,
@@ -90,72 +92,101 @@ def read(text: str) -> Measurements:
     )
 
 
-def _header(numbered: Iterator[tuple[int, str]]) -> tuple[list[_Column], str, tuple[int, str]]:
-    """Return the columns, the separator, and the first line of data when there is no header.
+def _header(
+    numbered: Iterator[tuple[int, str]],
+) -> tuple[list[_Column], str, Iterator[tuple[int, str]]]:
+    """Return the columns, the separator, and the lines of data.
 
     Raises
     ------
     InvalidMeasurements
         When the first line that is no comment is neither a header nor a pair of numbers.
     """
-    for number, line in numbered:
+    for number, line in islice(numbered, MOST_HEADERS):
         content = line.strip().lstrip("#").strip()
         separator = max(SEPARATORS, key=content.count)
         cells = next(csv.reader([content], delimiter=separator), [])
+        if len(cells) > MOST_COLUMNS:
+            detail = f"Line {number}: {len(cells):,} columns; at most {MOST_COLUMNS} are read."
+            raise InvalidMeasurements([Fault(f"/{number}", "out_of_range", detail)])
         columns = [_column(at, cell) for at, cell in enumerate(cells)]
         roles = [column.role for column in columns]
         if "size" in roles and ("time" in roles or "algbw" in roles):
-            return columns, separator, (number, "")
-        if not content or line.lstrip().startswith("#"):
+            return columns, separator, numbered
+        if line.lstrip().startswith("#"):
             continue
         if len(cells) == 2 and all(_figure(cell, separator) for cell in cells):  # noqa: PLR2004
             note = "There is no header: the columns are taken as bytes and us."
-            return (
-                [_Column(0, "", "size", 1, note), _Column(1, "", "time", 1)],
-                separator,
-                (number, line),
-            )
+            columns = [_Column(0, "", "size", 1, note), _Column(1, "", "time", 1)]
+            return columns, separator, chain([(number, line)], numbered)
         detail = (
             f"Line {number}: neither a header with a size, such as size(B), and a time, such as "
             "time(us), or algbw(GB/s), nor two numbers."
         )
         raise InvalidMeasurements([Fault(f"/{number}", "wrong_format", detail)])
-    raise InvalidMeasurements([Fault("", "wrong_format", "The table is empty.")])
+    detail = f"No table in the first {MOST_HEADERS:,} lines that are not blank."
+    raise InvalidMeasurements([Fault("", "wrong_format", detail)])
 
 
 def _readings(
     header: list[_Column],
     separator: str,
-    first: tuple[int, str],
-    numbered: Iterator[tuple[int, str]],
+    lines: Iterator[tuple[int, str]],
+    workers: list[int],
 ) -> Iterator[Reading | Fault]:
-    """List the readings of each row, one for each column of times."""
+    """List the readings of each row, one for each of its times; ``workers`` takes their number."""
     size = next(column for column in header if column.role == "size")
-    roles = {
-        role: [column for column in header if column.role == role]
-        for role in ("time", "algbw", "busbw")
-    }
-    sets = list(zip_longest(*roles.values()))[: len(roles["time"]) or len(roles["algbw"])]
-    number, line = first
-    rows = csv.reader(chain([line], (later for _, later in numbered)), delimiter=separator)
-    for row in rows:
-        at = number + rows.line_num - 1
-        if not any(map(str.strip, row)) or row[0].lstrip().startswith("#"):
+    ranks = next((column for column in header if column.role == "ranks"), None)
+    sets = _sets(header)
+    for at, line in lines:
+        if line.lstrip(' \t"').startswith("#"):
             continue
-        if row[size.place : size.place + 1] == [size.name]:
-            continue  # the header again
-        for columns in sets:
-            try:
-                count, time, algbw, busbw = (
-                    _cell(row, column, separator) for column in (size, *columns)
-                )
-            except ValueError as error:
-                yield Fault(f"/{at}", "out_of_range", f"Line {at}: {error}")
-                break
-            if count is None:
-                yield Reading(at, 0, None, left_out="no size")
-            else:
-                yield Reading(at, count.value, time, algbw, busbw)
+        try:
+            row = next(csv.reader([line], delimiter=separator, strict=True))
+            if not any(map(str.strip, row)) or row[size.place : size.place + 1] == [size.name]:
+                continue  # an empty row, or the header again
+            _same_workers(_cell(row, ranks, separator), workers)
+            count = _cell(row, size, separator)
+            width = max(len(row), sets[0][0] + 1)  # the first time is missed where it is not there
+            for first, columns in sets:
+                if first >= width:
+                    break
+                time, algbw, busbw = (_cell(row, column, separator) for column in columns)
+                if count is None:
+                    yield Reading(at, 0, None, left_out="no size")
+                else:
+                    yield Reading(at, count.value, time, algbw, busbw)
+        except (csv.Error, ValueError) as error:
+            yield Fault(f"/{at}", "out_of_range", f"Line {at}: {error}")
+
+
+def _sets(header: list[_Column]) -> list[tuple[int, tuple[_Column | None, ...]]]:
+    """Join each column of times with its algbw and busbw; their first place ascends."""
+    times, *speeds = (
+        [column for column in header if column.role == role] for role in ("time", "algbw", "busbw")
+    )
+    sets = list(zip_longest(times, *speeds))[: len(times) or len(speeds[0])]
+    return [(min(column.place for column in found[:2] if column), found) for found in sets]
+
+
+def _same_workers(found: Figure | None, workers: list[int]) -> None:
+    """Put the number of workers of a row into ``workers``, where it is the only one.
+
+    Raises
+    ------
+    ValueError
+        When it is no whole number, or not that of the rows before.
+    """
+    if found is None:
+        return
+    if not (1 <= found.value <= MOST_WORKERS and found.value.is_integer()):
+        raise ValueError(f"workers must be 1 to {MOST_WORKERS:,}, got {found.value:.15g}.")
+    if not workers:
+        workers.append(int(found.value))
+    if found.value != workers[0]:
+        raise ValueError(
+            f"{found.value:.15g} workers, {workers[0]} before; a cost is that of one number."
+        )
 
 
 def _cell(row: list[str], column: _Column | None, separator: str) -> Figure | None:
@@ -190,6 +221,8 @@ def _column(place: int, name: str) -> _Column:
     for role in ("algbw", "busbw"):
         if role in joined:
             return _Column(place, name, role, *_unit(name, words, _SPEED_UNITS, "GB/s"))
+    if joined in _RANK_NAMES:
+        return _Column(place, name, "ranks", 1)
     if not _SIZE_NAMES.isdisjoint(lower):
         return _Column(place, name, "size", *_unit(name, lower, _SIZE_UNITS, "bytes"))
     if not _TIME_NAMES.isdisjoint(lower) or lower[-1] in _TIME_UNITS:

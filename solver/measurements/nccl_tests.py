@@ -17,6 +17,7 @@ from solver.measurements.readings import (
     Measurements,
     Reading,
     figure,
+    garbled,
     is_count,
     lines_of,
     samples_of,
@@ -49,8 +50,8 @@ KINDS = {
 def read(text: str) -> Measurements:
     """Read the output of one run.
 
-    Rows of 0 bytes, without a time, cut short, or with wrong elements are left out and noted. With
-    ``-C`` the printed time is that of the CPU: then the times come from algbw.
+    Rows of 0 bytes, without a time, cut short, garbled, or with wrong elements are left out and
+    noted. With ``-C`` the printed time is that of the CPU: then the times come from algbw.
 
     Raises
     ------
@@ -102,6 +103,8 @@ class _Log:
                 self.has_cpu_times |= "cputime" in self.names
             else:
                 self._note(line)
+                if self.names:
+                    yield from garbled(number, line)
         if not self.names:
             detail = "No header of nccl-tests found: a line with size, count, type, ..., time."
             raise InvalidMeasurements([Fault("", "wrong_format", detail)])
@@ -135,7 +138,7 @@ class _Log:
         for at, name in enumerate(self.names):
             if name in {"time", "cputime"}:
                 yield self._reading(
-                    number, size, dict(zip(self.names[at : at + 4], row[at:], strict=False))
+                    number, size, dict(zip(self.names[at : at + 4], row[at : at + 4], strict=False))
                 )
 
     def _reading(self, number: int, size: float, cells: dict[str, str]) -> Reading:

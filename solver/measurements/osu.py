@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from solver.errors import Fault, InvalidMeasurements
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
 from solver.measurements.readings import (
+    MOST_WORKERS,
     TIME_UNITS,
     Measurements,
     Reading,
     figure,
+    garbled,
     is_count,
     lines_of,
     samples_of,
@@ -64,6 +66,8 @@ class _Log:
                 yield Reading(number, float(row[0]), time, left_out="not valid" if failed else None)
             else:
                 self._note(line)
+                if self.unit is not None:
+                    yield from garbled(number, line)
         if self.unit is None:
             detail = "No header of OSU found: a line with Size and Avg Latency(us)."
             raise InvalidMeasurements([Fault("", "wrong_format", detail)])
@@ -76,13 +80,14 @@ class _Log:
             self.title = title[1].strip()
         launcher, program, _ = line.partition("osu_")
         if program and (ranks := _RANKS.search(launcher)):
-            self.workers = int(ranks[1])
+            workers = int(ranks[1])
+            self.workers = workers if 1 <= workers <= MOST_WORKERS else None
 
 
 def read(text: str) -> Measurements:
     """Read the output of one run; the number of ranks comes from the command line, if it is there.
 
-    Rows of 0 bytes, without a time or that failed validation are left out and noted.
+    Rows of 0 bytes, without a time, garbled or that failed validation are left out and noted.
 
     Raises
     ------
@@ -103,7 +108,7 @@ def read(text: str) -> Measurements:
     return Measurements(
         format=FORMAT,
         samples=kept.samples,
-        workers=log.workers or None,
+        workers=log.workers,
         kind=kind,
         notes=notes,
     )

@@ -11,10 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER
-from solver.measurements.readings import Figure, Reading
+from solver.measurements.readings import MOST_WORKERS, Figure, Reading
+
+#: A collective that is no all-reduce, which one nobody knows.
+OTHER = "other"
 
 #: Factor of busbw over algbw is shares (n-1)/n, by kind; the kinds without one say nothing of n.
-SHARES = {ALL_REDUCE: 2.0, ALL_GATHER: 1.0, REDUCE_SCATTER: 1.0, ALL_TO_ALL: 1.0}
+SHARES = {ALL_REDUCE: 2.0, ALL_GATHER: 1.0, REDUCE_SCATTER: 1.0, ALL_TO_ALL: 1.0, OTHER: 1.0}
 
 #: The factor's own rounding in floating point.
 _NARROW = 1e-9
@@ -31,7 +34,7 @@ class Ranks(NamedTuple):
     workers
         Ranks; None when more than one number fits, or none does.
     kind
-        Collective as given or as the factor tells: above 1 it is an all-reduce.
+        Collective as given or as the factor tells: above 1 it is an all-reduce, below 1 none.
     notes
         What could not be told, and what does not fit together.
     """
@@ -55,15 +58,16 @@ def ranks_of(readings: Iterable[Reading], named: int | None, kind: str | None) -
     if kind is None and low > 1:
         kind = ALL_REDUCE
     elif kind is None and low > 0 and high < 1:
+        kind = OTHER
         notes.append(
             f"busbw / algbw is {low:.3f} to {high:.3f}: this is no all-reduce, but an all-gather, "
             "a reduce-scatter or an all-to-all."
         )
     if high < math.inf and (kind is None or kind in SHARES):
-        shares = SHARES[kind] if kind else (1.0 if high < 1 else 2.0)
+        shares = SHARES[kind or ALL_REDUCE]
         first = max(1.0, float(np.ceil(_count(low, shares))))
         last = float(np.floor(_count(high, shares)))
-        if named is None and first == last < math.inf:
+        if named is None and first == last <= MOST_WORKERS:
             named = int(first)
             if kind is None and high >= 1:
                 notes.append("busbw is algbw: 2 ranks if this is an all-reduce, unknown if not.")

@@ -15,6 +15,20 @@ LEAST_US = 1e-6
 #: A time that follows from a bandwidth is a sample when its rounding is at most this share.
 ROUNDING = 0.01
 
+#: Most samples, times (samples or not), lines that are not blank, and characters of one that are
+#: read: so work and memory stay bounded.
+MOST_SAMPLES = 20_000
+MOST_TIMES = 200_000
+MOST_LINES = 200_000
+LONGEST_LINE = 100_000
+
+#: Most columns of a row, and most workers.
+MOST_COLUMNS = 64
+MOST_WORKERS = 1_000_000
+
+#: Longest number [characters].
+_LONGEST_NUMBER = 50
+
 #: Lines that a note names one by one.
 _NAMED = 5
 
@@ -26,9 +40,11 @@ SPEED_UNITS = {"GB/s": 1e3, "MB/s": 1.0, "KB/s": 1e-3, "GiB/s": 1073.741824, "Mi
 _PREFIX_TOKENS = 4
 
 _PREFIX = re.compile(r"[:>\]]")
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?", re.ASCII)
+_NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,3})?", re.ASCII)
 _NOT_FINITE = frozenset({"inf", "-inf", "+inf", "infinity", "nan", "-nan", "+nan"})
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_INK = re.compile(r"\S")
+_COUNT_FIRST = re.compile(r"\s*(?:\S*[:>\]]\s+|\S*>:?)?(\d{1,25})(?=\s|$)", re.ASCII)
 
 
 class Figure(NamedTuple):
@@ -84,7 +100,8 @@ class Measurements:
     workers
         Ranks that took part; None when the file does not tell.
     kind
-        Collective, such as ``all_reduce``; None when the file does not tell.
+        Collective, such as ``all_reduce``; ``other`` for one that is no all-reduce; None when the
+        file does not tell.
     notes
         One sentence for each thing that was left out, assumed or found odd.
     """
@@ -97,10 +114,30 @@ class Measurements:
 
 
 def lines_of(text: str) -> Iterator[tuple[int, str]]:
-    r"""Lines with their numbers from 1, without colours; \n, \r\n and \r end a line."""
+    r"""List the lines that are not blank, without colours, with their numbers from 1.
+
+    \n, \r\n and \r end a line. O(characters).
+
+    Raises
+    ------
+    InvalidMeasurements
+        At a line that is longer than :data:`LONGEST_LINE`, or after :data:`MOST_LINES`.
+    """
     plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    for number, line in enumerate(plain.split("\n"), start=1):
-        yield number, _ANSI.sub("", line) if "\x1b" in line else line
+    plain = _ANSI.sub("", plain) if "\x1b" in plain else plain
+    listed, number, end = 0, 1, 0
+    while ink := _INK.search(plain, end):
+        start = plain.rfind("\n", end, ink.start()) + 1
+        number += plain.count("\n", end, start)
+        end = plain.find("\n", start) % (len(plain) + 1)
+        listed += 1
+        if listed > MOST_LINES or end - start > LONGEST_LINE:
+            detail = (
+                f"Line {number}: too long; at most {MOST_LINES:,} lines that are not blank, of at "
+                f"most {LONGEST_LINE:,} characters, are read."
+            )
+            raise InvalidMeasurements([Fault(f"/{number}", "out_of_range", detail)])
+        yield number, plain[start:end]
 
 
 def figure(token: str, unit: float = 1.0) -> Figure | None:
@@ -109,6 +146,8 @@ def figure(token: str, unit: float = 1.0) -> Figure | None:
     ``unit`` is what one of it is worth. Zeros at the end of a whole number may be padding, so
     they do not count as digits; inf and nan are numbers here, for the checks to find.
     """
+    if len(token) > _LONGEST_NUMBER:
+        return None
     if not _NUMBER.fullmatch(token):
         return Figure(float(token), 0.0) if token.lower() in _NOT_FINITE else None
     digits, _, power = token.lower().partition("e")
@@ -126,11 +165,20 @@ def is_count(token: str) -> bool:
 def without_prefix(line: str) -> Iterator[list[str]]:
     """List what the tokens of a line may be without ``0:``, ``[1,0]<stdout>:``, ``host:``, a date.
 
-    The prefix is up to three tokens, or stands before the first one without a space.
+    The prefix is up to three tokens, or stands before the first one without a space. A line of
+    more than :data:`MOST_COLUMNS` tokens is nothing.
     """
-    tokens = line.split()
+    tokens = line.split(maxsplit=MOST_COLUMNS)
+    if len(tokens) > MOST_COLUMNS:
+        return
     for at in range(min(_PREFIX_TOKENS, len(tokens))):
         yield [_PREFIX.split(tokens[0])[-1], *tokens[1:]] if at == 0 else tokens[at:]
+
+
+def garbled(number: int, line: str) -> Iterator[Reading]:
+    """Note a line that starts like a row, with a whole number, but was not read as one."""
+    if count := _COUNT_FIRST.match(line):
+        yield Reading(number, float(count[1]), None, left_out="garbled")
 
 
 class Kept(NamedTuple):
@@ -160,21 +208,29 @@ def samples_of(readings: Iterable[Reading | Fault]) -> Kept:
     ------
     InvalidMeasurements
         With every time that is not positive or not finite and every size out of range, at
-        ``/line``; or when no sample is left.
+        ``/line``; when there are more than :data:`MOST_SAMPLES` samples or :data:`MOST_TIMES`
+        times, of which no more is read; or when no sample is left.
     """
     samples: list[tuple[int, float]] = []
     kept: list[Reading] = []
     left_out: dict[str, dict[int, None]] = {}
 
     def faults() -> Iterator[Fault]:
-        for found in readings:
+        for many, found in enumerate(readings, start=1):
             if isinstance(found, Fault):
                 yield found
                 continue
             reading = _timed(found)
-            if reading.time is None or reading.left_out is not None:
-                lines = left_out.setdefault(reading.left_out or "no time", {})
-                lines[reading.line] = None
+            left = reading.left_out or (None if reading.time else "no time")
+            if many > MOST_TIMES or (left is None and len(samples) == MOST_SAMPLES):
+                detail = (
+                    f"Line {reading.line}: too many; at most {MOST_SAMPLES:,} samples, and "
+                    f"{MOST_TIMES:,} times with those that are left out, are read."
+                )
+                yield Fault(f"/{reading.line}", "out_of_range", detail)
+                return
+            if reading.time is None or left is not None:
+                left_out.setdefault(left or "no time", {})[reading.line] = None
             elif rule := broken_rule(reading.size, reading.time.value):
                 detail = f"Line {reading.line}: {rule}"
                 yield Fault(f"/{reading.line}", "out_of_range", detail)

@@ -2,6 +2,9 @@
 
 import random
 import re
+import sys
+import time
+from itertools import repeat
 
 import pytest
 from hypothesis import given
@@ -9,7 +12,19 @@ from hypothesis import strategies as st
 
 from solver.errors import InterlaceError, InvalidMeasurements
 from solver.graph import MAX_BYTES, MOST_FAULTS
-from solver.measurements import READERS, detect, read_measurements
+from solver.measurements import MOST_SAMPLES, READERS, detect, read_measurements
+from solver.measurements.readings import (
+    LONGEST_LINE,
+    MOST_COLUMNS,
+    MOST_LINES,
+    MOST_TIMES,
+    MOST_WORKERS,
+    Figure,
+    Reading,
+    figure,
+    lines_of,
+    samples_of,
+)
 
 MIB = 2**20
 
@@ -99,6 +114,24 @@ def test_nccl_tests_leaves_out_and_says_so():
     )
 
 
+@pytest.mark.parametrize("before", ["", "0: ", "[1,0]<stdout>:", "[1,0]<stdout>: ", "node-1: "])
+def test_a_row_that_is_garbled_is_noted(before):
+    rows = ["2048 garbage line", "2048", "2048 512", "  2048 51x float sum -1 2 2 2 0 2 2 2 0"]
+    others = ["host:1:2 [0] NCCL INFO", "2024-05-01 start", "x 2048 512", "# 2048 a", "2048: a"]
+    lines = [*nccl(ROWS).splitlines(), *others, *rows]
+    found = read_measurements("2048 garbage\n" + "\n".join(before + line for line in lines))
+    assert found.samples == SAMPLES
+    assert found.notes == ("Lines 12, 13, 14, 15 left out: garbled.",)
+
+
+def test_a_row_of_too_many_columns_is_garbled():
+    row = nccl(ROWS).splitlines()[2]
+    wide = row + " 1" * (MOST_COLUMNS - len(row.split()))
+    assert read_measurements(nccl([]) + wide).notes == read_measurements(nccl([]) + row).notes
+    found = read_measurements(f"{nccl(ROWS)}{wide} 1\n")
+    assert (found.samples, found.notes) == (SAMPLES, ("Line 6 left out: garbled.",))
+
+
 def test_a_note_names_five_lines():
     found = read_measurements(nccl([(0, 3.5, 3.25)] * 8 + ROWS))
     assert found.notes == ("Lines 3, 4, 5, 6, 7 and 3 more left out: 0 bytes.",)
@@ -152,7 +185,7 @@ def test_ranks_from_the_bandwidths(ranks):
         (nccl(ROWS, shares=4.0), None, "all_reduce", "busbw / algbw fits no number of ranks."),
         (nccl(ROWS, ranks=3, shares=2.1), None, "all_reduce", "fits no number of ranks."),
         # other benchmarks
-        (nccl(ROWS, shares=1.0), 8, None, "this is no all-reduce, but an all-gather"),
+        (nccl(ROWS, shares=1.0), 8, "other", "this is no all-reduce, but an all-gather"),
         (
             "# all_gather_perf -b 8\n" + nccl(ROWS, shares=1.0),
             8,
@@ -206,6 +239,8 @@ def test_osu_of_every_width(before, more):
         ("srun --ntasks=16 ./osu_allreduce", 16),
         ("./osu_allreduce -n 16 ", None),
         ("srun -n 0 ./osu_allreduce", None),
+        (f"srun -n {MOST_WORKERS} ./osu_allreduce", MOST_WORKERS),
+        (f"srun -n {MOST_WORKERS + 1} ./osu_allreduce", None),
         ("srun -N 2 ./osu_allreduce", None),
     ],
 )
@@ -221,6 +256,7 @@ def test_osu_leaves_out_and_says_so():
         "Line 4 left out: 0 bytes.",
         "Line 6 left out: not valid.",
         "Line 7 left out: no time.",
+        "Line 9 left out: garbled.",
     )
 
 
@@ -292,6 +328,27 @@ def test_csv_says_what_it_assumes(text, note):
     found = read_measurements(text)
     assert found.samples == ((8, 2.5), (16, 3.0))
     assert found.notes == (note,)
+
+
+@pytest.mark.parametrize(
+    "name", ["workers", "Ranks", "np", "nranks", "n_ranks", "world_size", "# workers"]
+)
+def test_csv_names_its_workers(name):
+    found = read_measurements(f'"{name}",size_kb,time_us\n16,8,2.5\n,9,2.5\n16.0,7,2.5\n')
+    assert found.samples == ((8000, 2.5), (9000, 2.5), (7000, 2.5))
+    assert (found.workers, found.notes) == (16, ())
+
+
+def test_csv_of_several_workers_is_refused():
+    with pytest.raises(InvalidMeasurements, match=r"Line 4: 8 workers, 4 before; a cost is that"):
+        read_measurements("bytes,us,workers\n8,1,4\n8,1,4\n8,1,8\n")
+
+
+def test_csv_rows_have_the_times_that_are_there():
+    text = "bytes,us,algbw(GB/s),us,algbw(GB/s)\n8,1\n16,2,3.5,3\n24,,,,0.01200\n32\n"
+    found = read_measurements(text)
+    assert found.samples == ((8, 1.0), (16, 2.0), (16, 3.0), (24, 2.0))
+    assert found.notes == ("Lines 4, 5 left out: no time.",)
 
 
 def test_csv_ranks_from_busbw():
@@ -382,7 +439,33 @@ def test_real_files(shared, place, form, samples, workers):
         ),
         (None, "size_kb,us\n0.0001,1\n", [("/2", "out_of_range")]),
         # not CSV at all
-        (None, 'a,"' + "b" * 200_000, [("", "wrong_format")]),
+        (None, 'a,"bbb', [("/1", "wrong_format")]),
+        (
+            None,
+            'bytes,us\n8,1\n8,"1\n\n8,2""\n8,"1"2\n',
+            [(f"/{i}", "out_of_range") for i in (3, 5, 6)],
+        ),
+        # workers that are no number of them, and other ones than before
+        (
+            None,
+            f"bytes,us,np\n8,1,2.5\n8,1,0\n8,1,{MOST_WORKERS + 1}\n8,1,4\n8,1,\n8,1,4\n8,1,8\n",
+            [(f"/{i}", "out_of_range") for i in (2, 3, 4, 8)],
+        ),
+        # too wide, too long
+        (None, "size,time" + "," * (MOST_COLUMNS - 1), [("/1", "out_of_range")]),
+        (None, "\n\n" + "," * (LONGEST_LINE + 1), [("/3", "out_of_range")]),
+        (None, "\n\n" + "# a, b\n" * 1001 + "bytes,us\n8,1\n", [("", "wrong_format")]),
+        (None, "bytes,us\n\n" + "8,1\n" * MOST_LINES, [(f"/{MOST_LINES + 2}", "out_of_range")]),
+        (
+            None,
+            "bytes,us\n" + "0,1\n8,1\n" * (MOST_SAMPLES + 1),
+            [(f"/{2 * MOST_SAMPLES + 3}", "out_of_range")],
+        ),
+        (
+            None,
+            "bytes," + ",".join(["us"] * 20) + "\n" + (",N/A" * 20 + "\n") * (MOST_TIMES // 20 + 1),
+            [(f"/{MOST_TIMES // 20 + 2}", "out_of_range")],
+        ),
     ],
 )
 def test_rejected(form, text, faults):
@@ -456,12 +539,106 @@ def check(text, form):
     assert found.workers is None or found.workers >= 1
 
 
-def test_a_long_file_of_one_line_is_quick():
-    """Patterns that backtracked would take hours."""
-    for text in (
-        "size count type " * 50_000,
-        "a" * 10**6 + "_perf",
-        "OSU " * 10**5 + "Size " * 10**5,
-    ):
+@given(st.text(st.sampled_from(" \t\n\r\ufeffab"), max_size=60))
+def test_lines_are_those_that_are_not_blank(text):
+    plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    lines = enumerate(plain.split("\n"), start=1)
+    assert list(lines_of(text)) == [(number, line) for number, line in lines if line.strip()]
+
+
+def test_as_much_as_may_be_is_read():
+    text = "bytes,us\n" + "8,1\n\n0,1\n" * MOST_SAMPLES
+    assert len(read_measurements(text + "0,1\n").samples) == MOST_SAMPLES
+    row = f"8,1{' ' * (LONGEST_LINE - 3)}\n"
+    assert read_measurements("bytes,us\n" + row).samples == ((8, 1.0),)
+    with pytest.raises(InvalidMeasurements, match=r"Line 2: too long; .* 100,000 characters, are"):
+        read_measurements("bytes,us\n " + row)
+    wide = "bytes,us" + "," * (MOST_COLUMNS - 2) + "\n8,1\n"
+    assert read_measurements(wide).samples == ((8, 1.0),)
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [Reading(1, 8, Figure(1.0, 0.1)), Reading(1, 0, None), Reading(1, -8, Figure(1.0, 0.1))],
+)
+def test_an_endless_file_is_read_to_a_limit(reading):
+    left = iter(range(MOST_TIMES + 1))
+    with pytest.raises(InvalidMeasurements):
+        samples_of(reading for _ in repeat(None) if next(left) >= 0)
+
+
+def calls_of(text):
+    """Count the calls that reading a text takes, of Python and of C."""
+    calls = 0
+
+    def count(_frame, event, _argument):
+        nonlocal calls
+        calls += event in {"call", "c_call"}
+
+    sys.setprofile(count)
+    try:
+        read_measurements(text)
+    except InvalidMeasurements:
+        pass
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("head", "piece", "tail", "most"),
+    [
+        # cells that are not there, in columns that are: some 60 calls a row, not 500
+        ("size," + "t," * (MOST_COLUMNS - 2) + "\n", "1\n", "", 100),
+        ("bytes,us\n8,1\n", "\n", "8,2\n", 0.1),
+        ("bytes,us\n8,1\n", " \n", "8,2\n", 0.1),
+        ("size,t", ",", "\n1,1\n", 0.1),
+        (nccl(ROWS), " 1", "x", 0.1),
+        (osu([(8, 1.5)]) + "\n", " 1", "x", 0.1),
+        (nccl(ROWS), "host:1:2 [0] NCCL INFO Channel 00/02 : 0 1 2 3\n", "", 100),
+    ],
+)
+def test_work_is_bounded(head, piece, tail, most):
+    """Calls for each more of a piece of text."""
+    few, many = (calls_of(head + piece * number + tail) for number in (1000, 4000))
+    assert many - few <= 3000 * most
+
+
+def test_a_number_is_short():
+    assert figure("1" * 50) is not None
+    assert figure("1" * 51) is None
+    assert figure("nan" + " " * 60) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "size count type " * 6_000,
+        "size count type " + "time " * 19_000,
+        "size " + " " * 90_000 + "count type",
+        "a" * 90_000 + "_perf1",
+        "a_perf" * 15_000,
+        "OSU " * 10_000 + "Size " * 10_000,
+        "Size " + " " * 90_000 + "Latency",
+        "Rank 1 " + " " * 90_000,
+        "Rank 1 Group 1 " + " " * 90_000,
+        "\x1b[" + "1;" * 49_000,
+        "\x1b[1" * 20_000 + "\n",
+        " " * 90_000 + "x",
+        ":" * 99_000,
+        ">" * 99_000 + "1x",
+        "1>" * 49_000,
+        "-np 1" * 19_000 + " osu_",
+        "8," + "1" * 20_000 + "x",
+        "8 " + "1" * 20_000 + "x",
+        "8," + "a" * 90_000,
+        '"' * 99_000,
+    ],
+)
+def test_no_pattern_backtracks(line):
+    """Each takes milliseconds, and would take ten seconds and more in quadratic time."""
+    before = time.process_time()
+    for head in (nccl([]), osu([]) + "\n", "size,time\n", ""):
         with pytest.raises(InvalidMeasurements):
-            read_measurements(nccl([]) + text)
+            read_measurements(head + line)
+    assert time.process_time() - before < 5
