@@ -46,7 +46,7 @@ _MEANINGS = {
     422: ("out_of_range", _RULES, "Tensor 'g1': bytes must be 1 to 2^60, got 0."),
     503: (
         "storage_unavailable",
-        "No database: code `storage_unavailable`. A process was killed: `worker_died`.",
+        "No database: code `storage_unavailable`. Sweeps: `time_limit`, `stopped`, `worker_died`.",
         "The database cannot be used: unable to open database file.",
     ),
 }

@@ -104,6 +104,10 @@ def sweep(
         float | None,
         typer.Option(help="Seconds after which a plan is the best so far.  [default: 2]"),
     ] = None,
+    sweep_limit: Annotated[
+        float | None,
+        typer.Option(help="Seconds after which the sweep is given up.  [default: 600]"),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Of the plans.  [default: 0]")] = None,
     csv: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Write the cells as CSV.")
@@ -130,6 +134,7 @@ def sweep(
         policies=[policy(text, "--policy") for text in named or []],
         barrier=barrier or None,
         time_limit_s=time_limit,
+        sweep_limit_s=sweep_limit,
         seed=seed,
     )
     name, found = content(file)

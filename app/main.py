@@ -5,6 +5,7 @@ import logging
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from threading import Event
 
 from anyio import CapacityLimiter
 from fastapi import FastAPI
@@ -74,7 +75,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings = settings or Settings()
     app.state.store = Store(app.state.settings)
     at_once = os.cpu_count() or 1
+    app.state.leaving = Event()
     app.state.solves = CapacityLimiter(at_once)
+    app.state.sweeps = CapacityLimiter(at_once)
     app.state.bodies = CapacityLimiter(at_once)
     app.state.checks = CapacityLimiter(_CHECKS)
     errors.install(app)

@@ -6,8 +6,12 @@ import socket
 
 import typer
 import uvicorn
+from fastapi import FastAPI
 
 from app.main import create_app
+
+#: What is at work when the server is told to leave may go on for so long [s].
+_GRACE_S = 5
 
 
 class CannotServe(Exception):
@@ -45,7 +49,20 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
             raise CannotServe(f"Port {port} on {host} {why}.") from None
         shown = f"[{address[0]}]" if family == socket.AF_INET6 else address[0]
         typer.echo(f"Serving on http://{shown}:{listener.getsockname()[1]}")
-        uvicorn.Server(uvicorn.Config(app)).run(sockets=[listener])
+        _Server(app).run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """Lets the app know when it leaves, before it waits for what is at work."""
+
+    def __init__(self, app: FastAPI) -> None:
+        super().__init__(uvicorn.Config(app, timeout_graceful_shutdown=_GRACE_S))
+        self._leaving = app.state.leaving
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Leave."""
+        self._leaving.set()
+        await super().shutdown(sockets)
 
 
 def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, tuple[str, int]]:

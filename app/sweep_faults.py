@@ -8,8 +8,8 @@ from app.cluster_faults import cluster_faults, lane_faults
 from app.sweep_request import AXES, MAX_CELLS, SweepRequest
 from solver.chain import chain_of
 from solver.costs import Cost, network_of
-from solver.errors import Fault
-from solver.graph import Graph, Op
+from solver.errors import Fault, InvalidCluster
+from solver.graph import NETWORK, Graph, Op
 from solver.policies.choice import Choice, choice_faults
 from solver.simulate import costs_of
 from solver.sweep import PLAN
@@ -70,12 +70,25 @@ def _policy_faults(graph: Graph, request: SweepRequest) -> Iterator[Fault]:
             yield Fault(f"/policies/{i}/barrier", "extra_field", detail)
 
 
-def _cluster_faults(graph: Graph, request: SweepRequest) -> Iterator[Fault]:
-    """List the values with which the cluster has no cost; each is tried alone."""
+def _cluster_faults(graph: Graph, request: SweepRequest) -> list[Fault]:
+    """List the values with which the cluster has no cost; each is tried alone.
+
+    What is wrong with a field that is swept is wrong with its value; else with the value tried, and
+    not again with those of the next axis.
+    """
     lanes = _one_of_each_lane(graph)
-    for place, cluster in request.alone():
+    swept = {f"/cluster/{field}": axis for axis, field in AXES.items() if getattr(request, axis)}
+    found: dict[Fault, None] = {}
+    told: dict[tuple[str, str], str] = {}
+    for axis, i, cluster in request.alone():
         for fault in [*cluster_faults(cluster), *lane_faults(lanes, cluster)]:
-            yield Fault(place, fault.code, fault.detail)
+            if told.setdefault((fault.code, fault.detail), axis) != axis:
+                continue
+            at, place = swept.get(fault.pointer, axis), i
+            if at != axis:
+                place = getattr(request, at).index(getattr(cluster, AXES[at]))
+            found[Fault(f"/{at}/{place}", fault.code, fault.detail)] = None
+    return list(found)
 
 
 def _one_of_each_lane(graph: Graph) -> list[Op]:
@@ -105,23 +118,34 @@ def _work_faults(graph: Graph, request: SweepRequest) -> Iterator[Fault]:
 
 def _idle_faults(graph: Graph, request: SweepRequest) -> Iterator[Fault]:
     """Refuse a sweep of what no cost depends on, where there is anything to send."""
-    workers = max(request.workers, default=request.cluster.workers)
-    for axis, field in (("bandwidths_gbps", "bandwidth_gbps"), ("startups_us", "startup_us")):
-        values = sorted(getattr(request, axis))
-        if len(values) < 2 or workers == 1:  # noqa: PLR2004 - nothing is compared with one
-            continue
-        ends = [
-            _costs(graph, request, {"workers": workers, field: value})
-            for value in (values[0], values[-1])
-        ]
-        if ends[0] == ends[1]:
+    used, networks = chain_of(graph).channels, request.cluster.networks()
+    if request.workers and all(name != NETWORK and networks[name][1].workers for name in used):
+        detail = (
+            "Sweep: all collectives of this graph are on channels with workers of their own; leave "
+            "workers out."
+        )
+        yield Fault("/workers", "extra_field", detail)
+    if max(request.workers, default=request.cluster.workers) == 1:
+        return
+    for axis in ("bandwidths_gbps", "startups_us"):
+        if getattr(request, axis) and not _counts(graph, request, axis):
             detail = (
-                f"Sweep: no collective of this graph costs less or more with another {field} "
+                f"Sweep: no collective of this graph costs less or more with another {AXES[axis]} "
                 f"(algorithm {request.cluster.to_cluster().algorithm}); leave {axis} out."
             )
             yield Fault(f"/{axis}", "extra_field", detail)
 
 
-def _costs(graph: Graph, request: SweepRequest, point: dict[str, float]) -> tuple[Cost, ...]:
-    cluster = request.cluster.model_copy(update=point).to_cluster()
-    return costs_of(chain_of(graph), network_of(cluster))
+def _counts(graph: Graph, request: SweepRequest, axis: str) -> bool:
+    """Tell whether a cost depends on what is swept: on the least, and on more than the most."""
+    values = getattr(request, axis)
+    workers = max(request.workers, default=request.cluster.workers)
+
+    def costs(value: float) -> tuple[Cost, ...]:
+        cluster = request.cluster.model_copy(update={"workers": workers, AXES[axis]: value})
+        return costs_of(chain_of(graph), network_of(cluster.to_cluster()))
+
+    try:
+        return costs(min(values)) != costs(2 * max(values) + 1)
+    except InvalidCluster:
+        return True  # measured with the only value

@@ -17,8 +17,10 @@ from solver.sweep import PLAN
 MAX_CELLS = 4_096
 #: Longest time for one plan [s].
 MAX_PLAN_S = 60
+#: Longest time for a sweep [s].
+MAX_SWEEP_S = 3_600
 #: The fields that are swept.
-AXES = ("workers", "bandwidths_gbps", "startups_us")
+AXES = {"workers": "workers", "bandwidths_gbps": "bandwidth_gbps", "startups_us": "startup_us"}
 
 
 class PlanBaseline(BaselineBody):
@@ -89,6 +91,15 @@ class SweepRequest(GraphRequest):
             description="After this time a plan is the best found so far [s].",
         ),
     ] = 2
+    sweep_limit_s: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=MAX_SWEEP_S,
+            description="A sweep that takes longer is given up and answered with an error, its "
+            "wait for the processes of another sweep included [s].",
+        ),
+    ] = 600
 
     @property
     def has_barrier(self) -> bool:
@@ -101,19 +112,17 @@ class SweepRequest(GraphRequest):
 
     def points(self) -> list[dict[str, float]]:
         """Return what each cell changes of the cluster: workers, bandwidth, start-up ascending."""
-        axes = {field: sorted(values) for field, values in self._swept().items() if values}
+        swept = {field: getattr(self, axis) for axis, field in AXES.items()}
+        axes = {field: sorted(values) for field, values in swept.items() if values}
         return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
 
-    def alone(self) -> Iterator[tuple[str, ClusterBody]]:
-        """Yield the first cell's cluster with one field changed to each value, and their places."""
-        first = self.cluster.model_copy(update=self.points()[0])
-        for name, (field, values) in zip(AXES, self._swept().items(), strict=True):
-            for i, value in enumerate(values):
-                yield f"/{name}/{i}", first.model_copy(update={field: value})
+    def alone(self) -> Iterator[tuple[str, int, ClusterBody]]:
+        """Yield a cell's cluster with one field changed to each value, and axis and place of these.
 
-    def _swept(self) -> dict[str, list[float]]:
-        return {
-            "workers": [*self.workers],
-            "bandwidth_gbps": self.bandwidths_gbps,
-            "startup_us": self.startups_us,
-        }
+        The cell is the first one with the most workers: one worker alone sends nothing.
+        """
+        most = max(self.workers, default=self.cluster.workers)
+        first = self.cluster.model_copy(update={**self.points()[0], "workers": most})
+        for axis, field in AXES.items():
+            for i, value in enumerate(getattr(self, axis)):
+                yield axis, i, first.model_copy(update={field: value})

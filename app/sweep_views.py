@@ -2,7 +2,8 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from app.errors import InvalidRequest, NotFound
@@ -10,6 +11,8 @@ from app.plots import Curve, Plot, draw
 from app.sweep_answer import SweepAnswer, SweepCell
 from solver.errors import Fault
 from solver.knees import counted
+from solver.policies import POLICIES
+from solver.sweep import PLAN
 
 Value = TypeVar("Value")
 
@@ -142,12 +145,22 @@ def _drawn(
             curves=[
                 Curve(
                     policy.label,
+                    style,
                     [speed_of(cell, cell.iteration_time_us[policy.label]) for cell in row],
                     ends.get(policy.label),
                 )
-                for policy in sweep.policies
+                for policy, style in zip(sweep.policies, _styles(sweep), strict=True)
             ],
             bound=[cell.speed_bound for cell in row],
             ideal=[float(cell.workers) for cell in row],
         )
     )
+
+
+def _styles(sweep: SweepAnswer) -> Iterator[int]:
+    """Yield a style for each policy: its own, whatever it is compared with."""
+    names = [PLAN, *POLICIES]
+    taken: Counter[str] = Counter()
+    for policy in sweep.policies:
+        yield names.index(policy.policy) + len(names) * taken[policy.policy]
+        taken[policy.policy] += 1

@@ -5,39 +5,61 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from http import HTTPStatus
 
 from app import VERSION
 from app.cluster import ClusterBody
 from app.detail import lightened
 from app.door import within
-from app.errors import InvalidRequest
+from app.errors import InvalidRequest, Refusal
 from app.jobs import keep, now
-from app.pool import Progress, each
+from app.pool import SHORT_S, Progress, each
 from app.problem import Problem, graph_sha256
 from app.storage import Store, Stored, SweepRow
 from app.sweep_answer import SweepAnswer, SweepCell, SweepList
 from app.sweep_faults import label_of, sweep_faults
-from app.sweep_request import SweepRequest
+from app.sweep_request import MAX_SWEEP_S, SweepRequest
 from app.sweep_views import middle, speed_of
-from app.warned import Warned, warnings_of
+from app.warned import Warned, tensors_of, warnings_of
 from solver.costs import MEASURED
 from solver.errors import InvalidGraph
-from solver.graph import COMPUTE, NETWORK, Graph, with_barrier
+from solver.graph import NETWORK, Graph, with_barrier
 from solver.knees import Knee, counted, knees
 from solver.policies.choice import Choice
 from solver.sweep import Cell, cell_of
+
+#: Of a graph with more ops a cell may take minutes; it is computed where it can be ended.
+_SMALL = 500
+
+
+class TooLong(Refusal):
+    """A sweep took longer than it may."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    code = "time_limit"
+
+
+class Stopped(Refusal):
+    """Nobody waits for a sweep any more, or the server is to leave."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    code = "stopped"
 
 
 def run(problem: Problem[SweepRequest], progress: Progress | None = None) -> SweepAnswer:
     """Compute all cells on all cores, and what follows from them.
 
-    ``progress`` is told how many cells are done, and how many there are.
+    ``progress`` is told how many cells are done, and how many there are; it may raise to give up.
+    Of a small graph the first cells are computed in this thread, where the time limit ends a cell
+    only after it.
 
     Raises
     ------
     InvalidRequest
         With all faults that :func:`app.sweep_faults.sweep_faults` finds, or when the graph cannot
         have a barrier.
+    TooLong
+        When the cells take longer than the request's limit.
     WorkerDied
         When a process that computes cells is killed.
     """
@@ -50,7 +72,19 @@ def run(problem: Problem[SweepRequest], progress: Progress | None = None) -> Swe
     # a graph with the sweep's barrier needs no second one
     asked = [replace(choice, barrier=choice.barrier and not request.barrier) for choice in choices]
     work = partial(_cell, graph, request.cluster, asked, request.seed, request.time_limit_s)
-    cells = each(work, request.points(), progress)
+
+    def tell(done: int, many: int) -> None:
+        if progress:
+            progress(done, many)
+        if done < many and time.perf_counter() - began > request.sweep_limit_s:
+            raise TooLong(
+                f"Sweep: {done:,} of {many:,} cells were done when the limit of "
+                f"{request.sweep_limit_s:g} s was reached. Nothing is kept; ask for fewer cells or "
+                f"policies, or for a longer sweep_limit_s (at most {MAX_SWEEP_S:,})."
+            )
+
+    short_s = SHORT_S if len(graph.ops) <= _SMALL else 0
+    cells = each(work, request.points(), tell, short_s=short_s)
     found = knees(cells, labels)
     told = [_told(cell, labels) for cell in cells]
     return SweepAnswer.model_validate(
@@ -87,10 +121,10 @@ def run(problem: Problem[SweepRequest], progress: Progress | None = None) -> Swe
     )
 
 
-def create(store: Store, problem: Problem[SweepRequest]) -> Stored:
+def create(store: Store, problem: Problem[SweepRequest], progress: Progress) -> Stored:
     """Run a sweep and keep the result."""
     began = now()
-    answer = run(problem)
+    answer = run(problem, progress)
     light = {"name": answer.name, "cells": len(answer.cells)}
     return keep(store, SweepRow, began, light, problem.to_text(), answer.model_dump_json())
 
@@ -157,13 +191,13 @@ def _summary(
     if not wins:
         yield "None of the policies is defined for this graph."
         return
-    shares = ", ".join(f"{label} in {count:,}" for label, count in wins)
-    yield f"Fastest of {len(cells):,} cells, the first named of equals: {shares}."
+    shares = ", ".join(f"{label} in {won:,}" for label, won in wins)
+    count = f"{len(cells):,} cell{'s' if len(cells) > 1 else ''}"
+    yield f"Fastest of {count}, the first named of equals: {shares}."
     behind = {label: worst for label in labels if (worst := _behind(cells, label)) is not None}
     worsts = ", ".join(f"{label} {worst:.2f}" for label, worst in behind.items())
     if worsts:
         yield f"Longest time over that of the fastest in the same cell: {worsts}."
-    steady = min(behind, key=lambda label: behind[label], default=labels[0])
     workers = max(cell.workers for cell in cells)
     bandwidth = middle([cell.bandwidth_gbps for cell in cells])
     startup = middle([cell.startup_us for cell in cells])
@@ -174,10 +208,31 @@ def _summary(
                 f"With {_place(cell)}, {cell.best} does the work of {cell.speed:,.1f} workers "
                 f"that never wait; no plan does more than {cell.speed_bound:,.1f}."
             )
-    for knee in found:
-        fixed = (knee.workers or workers, knee.bandwidth_gbps or bandwidth, knee.startup_us)
-        if knee.policy == steady and fixed == (workers, bandwidth, startup):
-            yield knee.text
+    yield from _knees(found, workers, bandwidth, startup)
+
+
+def _knees(
+    found: Sequence[Knee], workers: int, bandwidth: float | None, startup: float
+) -> Iterator[str]:
+    """Say where the knees of all policies are, along both axes at one place."""
+    at = "" if bandwidth is None else f"at {bandwidth:g} Gbit/s and "
+    many = f"with {counted(workers)} and a start-up of {startup:g} us"
+    for along, axis, unit, place in (
+        ("bandwidth_gbps", "bandwidth", "Gbit/s", many),
+        ("workers", "workers", "workers", f"{at}with a start-up of {startup:g} us"),
+    ):
+        here = [
+            f"{knee.policy} {'none' if knee.value is None else f'{knee.value:g}'}"
+            for knee in found
+            if knee.along == along
+            and (knee.workers or workers, knee.startup_us) == (workers, startup)
+            and (knee.bandwidth_gbps or bandwidth) == bandwidth
+        ]
+        if here:
+            yield (
+                f"Knees of {axis}, beyond which nothing of the sweep gains more than 1 %, {place}: "
+                f"{', '.join(here)} {unit}."
+            )
 
 
 def _behind(cells: Sequence[SweepCell], label: str) -> float | None:
@@ -197,21 +252,16 @@ def _place(cell: SweepCell) -> str:
 
 def _warnings(problem: Problem[SweepRequest]) -> Iterator[Warned]:
     """List what the cells rest on that was not measured, each axis alone."""
-    request, sizes = problem.request, _sizes(problem.graph)
-    swept = [cluster for _, cluster in request.alone()]
+    request, sizes = problem.request, tensors_of(problem.graph)
+    swept = [cluster for _, _, cluster in request.alone()]
     for cluster in swept or [request.cluster]:
         yield from warnings_of(cluster, sizes)
     several = len({count for count in request.workers if count > 1}) > 1
-    algorithm = request.cluster.algorithm
-    if several and request.cluster.cost_model is None and algorithm in MEASURED and sizes[NETWORK]:
-        detail = f"Cluster: a {algorithm} costs the same with any number of workers."
-        yield Warned(pointer="/workers", code="workers_unknown", detail=detail)
-
-
-def _sizes(graph: Graph) -> dict[str, list[int]]:
-    """Return the bytes of the tensors of each channel."""
-    found: dict[str, list[int]] = {NETWORK: []}
-    for op in graph.ops:
-        if op.kind != COMPUTE:
-            found.setdefault(op.channel, []).append(op.bytes or 0)
-    return found
+    used = {lane.channel for lane in sizes}
+    for name, (_, channel) in request.cluster.networks().items() if several else ():
+        follows = name == NETWORK or channel.workers is None
+        is_measured = channel.cost_model is None and channel.algorithm in MEASURED
+        if name in used and follows and is_measured:
+            what = "Cluster" if name == NETWORK else f"Channel {name!r}"
+            detail = f"{what}: a {channel.algorithm} costs the same with any number of workers."
+            yield Warned(pointer="/workers", code="workers_unknown", detail=detail)

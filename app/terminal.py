@@ -28,6 +28,7 @@ _FLAGS = {
     "rivals": "--rival",
     "spread": "--jitter",
     "time_limit_s": "--time-limit",
+    "sweep_limit_s": "--sweep-limit",
 }
 #: How many faults of a file are printed.
 _LINES = 10

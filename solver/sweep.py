@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 from solver.chain import Chain, chain_of
 from solver.costs import Cluster, is_extrapolated, network_of
-from solver.graph import Graph, with_barrier
+from solver.graph import NETWORK, Graph, with_barrier
 from solver.plan import Options, compared, plan
 from solver.policies.choice import Choice, applies
 from solver.simulate import costs_of
-from solver.units import same
 
+#: A time longer by up to this share is as good: whole bytes are enough to make it.
+TIE = 1e-6
 #: The policy of a :class:`solver.policies.choice.Choice` that stands for our plan.
 PLAN = "plan"
 
@@ -38,7 +39,8 @@ class Cell:
         Index of the fastest policy; of several that are equal within the tolerance the first, None
         when none is defined.
     extrapolated
-        Whether a cost was scaled from what was measured with other workers or bandwidth.
+        Whether the cost of a channel in use was scaled from what was measured with other workers or
+        bandwidth.
     """
 
     workers: int
@@ -100,6 +102,7 @@ def cell_of(
         found = [baseline.iteration_time_us for baseline in planned.baselines]
     else:
         bound, found = compared(graph, network, options)
+    channels = {NETWORK: cluster, **dict(cluster.channels)}
     theirs = iter(found)
     times = tuple(ours if choice.policy == PLAN else next(theirs) for choice in policies)
     return Cell(
@@ -110,7 +113,7 @@ def cell_of(
         lower_bound_us=bound,
         times=times,
         best=_best(times),
-        extrapolated=is_extrapolated(cluster),
+        extrapolated=any(is_extrapolated(channels[name]) for name in chain.channels),
     )
 
 
@@ -125,4 +128,4 @@ def _best(times: Sequence[float | None]) -> int | None:
     least = min((time for time in times if time is not None), default=None)
     if least is None:
         return None
-    return next(i for i, time in enumerate(times) if time is not None and same(time, least))
+    return next(i for i, t in enumerate(times) if t is not None and t <= least * (1 + TIE))

@@ -28,7 +28,7 @@ from app.shape import ENOUGH, MAX_KEYS
 from app.simulation_request import MAX_BINS, MAX_SENT
 from app.simulations import MAX_JITTER_STEPS
 from app.sweep_faults import MAX_PLANNING_S, MAX_STEPS
-from app.sweep_request import MAX_CELLS, MAX_PLAN_S
+from app.sweep_request import MAX_CELLS, MAX_PLAN_S, MAX_SWEEP_S
 from app.what_if import MAX_CHANGES, MAX_FACTOR
 from solver.graph import MAX_BYTES, MAX_DURATION_US
 from solver.jitter import MAX_RUNS, MAX_SPREAD
@@ -120,6 +120,7 @@ class SweepLimits(BaseModel):
         MAX_STEPS
     )
     time_limit_s: Annotated[float, Field(description="Time limit of a plan [s].")] = MAX_PLAN_S
+    sweep_limit_s: Annotated[float, Field(description="Time limit of a sweep [s].")] = MAX_SWEEP_S
     planning_s: Annotated[float, Field(description="Time limits of all plans together [s].")] = (
         MAX_PLANNING_S
     )

@@ -1,21 +1,54 @@
 """Sweeps: made, found, listed, tabled, drawn."""
 
+from asyncio import create_task
+from collections.abc import AsyncIterator
+from threading import Event
 from typing import Annotated, Any
 
-from anyio import to_thread
-from fastapi import APIRouter, Path, Query, Response
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from app import sweep_views, sweeps
 from app.apidoc import Responses, json_body, problems
 from app.door import problem_of, read_body
 from app.examples import TWO_LAYERS
 from app.library import library_of
-from app.routers.deps import BodyDep, ListedDep, SolvesDep, StoreDep
+from app.pool import Progress
+from app.routers.deps import BodyDep, ListedDep, StoreDep
 from app.storage import SweepRow
 from app.sweep_answer import SweepList, SweepOut
 from app.sweep_request import SweepRequest
 
+
+async def turns_of(request: Request) -> CapacityLimiter:
+    """Return the turns of those who sweep; who waits for the cores keeps no plan waiting."""
+    turns: CapacityLimiter = request.app.state.sweeps
+    return turns
+
+
+async def progress_of(request: Request, _read: BodyDep) -> AsyncIterator[Progress]:
+    """Yield what stops a sweep when its client is gone, or when the server is to leave."""
+    gone = Event()
+    leaving: Event = request.app.state.leaving
+
+    async def listen() -> None:
+        await request.receive()  # the body was read: nothing comes but the client's end
+        gone.set()
+
+    def progress(_done: int, _all: int) -> None:
+        if gone.is_set() or leaving.is_set():
+            raise sweeps.Stopped("The sweep was stopped: the server is leaving.")
+
+    listening = create_task(listen())
+    try:
+        yield progress
+    finally:
+        listening.cancel()
+
+
 router = APIRouter(prefix="/v1/sweeps", tags=["sweeps"])
+TurnsDep = Annotated[CapacityLimiter, Depends(turns_of)]
+ProgressDep = Annotated[Progress, Depends(progress_of)]
 SweepId = Annotated[str, Path(description="Id of a sweep.", examples=["0123456789abcdef"])]
 Workers = Annotated[int | None, Query(description="One of the sweep; left out, the middle one.")]
 Bandwidth = Annotated[
@@ -45,7 +78,9 @@ _SVG: Responses = {
     openapi_extra=json_body(SweepRequest, EXAMPLE),
     responses=problems(400, 413, 415, 422, 503),
 )
-async def create_sweep(body: BodyDep, store: StoreDep, turns: SolvesDep) -> Response:
+async def create_sweep(
+    body: BodyDep, store: StoreDep, turns: TurnsDep, progress: ProgressDep
+) -> Response:
     """Say what each policy gives on each cluster of workers x bandwidth x start-up.
 
     Cells are computed on all cores and come in ascending order. Every policy is simulated as
@@ -55,7 +90,7 @@ async def create_sweep(body: BodyDep, store: StoreDep, turns: SolvesDep) -> Resp
 
     def answer() -> Response:
         found = read_body(body, SweepRequest, library_of(store))
-        stored = sweeps.create(store, problem_of(found))
+        stored = sweeps.create(store, problem_of(found), progress)
         location = {"Location": f"{router.prefix}/{stored.job['id']}"}
         return Response(stored.to_json(), 201, location, "application/json")
 

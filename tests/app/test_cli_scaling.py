@@ -117,7 +117,7 @@ def test_sweep_writes_table_and_plots(tmp_path: Path, two: str) -> None:
         "--policy", "wfbp", "--policy", "plan", "--csv", str(cells), "--svg", str(plots),
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    assert "[Gbit/s]: wfbp none, plan none." in done.stdout
+    assert "wfbp none, plan none Gbit/s." in done.stdout
     rows = list(csv.DictReader(cells.read_text().splitlines()))
     assert len(rows) == 2 * 3 * 2
     by_hand = next(r for r in rows if (r["workers"], r["bandwidth_gbps"]) == ("8", "10.0"))

@@ -149,6 +149,19 @@ def test_a_measured_cost_may_be_extrapolated() -> None:
     assert scaled.bandwidth_gbps is None
 
 
+def test_any_channel_that_is_used_may_be_extrapolated() -> None:
+    points = ((1_000, 100.0), (10_000_000, 5_000.0))
+    scaled = Cluster(8, algorithm="table", table=points, measured_workers=4, extrapolate=True)
+    cluster = replace(CLUSTER, channels=(("nvlink", scaled),))
+    moved = [op._replace(channel="nvlink") if op.id == "g1" else op for op in TWO.ops]
+    assert not cell_of(TWO, cluster, [Choice("wfbp")]).extrapolated
+    assert cell_of(build("moved", moved), cluster, [Choice("wfbp")]).extrapolated
+    both = replace(scaled, channels=(("nvlink", CLUSTER),))
+    all_moved = [op._replace(channel="nvlink") if op.bytes else op for op in TWO.ops]
+    assert cell_of(TWO, both, [Choice("wfbp")]).extrapolated
+    assert not cell_of(build("all", all_moved), both, [Choice("wfbp")]).extrapolated
+
+
 @pytest.mark.parametrize(
     ("cluster", "policies", "error"),
     [
