@@ -2,14 +2,14 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from app import graphs
 from app.exports import exported
 from app.files import called, read_file
-from app.flags import given, network, read_plan
+from app.flags import Json, given, network, read_plan
 from app.plans import solve
 from app.report import source
 from app.terminal import (
@@ -75,6 +75,11 @@ def import_(
         print("\n".join(source(trace.report)))
 
 
+def as_object(value: Any) -> Json:
+    """Return a JSON object; an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
 def export(
     file: File,
     form: Annotated[str, typer.Option("--format", help=f"{', '.join(EXPORTS)}.")],
@@ -110,8 +115,10 @@ def export(
     with explaining(name, given(cluster=cluster, options=options)):
         answer = read_plan(plan) if plan else None
         if answer is not None:
-            asked = answer["request"]
-            cluster, options = {**asked["cluster"], **cluster}, {**asked["options"], **options}
+            asked = answer.get("request")
+            kept = asked if isinstance(asked, dict) else {}
+            cluster = {**as_object(kept.get("cluster")), **cluster}
+            options = {**as_object(kept.get("options")), **options}
         problem, _ = read_file(found, name, cluster, options, [])
         if answer is None:
             answer = solve(problem).model_dump(mode="json")

@@ -4,6 +4,9 @@ import json
 from base64 import b64encode
 from typing import Any
 
+from pydantic import ValidationError
+
+from app.answers import Schedule
 from app.detail import lightened
 from app.door import problem_of, read_parsed
 from app.errors import NotFound
@@ -13,6 +16,7 @@ from app.requests import PlanRequest
 from app.simulation_request import GivenPlanBody
 from app.storage import PlanRow, Store
 from solver.costs import network_of
+from solver.errors import Fault, InvalidPlan
 from solver.exports import EXPORTS, Export, Planned
 from solver.graph import with_barrier
 from solver.result import SlotRun, SlottedSchedule
@@ -37,8 +41,14 @@ def exported(problem: Problem[PlanRequest], answer: Any, form: str) -> Export:
     """
     graph, cluster = lightened(problem.graph), problem.request.cluster
     graph = with_barrier(graph) if problem.request.has_barrier else graph
-    buckets, parts = GivenPlanBody.model_validate(answer).given()
-    slotted = _slotted(answer["schedule"])
+    try:
+        buckets, parts = GivenPlanBody.model_validate(answer).given()
+        slotted = _slotted(Schedule.model_validate(answer["schedule"]))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = "".join(f"/{step}" for step in first["loc"])
+        detail = f"This is no plan as plan --json prints it: at {place}, {first['msg']}."
+        raise InvalidPlan([Fault("", "wrong_type", detail)]) from None
     planned = Planned(tuple(buckets), tuple(parts), slotted, cluster.workers)
     return EXPORTS[form](graph, network_of(cluster.to_cluster()), planned)
 
@@ -76,11 +86,11 @@ def file_of(export: Export, name: str) -> bytes:
     return content.encode() if isinstance(content, str) else content
 
 
-def _slotted(schedule: Any) -> SlottedSchedule | None:
-    if schedule.get("slot_us") is None:
+def _slotted(schedule: Schedule) -> SlottedSchedule | None:
+    if schedule.slot_us is None:
         return None
     return SlottedSchedule(
-        slot_us=schedule["slot_us"],
-        runs=tuple(SlotRun(run["slot"], run["count"], run["bucket"]) for run in schedule["slots"]),
-        iteration_time_us=schedule["slots_iteration_time_us"],
+        slot_us=schedule.slot_us,
+        runs=tuple(SlotRun(run.slot, run.count, run.bucket) for run in schedule.slots),
+        iteration_time_us=schedule.slots_iteration_time_us or 0.0,
     )

@@ -1,15 +1,16 @@
 """Graphs read from files of other tools: unpacked, recognised, kept by content."""
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from app.body import Name
-from app.door import check_limits, read_json, within
+from app.body import PLAIN, Name
+from app.door import MAX_VALUES, check_limits, read_json, within
 from app.errors import InvalidRequest, Refusal
-from app.faults import shown
+from app.faults import MAX_NAME, shown
 from app.graph_answer import GraphList, GraphOut
 from app.jobs import now
 from app.problem import graph_json, graph_sha256, graph_text
@@ -17,11 +18,15 @@ from app.requests import MAX_COLLECTIVES
 from app.storage import GraphRow, Store, Stored
 from app.unpacked import unpacked
 from solver.errors import Fault, InvalidTrace
-from solver.graph import MAX_BYTES
+from solver.graph import MAX_BYTES, Graph
 from solver.traces import READERS, Asked, Trace, detect
 
 #: Most bytes that all files unpack to.
 MAX_UNPACKED = 2**29
+#: Most lines of a text.
+MAX_LINES = 1_000_000
+_OF_LINES = {"pipedream", "astra_text"}
+_OF_VALUES = {"kineto", "pytorch_et", "dnn_partitioning"}
 #: Characters of an id.
 _ID = 32
 _PARAMETERS: TypeAdapter[list[tuple[str, int]]] = TypeAdapter(
@@ -53,10 +58,36 @@ def read(files: Sequence[bytes], form: str | None, asked: Asked) -> Trace:
     for file in files:
         plain.append(unpacked(file, left))
         left -= len(plain[-1])
-    trace = READERS[detect(plain) if form is None else form](plain, asked)
-    if trace.graph is not None and (broken := list(check_limits(list(trace.graph.ops)))):
+    plain = list(dict.fromkeys(plain))  # a file given twice is one
+    name = detect(plain) if form is None else form
+    if faults := list(_content_faults(plain, name)):
+        raise InvalidTrace(faults)
+    trace = READERS[name](plain, asked)
+    if trace.graph is not None and (broken := list(_graph_faults(trace.graph))):
         raise InvalidRequest(within("graph", broken))
     return trace
+
+
+def _content_faults(files: Sequence[bytes], form: str) -> Iterator[Fault]:
+    """Bound the work and the memory of a reader by what is plain to see."""
+    for content in files:
+        values = sum(map(content.count, (b",", b"[", b"{"))) if form in _OF_VALUES else 0
+        if values > MAX_VALUES:
+            detail = f"The file has more than {MAX_VALUES:,} values."
+            yield Fault("", "too_large", detail)
+        if form in _OF_LINES and content.count(b"\n") > MAX_LINES:
+            yield Fault("", "too_large", f"The file has more than {MAX_LINES:,} lines.")
+
+
+def _graph_faults(graph: Graph) -> Iterator[Fault]:
+    """List what no request could name, and the limits that are broken."""
+    yield from check_limits(list(graph.ops))
+    names = {graph.name, *(n for op in graph.ops for n in (op.id, op.channel, op.stream or ""))}
+    for name in sorted(names):
+        if len(name) > MAX_NAME or not re.fullmatch(PLAIN, name):
+            detail = f"{shown(name)}: a name has at most {MAX_NAME} characters, no control ones."
+            yield Fault("/ops", "out_of_range", detail)
+            return
 
 
 def recognised(content: bytes) -> str | None:

@@ -6,6 +6,8 @@ from solver.errors import Fault, InvalidTrace
 
 _GZIP = b"\x1f\x8b"
 _ZIP = b"PK\x03\x04"
+#: Most members of a gzip file, and how much of it is looked at together [bytes].
+_MEMBERS, _PIECE = 100_000, 2**14
 
 
 def unpacked(content: bytes, most: int) -> bytes:
@@ -23,19 +25,31 @@ def unpacked(content: bytes, most: int) -> bytes:
         raise _refused("wrong_format", "This is a zip archive; give the files in it.")
     if not content.startswith(_GZIP):
         return content
-    found, rest = bytearray(), content
-    while rest:
-        part = zlib.decompressobj(wbits=31)
+    found, at = bytearray(), 0
+    for _ in range(_MEMBERS):
+        at = _member(content, at, found, most)
+        while at < len(content) and content[at] == 0:  # padding
+            at += 1
+        if at == len(content):
+            return bytes(found)
+    raise _refused("too_large", f"The gzip file has more than {_MEMBERS:,} members.")
+
+
+def _member(content: bytes, at: int, found: bytearray, most: int) -> int:
+    """Unpack one member behind what was found; return where it ends."""
+    part = zlib.decompressobj(wbits=31)
+    while not part.eof:
+        if at >= len(content):
+            raise _refused("truncated", "The gzip file ends in the middle.")
+        piece = content[at : at + _PIECE]
         try:
-            found += part.decompress(rest, most - len(found) + 1)
-            if len(found) > most:
-                raise _refused("too_large", f"The file unpacks to more than {most:,} bytes.")
+            found += part.decompress(piece, most - len(found) + 1)
         except zlib.error as error:
             raise _refused("not_gzip", f"The file begins like gzip, but: {error}.") from None
-        if not part.eof:
-            raise _refused("truncated", "The gzip file ends in the middle.")
-        rest = part.unused_data.lstrip(b"\0")  # other members, or padding
-    return bytes(found)
+        if len(found) > most:
+            raise _refused("too_large", f"The file unpacks to more than {most:,} bytes.")
+        at += len(piece) - len(part.unused_data)
+    return at
 
 
 def _refused(code: str, detail: str) -> InvalidTrace:

@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 
 from anyio import CapacityLimiter
 from fastapi import Depends, Query, Request
-from starlette.datastructures import UploadFile
+from python_multipart.multipart import parse_options_header
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from app.errors import NotMultipart, TooLarge, UnsupportedMediaType
@@ -77,19 +77,31 @@ async def files_of(request: Request) -> AsyncIterator[Upload]:
         async def stream() -> AsyncGenerator[bytes, None]:
             yield bytes(body)
 
+        if not _is_closed(body, request.headers.get("content-type", "")):
+            raise NotMultipart("The body is not a multipart form: its last boundary is missing.")
         try:
             form = await MultiPartParser(request.headers, stream(), max_files=MAX_FILES).parse()
         except (MultiPartException, KeyError) as error:
             detail = getattr(error, "message", None) or "it has no boundary"
             raise NotMultipart(f"The body is not a multipart form: {detail}.") from None
         try:
-            found = [value for _, value in form.multi_items() if isinstance(value, UploadFile)]
-            parameters = form.get("parameters")
-            text = parameters if isinstance(parameters, str) else None
-            upload = Upload([await file.read() for file in found], text)
+            files, text = [], None
+            for name, value in form.multi_items():
+                held = value if isinstance(value, str) else await value.read()
+                if name == "parameters":
+                    text = held if isinstance(held, str) else held.decode("utf-8", "replace")
+                elif isinstance(held, bytes):
+                    files.append(held)
+            upload = Upload(files, text)
         finally:
             await form.close()
         yield upload
+
+
+def _is_closed(body: bytearray, header: str) -> bool:
+    """Tell whether a form has not lost its end on the way."""
+    boundary = parse_options_header(header)[1].get(b"boundary", b"")
+    return body[-len(boundary) - 64 :].rstrip().endswith(b"--" + boundary + b"--")
 
 
 @asynccontextmanager

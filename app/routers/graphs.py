@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Query, Response
 
 from app import graphs
 from app.apidoc import problems
-from app.body import OneOf
+from app.body import PLAIN, OneOf
 from app.faults import MAX_NAME
 from app.graph_answer import GraphList, GraphOut
 from app.routers.deps import FilesDep, ListedDep, SolvesDep, StoreDep
@@ -30,7 +30,9 @@ Parameters = Annotated[
         "registration, to split the buckets of a trace. A form may have it as a field."
     ),
 ]
-Called = Annotated[str, Query(max_length=MAX_NAME, description="What the graph is called.")]
+Called = Annotated[
+    str, Query(max_length=MAX_NAME, pattern=PLAIN, description="What the graph is called.")
+]
 _FILES: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -96,5 +98,5 @@ def list_graphs(store: StoreDep, limit: ListedDep = 20) -> GraphList:
     "/{graph_id}", response_model=GraphOut, summary="Find a graph", responses=problems(404, 503)
 )
 def get_graph(graph_id: GraphId, store: StoreDep) -> Response:
-    """Return the same body that answered the POST."""
+    """Return the graph, and the report of the newest upload that made it."""
     return Response(graphs.find(store, graph_id), media_type="application/json")

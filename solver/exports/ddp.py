@@ -13,7 +13,7 @@ from solver.costs import Network
 from solver.exports.export import Export, Planned
 from solver.exports.framework import barred_time, kept, lost, sized, whole
 from solver.exports.merged import Merged, filled, merged
-from solver.exports.names import listed, parameter
+from solver.exports.names import NAMED, listed, parameter
 from solver.exports.one_size import best
 from solver.graph import Graph
 from solver.policies.wfbp import wfbp
@@ -116,7 +116,7 @@ def export(graph: Graph, network: Network, planned: Planned) -> Export:
         "bucket_cap_mb": cap / _MIB,
         "bucket_cap_mb_iteration_time_us": time,
     }
-    notes = [*lost(graph, plan, form)]
+    notes = [*lost(graph, plan, form), NAMED]
     if caps is None:
         notes.append(
             "The buckets are not runs of the order of release, so bucket_cap_mb_list cannot make "

@@ -6,7 +6,7 @@ from functools import partial
 from solver.costs import Network
 from solver.exports.export import Export, Planned
 from solver.exports.framework import kept, lost, sized, whole
-from solver.exports.names import listed, parameter
+from solver.exports.names import NAMED, listed, parameter
 from solver.graph import Graph
 from solver.policies.horovod import horovod
 
@@ -56,6 +56,7 @@ def export(graph: Graph, network: Network, planned: Planned) -> Export:
     form = kept(graph, network, plan, cycles)
     notes = (
         *lost(graph, plan, form),
+        NAMED,
         f"A bucket waits for the next cycle of {_CYCLE_MS} ms after its last gradient.",
         "HOROVOD_DISABLE_GROUP_FUSION keeps buckets apart that are ready in one cycle.",
     )

@@ -11,6 +11,13 @@ def parameter(tensor: str) -> str:
     return tensor.removeprefix(_GRADIENT)
 
 
+#: What a framework needs of the names.
+NAMED = (
+    "Names are those of the graph's tensors; they must be the model's parameters (import a trace "
+    "with its parameters)."
+)
+
+
 def listed(names: Sequence[Sequence[str]]) -> str:
     """Write lists of names as Python, a name a line."""
     lines = ["["]

@@ -63,8 +63,9 @@ def nodes_of(content: bytes) -> list[Node]:
     messages = decode(content)
     if next(messages, None) is None:
         raise InvalidTrace([Fault("", "empty", "The file is empty.")])
-    nodes = [_node(place, message) for place, message in enumerate(messages, start=1)]
-    if faults := first_of(_faults(nodes)):
+    nodes: list[Node] = []
+    read = (_node(place, message) for place, message in enumerate(messages, start=1))
+    if faults := first_of(_faults(read, nodes)):
         raise InvalidTrace(faults)
     return sorted(nodes, key=lambda node: node.id)
 
@@ -100,9 +101,11 @@ def _count(value: Any) -> int:
     return value if isinstance(value, int) else -1
 
 
-def _faults(nodes: list[Node]) -> Iterator[Fault]:
+def _faults(read: Iterator[Node], nodes: list[Node]) -> Iterator[Fault]:
+    """Check nodes as they are read, and keep them: a file of faults is not read to its end."""
     places: dict[int, int] = {}
-    for node in nodes:
+    for node in read:
+        nodes.append(node)
         pointer, called = f"/{node.place}", f"Node {node.id}"
         if node.id in places:
             detail = f"{called} is there twice: messages {places[node.id]} and {node.place}."

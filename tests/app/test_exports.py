@@ -80,6 +80,21 @@ def test_export_writes_files_or_prints_one(tmp_path: Path, two: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "broken", [{"schedule": None}, {"schedule": {"parts": [], "slot_us": 1}}, {"request": 3}]
+)
+def test_a_broken_plan_is_refused(tmp_path: Path, two: str, broken: Json) -> None:
+    planned = json.loads(interlace(tmp_path, "plan", two, "--json").stdout)
+    (tmp_path / "plan.json").write_text(json.dumps(planned | broken))
+    made = interlace(
+        tmp_path, "export", two, "--format", "deepspeed", "--plan", str(tmp_path / "plan.json")
+    )
+    assert "Traceback" not in made.stderr
+    assert made.returncode == (0 if "request" in broken else 1)
+    if made.returncode:
+        assert "This is no plan as plan --json prints it" in made.stderr
+
+
+@pytest.mark.parametrize(
     ("flags", "says"),
     [
         (("--format", "gloo"), "--format"),

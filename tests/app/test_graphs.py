@@ -84,7 +84,9 @@ def test_a_form_of_files(service: Service) -> None:
     found = service.client.post(PATH, files=form, data={"parameters": '[["a", 4]]'})
     assert found.status_code == 201
     assert found.json()["graph"] == post(service, PROFILE).json()["graph"]
-    two = [("files", ("a", PROFILE)), ("files", ("b", PROFILE))]
+    two = [("files", ("a", PROFILE)), ("files", ("b", PROFILE + b"\n"))]
+    same = service.client.post(PATH, files=[two[0], two[0]])
+    assert same.status_code == 201  # one file, given twice
     assert faults(service.client.post(PATH, files=two)) == {("", "too_many_files")}
     none = service.client.post(PATH, files={"parameters": (None, "[]")})
     assert faults(none) == {("", "empty")}
@@ -134,6 +136,43 @@ def test_unpacking_members_and_padding() -> None:
     assert unpacked(b"plain", 0) == b"plain"
     with pytest.raises(InvalidTrace, match="more than 6 bytes"):
         unpacked(twice, 6)
+
+
+def test_small_files_of_much_work_are_refused_early(service: Service) -> None:
+    lines = b"DATA\n5\n" + b"\n" * 1_100_000
+    members = gzip.compress(b"") * 100_001
+    values = b'{"traceEvents":[{"ph":"X"}' + b",{}" * 10_100_000 + b"]}"
+    for content, form in ((lines, "astra_text"), (members, None), (values, "kineto")):
+        query = {"format": form} if form else {}
+        packed = gzip.compress(content, 1) if form else content
+        assert faults(post(service, packed, **query)) == {("", "too_large")}
+    zeros = b"\x02\x0a\x00" + bytes(2**20)  # a million empty messages: not all are read
+    answer = post(service, zeros, format="chakra")
+    assert answer.json()["detail"].startswith("1001 faults, of which 100 are listed.")
+
+
+def test_names_that_no_request_takes(service: Service) -> None:
+    assert faults(post(service, PROFILE, name="a\x00")) == {("/query/name", "out_of_range")}
+
+
+def test_a_form_that_lost_its_end(service: Service) -> None:
+    head = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a"\r\n\r\n'
+    kind = {"content-type": "multipart/form-data; boundary=x"}
+    whole = service.client.post(PATH, content=head + PROFILE + b"\r\n--x--\r\n", headers=kind)
+    assert whole.status_code == 201
+    cut = service.client.post(PATH, content=head + PROFILE, headers=kind)
+    assert (cut.status_code, cut.json()["code"]) == (400, "not_multipart")
+
+
+def test_parameters_as_a_file_of_the_form(service: Service) -> None:
+    data = ROOT / "tests" / "data"
+    files = [
+        ("files", ("0", (data / "kineto_gloo_0.json.gz").read_bytes())),
+        ("parameters", ("parameters.json", (data / "kineto_parameters.json").read_bytes())),
+    ]
+    found = service.client.post(PATH, files=files).json()
+    names = json.loads((data / "kineto_parameters.json").read_text())
+    assert kinds(found["report"])["all_reduce"]["count"] == len(names)
 
 
 def test_the_stored_text_is_a_graph(service: Service) -> None:

@@ -15,6 +15,7 @@ from solver.costs import Affine, Cluster, alike, network_of
 from solver.errors import InvalidPlan
 from solver.exports import EXPORTS, Planned
 from solver.exports.framework import whole
+from solver.exports.names import NAMED
 from solver.exports.one_size import best
 from solver.given import GivenBucket, GivenPart
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, Op, build
@@ -224,6 +225,7 @@ def test_ddp_by_hand():
     }
     assert written(found) == [["c.weight", "b.weight"], ["a.weight"]]
     assert found.notes == (
+        NAMED,
         "DistributedDataParallel with the one bucket_cap_mb that comes nearest takes 80.0 us; with "
         "bucket_cap_mb_list (PyTorch 2.13) it has the plan's buckets from the second iteration on.",
     )
