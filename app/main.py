@@ -36,8 +36,9 @@ _GARBAGE = (50_000, 20, 100)
 _LOG = logging.getLogger("uvicorn.error")
 _ABOUT = """Post a training iteration as a graph of compute ops and collectives; get back the \
 buckets and the preemptive order in which to send the tensors, the time of one iteration, a proven \
-bound on how fast it can be, and what limits it. Or simulate what a policy of today does. Times \
-are microseconds, sizes bytes, bandwidth Gbit/s."""
+bound on how fast it can be, and what limits it. Or read it from a trace, simulate what a policy \
+of today does, predict how it scales, sweep clusters, fit the cost of your network, export a plan. \
+Times are microseconds, sizes bytes, bandwidth Gbit/s."""
 
 
 class Service(FastAPI):
