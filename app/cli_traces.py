@@ -75,7 +75,7 @@ def import_(
         print("\n".join(source(trace.report)))
 
 
-def as_object(value: Any) -> Json:
+def _object(value: Any) -> Json:
     """Return a JSON object; an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
@@ -117,8 +117,8 @@ def export(
         if answer is not None:
             asked = answer.get("request")
             kept = asked if isinstance(asked, dict) else {}
-            cluster = {**as_object(kept.get("cluster")), **cluster}
-            options = {**as_object(kept.get("options")), **options}
+            cluster = {**_object(kept.get("cluster")), **cluster}
+            options = {**_object(kept.get("options")), **options}
         problem, _ = read_file(found, name, cluster, options, [])
         if answer is None:
             answer = solve(problem).model_dump(mode="json")

@@ -14,12 +14,14 @@ from app.body import PLAIN, Body, Name, OneOf
 from app.faults import MAX_NAME
 from solver import graph
 from solver.costs import ALGORITHMS, LINEAR, MEASURED, PIECEWISE, PLACEMENTS, RING, Cluster, Curve
+from solver.fits import MOST_SIZES
+from solver.measurements.readings import MOST_WORKERS
 
 MAX_US = 1e9
 MAX_GBPS = 1e6
 MIN_GBPS = 1e-6
-MAX_WORKERS = 1_000_000
-MAX_POINTS = 2_048
+MAX_WORKERS = MOST_WORKERS
+MAX_POINTS = MOST_SIZES
 MAX_CHANNELS = 16
 
 Microseconds = Annotated[float, Field(ge=0, le=MAX_US)]

@@ -75,6 +75,7 @@ class SweepRequestOut(Answered):
     barrier: bool
     seed: int
     time_limit_s: float
+    sweep_limit_s: float
     graph_sha256: str
 
 

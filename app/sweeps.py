@@ -113,6 +113,7 @@ def run(problem: Problem[SweepRequest], progress: Progress | None = None) -> Swe
                 "barrier": request.barrier,
                 "seed": request.seed,
                 "time_limit_s": request.time_limit_s,
+                "sweep_limit_s": request.sweep_limit_s,
                 "graph_sha256": graph_sha256(problem.graph),
             },
             "version": VERSION,

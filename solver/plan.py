@@ -140,7 +140,8 @@ def compared(
     _check(options, chain, graph)
     times = tuple(_rival(graph, network, choice, options).time for choice in options.baselines)
     bound = _bound_of(graph, chain, costs_of(chain, network)).value
-    return min([bound, *(time for time in times if time is not None)]), times
+    least = min((time for time in times if time is not None), default=bound)
+    return min(bound, least) if same(bound, least) else bound, times
 
 
 def _decide(

@@ -1,18 +1,17 @@
 """A cost that was measured at some sizes."""
 
 from bisect import bisect_right
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from solver.costs import knots
+from solver.costs.knotted import Knotted
 from solver.units import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Knotted):
     """A table of measured times, linear between its points.
 
     Constant below the first point; beyond the last, the slope between it and the point nearest
@@ -63,23 +62,6 @@ class Measured:
                 sizes = range(low, high)
                 return sizes[bisect_right(sizes, budget, key=self.time) - 1]
         return 0
-
-    def minorants(self, total: int) -> list[tuple[float, float]]:
-        """Edges of the lower hull over 1..total bytes, and the ray of least time per byte."""
-        return knots.minorants(self._knots(total), self.times)
-
-    def least(self, total: int) -> Callable[[IntArray], FloatArray]:
-        """T itself where it is non-decreasing and subadditive, else the minorants' maximum."""
-        return knots.least(self._knots(total), self.times)
-
-    def oddness(self, total: int) -> float:
-        """Largest share of a launch's time that others in its place save, up to total bytes."""
-        return knots.oddness(tuple(self._knots(total)), self.times)
-
-    def thriftiest(self, least: int, most: int) -> int:
-        """Size in least..most [bytes] of least time per byte; of equal ones the largest."""
-        inside = (size for size in self._knots(most) if size > least)
-        return knots.thriftiest([least, *inside], self.times)
 
     def stretched(self, fixed: float, rest: float) -> "Measured":
         """Return the cost with its least time of a launch, and what is beyond it, so many times."""

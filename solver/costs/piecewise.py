@@ -1,13 +1,12 @@
 """A cost that rises with the logarithm of the bytes, then with the bytes."""
 
 from bisect import bisect_right
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import log2
 
 import numpy as np
 
-from solver.costs import knots
+from solver.costs.knotted import Knotted
 from solver.units import FloatArray, IntArray
 
 
@@ -40,7 +39,7 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Piecewise:
+class Piecewise(Knotted):
     """T(n) = startup + max(least, a1 log2 n + b1), from the threshold on max(least, a2 n + b2).
 
     T rises on both sides of the threshold, and may jump up or down there. On each side it is flat
@@ -89,23 +88,6 @@ class Piecewise:
             if count := bisect_right(sizes, budget, key=self.time):
                 return sizes[count - 1]
         return 0
-
-    def minorants(self, total: int) -> list[tuple[float, float]]:
-        """Edges of the lower hull over 1..total bytes, and the ray of least time per byte."""
-        return knots.minorants(self._knots(total), self.times)
-
-    def least(self, total: int) -> Callable[[IntArray], FloatArray]:
-        """T itself where it is non-decreasing and subadditive, else the minorants' maximum."""
-        return knots.least(self._knots(total), self.times)
-
-    def oddness(self, total: int) -> float:
-        """Largest share of a launch's time that others in its place save, up to total bytes."""
-        return knots.oddness(tuple(self._knots(total)), self.times)
-
-    def thriftiest(self, least: int, most: int) -> int:
-        """Size in least..most [bytes] of least time per byte; of equal ones the largest."""
-        inside = (size for size in self._knots(most) if size > least)
-        return knots.thriftiest([least, *inside], self.times)
 
     def stretched(self, fixed: float, rest: float) -> "Piecewise":
         """Return the cost with its least time of a launch, and what is beyond it, so many times."""

@@ -6,12 +6,13 @@ All minimise the relative error: plain least squares sees only the largest sizes
 from collections.abc import Callable
 from functools import partial
 
+from solver.costs import LINEAR, PIECEWISE, TABLE
 from solver.errors import Fault, InvalidMeasurements
 from solver.fits.fit import Decade, Errors, Fit, Line, Model, Points, best, cost_of_model
-from solver.fits.linear import LINEAR, fit_linear
-from solver.fits.piecewise import PIECEWISE, fit_piecewise
+from solver.fits.linear import fit_linear
+from solver.fits.piecewise import fit_piecewise
 from solver.fits.samples import Samples
-from solver.fits.table import MOST_SIZES, TABLE, fit_table
+from solver.fits.table import MOST_SIZES, fit_table
 
 #: The fits by name, the simplest first; add one here.
 FITS: dict[str, Callable[[Samples], Fit]] = {

@@ -2,11 +2,10 @@
 
 import numpy as np
 
+from solver.costs import LINEAR
 from solver.fits.fit import Fit, Line, fitted
 from solver.fits.samples import Samples, Sorted, checked
 from solver.fits.straight import moments, straight
-
-LINEAR = "linear"
 
 
 def fit_linear(samples: Samples) -> Fit:

@@ -6,13 +6,11 @@ each side for the least relative error. Nothing is assumed where they meet.
 
 import numpy as np
 
-from solver.costs import Curve
+from solver.costs import PIECEWISE, Curve
 from solver.errors import Fault, InvalidMeasurements
 from solver.fits.fit import Fit, fitted
 from solver.fits.samples import Samples, Sorted, checked
 from solver.fits.straight import moments, running, straight
-
-PIECEWISE = "piecewise"
 
 #: Sizes that each side needs: two make a line.
 _SIDE = 2

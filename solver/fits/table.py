@@ -2,11 +2,10 @@
 
 import numpy as np
 
+from solver.costs import TABLE
 from solver.errors import Fault, InvalidMeasurements
 from solver.fits.fit import Fit, Points, fitted
 from solver.fits.samples import Samples, Sorted, checked
-
-TABLE = "table"
 
 #: Sizes that a table may have.
 MOST_SIZES = 2_048

@@ -480,14 +480,14 @@ OTHER_STEP = later(small(), 0, 0, "ProfilerStep#8")
         ([b'[{}, {"args": {"correlation": 1.5}}]'], {}, [("/1/args/correlation", "wrong_format")]),
         ([b'[{"ph": "X", "name": "a", "ts": 1e300}]'], {}, [("/0", "out_of_range")]),
         # nothing to read, no collective, none with a size, all of no bytes
-        ([b"[]"], {}, [("", "no_collectives")]),
-        ([text(without(small(), "nccl"))], {}, [("", "no_collectives")]),
+        ([b"[]"], {}, [("", "no_collective")]),
+        ([text(without(small(), "nccl"))], {}, [("", "no_collective")]),
         ([text(small({}, sized(1)))], {}, [("", "no_sizes")]),
         ([text(dialect(shapes(5, None)))], {}, [("", "no_sizes")]),
         ([text(dialect(shapes([[2], [-1], 5], ["Odd", "int", "int"])))], {}, [("", "no_sizes")]),
         ([text(dialect(shapes([[5]], [5])))], {}, [("", "no_sizes")]),
         ([text(small(sized(2**60), sized(1)))], {}, [("", "no_sizes")]),
-        ([text(small(sized(0), sized(0)))], {}, [("", "no_collectives")]),
+        ([text(small(sized(0), sized(0)))], {}, [("", "no_collective")]),
         # more collectives than anyone launches
         ([text(MANY)], {}, [("", "too_large")]),
         # a step of ten years, two parameters of one name
@@ -495,8 +495,8 @@ OTHER_STEP = later(small(), 0, 0, "ProfilerStep#8")
         ([text(small())], {"parameters": (("a", 200), ("a", 100))}, [("", "duplicate_id")]),
         # steps that are not there, or hold no collective
         ([text(small())], {"step": 1}, [("", "out_of_range")]),
-        ([text([*small(), note("ProfilerStep#6", 101, 9)])], {"step": 1}, [("", "no_collectives")]),
-        ([text([*without(small(), STEP), note(STEP, 200, 9)])], {}, [("", "no_collectives")]),
+        ([text([*small(), note("ProfilerStep#6", 101, 9)])], {"step": 1}, [("", "no_collective")]),
+        ([text([*without(small(), STEP), note(STEP, 200, 9)])], {}, [("", "no_collective")]),
         # ranks of other steps, with other collectives, one of them broken
         ([text(small()), text(OTHER_STEP)], {}, [("/files/1", "ranks_differ")]),
         ([text(small()), text(small(sized(25, "broadcast")))], {}, [("/files/1", "ranks_differ")]),

@@ -100,18 +100,18 @@ def _choose(rank: _Rank, step: int | None) -> int:
             "No collective found: the trace is of one worker, or its collectives were not "
             f"recorded. {_RECORDING} on a run with more workers."
         )
-        raise InvalidTrace([Fault("", "no_collectives", detail)])
+        raise InvalidTrace([Fault("", "no_collective", detail)])
     lengths = [one.length for one in rank.steps]
     if step is not None:
         index = chosen(step, lengths)
         if not rank.steps[index].launches:
             detail = f"Step {step} launched no collective."
-            raise InvalidTrace([Fault("", "no_collectives", detail)])
+            raise InvalidTrace([Fault("", "no_collective", detail)])
         return index
     able = [i for i, one in enumerate(rank.steps) if one.launches]
     if not able:
         detail = "No step launched a collective."
-        raise InvalidTrace([Fault("", "no_collectives", detail)])
+        raise InvalidTrace([Fault("", "no_collective", detail)])
     return able[chosen(None, [lengths[i] for i in able])]
 
 
@@ -174,7 +174,7 @@ def _sums(
         )
         raise InvalidTrace([Fault(place, "no_sizes", detail)])
     if not sums:
-        raise InvalidTrace([Fault(place, "no_collectives", "All collectives are of 0 bytes.")])
+        raise InvalidTrace([Fault(place, "no_collective", "All collectives are of 0 bytes.")])
     return sums, list(dict.fromkeys(notes))
 
 
