@@ -6,6 +6,7 @@ from solver.chain import Chain
 from solver.costs import Cost
 from solver.improve import Budget, Judge, Sends
 from solver.simulate import Send
+from solver.watch import Tell, nobody
 
 #: Most tensors for which all plans are looked at.
 MAX_TENSORS = 7
@@ -15,14 +16,16 @@ _SHARES = (0.25, 0.5, 0.75)
 _CUT = 1
 
 
-def best_of_all(chain: Chain, cost: Cost, known: Sends, budget: Budget) -> Sends:
+def best_of_all(
+    chain: Chain, cost: Cost, known: Sends, budget: Budget, tell: Tell = nobody
+) -> Sends:
     """Return the best plan of all, or the known one when none is better.
 
     Depth first over launches: any tensors not yet sent as a bucket, whole or a share of it, or the
     rest of a bucket begun. A branch ends when what is left cannot beat the best. Exponential; ends
-    early with the best so far when the budget is spent.
+    early with the best so far when the budget is spent. Each better plan is told.
     """
-    search = _Search(chain, cost, known, budget)
+    search = _Search(chain, cost, known, budget, tell)
     search.visit((1 << len(chain)) - 1, (), 0.0, 0.0, _CUT)
     return search.best
 
@@ -30,9 +33,10 @@ def best_of_all(chain: Chain, cost: Cost, known: Sends, budget: Budget) -> Sends
 class _Search:
     """The best plan so far, and the launches of the branch at hand."""
 
-    def __init__(self, chain: Chain, cost: Cost, known: Sends, budget: Budget) -> None:
+    def __init__(self, chain: Chain, cost: Cost, known: Sends, budget: Budget, tell: Tell) -> None:
         self._judge = Judge(chain, cost)
         self._budget = budget
+        self._tell = tell
         self._branch: list[Send] = []
         self._members = [
             tuple(i for i in range(len(chain)) if mask >> i & 1) for mask in range(1 << len(chain))
@@ -61,6 +65,7 @@ class _Search:
             return
         if not left and not begun:
             self.best, self._value = tuple(self._branch), max(value, self._judge.floor)
+            self._tell(self.best, self._value)
             return
         for i, send in enumerate(begun):
             end = now + self._judge.cost.time(send.bytes)

@@ -15,6 +15,7 @@ from solver.costs import Cost
 from solver.schedule.execute import Launch
 from solver.simulate import Send
 from solver.units import IntArray, slack
+from solver.watch import Tell, nobody
 
 
 def max_min_cuts(sizes: IntArray) -> Iterator[tuple[int, ...]]:
@@ -90,6 +91,8 @@ class Search:
         Lower bound on the iteration time [us]: a plan that reaches it ends the search.
     rivals
         Plans, as sends, that the answer must not be worse than.
+    tell
+        Told whole plans on the way.
     """
 
     seed: int = 0
@@ -97,6 +100,7 @@ class Search:
     effort: int = 1
     bound: float = 0.0
     rivals: tuple[tuple[Send, ...], ...] = ()
+    tell: Tell = nobody
 
 
 EVERYDAY = Search()
@@ -123,12 +127,13 @@ def max_min(
     ----------
     .. [1] PACE, Algorithm 1.
     """
-    best = max_min_below(chain, cost, order, np.inf, monotonic() + search.time_limit_s)
+    deadline = monotonic() + search.time_limit_s
+    best = max_min_below(chain, cost, order, np.inf, deadline, search.tell)
     return best or (runs(chain, [len(chain)]), [])
 
 
 def max_min_below(
-    chain: Chain, cost: Cost, order: Order, to_beat: float, deadline: float
+    chain: Chain, cost: Cost, order: Order, to_beat: float, deadline: float, tell: Tell = nobody
 ) -> tuple[Buckets, list[Launch]] | None:
     """Return the fusion of :func:`max_min` when it takes less than ``to_beat`` [us], else None.
 
@@ -148,6 +153,7 @@ def max_min_below(
             if value < to_beat - slack(value):
                 to_beat = value
                 best = buckets, launches
+                tell([Send(buckets.members[i], size) for i, size in launches], value)
         if monotonic() > deadline:
             break
     return best

@@ -14,6 +14,7 @@ from solver.chain import Chain
 from solver.costs import Cost
 from solver.simulate import Send
 from solver.units import slack
+from solver.watch import Tell, nobody
 
 Sends = tuple[Send, ...]
 
@@ -103,16 +104,17 @@ class Judge:
         return _Run(value, first, deciding)
 
 
-def improve(sends: Sends, judge: Judge, budget: Budget, seed: int) -> Sends:
+def improve(sends: Sends, judge: Judge, budget: Budget, seed: int, tell: Tell = nobody) -> Sends:
     """Take the best change while one helps, then try random ones until the budget is spent.
 
-    The answer is never worse than ``sends``, and the same for the same seed and moves.
+    The answer is never worse than ``sends``, and the same for the same seed and moves. Every change
+    taken is told, also one that only leads back to the best plan's value.
     """
-    best = _descend(sends, judge, budget)
+    best = _descend(sends, judge, budget, tell)
     generator = random.Random(seed)  # noqa: S311 - a search, not a secret
     here = best
     while budget.spend():
-        there = _descend(_shaken(here, judge, generator), judge, budget)
+        there = _descend(_shaken(here, judge, generator), judge, budget, tell)
         if judge.value(there) <= judge.value(here):
             here = there
         if judge.value(here) < judge.value(best):
@@ -177,7 +179,7 @@ def _adjoined(sends: Sends) -> Sends:
     return tuple(joined)
 
 
-def _descend(sends: Sends, judge: Judge, budget: Budget) -> Sends:
+def _descend(sends: Sends, judge: Judge, budget: Budget, tell: Tell) -> Sends:
     value = judge.run(sends).value
     while value > judge.floor:
         best = None
@@ -190,6 +192,7 @@ def _descend(sends: Sends, judge: Judge, budget: Budget) -> Sends:
         if best is None:
             return sends
         sends = best
+        tell(sends, max(judge.floor, value))
     return sends
 
 

@@ -39,6 +39,7 @@ def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> tuple[Bucke
     :data:`solver.policies.rules.MAX_SLICES`. The best is improved by local search, for
     up to seven tensors by looking at all plans. Parts, and buckets sent one after the other, that
     gain nothing by being apart are joined. A plan that reaches the lower bound ends the search.
+    Better plans are told on the way.
 
     Notes
     -----
@@ -48,12 +49,15 @@ def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> tuple[Bucke
     judge = Judge(chain, cost)
     bound = search.bound
     best = min((*search.rivals, _in_release_order(chain, cost)), key=judge.value)
+    search.tell(best, judge.value(best))
     for source in _sources(chain, cost, search, deadline):
         if same(judge.value(best), bound) or time.monotonic() > deadline:
             break
         found = source(judge.value(best))
         if found and judge.value(found) < judge.value(best):
             best = found
+            search.tell(best, judge.value(best))
+    best = min(best, first_in_first_out(judge), key=judge.value)  # the time may have been too short
     if not same(judge.value(best), bound):
         best = _searched(chain, cost, judge, best, search, deadline)
     budget = Budget(_moves(best, search), lambda: time.monotonic() > deadline)
@@ -70,10 +74,17 @@ def _searched(
     def expired() -> bool:
         return time.monotonic() > deadline
 
-    best = improve(best, judge, Budget(_moves(best, search), expired), search.seed)
+    budget = Budget(_moves(best, search), expired)
+    best = improve(best, judge, budget, search.seed, search.tell)
     if len(chain) <= MAX_TENSORS:
-        best = best_of_all(chain, cost, best, Budget(_PLANS * search.effort, expired))
+        budget = Budget(_PLANS * search.effort, expired)
+        best = best_of_all(chain, cost, best, budget, search.tell)
     return best
+
+
+def first_in_first_out(judge: Judge) -> Sends:
+    """Send each tensor alone and whole, in release order."""
+    return tuple(judge.whole((i,)) for i in range(len(judge.bytes)))
 
 
 def _sources(

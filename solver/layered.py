@@ -11,12 +11,14 @@ from solver.chain import Buckets, Chain, bucketed, on_channel, picked
 from solver.costs import Cost
 from solver.errors import InvalidOptions
 from solver.fusion import Fusion, Order, Search, max_min, unfused
-from solver.joint import joint
+from solver.improve import Judge
+from solver.joint import first_in_first_out, joint
 from solver.policies.plan import sends
 from solver.schedule import SCHEDULERS, Jobs, jackson
 from solver.schedule.execute import Launch, cut_at_releases, follow, jobs_of, value_of
 from solver.simulate import Send
 from solver.slots import Slotted, on_slots
+from solver.watch import Tell
 
 #: The fusions by name, called alike; add one here.
 FUSIONS: dict[str, Fusion] = {"joint": joint, "maxmin": max_min, "none": unfused}
@@ -64,28 +66,57 @@ def decide(
 
     ``fusion`` and ``order`` are keys of :data:`FUSIONS` and of
     :data:`solver.schedule.SCHEDULERS`. The channels' launches come one channel after the other;
-    the time limit of ``how`` is shared among them.
+    the time limit of ``how`` is shared among them. What is found for one channel is told with the
+    best that is known of the others.
 
     Raises
     ------
     InvalidOptions
         When ``slot_us`` needs too many slots for every fusion.
     """
+    kept = [on_channel(chain, channel) for channel in chain.channels]
+    parts = [picked(chain, some) for some in kept]
+    rivals = [tuple(_restricted(rival, some) for rival in how.rivals) for some in kept]
+    judges = [Judge(part, cost) for part, cost in zip(parts, costs, strict=True)]
+    known = _Known(kept, how.tell)
+    if fusion == "joint" and len(kept) > 1:  # a channel's own search tells what it begins with
+        for c, judge in enumerate(judges):
+            for rival in (first_in_first_out(judge), *rivals[c]):
+                known.found(c, rival, judge.value(rival))
     sent: list[Send] = []
-    for channel, cost in zip(chain.channels, costs, strict=True):
-        kept = on_channel(chain, channel)
-        part = picked(chain, kept)
+    for c, (part, cost, judge) in enumerate(zip(parts, costs, judges, strict=True)):
         search = replace(
             how,
             time_limit_s=how.time_limit_s / len(costs),
-            rivals=tuple(_restricted(rival, kept) for rival in how.rivals),
+            rivals=rivals[c],
+            tell=partial(known.found, c),
         )
         ordered = _order(cost, order, slot_us)
         buckets, launches = FUSIONS[fusion](part, cost, ordered, search)
         if not launches:  # the slots are too short for every fusion: say so
             on_slots(jobs_of(buckets, cost), slot_us, SCHEDULERS[order])
-        sent += [_named(send, kept) for send in sends(buckets, launches)]
+        found = tuple(sends(buckets, launches))
+        known.found(c, found, judge.value(found))
+        sent += [_named(send, kept[c]) for send in found]
     return tuple(sent)
+
+
+class _Known:
+    """The best launches known of each channel, told together once all have some."""
+
+    def __init__(self, kept: Sequence[Sequence[int]], tell: Tell) -> None:
+        self._kept = kept
+        self._tell = tell
+        self._sends: list[list[Send]] = [[] for _ in kept]
+        self._values = [inf] * len(kept)
+
+    def found(self, channel: int, sends: Sequence[Send], value: float) -> None:
+        """Take a plan of one channel, by its own indices, if it is better [us]."""
+        if value < self._values[channel]:
+            self._values[channel] = value
+            self._sends[channel] = [_named(send, self._kept[channel]) for send in sends]
+            if max(self._values) < inf:
+                self._tell([send for sends in self._sends for send in sends], max(self._values))
 
 
 def bound_of(chain: Chain, costs: Sequence[Cost]) -> LowerBound:

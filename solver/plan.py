@@ -2,33 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from solver import dag, layered
 from solver.bounds import COMPUTE, LowerBound
 from solver.chain import Chain, chain_of, lane_bytes
 from solver.costs import Cost, Network
 from solver.errors import Fault, InvalidOptions
-from solver.fused import fused_ops
 from solver.fusion import Search
 from solver.graph import Graph, with_barrier
-from solver.layered import FUSIONS, Ideal
-from solver.named import Names, buckets_of, figures_of, parts_of
+from solver.in_hand import InHand, sent_in
+from solver.layered import FUSIONS
+from solver.planned import Rival, planned
 from solver.policies.choice import Choice, applies, bind, choice_faults, resolved
-from solver.policies.plan import replay
-from solver.result import (
-    FEASIBLE,
-    OPTIMAL,
-    Baseline,
-    Bound,
-    Plan,
-    Proof,
-    SlotRun,
-    SlottedSchedule,
-)
+from solver.result import Plan
 from solver.schedule import SCHEDULERS
 from solver.simulate import Send, costs_of, simulate
 from solver.units import same
+from solver.watch import BOUND, POLICIES, SEARCH, SILENT, SLOTS, Watch
 
 #: A layered chain is searched as a general graph too where other launches save more than this
 #: share of a launch's time. Below it that gained at most 0.05 %, for six times the time.
@@ -70,10 +60,11 @@ class Options:
     effort: int = 1
 
 
-def plan(graph: Graph, network: Network, options: Options) -> Plan:
+def plan(graph: Graph, network: Network, options: Options, watch: Watch = SILENT) -> Plan:
     """Fuse, schedule, simulate, bound and compare.
 
     A graph that :func:`solver.whatif.changed` left without collectives takes its compute time.
+    ``watch`` is told how it goes, and changes nothing of it.
 
     Raises
     ------
@@ -84,37 +75,30 @@ def plan(graph: Graph, network: Network, options: Options) -> Plan:
     if options.barrier and graph.collectives:
         graph = with_barrier(graph)
     chain = chain_of(graph)
-    costs = costs_of(chain, network)
     _check(options, chain, graph)
-    rivals = [_rival(graph, network, choice, options) for choice in options.baselines]
-    bound, sends, ideal = _decide(graph, chain, costs, options, rivals)
-    timeline = simulate(graph, network, replay(sends))
-    names, buckets = buckets_of(graph, chain, timeline)
-    time = timeline.iteration_time
-    optimal = same(time, bound.value)
-    tensors = [graph.ops[i].id for i in chain.positions.tolist()]
-    figures = figures_of(chain, timeline)
-    return Plan(
-        status=OPTIMAL if optimal else FEASIBLE,
-        iteration_time_us=time,
-        compute_time_us=chain.compute_time,
-        lower_bound_us=min(bound.value, time) if optimal else bound.value,
-        bound=_bound(bound, tensors),
-        gap=(0.0 if optimal else time / bound.value - 1) if bound.value > 0 else None,
-        scaling_factor=figures.scaling_factor,
-        exposed_us=figures.exposed,
-        overlap=figures.overlap,
-        ideal_us=ideal.value if ideal else None,
-        proof=_proof(ideal, names),
-        buckets=buckets,
-        parts=parts_of(names, timeline),
-        slotted=_slotted(ideal, names),
-        fused=fused_ops(graph, chain, names),
-        graph=graph,
-        sends=sends,
-        timeline=timeline,
-        baselines=tuple(_baseline(rival, time, bound.value, options) for rival in rivals),
+    hand = InHand(graph, network, options.fusion, watch)
+    rivals = _rivals(graph, network, options, hand, watch)
+    watch.phase(BOUND)
+    costs = costs_of(chain, network)
+    bound = _bound_of(graph, chain, costs)
+    hand.bounded(bound)
+    if not graph.collectives:
+        return planned(graph, network, (), bound, rivals)
+    watch.phase(SEARCH)
+    search = Search(
+        options.seed,
+        options.time_limit_s,
+        options.effort,
+        bound.value,
+        tuple(rival.sends for rival in rivals if rival.sends),
+        hand.found,
     )
+    sends = _decide(graph, chain, costs, options, search)
+    if not chain.is_layered:
+        return planned(graph, network, sends, bound, rivals)
+    watch.phase(SLOTS)
+    ideal = layered.ideal_of(chain, costs, sends, options.schedule, options.slot_us)
+    return planned(graph, network, sends, bound, rivals, ideal)
 
 
 def compared(
@@ -145,30 +129,16 @@ def compared(
 
 
 def _decide(
-    graph: Graph,
-    chain: Chain,
-    costs: Sequence[Cost],
-    options: Options,
-    rivals: Sequence["_Rival"],
-) -> tuple[LowerBound, tuple[Send, ...], Ideal | None]:
-    """Bound the problem, choose buckets and launches, and solve their ideal if there is one."""
-    bound = _bound_of(graph, chain, costs)
-    if not graph.collectives:
-        return bound, (), None
-    search = Search(
-        options.seed,
-        options.time_limit_s,
-        options.effort,
-        bound.value,
-        tuple(rival.sends for rival in rivals if rival.sends),
-    )
+    graph: Graph, chain: Chain, costs: Sequence[Cost], options: Options, search: Search
+) -> tuple[Send, ...]:
+    """Choose buckets and launches."""
     if not chain.is_layered:
-        return bound, dag.decide(graph, chain, costs, search, fuse=options.fusion != "none"), None
-    how = (options.schedule, options.slot_us)
-    sends = layered.decide(chain, costs, options.fusion, *how, search)
+        return dag.decide(graph, chain, costs, search, fuse=options.fusion != "none")
+    how = (options.fusion, options.schedule, options.slot_us)
+    sends = layered.decide(chain, costs, *how, search)
     if options.fusion == "joint" and _are_odd(chain, costs):
         sends = dag.decide(graph, chain, costs, replace(search, rivals=(*search.rivals, sends)))
-    return bound, sends, layered.ideal_of(chain, costs, sends, *how)
+    return sends
 
 
 def _bound_of(graph: Graph, chain: Chain, costs: Sequence[Cost]) -> LowerBound:
@@ -225,55 +195,27 @@ def _why_not(chain: Chain, graph: Graph) -> str:
     return f"one kind of collective on each channel; here are {kinds}."
 
 
-def _bound(bound: LowerBound, tensors: Sequence[str]) -> Bound:
-    members = tuple(tensors[i] for i in bound.members)
-    return Bound(bound.kind, bound.value, members, bound.release, bound.tail)
+def _rivals(
+    graph: Graph, network: Network, options: Options, hand: InHand, watch: Watch
+) -> list[Rival]:
+    """Simulate the baselines."""
+    watch.phase(POLICIES, 0, len(options.baselines))
+    hand.fifo()
+    found = []
+    for choice in options.baselines:
+        found.append(_rival(graph, network, choice, options))
+        hand.compared(found[-1])
+        watch.phase(POLICIES, len(found), len(options.baselines))
+    return found
 
 
-def _proof(ideal: Ideal | None, names: Names) -> Proof:
-    if ideal is None:
-        return Proof((), None, None, None)
-    critical = tuple(names[bucket] for bucket in ideal.critical)
-    return Proof(critical, ideal.release, ideal.work, ideal.tail)
-
-
-def _slotted(ideal: Ideal | None, names: Names) -> SlottedSchedule | None:
-    if ideal is None:
-        return None
-    return SlottedSchedule(
-        slot_us=ideal.slot,
-        runs=tuple(SlotRun(run.slot, run.slots, names[run.bucket]) for run in ideal.runs),
-        iteration_time_us=ideal.slots_value,
-    )
-
-
-class _Rival(NamedTuple):
-    """A policy as it was simulated; its sends are a plan without its own barrier as well."""
-
-    used: Choice
-    time: float | None
-    sends: tuple[Send, ...]
-
-
-def _rival(graph: Graph, network: Network, choice: Choice, options: Options) -> _Rival:
+def _rival(graph: Graph, network: Network, choice: Choice, options: Options) -> Rival:
     """Simulate a policy."""
     if choice.barrier and not options.barrier:
         graph = with_barrier(graph)
+    choice = replace(choice, barrier=choice.barrier or options.barrier)
     if not applies(choice, chain_of(graph)):
-        return _Rival(choice, None, ())
+        return Rival(choice, None, ())
     used = resolved(choice, graph, network)
     timeline = simulate(graph, network, bind(used))
-    sent = tuple(Send(part.bucket, part.bytes) for part in timeline.sent)
-    return _Rival(used, timeline.iteration_time, sent)
-
-
-def _baseline(rival: _Rival, time: float, bound: float, options: Options) -> Baseline:
-    theirs = rival.time
-    return Baseline(
-        policy=rival.used.policy,
-        barrier=rival.used.barrier or options.barrier,
-        parameters=rival.used.parameters,
-        iteration_time_us=theirs,
-        speedup=theirs / time if theirs is not None and time > 0 else None,
-        headroom=max(0.0, theirs / bound - 1) if theirs is not None and bound > 0 else None,
-    )
+    return Rival(used, timeline.iteration_time, sent_in(timeline))

@@ -7,10 +7,11 @@ a plan, the best ones are improved by local search.
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 
 from solver.chain import Chain, lane_bytes
 from solver.costs import Cost
-from solver.dag.judge import Judge, Lists
+from solver.dag.judge import Judge, Lists, flat
 from solver.dag.search import improve
 from solver.fusion import Search
 from solver.graph import Graph
@@ -38,8 +39,8 @@ def decide(
     """Return launches that no policy beats, each channel's in order.
 
     Starts with the rivals, every policy, and buckets of several sizes sent by the longest path
-    behind them, and improves the best of these. Without ``fuse`` every tensor is sent alone and
-    whole.
+    behind them, and improves the best of these. Better plans are told on the way. Without ``fuse``
+    every tensor is sent alone and whole.
 
     Notes
     -----
@@ -48,23 +49,27 @@ def decide(
     deadline = time.monotonic() + search.time_limit_s
     judge = Judge(graph, chain, costs)
     found: dict[Lists, float] = {}
+    least = inf
     for lists in _sources(graph, chain, costs, judge, search, found, deadline, fuse=fuse):
         if lists not in found:
-            found[lists] = judge.run(lists).value
+            value = found[lists] = judge.run(lists).value
+            if value < least:
+                least = value
+                search.tell(flat(lists), value)
     ranked = sorted(found, key=lambda lists: (found[lists], lists))
     best = ranked[0]
     most = max(len(chain), sum(map(len, best)))
     moves = max(1, min(_MOVES, _STEPS // (len(judge.durations) + most))) * search.effort
-    least = found[best]
     starts = ranked[:_STARTS]
     for seed, lists in enumerate(starts):
         if same(least, search.bound) or time.monotonic() > deadline:
             break
         budget = Budget(moves // len(starts), lambda: time.monotonic() > deadline)
-        better = improve(lists, judge, budget, search.seed + seed, search.bound, fuse=fuse)
+        start = search.seed + seed
+        better = improve(lists, judge, budget, start, search.bound, fuse=fuse, tell=search.tell)
         if (value := judge.run(better).value) < least:
             best, least = better, value
-    return tuple(send for sends in best for send in sends)
+    return flat(best)
 
 
 def _sources(

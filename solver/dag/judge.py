@@ -19,6 +19,11 @@ from solver.simulate import Send
 Lists = tuple[tuple[Send, ...], ...]
 
 
+def flat(lists: Lists) -> tuple[Send, ...]:
+    """Put the channels' launches one channel after the other."""
+    return tuple(send for sends in lists for send in sends)
+
+
 class Part(NamedTuple):
     """A launch by its channel and its place there."""
 

@@ -9,10 +9,11 @@ import random
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from solver.dag.judge import Judge, Lists, Part, Run
+from solver.dag.judge import Judge, Lists, Part, Run, flat
 from solver.improve import Budget
 from solver.simulate import Send
 from solver.units import same
+from solver.watch import Tell, nobody
 
 Sends = tuple[Send, ...]
 
@@ -25,20 +26,28 @@ _LOOKED = 48
 
 
 def improve(
-    lists: Lists, judge: Judge, budget: Budget, seed: int, bound: float, *, fuse: bool
+    lists: Lists,
+    judge: Judge,
+    budget: Budget,
+    seed: int,
+    bound: float,
+    *,
+    fuse: bool,
+    tell: Tell = nobody,
 ) -> Lists:
     """Take changes that help; when none does, a random one, and go on from there.
 
     The answer is never worse than ``lists``, and the same for the same seed and budget. Within
     :data:`_CLOSE` of the bound it is good enough. Without ``fuse`` buckets stay as they are and
-    launches are not cut.
+    launches are not cut. Every change that helps is told, also one that only leads back to the
+    best plan's value.
     """
     generator = random.Random(seed)  # noqa: S311 - a search, not a secret
     here = best = lists
     run = least = judge.run(lists)
     idle = 0
     while least.value > bound * (1 + _CLOSE) and budget.spend():
-        here, run = _descended(here, run, judge, budget, generator, fuse=fuse)
+        here, run = _descended(here, run, judge, budget, generator, tell, fuse=fuse)
         if run.value < least.value and not same(run.value, least.value):
             best, least, idle = here, run, 0
         elif idle > _PATIENCE:
@@ -54,6 +63,7 @@ def _descended(
     judge: Judge,
     budget: Budget,
     generator: random.Random,
+    tell: Tell,
     *,
     fuse: bool,
 ) -> tuple[Lists, Run]:
@@ -66,6 +76,7 @@ def _descended(
             there = judge.run(changed)
             if there.value < run.value and not same(there.value, run.value):
                 lists, run = changed, there
+                tell(flat(lists), run.value)
                 break
         else:
             return lists, run
