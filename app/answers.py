@@ -1,7 +1,6 @@
 """The response bodies: a plan with its evidence. Unknown is null."""
 
 from dataclasses import asdict
-from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
@@ -249,30 +248,3 @@ class TraceAnswer(Answer):
     """A plan of a file of another tool, with what its reader dropped and assumed."""
 
     report: Report
-
-
-class Job(Answered):
-    """The life of a plan on the server."""
-
-    id: str
-    state: Literal["succeeded"]
-    created_at: datetime
-    finished_at: datetime
-
-
-class PlanOut(Answer, Job):
-    """A stored plan."""
-
-
-class PlanSummary(Job):
-    """A stored plan in a list."""
-
-    name: Annotated[str, Field(description="Name of the graph.")]
-    status: Literal["optimal", "feasible"]
-    iteration_time_us: float
-
-
-class PlanList(Answered):
-    """Stored plans, the newest first."""
-
-    plans: list[PlanSummary]

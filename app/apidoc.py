@@ -23,14 +23,31 @@ _RULES = """Wrong values; all faults are listed. Codes `cycle`, `unknown_op`, `d
 `self_loop`, `missing_field`, `extra_field`, `wrong_type`, `out_of_range`, `no_compute`, \
 `no_collective`, `unknown_channel`, `unknown_cost_model`, `not_measured`, `not_all_reduce`, \
 `wrong_format`, `too_few_sizes`, `not_layered`, `unknown_graph`, `mixed_bucket`, `deadlock`, \
-`slot_too_small`, `too_many_faults`; of files also `empty`, `truncated`, `not_gzip`, `too_large`, \
-`not_text`, `too_many_files`."""
+`slot_too_small`, `too_many_faults`, `idempotency_key_reused`; of files also `empty`, `truncated`, \
+`not_gzip`, `too_large`, `not_text`, `too_many_files`."""
+_UNAVAILABLE = """No database: code `storage_unavailable`. The queue is full: `queue_full`. A job \
+that failed: `time_limit`, `worker_died`, `out_of_memory`."""
 #: Code, when it is used, and an example of the detail.
 _MEANINGS = {
     400: (
         "not_json",
         "Not JSON: code `not_json`.",
         "The body is not JSON: Expecting value at line 1, column 1.",
+    ),
+    408: (
+        "request_timeout",
+        "The body did not come, or too slowly: code `request_timeout`.",
+        "The body did not come in time.",
+    ),
+    409: (
+        "no_result",
+        "The job has no result, or none yet: code `no_result`.",
+        "This plan has no result: it is running.",
+    ),
+    500: (
+        "internal_error",
+        "The server failed, or a job inside: code `internal_error`.",
+        "The server failed; its log says why.",
     ),
     404: ("not_found", "Nothing has that name: code `not_found`.", "No plan has this id."),
     413: (
@@ -46,7 +63,7 @@ _MEANINGS = {
     422: ("out_of_range", _RULES, "Tensor 'g1': bytes must be 1 to 2^60, got 0."),
     503: (
         "storage_unavailable",
-        "No database: code `storage_unavailable`. Sweeps: `time_limit`, `stopped`, `worker_died`.",
+        _UNAVAILABLE,
         "The database cannot be used: unable to open database file.",
     ),
 }
@@ -76,6 +93,20 @@ def problems(*statuses: int) -> Responses:
         content = {MEDIA_TYPE: {"schema": schema, "example": example}}
         documented[status] = {"description": meaning, "content": content}
     return documented
+
+
+def accepted(model: type[BaseModel]) -> Responses:
+    """Document the answer to a call whose job has not ended when its wait has."""
+    retry = {"description": "When to look again [s].", "schema": {"type": "integer"}}
+    place = {"description": "Where the job is.", "schema": {"type": "string"}}
+    return {
+        202: {
+            "model": model,
+            "description": "The job has not ended; its answer's fields are null. `Location` says "
+            "where to look.",
+            "headers": {"Location": place, "Retry-After": retry},
+        }
+    }
 
 
 def json_body(model: type[BaseModel], example: dict[str, Any]) -> dict[str, Any]:

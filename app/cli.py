@@ -312,7 +312,3 @@ def _explained(error: Exception) -> tuple[int, list[str]]:
 def main() -> None:
     """Run the command and exit."""
     sys.exit(_run())
-
-
-if __name__ == "__main__":
-    main()

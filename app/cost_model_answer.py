@@ -1,10 +1,10 @@
 """The response bodies of cost models. Unknown is null."""
 
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from app.answers import Job
 from app.body import Answered
 from app.cluster import CostModelBody
 from solver.fits import Errors
@@ -38,11 +38,20 @@ class CostModelAnswer(Answered):
     version: str
 
 
-class CostModelOut(CostModelAnswer, Job):
+class Made(Answered):
+    """When a cost model was made."""
+
+    id: str
+    state: Literal["succeeded"]
+    created_at: datetime
+    finished_at: datetime
+
+
+class CostModelOut(CostModelAnswer, Made):
     """A stored cost model."""
 
 
-class CostModelSummary(Job):
+class CostModelSummary(Made):
     """A stored cost model in a list."""
 
     name: str

@@ -15,7 +15,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 import typer
 
-from app.answers import PlanOut
+from app.answers import Answer
 from app.report import render
 
 _EXAMPLE = "vgg16"
@@ -39,8 +39,9 @@ def demo() -> None:
             request = _call(f"{url}/v1/examples/{_EXAMPLE}")
             name = request["graph"]["name"]
             typer.echo(f"POST {url}/v1/plans: {name}, {len(request['graph']['ops'])} ops\n")
-            plan = PlanOut.model_validate(_call(f"{url}/v1/plans", request))
-            events = _call(f"{url}/v1/plans/{plan.id}/timeline.json")["traceEvents"]
+            made = _call(f"{url}/v1/plans?wait={_TIMEOUT_S}", request)
+            plan = Answer.model_validate(made)
+            events = _call(f"{url}/v1/plans/{made['id']}/timeline.json")["traceEvents"]
             typer.echo(render(plan, name))
             typer.echo(f"\nPlanned in {plan.runtime_s:.3f} s; {len(events)} timeline events.")
         typer.echo(f"Stopped the server.\n\n{_NEXT}")
@@ -57,7 +58,7 @@ def _server(folder: Path) -> Iterator[str]:
     before = signal.signal(signal.SIGTERM, _on_terminate)
     with log.open("wb") as errors:
         child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "app.cli", "serve", "--port", "0"],
+            [sys.executable, "-P", "-m", "app", "serve", "--port", "0"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,

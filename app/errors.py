@@ -1,7 +1,7 @@
 """Errors on the wire: problem details (RFC 9457), mapped here and nowhere else."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -26,6 +26,8 @@ class Refusal(Exception):
 
     status = HTTPStatus.BAD_REQUEST
     code = "bad_request"
+    #: When it may be tried again [s].
+    retry_after_s: int | None = None
 
 
 class NotJson(Refusal):
@@ -104,29 +106,36 @@ def title_of(status: int) -> str:
 _TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}  # Python 3.13 renamed both
 
 
-def problem(
-    request: Request,
-    status: int,
-    code: str,
-    detail: str,
-    faults: Sequence[Fault] = (),
-    *,
-    headers: Any = None,
-) -> Response:
-    """Answer with problem details."""
+def answer(error: Mapping[str, Any], instance: str, headers: Any = None) -> Response:
+    """Answer with problem details.
+
+    Parameters
+    ----------
+    error
+        status, code, detail and errors.
+    instance
+        Path of what the problem is about.
+    headers
+        Of the answer.
+    """
     content = {
         "type": "about:blank",
-        "title": title_of(status),
-        "status": status,
-        "code": code,
-        "detail": detail,
-        "instance": request.url.path,
-        "errors": [
-            {"pointer": fault.pointer, "code": fault.code, "detail": fault.detail}
-            for fault in faults[:MAX_FAULTS]
-        ],
+        "title": title_of(error["status"]),
+        "status": error["status"],
+        "code": error["code"],
+        "detail": error["detail"],
+        "instance": instance,
+        "errors": error["errors"],
     }
-    return Response(json.dumps(content), status, headers, MEDIA_TYPE)
+    return Response(json.dumps(content), error["status"], headers, MEDIA_TYPE)
+
+
+def problem(
+    request: Request, status: int, code: str, detail: str, *, headers: Any = None
+) -> Response:
+    """Answer with a problem that has no faults."""
+    error = {"status": status, "code": code, "detail": detail, "errors": []}
+    return answer(error, request.url.path, headers)
 
 
 def summary(faults: Sequence[Fault]) -> str:
@@ -137,23 +146,48 @@ def summary(faults: Sequence[Fault]) -> str:
     return f"{len(faults)} faults{listed}. The first: {faults[0].detail}"
 
 
+def described(error: Exception) -> dict[str, Any]:
+    """Return status, code, detail and faults of an error, as a job keeps it."""
+    match error:
+        case InterlaceError():
+            status, code, detail = 422, error.faults[0].code, summary(error.faults)
+        case Refusal():
+            status, code, detail = int(error.status), error.code, str(error)
+        case MemoryError():
+            status, code, detail = 503, "out_of_memory", _NO_MEMORY
+        case _:
+            status, code, detail = 500, "internal_error", _BUG
+    faults = error.faults[:MAX_FAULTS] if isinstance(error, InterlaceError) else ()
+    return {
+        "status": status,
+        "code": code,
+        "detail": detail,
+        "errors": [{"pointer": f.pointer, "code": f.code, "detail": f.detail} for f in faults],
+    }
+
+
+_BUG = "The server failed; its log says why."
+_NO_MEMORY = "The job needs more memory than it may have (job_memory_bytes); ask for less."
+
+
 def on_faults(request: Request, error: InterlaceError) -> Response:
     """Answer 422 with all faults."""
-    return problem(request, 422, error.faults[0].code, summary(error.faults), error.faults)
+    return answer(described(error), request.url.path)
 
 
 def on_refusal(request: Request, error: Refusal) -> Response:
     """Answer with the refusal's own status."""
-    return problem(request, error.status, error.code, str(error))
+    headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
+    return answer(described(error), request.url.path, headers)
 
 
 def on_parameter(request: Request, error: RequestValidationError) -> Response:
     """Answer 422 for query parameters, the only thing that FastAPI validates here."""
     faults = [
         Fault(
-            f"/query/{item['loc'][-1]}",
+            "".join(f"/{step}" for step in item["loc"]),
             "wrong_type" if item["type"].endswith("_parsing") else "out_of_range",
-            f"Query parameter {item['loc'][-1]}: {item['msg']}.",
+            f"Query parameter {item['loc'][1]}: {item['msg']}.",
         )
         for item in error.errors()
     ]
@@ -172,7 +206,7 @@ def on_http(request: Request, error: HTTPException) -> Response:
 
 def on_bug(request: Request, _error: Exception) -> Response:
     """Answer 500 without details; the server logs them."""
-    return problem(request, 500, "internal_error", "The server failed; its log says why.")
+    return problem(request, 500, "internal_error", _BUG)
 
 
 def install(app: FastAPI) -> None:

@@ -26,6 +26,16 @@ class GraphOut(Answered):
     report: Report
 
 
+class ImportAnswer(Answered):
+    """What an import made."""
+
+    graph_id: Annotated[
+        str | None,
+        Field(description="Of the graph, at `/v1/graphs`; null when there is nothing to plan."),
+    ]
+    report: Report
+
+
 class GraphSummary(Answered):
     """A stored graph in a list."""
 

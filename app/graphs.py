@@ -11,11 +11,12 @@ from app.body import PLAIN, Name
 from app.door import MAX_VALUES, check_limits, read_json, within
 from app.errors import InvalidRequest, Refusal
 from app.faults import MAX_NAME, shown
-from app.graph_answer import GraphList, GraphOut
+from app.graph_answer import GraphList, GraphOut, ImportAnswer
 from app.jobs import now
 from app.problem import graph_json, graph_sha256, graph_text
 from app.requests import MAX_COLLECTIVES
-from app.storage import GraphRow, Store, Stored
+from app.storage import Store, Stored
+from app.tables import GraphRow
 from app.unpacked import unpacked
 from solver.errors import Fault, InvalidTrace
 from solver.graph import MAX_BYTES, Graph
@@ -108,26 +109,31 @@ def answer_of(trace: Trace) -> GraphOut:
     )
 
 
-def create(store: Store, trace: Trace) -> GraphOut:
+def create(store: Store, trace: Trace) -> ImportAnswer:
     """Keep a graph, if there is one, under its content's id."""
-    began, answer = now(), answer_of(trace)
-    if trace.graph is None or answer.id is None:
-        return answer
-    job = {"id": answer.id, "state": "succeeded", "created_at": began, "finished_at": now()}
-    light = {
-        "name": trace.graph.name,
-        "format": trace.report.format,
-        "ops": len(trace.graph.ops),
-    }
-    report = answer.model_dump_json(include={"report"})
-    store.put(GraphRow, Stored(job, light, graph_text(trace.graph), report))
-    return answer
+    began, graph = now(), trace.graph
+    if graph is None:
+        return ImportAnswer(graph_id=None, report=trace.report)
+    made = ImportAnswer(graph_id=graph_sha256(graph)[:_ID], report=trace.report)
+    job = {"id": made.graph_id, "state": "succeeded", "created_at": began, "finished_at": now()}
+    light = {"name": graph.name, "format": trace.report.format, "ops": len(graph.ops)}
+    report = made.model_dump_json(include={"report"})
+    store.put(GraphRow, Stored(job, light, graph_text(graph), report))
+    return made
 
 
 def find(store: Store, graph_id: str) -> str:
     """Return the JSON text that answered the POST."""
     stored = store.get(GraphRow, graph_id)
     return f'{{"id":{json.dumps(graph_id)},"graph":{stored.request},{stored.result[1:]}'
+
+
+def found(store: Store, made: ImportAnswer) -> str:
+    """Return the graph that an import made as :func:`find` does, with its own report."""
+    assert made.graph_id is not None, "there is a graph"
+    stored = store.get(GraphRow, made.graph_id)
+    report = made.model_dump_json(include={"report"})
+    return f'{{"id":{json.dumps(made.graph_id)},"graph":{stored.request},{report[1:]}'
 
 
 def newest(store: Store, limit: int) -> GraphList:

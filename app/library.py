@@ -6,7 +6,8 @@ from typing import NamedTuple
 from app.cluster import CostModelBody
 from app.cost_model_answer import CostModelAnswer
 from app.errors import NotFound
-from app.storage import CostModelRow, GraphRow, Store
+from app.storage import Store
+from app.tables import CostModelRow, GraphRow
 
 
 class Library(NamedTuple):

@@ -5,12 +5,13 @@ import logging
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from threading import Event
 
-from anyio import CapacityLimiter
+from anyio import CapacityLimiter, to_thread
 from fastapi import FastAPI
 
 from app import VERSION, apidoc, errors
+from app.child import GARBAGE
+from app.children import Children
 from app.errors import StorageUnavailable
 from app.headers import SecurityHeaders
 from app.routers import (
@@ -30,9 +31,8 @@ from app.storage import Store
 
 #: How many may ask at once whether the service is ready.
 _CHECKS = 4
-#: A graph of a million ops makes millions of objects that stay; at Python's own thresholds a third
-#: of its time goes into looking at them again (tests/benchmarks/big.py).
-_GARBAGE = (50_000, 20, 100)
+#: Jobs may go on for so long when the server is told to leave [s].
+GRACE_S = 5.0
 _LOG = logging.getLogger("uvicorn.error")
 _ABOUT = """Post a training iteration as a graph of compute ops and collectives; get back the \
 buckets and the preemptive order in which to send the tensors, the time of one iteration, a proven \
@@ -52,13 +52,16 @@ class Service(FastAPI):
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Open the store; when it cannot be opened, serve, and let /readyz say so."""
-    gc.set_threshold(*_GARBAGE)
+    gc.set_threshold(*GARBAGE)
     store: Store = app.state.store
     try:
         store.open()
     except StorageUnavailable as error:
         _LOG.warning("Not ready: %s", error)
+    children: Children = app.state.children
+    children.start()
     yield
+    await to_thread.run_sync(children.stop, GRACE_S)
     store.close()
 
 
@@ -76,9 +79,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings = settings or Settings()
     app.state.store = Store(app.state.settings)
     at_once = os.cpu_count() or 1
-    app.state.leaving = Event()
+    app.state.children = Children(app.state.store, app.state.settings)
     app.state.solves = CapacityLimiter(at_once)
-    app.state.sweeps = CapacityLimiter(at_once)
     app.state.bodies = CapacityLimiter(at_once)
     app.state.checks = CapacityLimiter(_CHECKS)
     errors.install(app)
@@ -96,5 +98,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         docs,
     ):
         app.include_router(routes.router)
+    app.include_router(graphs.imports)
     docs.mount_assets(app)
     return app

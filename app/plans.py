@@ -5,17 +5,20 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from app.answers import Answer, PlanList
+from app import jobs
+from app.answers import Answer
 from app.baselines import launch_faults
 from app.detail import is_large, lightened
-from app.door import problem_of, read_parsed, within
+from app.door import problem_of, read_body, within
+from app.drafts import EXPLANATION, WHAT_IF, Follower, Following
 from app.errors import InvalidRequest
 from app.explained import UNEXPLAINED, explained
-from app.jobs import keep, now
+from app.kinds import PLAN
+from app.library import library_of
 from app.problem import Problem
 from app.requests import PlanRequest
 from app.simulation_request import GivenPlanBody
-from app.storage import PlanRow, Store, Stored
+from app.storage import Store
 from app.what_if import what_if
 from solver.chain import chain_of
 from solver.costs import Network, network_of
@@ -30,11 +33,15 @@ from solver.result import Plan
 from solver.scaling import osf_of
 from solver.simulate import simulate
 from solver.timeline import chrome_trace
+from solver.watch import SILENT
 from solver.whatif import carried
 
 
-def solve(problem: Problem[PlanRequest]) -> Answer:
+def solve(problem: Problem[PlanRequest], watch: Follower | None = None) -> Answer:
     """Plan one training iteration, say why it takes as long, and plan the what-if.
+
+    ``watch`` is told how it goes, and changes nothing of the answer unless the time limit cuts the
+    search short.
 
     Raises
     ------
@@ -48,14 +55,19 @@ def solve(problem: Problem[PlanRequest]) -> Answer:
     if faults := launch_faults(options.baselines, sizes):
         raise InvalidRequest(within("options", faults))
     graph, other = lightened(problem.graph), what_if(problem.graph, request.what_if)
+    told = Following(problem, began, watch) if watch else SILENT
     try:
-        found = plan(graph, network, options)
+        found = plan(graph, network, options, told)
+        told.found(found.iteration_time_us, lambda: found)
+        if other:
+            told.phase(WHAT_IF)
         alone = replace(options, baselines=(), slot_us=None)  # that slot may be too short
         changed = plan(lightened(other), network, alone) if other else None
     except InvalidOptions as error:
         raise InvalidRequest(within("options", error.faults)) from error
     except InvalidGraph as error:
         raise InvalidRequest(within("graph", error.faults)) from error
+    told.phase(EXPLANATION)
     why = _why(network, found)
     osf = osf_of(graph, network)
     runtime = round(time.perf_counter() - began, 6)
@@ -71,31 +83,14 @@ def _why(network: Network, found: Plan) -> dict[str, Any]:
     return explained(graph, network, carried(found.sends, graph), timeline, explanation)
 
 
-def create(store: Store, problem: Problem[PlanRequest]) -> Stored:
-    """Solve a problem and keep the plan."""
-    began = now()
-    answer = solve(problem)
-    light = {
-        "name": problem.graph.name,
-        "status": answer.status,
-        "iteration_time_us": answer.iteration_time_us,
-    }
-    return keep(store, PlanRow, began, light, problem.to_text(), answer.model_dump_json())
-
-
-def newest(store: Store, limit: int) -> PlanList:
-    """Return the newest plans, in brief."""
-    return PlanList.model_validate({"plans": store.newest(PlanRow, limit)})
-
-
 def timeline(store: Store, plan_id: str) -> dict[str, Any]:
     """Draw a plan that was kept as a Chrome trace, beside FIFO."""
-    stored = store.get(PlanRow, plan_id)
-    problem = problem_of(read_parsed(json.loads(stored.request), PlanRequest))
+    request, result = jobs.answered(store, PLAN, plan_id)
+    problem = problem_of(read_body(request, PlanRequest, library_of(store)))
     graph = lightened(problem.graph)
     graph = with_barrier(graph) if problem.request.has_barrier else graph
     network = network_of(problem.request.cluster.to_cluster())
-    answer = json.loads(stored.result)
+    answer = json.loads(result)
     sends = sends_of(graph, chain_of(graph), *GivenPlanBody.model_validate(answer).given())
     timelines = {
         "plan": simulate(graph, network, replay(sends)),

@@ -57,11 +57,11 @@ class _Server(uvicorn.Server):
 
     def __init__(self, app: FastAPI) -> None:
         super().__init__(uvicorn.Config(app, timeout_graceful_shutdown=_GRACE_S))
-        self._leaving = app.state.leaving
+        self._children = app.state.children
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Leave."""
-        self._leaving.set()
+        self._children.leave()
         await super().shutdown(sockets)
 
 

@@ -7,6 +7,8 @@ from typing import Annotated
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.pool import cores
+
 
 def _data_dir() -> Path:
     """Directory for user data by the XDG rules."""
@@ -25,6 +27,17 @@ class Settings(BaseSettings):
         SQLAlchemy URL; a SQLite file in ``data_dir`` when left out.
     max_body_bytes
         Longest request body that is read [bytes].
+    workers
+        Plans, simulations and imports that are worked on at once; the number of cores when left
+        out.
+    max_queued
+        Jobs that may wait in a queue; beyond, requests are refused.
+    job_memory_bytes
+        Memory that a job's process may take [bytes].
+    job_grace_s
+        A job may take so much longer than its own time limit to read, bound and explain [s].
+    retention_days
+        Jobs are deleted so long after their end [days].
     """
 
     model_config = SettingsConfigDict(env_prefix="INTERLACE_", env_ignore_empty=True, frozen=True)
@@ -32,3 +45,8 @@ class Settings(BaseSettings):
     data_dir: Path = Field(default_factory=_data_dir)
     database_url: str | None = None
     max_body_bytes: Annotated[int, Field(ge=1, le=2**30)] = 256 * 2**20
+    workers: Annotated[int, Field(ge=1, le=1_024)] = Field(default_factory=cores)
+    max_queued: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
+    job_memory_bytes: Annotated[int, Field(ge=2**28)] = 4 * 2**30
+    job_grace_s: Annotated[float, Field(ge=0, le=3_600)] = 60
+    retention_days: Annotated[float, Field(gt=0, le=36_500)] = 30

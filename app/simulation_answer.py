@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from app.answers import Bucket, Job, Part
+from app.answers import Bucket, Part
 from app.body import Answered
 from app.cluster import ClusterBody
 from app.explained import Explained
@@ -84,21 +84,3 @@ class SimulationAnswer(Explained):
     ] = Field(default=[])
     request: SimulationRequestOut
     version: str
-
-
-class SimulationOut(SimulationAnswer, Job):
-    """A stored simulation."""
-
-
-class SimulationSummary(Job):
-    """A stored simulation in a list."""
-
-    name: Annotated[str, Field(description="Name of the graph.")]
-    policy: Annotated[str, Field(description="Policy, or `plan` for an explicit plan.")]
-    iteration_time_us: float
-
-
-class SimulationList(Answered):
-    """Stored simulations, the newest first."""
-
-    simulations: list[SimulationSummary]

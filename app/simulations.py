@@ -12,11 +12,9 @@ from app.detail import is_large, lightened
 from app.door import within
 from app.errors import InvalidRequest
 from app.explained import UNEXPLAINED, explained
-from app.jobs import keep, now
 from app.problem import Problem, graph_sha256
-from app.simulation_answer import SimulationAnswer, SimulationList
+from app.simulation_answer import SimulationAnswer
 from app.simulation_request import MAX_SENT, SimulationRequest
-from app.storage import SimulationRow, Store, Stored
 from app.warned import launched, warnings_of
 from app.what_if import what_if
 from solver.chain import Chain, chain_of
@@ -80,25 +78,6 @@ def run(problem: Problem[SimulationRequest]) -> SimulationAnswer:
             "runtime_s": round(time.perf_counter() - began, 6),
         }
     )
-
-
-def create(store: Store, problem: Problem[SimulationRequest]) -> Stored:
-    """Simulate and keep the result."""
-    began = now()
-    answer = run(problem)
-    light = {
-        "name": problem.graph.name,
-        "status": answer.policy.policy if answer.policy else PLAN,
-        "iteration_time_us": answer.iteration_time_us,
-    }
-    return keep(store, SimulationRow, began, light, problem.to_text(), answer.model_dump_json())
-
-
-def newest(store: Store, limit: int) -> SimulationList:
-    """Return the newest simulations, in brief."""
-    rows = store.newest(SimulationRow, limit)
-    listed = [{**row, "policy": row["status"]} for row in rows]
-    return SimulationList.model_validate({"simulations": listed})
 
 
 def timeline(problem: Problem[SimulationRequest]) -> dict[str, Any]:

@@ -18,11 +18,6 @@ from sqlalchemy import (
     URL,
     Connection,
     Engine,
-    Float,
-    Integer,
-    MetaData,
-    String,
-    Text,
     create_engine,
     delete,
     event,
@@ -31,81 +26,14 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from sqlalchemy.orm import Session
 
 from app.errors import NotFound, StorageUnavailable
 from app.settings import Settings
-
-
-class Base(DeclarativeBase):
-    """The tables."""
-
-    metadata = MetaData()
-
-
-class Row(Base):
-    """One result; ``number`` grows, so it orders results by age."""
-
-    __abstract__ = True
-
-    number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=True)
-    id: Mapped[str] = mapped_column(String(32), unique=True)
-    state: Mapped[str] = mapped_column(String(16))
-    created_at: Mapped[str] = mapped_column(String(32))
-    finished_at: Mapped[str] = mapped_column(String(32))
-    name: Mapped[str] = mapped_column(Text)
-    request: Mapped[str] = mapped_column(Text)
-    result: Mapped[str] = mapped_column(Text)
-
-
-class PlanRow(Row):
-    """A plan; its ``status`` is the solution's."""
-
-    __tablename__ = "plans"
-
-    status: Mapped[str] = mapped_column(String(16))
-    iteration_time_us: Mapped[float] = mapped_column(Float)
-
-
-class SimulationRow(Row):
-    """A simulation; its ``status`` is the policy's name, or ``plan``."""
-
-    __tablename__ = "simulations"
-
-    status: Mapped[str] = mapped_column(String(16))
-    iteration_time_us: Mapped[float] = mapped_column(Float)
-
-
-class SweepRow(Row):
-    """A sweep of so many cells."""
-
-    __tablename__ = "sweeps"
-
-    cells: Mapped[int] = mapped_column(Integer)
-
-
-class CostModelRow(Row):
-    """A cost model of this algorithm."""
-
-    __tablename__ = "cost_models"
-
-    algorithm: Mapped[str] = mapped_column(String(32))
-
-
-class GraphRow(Row):
-    """A graph read from files of another tool; its id is made of its content."""
-
-    __tablename__ = "graphs"
-
-    format: Mapped[str] = mapped_column(String(32))
-    ops: Mapped[int] = mapped_column(Integer)
-
+from app.tables import Base, CostModelRow, GraphRow, Row
 
 #: Every kind of result, and what one is called.
 KINDS: dict[type[Row], str] = {
-    PlanRow: "plan",
-    SimulationRow: "simulation",
-    SweepRow: "sweep",
     CostModelRow: "cost model",
     GraphRow: "graph",
 }
@@ -151,7 +79,7 @@ class Store:
     again at the next call.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, is_migrated: bool = False) -> None:
         url = (
             make_url(settings.database_url)
             if settings.database_url
@@ -159,8 +87,23 @@ class Store:
         )
         self._dir = None if settings.database_url else Path(settings.data_dir)
         self._engine = _engine_of(url)
-        self._opened = False
+        self._opened = is_migrated
         self._lock = Lock()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Give a transaction that sees one state of the database."""
+        self.open()
+        with _unavailable(), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Give a transaction that no other may write beside; it is kept when nothing is raised."""
+        self.open()
+        writing = self._engine.execution_options(write=True)
+        with _unavailable(), writing.begin() as connection:
+            yield connection
 
     def open(self) -> None:
         """Make the directory and bring the tables to the newest revision; once is enough."""
@@ -182,27 +125,23 @@ class Store:
             head = ScriptDirectory.from_config(_alembic()).get_current_head()
             if found != head:
                 raise StorageUnavailable(f"The database is at revision {found}, not {head}.")
-            for kind in KINDS:
-                connection.execute(select(kind.number).limit(1))
+            for table in Base.metadata.sorted_tables:
+                connection.execute(select(*table.primary_key.columns).limit(1))
 
     def add(self, kind: type[Row], found: Stored) -> None:
         """Keep a result."""
-        self.open()
-        with _unavailable(), self._engine.begin() as connection:
+        with self.writing() as connection:
             connection.execute(insert(kind).values(_row(found)))
 
     def put(self, kind: type[Row], found: Stored) -> None:
         """Keep a result in the place of an earlier one with its id."""
-        self.open()
-        writing = self._engine.execution_options(write=True)
-        with _unavailable(), writing.begin() as connection:
+        with self.writing() as connection:
             connection.execute(delete(kind).where(kind.id == found.job["id"]))
             connection.execute(insert(kind).values(_row(found)))
 
     def get(self, kind: type[Row], result_id: str) -> Stored:
         """Return the result of this id, or raise NotFound."""
-        self.open()
-        with _unavailable(), Session(self._engine) as session:
+        with self.reading() as connection, Session(connection) as session:
             row = session.scalar(select(kind).where(kind.id == result_id))
         if row is None:
             raise NotFound(f"No {KINDS[kind]} has this id.")
@@ -211,10 +150,9 @@ class Store:
 
     def newest(self, kind: type[Row], limit: int) -> list[dict[str, Any]]:
         """Return the light columns of the newest results, the newest first."""
-        self.open()
         columns = [getattr(kind, field) for field in _light(kind)]
         query = select(*columns).order_by(kind.number.desc()).limit(limit)
-        with _unavailable(), self._engine.connect() as connection:
+        with self.reading() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
     def close(self) -> None:

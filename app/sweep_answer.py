@@ -4,7 +4,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from app.answers import Job
 from app.body import Answered
 from app.cluster import ClusterBody
 from app.warned import Warned
@@ -104,20 +103,3 @@ class SweepAnswer(Answered):
     ]
     request: SweepRequestOut
     version: str
-
-
-class SweepOut(SweepAnswer, Job):
-    """A stored sweep."""
-
-
-class SweepSummary(Job):
-    """A stored sweep in a list."""
-
-    name: Annotated[str, Field(description="Name of the graph.")]
-    cells: Annotated[int, Field(description="How many cells it has.")]
-
-
-class SweepList(Answered):
-    """Stored sweeps, the newest first."""
-
-    sweeps: list[SweepSummary]

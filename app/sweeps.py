@@ -7,16 +7,16 @@ from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 
-from app import VERSION
+from app import VERSION, jobs
 from app.cluster import ClusterBody
 from app.detail import lightened
 from app.door import within
 from app.errors import InvalidRequest, Refusal
-from app.jobs import keep, now
+from app.kinds import SWEEP
 from app.pool import SHORT_S, Progress, each
 from app.problem import Problem, graph_sha256
-from app.storage import Store, Stored, SweepRow
-from app.sweep_answer import SweepAnswer, SweepCell, SweepList
+from app.storage import Store
+from app.sweep_answer import SweepAnswer, SweepCell
 from app.sweep_faults import label_of, sweep_faults
 from app.sweep_request import MAX_SWEEP_S, SweepRequest
 from app.sweep_views import middle, speed_of
@@ -37,13 +37,6 @@ class TooLong(Refusal):
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
     code = "time_limit"
-
-
-class Stopped(Refusal):
-    """Nobody waits for a sweep any more, or the server is to leave."""
-
-    status = HTTPStatus.SERVICE_UNAVAILABLE
-    code = "stopped"
 
 
 def run(problem: Problem[SweepRequest], progress: Progress | None = None) -> SweepAnswer:
@@ -122,22 +115,10 @@ def run(problem: Problem[SweepRequest], progress: Progress | None = None) -> Swe
     )
 
 
-def create(store: Store, problem: Problem[SweepRequest], progress: Progress) -> Stored:
-    """Run a sweep and keep the result."""
-    began = now()
-    answer = run(problem, progress)
-    light = {"name": answer.name, "cells": len(answer.cells)}
-    return keep(store, SweepRow, began, light, problem.to_text(), answer.model_dump_json())
-
-
 def find(store: Store, sweep_id: str) -> SweepAnswer:
     """Return a sweep that was kept."""
-    return SweepAnswer.model_validate_json(store.get(SweepRow, sweep_id).result)
-
-
-def newest(store: Store, limit: int) -> SweepList:
-    """Return the newest sweeps, in brief."""
-    return SweepList.model_validate({"sweeps": store.newest(SweepRow, limit)})
+    _, result = jobs.answered(store, SWEEP, sweep_id)
+    return SweepAnswer.model_validate_json(result)
 
 
 def _prepared(problem: Problem[SweepRequest]) -> Graph:

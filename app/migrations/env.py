@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from app.storage import Base
+from app.tables import Base
 
 context.configure(
     connection=context.config.attributes["connection"],

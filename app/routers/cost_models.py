@@ -11,7 +11,7 @@ from app.cost_model_answer import CostModelList, CostModelOut
 from app.cost_model_request import CostModelRequest
 from app.door import read_plain
 from app.routers.deps import BodyDep, ListedDep, SolvesDep, StoreDep
-from app.storage import CostModelRow
+from app.tables import CostModelRow
 
 router = APIRouter(prefix="/v1/cost-models", tags=["cost models"])
 ModelId = Annotated[str, Path(description="Id of a cost model.", examples=["0123456789abcdef"])]

@@ -1,19 +1,28 @@
 """Graphs: read from files of other tools, found, listed."""
 
+import json
 from typing import Annotated, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Path, Query, Response
 
-from app import graphs
-from app.apidoc import problems
+from app import graphs, jobs
+from app.apidoc import accepted, problems
 from app.body import PLAIN, OneOf
 from app.faults import MAX_NAME
-from app.graph_answer import GraphList, GraphOut
+from app.graph_answer import GraphList, GraphOut, ImportAnswer
+from app.job_answer import ImportList, ImportOut, ImportSummary
+from app.jobs import SUCCEEDED, Added, Job, New
+from app.kinds import IMPORT
+from app.routers.asked import AskedDep
 from app.routers.deps import FilesDep, ListedDep, SolvesDep, StoreDep
-from solver.traces import READERS, Asked
+from app.routers.job_routes import ChildrenDep, RequestIdDep, add_routes, answer_begun, begun
+from app.storage import Store
+from app.submission import import_job
+from solver.traces import READERS
 
 router = APIRouter(prefix="/v1/graphs", tags=["graphs"])
+imports = APIRouter(prefix="/v1/imports", tags=["graphs"])
 GraphId = Annotated[str, Path(description="Id of a graph.", examples=["0123456789abcdef"])]
 Format = Annotated[
     Annotated[str, OneOf(tuple(READERS))] | None,
@@ -63,12 +72,15 @@ _FILES: dict[str, Any] = {
     response_description="The graph; `Location` says where it stays, and `id` names it in "
     "requests. 200 without `Location` when there is nothing to plan.",
     openapi_extra=_FILES,
-    responses=problems(400, 413, 422, 503),
+    responses={**accepted(ImportOut), **problems(400, 408, 413, 422, 500, 503)},
 )
 async def create_graph(
     upload: FilesDep,
+    asked: AskedDep,
     store: StoreDep,
+    children: ChildrenDep,
     turns: SolvesDep,
+    request_id: RequestIdDep,
     format: Format = None,  # noqa: A002 - the name on the wire
     step: Step = None,
     parameters: Parameters = None,
@@ -78,14 +90,30 @@ async def create_graph(
 
     The report says what was dropped, repaired and assumed. The same content has the same id.
     """
+    parameters = upload.parameters or parameters
+    graphs.parameters_of(parameters)
+    how = {"format": format, "step": step, "parameters": parameters, "name": name}
 
-    def answer() -> Response:
-        asked = Asked(name, step, graphs.parameters_of(upload.parameters or parameters))
-        made = graphs.create(store, graphs.read(upload.files, format, asked))
-        where = {"Location": f"{router.prefix}/{made.id}"} if made.id else {}
-        return Response(made.model_dump_json(), 201 if made.id else 200, where, "application/json")
+    def new() -> New:
+        return import_job(upload.files, how, asked.tags, request_id)
 
-    return await to_thread.run_sync(answer, limiter=turns)
+    payload: tuple[str | bytes, ...] = (json.dumps(how), *upload.files)
+    job, added = await begun(asked, IMPORT, payload, new, children, store, turns)
+    if job.state != SUCCEEDED:
+        return await answer_begun(asked, IMPORT, job, added, store)
+    return await to_thread.run_sync(_made, store, job, added)
+
+
+def _made(store: Store, job: Job, added: Added) -> Response:
+    """Answer with the graph that an import made, or say that there is nothing to plan."""
+    _, result = jobs.answered(store, IMPORT, job.id)
+    made = ImportAnswer.model_validate_json(result)
+    stored = {"Cache-Status": "interlace; hit"} if added.is_stored else {}
+    if made.graph_id is None:
+        none = GraphOut(id=None, graph=None, report=made.report)
+        return Response(none.model_dump_json(), 200, stored, "application/json")
+    where = {"Location": f"{router.prefix}/{made.graph_id}", **stored}
+    return Response(graphs.found(store, made), 201, where, "application/json")
 
 
 @router.get("", summary="List graphs, the newest first", responses=problems(422, 503))
@@ -100,3 +128,6 @@ def list_graphs(store: StoreDep, limit: ListedDep = 20) -> GraphList:
 def get_graph(graph_id: GraphId, store: StoreDep) -> Response:
     """Return the graph, and the report of the newest upload that made it."""
     return Response(graphs.find(store, graph_id), media_type="application/json")
+
+
+add_routes(imports, IMPORT, ImportOut, ImportSummary, ImportList)

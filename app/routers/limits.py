@@ -12,6 +12,7 @@ from app.detail import DETAIL
 from app.door import MAX_VALUES
 from app.errors import MAX_FAULTS
 from app.faults import MAX_NAME
+from app.jobs import KEY_HOURS, MAX_ATTEMPTS
 from app.prediction_request import MAX_BUFFERS, MAX_COUNTS, MAX_LAYERS
 from app.requests import (
     MAX_BASELINES,
@@ -22,6 +23,7 @@ from app.requests import (
     MAX_SEED,
     MIN_SLOT_US,
 )
+from app.routers.asked import MAX_KEY, MAX_TAG, MAX_TAGS, MAX_WAIT_S
 from app.routers.deps import BIG, MAX_LISTED, SolvesDep
 from app.settings import Settings
 from app.shape import ENOUGH, MAX_KEYS
@@ -30,6 +32,7 @@ from app.simulations import MAX_JITTER_STEPS
 from app.sweep_faults import MAX_PLANNING_S, MAX_STEPS
 from app.sweep_request import MAX_CELLS, MAX_PLAN_S, MAX_SWEEP_S
 from app.what_if import MAX_CHANGES, MAX_FACTOR
+from app.work import LIMIT_S
 from solver.graph import MAX_BYTES, MAX_DURATION_US
 from solver.jitter import MAX_RUNS, MAX_SPREAD
 from solver.policies.choice import MAX_LAUNCHES
@@ -133,6 +136,33 @@ class CostModelLimits(BaseModel):
     text_characters: Annotated[int, Field(description="Text of a benchmark.")] = MAX_TEXT
 
 
+class JobLimits(BaseModel):
+    """Of jobs."""
+
+    wait_s: Annotated[float, Field(description="How long a call waits [s].")] = MAX_WAIT_S
+    tags: Annotated[int, Field(description="Tags of one call.")] = MAX_TAGS
+    tag_characters: Annotated[int, Field(description="Characters of a tag.")] = MAX_TAG
+    key_characters: Annotated[int, Field(description="Characters of an idempotency key.")] = MAX_KEY
+    key_h: Annotated[float, Field(description="How long an idempotency key counts [h].")] = (
+        KEY_HOURS
+    )
+    attempts: Annotated[int, Field(description="Times that the process of a job may die.")] = (
+        MAX_ATTEMPTS
+    )
+    limit_s: Annotated[float, Field(description="Time of a simulation, or an import [s].")] = (
+        LIMIT_S
+    )
+    grace_s: Annotated[
+        float, Field(description="What a job may take besides its own time limit [s].")
+    ]
+    memory_bytes: Annotated[int, Field(description="Memory of a job's process [bytes].")]
+    at_once: Annotated[
+        int, Field(description="Plans, simulations and imports at work at once; of sweeps one.")
+    ]
+    queued: Annotated[int, Field(description="Jobs that may wait.")]
+    retention_days: Annotated[float, Field(description="Kept so long after their end [days].")]
+
+
 class BodyLimits(BaseModel):
     """Of a request as it is sent, and of what the service holds."""
 
@@ -162,6 +192,7 @@ class Limits(BaseModel):
     prediction: PredictionLimits = PredictionLimits()
     sweep: SweepLimits = SweepLimits()
     cost_model: CostModelLimits = CostModelLimits()
+    job: JobLimits
     body: BodyLimits
 
 
@@ -176,5 +207,12 @@ async def get_limits(
     settings: Annotated[Settings, Depends(settings_of)], turns: SolvesDep
 ) -> Limits:
     """Return every limit of the service."""
-    at_once = int(turns.total_tokens)
-    return Limits(body=BodyLimits(bytes=settings.max_body_bytes, at_once=at_once))
+    job = JobLimits(
+        grace_s=settings.job_grace_s,
+        memory_bytes=settings.job_memory_bytes,
+        at_once=settings.workers,
+        queued=settings.max_queued,
+        retention_days=settings.retention_days,
+    )
+    body = BodyLimits(bytes=settings.max_body_bytes, at_once=int(turns.total_tokens))
+    return Limits(job=job, body=body)

@@ -2,21 +2,22 @@
 
 from typing import Annotated, Any
 
-from anyio import to_thread
 from fastapi import APIRouter, Path, Query, Response
 
 from app import exports, plans
-from app.answers import PlanList, PlanOut
-from app.apidoc import json_body, problems
+from app.apidoc import accepted, json_body, problems
 from app.body import OneOf
-from app.door import problem_of, read_body
 from app.examples import TWO_LAYERS
 from app.export_answer import ExportOut
 from app.faults import MAX_NAME
-from app.library import library_of
+from app.job_answer import PlanList, PlanOut, PlanSummary
+from app.jobs import New
+from app.kinds import PLAN
 from app.requests import PlanRequest
-from app.routers.deps import BodyDep, ListedDep, SolvesDep, StoreDep
-from app.storage import PlanRow
+from app.routers.asked import AskedDep
+from app.routers.deps import BodyDep, SolvesDep, StoreDep
+from app.routers.job_routes import ChildrenDep, RequestIdDep, add_routes, answer_begun, begun
+from app.submission import problem_job
 from solver.exports import EXPORTS
 
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
@@ -33,43 +34,37 @@ Format = Annotated[
     summary="Plan one training iteration",
     response_description="The plan; `Location` says where it stays.",
     openapi_extra=json_body(PlanRequest, TWO_LAYERS),
-    responses=problems(400, 413, 415, 422, 503),
+    responses={**accepted(PlanOut), **problems(400, 408, 413, 415, 422, 500, 503)},
 )
-async def create_plan(body: BodyDep, store: StoreDep, turns: SolvesDep) -> Response:
+async def create_plan(
+    body: BodyDep,
+    asked: AskedDep,
+    store: StoreDep,
+    children: ChildrenDep,
+    turns: SolvesDep,
+    request_id: RequestIdDep,
+) -> Response:
     """Decide in which buckets and in which order to send the gradients, and prove how good it is.
 
     The limits are at `/v1/limits`. JSON in UTF-8, with or without a byte order mark. As many plans
-    are solved at once as there are processors; further requests wait their turn. More requests
-    ready to send are at `/v1/examples`.
+    are made at once as there are processors; others are queued. What takes longer than the wait is
+    answered with 202. More requests ready to send are at `/v1/examples`.
     """
 
-    def answer() -> Response:
-        found = read_body(body, PlanRequest, library_of(store))
-        stored = plans.create(store, problem_of(found))
-        location = {"Location": f"{router.prefix}/{stored.job['id']}"}
-        return Response(stored.to_json(), 201, location, "application/json")
+    def new() -> New:
+        return problem_job(store, PLAN, body, asked.tags, request_id)
 
-    return await to_thread.run_sync(answer, limiter=turns)
+    job, added = await begun(asked, PLAN, (body,), new, children, store, turns)
+    return await answer_begun(asked, PLAN, job, added, store)
 
 
-@router.get("", summary="List plans, the newest first", responses=problems(422, 503))
-def list_plans(store: StoreDep, limit: ListedDep = 20) -> PlanList:
-    """Return the newest plans in brief."""
-    return plans.newest(store, limit)
-
-
-@router.get(
-    "/{plan_id}", response_model=PlanOut, summary="Find a plan", responses=problems(404, 503)
-)
-def get_plan(plan_id: PlanId, store: StoreDep) -> Response:
-    """Return the same body that answered the POST."""
-    return Response(store.get(PlanRow, plan_id).to_json(), media_type="application/json")
+add_routes(router, PLAN, PlanOut, PlanSummary, PlanList)
 
 
 @router.get(
     "/{plan_id}/timeline.json",
     summary="Draw a plan as a Chrome trace",
-    responses=problems(404, 503),
+    responses=problems(404, 409, 503),
 )
 def get_timeline(plan_id: PlanId, store: StoreDep) -> dict[str, Any]:
     """Return compute, the channel under the plan and the channel under FIFO, for Perfetto."""
@@ -80,7 +75,7 @@ def get_timeline(plan_id: PlanId, store: StoreDep) -> dict[str, Any]:
     "/{plan_id}/export",
     response_model=ExportOut,
     summary="A plan as files of another tool",
-    responses=problems(404, 422, 503),
+    responses=problems(404, 409, 422, 503),
 )
 def get_export(
     plan_id: PlanId,

@@ -2,18 +2,21 @@
 
 from typing import Annotated, Any
 
-from anyio import to_thread
 from fastapi import APIRouter, Path, Response
 
-from app import simulations
-from app.apidoc import json_body, problems
+from app import jobs, simulations
+from app.apidoc import accepted, json_body, problems
 from app.door import problem_of, read_body
 from app.examples import TWO_LAYERS
+from app.job_answer import SimulationList, SimulationOut, SimulationSummary
+from app.jobs import New
+from app.kinds import SIMULATION
 from app.library import library_of
-from app.routers.deps import BodyDep, ListedDep, SolvesDep, StoreDep
-from app.simulation_answer import SimulationList, SimulationOut
+from app.routers.asked import AskedDep
+from app.routers.deps import BodyDep, SolvesDep, StoreDep
+from app.routers.job_routes import ChildrenDep, RequestIdDep, add_routes, answer_begun, begun
 from app.simulation_request import SimulationRequest
-from app.storage import SimulationRow
+from app.submission import problem_job
 
 router = APIRouter(prefix="/v1/simulations", tags=["simulations"])
 SimulationId = Annotated[
@@ -29,48 +32,38 @@ EXAMPLE = {"graph": TWO_LAYERS["graph"], "cluster": TWO_LAYERS["cluster"], "poli
     summary="Simulate one training iteration",
     response_description="The simulation; `Location` says where it stays.",
     openapi_extra=json_body(SimulationRequest, EXAMPLE),
-    responses=problems(400, 413, 415, 422, 503),
+    responses={**accepted(SimulationOut), **problems(400, 408, 413, 415, 422, 500, 503)},
 )
-async def create_simulation(body: BodyDep, store: StoreDep, turns: SolvesDep) -> Response:
+async def create_simulation(
+    body: BodyDep,
+    asked: AskedDep,
+    store: StoreDep,
+    children: ChildrenDep,
+    turns: SolvesDep,
+    request_id: RequestIdDep,
+) -> Response:
     """Run a policy of today, or an explicit plan, and explain the time that it takes.
 
     `plan` takes the answer of `POST /v1/plans` as it is and gives exactly its iteration time.
     """
 
-    def answer() -> Response:
-        found = read_body(body, SimulationRequest, library_of(store))
-        stored = simulations.create(store, problem_of(found))
-        location = {"Location": f"{router.prefix}/{stored.job['id']}"}
-        return Response(stored.to_json(), 201, location, "application/json")
+    def new() -> New:
+        return problem_job(store, SIMULATION, body, asked.tags, request_id)
 
-    return await to_thread.run_sync(answer, limiter=turns)
+    job, added = await begun(asked, SIMULATION, (body,), new, children, store, turns)
+    return await answer_begun(asked, SIMULATION, job, added, store)
 
 
-@router.get("", summary="List simulations, the newest first", responses=problems(422, 503))
-def list_simulations(store: StoreDep, limit: ListedDep = 20) -> SimulationList:
-    """Return the newest simulations in brief."""
-    return simulations.newest(store, limit)
-
-
-@router.get(
-    "/{simulation_id}",
-    response_model=SimulationOut,
-    summary="Find a simulation",
-    responses=problems(404, 503),
-)
-def get_simulation(simulation_id: SimulationId, store: StoreDep) -> Response:
-    """Return the same body that answered the POST."""
-    stored = store.get(SimulationRow, simulation_id)
-    return Response(stored.to_json(), media_type="application/json")
+add_routes(router, SIMULATION, SimulationOut, SimulationSummary, SimulationList)
 
 
 @router.get(
     "/{simulation_id}/timeline.json",
     summary="Draw a simulation as a Chrome trace",
-    responses=problems(404, 503),
+    responses=problems(404, 409, 503),
 )
 def get_timeline(simulation_id: SimulationId, store: StoreDep) -> dict[str, Any]:
     """Return channels, streams and other compute over time, for Perfetto."""
-    stored = store.get(SimulationRow, simulation_id)
-    found = read_body(stored.request.encode(), SimulationRequest)
+    request, _ = jobs.answered(store, SIMULATION, simulation_id)
+    found = read_body(request, SimulationRequest, library_of(store))
     return simulations.timeline(problem_of(found))

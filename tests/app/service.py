@@ -16,6 +16,8 @@ from app.examples import TWO_LAYERS
 
 ROOT = Path(__file__).parents[2]
 Json = dict[str, Any]
+#: A client that waits for the end of what it asks, and has everything made anew.
+PATIENT = {"prefer": "wait=60", "cache-control": "no-store"}
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ def running(data_dir: Path, **settings: str) -> Iterator[Service]:
     log = data_dir / "server.log"
     with log.open("ab") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "app.cli", "serve", "--port", "0"],
+            [sys.executable, "-W", "error", "-m", "app", "serve", "--port", "0"],
             stdout=subprocess.PIPE,
             stderr=errors,
             env=environment(data_dir, **settings),
@@ -54,7 +56,9 @@ def running(data_dir: Path, **settings: str) -> Iterator[Service]:
     try:
         line = process.stdout.readline()
         assert line, log.read_text()
-        with httpx2.Client(base_url=line.split()[-1], timeout=60, trust_env=False) as client:
+        with httpx2.Client(
+            base_url=line.split()[-1], headers=PATIENT, timeout=90, trust_env=False
+        ) as client:
             yield Service(client, log, process.pid)
     finally:
         process.terminate()
@@ -67,7 +71,7 @@ def interlace(
 ) -> subprocess.CompletedProcess[str]:
     """Run the command."""
     return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "app.cli", *arguments],
+        [sys.executable, "-W", "error", "-m", "app", *arguments],
         input=stdin,
         capture_output=True,
         env=environment(data_dir, **settings),

@@ -25,7 +25,7 @@ def test_plans_outlive_a_restart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        "DROP TABLE plans",  # the tables are gone
+        "DROP TABLE jobs",  # the tables are gone
         "UPDATE alembic_version SET version_num = '0000'",  # of another revision
         "DELETE FROM alembic_version",  # of no revision
     ],

@@ -1,0 +1,336 @@
+"""Jobs in child processes of this machine: one for each job, which can be killed at any time.
+
+A thread claims jobs and starts children; these write what comes of it themselves. Children are
+forked by a process that has imported everything and has no threads (multiprocessing's forkserver):
+starting one takes some milliseconds, and no lock of the server goes with it. Worker pools such as
+Pebble's do not fit: their processes may not start others, as a sweep does, and are killed alone.
+"""
+
+import asyncio
+import logging
+import multiprocessing
+import os
+import secrets
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerProcess
+from threading import Event, Lock, Thread
+
+from anyio import to_thread
+
+from app import jobs
+from app.child import work
+from app.errors import NotFound, Refusal, StorageUnavailable, described
+from app.jobs import MAX_ATTEMPTS, Added, Claimed, Job, Key, New
+from app.kinds import KINDS, QUEUES, beside, queued_in
+from app.settings import Settings
+from app.storage import Store
+
+#: The thread looks at its rows this often [s], at those of other servers, and at old ones.
+_LOOK_S, _RECOVER_S, _EXPIRE_S = 0.5, 2.0, 600.0
+#: A job whose child has not shown itself for so long is taken from its server [s].
+SILENT_S = 5.0
+#: Whoever waits for a job looks at it this often, whatever is heard of it [s].
+_POLL_S = 0.5
+_LOG = logging.getLogger("interlace.jobs")
+
+
+class WorkerDied(Refusal):
+    """The process of a job ended too early, each time."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    code = "worker_died"
+
+
+class TimeLimit(Refusal):
+    """A job took too long, and has nothing in hand."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    code = "time_limit"
+
+
+@dataclass(slots=True)
+class _Child:
+    """A process at work; ``reason`` says why it was killed, if it was."""
+
+    job: Claimed
+    process: ForkServerProcess
+    started: float
+    was_killed: bool = False
+
+
+class Children:
+    """Jobs of one database, worked on by this server's children.
+
+    ``on_end`` is told each job that a child of this server left, ``on_death`` each child that died:
+    kind and reason. Both are called by the thread.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        on_end: Callable[[Job], None] = lambda _: None,
+        on_death: Callable[[str, str], None] = lambda _kind, _reason: None,
+    ) -> None:
+        self._store, self._settings = store, settings
+        self._on_end, self._on_death = on_end, on_death
+        self._owner = secrets.token_hex(8)
+        self._room = {queue: settings.workers if queue == "solves" else 1 for queue in QUEUES}
+        self._children: list[_Child] = []
+        self._context = multiprocessing.get_context("forkserver")
+        self._hear: Connection
+        self._hear, self._wake_up = multiprocessing.Pipe(duplex=False)
+        self._is_woken, self._lock = False, Lock()
+        self._waiting: dict[str, set[asyncio.Event]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._leaving, self._stopped = Event(), Event()
+        self._due = dict.fromkeys(("look", "recover", "expire"), 0.0)
+        self._thread = Thread(target=self._run, name="jobs", daemon=True)
+
+    # the interface of app.executor
+
+    def submit(self, new: New, key: Key | None, *, fresh: bool) -> Added:
+        """Take a job, or find the one that answers already."""
+        room = self._settings.max_queued
+        kinds = beside(new.kind)
+        added = jobs.add(self._store, new, key, fresh=fresh, beside=kinds, room=room)
+        self._wake()
+        return added
+
+    async def wait(
+        self, kind: str, job_id: str, seconds: float, revision: int | None = None
+    ) -> Job:
+        """Return a job when it has ended, has left a revision, or after so long [s].
+
+        Also when the server is to leave.
+        """
+        deadline = time.monotonic() + seconds
+        changed = asyncio.Event()
+        self._waiting.setdefault(job_id, set()).add(changed)
+        try:
+            while True:
+                changed.clear()
+                job = await to_thread.run_sync(jobs.get, self._store, kind, job_id)
+                left = deadline - time.monotonic()
+                has_changed = revision is not None and job.revision != revision
+                if job.has_ended or has_changed or left <= 0 or self._leaving.is_set():
+                    return job
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(changed.wait(), min(left, _POLL_S))
+        finally:
+            events = self._waiting[job_id]
+            events.discard(changed)
+            if not events:
+                del self._waiting[job_id]
+
+    def cancel(self, kind: str, job_id: str) -> Job:
+        """End a job that has not ended."""
+        job = jobs.cancel(self._store, kind, job_id)
+        self._look_soon()
+        return job
+
+    def remove(self, kind: str, job_id: str) -> None:
+        """End a job if need be, and delete it."""
+        jobs.remove(self._store, kind, job_id)
+        self._look_soon()
+
+    def recover(self) -> int:
+        """Take up again what servers that died had at work."""
+        return jobs.recover(self._store, self._owner, SILENT_S)
+
+    # the life of the server
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether no more jobs are begun."""
+        return self._leaving.is_set()
+
+    def start(self) -> None:
+        """Begin to work; to be called from the event loop."""
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
+
+    def leave(self) -> None:
+        """Begin no more jobs, and let nobody wait."""
+        self._leaving.set()
+        self._wake()
+        if self._loop is not None:
+            for job_id in list(self._waiting):
+                self._notify(job_id)
+
+    def stop(self, grace_s: float) -> None:
+        """Let children finish for so long [s], then hand their jobs back."""
+        self.leave()
+        deadline = time.monotonic() + grace_s
+        while self._children and time.monotonic() < deadline and self._thread.is_alive():
+            time.sleep(0.02)
+        self._stopped.set()
+        self._wake()
+        self._thread.join()
+        for child in self._children:
+            with suppress(StorageUnavailable):
+                jobs.hand_back(self._store, child.job, died=False)
+            _kill(child)
+        for child in self._children:
+            child.process.join()
+
+    def _run(self) -> None:
+        """Work until stopped; a database that cannot be used is tried again."""
+        self._warm_up()
+        while not self._stopped.is_set():
+            try:
+                self._tick()
+            except StorageUnavailable as error:
+                _LOG.warning("Jobs wait: %s", error)
+                self._stopped.wait(1)
+            except Exception:  # noqa: BLE001 - jobs of others go on
+                _LOG.exception("The jobs' thread failed inside; it goes on")
+                self._stopped.wait(1)
+            self._rest()
+
+    def _warm_up(self) -> None:
+        """Let the process that forks import what children need."""
+        self._context.set_forkserver_preload(["__main__", "app.cli", "app.child"])
+        first = self._context.Process(target=_nothing)
+        first.start()
+        first.join()
+
+    def _rest(self) -> None:
+        """Wait until a child ends, somebody calls, or it is time to look."""
+        left = max(0.0, min(self._due.values()) - time.monotonic())
+        wait([self._hear, *(child.process.sentinel for child in self._children)], left)
+        with self._lock:
+            if self._is_woken:
+                self._hear.recv_bytes()
+                self._is_woken = False
+
+    def _tick(self) -> None:
+        for child in [c for c in self._children if not c.process.is_alive()]:
+            self._children.remove(child)
+            self._left(child)
+        if self._is_due("look", _LOOK_S):
+            self._look()
+        if self._is_due("recover", _RECOVER_S) and (found := self.recover()):
+            _LOG.info("Took up %s of another server", f"{found} job{'s' if found > 1 else ''}")
+        if self._is_due("expire", _EXPIRE_S):
+            while jobs.expire(self._store, self._settings.retention_days):
+                pass
+        if not self._leaving.is_set():
+            self._fill()
+
+    def _is_due(self, what: str, every_s: float) -> bool:
+        if time.monotonic() < self._due[what]:
+            return False
+        self._due[what] = time.monotonic() + every_s
+        return True
+
+    def _fill(self) -> None:
+        """Start children while there is room and work."""
+        for queue, room in self._room.items():
+            busy = sum(KINDS[child.job.kind].queue == queue for child in self._children)
+            for _ in range(room - busy):
+                job = jobs.claim(self._store, self._owner, queued_in(queue))
+                if job is None:
+                    break
+                process = self._context.Process(target=work, args=(self._settings, job))
+                process.start()
+                self._children.append(_Child(job, process, time.monotonic()))
+                _LOG.info("Job started", extra=_ids(job))
+                self._tell(job.id)
+
+    def _look(self) -> None:
+        """Kill children whose job is not theirs any more, or whose time is over."""
+        if not self._children:
+            return
+        held = jobs.held(self._store, self._owner)
+        for child in self._children:
+            if child.was_killed:
+                continue
+            if child.job.lease not in held:
+                _kill(child)
+                continue
+            limit = held[child.job.lease]
+            if limit is None:
+                continue
+            most = limit + self._settings.job_grace_s
+            if time.monotonic() - child.started > most:
+                late = TimeLimit(f"The job took more than {most:g} s and has nothing in hand.")
+                jobs.settle(self._store, child.job, described(late))
+                _kill(child)
+
+    def _left(self, child: _Child) -> None:
+        """See what a child left: its job has ended, or it has died."""
+        job, code = child.job, child.process.exitcode
+        child.process.close()
+        reason = _reason(code)
+        if job.attempts >= MAX_ATTEMPTS:
+            times = f"Its process ended {MAX_ATTEMPTS} times before the job did, at last {reason}."
+            died = jobs.fail(self._store, job, described(WorkerDied(times)))
+        else:
+            died = jobs.hand_back(self._store, job, died=True)
+        if died:
+            _LOG.warning("The process of a job ended %s", reason, extra=_ids(job))
+            self._on_death(job.kind, reason)
+        self._tell(job.id)
+        with suppress(NotFound):
+            found = jobs.get(self._store, job.kind, job.id)
+            if found.has_ended:
+                _LOG.info("Job %s", found.state, extra=_ids(job))
+                self._on_end(found)
+
+    def _look_soon(self) -> None:
+        self._due["look"] = 0.0
+        self._wake()
+
+    def _wake(self) -> None:
+        """Let the thread look at what is new."""
+        with self._lock:
+            if not self._is_woken:
+                self._is_woken = True
+                self._wake_up.send_bytes(b"!")
+
+    def _tell(self, job_id: str) -> None:
+        """Let those who wait for a job look at it."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._notify, job_id)
+
+    def _notify(self, job_id: str) -> None:
+        for event in self._waiting.get(job_id, ()):
+            event.set()
+
+
+def _kill(child: _Child) -> None:
+    """End a child and all that it started."""
+    child.was_killed = True
+    pid = child.process.pid
+    if pid is None or not child.process.is_alive():
+        return
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:  # it has not come to make its group
+        child.process.kill()
+
+
+def _reason(code: int | None) -> str:
+    """Say how a process ended."""
+    if code is None or code >= 0:
+        return f"with exit code {code}"
+    try:
+        return f"by signal {signal.Signals(-code).name}"
+    except ValueError:
+        return f"by signal {-code}"
+
+
+def _ids(job: Claimed) -> dict[str, str]:
+    """Return what a log line says of a job."""
+    return {"job_id": job.id, "job_kind": job.kind, "request_id": job.request_id}
+
+
+def _nothing() -> None:
+    """Do nothing: whoever starts this has imported everything."""

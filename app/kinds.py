@@ -1,0 +1,49 @@
+"""The kinds of jobs: where each is found, what answers it has, and which wait in one queue."""
+
+from dataclasses import dataclass
+
+from app.answers import Answer
+from app.graph_answer import ImportAnswer
+from app.simulation_answer import SimulationAnswer
+from app.sweep_answer import SweepAnswer
+
+PLAN, SIMULATION, SWEEP, IMPORT = "plan", "simulation", "sweep", "import"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of job.
+
+    Attributes
+    ----------
+    prefix
+        Path of its collection.
+    fields
+        Names of the answer's fields.
+    queue
+        Jobs of one queue share its children. A sweep uses all cores by itself, and keeps no plan
+        waiting.
+    """
+
+    prefix: str
+    fields: tuple[str, ...]
+    queue: str
+
+
+KINDS = {
+    PLAN: Kind("/v1/plans", tuple(Answer.model_fields), "solves"),
+    SIMULATION: Kind("/v1/simulations", tuple(SimulationAnswer.model_fields), "solves"),
+    SWEEP: Kind("/v1/sweeps", tuple(SweepAnswer.model_fields), "sweeps"),
+    IMPORT: Kind("/v1/imports", tuple(ImportAnswer.model_fields), "solves"),
+}
+QUEUES = tuple(dict.fromkeys(kind.queue for kind in KINDS.values()))
+
+
+def beside(kind: str) -> tuple[str, ...]:
+    """Name the kinds that wait in one queue with a kind, itself included."""
+    return queued_in(KINDS[kind].queue)
+
+
+def queued_in(queue: str) -> tuple[str, ...]:
+    """Name the kinds of a queue."""
+    return tuple(name for name, kind in KINDS.items() if kind.queue == queue)

@@ -1,0 +1,111 @@
+"""The tables of the database."""
+
+from sqlalchemy import Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+
+class Base(DeclarativeBase):
+    """The tables."""
+
+    metadata = MetaData()
+
+
+class Row(Base):
+    """One result; ``number`` grows, so it orders results by age."""
+
+    __abstract__ = True
+
+    number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=True)
+    id: Mapped[str] = mapped_column(String(32), unique=True)
+    state: Mapped[str] = mapped_column(String(16))
+    created_at: Mapped[str] = mapped_column(String(32))
+    finished_at: Mapped[str] = mapped_column(String(32))
+    name: Mapped[str] = mapped_column(Text)
+    request: Mapped[str] = mapped_column(Text)
+    result: Mapped[str] = mapped_column(Text)
+
+
+class CostModelRow(Row):
+    """A cost model of this algorithm."""
+
+    __tablename__ = "cost_models"
+
+    algorithm: Mapped[str] = mapped_column(String(32))
+
+
+class GraphRow(Row):
+    """A graph read from files of another tool; its id is made of its content."""
+
+    __tablename__ = "graphs"
+
+    format: Mapped[str] = mapped_column(String(32))
+    ops: Mapped[int] = mapped_column(Integer)
+
+
+class JobRow(Base):
+    """The truth about a job; what is large is a :class:`PayloadRow`.
+
+    ``lease`` is a word that only the child at work knows: without it nothing of the job is written.
+    ``owner`` is the server whose child that is. ``attempts`` counts children, without those that a
+    server took with it. ``content`` is the hash of what was asked, none of what was not answered in
+    full. ``progress``, ``error`` and ``summary`` are JSON.
+    """
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        Index("jobs_by_state", "state", "kind", "number"),
+        Index("jobs_by_kind", "kind", "number"),
+        Index("jobs_by_content", "content"),
+        Index("jobs_by_end", "finished_at"),
+    )
+
+    number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=True)
+    id: Mapped[str] = mapped_column(String(32), unique=True)
+    kind: Mapped[str] = mapped_column(String(16))
+    state: Mapped[str] = mapped_column(String(16))
+    name: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[str] = mapped_column(String(32))
+    started_at: Mapped[str | None] = mapped_column(String(32))
+    finished_at: Mapped[str | None] = mapped_column(String(32))
+    attempts: Mapped[int] = mapped_column(Integer)
+    revision: Mapped[int] = mapped_column(Integer)
+    request_id: Mapped[str] = mapped_column(String(128))
+    limit_s: Mapped[float | None] = mapped_column(Float)
+    owner: Mapped[str | None] = mapped_column(String(32))
+    lease: Mapped[str | None] = mapped_column(String(32))
+    heartbeat_at: Mapped[str | None] = mapped_column(String(32))
+    progress: Mapped[str | None] = mapped_column(Text)
+    error: Mapped[str | None] = mapped_column(Text)
+    summary: Mapped[str] = mapped_column(Text)
+    content: Mapped[str | None] = mapped_column(String(64))
+
+
+class PayloadRow(Base):
+    """Something large of a job: ``request``, ``result``, ``draft`` or a ``file``."""
+
+    __tablename__ = "payloads"
+
+    job: Mapped[int] = mapped_column(Integer, ForeignKey("jobs.number"), primary_key=True)
+    part: Mapped[str] = mapped_column(String(16), primary_key=True)
+    content: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class TagRow(Base):
+    """A word that a client put on a job."""
+
+    __tablename__ = "tags"
+    __table_args__ = (Index("tags_by_tag", "tag", "job"),)
+
+    job: Mapped[int] = mapped_column(Integer, ForeignKey("jobs.number"), primary_key=True)
+    tag: Mapped[str] = mapped_column(String(64), primary_key=True)
+
+
+class KeyRow(Base):
+    """An idempotency key, and what it was used for."""
+
+    __tablename__ = "idempotency_keys"
+
+    key: Mapped[str] = mapped_column(String(255), primary_key=True)
+    fingerprint: Mapped[str] = mapped_column(String(64))
+    job: Mapped[int] = mapped_column(Integer, ForeignKey("jobs.number"))
+    created_at: Mapped[str] = mapped_column(String(32))

@@ -1,0 +1,130 @@
+"""What a child tells of its job while it works: how far it is, and the best that it has in hand."""
+
+import logging
+import os
+import signal
+import time
+from collections.abc import Callable
+from multiprocessing import parent_process
+from multiprocessing.connection import wait
+from threading import Event, Thread
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from app import jobs
+from app.errors import StorageUnavailable
+from app.jobs import Claimed
+from app.storage import Store
+
+#: How often the parent is looked at, and what is new is told [s].
+_TICK_S, _TELL_S = 0.25, 0.5
+#: At least so often a job shows that it is at work [s].
+BEAT_S = 1.0
+_LOG = logging.getLogger("interlace.jobs")
+
+
+class _Light(msgspec.Struct):
+    status: str
+    iteration_time_us: float
+
+
+_LIGHT = msgspec.json.Decoder(_Light)
+
+
+class Report:
+    """Written to the job's row by a thread, so that telling costs the work nothing.
+
+    The thread also ends this process and all that it started when the server has died, or when the
+    job is no longer its own: cancelled, deleted, or handed to another.
+    """
+
+    def __init__(self, store: Store, job: Claimed) -> None:
+        self._store, self._job = store, job
+        self._progress: dict[str, Any] | None = None
+        self._text_of: Callable[[], str] | None = None
+        self._done = Event()
+        self._thread = Thread(target=self._tell, daemon=True)
+
+    def __enter__(self) -> Self:
+        """Begin to tell."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _: TracebackType | None,
+    ) -> None:
+        """Tell no more."""
+        self._done.set()
+        self._thread.join()
+
+    def describe(self, name: str, limit_s: float) -> None:
+        """Tell what the request says of the job."""
+        if not jobs.describe(self._store, self._job, name, limit_s):
+            _leave()
+
+    def progress(
+        self,
+        phase: str,
+        completed: int | None = None,
+        total: int | None = None,
+        incumbent_us: float | None = None,
+        lower_bound_us: float | None = None,
+    ) -> None:
+        """Say how far the work is: times of the best so far and of the bound in us."""
+        gap = None
+        if incumbent_us is not None and lower_bound_us:
+            gap = max(0.0, incumbent_us / lower_bound_us - 1)
+        self._progress = {
+            "phase": phase,
+            "completed": completed,
+            "total": total,
+            "incumbent_us": incumbent_us,
+            "lower_bound_us": lower_bound_us,
+            "gap": gap,
+        }
+
+    def draft(self, text_of: Callable[[], str]) -> None:
+        """Say that something better is in hand; ``text_of`` writes it as an answer, if asked."""
+        self._text_of = text_of
+
+    def _tell(self) -> None:
+        parent = parent_process()
+        sentinel = [parent.sentinel] if parent else []
+        told, told_at = self._progress, time.monotonic()
+        while not self._done.wait(_TICK_S):
+            if wait(sentinel, 0):
+                _leave()
+            news, silent_s = self._progress is not told, time.monotonic() - told_at
+            if silent_s < _TELL_S or not (news or self._text_of or silent_s >= BEAT_S):
+                continue
+            told, told_at = self._progress, time.monotonic()
+            try:
+                is_ours = jobs.beat(self._store, self._job, told, self._drawn())
+            except StorageUnavailable as error:
+                _LOG.warning("Cannot tell of the job: %s", error)
+                continue
+            if not is_ours:
+                _leave()
+
+    def _drawn(self) -> tuple[bytes, dict[str, Any]] | None:
+        """Write what is in hand, if it is new."""
+        text_of, self._text_of = self._text_of, None
+        if text_of is None:
+            return None
+        try:
+            text = text_of().encode()
+        except Exception:  # noqa: BLE001 - the job goes on without
+            _LOG.exception("A draft could not be written")
+            return None
+        light = _LIGHT.decode(text)
+        return text, {"status": light.status, "iteration_time_us": light.iteration_time_us}
+
+
+def _leave() -> None:
+    """End this process and all that it started."""
+    os.killpg(0, signal.SIGKILL)

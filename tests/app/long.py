@@ -1,0 +1,92 @@
+"""Requests that take long, and what can be seen of the processes that work on them."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.sweep_request import MAX_CELLS
+from tests.app.service import Json, Service
+
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/stat").is_file(), reason="the processes of a server cannot be seen"
+)
+
+
+def layers(count: int) -> list[Json]:
+    """Return so many layers, each with a gradient of another size."""
+    ops: list[Json] = []
+    for i in range(count):
+        after = [f"b{i - 1}"] if i else []
+        ops.append({"id": f"b{i}", "kind": "compute", "duration_us": 50 + i % 7, "after": after})
+        size = 100_000 + 977 * i
+        ops.append({"id": f"g{i}", "kind": "all_reduce", "bytes": size, "after": [f"b{i}"]})
+    return ops
+
+
+def both_passes(count: int) -> list[Json]:
+    """Return so many layers, and the next forward pass, which waits for each gradient."""
+    ops, before = layers(count), f"b{count - 1}"
+    for i in reversed(range(count)):
+        after = [before, f"g{i}"]
+        ops.append({"id": f"f{i}", "kind": "compute", "duration_us": 40, "after": after})
+        before = f"f{i}"
+    return ops
+
+
+#: Many small launches are quicker than a large one, so that no search can tell early what wins.
+CONVEX: Json = {
+    "workers": 8,
+    "algorithm": "table",
+    "table": [[1_000 * i, 10 + i + (i / 100) ** 1.5] for i in range(1, 2_049)],
+}
+
+
+def highs(**fields: object) -> Json:
+    """Return a plan of minutes: PACE's fusion solves an LP for each count of buckets."""
+    graph = {"name": "HiGHS", "ops": both_passes(250)}
+    options = {"fusion": "maxmin", "schedule": "lp", "time_limit_s": 600}
+    return {"graph": graph, "cluster": CONVEX, "options": options, **fields}
+
+
+def search(**fields: object) -> Json:
+    """Return a plan of a minute or more, which has a plan in hand at once."""
+    return {"graph": {"name": "search", "ops": layers(3_000)}, "cluster": CONVEX, **fields}
+
+
+def sweep(service: Service, **fields: object) -> Json:
+    """Return a sweep of minutes."""
+    asked = service.client.get("/v1/examples/llama_7b").json()
+    axes = {"workers": [*range(2, 66)], "bandwidths_gbps": [*range(1, 65)]}
+    assert len(axes["workers"]) * len(axes["bandwidths_gbps"]) == MAX_CELLS
+    body = {"graph": asked["graph"], "cluster": asked["cluster"], "policies": ["wfbp", "pace"]}
+    return body | axes | fields
+
+
+def busy(server: Service) -> list[int]:
+    """Return the processes in which jobs of a server are at work, and those that they started."""
+    parents, found = {}, []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (process / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it ended meanwhile
+        if fields[0] != "Z":
+            parents[int(process.name)] = int(fields[1])
+    for process in parents:
+        line = [process]
+        while line[-1] in parents:
+            line.append(parents[line[-1]])
+        if server.process in line[2:]:  # a child of the process that forks them, or of another
+            found.append(process)
+    return found
+
+
+def until(true: Callable[[], object], within_s: float) -> float:
+    """Wait until something is so; return how long that took [s]."""
+    began = time.monotonic()
+    while not true():
+        assert time.monotonic() - began < within_s
+        time.sleep(0.02)
+    return time.monotonic() - began

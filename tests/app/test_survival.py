@@ -1,0 +1,174 @@
+"""Jobs end, whatever dies: the server, a child, both, or the memory."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.app.long import busy, highs, needs_proc, search, sweep, until
+from tests.app.service import Json, Service, faults, running, two_layers
+
+pytestmark = [needs_proc, pytest.mark.slow]
+PLANS = "/v1/plans"
+
+
+def begin(service: Service, body: Json, path: str = PLANS) -> str:
+    """Post without waiting; return the place of the job."""
+    answer = service.client.post(path, json=body, params={"wait": 0})
+    assert answer.status_code == 202
+    return answer.headers["location"]
+
+
+def job(service: Service, place: str, wait: float = 0) -> Json:
+    answer = service.client.get(place, params={"wait": wait})
+    assert answer.status_code == 200
+    return answer.json()
+
+
+@contextmanager
+def stopped(service: Service, how: signal.Signals) -> Iterator[None]:
+    """Stop a server with a signal, and see that it leaves."""
+    os.kill(service.process, how)
+    yield
+    until(lambda: not Path("/proc", str(service.process), "exe").exists(), 15)
+
+
+def quick(seed: int) -> Json:
+    return two_layers(seed=seed)
+
+
+def test_a_killed_server_loses_no_job(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        long = begin(service, search(options={"time_limit_s": 4}))
+        also = begin(service, search(options={"time_limit_s": 4, "seed": 1}))
+        queued = [begin(service, quick(i)) for i in range(5)]
+        until(lambda: job(service, long)["progress"], 20)
+        children = busy(service)
+        assert children
+        with stopped(service, signal.SIGKILL):
+            pass
+    until(lambda: not any(Path("/proc", str(child), "exe").exists() for child in children), 3)
+    with running(tmp_path) as service:
+        for place in (long, also, *queued):
+            found = job(service, place, 60)
+            assert (found["state"], found["attempts"]) == ("succeeded", 1), found["error"]
+        assert "Took up" in service.log.read_text()
+
+
+def test_a_server_that_is_told_to_leave_hands_back(tmp_path: Path) -> None:
+    with running(tmp_path) as service, ThreadPoolExecutor(2) as clients:
+        long = begin(service, sweep(service), "/v1/sweeps")
+        post = clients.submit(service.post, highs())
+        until(lambda: len(service.client.get(PLANS + "?state=running").json()["plans"]) == 1, 20)
+        until(lambda: job(service, long)["progress"], 20)
+        began = time.monotonic()
+        with stopped(service, signal.SIGTERM):
+            answer = post.result(10)
+        assert time.monotonic() - began < 12
+        assert answer.status_code == 202, "who waited is told where to look"
+        assert not busy(service)
+        log = service.log.read_text()
+        assert "Finished server process" in log
+        assert "Traceback" not in log
+    with running(tmp_path) as service:
+        for place in (long, answer.headers["location"]):
+            until(lambda place=place: job(service, place)["state"] == "running", 20)
+            assert job(service, place)["attempts"] == 1
+            service.client.delete(place)
+        until(lambda: not busy(service), 2)
+
+
+def test_what_is_nearly_done_is_done_before_leaving(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        place = begin(service, search(options={"time_limit_s": 1}))
+        until(lambda: job(service, place)["progress"], 20)
+        with stopped(service, signal.SIGTERM):
+            pass
+        log = service.log.read_text()
+    with running(tmp_path) as service:
+        assert job(service, place, 60)["state"] == "succeeded"
+    assert "Traceback" not in log
+
+
+def test_a_child_that_dies_is_replaced_twice(tmp_path: Path) -> None:
+    with running(tmp_path, INTERLACE_WORKERS="1") as service:
+        place = begin(service, highs())
+        killed: list[int] = []
+        while job(service, place)["state"] in {"queued", "running"}:
+            assert len(killed) <= 3
+            fresh = [child for child in busy(service) if child not in killed]
+            if fresh and job(service, place)["progress"]:
+                os.kill(fresh[0], signal.SIGSEGV)
+                killed.append(fresh[0])
+            time.sleep(0.1)
+        found = job(service, place)
+        assert (found["state"], found["attempts"], len(killed)) == ("failed", 3, 3)
+        assert found["error"]["code"] == "worker_died"
+        assert "SIGSEGV" in found["error"]["detail"]
+        began = time.monotonic()
+        assert service.post(two_layers()).status_code == 201
+        assert time.monotonic() - began < 2
+
+
+def test_a_child_that_dies_once_is_made_good(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        place = begin(service, search(options={"time_limit_s": 3}))
+        until(lambda: job(service, place)["progress"], 20)
+        (child,) = busy(service)
+        os.kill(child, signal.SIGKILL)
+        found = job(service, place, 60)
+        assert (found["state"], found["attempts"]) == ("succeeded", 2)
+
+
+def test_a_job_that_needs_too_much_memory(tmp_path: Path) -> None:
+    ops = [{"id": f"b{i}", "kind": "compute", "duration_us": 1} for i in range(600_000)]
+    ops.append({"id": "g", "kind": "all_reduce", "bytes": 1_000, "after": ["b0"]})
+    body = {"graph": {"ops": ops}, "cluster": two_layers()["cluster"]}
+    with running(tmp_path, INTERLACE_JOB_MEMORY_BYTES=str(2**28)) as service:
+        answer = service.post(body)
+        faults(answer)
+        assert (answer.status_code, answer.json()["code"]) == (503, "out_of_memory")
+        found = job(service, answer.headers["location"])
+        assert (found["state"], found["attempts"]) == ("failed", 1)
+        began = time.monotonic()
+        assert service.post(two_layers()).status_code == 201
+        assert time.monotonic() - began < 2
+
+
+def test_two_servers_share_a_database(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    url = f"sqlite:///{tmp_path}/shared.db"
+    with (
+        running(tmp_path / "a", INTERLACE_DATABASE_URL=url, INTERLACE_WORKERS="1") as one,
+        running(tmp_path / "b", INTERLACE_DATABASE_URL=url, INTERLACE_WORKERS="1") as other,
+    ):
+        long = [begin(one, search(options={"time_limit_s": 5, "seed": i})) for i in range(2)]
+        until(lambda: busy(one) and busy(other), 10)
+        with stopped(one, signal.SIGKILL):
+            pass
+        for place in long:
+            assert job(other, place, 60)["state"] == "succeeded"
+        place = begin(other, highs())
+        assert other.client.post(f"{place}/cancel").json()["state"] == "cancelled"
+
+
+def test_sweeps_keep_no_plan_waiting_and_end_with_all_their_processes(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        places = [begin(service, sweep(service, seed=i), "/v1/sweeps") for i in range(4)]
+        until(lambda: len(busy(service)) > 1, 20)
+        began = time.monotonic()
+        assert service.post(two_layers()).status_code == 201
+        assert time.monotonic() - began < 5
+        states = [job(service, place)["state"] for place in places]
+        assert states == ["running", *["queued"] * 3]
+        for place in reversed(places):
+            assert service.client.post(f"{place}/cancel").json()["state"] == "cancelled"
+        until(lambda: not busy(service), 1)
+        small = {key: two_layers()[key] for key in ("graph", "cluster")}
+        assert service.client.post("/v1/sweeps", json=small).status_code == 201
