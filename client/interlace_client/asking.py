@@ -1,0 +1,139 @@
+"""What the methods of both clients do, as steps."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
+from uuid import uuid4
+
+from interlace_client.bodies import Content, Files, Graph, about, files_content, json_content
+from interlace_client.errors import UnexpectedAnswer
+from interlace_client.jobs import IMPORTS, Job, Kind, Page
+from interlace_client.options import How, split
+from interlace_client.results import ImportedGraph, Json
+from interlace_client.sending import Call, Deadline, Steps, Tries, done, sent, shaped
+from interlace_client.waiting import answered, job_of, patience, stopped, waited
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+T = TypeVar("T")
+_NEVER = Deadline(None)
+_NO_CONTENT, _NOT_FOUND = 204, 404
+
+
+def make(
+    kind: Kind[T],
+    graph: Graph,
+    cluster: Mapping[str, Any],
+    asked: Mapping[str, Any],
+    tries: Tries,
+) -> Steps[T]:
+    """Write a request about a graph, submit it and wait for its result."""
+    how, fields = split(asked)
+    return run(kind, about(graph, cluster, fields), how, tries)
+
+
+def run(kind: Kind[T], request: Mapping[str, Any], how: How, tries: Tries) -> Steps[T]:
+    """Submit a request and wait for its result."""
+    deadline = Deadline.after(how.timeout_s)
+    call = _post(kind.path, json_content(request), how, patience(how))
+    job = job_of(kind, (yield from answered(call, tries, deadline)))
+    return (yield from waited(job, how, tries, deadline))
+
+
+def submit(kind: Kind[T], request: Mapping[str, Any], how: How, tries: Tries) -> Steps[Job[T]]:
+    """Submit a request; do not wait for its result."""
+    call = _post(kind.path, json_content(request), how, 0)
+    return job_of(kind, (yield from answered(call, tries, _NEVER)))
+
+
+def import_graph(files: Files, asked: Mapping[str, Any], tries: Tries) -> Steps[ImportedGraph]:
+    """Submit files, wait, and get the graph that they hold."""
+    how, params = split(asked)
+    deadline = Deadline.after(how.timeout_s)
+    content = files_content(files, params.pop("parameters", None))
+    call = _post("/v1/graphs", content, how, patience(how), params)
+    raw = yield from answered(call, tries, deadline)
+    if "state" in raw:  # a job; else what it would have made
+        found = yield from waited(job_of(IMPORTS, raw), how, tries, deadline)
+        if found.id is None:
+            return found
+        path = f"/v1/graphs/{quote(found.id, safe='')}"
+        raw = yield from answered(Call("GET", path), tries, deadline)
+    graph = shaped(ImportedGraph.of, raw)
+    if graph is None:
+        raise UnexpectedAnswer("The graph has no report.")
+    return graph
+
+
+def wait(job: Job[T], how: How, tries: Tries) -> Steps[T]:
+    """Wait for the result of a job."""
+    return (yield from waited(job, how, tries, Deadline.after(how.timeout_s)))
+
+
+def get(kind: Kind[T], name: str, tries: Tries) -> Steps[Job[T]]:
+    """Get a job by its id."""
+    call = Call("GET", f"{kind.path}/{quote(name, safe='')}")
+    return job_of(kind, (yield from answered(call, tries, _NEVER)))
+
+
+def cancel(job: Job[T], tries: Tries) -> Steps[Job[T]]:
+    """Cancel a job; return what it is then."""
+    return (yield from stopped(job, tries, _NEVER))
+
+
+def delete(job: Job[Any], tries: Tries) -> Steps[None]:
+    """Delete a job and its result."""
+    answer = yield from sent(Call("DELETE", job.path), tries, _NEVER)
+    was_first = answer.attempt == 0  # else the answer to an earlier try may have been lost
+    if answer.status != _NO_CONTENT and (was_first or answer.status != _NOT_FOUND):
+        done(answer)
+
+
+def page(
+    kind: Kind[T],
+    limit: int | None,
+    cursor: str | None,
+    states: Sequence[str],
+    tag: str | None,
+    tries: Tries,
+) -> Steps[Page[T]]:
+    """List jobs."""
+    params = {"limit": limit, "cursor": cursor, "state": list(states), "tag": tag}
+    given = {name: value for name, value in params.items() if value not in (None, [])}
+    raw = yield from answered(Call("GET", kind.path, given), tries, _NEVER)
+    return shaped(partial(Page.of, kind), raw)
+
+
+def read(path: str, tries: Tries) -> Steps[Json]:
+    """Get a JSON object of the service."""
+    return (yield from answered(Call("GET", path), tries, _NEVER))
+
+
+def post(path: str, request: Mapping[str, Any], tries: Tries) -> Steps[Json]:
+    """Post what makes no job."""
+    call = _post(path, json_content(request), How(), None)
+    return (yield from answered(call, tries, _NEVER))
+
+
+def _post(
+    path: str,
+    content: Content,
+    how: How,
+    wait_s: float | None,
+    params: Mapping[str, Any] | None = None,
+) -> Call:
+    """Return a request that may be sent again: with its key it is the same job."""
+    body, media = content
+    headers = {
+        "Content-Type": media,
+        "Idempotency-Key": how.idempotency_key or str(uuid4()),
+    }
+    if not how.use_stored:
+        headers["Cache-Control"] = "no-store"
+    given = dict(params or {})
+    if how.tags:
+        given["tag"] = list(how.tags)
+    return Call("POST", path, given, headers, body, wait_s)

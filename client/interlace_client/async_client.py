@@ -1,0 +1,186 @@
+"""The client for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import httpx
+
+from interlace_client import asking
+from interlace_client.jobs import PLANS, SIMULATIONS, SWEEPS
+from interlace_client.options import How
+from interlace_client.sending import Send, Sleep, Tries
+from interlace_client.wire import answer_of, checked, lost, request_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
+
+    from typing_extensions import Self, Unpack
+
+    from interlace_client.bodies import Files, Graph
+    from interlace_client.jobs import Job, Kind, Page
+    from interlace_client.options import (
+        Importing,
+        Listener,
+        Planning,
+        Simulating,
+        Sweeping,
+        Waiting,
+    )
+    from interlace_client.results import ImportedGraph, Json, Plan, Simulation, Sweep
+    from interlace_client.sending import Answer, Lost, Steps
+
+T = TypeVar("T")
+
+
+class AsyncClient:
+    """What :class:`interlace_client.Client` is, for asyncio.
+
+    ``on_progress`` may be a coroutine function. ``timeout_s`` bounds the phases of a request under
+    way together, too. A task that is cancelled leaves its job running.
+
+    Parameters
+    ----------
+    base_url, timeout, retries, transport
+        As there.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        timeout: float = 10,
+        retries: int = 5,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._tries = Tries(timeout, retries)
+        self._http = httpx.AsyncClient(base_url=checked(base_url), transport=transport)
+
+    async def plan(
+        self, graph: Graph, *, cluster: Mapping[str, Any], **asked: Unpack[Planning]
+    ) -> Plan:
+        """Plan an iteration of a graph, or of a stored one by its id."""
+        return await self._done(asking.make(PLANS, graph, cluster, asked, self._tries))
+
+    async def simulate(
+        self, graph: Graph, *, cluster: Mapping[str, Any], **asked: Unpack[Simulating]
+    ) -> Simulation:
+        """Simulate an iteration under a policy or a plan."""
+        return await self._done(asking.make(SIMULATIONS, graph, cluster, asked, self._tries))
+
+    async def sweep(
+        self, graph: Graph, *, cluster: Mapping[str, Any], **asked: Unpack[Sweeping]
+    ) -> Sweep:
+        """Compare policies on many clusters."""
+        return await self._done(asking.make(SWEEPS, graph, cluster, asked, self._tries))
+
+    async def import_graph(self, files: Files, **asked: Unpack[Importing]) -> ImportedGraph:
+        """Read a file of another tool, or several of one recording, as a graph."""
+        return await self._done(asking.import_graph(files, asked, self._tries))
+
+    async def run(self, kind: Kind[T], request: Mapping[str, Any], **waiting: Unpack[Waiting]) -> T:
+        """Send a whole request, such as one of ``/v1/examples``, and wait for its result."""
+        return await self._done(asking.run(kind, request, How(**waiting), self._tries))
+
+    async def submit(
+        self,
+        kind: Kind[T],
+        request: Mapping[str, Any],
+        *,
+        tags: Sequence[str] = (),
+        use_stored: bool = True,
+        idempotency_key: str | None = None,
+    ) -> Job[T]:
+        """Send a whole request; do not wait for its result."""
+        how = How(tags=tags, use_stored=use_stored, idempotency_key=idempotency_key)
+        return await self._done(asking.submit(kind, request, how, self._tries))
+
+    async def wait(
+        self,
+        job: Job[T],
+        *,
+        on_progress: Listener | None = None,
+        timeout_s: float | None = None,
+        cancel_on_timeout: bool = False,
+    ) -> T:
+        """Wait for the result of a job."""
+        how = How((), on_progress, timeout_s, cancel_on_timeout=cancel_on_timeout)
+        return await self._done(asking.wait(job, how, self._tries))
+
+    async def get(self, kind: Kind[T], job_id: str) -> Job[T]:
+        """Find a job by its id."""
+        return await self._done(asking.get(kind, job_id, self._tries))
+
+    async def cancel(self, job: Job[T]) -> Job[T]:
+        """Cancel a job; return what it is then, with the best so far if there is one."""
+        return await self._done(asking.cancel(job, self._tries))
+
+    async def delete(self, job: Job[Any]) -> None:
+        """Delete a job with its result; one that runs is cancelled first."""
+        await self._done(asking.delete(job, self._tries))
+
+    async def list(
+        self,
+        kind: Kind[T],
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        states: Sequence[str] = (),
+        tag: str | None = None,
+    ) -> Page[T]:
+        """List jobs in brief, the newest first; ``cursor`` is that of the page before."""
+        return await self._done(asking.page(kind, limit, cursor, states, tag, self._tries))
+
+    async def read(self, path: str) -> Json:
+        """Get any JSON object of the service, such as ``/v1/examples/vgg16``."""
+        return await self._done(asking.read(path, self._tries))
+
+    async def post(self, path: str, request: Mapping[str, Any]) -> Json:
+        """Post what makes no job: to ``/v1/predictions/scaling`` or ``/v1/cost-models``."""
+        return await self._done(asking.post(path, request, self._tries))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        """Return the client, which is closed at the end."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the connections."""
+        await self.close()
+
+    async def _done(self, steps: Steps[T]) -> T:
+        """Do what the steps say; return what they come to."""
+        came: Answer | Lost | None = None
+        while True:
+            try:
+                todo = steps.send(came)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            came = None
+            if isinstance(todo, Send):
+                came = await self._sent(todo)
+            elif isinstance(todo, Sleep):
+                await asyncio.sleep(todo.seconds)
+            else:
+                heard = todo.to(todo.progress)
+                if inspect.isawaitable(heard):
+                    await heard
+
+    async def _sent(self, todo: Send) -> Answer | Lost:
+        sending = self._http.send(request_of(self._http, todo))
+        try:
+            return answer_of(await asyncio.wait_for(sending, todo.whole_s))
+        except (httpx.RequestError, asyncio.TimeoutError) as error:
+            return lost(error)

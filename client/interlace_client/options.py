@@ -1,0 +1,106 @@
+"""What the methods take by name.
+
+Fields of a request are as the service's ``/docs`` describes them; None leaves one out.
+
+Attributes
+----------
+tags
+    Words to find the job by.
+on_progress
+    Called with a :class:`Progress` at once, and whenever it has changed, about half a second later.
+timeout_s
+    How long all of it may take [s]; None is for ever. The blocking client may take longer by what a
+    request under way needs to connect and to send, and both by a cancellation.
+use_stored
+    Whether what the service answered to the same request before will do; by default yes.
+cancel_on_timeout
+    Whether a job that takes longer is cancelled; by default it goes on.
+idempotency_key
+    For 24 h the same key with the same request is the same job; a new one when left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Callable, TypedDict, Union
+
+from interlace_client.jobs import Progress
+
+if TYPE_CHECKING:
+    from interlace_client.results import Plan
+
+#: What hears of the progress; its result counts only if the asynchronous client can await it.
+Listener = Callable[[Progress], object]
+_Fields = Mapping[str, Any]
+_Policy = Union[str, _Fields]
+
+
+class Waiting(TypedDict, total=False):
+    """Of every method that waits for a job that it makes."""
+
+    tags: Sequence[str]
+    on_progress: Listener | None
+    timeout_s: float | None
+    use_stored: bool
+    cancel_on_timeout: bool
+    idempotency_key: str | None
+
+
+class Planning(Waiting, total=False):
+    """Of a plan."""
+
+    options: _Fields | None
+    what_if: Sequence[_Fields] | None
+
+
+class Simulating(Waiting, total=False):
+    """Of a simulation; a :class:`Plan` stands for its JSON."""
+
+    policy: _Policy | None
+    plan: Plan | _Fields | None
+    barrier: bool | None
+    bins: int | None
+    jitter: _Fields | None
+    what_if: Sequence[_Fields] | None
+
+
+class Sweeping(Waiting, total=False):
+    """Of a sweep."""
+
+    workers: Sequence[int] | None
+    bandwidths_gbps: Sequence[float] | None
+    startups_us: Sequence[float] | None
+    policies: Sequence[_Policy] | None
+    barrier: bool | None
+    seed: int | None
+    time_limit_s: float | None
+    sweep_limit_s: float | None
+
+
+class Importing(Waiting, total=False):
+    """Of an import; ``parameters`` are the model's gradients, JSON as the API takes it."""
+
+    format: str | None
+    step: int | None
+    parameters: str | None
+    name: str | None
+
+
+@dataclass(frozen=True)
+class How:
+    """How to submit a job and to wait for it: the fields of :class:`Waiting`."""
+
+    tags: Sequence[str] = ()
+    on_progress: Listener | None = None
+    timeout_s: float | None = None
+    use_stored: bool = True
+    cancel_on_timeout: bool = False
+    idempotency_key: str | None = None
+
+
+def split(asked: Mapping[str, Any]) -> tuple[How, dict[str, Any]]:
+    """Tell how to wait from the fields of the request, without those that are None."""
+    waiting = {name: asked[name] for name in How.__dataclass_fields__ if name in asked}
+    given = {k: v for k, v in asked.items() if k not in waiting and v is not None}
+    return How(**waiting), given

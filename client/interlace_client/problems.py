@@ -1,0 +1,260 @@
+"""A class for each code of the service's problems, in three sorts."""
+
+from __future__ import annotations
+
+import re
+
+from interlace_client.errors import ProblemError
+
+
+class Temporary(ProblemError):
+    """Later it may work: the client has tried again, as often as it may."""
+
+
+class JobFailed(ProblemError):
+    """The work itself failed; sent again it would fail again, unless something changes."""
+
+
+class Refused(ProblemError):
+    """The request is wrong as it is; the faults say where."""
+
+
+class QueueFull(Temporary):
+    """The service has as many jobs as it takes."""
+
+
+class StorageUnavailable(Temporary):
+    """The service's database cannot be used."""
+
+
+class RequestTimeout(Temporary):
+    """The request's body came too slowly."""
+
+
+class TimeLimit(JobFailed):
+    """The job took longer than it may, and has nothing to show."""
+
+
+class WorkerDied(JobFailed):
+    """The process that did the work died."""
+
+
+class OutOfMemory(JobFailed):
+    """The work needs more memory than a job may take."""
+
+
+class InternalError(JobFailed):
+    """The server failed; its log says why."""
+
+
+class BadRequest(Refused):
+    """The request is no HTTP that the service reads."""
+
+
+class HttpError(Refused):
+    """The status says all that is known; a proxy may have answered."""
+
+
+class NotFound(Refused):
+    """Nothing has that name, or not any more."""
+
+
+class NoResult(Refused):
+    """The job has no result, or none yet."""
+
+
+class MethodNotAllowed(Refused):
+    """There is no such method at this path."""
+
+
+class NotJson(Refused):
+    """The body is not JSON."""
+
+
+class NotMultipart(Refused):
+    """The body says that it is a form, and is none."""
+
+
+class TooLarge(Refused):
+    """The body, or a file, is longer than the service reads."""
+
+
+class UnsupportedMediaType(Refused):
+    """The body is not declared as what it must be."""
+
+
+class IdempotencyKeyReused(Refused):
+    """The key was used before, for another request."""
+
+
+class MissingField(Refused):
+    """A field is missing."""
+
+
+class ExtraField(Refused):
+    """A field is not known, or does not go with another one."""
+
+
+class WrongType(Refused):
+    """A value is of the wrong type."""
+
+
+class OutOfRange(Refused):
+    """A value is not in the range that it must be in."""
+
+
+class TooManyFaults(Refused):
+    """So much is wrong that not all of it was looked for."""
+
+
+class Cycle(Refused):
+    """Ops wait for each other in a circle."""
+
+
+class SelfLoop(Refused):
+    """An op waits for itself."""
+
+
+class UnknownOp(Refused):
+    """An op is named that the graph does not have."""
+
+
+class DuplicateId(Refused):
+    """Two things have the same name."""
+
+
+class NoCompute(Refused):
+    """The graph has no compute op."""
+
+
+class NoCollective(Refused):
+    """There is nothing to send."""
+
+
+class UnknownGraph(Refused):
+    """No stored graph has this id."""
+
+
+class UnknownChannel(Refused):
+    """A collective names a channel that the cluster lacks."""
+
+
+class UnknownCostModel(Refused):
+    """No stored cost model has this id."""
+
+
+class NotMeasured(Refused):
+    """The cost model says nothing of this cluster."""
+
+
+class NotAllReduce(Refused):
+    """The algorithm describes the all-reduce alone."""
+
+
+class NotLayered(Refused):
+    """What was asked for is defined only where no collective follows another."""
+
+
+class SlotTooSmall(Refused):
+    """The slots are too many."""
+
+
+class Infeasible(Refused):
+    """A schedule breaks a rule of the graph."""
+
+
+class MixedBucket(Refused):
+    """A bucket holds tensors that cannot travel together."""
+
+
+class Deadlock(Refused):
+    """The launches wait for each other."""
+
+
+class NoAllReduce(Refused):
+    """The plan holds nothing that the tool could sum."""
+
+
+class NotPlannable(Refused):
+    """The files hold no times to plan with."""
+
+
+class WrongFormat(Refused):
+    """A file or text is not of its format."""
+
+
+class UnknownFormat(Refused):
+    """No reader knows this text."""
+
+
+class Empty(Refused):
+    """A file is empty, or there is none."""
+
+
+class Truncated(Refused):
+    """A file ends in the middle."""
+
+
+class NotGzip(Refused):
+    """A file begins like gzip and is none."""
+
+
+class NotText(Refused):
+    """A file is not text."""
+
+
+class TooDeep(Refused):
+    """The JSON is nested too deeply."""
+
+
+class NoSizes(Refused):
+    """The files do not say how large the tensors are."""
+
+
+class NoBackward(Refused):
+    """The files hold no backward pass."""
+
+
+class NotSupported(Refused):
+    """The file holds what its reader cannot read."""
+
+
+class RanksDiffer(Refused):
+    """The ranks' files do not belong together."""
+
+
+class TracesDiffer(Refused):
+    """Two files of a pair do not belong together."""
+
+
+class TooManyFiles(Refused):
+    """The format takes fewer files."""
+
+
+class TooManyStreams(Refused):
+    """A trace has more streams than are read."""
+
+
+class Unpaired(Refused):
+    """A node of the forward pass has none of the backward pass."""
+
+
+class TooFewSizes(Refused):
+    """A fit needs measurements of more sizes."""
+
+
+class TooManySizes(Refused):
+    """A table takes fewer sizes."""
+
+
+def _code(problem: type[ProblemError]) -> str:
+    """Write the name of a class as the service writes its code."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", problem.__name__).lower()
+
+
+#: The class of each code; another code is a plain ProblemError.
+PROBLEMS: dict[str, type[ProblemError]] = {
+    _code(problem): problem
+    for sort in (Temporary, JobFailed, Refused)
+    for problem in sort.__subclasses__()
+}

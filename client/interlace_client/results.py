@@ -1,0 +1,183 @@
+"""What the service answers, in the fields that a launcher needs; ``raw`` has all of it.
+
+Fields that a newer server adds are ignored here. Times are microseconds, sizes bytes; what is not
+known is None.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Json = dict[str, Any]
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Tensors that are sent as one collective."""
+
+    id: str
+    tensors: tuple[str, ...]
+    bytes: int
+    kind: str
+    channel: str
+    release_us: float
+    tail_us: float
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a bucket between two preemptions: one launch."""
+
+    bucket: str
+    start_us: float
+    end_us: float
+    offset_bytes: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What a policy of today takes on the same graph."""
+
+    policy: str
+    iteration_time_us: float | None
+    speedup: float | None
+    headroom: float | None = None
+    barrier: bool = False
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which tensors travel together and in which order, with the proof of how good that is."""
+
+    id: str
+    state: str
+    status: str
+    iteration_time_us: float
+    compute_time_us: float
+    lower_bound_us: float
+    gap: float | None
+    scaling_factor: float | None
+    exposed_us: float
+    overlap: float | None
+    runtime_s: float
+    buckets: tuple[Bucket, ...]
+    parts: tuple[Part, ...]
+    baselines: tuple[Baseline, ...]
+    raw: Json = field(repr=False, compare=False)
+    summary: str | None = None
+    limited_by: str | None = None
+
+    @classmethod
+    def of(cls, raw: Json) -> Plan | None:
+        """Read a plan from JSON, as the service or a file gave it; None when it holds none yet."""
+        if raw.get("iteration_time_us") is None or raw.get("buckets") is None:
+            return None
+        baselines = tuple(_picked(Baseline, each) for each in raw["baselines"] or ())
+        return _picked(cls, raw, baselines=baselines, **_sent(raw))
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """One iteration under a policy, or under a plan that was given."""
+
+    id: str
+    state: str
+    iteration_time_us: float
+    compute_time_us: float
+    scaling_factor: float | None
+    exposed_us: float
+    overlap: float | None
+    runtime_s: float
+    buckets: tuple[Bucket, ...]
+    parts: tuple[Part, ...]
+    raw: Json = field(repr=False, compare=False)
+    summary: str | None = None
+    limited_by: str | None = None
+
+    @classmethod
+    def of(cls, raw: Json) -> Simulation | None:
+        """Read a simulation from JSON; None when it holds none yet."""
+        if raw.get("iteration_time_us") is None or raw.get("buckets") is None:
+            return None
+        return _picked(cls, raw, **_sent(raw))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cluster of a sweep, and what each policy takes on it, by label."""
+
+    workers: int
+    bandwidth_gbps: float | None
+    startup_us: float
+    compute_time_us: float
+    lower_bound_us: float
+    iteration_time_us: Mapping[str, float | None]
+    best: str | None
+    scaling_factor: float | None
+    speed: float | None
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Cells in the order of workers, then bandwidth, then start-up, all ascending."""
+
+    id: str
+    state: str
+    runtime_s: float
+    summary: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    raw: Json = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, raw: Json) -> Sweep | None:
+        """Read a sweep from JSON; None when it holds none yet (a list only counts its cells)."""
+        if not isinstance(raw.get("cells"), list):
+            return None
+        cells = tuple(_picked(Cell, each) for each in raw["cells"])
+        return _picked(cls, raw, cells=cells, summary=tuple(raw["summary"]), raw=raw)
+
+
+@dataclass(frozen=True)
+class ImportedGraph:
+    """A graph that was read from files of another tool.
+
+    ``id`` stands for the graph in requests; it is None when the files hold nothing to plan.
+    ``graph`` is None then, and where only the job of the import was asked for.
+    """
+
+    id: str | None
+    graph: Json | None
+    report: Json
+    raw: Json = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, raw: Json) -> ImportedGraph | None:
+        """Read a graph, or the job that imported it; None when that has not read it yet."""
+        if raw.get("report") is None:
+            return None
+        name = raw["graph_id"] if "state" in raw else raw["id"]
+        return cls(name, raw.get("graph"), raw["report"], raw)
+
+
+def _picked(kind: type[_T], told: Json, **known: Any) -> _T:
+    """Make a result of the fields that it has, and no others."""
+    found = {each.name: told[each.name] for each in fields(kind) if each.name in told}  # type: ignore[arg-type]
+    return kind(**{**found, **known})
+
+
+def _sent(raw: Json) -> Json:
+    """Return what is sent, bucket by bucket and launch by launch."""
+    return {
+        "buckets": tuple(
+            _picked(Bucket, each, tensors=tuple(each["tensors"])) for each in raw["buckets"]
+        ),
+        "parts": tuple(_picked(Part, each) for each in raw["schedule"]["parts"] or ()),
+        "raw": raw,
+    }

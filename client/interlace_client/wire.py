@@ -1,0 +1,58 @@
+"""Between the steps and httpx: a request as it is sent, and what came of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import httpx
+
+from interlace_client.sending import Answer, Lost, Send
+
+if TYPE_CHECKING:
+    from typing import Union
+
+    Http = Union[httpx.Client, httpx.AsyncClient]
+
+
+def checked(base_url: str) -> str:
+    """Return the URL of a service.
+
+    Raises
+    ------
+    ValueError
+        When it is none of http or https.
+    """
+    try:
+        url = httpx.URL(base_url)
+    except httpx.InvalidURL as error:
+        raise ValueError(f"{base_url!r} is no URL: {error}") from None
+    if url.scheme not in {"http", "https"} or not url.host:
+        raise ValueError(f"{base_url!r} is no URL of http or https.")
+    return base_url
+
+
+def request_of(http: Http, todo: Send) -> httpx.Request:
+    """Return the request to send, with a timeout for each of its phases."""
+    call = todo.call
+    return http.build_request(
+        call.method,
+        call.path,
+        params=call.params or None,
+        headers=call.headers,
+        content=call.content,
+        timeout=todo.phase_s,
+    )
+
+
+def answer_of(response: httpx.Response) -> Answer:
+    """Return what came."""
+    return Answer(response.status_code, response.headers, response.content)
+
+
+def lost(error: Exception) -> Lost:
+    """Say why nothing came."""
+    if isinstance(error, httpx.ConnectTimeout):
+        return Lost("no connection in time")
+    if isinstance(error, httpx.NetworkError):
+        return Lost(str(error) or "the connection was lost")
+    return Lost(str(error) or "no answer in time")

@@ -1,0 +1,62 @@
+"""Both clients, asked alike; and the time of a service that is not there."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from interlace_client import AsyncClient, Client, sending, waiting
+from tests.app.service import Service, running
+from tests.client.fake import FakeService
+
+Ask = Callable[..., Any]
+
+
+def asked(kind: type, base_url: str, method: str, *args: Any, client: Any, **named: Any) -> Any:
+    """Call a method of either client, made for this call."""
+    if kind is Client:
+        with Client(base_url, **client) as blocking:
+            return getattr(blocking, method)(*args, **named)
+
+    async def call() -> Any:
+        async with AsyncClient(base_url, **client) as other:
+            return await getattr(other, method)(*args, **named)
+
+    return asyncio.run(call())
+
+
+@pytest.fixture(params=[Client, AsyncClient])
+def ask(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """Ask a fake service, on its clock."""
+
+    def call(service: FakeService, method: str, *args: Any, retries: int = 3, **named: Any) -> Any:
+        async def sleep(seconds: float) -> None:
+            service.sleep(seconds)
+
+        for module in (sending, waiting):
+            monkeypatch.setattr(module, "monotonic", lambda: service.now)
+        monkeypatch.setattr("interlace_client.client.time.sleep", service.sleep)
+        monkeypatch.setattr("interlace_client.async_client.asyncio.sleep", sleep)
+        client = {"transport": service.transport, "retries": retries}
+        return asked(request.param, "http://fake/under", method, *args, client=client, **named)
+
+    return call
+
+
+@pytest.fixture(params=[Client, AsyncClient])
+def ask_server(request: pytest.FixtureRequest, service: Service) -> Ask:
+    """Ask the real service."""
+
+    def call(method: str, *args: Any, **named: Any) -> Any:
+        url = str(service.client.base_url)
+        return asked(request.param, url, method, *args, client={}, **named)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with running(tmp_path_factory.mktemp("service")) as found:
+        yield found
+        assert "Traceback" not in found.log.read_text(), "the server failed inside"

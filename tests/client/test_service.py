@@ -1,0 +1,167 @@
+"""The client and the real service understand each other."""
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from app.examples import CLUSTER, TWO_LAYERS
+from interlace_client import (
+    IMPORTS,
+    PLANS,
+    SIMULATIONS,
+    SWEEPS,
+    Cancelled,
+    Client,
+    ImportedGraph,
+    Plan,
+    ProblemError,
+    Progress,
+    WaitTimeout,
+    problems,
+)
+from tests.app.long import highs, search
+from tests.app.service import Service, two_layers
+from tests.client.conftest import Ask
+
+GRAPH: Any = TWO_LAYERS["graph"]
+TRACE = (
+    b"node1 -- Linear -- forward_compute_time=4.0, backward_compute_time=8.0, "
+    b"activation_size=1.0, parameter_size=4000000.0"
+)
+
+
+def test_plan(ask_server: Ask) -> None:
+    options = {"baselines": ["wfbp"]}
+    plan = ask_server("plan", GRAPH, cluster=CLUSTER, options=options, tags=["a"])
+    assert isinstance(plan, Plan)
+    assert (plan.state, plan.status) == ("succeeded", "feasible")
+    assert plan.iteration_time_us >= plan.lower_bound_us > 0
+    assert plan.scaling_factor == pytest.approx(plan.compute_time_us / plan.iteration_time_us)
+    assert sorted(name for bucket in plan.buckets for name in bucket.tensors) == ["g1", "g2"]
+    assert sum(part.bytes for part in plan.parts) == 5_000_000
+    assert plan.baselines[0].policy == "wfbp"
+    assert Plan.of(json.loads(json.dumps(plan.raw))) == plan
+    simulation = ask_server("simulate", GRAPH, cluster=CLUSTER, plan=plan, barrier=False)
+    assert simulation.iteration_time_us == pytest.approx(plan.iteration_time_us)
+    assert [part.bytes for part in simulation.parts] == [part.bytes for part in plan.parts]
+
+
+def test_sweep(ask_server: Ask) -> None:
+    sweep = ask_server("sweep", GRAPH, cluster=CLUSTER, workers=[2, 4], policies=["wfbp", "ddp"])
+    assert [cell.workers for cell in sweep.cells] == [2, 4]
+    assert set(sweep.cells[0].iteration_time_us) == {"wfbp", "ddp"}
+    assert sweep.summary
+
+
+def test_examples_can_be_sent_as_they_are(ask_server: Ask) -> None:
+    request = ask_server("read", "/v1/examples/two_layers")
+    plan = ask_server("run", PLANS, request)
+    assert [baseline.policy for baseline in plan.baselines] == ["wfbp", "pace"]
+
+
+def test_graph_of_another_tool(ask_server: Ask) -> None:
+    found = ask_server("import_graph", TRACE, format="pipedream", name="mine")
+    assert isinstance(found, ImportedGraph)
+    assert found.graph["name"] == "mine"
+    assert found.report["format"] == "pipedream"
+    assert ask_server("plan", found.id, cluster=CLUSTER).buckets
+    assert ask_server("import_graph", [TRACE], format="pipedream", name="mine").id == found.id
+    with pytest.raises(ProblemError) as caught:
+        ask_server("import_graph", b"no trace", name="other")
+    assert caught.value.status == 422
+
+
+def test_predictions_and_cost_models(ask_server: Ask) -> None:
+    samples = [[2**i, 10 + 2**i / 1e4] for i in range(10, 24)]
+    model = ask_server("post", "/v1/cost-models", {"samples": samples, "workers": 8})
+    assert ask_server("read", f"/v1/cost-models/{model['id']}")["id"] == model["id"]
+    layers = [{"bytes": 1_000_000, "forward_us": 400, "backward_us": 900}]
+    asked = {"layers": layers, "cluster": CLUSTER, "workers": [8]}
+    assert ask_server("post", "/v1/predictions/scaling", asked)
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ({"graph": {"ops": []}}, problems.NoCompute),
+        ({"cluster": {**CLUSTER, "workers": 0}}, problems.OutOfRange),
+        ({"colour": "red"}, problems.ExtraField),
+        ({"graph": None, "graph_id": "none"}, problems.UnknownGraph),
+    ],
+)
+def test_refusals(ask_server: Ask, change: Any, kind: type[ProblemError]) -> None:
+    body = {name: value for name, value in {**two_layers(), **change}.items() if value is not None}
+    with pytest.raises(kind) as caught:
+        ask_server("run", PLANS, body)
+    assert caught.value.faults
+    assert caught.value.instance == "/v1/plans"
+
+
+def test_unknown_job(ask_server: Ask) -> None:
+    for kind in (PLANS, SIMULATIONS, SWEEPS, IMPORTS):
+        with pytest.raises(problems.NotFound):
+            ask_server("get", kind, "0" * 16)
+
+
+def test_best_so_far(ask_server: Ask) -> None:
+    heard: list[Progress] = []
+    began = time.monotonic()
+    waiting: Any = {"timeout_s": 2, "cancel_on_timeout": True, "on_progress": heard.append}
+    with pytest.raises(WaitTimeout, match="was cancelled") as caught:
+        ask_server("run", PLANS, search(), tags=["long"], **waiting)
+    assert time.monotonic() - began < 5
+    assert caught.value.job.state == "cancelled"
+    assert caught.value.result.status == "feasible"
+    assert caught.value.result.buckets
+    assert {told.state for told in heard} <= {"queued", "running"}
+    assert len(heard) >= 2
+    assert any(told.incumbent_us for told in heard)
+    page = ask_server("list", PLANS, tag="long", states=["cancelled"], limit=1)
+    assert page.jobs[0].id == caught.value.job_id
+    ask_server("delete", page.jobs[0])
+    with pytest.raises(problems.NotFound):
+        ask_server("get", PLANS, page.jobs[0].id)
+
+
+def test_job_by_hand(ask_server: Ask) -> None:
+    job = ask_server("submit", PLANS, highs(), tags=["by hand"])
+    assert job.state in {"queued", "running"}
+    assert job.tags == ("by hand",)
+    with pytest.raises(WaitTimeout, match="it goes on"):
+        ask_server("wait", job, timeout_s=0.5)
+    assert ask_server("get", PLANS, job.id).state in {"queued", "running"}
+    stopped = ask_server("cancel", job)
+    assert (stopped.state, stopped.result) == ("cancelled", None)
+    with pytest.raises(Cancelled):
+        ask_server("wait", stopped)
+    ask_server("delete", stopped)
+
+
+def test_one_key_is_one_job(service: Service) -> None:
+    key = uuid4().hex
+    with Client(str(service.client.base_url)) as client, ThreadPoolExecutor(8) as pool:
+        body = two_layers(seed=5)
+        made = [pool.submit(client.submit, PLANS, body, idempotency_key=key) for _ in range(8)]
+        assert len({each.result().id for each in made}) == 1
+        with pytest.raises(problems.IdempotencyKeyReused):
+            client.submit(PLANS, two_layers(seed=6), idempotency_key=key)
+
+
+def test_what_is_stored_is_used_unless_told_otherwise(ask_server: Ask) -> None:
+    body = two_layers(seed=int(uuid4()) % 2**32)
+    first = ask_server("run", PLANS, body)
+    assert ask_server("run", PLANS, body).id == first.id
+    assert ask_server("run", PLANS, body, use_stored=False).id != first.id
+
+
+def test_pages(ask_server: Ask) -> None:
+    tag = uuid4().hex
+    made = [ask_server("submit", PLANS, two_layers(seed=i), tags=[tag]).id for i in (1, 2, 3)]
+    first = ask_server("list", PLANS, tag=tag, limit=2)
+    second = ask_server("list", PLANS, tag=tag, limit=2, cursor=first.next_cursor)
+    assert [job.id for job in (*first.jobs, *second.jobs)] == made[::-1]
+    assert second.next_cursor is None
