@@ -1,4 +1,4 @@
-"""The process of one job: bounded, in a group of its own, and gone with the server."""
+"""The process of a job: bounded, in a group of its own, and gone with the server."""
 
 import gc
 import logging
@@ -6,7 +6,9 @@ import os
 import resource
 import signal
 import sys
+from contextlib import suppress
 from http import HTTPStatus
+from multiprocessing.connection import Connection
 
 from app import jobs
 from app.errors import described
@@ -19,35 +21,45 @@ from app.work import WORK
 
 #: How much a job steps aside for the server that answers its clients.
 _NICE = 5
+#: A process ends after so many jobs, or when it has taken so much memory [KiB]: what Python has, it
+#: does not give back.
+_JOBS, _LARGE = 500, 2**19
 #: A graph of a million ops makes millions of objects that stay; at Python's own thresholds a third
 #: of its time goes into looking at them again (tests/benchmarks/big.py).
 GARBAGE = (50_000, 20, 100)
 _LOG = logging.getLogger("interlace.jobs")
 
 
-def work(settings: Settings, job: Claimed) -> None:
-    """Do a job that was claimed, keep what comes of it, and end the process."""
+def work(settings: Settings, pipe: Connection) -> None:
+    """Do the jobs that come through a pipe, one after the other, and say when each is done.
+
+    Ends when nobody holds the other side any more, and when it has become large or old.
+    """
     os.setpgid(0, 0)  # so that what it starts can be ended with it
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's interrupt is for the server
     os.nice(_NICE)
     _limit_memory(settings.job_memory_bytes)
     gc.set_threshold(*GARBAGE)
     store = Store(settings, is_migrated=True)
-    try:
-        _do(store, job)
-    finally:
-        sys.stderr.flush()
+    with suppress(EOFError, OSError):
+        for done in range(1, _JOBS + 1):
+            _do(store, pipe.recv())
+            if done == _JOBS or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > _LARGE:
+                break  # without a word, so that no other job comes
+            pipe.send(None)
+    sys.stderr.flush()
     os._exit(0)  # nothing is left to do, and taking an interpreter apart takes its time
 
 
 def _do(store: Store, job: Claimed) -> None:
+    """Do a job, and keep what comes of it."""
     try:
         with Report(store, job) as report:
             request = jobs.payload(store, job.number, jobs.REQUEST)
             files = jobs.files(store, job.number)
-            assert request is not None, "a job has a request until it is deleted"
+            if request is None:  # deleted meanwhile
+                return
             done = WORK[job.kind](store, request, files, report)
-            del request, files
         jobs.succeed(store, job, done.answer.encode(), done.summary)
     except TooLong as error:
         jobs.fail(store, job, described(error), jobs.TIMED_OUT)

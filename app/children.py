@@ -1,9 +1,10 @@
-"""Jobs in child processes of this machine: one for each job, which can be killed at any time.
+"""Jobs in child processes of this machine: one at a time in each, which can be killed at any time.
 
-A thread claims jobs and starts children; these write what comes of it themselves. Children are
-forked by a process that has imported everything and has no threads (multiprocessing's forkserver):
-starting one takes some milliseconds, and no lock of the server goes with it. Worker pools such as
-Pebble's do not fit: their processes may not start others, as a sweep does, and are killed alone.
+A thread claims jobs and hands them to children; these write what comes of it themselves. Children
+are forked by a process that has imported everything and has no threads (multiprocessing's
+forkserver): starting one takes some milliseconds, and no lock of the server goes with it. Worker
+pools such as Pebble's do not fit: their processes may not start others, as a sweep does, and are
+killed alone.
 """
 
 import asyncio
@@ -56,11 +57,12 @@ class TimeLimit(Refusal):
 
 @dataclass(slots=True)
 class _Child:
-    """A process at work; ``reason`` says why it was killed, if it was."""
+    """A process, and the job that it is at, since when; None when it waits for one."""
 
-    job: Claimed
     process: ForkServerProcess
-    started: float
+    pipe: Connection
+    job: Claimed | None = None
+    since: float = 0.0
     was_killed: bool = False
 
 
@@ -168,14 +170,17 @@ class Children:
         """Let children finish for so long [s], then hand their jobs back."""
         self.leave()
         deadline = time.monotonic() + grace_s
-        while self._children and time.monotonic() < deadline and self._thread.is_alive():
+        while self._thread.is_alive() and time.monotonic() < deadline:
+            if not any(child.job for child in self._children):
+                break
             time.sleep(0.02)
         self._stopped.set()
         self._wake()
         self._thread.join()
         for child in self._children:
-            with suppress(StorageUnavailable):
-                jobs.hand_back(self._store, child.job, died=False)
+            if child.job is not None:
+                with suppress(StorageUnavailable):
+                    jobs.hand_back(self._store, child.job, died=False)
             _kill(child)
         for child in self._children:
             child.process.join()
@@ -197,23 +202,28 @@ class Children:
     def _warm_up(self) -> None:
         """Let the process that forks import what children need."""
         self._context.set_forkserver_preload(["__main__", "app.cli", "app.child"])
-        first = self._context.Process(target=_nothing)
-        first.start()
-        first.join()
+        for _ in range(self._settings.workers):
+            self._children.append(self._started())
 
     def _rest(self) -> None:
-        """Wait until a child ends, somebody calls, or it is time to look."""
+        """Wait until a child has something to say, somebody calls, or it is time to look."""
         left = max(0.0, min(self._due.values()) - time.monotonic())
-        wait([self._hear, *(child.process.sentinel for child in self._children)], left)
+        ears = [each for c in self._children for each in (c.pipe, c.process.sentinel)]
+        wait([self._hear, *ears], left)
         with self._lock:
             if self._is_woken:
                 self._hear.recv_bytes()
                 self._is_woken = False
 
     def _tick(self) -> None:
-        for child in [c for c in self._children if not c.process.is_alive()]:
-            self._children.remove(child)
-            self._left(child)
+        for child in list(self._children):
+            if _has_done(child):
+                job, child.job = child.job, None
+                if job is not None:
+                    self._ended(job)
+            elif not child.process.is_alive():
+                self._children.remove(child)
+                self._buried(child)
         if self._is_due("look", _LOOK_S):
             self._look()
         if self._is_due("recover", _RECOVER_S) and (found := self.recover()):
@@ -231,43 +241,59 @@ class Children:
         return True
 
     def _fill(self) -> None:
-        """Start children while there is room and work."""
+        """Give jobs to children while there is room and work."""
         for queue, room in self._room.items():
-            busy = sum(KINDS[child.job.kind].queue == queue for child in self._children)
+            busy = sum(KINDS[c.job.kind].queue == queue for c in self._children if c.job)
             for _ in range(room - busy):
                 job = jobs.claim(self._store, self._owner, queued_in(queue))
                 if job is None:
                     break
-                process = self._context.Process(target=work, args=(self._settings, job))
-                process.start()
-                self._children.append(_Child(job, process, time.monotonic()))
+                child = next((c for c in self._children if not (c.job or c.was_killed)), None)
+                if child is None:
+                    child = self._started()
+                    self._children.append(child)
+                child.job, child.since = job, time.monotonic()
+                with suppress(OSError):  # it has died; that is seen soon
+                    child.pipe.send(job)
                 _LOG.info("Job started", extra=_ids(job))
                 self._tell(job.id)
 
+    def _started(self) -> _Child:
+        """Start a child."""
+        ours, theirs = multiprocessing.Pipe()
+        process = self._context.Process(target=work, args=(self._settings, theirs))
+        process.start()
+        theirs.close()
+        return _Child(process, ours)
+
     def _look(self) -> None:
         """Kill children whose job is not theirs any more, or whose time is over."""
-        if not self._children:
+        working = [(c, c.job) for c in self._children if c.job and not c.was_killed]
+        if not working:
             return
         held = jobs.held(self._store, self._owner)
-        for child in self._children:
-            if child.was_killed:
-                continue
-            if child.job.lease not in held:
+        for child, job in working:
+            if job.lease not in held:
                 _kill(child)
                 continue
-            limit = held[child.job.lease]
+            limit = held[job.lease]
             if limit is None:
                 continue
             most = limit + self._settings.job_grace_s
-            if time.monotonic() - child.started > most:
+            if time.monotonic() - child.since > most:
                 late = TimeLimit(f"The job took more than {most:g} s and has nothing in hand.")
-                jobs.settle(self._store, child.job, described(late))
+                jobs.settle(self._store, job, described(late))
                 _kill(child)
 
-    def _left(self, child: _Child) -> None:
-        """See what a child left: its job has ended, or it has died."""
+    def _buried(self, child: _Child) -> None:
+        """See what a child that has ended leaves: a job that has ended too, or one that has not."""
         job, code = child.job, child.process.exitcode
         child.process.close()
+        child.pipe.close()
+        if job is None:
+            return
+        if self._ended(job):
+            return
         reason = _reason(code)
         if job.attempts >= MAX_ATTEMPTS:
             times = f"Its process ended {MAX_ATTEMPTS} times before the job did, at last {reason}."
@@ -277,12 +303,19 @@ class Children:
         if died:
             _LOG.warning("The process of a job ended %s", reason, extra=_ids(job))
             self._on_death(job.kind, reason)
+        self._ended(job)
+
+    def _ended(self, job: Claimed) -> bool:
+        """Tell those who wait for a job to look at it; return whether it has ended."""
         self._tell(job.id)
-        with suppress(NotFound):
+        try:
             found = jobs.get(self._store, job.kind, job.id)
-            if found.has_ended:
-                _LOG.info("Job %s", found.state, extra=_ids(job))
-                self._on_end(found)
+        except NotFound:
+            return True
+        if found.has_ended:
+            _LOG.info("Job %s", found.state, extra=_ids(job))
+            self._on_end(found)
+        return found.has_ended
 
     def _look_soon(self) -> None:
         self._due["look"] = 0.0
@@ -303,6 +336,17 @@ class Children:
     def _notify(self, job_id: str) -> None:
         for event in self._waiting.get(job_id, ()):
             event.set()
+
+
+def _has_done(child: _Child) -> bool:
+    """Tell whether a child says that it has done its job."""
+    try:
+        if not child.pipe.poll():
+            return False
+        child.pipe.recv()
+    except (EOFError, OSError):  # it has ended
+        return False
+    return True
 
 
 def _kill(child: _Child) -> None:
@@ -330,7 +374,3 @@ def _reason(code: int | None) -> str:
 def _ids(job: Claimed) -> dict[str, str]:
     """Return what a log line says of a job."""
     return {"job_id": job.id, "job_kind": job.kind, "request_id": job.request_id}
-
-
-def _nothing() -> None:
-    """Do nothing: whoever starts this has imported everything."""

@@ -50,9 +50,9 @@ def highs(**fields: object) -> Json:
     return {"graph": graph, "cluster": CONVEX, "options": options, **fields}
 
 
-def search(**fields: object) -> Json:
+def search(count: int = 3_000, **fields: object) -> Json:
     """Return a plan of a minute or more, which has a plan in hand at once."""
-    return {"graph": {"name": "search", "ops": layers(3_000)}, "cluster": CONVEX, **fields}
+    return {"graph": {"name": "search", "ops": layers(count)}, "cluster": CONVEX, **fields}
 
 
 def sweep(service: Service, **fields: object) -> Json:
@@ -65,8 +65,20 @@ def sweep(service: Service, **fields: object) -> Json:
 
 
 def busy(server: Service) -> list[int]:
-    """Return the processes in which jobs of a server are at work, and those that they started."""
-    parents, found = {}, []
+    """Return the processes of jobs of a server, and those that they started, that compute."""
+    before = _times(server)
+    time.sleep(0.2)
+    return [process for process, spent in _times(server).items() if spent > before.get(process, 0)]
+
+
+def gone(processes: list[int]) -> bool:
+    """Tell whether none of these processes is left."""
+    return not any(Path("/proc", str(process), "exe").exists() for process in processes)
+
+
+def _times(server: Service) -> dict[int, int]:
+    """Return the time that each process below a server's children has computed [ticks]."""
+    parents, spent = {}, {}
     for process in Path("/proc").glob("[0-9]*"):
         try:
             fields = (process / "stat").read_text().rpartition(")")[2].split()
@@ -74,12 +86,14 @@ def busy(server: Service) -> list[int]:
             continue  # it ended meanwhile
         if fields[0] != "Z":
             parents[int(process.name)] = int(fields[1])
+            spent[int(process.name)] = int(fields[11]) + int(fields[12])
+    found = {}
     for process in parents:
         line = [process]
         while line[-1] in parents:
             line.append(parents[line[-1]])
         if server.process in line[2:]:  # a child of the process that forks them, or of another
-            found.append(process)
+            found[process] = spent[process]
     return found
 
 

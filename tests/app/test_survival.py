@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.long import busy, highs, needs_proc, search, sweep, until
+from tests.app.long import busy, gone, highs, needs_proc, search, sweep, until
 from tests.app.service import Json, Service, faults, running, two_layers
 
 pytestmark = [needs_proc, pytest.mark.slow]
@@ -44,20 +44,19 @@ def quick(seed: int) -> Json:
 
 def test_a_killed_server_loses_no_job(tmp_path: Path) -> None:
     with running(tmp_path) as service:
-        long = begin(service, search(options={"time_limit_s": 4}))
-        also = begin(service, search(options={"time_limit_s": 4, "seed": 1}))
+        long = begin(service, search(400, options={"baselines": [], "time_limit_s": 4}))
+        also = begin(service, search(400, options={"baselines": [], "time_limit_s": 4, "seed": 1}))
         queued = [begin(service, quick(i)) for i in range(5)]
         until(lambda: job(service, long)["progress"], 20)
         children = busy(service)
         assert children
         with stopped(service, signal.SIGKILL):
             pass
-    until(lambda: not any(Path("/proc", str(child), "exe").exists() for child in children), 3)
+    until(lambda: gone(children), 3)
     with running(tmp_path) as service:
         for place in (long, also, *queued):
             found = job(service, place, 60)
             assert (found["state"], found["attempts"]) == ("succeeded", 1), found["error"]
-        assert "Took up" in service.log.read_text()
 
 
 def test_a_server_that_is_told_to_leave_hands_back(tmp_path: Path) -> None:
@@ -80,12 +79,11 @@ def test_a_server_that_is_told_to_leave_hands_back(tmp_path: Path) -> None:
             until(lambda place=place: job(service, place)["state"] == "running", 20)
             assert job(service, place)["attempts"] == 1
             service.client.delete(place)
-        until(lambda: not busy(service), 2)
 
 
 def test_what_is_nearly_done_is_done_before_leaving(tmp_path: Path) -> None:
     with running(tmp_path) as service:
-        place = begin(service, search(options={"time_limit_s": 1}))
+        place = begin(service, search(400, options={"baselines": [], "time_limit_s": 1}))
         until(lambda: job(service, place)["progress"], 20)
         with stopped(service, signal.SIGTERM):
             pass
@@ -101,11 +99,9 @@ def test_a_child_that_dies_is_replaced_twice(tmp_path: Path) -> None:
         killed: list[int] = []
         while job(service, place)["state"] in {"queued", "running"}:
             assert len(killed) <= 3
-            fresh = [child for child in busy(service) if child not in killed]
-            if fresh and job(service, place)["progress"]:
-                os.kill(fresh[0], signal.SIGSEGV)
-                killed.append(fresh[0])
-            time.sleep(0.1)
+            if at_work := busy(service):
+                os.kill(at_work[0], signal.SIGSEGV)
+                killed += at_work
         found = job(service, place)
         assert (found["state"], found["attempts"], len(killed)) == ("failed", 3, 3)
         assert found["error"]["code"] == "worker_died"
@@ -117,10 +113,9 @@ def test_a_child_that_dies_is_replaced_twice(tmp_path: Path) -> None:
 
 def test_a_child_that_dies_once_is_made_good(tmp_path: Path) -> None:
     with running(tmp_path) as service:
-        place = begin(service, search(options={"time_limit_s": 3}))
+        place = begin(service, search(400, options={"baselines": [], "time_limit_s": 3}))
         until(lambda: job(service, place)["progress"], 20)
-        (child,) = busy(service)
-        os.kill(child, signal.SIGKILL)
+        os.kill(busy(service)[0], signal.SIGKILL)
         found = job(service, place, 60)
         assert (found["state"], found["attempts"]) == ("succeeded", 2)
 
@@ -148,8 +143,11 @@ def test_two_servers_share_a_database(tmp_path: Path) -> None:
         running(tmp_path / "a", INTERLACE_DATABASE_URL=url, INTERLACE_WORKERS="1") as one,
         running(tmp_path / "b", INTERLACE_DATABASE_URL=url, INTERLACE_WORKERS="1") as other,
     ):
-        long = [begin(one, search(options={"time_limit_s": 5, "seed": i})) for i in range(2)]
-        until(lambda: busy(one) and busy(other), 10)
+        long = [
+            begin(one, search(400, options={"baselines": [], "time_limit_s": 5, "seed": i}))
+            for i in range(2)
+        ]
+        until(lambda: all(job(one, place)["state"] == "running" for place in long), 20)
         with stopped(one, signal.SIGKILL):
             pass
         for place in long:
@@ -167,8 +165,9 @@ def test_sweeps_keep_no_plan_waiting_and_end_with_all_their_processes(tmp_path: 
         assert time.monotonic() - began < 5
         states = [job(service, place)["state"] for place in places]
         assert states == ["running", *["queued"] * 3]
+        at_work = busy(service)
         for place in reversed(places):
             assert service.client.post(f"{place}/cancel").json()["state"] == "cancelled"
-        until(lambda: not busy(service), 1)
+        until(lambda: gone(at_work), 1)
         small = {key: two_layers()[key] for key in ("graph", "cluster")}
         assert service.client.post("/v1/sweeps", json=small).status_code == 201
