@@ -4,7 +4,7 @@ import secrets
 from typing import Any
 
 from app import VERSION
-from app.cluster import ClusterBody, CostModelBody
+from app.cluster import MAX_WORKERS, ClusterBody, CostModelBody
 from app.cluster_faults import model_faults
 from app.cost_model_answer import CostModelAnswer, CostModelList, Fitted
 from app.cost_model_request import AUTO, BEST, CostModelRequest
@@ -91,7 +91,7 @@ def _model_faults(model: CostModelBody) -> list[Fault]:
     """List what is wrong with figures that are to be stored."""
     if model.id is not None:
         return [Fault("/model/id", "extra_field", "Model: what is stored has its own figures.")]
-    some = model.workers or 2 * (model.node_workers or 1)
+    some = model.workers or min(2 * (model.node_workers or 1), MAX_WORKERS)
     cluster = ClusterBody(workers=some, cost_model=model).to_cluster()
     try:
         cost_of(cluster)

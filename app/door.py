@@ -13,6 +13,7 @@ from app.cluster_faults import cluster_faults, lane_faults, with_models
 from app.errors import InvalidRequest, NotJson
 from app.faults import MAX_NAME
 from app.graph_id import with_graph
+from app.keys import object_of
 from app.library import NOTHING, Library
 from app.problem import Problem
 from app.quick import read_quickly
@@ -42,10 +43,12 @@ def read_json(body: bytes | bytearray) -> Any:
     ------
     NotJson
         When it is not UTF-8, not JSON, nested too deeply or holds half a surrogate pair.
+    DuplicateKey
+        When an object has a key twice: readers of JSON differ in which value counts.
     """
     try:
         text = body.removeprefix(BOM_UTF8).decode("utf-8")
-        value = json.loads(text, parse_int=_integer)
+        value = json.loads(text, parse_int=_integer, object_pairs_hook=object_of)
         if _SURROGATE.search(text):
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeDecodeError as error:
@@ -71,7 +74,7 @@ def read_body(
 
     Raises
     ------
-    NotJson, InvalidRequest
+    NotJson, DuplicateKey, InvalidRequest
         As :func:`read_json` and :func:`read_parsed` do; also when a body that does not fit has
         more than :data:`MAX_VALUES` values, each of which would take up memory.
     """
@@ -125,7 +128,7 @@ def read_plain(body: bytes | bytearray, model: type[Plain]) -> Plain:
 
     Raises
     ------
-    NotJson, InvalidRequest
+    NotJson, DuplicateKey, InvalidRequest
         As :func:`read_json` does, and with all faults.
     """
     return checked_plain(read_json(body), model)

@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from solver.errors import Fault, InterlaceError
 
@@ -28,6 +29,8 @@ class Refusal(Exception):
     code = "bad_request"
     #: When it may be tried again [s].
     retry_after_s: int | None = None
+    #: Whether the connection is of no use afterwards.
+    closes = False
 
 
 class NotJson(Refusal):
@@ -40,6 +43,26 @@ class NotMultipart(Refusal):
     """The body says that it is a multipart form, and is none."""
 
     code = "not_multipart"
+
+
+class DuplicateKey(Refusal):
+    """An object of the body has a key twice."""
+
+    code = "duplicate_key"
+
+
+class IncompleteBody(Refusal):
+    """The client left in the middle of its body; only the log hears of it."""
+
+    code = "incomplete_body"
+
+
+class RequestTimeout(Refusal):
+    """The body did not come in time."""
+
+    status = HTTPStatus.REQUEST_TIMEOUT
+    code = "request_timeout"
+    closes = True
 
 
 class TooLarge(Refusal):
@@ -68,6 +91,7 @@ class StorageUnavailable(Refusal):
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
     code = "storage_unavailable"
+    retry_after_s = 5
 
 
 class FaultOut(BaseModel):
@@ -178,6 +202,7 @@ def on_faults(request: Request, error: InterlaceError) -> Response:
 def on_refusal(request: Request, error: Refusal) -> Response:
     """Answer with the refusal's own status."""
     headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
+    headers |= {"Connection": "close"} if error.closes else {}
     return answer(described(error), request.url.path, headers)
 
 
@@ -201,7 +226,20 @@ def on_http(request: Request, error: HTTPException) -> Response:
         405: ("method_not_allowed", "No such method here."),
     }
     code, detail = codes.get(error.status_code, ("http_error", error.detail))
-    return problem(request, error.status_code, code, detail, headers=error.headers)
+    headers = dict(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = ", ".join(sorted(_methods(request)))
+    return problem(request, error.status_code, code, detail, headers=headers)
+
+
+def _methods(request: Request) -> set[str]:
+    """Return the methods that a path has: each of its routes knows its own."""
+    return {
+        method
+        for route in request.app.routes
+        if route.matches(request.scope)[0] is not Match.NONE
+        for method in getattr(route, "methods", None) or ()
+    }
 
 
 def on_bug(request: Request, _error: Exception) -> Response:

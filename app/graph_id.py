@@ -1,12 +1,15 @@
 """A stored graph in the place of its id, before a request is checked."""
 
+import json
 from codecs import BOM_UTF8
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
+from app.errors import DuplicateKey
 from app.faults import shown
+from app.keys import object_of
 from solver.errors import Fault
 
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -29,13 +32,24 @@ def with_graph(body: bytes | bytearray, graphs: Graphs) -> tuple[bytes | bytearr
         named = msgspec.json.decode(fields.get("graph_id", b"null"))
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return body, []
-    if "graph" in fields or not isinstance(named, str):
+    if "graph" in fields or not isinstance(named, str) or _repeats(body):
         return body, []
     del fields["graph_id"]
     text = graphs(named)
     faults = [] if text is not None else [_unknown(named)]
     found = text.encode() if text is not None else msgspec.json.encode(_ANY)
     return msgspec.json.encode({"graph": msgspec.Raw(found), **fields}), faults
+
+
+def _repeats(body: bytes | bytearray) -> bool:
+    """Tell whether a key stands twice: then whoever reads the body next has to see it."""
+    try:
+        json.loads(body.removeprefix(BOM_UTF8), object_pairs_hook=object_of)
+    except DuplicateKey:
+        return True
+    except (ValueError, RecursionError):  # no JSON to this reader
+        return False
+    return False
 
 
 def _unknown(name: str) -> Fault:

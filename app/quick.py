@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from app.body import PLAIN
 from app.faults import MAX_NAME
+from app.keys import may_repeat, texts_of
 from app.requests import MAX_OPS, CollectiveKind
 from app.shape import Model, fitting
 from solver.graph import COMPUTE, MAX_BYTES, MAX_DURATION_US, NETWORK, Op
@@ -26,7 +27,7 @@ class _Op(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
     id: _Name
     kind: Literal["compute"] | CollectiveKind
-    after: Annotated[tuple[_Name, ...], Meta(max_length=MAX_OPS)] = ()
+    after: Annotated[tuple[_Name, ...], Meta(max_length=MAX_OPS)] | UnsetType = UNSET
     duration_us: Annotated[float, Meta(ge=0, le=MAX_DURATION_US)] | UnsetType = UNSET
     bytes: Annotated[int, Meta(ge=1, le=MAX_BYTES)] | UnsetType = UNSET
     channel: _Name | UnsetType = UNSET
@@ -35,7 +36,7 @@ class _Op(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 class _Graph(msgspec.Struct, forbid_unknown_fields=True):
     ops: Annotated[list[_Op], Meta(max_length=MAX_OPS)]
-    name: str = ""
+    name: str | UnsetType = UNSET
 
 
 _GRAPH = msgspec.json.Decoder(_Graph)
@@ -53,24 +54,41 @@ def read_quickly(body: bytes | bytearray, model: type[Model]) -> tuple[Model, li
         rest = {key: msgspec.json.decode(value) for key, value in raw.items()}
     except (msgspec.MsgspecError, ValueError, RecursionError, KeyError):
         return None
-    request = fitting({"graph": {"name": graph.name, "ops": []}, **rest}, model)
+    request = fitting({"graph": {"name": graph.name or "", "ops": []}, **rest}, model)
     if request is None:
         return None
+    found = _ops_of(graph)
+    if found is None:
+        return None
+    ops, texts = found
+    texts += texts_of({**rest, "graph": {"ops": []}}) + (0 if graph.name is UNSET else 2)
+    # a control character in a text stands behind a backslash, or is this one
+    has_controls = (b"\\" in body or b"\x7f" in body) and not _are_plain(ops)
+    return None if has_controls or may_repeat(body, texts) else (request, ops)
+
+
+def _ops_of(graph: _Graph) -> tuple[list[Op], int] | None:
+    """Return the ops, and of how many texts they were read; None when one does not fit its kind."""
     ops = []
+    texts = 5 * len(graph.ops)  # keys and values: an id, a kind, and a time or a size
     for op in graph.ops:
-        size, time = op.bytes, op.duration_us
+        size, time, after = op.bytes, op.duration_us, op.after
+        if after is UNSET:
+            after = ()
+        else:
+            texts += 1 + len(after)
         if op.kind == COMPUTE:
             if time is UNSET or size is not UNSET or op.channel is not UNSET:
                 return None
-            ops.append(Op(op.id, COMPUTE, time, None, op.after, stream=op.stream or None))
+            if op.stream is not UNSET:
+                texts += 1 if op.stream is None else 2
+            ops.append(Op(op.id, COMPUTE, time, None, after, stream=op.stream or None))
         elif size is UNSET or time is not UNSET or op.stream is not UNSET:
             return None
         else:
-            ops.append(Op(op.id, op.kind, None, size, op.after, op.channel or NETWORK))
-    # a control character in a text stands behind a backslash, or is this one
-    if (b"\\" in body or b"\x7f" in body) and not _are_plain(ops):
-        return None
-    return request, ops
+            texts += 0 if op.channel is UNSET else 2
+            ops.append(Op(op.id, op.kind, None, size, after, op.channel or NETWORK))
+    return ops, texts
 
 
 def _are_plain(ops: list[Op]) -> bool:

@@ -79,7 +79,11 @@ class GraphBody(Body):
     """One training iteration: ops and what each waits for."""
 
     name: Annotated[str, Field(max_length=MAX_NAME, pattern=PLAIN)] = ""
-    ops: Annotated[list[OpBody], FailFast(), Field(max_length=MAX_OPS)]
+    ops: Annotated[
+        list[OpBody],
+        FailFast(),
+        Field(max_length=MAX_OPS, json_schema_extra={"minItems": 1}),  # told by name when empty
+    ]
 
     def ops_of(self) -> list[graph.Op]:
         """Return the ops as the solver knows them."""

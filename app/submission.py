@@ -20,7 +20,8 @@ from app.storage import Store
 from app.sweep_request import SweepRequest
 from app.work import LIMIT_S, limit_of
 
-#: Longer bodies are read by the job's own child: reading them would keep the server [bytes].
+#: Longer bodies are held by a few calls at a time, and read by the job's own child: reading them
+#: would keep the server [bytes].
 BIG = 2**20
 MODELS: dict[str, type[GraphRequest]] = {
     PLAN: PlanRequest,

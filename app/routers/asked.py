@@ -7,15 +7,12 @@ from typing import Annotated
 from fastapi import Depends, Header, Query, Request
 
 from app.body import PLAIN
-from app.errors import InvalidRequest
-from solver.errors import Fault
 
 #: A call waits so long for its job when it does not say how long, and at most [s].
 WAIT_S, MAX_WAIT_S = 5, 60
 #: Most tags of one call, and characters of one.
 MAX_TAGS, MAX_TAG = 16, 64
 MAX_KEY = 255
-_KEY = re.compile(rf"[!-~]{{1,{MAX_KEY}}}")
 _PREFERRED = re.compile(r"(?:^|[,;])\s*wait\s*=\s*\"?(\d{1,9})\"?\s*(?=$|[,;])")
 _NO_STORE = re.compile(r"(?:^|,)\s*no-store\s*(?=$|,)", re.IGNORECASE)
 
@@ -74,8 +71,10 @@ async def asked_of(
     idempotency_key: Annotated[
         str | None,
         Header(
+            alias="Idempotency-Key",
+            pattern=rf"^[!-~]{{1,{MAX_KEY}}}$",
             description="A word of the client, such as a UUID: for 24 h the same request with "
-            "the same key gives the same job, whatever happened to the first answer."
+            "the same key gives the same job, whatever happened to the first answer.",
         ),
     ] = None,
     cache_control: Annotated[
@@ -88,9 +87,6 @@ async def asked_of(
     preferred = wait is None and found is not None
     if wait is None:
         wait = min(int(found[1]), MAX_WAIT_S) if found else WAIT_S
-    if idempotency_key is not None and not _KEY.fullmatch(idempotency_key):
-        detail = f"Idempotency-Key: 1 to {MAX_KEY} visible ASCII characters."
-        raise InvalidRequest([Fault("/header/Idempotency-Key", "out_of_range", detail)])
     fresh = _NO_STORE.search(cache_control or "") is not None
     return Asked(wait, preferred, tuple(dict.fromkeys(tag)), idempotency_key, fresh)
 

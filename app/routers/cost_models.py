@@ -36,7 +36,7 @@ EXAMPLE: dict[str, Any] = {
     summary="Fit a cost model to measurements, or store one",
     response_description="The cost model; `Location` says where it stays.",
     openapi_extra=json_body(CostModelRequest, EXAMPLE),
-    responses=problems(400, 413, 415, 422, 503),
+    responses=problems(400, 408, 413, 415, 422, 503),
 )
 async def create_cost_model(body: BodyDep, store: StoreDep, turns: SolvesDep) -> Response:
     """Take what a benchmark printed, samples, or known figures; `cluster.cost_model` names the id.

@@ -3,18 +3,27 @@
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from time import monotonic
 from typing import Annotated, NamedTuple
 
-from anyio import CapacityLimiter
+from anyio import CapacityLimiter, move_on_after
 from fastapi import Depends, Query, Request
 from python_multipart.multipart import parse_options_header
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from app.errors import NotMultipart, TooLarge, UnsupportedMediaType
+from app.errors import (
+    IncompleteBody,
+    NotMultipart,
+    RequestTimeout,
+    TooLarge,
+    UnsupportedMediaType,
+)
 from app.storage import Store
+from app.submission import BIG
 
-#: Longer bodies are held by a few requests at a time [bytes].
-BIG = 2**20
+#: A client may pause for so long within a body [s], and after so long in all must have sent this
+#: much on average [bytes/s].
+IDLE_S, LEAST_RATE = 20.0, 10_000
 #: Most results in a list.
 MAX_LISTED = 200
 #: Most files of a form.
@@ -22,11 +31,30 @@ MAX_FILES = 1_024
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]*)', re.IGNORECASE)
 
 
+class Held(bytearray):
+    """A body, held until it is let go or the answer is sent; see :func:`_held`."""
+
+    def __init__(self, turn: AsyncExitStack) -> None:
+        super().__init__()
+        self._turn = turn
+
+    async def let_go(self) -> None:
+        """Forget it, and let others have their turn."""
+        self.clear()
+        await self._turn.aclose()
+
+
 class Upload(NamedTuple):
     """Files as they arrived, and the parameters of the model if the form has them."""
 
     files: list[bytes]
     parameters: str | None
+    body: Held
+
+    async def let_go(self) -> None:
+        """Forget them, and let others have their turn."""
+        self.files.clear()
+        await self.body.let_go()
 
 
 async def store_of(request: Request) -> Store:
@@ -47,7 +75,7 @@ async def checks_of(request: Request) -> CapacityLimiter:
     return turns
 
 
-async def body_of(request: Request) -> AsyncIterator[bytearray]:
+async def body_of(request: Request) -> AsyncIterator[Held]:
     """Read a JSON body, and hold it until the answer is sent; see :func:`_held`."""
     header = request.headers.get("content-type", "")
     kind = header.partition(";")[0].strip().lower()
@@ -58,6 +86,9 @@ async def body_of(request: Request) -> AsyncIterator[bytearray]:
     charset = _CHARSET.search(header)
     if charset and charset[1].lower() not in {"utf-8", "utf8"}:
         raise UnsupportedMediaType(f"The body must be UTF-8, not {charset[1]!r}.")
+    coding = request.headers.get("content-encoding", "identity").strip().lower()
+    if coding != "identity":
+        raise UnsupportedMediaType("The body must be sent without a Content-Encoding.")
     async with _held(request) as body:
         yield body
 
@@ -71,7 +102,7 @@ async def files_of(request: Request) -> AsyncIterator[Upload]:
     async with _held(request) as body:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "multipart/form-data":
-            yield Upload([bytes(body)], None)
+            yield Upload([bytes(body)], None, body)
             return
 
         async def stream() -> AsyncGenerator[bytes, None]:
@@ -92,7 +123,7 @@ async def files_of(request: Request) -> AsyncIterator[Upload]:
                     text = held if isinstance(held, str) else held.decode("utf-8", "replace")
                 elif isinstance(held, bytes):
                     files.append(held)
-            upload = Upload(files, text)
+            upload = Upload(files, text, body)
         finally:
             await form.close()
         yield upload
@@ -105,17 +136,22 @@ def _is_closed(body: bytearray, header: str) -> bool:
 
 
 @asynccontextmanager
-async def _held(request: Request) -> AsyncIterator[bytearray]:
+async def _held(request: Request) -> AsyncIterator[Held]:
     """Read a body up to the limit, and hold it until the answer is sent.
 
-    What comes beyond the limit is read and forgotten, up to as much again, so that a client that
-    writes before it listens hears the answer. A body of more than :data:`BIG` bytes is read on
-    when few others are held; until then its client waits.
+    A body that says itself that it is too long is not read. What comes beyond the limit is read
+    and forgotten, up to as much again, so that a client that writes before it listens hears the
+    answer. A body of more than :data:`BIG` bytes is read on when few others are held; until then
+    its client waits.
     """
     most = request.app.state.settings.max_body_bytes
-    body, length, is_big = bytearray(), 0, False
+    said = request.headers.get("content-length", "0")
+    if said.isdecimal() and int(said) > most:
+        raise TooLarge(f"The body is longer than {most} bytes.")
+    length, is_big = 0, False
     async with AsyncExitStack() as held:
-        async for chunk in request.stream():
+        body = Held(held)
+        async for chunk in _chunks(request):
             length += len(chunk)
             if length > 2 * most:
                 break
@@ -129,9 +165,37 @@ async def _held(request: Request) -> AsyncIterator[bytearray]:
         yield body
 
 
+async def _chunks(request: Request) -> AsyncIterator[bytes]:
+    """Yield a body as it comes; what its client waits for us does not count.
+
+    Raises
+    ------
+    RequestTimeout
+        When the client is silent for :data:`IDLE_S`, or slower than :data:`LEAST_RATE`.
+    IncompleteBody
+        When it has left.
+    """
+    length, waited, more = 0, 0.0, True
+    while more:
+        began = monotonic()
+        with move_on_after(min(IDLE_S, IDLE_S + length / LEAST_RATE - waited)) as patience:
+            message = await request.receive()
+        if patience.cancelled_caught:
+            raise RequestTimeout(
+                f"The body did not come in time: after {length:,} bytes its client was silent "
+                f"for {IDLE_S:g} s, or slower than {LEAST_RATE:,} bytes/s."
+            )
+        if message["type"] == "http.disconnect":
+            raise IncompleteBody(f"The client left after {length:,} bytes of its body.")
+        waited += monotonic() - began
+        length += len(message.get("body", b""))
+        more = message.get("more_body", False)
+        yield message.get("body", b"")
+
+
 StoreDep = Annotated[Store, Depends(store_of)]
 SolvesDep = Annotated[CapacityLimiter, Depends(solves_of)]
 ChecksDep = Annotated[CapacityLimiter, Depends(checks_of)]
-BodyDep = Annotated[bytearray, Depends(body_of)]
+BodyDep = Annotated[Held, Depends(body_of)]
 FilesDep = Annotated[Upload, Depends(files_of)]
 ListedDep = Annotated[int, Query(ge=1, le=MAX_LISTED, description="How many are listed.")]

@@ -12,11 +12,18 @@ from app.body import PLAIN, OneOf
 from app.faults import MAX_NAME
 from app.graph_answer import GraphList, GraphOut, ImportAnswer
 from app.job_answer import ImportList, ImportOut, ImportSummary
-from app.jobs import SUCCEEDED, Added, Job, New
+from app.jobs import SUCCEEDED, Job, New
 from app.kinds import IMPORT
 from app.routers.asked import AskedDep
 from app.routers.deps import FilesDep, ListedDep, SolvesDep, StoreDep
-from app.routers.job_routes import ChildrenDep, RequestIdDep, add_routes, answer_begun, begun
+from app.routers.job_routes import (
+    ChildrenDep,
+    RequestIdDep,
+    acknowledged,
+    add_routes,
+    answer_begun,
+    begun,
+)
 from app.storage import Store
 from app.submission import import_job
 from solver.traces import READERS
@@ -72,7 +79,11 @@ _FILES: dict[str, Any] = {
     response_description="The graph; `Location` says where it stays, and `id` names it in "
     "requests. 200 without `Location` when there is nothing to plan.",
     openapi_extra=_FILES,
-    responses={**accepted(ImportOut), **problems(400, 408, 413, 422, 500, 503)},
+    responses={
+        200: {"model": GraphOut, "description": "There is nothing to plan: report, no graph."},
+        **accepted(ImportOut),
+        **problems(400, 408, 413, 422, 500, 503),
+    },
 )
 async def create_graph(
     upload: FilesDep,
@@ -97,22 +108,23 @@ async def create_graph(
     def new() -> New:
         return import_job(upload.files, how, asked.tags, request_id)
 
-    payload: tuple[str | bytes, ...] = (json.dumps(how), *upload.files)
-    job, added = await begun(asked, IMPORT, payload, new, children, store, turns)
+    def payload() -> list[str | bytes]:
+        return [json.dumps(how), *upload.files]
+
+    job, added = await begun(asked, IMPORT, payload, new, upload.let_go, children, store, turns)
     if job.state != SUCCEEDED:
         return await answer_begun(asked, IMPORT, job, added, store)
-    return await to_thread.run_sync(_made, store, job, added)
+    return await to_thread.run_sync(_made, store, job, acknowledged(asked, added))
 
 
-def _made(store: Store, job: Job, added: Added) -> Response:
+def _made(store: Store, job: Job, headers: dict[str, str]) -> Response:
     """Answer with the graph that an import made, or say that there is nothing to plan."""
     _, result = jobs.answered(store, IMPORT, job.id)
     made = ImportAnswer.model_validate_json(result)
-    stored = {"Cache-Status": "interlace; hit"} if added.is_stored else {}
     if made.graph_id is None:
         none = GraphOut(id=None, graph=None, report=made.report)
-        return Response(none.model_dump_json(), 200, stored, "application/json")
-    where = {"Location": f"{router.prefix}/{made.graph_id}", **stored}
+        return Response(none.model_dump_json(), 200, headers, "application/json")
+    where = {"Location": f"{router.prefix}/{made.graph_id}", **headers}
     return Response(graphs.found(store, made), 201, where, "application/json")
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -16,7 +16,6 @@ from app import errors, jobs
 from app.apidoc import problems
 from app.body import OneOf
 from app.children import Children
-from app.errors import InvalidRequest
 from app.job_answer import Listed, Page, row_of, text_of
 from app.jobs import FAILED, STATES, TIMED_OUT, Added, Job, Key, New
 from app.kinds import KINDS
@@ -24,10 +23,15 @@ from app.routers.asked import MAX_TAGS, Asked, Tag, WaitDep
 from app.routers.deps import MAX_LISTED, StoreDep
 from app.storage import Store
 from app.submission import fingerprint
-from solver.errors import Fault
 
 #: When a client should look again at a job that has not ended [s].
 RETRY_AFTER_S = 1
+_TEXT = {"type": "string"}
+_EVENT = {
+    "type": "object",
+    "properties": {"data": _TEXT, "event": _TEXT, "id": _TEXT},
+    "required": ["data", "event", "id"],
+}
 #: A stream of events says that it is alive so often [s].
 _COMMENT_S = 15.0
 _ETAGS = re.compile(r'(?:W/)?("[^"]*")|(\*)')
@@ -56,37 +60,36 @@ MatchDep = Annotated[
 async def begun(
     asked: Asked,
     kind: str,
-    payload: Sequence[str | bytes | bytearray],
+    payload: Callable[[], Sequence[str | bytes | bytearray]],
     new: Callable[[], New],
+    let_go: Callable[[], Awaitable[None]],
     children: Children,
     store: Store,
     turns: CapacityLimiter,
 ) -> tuple[Job, Added]:
     """Submit a job and wait for its end as long as the call asks.
 
-    ``payload`` is all that a repeat with the same key must repeat; ``new`` checks the request.
+    ``payload`` gives all that a repeat with the same key must repeat; ``new`` checks the request,
+    and ``let_go`` forgets it: a call that waits holds nothing.
     """
 
     def submit() -> Added:
         key = None
         if asked.key is not None:
-            key = Key(asked.key, fingerprint(kind, *payload, *asked.tags))
+            key = Key(asked.key, fingerprint(kind, *payload(), *asked.tags))
             if (job_id := jobs.id_of_key(store, key)) is not None:
                 return Added(job_id)
         return children.submit(new(), key, fresh=asked.fresh)
 
     added = await to_thread.run_sync(submit, limiter=turns)
+    await let_go()
     return await children.wait(kind, added.id, asked.wait_s), added
 
 
 async def answer_begun(asked: Asked, kind: str, job: Job, added: Added, store: Store) -> Response:
     """Answer a POST: 201 when the job has ended, 202 until then, its problem when it failed."""
     place = f"{KINDS[kind].prefix}/{job.id}"
-    headers = {"Location": place}
-    if asked.preferred:
-        headers["Preference-Applied"] = f"wait={asked.wait_s:g}"
-    if added.is_stored:
-        headers["Cache-Status"] = "interlace; hit"
+    headers = {"Location": place, **acknowledged(asked, added)}
     if job.state in {FAILED, TIMED_OUT}:
         assert job.error is not None, "it is said why"
         return errors.answer(job.error, place, headers)
@@ -94,6 +97,16 @@ async def answer_begun(asked: Asked, kind: str, job: Job, added: Added, store: S
         headers["Retry-After"] = str(RETRY_AFTER_S)
     status = HTTPStatus.CREATED if job.has_ended else HTTPStatus.ACCEPTED
     return await _told(kind, job, store, status, headers)
+
+
+def acknowledged(asked: Asked, added: Added) -> dict[str, str]:
+    """Say in headers what of a call's wishes was met."""
+    headers = {}
+    if asked.preferred:
+        headers["Preference-Applied"] = f"wait={asked.wait_s:g}"
+    if added.is_stored:
+        headers["Cache-Status"] = "interlace; hit"
+    return headers
 
 
 def add_routes(router: APIRouter, kind: str, out: Any, row: type[Listed], page: type[Page]) -> None:
@@ -110,7 +123,8 @@ def add_routes(router: APIRouter, kind: str, out: Any, row: type[Listed], page: 
         store: StoreDep,
         limit: Annotated[int, Query(ge=1, le=MAX_LISTED, description="How many are listed.")] = 20,
         cursor: Annotated[
-            str | None, Query(description="`next_cursor` of the page before.")
+            str | None,
+            Query(pattern=r"^[1-9][0-9]{0,17}$", description="`next_cursor` of the page before."),
         ] = None,
         state: Annotated[
             list[Annotated[str, OneOf(STATES)]],
@@ -121,7 +135,7 @@ def add_routes(router: APIRouter, kind: str, out: Any, row: type[Listed], page: 
             Query(max_length=MAX_TAGS, description="With all these tags; may be repeated."),
         ] = [],  # noqa: B006
     ) -> Page:
-        below = _number_of(cursor)
+        below = None if cursor is None else int(cursor)
         found = jobs.listed(store, kind, limit=limit + 1, below=below, states=state, tags=tag)
         rows = found[:limit]
         more = str(rows[-1].number) if len(found) > limit else None
@@ -158,7 +172,7 @@ def add_routes(router: APIRouter, kind: str, out: Any, row: type[Listed], page: 
         response_class=StreamingResponse,
         responses={
             200: {
-                "content": {"text/event-stream": {"schema": {"type": "string"}}},
+                "content": {"text/event-stream": {"itemSchema": _EVENT}},
                 "description": "An event for each change, named after the state; its data is the "
                 "job without its answer. The last one has a state that ends.",
             },
@@ -206,12 +220,10 @@ async def _told(
     kind: str, job: Job, store: Store, status: HTTPStatus, headers: dict[str, str]
 ) -> Response:
     """Answer with a job, and its result when it has ended."""
-
-    def text() -> bytes:
-        result = jobs.payload(store, job.number, jobs.RESULT) if job.has_ended else None
-        return text_of(kind, job, result)
-
-    content = await to_thread.run_sync(text)
+    result = None
+    if job.has_ended:
+        result = await to_thread.run_sync(jobs.payload, store, job.number, jobs.RESULT)
+    content = text_of(kind, job, result)
     return Response(content, status, {"ETag": _etag(job), **headers}, "application/json")
 
 
@@ -244,12 +256,3 @@ def _revision_of(etags: str | None, job_id: str) -> int | None:
     """Return the revision that a client has, None when it does not say."""
     found = re.search(rf'"{re.escape(job_id)}-(\d{{1,18}})"', etags or "")
     return int(found[1]) if found else None
-
-
-def _number_of(cursor: str | None) -> int | None:
-    if cursor is None:
-        return None
-    if not re.fullmatch(r"[1-9]\d{0,17}", cursor):
-        detail = "Query parameter cursor: this is no next_cursor of a page."
-        raise InvalidRequest([Fault("/query/cursor", "out_of_range", detail)])
-    return int(cursor)

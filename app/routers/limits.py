@@ -24,11 +24,12 @@ from app.requests import (
     MIN_SLOT_US,
 )
 from app.routers.asked import MAX_KEY, MAX_TAG, MAX_TAGS, MAX_WAIT_S
-from app.routers.deps import BIG, MAX_LISTED, SolvesDep
+from app.routers.deps import MAX_LISTED, SolvesDep
 from app.settings import Settings
 from app.shape import ENOUGH, MAX_KEYS
 from app.simulation_request import MAX_BINS, MAX_SENT
 from app.simulations import MAX_JITTER_STEPS
+from app.submission import BIG
 from app.sweep_faults import MAX_PLANNING_S, MAX_STEPS
 from app.sweep_request import MAX_CELLS, MAX_PLAN_S, MAX_SWEEP_S
 from app.what_if import MAX_CHANGES, MAX_FACTOR

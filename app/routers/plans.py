@@ -54,7 +54,7 @@ async def create_plan(
     def new() -> New:
         return problem_job(store, PLAN, body, asked.tags, request_id)
 
-    job, added = await begun(asked, PLAN, (body,), new, children, store, turns)
+    job, added = await begun(asked, PLAN, lambda: (body,), new, body.let_go, children, store, turns)
     return await answer_begun(asked, PLAN, job, added, store)
 
 

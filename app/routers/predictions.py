@@ -33,7 +33,7 @@ EXAMPLE: dict[str, Any] = {
     summary="Predict the scaling factor",
     response_description="A row for each worker count.",
     openapi_extra=json_body(PredictionRequest, EXAMPLE),
-    responses=problems(400, 413, 415, 422, 503),
+    responses=problems(400, 408, 413, 415, 422, 503),
 )
 async def predict_scaling(body: BodyDep, store: StoreDep, turns: SolvesDep) -> Response:
     """Say how much of each worker's time is left for compute, by count of workers.

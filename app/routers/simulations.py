@@ -50,7 +50,9 @@ async def create_simulation(
     def new() -> New:
         return problem_job(store, SIMULATION, body, asked.tags, request_id)
 
-    job, added = await begun(asked, SIMULATION, (body,), new, children, store, turns)
+    job, added = await begun(
+        asked, SIMULATION, lambda: (body,), new, body.let_go, children, store, turns
+    )
     return await answer_begun(asked, SIMULATION, job, added, store)
 
 

@@ -64,7 +64,9 @@ async def create_sweep(
     def new() -> New:
         return problem_job(store, SWEEP, body, asked.tags, request_id)
 
-    job, added = await begun(asked, SWEEP, (body,), new, children, store, turns)
+    job, added = await begun(
+        asked, SWEEP, lambda: (body,), new, body.let_go, children, store, turns
+    )
     return await answer_begun(asked, SWEEP, job, added, store)
 
 

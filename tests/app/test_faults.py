@@ -506,8 +506,10 @@ def test_pair_of_surrogates_is_a_character(service: Service) -> None:
     assert answer.json()["fused_graph"]["name"] == "\U0001f600"
 
 
-def test_last_of_two_keys_wins(service: Service) -> None:
-    assert service.post_raw(text("cluster/workers", '0, "workers": 8')).status_code == 201
+def test_a_key_may_stand_once(service: Service) -> None:
+    answer = service.post_raw(text("cluster/workers", '0, "workers": 8'))
+    faults(answer)
+    assert (answer.status_code, answer.json()["code"]) == (400, "duplicate_key")
 
 
 @pytest.mark.parametrize(

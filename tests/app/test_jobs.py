@@ -393,3 +393,19 @@ def test_retention(tmp_path: Path) -> None:
             query = f"SELECT count(*) FROM {table} WHERE job NOT IN (SELECT number FROM jobs)"
             assert database.execute(query).fetchone() == (0,)
     database.close()
+
+
+def test_who_waits_holds_no_turn(server: Service) -> None:
+    """Big requests are held by as many calls as there are cores, but not while these wait."""
+    big = highs()
+    big["graph"]["ops"] += [
+        {"id": f"c{i}", "kind": "compute", "duration_us": 0} for i in range(30_000)
+    ]
+    with ThreadPoolExecutor(4) as clients:
+        url = f"{server.client.base_url}{PLANS}?wait=60&tag=waits"
+        waiting = [clients.submit(httpx2.post, url, json=big, timeout=90) for _ in range(4)]
+        listed = f"{PLANS}?tag=waits"
+        until(lambda: len(server.client.get(listed).json()["plans"]) == 4, 20)
+        for job in server.client.get(listed).json()["plans"]:
+            cancel(server, job["id"])
+        assert [post.result().json()["state"] for post in waiting] == ["cancelled"] * 4

@@ -69,9 +69,6 @@ GOOD = [
     raw('"duration_us": 800', '"duration_us": -0'),
     raw('"duration_us": 800', '"duration_us": 123456789012.12345678901234567890'),
     raw('"bytes": 4000000', '"bytes": 1152921504606000000'),
-    raw('"workers": 8', '"workers": 0, "workers": 8'),  # the last of two counts
-    raw('"id": "f2"', '"id": 5, "id": "f2"'),
-    raw('"kind": "compute"', '"kind": "all_reduce", "kind": "compute"'),
     raw('"id": "f2"', r'"i\u0064": "f\u0032"'),
     raw("{", " \t\r\n{"),
 ]
@@ -88,7 +85,7 @@ def test_same_as_the_slow_way(body: bytes) -> None:
 
 def test_what_is_written_plainly_is_read_quickly() -> None:
     missed = [body for body in GOOD if read_quickly(body, PlanRequest) is None]
-    assert missed == [raw('"id": "f2"', '"id": 5, "id": "f2"')]
+    assert missed == [changed(lambda body: ops(body)[5].update(id='"\\/'))]  # it looks like a key
 
 
 LEFT = [
@@ -133,6 +130,9 @@ LEFT = [
     raw('"name": "two layers"', '"name": 7'),
     raw('"workers": 8', '"workers": 8, "x": 1'),
     raw('"workers": 8', '"workers": 8.0'),
+    raw('"workers": 8', '"workers": 0, "workers": 8'),  # a key may stand once
+    raw('"id": "f2"', '"id": 5, "id": "f2"'),
+    raw('"kind": "compute"', '"kind": "all_reduce", "kind": "compute"'),
     raw('"workers": 8', '"workers": ' + "9" * 100_000),
     changed(lambda body: body.update(extra=1)),
     changed(lambda body: body["cluster"].update({f"x{i}": 0 for i in range(99)})),

@@ -1,12 +1,17 @@
 """Plans outlive the process, and a database that cannot be used is said to be so."""
 
+import json
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from alembic import command
+from sqlalchemy import create_engine, text
 
+from app import storage
+from app.job_answer import JobOut
 from tests.app.service import ROOT, environment, faults, running, two_layers
 
 
@@ -20,6 +25,59 @@ def test_plans_outlive_a_restart(tmp_path: Path) -> None:
         newer = service.post(two_layers()).json()
         listed = service.client.get("/v1/plans").json()["plans"]
     assert [plan["id"] for plan in listed] == [newer["id"], made["id"]]
+
+
+def test_what_was_kept_before_there_were_jobs(tmp_path: Path) -> None:
+    """A database of revision 4, with a plan, a simulation and a sweep."""
+    url = f"sqlite:///{tmp_path / 'interlace.db'}"
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        config = storage._alembic()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0004")
+    (tmp_path / "new").mkdir()
+    with running(tmp_path / "new") as service:
+        small = {key: two_layers()[key] for key in ("graph", "cluster")}
+        made = {
+            "plans": (two_layers(), "optimal"),
+            "simulations": (small | {"policy": "ddp"}, "ddp"),
+            "sweeps": (small | {"workers": [2, 4]}, None),
+        }
+        answers = {
+            path: service.client.post(f"/v1/{path}", json=body).json()
+            for path, (body, _) in made.items()
+        }
+    with engine.begin() as connection:
+        for number, (table, (body, status)) in enumerate(made.items()):
+            found = answers[table]
+            result = {key: found[key] for key in found if key not in JobOut.model_fields}
+            row = {
+                "id": f"old{number}",
+                "state": "succeeded",
+                "created_at": f"2026-11-01T00:00:0{number}.000000Z",
+                "finished_at": "2026-11-21T00:00:01.000000Z",
+                "name": "two layers",
+                "request": json.dumps(body),
+                "result": json.dumps(result),
+            }
+            own = {"status": status, "iteration_time_us": 1.5} if status else {"cells": 2}
+            row |= own
+            names = ", ".join(row)
+            values = ", ".join(f":{name}" for name in row)
+            connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({values})"), row)
+    engine.dispose()
+    with running(tmp_path) as service:
+        for number, table in enumerate(made):
+            found = service.client.get(f"/v1/{table}/old{number}").json()
+            assert found["state"] == "succeeded"
+            same = {key for key in answers[table] if key not in JobOut.model_fields}
+            assert {key: found[key] for key in same} == {key: answers[table][key] for key in same}
+            (listed,) = service.client.get(f"/v1/{table}").json()[table]
+            shown = {"plans": "status", "simulations": "policy", "sweeps": "cells"}[table]
+            assert listed[shown] == {"plans": "optimal", "simulations": "ddp", "sweeps": 2}[table]
+        for drawn in ("plans/old0", "simulations/old1"):
+            assert service.client.get(f"/v1/{drawn}/timeline.json").status_code == 200
+        assert service.client.get("/v1/sweeps/old2/table.csv").status_code == 200
 
 
 @pytest.mark.parametrize(

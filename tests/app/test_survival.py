@@ -81,6 +81,21 @@ def test_a_server_that_is_told_to_leave_hands_back(tmp_path: Path) -> None:
             service.client.delete(place)
 
 
+def test_told_to_leave_with_all_its_children(tmp_path: Path) -> None:
+    """As systemd does: the end of a child is then the end of the server, and no attempt."""
+    with running(tmp_path) as service:
+        place = begin(service, highs())
+        until(lambda: job(service, place)["progress"], 20)
+        for child in busy(service):
+            os.kill(child, signal.SIGTERM)
+        with stopped(service, signal.SIGTERM):
+            pass
+    with running(tmp_path) as service:
+        until(lambda: job(service, place)["state"] == "running", 20)
+        assert job(service, place)["attempts"] == 1
+        service.client.delete(place)
+
+
 def test_what_is_nearly_done_is_done_before_leaving(tmp_path: Path) -> None:
     with running(tmp_path) as service:
         place = begin(service, search(400, options={"baselines": [], "time_limit_s": 1}))
