@@ -1,17 +1,23 @@
 FROM python:3.12-slim
+# Fixed, so that a volume or a backup belongs to the same user on every machine.
+RUN groupadd --gid 10001 interlace \
+ && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/interlace interlace \
+ && install --directory --owner interlace --group interlace --mode 750 /var/lib/interlace
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE constraints.txt ./
 COPY app app
 COPY solver solver
-RUN pip install --no-cache-dir --constraint constraints.txt . \
- && useradd --system --create-home interlace \
- && install --directory --owner interlace /var/lib/interlace
+COPY client client
+RUN pip install --no-cache-dir --constraint constraints.txt .
 WORKDIR /var/lib/interlace
-USER interlace
-ENV INTERLACE_DATA_DIR=/var/lib/interlace PYTHONUNBUFFERED=1
+USER 10001:10001
+# matplotlib keeps its list of fonts in a directory that is there for each run anew.
+ENV INTERLACE_DATA_DIR=/var/lib/interlace INTERLACE_LOG_FORMAT=json \
+    MPLCONFIGDIR=/tmp/matplotlib PYTHONUNBUFFERED=1
 VOLUME /var/lib/interlace
 EXPOSE 8000
-HEALTHCHECK --interval=10s --timeout=5s --start-period=20s \
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/readyz', timeout=4)"]
 # The container's own network is private; compose publishes the port on loopback only.
 CMD ["interlace", "serve", "--host", "0.0.0.0", "--allow-remote"]

@@ -10,9 +10,10 @@ from contextlib import suppress
 from http import HTTPStatus
 from multiprocessing.connection import Connection
 
-from app import jobs
+from app import jobs, logs
 from app.errors import described
 from app.jobs import Claimed
+from app.request_id import JOB_ID, REQUEST_ID
 from app.settings import Settings
 from app.storage import Store
 from app.sweeps import TooLong
@@ -20,7 +21,7 @@ from app.told import Report
 from app.work import WORK
 
 #: How much a job steps aside for the server that answers its clients.
-_NICE = 5
+_NICE = 10
 #: A process ends after so many jobs, or when it has taken so much memory [KiB]: what Python has, it
 #: does not give back.
 _JOBS, _LARGE = 500, 2**19
@@ -36,10 +37,15 @@ def work(settings: Settings, pipe: Connection) -> None:
     Ends when nobody holds the other side any more, and when it has become large or old.
     """
     os.setpgid(0, 0)  # so that what it starts can be ended with it
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's interrupt is for the server
+    for told in (
+        signal.SIGINT,
+        signal.SIGTERM,
+    ):  # these are for the server, which ends its children
+        signal.signal(told, signal.SIG_IGN)
     os.nice(_NICE)
     _limit_memory(settings.job_memory_bytes)
     gc.set_threshold(*GARBAGE)
+    logs.install(settings.log_format, settings.log_level)
     store = Store(settings, is_migrated=True)
     with suppress(EOFError, OSError):
         for done in range(1, _JOBS + 1):
@@ -53,6 +59,8 @@ def work(settings: Settings, pipe: Connection) -> None:
 
 def _do(store: Store, job: Claimed) -> None:
     """Do a job, and keep what comes of it."""
+    JOB_ID.set(job.id)
+    REQUEST_ID.set(job.request_id or None)
     try:
         with Report(store, job) as report:
             request = jobs.payload(store, job.number, jobs.REQUEST)

@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 from threading import Event, Lock, Thread
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 
 from app import jobs
 from app.child import work
@@ -38,6 +38,8 @@ _LOOK_S, _RECOVER_S, _EXPIRE_S = 0.5, 2.0, 600.0
 SILENT_S = 5.0
 #: Whoever waits for a job looks at it this often, whatever is heard of it [s].
 _POLL_S = 0.5
+#: So many look at jobs at once: each look takes a fraction of a millisecond.
+_LOOKERS = 2
 _LOG = logging.getLogger("interlace.jobs")
 
 
@@ -90,6 +92,7 @@ class Children:
         self._hear, self._wake_up = multiprocessing.Pipe(duplex=False)
         self._is_woken, self._lock = False, Lock()
         self._waiting: dict[str, set[asyncio.Event]] = {}
+        self._lookers = CapacityLimiter(_LOOKERS)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._leaving, self._stopped = Event(), Event()
         self._due = dict.fromkeys(("look", "recover", "expire"), 0.0)
@@ -118,7 +121,9 @@ class Children:
         try:
             while True:
                 changed.clear()
-                job = await to_thread.run_sync(jobs.get, self._store, kind, job_id)
+                job = await to_thread.run_sync(
+                    jobs.get, self._store, kind, job_id, limiter=self._lookers
+                )
                 left = deadline - time.monotonic()
                 has_changed = revision is not None and job.revision != revision
                 if job.has_ended or has_changed or left <= 0 or self._leaving.is_set():

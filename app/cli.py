@@ -12,7 +12,7 @@ import typer
 from pydantic import ValidationError
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
-from app import VERSION, cli_scaling, cli_traces, examples, simulations
+from app import VERSION, cli_operator, cli_scaling, cli_traces, examples, simulations
 from app.answers import TraceAnswer
 from app.demo import DemoFailed, demo
 from app.errors import NotFound, Refusal
@@ -31,9 +31,13 @@ from app.terminal import (
     CostModel,
     Extrapolate,
     File,
+    Fresh,
+    ServerUrl,
     StartupUs,
+    Tags,
     WhatIf,
     Workers,
+    at_server,
     complain,
     content,
     explaining,
@@ -127,9 +131,12 @@ def _plan(
     ] = None,
     barrier: Barrier = False,
     what_if: WhatIf = None,
+    server: ServerUrl = None,
+    tag: Tags = None,
+    fresh: Fresh = False,
     json_: AsJson = False,
 ) -> None:
-    """Plan one training iteration; needs no server.
+    """Plan one training iteration; needs no server, but may ask one.
 
     A request's own cluster and options count unless a flag is given.
 
@@ -142,7 +149,9 @@ def _plan(
       interlace plan graph.json --what-if 'grad:fc6*=remove'
       interlace plan resnet50/graph.txt --json > plan.json
       interlace example vgg16 | interlace plan -
+      interlace plan graph.json --server http://planner:8000 --tag nightly
     """  # noqa: D301 - \b keeps the lines apart
+    at = at_server(server, tag, fresh=fresh)
     cluster = network(workers, bandwidth_gbps, startup_us, cost_model, extrapolate=extrapolate)
     options = given(
         fusion=fusion,
@@ -155,9 +164,9 @@ def _plan(
     )
     changes = [change(text) for text in what_if or []]
     name, found = content(file)
-    with explaining(name, given(cluster=cluster, options=options, what_if=changes)):
+    with explaining(name, given(cluster=cluster, options=options, what_if=changes, tag=tag)):
         problem, report = read_file(found, name, cluster, options, changes)
-        answer = solve(problem)
+        answer = at.plan(problem) if at else solve(problem)
     if not json_:
         print(render(answer, problem.graph.name, report))
     elif report is None:
@@ -197,9 +206,12 @@ def _simulate(
     ] = None,
     barrier: Barrier = False,
     what_if: WhatIf = None,
+    server: ServerUrl = None,
+    tag: Tags = None,
+    fresh: Fresh = False,
     json_: AsJson = False,
 ) -> None:
-    """Simulate one training iteration under a policy or a plan; needs no server.
+    """Simulate one training iteration under a policy or a plan; needs no server, but may ask one.
 
     The cluster is that of the request, of a plan the one that it was made for, unless a flag is
     given.
@@ -210,7 +222,9 @@ def _simulate(
       interlace simulate graph.json --policy horovod:cycle_time_us=5000 --barrier
       interlace simulate graph.json --plan plan.json --jitter 0.1 --rival ddp
       interlace simulate graph.json --policy ddp --what-if 'grad:fc6*=bytes*0.1'
+      interlace simulate graph.json --policy ddp --server http://planner:8000
     """  # noqa: D301 - \b keeps the lines apart
+    at = at_server(server, tag, fresh=fresh)
     cluster = network(workers, bandwidth_gbps, startup_us, cost_model, extrapolate=extrapolate)
     name, found = content(file)
     asked = given(
@@ -223,9 +237,9 @@ def _simulate(
         asked["plan"] = read_plan(plan)
     elif named is None:
         asked["policy"] = "wfbp"
-    with explaining(name, given(cluster=cluster, **asked)):
+    with explaining(name, given(cluster=cluster, tag=tag, **asked)):
         problem, _ = read_simulated(found, name, cluster, asked)
-        answer = simulations.run(problem)
+        answer = at.simulate(problem) if at else simulations.run(problem)
     if json_:
         print(answer.model_dump_json(indent=1))
     else:
@@ -237,6 +251,8 @@ app.command("sweep")(cli_scaling.sweep)
 app.command("import")(cli_traces.import_)
 app.command("export")(cli_traces.export)
 app.command("calibrate")(cli_scaling.calibrate)
+app.command("backup")(cli_operator.backup)
+app.add_typer(cli_operator.config, name="config")
 
 
 @app.command("example")

@@ -3,17 +3,22 @@
 import gc
 import logging
 import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from app import VERSION, apidoc, errors
+from app.access import Access
 from app.child import GARBAGE
 from app.children import Children
 from app.errors import StorageUnavailable
 from app.headers import SecurityHeaders
+from app.metrics import Metrics
+from app.request_id import RequestIds
 from app.routers import (
     cost_models,
     docs,
@@ -21,6 +26,7 @@ from app.routers import (
     graphs,
     health,
     limits,
+    metrics,
     plans,
     predictions,
     simulations,
@@ -31,6 +37,9 @@ from app.storage import Store
 
 #: How many may ask at once whether the service is ready.
 _CHECKS = 4
+#: A thread lets others on after so long [s]: with Python's own 5 ms, whoever answers waits that
+#: long for each thread that reads the database (tests/benchmarks/load.py).
+_TURN_S = 0.0005
 #: Jobs may go on for so long when the server is told to leave [s].
 GRACE_S = 5.0
 _LOG = logging.getLogger("uvicorn.error")
@@ -48,11 +57,17 @@ class Service(FastAPI):
         """Return the OpenAPI document."""
         return apidoc.describe(self)
 
+    def build_middleware_stack(self) -> ASGIApp:
+        """Put outside what a failure inside must not leave out."""
+        inside = SecurityHeaders(super().build_middleware_stack())
+        return RequestIds(Access(inside, self.state.metrics))
+
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Open the store; when it cannot be opened, serve, and let /readyz say so."""
     gc.set_threshold(*GARBAGE)
+    sys.setswitchinterval(_TURN_S)
     store: Store = app.state.store
     try:
         store.open()
@@ -77,9 +92,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=_lifespan,
     )
     app.state.settings = settings or Settings()
+    app.state.metrics = Metrics()
     app.state.store = Store(app.state.settings)
     at_once = os.cpu_count() or 1
-    app.state.children = Children(app.state.store, app.state.settings)
+    app.state.children = Children(
+        app.state.store,
+        app.state.settings,
+        on_end=app.state.metrics.job_ended,
+        on_death=app.state.metrics.child_died,
+    )
     app.state.solves = CapacityLimiter(at_once)
     app.state.bodies = CapacityLimiter(at_once)
     app.state.checks = CapacityLimiter(_CHECKS)
@@ -95,6 +116,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         examples,
         limits,
         health,
+        metrics,
         docs,
     ):
         app.include_router(routes.router)

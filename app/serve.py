@@ -8,7 +8,10 @@ import typer
 import uvicorn
 from fastapi import FastAPI
 
+from app import logs
 from app.main import create_app
+from app.protocol import Protocol
+from app.settings import Settings
 
 #: What is at work when the server is told to leave may go on for so long [s].
 _GRACE_S = 5
@@ -38,8 +41,11 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
             f"{host} is not loopback and the service has no access control; "
             "use --allow-remote to let others in."
         )
-    app = create_app()
-    with socket.socket(family) as listener:
+    settings = Settings()
+    app = create_app(settings)
+    logs.install(settings.log_format, settings.log_level)
+    # with the protocol named, asyncio sends small answers at once (TCP_NODELAY)
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind(address)
@@ -56,7 +62,15 @@ class _Server(uvicorn.Server):
     """Lets the app know when it leaves, before it waits for what is at work."""
 
     def __init__(self, app: FastAPI) -> None:
-        super().__init__(uvicorn.Config(app, timeout_graceful_shutdown=_GRACE_S))
+        config = uvicorn.Config(
+            app,
+            http=Protocol,
+            ws="none",
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=_GRACE_S,
+        )
+        super().__init__(config)
         self._children = app.state.children
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -4,9 +4,13 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
+from app.logs import Format, Level
 from app.pool import cores
 
 
@@ -38,6 +42,10 @@ class Settings(BaseSettings):
         A job may take so much longer than its own time limit to read, bound and explain [s].
     retention_days
         Jobs are deleted so long after their end [days].
+    log_format
+        ``json`` or ``text``; text on a terminal and else JSON when left out.
+    log_level
+        ``debug``, ``info``, ``warning`` or ``error``.
     """
 
     model_config = SettingsConfigDict(env_prefix="INTERLACE_", env_ignore_empty=True, frozen=True)
@@ -50,3 +58,19 @@ class Settings(BaseSettings):
     job_memory_bytes: Annotated[int, Field(ge=2**28)] = 4 * 2**30
     job_grace_s: Annotated[float, Field(ge=0, le=3_600)] = 60
     retention_days: Annotated[float, Field(gt=0, le=36_500)] = 30
+    log_format: Format | None = None
+    log_level: Level = "info"
+
+    @field_validator("database_url")
+    @classmethod
+    def _check_url(cls, url: str | None) -> str | None:
+        """Say at once that no driver takes a URL, without showing it: it may hold a password."""
+        if url is not None:
+            try:
+                make_url(url).get_dialect().import_dbapi()
+            except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
+                why = str(error).splitlines()[0]
+                raise PydanticCustomError("database_url", "{why}", {"why": why}) from None
+            except ValueError:
+                raise PydanticCustomError("database_url", "This is no database URL") from None
+        return url

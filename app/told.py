@@ -106,7 +106,7 @@ class Report:
             try:
                 is_ours = jobs.beat(self._store, self._job, told, self._drawn())
             except StorageUnavailable as error:
-                _LOG.warning("Cannot tell of the job: %s", error)
+                _LOG.warning("Cannot tell of the job: %s", error, extra={"job_id": self._job.id})
                 continue
             if not is_ours:
                 _leave()
@@ -119,7 +119,7 @@ class Report:
         try:
             text = text_of().encode()
         except Exception:  # noqa: BLE001 - the job goes on without
-            _LOG.exception("A draft could not be written")
+            _LOG.exception("A draft could not be written", extra={"job_id": self._job.id})
             return None
         light = _LIGHT.decode(text)
         return text, {"status": light.status, "iteration_time_us": light.iteration_time_us}

@@ -1,0 +1,76 @@
+"""``interlace config show``: every setting, where it comes from, and no password."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.settings import Settings
+from tests.app.service import ROOT, interlace
+
+
+def test_every_setting_is_shown(tmp_path: Path) -> None:
+    done = interlace(tmp_path, "config", "show", "--json", INTERLACE_LOG_LEVEL="warning")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = {setting["variable"]: setting for setting in json.loads(done.stdout)}
+    assert list(found) == [f"INTERLACE_{name.upper()}" for name in Settings.model_fields]
+    assert found["INTERLACE_DATA_DIR"]["value"] == str(tmp_path)
+    assert found["INTERLACE_DATA_DIR"]["source"] == "environment"
+    assert found["INTERLACE_MAX_BODY_BYTES"]["value"] == 256 * 2**20
+    assert found["INTERLACE_MAX_BODY_BYTES"]["source"] == "default"
+    assert found["INTERLACE_DATABASE_URL"]["value"] is None
+    assert found["INTERLACE_LOG_LEVEL"]["value"] == "warning"
+    assert all(setting["meaning"].endswith(".") for setting in found.values())
+
+
+def test_for_people(tmp_path: Path) -> None:
+    done = interlace(tmp_path, "config", "show")
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"INTERLACE_DATA_DIR = {tmp_path}  (environment)"
+    assert lines[2] == "INTERLACE_DATABASE_URL = -  (default)"
+    assert len(lines) == 2 * len(Settings.model_fields)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite:////x/y.db?password=geheim",
+        "sqlite://someone:geheim@/x.db",
+        "sqlite:////x/y.db?sslPassword=geheim&passfile=geheim",
+    ],
+)
+def test_passwords_are_hidden(tmp_path: Path, url: str) -> None:
+    for form in ((), ("--json",)):
+        done = interlace(tmp_path, "config", "show", *form, INTERLACE_DATABASE_URL=url)
+        assert done.returncode == 0
+        assert "sqlite:" in done.stdout
+        assert "geheim" not in done.stdout + done.stderr
+
+
+WRONG = {
+    "INTERLACE_MAX_BODY_BYTES": "x",
+    "INTERLACE_WORKERS": "0",
+    "INTERLACE_DATABASE_URL": "postgresql://someone:geheim@host:port/x",
+    "INTERLACE_LOG_FORMAT": "xml",
+    "INTERLACE_LOG_LEVEL": "LOUD",
+}
+
+
+@pytest.mark.parametrize("command", [("config", "show"), ("serve",), ("backup", "x")])
+def test_wrong_values_are_named_all_at_once(tmp_path: Path, command: tuple[str, ...]) -> None:
+    done = interlace(tmp_path, *command, **WRONG)
+    assert (done.returncode, done.stdout) == (2, "")
+    lines = done.stderr.splitlines()
+    assert [line.split(": ")[1] for line in lines] == [
+        f"INTERLACE_{name.upper()}"
+        for name in Settings.model_fields
+        if f"INTERLACE_{name.upper()}" in WRONG
+    ]
+    assert "geheim" not in done.stderr
+
+
+def test_the_page_for_operators_has_every_setting() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text()
+    for name in Settings.model_fields:
+        assert f"`INTERLACE_{name.upper()}`" in page

@@ -1,0 +1,176 @@
+"""The log: a line is an object; requests have names; nothing secret is in it."""
+
+import json
+import logging
+import re
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.logs import JsonLines, TextLines
+from app.request_id import JOB_ID, REQUEST_ID
+from tests.app.patched import patched
+from tests.app.service import Service, running, two_layers
+
+#: A server with a bug.
+BROKEN = """
+import app.storage
+def check(store): raise RuntimeError("no such luck")
+app.storage.Store.check = check
+"""
+
+
+def lines(service: Service) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in service.log.read_text().splitlines()]
+
+
+def about(service: Service, request_id: str) -> list[dict[str, Any]]:
+    return [line for line in lines(service) if line.get("request_id") == request_id]
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with patched(tmp_path_factory.mktemp("broken"), BROKEN) as found:
+        yield found
+
+
+def test_each_line_is_an_object(service: Service) -> None:
+    service.client.get("/nowhere", headers={"x-request-id": "a-name"})
+    for line in lines(service):
+        assert list(line)[:4] == ["time", "level", "logger", "message"]
+        assert datetime.fromisoformat(line["time"]).utcoffset().total_seconds() == 0
+    assert [line["logger"] for line in about(service, "a-name")] == ["interlace.access"]
+
+
+def test_a_request_is_logged_when_it_is_over(service: Service) -> None:
+    answer = service.client.post("/v1/plans?tag=t&wait=9", json=two_layers(seed=77))
+    (line,) = [
+        line
+        for line in about(service, answer.headers["x-request-id"])
+        if line["logger"] == "interlace.access"
+    ]
+    assert line["method"] == "POST"
+    assert line["path"] == line["route"] == "/v1/plans"
+    assert line["status"] == answer.status_code == 201
+    assert line["duration_ms"] > 0
+    assert line["bytes_read"] == int(answer.request.headers["content-length"])
+    assert line["bytes"] == len(answer.content)
+
+
+def test_a_job_is_logged_with_its_request(service: Service) -> None:
+    answer = service.client.post(
+        "/v1/plans", json=two_layers(seed=78), headers={"x-request-id": "of-a-job"}
+    )
+    found = [line for line in about(service, "of-a-job") if "job_id" in line]
+    assert found
+    assert {line["job_id"] for line in found} == {answer.json()["id"]}
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/nowhere", "/v1/plans/x", "/docs", "/metrics", "/"])
+def test_every_answer_has_a_name(service: Service, path: str) -> None:
+    names = {service.client.get(path).headers["x-request-id"] for _ in range(3)}
+    assert len(names) == 3
+    assert all(re.fullmatch(r"[0-9a-f]{16}", name) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("given", "is_taken"),
+    [
+        ("a", True),
+        ("!~" * 64, True),
+        ("x" * 129, False),
+        ("", False),
+        ("two words", False),
+        ("tab\there", False),
+        (b"\xc3\xa9", False),
+    ],
+)
+def test_a_fit_name_is_taken(service: Service, given: Any, is_taken: bool) -> None:
+    for path in ("/healthz", "/nowhere"):
+        answer = service.client.get(path, headers=[("x-request-id", given)])
+        assert (answer.headers["x-request-id"] == given) == is_taken
+        assert answer.headers["x-request-id"]
+
+
+def test_a_failure_inside_has_its_name_and_its_trace(broken: Service) -> None:
+    answer = broken.client.get("/readyz", headers={"x-request-id": "of-a-bug"})
+    assert (answer.status_code, answer.json()["code"]) == (500, "internal_error")
+    assert answer.headers["x-request-id"] == "of-a-bug"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    deadline = time.monotonic() + 10
+    while "RuntimeError" not in str(found := about(broken, "of-a-bug")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert {line.get("status") for line in found} == {500, None}
+    (trace,) = [line["exception"] for line in found if "exception" in line]
+    assert trace.startswith("Traceback")
+    assert trace.rstrip().endswith("RuntimeError: no such luck")
+
+
+def test_nothing_secret_is_logged(service: Service) -> None:
+    body = two_layers()
+    body["graph"]["name"] = "geheim-name"
+    headers = {"authorization": "Bearer geheim-token", "cookie": "a=geheim-cookie"}
+    answer = service.client.post("/v1/plans?tag=geheim-tag", json=body, headers=headers)
+    assert answer.status_code == 201
+    body["graph"]["ops"][0]["geheim-field"] = 1
+    assert service.client.post("/v1/plans", json=body, headers=headers).status_code == 422
+    assert "geheim" not in service.log.read_text()
+
+
+def test_text_for_people(tmp_path: Path) -> None:
+    with running(tmp_path, INTERLACE_LOG_FORMAT="text") as service:
+        service.client.get("/v1/plans/a%0Ab?c=d", headers={"x-request-id": "a-name"})
+        log = service.log.read_text()
+    (line,) = [line for line in log.splitlines() if "a-name" in line]
+    assert re.match(r"\d{4}-\d\d-\d\dT[\d:.]+Z INFO    interlace.access: GET ", line)
+    assert "path=/v1/plans/a%0Ab" in line
+    assert " status=404 " in line
+    assert "Finished server process" in (tmp_path / "server.log").read_text()
+
+
+def test_only_what_is_wrong(tmp_path: Path) -> None:
+    with running(tmp_path, INTERLACE_LOG_LEVEL="warning") as service:
+        service.client.get("/healthz")
+    assert service.log.read_text() == ""
+
+
+def test_nothing_but_the_address_is_on_standard_output(tmp_path: Path) -> None:
+    with patched(tmp_path, "", INTERLACE_LOG_LEVEL="debug") as service:
+        service.client.get("/healthz")
+    log = [json.loads(line) for line in service.log.read_text().splitlines()]
+    assert any(line["message"].startswith("Finished server process") for line in log)
+
+
+def record(message: str, *arguments: Any, **fields: Any) -> logging.LogRecord:
+    made = logging.LogRecord("interlace.x", logging.WARNING, __file__, 1, message, arguments, None)
+    vars(made).update(fields)
+    return made
+
+
+def test_what_is_known_here_is_in_each_line() -> None:
+    request, job = REQUEST_ID.set("r"), JOB_ID.set("j")
+    try:
+        found = json.loads(JsonLines().format(record("%s!", "x", job_id="of the line")))
+    finally:
+        REQUEST_ID.reset(request)
+        JOB_ID.reset(job)
+    assert found.pop("time")
+    assert found == {
+        "level": "warning",
+        "logger": "interlace.x",
+        "message": "x!",
+        "request_id": "r",
+        "job_id": "of the line",
+    }
+
+
+def test_text_cannot_forge_a_line() -> None:
+    forged = record("a\nb \x1b[31m %s", "\r\n2026 INFO all is well", path="\x00\u2028")
+    assert len(TextLines().format(forged).splitlines()) == 1
+    assert len(JsonLines().format(forged).splitlines()) == 1
+    assert TextLines().format(forged).isprintable()

@@ -1,0 +1,161 @@
+"""Figures for Prometheus: as its own parser reads them, of the real server."""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from app import VERSION
+from app.jobs import Job
+from app.metrics import Metrics
+from tests.app.service import Service, running, two_layers
+
+Sample = tuple[str, frozenset[tuple[str, str]]]
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A server that only these tests ask."""
+    with running(tmp_path_factory.mktemp("metrics")) as found:
+        yield found
+
+
+def parsed(text: str) -> dict[Sample, float]:
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def scraped(service: Service) -> dict[Sample, float]:
+    answer = service.client.get("/metrics")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    return parsed(answer.text)
+
+
+def value(found: dict[Sample, float], name: str, **labels: str) -> float:
+    return found[name, frozenset(labels.items())]
+
+
+def test_requests(own: Service) -> None:
+    plan = own.post(two_layers()).json()["id"]
+    for _ in range(3):
+        own.client.get(f"/v1/plans/{plan}")
+    own.client.get("/v1/plans/nobody")
+    own.client.put("/v1/plans", content=b"x" * 1_000)
+    found = scraped(own)
+    name, route = "interlace_http_requests_total", "/v1/plans/{job_id}"
+    assert value(found, name, method="GET", route=route, status="200") == 3
+    assert value(found, name, method="GET", route=route, status="404") == 1
+    assert value(found, name, method="POST", route="/v1/plans", status="201") == 1
+    assert value(found, name, method="PUT", route="/v1/plans", status="405") == 1
+    took = "interlace_http_request_duration_seconds"
+    assert value(found, f"{took}_count", method="GET", route=route) == 4
+    assert value(found, f"{took}_bucket", method="GET", route=route, le="60.0") == 4
+    assert 0 < value(found, f"{took}_sum", method="GET", route=route) < 60
+    assert value(found, "interlace_http_request_bytes_total", route="/v1/plans") > 500
+    assert value(found, "interlace_http_response_bytes_total", route=route) > 3_000
+    assert value(found, "interlace_http_requests_in_flight") == 1  # this one
+
+
+def test_no_client_makes_new_labels(own: Service) -> None:
+    def ask(word: str) -> None:
+        own.client.get(f"/{word}")
+        own.client.get(f"/v1/plans/{word}")
+        own.client.get(f"/swagger/{word}")
+        own.client.get(f"/v1/plans?{word}={word}")
+        own.client.request(word.upper(), "/healthz")
+        own.client.request(word.upper(), f"/{word}")
+
+    ask("first")
+    before = scraped(own).keys()
+    for i in range(5):
+        ask(f"again{i}")
+    after = scraped(own).keys()
+    assert {name for name, labels in after - before if ("route", "/metrics") not in labels} == set()
+    assert not any("again" in label for _, labels in after for _, label in labels)
+    assert ("method", "other") in set().union(*(labels for _, labels in after))
+
+
+def test_jobs(own: Service) -> None:
+    own.post(two_layers(seed=5))
+    deadline = time.monotonic() + 10
+    labels = {("kind", "plan"), ("state", "succeeded")}
+    ended = ("interlace_jobs_ended_total", frozenset(labels))
+    while ended not in (found := scraped(own)):  # it is counted after its call is answered
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    count = found[ended]
+    assert value(found, "interlace_job_wait_seconds_count", kind="plan") == count
+    assert value(found, "interlace_job_run_seconds_count", kind="plan") == count
+    assert value(found, "interlace_job_run_seconds_sum", kind="plan") > 0
+    for kind in ("plan", "simulation", "sweep", "import"):
+        for state in ("queued", "running"):
+            assert value(found, "interlace_jobs", kind=kind, state=state) == 0
+    ended_ones = {name for name, labels in found if ("state", "succeeded") in labels}
+    assert "interlace_jobs" not in ended_ones
+
+
+def test_the_process_and_the_release(own: Service) -> None:
+    found = scraped(own)
+    assert value(found, "interlace_build_info", version=VERSION) == 1
+    assert value(found, "interlace_storage_up") == 1
+    if Path("/proc/self/stat").is_file():
+        assert value(found, "process_resident_memory_bytes") > 2**24
+        assert value(found, "process_open_fds") > 3
+
+
+def test_without_a_database(tmp_path: Path) -> None:
+    url = "sqlite:////nowhere/at/all.db"
+    with running(tmp_path, INTERLACE_DATABASE_URL=url) as service:
+        found = scraped(service)
+        assert value(found, "interlace_storage_up") == 0
+        assert not any(name == "interlace_jobs" for name, _ in found)
+
+
+def test_while_the_database_is_locked(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        assert value(scraped(service), "interlace_storage_up") == 1
+        database = sqlite3.connect(tmp_path / "interlace.db", isolation_level=None)
+        database.execute("BEGIN EXCLUSIVE")
+        began = time.monotonic()
+        scraped(service)
+        assert time.monotonic() - began < 5
+        database.execute("ROLLBACK")
+        database.close()
+
+
+def job(created_at: str, started_at: str | None, finished_at: str) -> Job:
+    times = (created_at, started_at, finished_at)
+    return Job(1, "a", "plan", "failed", "", *times, 1, 2, progress=None, error={}, summary={})
+
+
+def test_times_of_jobs() -> None:
+    metrics, at = Metrics(), "2026-01-01T00:00:{}Z".format
+    metrics.job_ended(job(created_at=at("01"), started_at=at("03.5"), finished_at=at("07.25")))
+    metrics.job_ended(job(created_at=at("01"), started_at=None, finished_at=at("02")))
+    metrics.job_ended(job(created_at=at("05"), started_at=at("04"), finished_at=at("04")))
+    metrics.child_died("plan", "by signal SIGKILL")
+    counts = [("plan", "queued", 7), ("sweep", "running", 1), ("plan", "failed", 3)]
+    found = parsed(metrics.render(counts).decode())
+    assert value(found, "interlace_jobs_ended_total", kind="plan", state="failed") == 3
+    assert value(found, "interlace_job_wait_seconds_sum", kind="plan") == 2.5
+    assert value(found, "interlace_job_run_seconds_sum", kind="plan") == 3.75
+    assert value(found, "interlace_job_wait_seconds_count", kind="plan") == 2
+    died = "interlace_job_children_died_total"
+    assert value(found, died, kind="plan", reason="by signal SIGKILL") == 1
+    assert value(found, "interlace_jobs", kind="plan", state="queued") == 7
+    assert value(found, "interlace_jobs", kind="sweep", state="running") == 1
+    assert value(found, "interlace_jobs", kind="plan", state="running") == 0
+
+
+def test_each_service_counts_for_itself() -> None:
+    one, other = Metrics(), Metrics()
+    one.child_died("plan", "x")
+    assert b"interlace_job_children_died_total{" in one.render(None)
+    assert b"interlace_job_children_died_total{" not in other.render(None)
