@@ -16,7 +16,11 @@ from app.terminal import (
     CostModel,
     Extrapolate,
     File,
+    Fresh,
+    ServerUrl,
     StartupUs,
+    Tags,
+    at_server,
     content,
     explaining,
     progressing,
@@ -50,6 +54,7 @@ def predict(
     time_limit: Annotated[
         float | None, typer.Option(help="Seconds for all plans together.  [default: 10]")
     ] = None,
+    server: ServerUrl = None,
     json_: AsJson = False,
 ) -> None:
     """Predict the scaling factor of training by OSF, beside today's policies and the plan.
@@ -59,7 +64,9 @@ def predict(
       interlace predict graph.json --workers 8,32,128
       interlace predict layers.json --workers 32 --bandwidth-gbps 25 --buffers-bytes 0,67108864
       interlace example resnet50 | interlace predict - --workers 2,4,8,16,32,64
+      interlace predict graph.json --workers 8,32 --server http://planner:8000
     """  # noqa: D301 - \b keeps the lines apart
+    at = at_server(server)
     cluster = network(None, bandwidth_gbps, startup_us, cost_model, extrapolate=extrapolate)
     asked = given(
         workers=numbers(workers, "--workers"),
@@ -70,7 +77,7 @@ def predict(
     name, found = content(file)
     with explaining(name, given(cluster=cluster, **asked)):
         graph, request = read_prediction(found, name, cluster, asked)
-        answer = predictions.answer_of(graph, request)
+        answer = at.predict(graph, request) if at else predictions.answer_of(graph, request)
     if json_:
         print(answer.model_dump_json(indent=1))
     else:
@@ -116,6 +123,9 @@ def sweep(
         Path | None,
         typer.Option(metavar="DIR", help="Draw speed by workers and by bandwidth into DIR."),
     ] = None,
+    server: ServerUrl = None,
+    tag: Tags = None,
+    fresh: Fresh = False,
     json_: AsJson = False,
 ) -> None:
     """Try policies and the plan on many clusters: which is best where, and what hardware gains.
@@ -125,7 +135,9 @@ def sweep(
       interlace sweep graph.json --workers 8,32,128 --bandwidths-gbps 10,25,100
       interlace sweep graph.json --workers 2,4,8,16,32 --policy ddp --policy plan --svg plots
       interlace sweep graph.json --bandwidths-gbps 10,25,50,100 --startups-us 20,200 --csv cells.csv
+      interlace sweep graph.json --workers 8,32 --server http://planner:8000 --csv cells.csv
     """  # noqa: D301 - \b keeps the lines apart
+    at = at_server(server, tag, fresh=fresh)
     cluster = network(None, None, None, cost_model, extrapolate=extrapolate)
     asked = given(
         workers=numbers(workers, "--workers"),
@@ -138,14 +150,17 @@ def sweep(
         seed=seed,
     )
     name, found = content(file)
-    with explaining(name, given(cluster=cluster, **asked)):
+    with explaining(name, given(cluster=cluster, tag=tag, **asked)):
         problem = read_sweep(found, name, cluster, asked)
         if csv is not None and not csv.absolute().parent.is_dir():
             raise typer.BadParameter(f"no folder {csv.parent}", param_hint="--csv")
         if svg is not None:
             svg.mkdir(parents=True, exist_ok=True)
-        with progressing("cells") as progress:
-            answer = sweeps.run(problem, progress)
+        if at:
+            answer = at.sweep(problem)
+        else:
+            with progressing("cells") as progress:
+                answer = sweeps.run(problem, progress)
     if csv is not None:
         csv.write_text(sweep_views.table(answer), encoding="utf-8", newline="")
     if svg is not None:
@@ -183,6 +198,7 @@ def calibrate(
         typer.Option("--format", help="nccl_tests, osu or csv.  [default: what it looks like]"),
     ] = None,
     name: Annotated[str | None, typer.Option(help="What the model is called.")] = None,
+    server: ServerUrl = None,
     json_: AsJson = False,
 ) -> None:
     """Fit the cost of an all-reduce to measurements, and say how far each fit is from them.
@@ -192,7 +208,9 @@ def calibrate(
       interlace calibrate nccl.log
       interlace calibrate nccl.log --json > model.json
       interlace plan graph.json --cost-model model.json
+      interlace calibrate nccl.log --server http://planner:8000
     """  # noqa: D301 - \b keeps the lines apart
+    at = at_server(server)
     called, found = content(file)
     asked = given(
         fit=fit,
@@ -203,5 +221,6 @@ def calibrate(
         name=name,
     )
     with explaining(called, asked):
-        answer = cost_models.run(read_benchmark(found, called, asked))
+        request = read_benchmark(found, called, asked)
+        answer = at.calibrate(request) if at else cost_models.run(request)
     print(answer.model_dump_json(indent=1) if json_ else render_cost_model(answer))

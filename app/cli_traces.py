@@ -17,8 +17,12 @@ from app.terminal import (
     BandwidthGbps,
     Barrier,
     File,
+    Fresh,
+    ServerUrl,
     StartupUs,
+    Tags,
     Workers,
+    at_server,
     content,
     explaining,
 )
@@ -50,6 +54,9 @@ def import_(
         ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="What the graph is called.")] = None,
+    server: ServerUrl = None,
+    tag: Tags = None,
+    fresh: Fresh = False,
     json_: AsJson = False,
 ) -> None:
     """Read what another tool recorded as a graph, and say what was dropped and assumed.
@@ -59,20 +66,22 @@ def import_(
       interlace import trace.json.gz
       interlace import rank0.json.gz rank1.json.gz --json > graph.json
       interlace import trace.json.gz --parameters parameters.json --json | interlace plan -
+      interlace import trace.json.gz --server http://planner:8000
     """  # noqa: D301 - \b keeps the lines apart
     if form is not None and form not in READERS:
         raise typer.BadParameter(f"one of {', '.join(READERS)}", param_hint="--format")
+    at = at_server(server, tag, fresh=fresh)
     found = [content(file) for file in files]
-    first = found[0][0]
-    flags = given(step=step, format=form, parameters=str(parameters) if parameters else None)
+    first, contents = found[0][0], [each for _, each in found]
+    flags = given(step=step, format=form, parameters=parameters, name=name, tag=tag)
     with explaining(", ".join(each for each, _ in found), flags):
         text = parameters.read_text(encoding="utf-8") if parameters else None
         asked = Asked(name or called(first), step, graphs.parameters_of(text))
-        trace = graphs.read([each for _, each in found], form, asked)
-    if json_:
-        print(graphs.answer_of(trace).model_dump_json())
-    else:
-        print("\n".join(source(trace.report)))
+        if at:
+            answer = at.read(contents, form, step, text, asked.name)
+        else:
+            answer = graphs.answer_of(graphs.read(contents, form, asked))
+    print(answer.model_dump_json() if json_ else "\n".join(source(answer.report)))
 
 
 def _object(value: Any) -> Json:
@@ -93,6 +102,7 @@ def export(
     bandwidth_gbps: BandwidthGbps = None,
     startup_us: StartupUs = None,
     barrier: Barrier = False,
+    server: ServerUrl = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -106,9 +116,11 @@ def export(
     Examples:
       interlace export graph.json --format ddp --out ddp
       interlace export graph.json --plan plan.json --format horovod
+      interlace export graph.json --format ddp --server http://planner:8000
     """  # noqa: D301 - \b keeps the lines apart
     if form not in EXPORTS:
         raise typer.BadParameter(f"one of {', '.join(EXPORTS)}", param_hint="--format")
+    at = at_server(server)
     cluster = network(workers, bandwidth_gbps, startup_us, None, extrapolate=False)
     options = given(barrier=barrier or None)
     name, found = content(file)
@@ -121,7 +133,8 @@ def export(
             options = {**_object(kept.get("options")), **options}
         problem, _ = read_file(found, name, cluster, options, [])
         if answer is None:
-            answer = solve(problem).model_dump(mode="json")
+            planned = at.plan(problem) if at else solve(problem)
+            answer = planned.model_dump(mode="json")
         made = exported(problem, answer, form)
     files = {
         key: held.encode() if isinstance(held, str) else held for key, held in made.files.items()

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -13,12 +13,17 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     TextColumn,
+    TimeElapsedColumn,
     TimeRemainingColumn,
 )
 
 from app.errors import Refusal
 from app.flags import Json
 from solver.errors import InterlaceError
+
+if TYPE_CHECKING:
+    from app.remote import Server
+    from interlace_client import Progress as Told
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 #: Flags that are not called as their field.
@@ -71,6 +76,22 @@ WhatIf = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as the service's JSON.")]
+ServerUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        envvar="INTERLACE_SERVER",
+        help="Have the service there do the work.",
+    ),
+]
+Tags = Annotated[
+    list[str] | None,
+    typer.Option("--tag", help="Word to find the server's job by; may be repeated."),
+]
+Fresh = Annotated[
+    bool, typer.Option("--fresh", help="Solve anew what the server has answered before.")
+]
 
 
 def content(file: str) -> tuple[str, bytes]:
@@ -104,6 +125,54 @@ def progressing(what: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+@contextmanager
+def following() -> Iterator[Callable[["Told"], None]]:
+    """Show how far a job of a service is, on a terminal; elsewhere show nothing."""
+    if not sys.stderr.isatty():
+        yield lambda _told: None
+        return
+    texts = TextColumn("{task.description}"), TextColumn("{task.fields[known]}")
+    columns = [texts[0], BarColumn(bar_width=20), texts[1], TimeElapsedColumn()]
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("asking", total=None, known="")
+
+        def show(told: "Told") -> None:
+            phase = told.state if told.state == "queued" else told.phase or told.state
+            bar.tasks[0].total = told.total  # update() cannot make it unknown again
+            done = told.completed or 0
+            bar.update(
+                task, description=phase.replace("_", " "), completed=done, known=_known(told)
+            )
+
+        yield show
+
+
+def at_server(
+    url: str | None, tags: list[str] | None = None, *, fresh: bool = False
+) -> "Server | None":
+    """Return the service that is to do the work; None when it is done here."""
+    if url is not None:
+        from app.remote import Server  # noqa: PLC0415 - what is done here needs no client
+
+        return Server(url, tuple(tags or ()), fresh)
+    for flag, is_given in (("--tag", tags), ("--fresh", fresh)):
+        if is_given:
+            raise typer.BadParameter("needs --server", param_hint=flag)
+    return None
+
+
+def _known(told: "Told") -> str:
+    """Say how many steps are done, and how good the plan in hand is."""
+    known = []
+    if told.completed is not None:
+        known.append(f"{told.completed:,}" + (f" of {told.total:,}" if told.total else ""))
+    if told.incumbent_us is not None:
+        known.append(f"best {told.incumbent_us / 1e3:.3f} ms")
+    if told.gap is not None:
+        known.append(f"gap {100 * told.gap:.2f} %")
+    return ", ".join(known)
+
+
 def _report(error: InterlaceError, source: str, flags: Json) -> int:
     """Print one line a fault; a fault of a flag is a misuse of the command."""
     misused = False
@@ -119,7 +188,7 @@ def _report(error: InterlaceError, source: str, flags: Json) -> int:
 
 def _flag(pointer: str, flags: Json) -> str | None:
     """Name the flag that gave what a pointer points at."""
-    steps = pointer.split("/")[1:]
+    steps = pointer.removeprefix("/query").split("/")[1:]
     if not steps or steps[0] not in flags:
         return None
     field = steps[0]
