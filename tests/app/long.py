@@ -78,7 +78,8 @@ def gone(processes: list[int]) -> bool:
 
 def _times(server: Service) -> dict[int, int]:
     """Return the time that each process below a server's children has computed [ticks]."""
-    parents, spent = {}, {}
+    parents: dict[int, int] = {}
+    spent: dict[int, int] = {}
     for process in Path("/proc").glob("[0-9]*"):
         try:
             fields = (process / "stat").read_text().rpartition(")")[2].split()
@@ -88,12 +89,12 @@ def _times(server: Service) -> dict[int, int]:
             parents[int(process.name)] = int(fields[1])
             spent[int(process.name)] = int(fields[11]) + int(fields[12])
     found = {}
-    for process in parents:
-        line = [process]
+    for pid in parents:
+        line = [pid]
         while line[-1] in parents:
             line.append(parents[line[-1]])
         if server.process in line[2:]:  # a child of the process that forks them, or of another
-            found[process] = spent[process]
+            found[pid] = spent[pid]
     return found
 
 

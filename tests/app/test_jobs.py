@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import httpx2
@@ -41,7 +42,8 @@ def begin(service: Service, body: Json, **more: str) -> httpx2.Response:
 def cancel(service: Service, job_id: str) -> Json:
     answer = service.client.post(f"{PLANS}/{job_id}/cancel")
     assert answer.status_code == 200
-    return answer.json()
+    found: Json = answer.json()
+    return found
 
 
 def test_accepted_then_made(server: Service) -> None:
@@ -266,7 +268,7 @@ def test_lists(server: Service) -> None:
     made = [server.client.post(PLANS, json=two_layers(), params={"tag": tag}).json() for _ in "ab"]
     long = begin(server, highs(), tag=tag).json()
 
-    def listed(**params: object) -> list[str]:
+    def listed(**params: Any) -> list[str]:
         page = server.client.get(PLANS, params={"tag": tag, **params}).json()
         return [job["id"] for job in page["plans"]]
 
@@ -278,7 +280,7 @@ def test_lists(server: Service) -> None:
     assert listed(tag=[tag, "other"]) == []
     pages, cursor = [], None
     while True:
-        params = {"tag": tag, "limit": 1} | ({"cursor": cursor} if cursor else {})
+        params: Json = {"tag": tag, "limit": 1} | ({"cursor": cursor} if cursor else {})
         page = server.client.get(PLANS, params=params).json()
         pages += [job["id"] for job in page["plans"]]
         cursor = page["next_cursor"]
@@ -286,7 +288,13 @@ def test_lists(server: Service) -> None:
             break
     assert pages == ids
     cancel(server, long["id"])
-    for wrong in ({"cursor": "x"}, {"cursor": "-1"}, {"state": "done"}, {"limit": 0}):
+    refused: list[Json] = [
+        {"cursor": "x"},
+        {"cursor": "-1"},
+        {"state": "done"},
+        {"limit": 0},
+    ]
+    for wrong in refused:
         assert server.client.get(PLANS, params=wrong).status_code == 422
 
 

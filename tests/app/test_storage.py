@@ -12,7 +12,7 @@ from sqlalchemy import create_engine, text
 
 from app import storage
 from app.job_answer import JobOut
-from tests.app.service import ROOT, environment, faults, running, two_layers
+from tests.app.service import ROOT, Json, environment, faults, running, two_layers
 
 
 def test_plans_outlive_a_restart(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_what_was_kept_before_there_were_jobs(tmp_path: Path) -> None:
         for number, (table, (body, status)) in enumerate(made.items()):
             found = answers[table]
             result = {key: found[key] for key in found if key not in JobOut.model_fields}
-            row = {
+            row: Json = {
                 "id": f"old{number}",
                 "state": "succeeded",
                 "created_at": f"2026-11-01T00:00:0{number}.000000Z",
@@ -60,7 +60,7 @@ def test_what_was_kept_before_there_were_jobs(tmp_path: Path) -> None:
                 "request": json.dumps(body),
                 "result": json.dumps(result),
             }
-            own = {"status": status, "iteration_time_us": 1.5} if status else {"cells": 2}
+            own: Json = {"status": status, "iteration_time_us": 1.5} if status else {"cells": 2}
             row |= own
             names = ", ".join(row)
             values = ", ".join(f":{name}" for name in row)

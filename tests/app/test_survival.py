@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,8 @@ def begin(service: Service, body: Json, path: str = PLANS) -> str:
 def job(service: Service, place: str, wait: float = 0) -> Json:
     answer = service.client.get(place, params={"wait": wait})
     assert answer.status_code == 200
-    return answer.json()
+    found: Json = answer.json()
+    return found
 
 
 @contextmanager
@@ -36,6 +38,11 @@ def stopped(service: Service, how: signal.Signals) -> Iterator[None]:
     os.kill(service.process, how)
     yield
     until(lambda: not Path("/proc", str(service.process), "exe").exists(), 15)
+
+
+def is_running(service: Service, place: str) -> bool:
+    state: str = job(service, place)["state"]
+    return state == "running"
 
 
 def quick(seed: int) -> Json:
@@ -76,7 +83,7 @@ def test_a_server_that_is_told_to_leave_hands_back(tmp_path: Path) -> None:
         assert "Traceback" not in log
     with running(tmp_path) as service:
         for place in (long, answer.headers["location"]):
-            until(lambda place=place: job(service, place)["state"] == "running", 20)
+            until(partial(is_running, service, place), 20)
             assert job(service, place)["attempts"] == 1
             service.client.delete(place)
 
