@@ -68,6 +68,8 @@ _MEANINGS = {
     ),
 }
 _UNPROCESSABLE = 422
+#: What is accepted at the one is found at the other until it has ended.
+_GRAPHS, _IMPORTS = "/v1/graphs", "/v1/imports"
 #: What the door reads.
 _BODIES = (PlanRequest, SimulationRequest, PredictionRequest, SweepRequest, CostModelRequest)
 
@@ -134,6 +136,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
         for operation in (found for path in document["paths"].values() for found in path.values()):
             if "application/json" in operation["responses"].get("422", {}).get("content", {}):
                 del operation["responses"]["422"]  # FastAPI's own; a text in a path is never wrong
+        _link(document["paths"])
         components = {**document["components"]["schemas"], **schemas["$defs"]}
         for schema in components.values():
             _explain_fields(schema)
@@ -142,6 +145,23 @@ def describe(app: FastAPI) -> dict[str, Any]:
         document["components"]["schemas"] = dict(sorted(components.items()))
         app.openapi_schema = document
     return app.openapi_schema
+
+
+def _link(paths: dict[str, dict[str, Any]]) -> None:
+    """Say at each answer to a POST what can be asked of the thing that it names."""
+    for place, operations in paths.items():
+        responses = operations.get("post", {}).get("responses", {})
+        for status in responses.keys() & {"201", "202"}:
+            home = _IMPORTS if (place, status) == (_GRAPHS, "202") else place
+            responses[status]["links"] = {
+                operation["operationId"]: {
+                    "operationId": operation["operationId"],
+                    "parameters": {found[1]: "$response.body#/id"},
+                }
+                for below, others in paths.items()
+                if (found := re.fullmatch(re.escape(home) + r"/\{(\w+)\}(/.+)?", below))
+                for operation in others.values()
+            }
 
 
 def _explain_fields(schema: dict[str, Any]) -> None:

@@ -108,6 +108,8 @@ class Claimed:
     number: int
     id: str
     kind: str
+    name: str
+    limit_s: float | None
     request_id: str
     lease: str
     attempts: int
@@ -288,28 +290,27 @@ def listed(
 
 def claim(store: Store, owner: str, kinds: Sequence[str]) -> Claimed | None:
     """Give the job that waits longest to a child of a server; None when none waits."""
-    columns = (JobRow.number, JobRow.id, JobRow.kind, JobRow.request_id, JobRow.attempts)
-    waiting = select(*columns).where(JobRow.state == QUEUED, JobRow.kind.in_(kinds))
+    waiting = select(*_CLAIMED).where(JobRow.state == QUEUED, JobRow.kind.in_(kinds))
     oldest = waiting.order_by(JobRow.number).limit(1)
     with store.reading() as connection:
         if connection.execute(oldest).first() is None:
             return None
     with store.writing() as connection:
-        row = connection.execute(oldest.with_for_update(skip_locked=True)).first()
+        found = connection.execute(oldest.with_for_update(skip_locked=True))
+        row = found.mappings().first()
         if row is None:
             return None
-        number, job_id, kind, request_id, attempts = row
         lease = secrets.token_hex(8)
         values = {
             "state": RUNNING,
             "owner": owner,
             "lease": lease,
-            "attempts": attempts + 1,
+            "attempts": row["attempts"] + 1,
             "started_at": now(),
             "heartbeat_at": now(),
         }
-        _change(connection, number, None, values)
-    return Claimed(number, job_id, kind, request_id, lease, attempts + 1)
+        _change(connection, row["number"], None, values)
+    return Claimed(**{**row, "attempts": row["attempts"] + 1}, lease=lease)
 
 
 def describe(store: Store, job: Claimed, name: str, limit_s: float) -> bool:
@@ -446,6 +447,15 @@ def counts(store: Store) -> list[tuple[str, str, int]]:
         return [(kind, state, count) for kind, state, count in connection.execute(query)]
 
 
+_CLAIMED = (
+    JobRow.number,
+    JobRow.id,
+    JobRow.kind,
+    JobRow.name,
+    JobRow.limit_s,
+    JobRow.request_id,
+    JobRow.attempts,
+)
 #: What nobody holds.
 _FREE: dict[str, Any] = {"owner": None, "lease": None, "heartbeat_at": None}
 

@@ -19,11 +19,6 @@ class Problem(Generic[Request]):
     graph: Graph
     request: Request
 
-    def to_text(self) -> str:
-        """Return the request as JSON text, defaults filled in."""
-        rest = self.request.model_dump_json(exclude={"graph"})
-        return f'{{"graph":{graph_text(self.graph)},{rest[1:]}'
-
 
 def graph_json(graph: Graph) -> dict[str, Any]:
     """Return a graph as it is posted; what is at its default is left out, ``after`` is not."""

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 
 from app import logs
 from app.main import create_app
+from app.memory import return_large_blocks
 from app.protocol import Protocol
 from app.settings import Settings
 
@@ -42,6 +43,7 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
             "use --allow-remote to let others in."
         )
     settings = Settings()
+    return_large_blocks()
     app = create_app(settings)
     logs.install(settings.log_format, settings.log_level)
     # with the protocol named, asyncio sends small answers at once (TCP_NODELAY)

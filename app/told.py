@@ -63,7 +63,9 @@ class Report:
         self._thread.join()
 
     def describe(self, name: str, limit_s: float) -> None:
-        """Tell what the request says of the job."""
+        """Tell what the request says of the job, if that was not known when it was posted."""
+        if (name, limit_s) == (self._job.name, self._job.limit_s):
+            return
         if not jobs.describe(self._store, self._job, name, limit_s):
             _leave()
 

@@ -394,7 +394,7 @@ def test_retention(tmp_path: Path) -> None:
         database.execute("UPDATE idempotency_keys SET created_at = ?", (long_ago,))
     database.close()
     with running(tmp_path) as service:
-        until(lambda: service.client.get(f"{PLANS}/{old}").status_code == 404, 10)
+        until(lambda: service.client.get(f"{PLANS}/{old}").status_code == 404, 60)
         assert service.client.get(f"{PLANS}/{new}").status_code == 200
     with sqlite3.connect(tmp_path / "interlace.db") as database:
         for table in ("payloads", "tags", "idempotency_keys"):
