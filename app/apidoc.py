@@ -31,7 +31,7 @@ that failed: `time_limit`, `worker_died`, `out_of_memory`."""
 _MEANINGS = {
     400: (
         "not_json",
-        "Not JSON: code `not_json`.",
+        "Not JSON: codes `not_json`, `duplicate_key`; `incomplete_body`, `not_http`.",
         "The body is not JSON: Expecting value at line 1, column 1.",
     ),
     408: (

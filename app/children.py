@@ -227,8 +227,10 @@ class Children:
                 if job is not None:
                     self._ended(job)
             elif not child.process.is_alive():
-                self._children.remove(child)
                 self._buried(child)
+                self._children.remove(child)  # not before: the database may refuse, till later
+                child.process.close()
+                child.pipe.close()
         if self._is_due("look", _LOOK_S):
             self._look()
         if self._is_due("recover", _RECOVER_S) and (found := self.recover()):
@@ -293,8 +295,6 @@ class Children:
     def _buried(self, child: _Child) -> None:
         """See what a child that has ended leaves: a job that has ended too, or one that has not."""
         job, code = child.job, child.process.exitcode
-        child.process.close()
-        child.pipe.close()
         if job is None:
             return
         if self._ended(job):

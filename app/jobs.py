@@ -441,8 +441,10 @@ def expire(store: Store, days: float) -> int:
 
 
 def counts(store: Store) -> list[tuple[str, str, int]]:
-    """Count the jobs of each kind in each state."""
-    query = select(JobRow.kind, JobRow.state, func.count()).group_by(JobRow.kind, JobRow.state)
+    """Count the jobs of each kind that wait, and that are at work."""
+    counted = select(JobRow.kind, JobRow.state, func.count())
+    alive = counted.where(JobRow.state.in_([QUEUED, RUNNING]))
+    query = alive.group_by(JobRow.kind, JobRow.state)
     with store.reading() as connection:
         return [(kind, state, count) for kind, state, count in connection.execute(query)]
 

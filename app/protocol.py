@@ -31,7 +31,10 @@ _WRONG = {
         "headers_too_large",
         "The head of the request is longer than 64 KiB.",
     ),
-    HTTPStatus.NOT_IMPLEMENTED: ("not_implemented", "Of transfer encodings only chunked is known."),
+    HTTPStatus.NOT_IMPLEMENTED: (
+        "unknown_transfer_encoding",
+        "Of transfer encodings only chunked is known.",
+    ),
 }
 _LOG = logging.getLogger("interlace.access")
 
@@ -90,7 +93,7 @@ class Protocol(H11Protocol):
         if self.conn.our_state is h11.IDLE and self.conn.trailing_data[0]:
             self._refuse(HTTPStatus.REQUEST_TIMEOUT)
         else:
-            self.transport.abort()
+            self.transport.close()  # once the client has read its answer, or is dropped for that
 
     def pause_writing(self) -> None:
         """Watch how fast a client reads what could not be sent at once."""

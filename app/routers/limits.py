@@ -14,6 +14,7 @@ from app.errors import MAX_FAULTS
 from app.faults import MAX_NAME
 from app.jobs import KEY_HOURS, MAX_ATTEMPTS
 from app.prediction_request import MAX_BUFFERS, MAX_COUNTS, MAX_LAYERS
+from app.protocol import HEAD_S
 from app.requests import (
     MAX_BASELINES,
     MAX_COLLECTIVES,
@@ -24,7 +25,7 @@ from app.requests import (
     MIN_SLOT_US,
 )
 from app.routers.asked import MAX_KEY, MAX_TAG, MAX_TAGS, MAX_WAIT_S
-from app.routers.deps import MAX_LISTED, SolvesDep
+from app.routers.deps import IDLE_S, LEAST_RATE, MAX_LISTED, SolvesDep
 from app.settings import Settings
 from app.shape import ENOUGH, MAX_KEYS
 from app.simulation_request import MAX_BINS, MAX_SENT
@@ -172,6 +173,11 @@ class BodyLimits(BaseModel):
         int, Field(description="Longer bodies are held by `at_once` requests; others wait.")
     ] = BIG
     at_once: Annotated[int, Field(description="Requests that are worked on at once.")]
+    idle_s: Annotated[float, Field(description="Pause within a body [s].")] = IDLE_S
+    least_bytes_per_s: Annotated[
+        int, Field(description="Least speed of a body after that time, on average [bytes/s].")
+    ] = LEAST_RATE
+    head_s: Annotated[float, Field(description="Time for the head of a request [s].")] = HEAD_S
     object_fields: Annotated[int, Field(description="Fields of an object that are read.")] = (
         MAX_KEYS
     )

@@ -67,6 +67,26 @@ class MethodNotAllowed(Refused):
     """There is no such method at this path."""
 
 
+class NotHttp(Refused):
+    """What was sent is no HTTP/1.1 request."""
+
+
+class HeadersTooLarge(Refused):
+    """The head of the request is too long."""
+
+
+class UnknownTransferEncoding(Refused):
+    """The service does not know that transfer encoding."""
+
+
+class IncompleteBody(Refused):
+    """The request's body ended before it was whole."""
+
+
+class DuplicateKey(Refused):
+    """An object of the body has a key twice."""
+
+
 class NotJson(Refused):
     """The body is not JSON."""
 

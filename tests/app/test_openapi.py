@@ -11,7 +11,7 @@ from solver.graph import ALL_REDUCE, COLLECTIVES
 from solver.layered import FUSIONS
 from solver.plan import Options
 from solver.schedule import SCHEDULERS
-from tests.app.service import ROOT, Service
+from tests.app.service import ROOT, Service, two_layers
 
 DOCUMENT: dict[str, Any] = json.loads(document())
 #: What answers are, where they are not JSON.
@@ -55,6 +55,26 @@ def test_example_of_each_post_works(service: Service) -> None:
         example = content["application/json"]["example"]
         done = next(status for status in operation["responses"] if status < "400")
         assert service.client.post(path, json=example).status_code == int(done)
+
+
+@pytest.mark.parametrize(("path", "status"), [("/v1/plans", "202"), ("/v1/graphs", "202")])
+def test_links_of_what_is_accepted_lead_to_it(service: Service, path: str, status: str) -> None:
+    places = {op["operationId"]: (place, method) for place, method, op in OPERATIONS}
+    links = DOCUMENT["paths"][path]["post"]["responses"][status]["links"]
+    sent: dict[str, Any] = {"json": two_layers()} if path == "/v1/plans" else {"content": b"-"}
+    begun = service.client.post(path, params={"wait": 0}, **sent)
+    assert begun.status_code == int(status)
+    service.client.get(begun.headers["location"], params={"wait": 60})
+    found = set()
+    for link in links.values():
+        place, method = places[link["operationId"]]
+        ((name, value),) = link["parameters"].items()
+        assert value == "$response.body#/id"
+        found.add((method, place.partition("}")[2]))
+        if method == "get" and not place.endswith("export"):
+            answer = service.client.get(place.replace(f"{{{name}}}", begun.json()["id"]))
+            assert answer.status_code == 200, place
+    assert {("get", ""), ("get", "/events"), ("post", "/cancel"), ("delete", "")} <= found
 
 
 def test_every_name_of_the_solver_is_in_the_schema() -> None:

@@ -1,5 +1,6 @@
 """Jobs end, whatever dies: the server, a child, both, or the memory."""
 
+import multiprocessing
 import os
 import signal
 import time
@@ -11,6 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from app import jobs
+from app.children import Children, _Child
+from app.errors import StorageUnavailable
+from app.jobs import New
+from app.kinds import PLAN
+from app.settings import Settings
+from app.storage import Store
 from tests.app.long import busy, gone, highs, needs_proc, search, sweep, until
 from tests.app.service import Json, Service, faults, running, two_layers
 
@@ -155,6 +163,36 @@ def test_a_job_that_needs_too_much_memory(tmp_path: Path) -> None:
         began = time.monotonic()
         assert service.post(two_layers()).status_code == 201
         assert time.monotonic() - began < 2
+
+
+def test_a_child_that_dies_while_the_database_cannot_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(data_dir=tmp_path)
+    store = Store(settings)
+    asked = New(PLAN, "", b"{}", [], "", None, "")
+    place = jobs.add(store, asked, None, fresh=True, beside=[PLAN], room=1)
+    children = Children(store, settings)
+    children.leave()  # so that no other child takes it up
+    process = multiprocessing.get_context("forkserver").Process(target=os.abort)
+    process.start()
+    process.join()
+    ours, _ = multiprocessing.Pipe()
+    claimed = jobs.claim(store, children._owner, [PLAN])
+    children._children.append(_Child(process, ours, claimed))
+    with monkeypatch.context() as broken:
+        broken.setattr(jobs, "hand_back", _unusable)
+        with pytest.raises(StorageUnavailable):
+            children._tick()
+    assert jobs.get(store, PLAN, place.id).state == "running"
+    children._tick()
+    found = jobs.get(store, PLAN, place.id)
+    assert (found.state, found.attempts) == ("queued", 1)
+    assert not children._children
+
+
+def _unusable(*_: object, **__: object) -> bool:
+    raise StorageUnavailable("The disk is full.")
 
 
 def test_two_servers_share_a_database(tmp_path: Path) -> None:
