@@ -6,12 +6,15 @@ import os
 import resource
 import signal
 import sys
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
 from multiprocessing.connection import Connection
+from typing import TypeVar
 
 from app import jobs, logs
-from app.errors import described
+from app.errors import StorageUnavailable, described
 from app.jobs import Claimed
 from app.request_id import JOB_ID, REQUEST_ID
 from app.settings import Settings
@@ -28,6 +31,9 @@ _JOBS, _LARGE = 500, 2**19
 #: A graph of a million ops makes millions of objects that stay; at Python's own thresholds a third
 #: of its time goes into looking at them again (tests/benchmarks/big.py).
 GARBAGE = (50_000, 20, 100)
+#: A database that cannot be used is tried again after so long [s].
+_AGAIN_S = 1.0
+Result = TypeVar("Result")
 _LOG = logging.getLogger("interlace.jobs")
 
 
@@ -37,11 +43,8 @@ def work(settings: Settings, pipe: Connection) -> None:
     Ends when nobody holds the other side any more, and when it has become large or old.
     """
     os.setpgid(0, 0)  # so that what it starts can be ended with it
-    for told in (
-        signal.SIGINT,
-        signal.SIGTERM,
-    ):  # these are for the server, which ends its children
-        signal.signal(told, signal.SIG_IGN)
+    for sent in (signal.SIGINT, signal.SIGTERM):  # to all processes: meant for the server
+        signal.signal(sent, signal.SIG_IGN)
     os.nice(_NICE)
     _limit_memory(settings.job_memory_bytes)
     gc.set_threshold(*GARBAGE)
@@ -61,21 +64,42 @@ def _do(store: Store, job: Claimed) -> None:
     """Do a job, and keep what comes of it."""
     JOB_ID.set(job.id)
     REQUEST_ID.set(job.request_id or None)
+    with Report(store, job) as report:
+        _patiently(lambda: _outcome(store, job, report))()
+
+
+def _outcome(store: Store, job: Claimed, report: Report) -> Callable[[], bool]:
+    """Work, and return what keeps the outcome."""
     try:
-        with Report(store, job) as report:
-            request = jobs.payload(store, job.number, jobs.REQUEST)
-            files = jobs.files(store, job.number)
-            if request is None:  # deleted meanwhile
-                return
-            done = WORK[job.kind](store, request, files, report)
-        jobs.succeed(store, job, done.answer.encode(), done.summary)
+        request = jobs.payload(store, job.number, jobs.REQUEST)
+        if request is None:  # deleted meanwhile
+            return lambda: False
+        done = WORK[job.kind](store, request, jobs.files(store, job.number), report)
+    except StorageUnavailable:  # the job cannot help it
+        raise
     except TooLong as error:
-        jobs.fail(store, job, described(error), jobs.TIMED_OUT)
+        failure, state = described(error), jobs.TIMED_OUT
     except Exception as error:  # noqa: BLE001 - whatever it is, the job has failed
-        failure = described(error)
+        failure, state = described(error), jobs.FAILED
         if failure["status"] == HTTPStatus.INTERNAL_SERVER_ERROR:
             _LOG.exception("The job failed inside")
-        jobs.fail(store, job, failure)
+    else:
+        answer = done.answer.encode()
+        return lambda: _patiently(lambda: jobs.succeed(store, job, answer, done.summary))
+    return lambda: _patiently(lambda: jobs.fail(store, job, failure, state))
+
+
+def _patiently(what: Callable[[], Result]) -> Result:
+    """Do it, once the database can be used; the report ends all when the job is not ours any more.
+
+    What was computed is not thrown away because a disk was full for a minute.
+    """
+    while True:
+        try:
+            return what()
+        except StorageUnavailable as error:
+            _LOG.warning("The job waits: %s", error)
+            time.sleep(_AGAIN_S)
 
 
 def _limit_memory(size: int) -> None:

@@ -7,7 +7,6 @@ pools such as Pebble's do not fit: their processes may not start others, as a sw
 killed alone.
 """
 
-import asyncio
 import logging
 import multiprocessing
 import os
@@ -22,8 +21,6 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 from threading import Event, Lock, Thread
 
-from anyio import CapacityLimiter, to_thread
-
 from app import jobs
 from app.child import work
 from app.errors import NotFound, Refusal, StorageUnavailable, described
@@ -31,15 +28,12 @@ from app.jobs import MAX_ATTEMPTS, Added, Claimed, Job, Key, New
 from app.kinds import KINDS, QUEUES, beside, queued_in
 from app.settings import Settings
 from app.storage import Store
+from app.waiting import Waiting
 
 #: The thread looks at its rows this often [s], at those of other servers, and at old ones.
 _LOOK_S, _RECOVER_S, _EXPIRE_S = 0.5, 2.0, 600.0
 #: A job whose child has not shown itself for so long is taken from its server [s].
 SILENT_S = 5.0
-#: Whoever waits for a job looks at it this often, whatever is heard of it [s].
-_POLL_S = 0.5
-#: So many look at jobs at once: each look takes a fraction of a millisecond.
-_LOOKERS = 2
 _LOG = logging.getLogger("interlace.jobs")
 
 
@@ -48,6 +42,14 @@ class WorkerDied(Refusal):
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
     code = "worker_died"
+
+
+class WorkersUnavailable(Refusal):
+    """Jobs are taken, and wait: no process can be started."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    code = "workers_unavailable"
+    retry_after_s = 5
 
 
 class TimeLimit(Refusal):
@@ -91,9 +93,9 @@ class Children:
         self._hear: Connection
         self._hear, self._wake_up = multiprocessing.Pipe(duplex=False)
         self._is_woken, self._lock = False, Lock()
-        self._waiting: dict[str, set[asyncio.Event]] = {}
-        self._lookers = CapacityLimiter(_LOOKERS)
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiting = Waiting(store)
+        self._trouble: str | None = None
+        self._is_new = True
         self._leaving, self._stopped = Event(), Event()
         self._due = dict.fromkeys(("look", "recover", "expire"), 0.0)
         self._thread = Thread(target=self._run, name="jobs", daemon=True)
@@ -115,36 +117,19 @@ class Children:
 
         Also when the server is to leave.
         """
-        deadline = time.monotonic() + seconds
-        changed = asyncio.Event()
-        self._waiting.setdefault(job_id, set()).add(changed)
-        try:
-            while True:
-                changed.clear()
-                job = await to_thread.run_sync(
-                    jobs.get, self._store, kind, job_id, limiter=self._lookers
-                )
-                left = deadline - time.monotonic()
-                has_changed = revision is not None and job.revision != revision
-                if job.has_ended or has_changed or left <= 0 or self._leaving.is_set():
-                    return job
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(changed.wait(), min(left, _POLL_S))
-        finally:
-            events = self._waiting[job_id]
-            events.discard(changed)
-            if not events:
-                del self._waiting[job_id]
+        return await self._waiting.wait(kind, job_id, seconds, revision)
 
     def cancel(self, kind: str, job_id: str) -> Job:
         """End a job that has not ended."""
         job = jobs.cancel(self._store, kind, job_id)
+        _LOG.info("Job %s when asked to cancel", job.state, extra={"job_id": job_id})
         self._look_soon()
         return job
 
     def remove(self, kind: str, job_id: str) -> None:
         """End a job if need be, and delete it."""
         jobs.remove(self._store, kind, job_id)
+        _LOG.info("Job deleted", extra={"job_id": job_id})
         self._look_soon()
 
     def recover(self) -> int:
@@ -160,16 +145,14 @@ class Children:
 
     def start(self) -> None:
         """Begin to work; to be called from the event loop."""
-        self._loop = asyncio.get_running_loop()
+        self._waiting.start()
         self._thread.start()
 
     def leave(self) -> None:
         """Begin no more jobs, and let nobody wait."""
         self._leaving.set()
         self._wake()
-        if self._loop is not None:
-            for job_id in list(self._waiting):
-                self._notify(job_id)
+        self._waiting.leave()
 
     def stop(self, grace_s: float) -> None:
         """Let children finish for so long [s], then hand their jobs back."""
@@ -182,33 +165,38 @@ class Children:
         self._stopped.set()
         self._wake()
         self._thread.join()
+        left = [child for child in self._children if child.job]
         for child in self._children:
-            if child.job is not None:
-                with suppress(StorageUnavailable):
-                    jobs.hand_back(self._store, child.job, died=False)
             _kill(child)
+        with suppress(StorageUnavailable):  # then the next start finds them silent
+            for child in left:
+                job = child.job
+                if job and jobs.hand_back(self._store, job.number, job.lease, died=False):
+                    _LOG.info("Job queued again", extra=_ids(job))
         for child in self._children:
             child.process.join()
 
+    def check(self) -> None:
+        """Raise WorkersUnavailable unless jobs are worked on."""
+        if not self._thread.is_alive() or self._trouble is not None:
+            why = self._trouble or "their thread has ended"
+            raise WorkersUnavailable(f"No job is worked on: {why}.")
+
     def _run(self) -> None:
         """Work until stopped; a database that cannot be used is tried again."""
-        self._warm_up()
+        self._context.set_forkserver_preload(["__main__", "app.cli", "app.child", "app.forker"])
         while not self._stopped.is_set():
             try:
                 self._tick()
+                self._trouble = None
+                self._rest()
             except StorageUnavailable as error:
                 _LOG.warning("Jobs wait: %s", error)
                 self._stopped.wait(1)
-            except Exception:  # noqa: BLE001 - jobs of others go on
+            except Exception as error:  # noqa: BLE001 - jobs of others go on
                 _LOG.exception("The jobs' thread failed inside; it goes on")
+                self._trouble = f"{type(error).__name__}: {error}"
                 self._stopped.wait(1)
-            self._rest()
-
-    def _warm_up(self) -> None:
-        """Let the process that forks import what children need."""
-        self._context.set_forkserver_preload(["__main__", "app.cli", "app.child"])
-        for _ in range(self._settings.workers):
-            self._children.append(self._started())
 
     def _rest(self) -> None:
         """Wait until a child has something to say, somebody calls, or it is time to look."""
@@ -221,6 +209,20 @@ class Children:
                 self._is_woken = False
 
     def _tick(self) -> None:
+        self._hear_children()
+        if self._is_due("look", _LOOK_S):
+            self._look()
+        if self._is_due("recover", _RECOVER_S) and (found := self.recover()):
+            _LOG.info("Took up %s of another server", f"{found} job{'s' if found > 1 else ''}")
+        if self._is_due("expire", _EXPIRE_S) and jobs.expire(
+            self._store, self._settings.retention_days
+        ):
+            self._due["expire"] = 0.0  # there may be more; others have their turn before
+        if not self._leaving.is_set():
+            self._fill()
+
+    def _hear_children(self) -> None:
+        """See which children are done, and which are gone."""
         for child in list(self._children):
             if _has_done(child):
                 job, child.job = child.job, None
@@ -231,15 +233,6 @@ class Children:
                 self._children.remove(child)  # not before: the database may refuse, till later
                 child.process.close()
                 child.pipe.close()
-        if self._is_due("look", _LOOK_S):
-            self._look()
-        if self._is_due("recover", _RECOVER_S) and (found := self.recover()):
-            _LOG.info("Took up %s of another server", f"{found} job{'s' if found > 1 else ''}")
-        if self._is_due("expire", _EXPIRE_S):
-            while jobs.expire(self._store, self._settings.retention_days):
-                pass
-        if not self._leaving.is_set():
-            self._fill()
 
     def _is_due(self, what: str, every_s: float) -> bool:
         if time.monotonic() < self._due[what]:
@@ -249,48 +242,59 @@ class Children:
 
     def _fill(self) -> None:
         """Give jobs to children while there is room and work."""
+        while self._is_new and len(self._children) < self._settings.workers:
+            self._children.append(self._started())  # they have all that they need when jobs come
+        self._is_new = False
         for queue, room in self._room.items():
             busy = sum(KINDS[c.job.kind].queue == queue for c in self._children if c.job)
             for _ in range(room - busy):
+                child = next((c for c in self._children if not (c.job or c.was_killed)), None)
+                if child is None:
+                    child = self._started()  # before the claim: what nobody holds is lost
+                    self._children.append(child)
                 job = jobs.claim(self._store, self._owner, queued_in(queue))
                 if job is None:
                     break
-                child = next((c for c in self._children if not (c.job or c.was_killed)), None)
-                if child is None:
-                    child = self._started()
-                    self._children.append(child)
                 child.job, child.since = job, time.monotonic()
                 with suppress(OSError):  # it has died; that is seen soon
                     child.pipe.send(job)
                 _LOG.info("Job started", extra=_ids(job))
-                self._tell(job.id)
+                self._waiting.look_soon()
 
     def _started(self) -> _Child:
         """Start a child."""
         ours, theirs = multiprocessing.Pipe()
-        process = self._context.Process(target=work, args=(self._settings, theirs))
-        process.start()
-        theirs.close()
+        try:
+            process = self._context.Process(target=work, args=(self._settings, theirs))
+            process.start()
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
         return _Child(process, ours)
 
     def _look(self) -> None:
-        """Kill children whose job is not theirs any more, or whose time is over."""
-        working = [(c, c.job) for c in self._children if c.job and not c.was_killed]
-        if not working:
-            return
+        """Kill children whose job is not theirs any more, or whose time is over.
+
+        What is this server's and no child has, after something failed in between, is handed back.
+        """
         held = jobs.held(self._store, self._owner)
-        for child, job in working:
+        for child in self._children:
+            job = child.job
+            if job is None or child.was_killed:
+                continue
             if job.lease not in held:
                 _kill(child)
                 continue
-            limit = held[job.lease]
-            if limit is None:
-                continue
-            most = limit + self._settings.job_grace_s
+            most = held[job.lease].limit_s + self._settings.job_grace_s
             if time.monotonic() - child.since > most:
                 late = TimeLimit(f"The job took more than {most:g} s and has nothing in hand.")
                 jobs.settle(self._store, job, described(late))
                 _kill(child)
+        mine = {child.job.lease for child in self._children if child.job}
+        for lease in held.keys() - mine:
+            jobs.hand_back(self._store, held[lease].number, lease, died=False)
 
     def _buried(self, child: _Child) -> None:
         """See what a child that has ended leaves: a job that has ended too, or one that has not."""
@@ -304,7 +308,7 @@ class Children:
             times = f"Its process ended {MAX_ATTEMPTS} times before the job did, at last {reason}."
             died = jobs.fail(self._store, job, described(WorkerDied(times)))
         else:
-            died = jobs.hand_back(self._store, job, died=True)
+            died = jobs.hand_back(self._store, job.number, job.lease, died=True)
         if died:
             _LOG.warning("The process of a job ended %s", reason, extra=_ids(job))
             self._on_death(job.kind, reason)
@@ -312,7 +316,7 @@ class Children:
 
     def _ended(self, job: Claimed) -> bool:
         """Tell those who wait for a job to look at it; return whether it has ended."""
-        self._tell(job.id)
+        self._waiting.look_soon()
         try:
             found = jobs.get(self._store, job.kind, job.id)
         except NotFound:
@@ -332,15 +336,6 @@ class Children:
             if not self._is_woken:
                 self._is_woken = True
                 self._wake_up.send_bytes(b"!")
-
-    def _tell(self, job_id: str) -> None:
-        """Let those who wait for a job look at it."""
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._notify, job_id)
-
-    def _notify(self, job_id: str) -> None:
-        for event in self._waiting.get(job_id, ()):
-            event.set()
 
 
 def _has_done(child: _Child) -> bool:

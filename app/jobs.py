@@ -6,11 +6,12 @@ job that was cancelled, deleted or given to another child meanwhile takes nothin
 
 import json
 import secrets
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, delete, func, insert, or_, select, update
 
@@ -31,7 +32,11 @@ MAX_ATTEMPTS = 3
 MAX_TAGS = 64
 #: An idempotency key counts for so long [h].
 KEY_HOURS = 24
-#: So many jobs are deleted in one transaction.
+#: A job whose request was not read yet may take so long [s].
+MOST_S = 600.0
+#: A database that keeps a write waiting for longer is in use [s].
+_PROMPT_S = 1.0
+#: So many jobs are deleted, or looked at, in one transaction.
 _AT_ONCE = 100
 _PROGRESS = ("phase", "completed", "total", "incumbent_us", "lower_bound_us", "gap")
 
@@ -113,6 +118,13 @@ class Claimed:
     request_id: str
     lease: str
     attempts: int
+
+
+class Held(NamedTuple):
+    """A job that is held: its number, and its time limit [s]."""
+
+    number: int
+    limit_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +236,18 @@ def get(store: Store, kind: str, job_id: str) -> Job:
     """Return a job, or raise NotFound."""
     with store.reading() as connection:
         return _get(connection, kind, job_id)
+
+
+def revisions(store: Store, ids: Sequence[str]) -> dict[str, tuple[int, bool]]:
+    """Return the revision of each job that there is, and whether it has ended."""
+    found = {}
+    with store.reading() as connection:
+        for i in range(0, len(ids), _AT_ONCE):
+            some = JobRow.id.in_(ids[i : i + _AT_ONCE])
+            query = select(JobRow.id, JobRow.revision, JobRow.state).where(some)
+            for job_id, revision, state in connection.execute(query):
+                found[job_id] = (revision, state in ENDED)
+    return found
 
 
 def payload(store: Store, number: int, part: str) -> bytes | None:
@@ -342,6 +366,16 @@ def beat(
     return True
 
 
+def drafted(store: Store, job: Claimed) -> dict[str, Any]:
+    """Return the summary of the draft that an attempt before left; empty without one."""
+    with store.reading() as connection:
+        if not _has(connection, job.number, DRAFT):
+            return {}
+        text = connection.scalar(select(JobRow.summary).where(JobRow.number == job.number))
+    found: dict[str, Any] = json.loads(text or "{}")
+    return found
+
+
 def succeed(store: Store, job: Claimed, result: bytes, summary: Mapping[str, Any]) -> bool:
     """Keep the result of a job; False when the lease is another's."""
     values = {**_end(SUCCEEDED), "summary": json.dumps(summary)}
@@ -369,47 +403,53 @@ def settle(store: Store, job: Claimed, error: Mapping[str, Any]) -> bool:
     A draft is no answer to the same content asked again.
     """
     with store.writing() as connection:
-        if not _has(connection, job.number, DRAFT):
-            values = {**_end(TIMED_OUT), "error": json.dumps(error)}
-            _close(connection, job.number)
-            return _change(connection, job.number, job.lease, values)
-        if not _change(connection, job.number, job.lease, {**_end(SUCCEEDED), "content": None}):
+        has_draft = _has(connection, job.number, DRAFT)
+        values = {**_end(SUCCEEDED if has_draft else TIMED_OUT), "content": None}
+        values |= {} if has_draft else {"error": json.dumps(error)}
+        if not _change(connection, job.number, job.lease, values):
             return False
         _take_draft(connection, job.number)
     return True
 
 
-def hand_back(store: Store, job: Claimed, *, died: bool) -> bool:
+def hand_back(store: Store, number: int, lease: str, *, died: bool) -> bool:
     """Let another child have a job; an attempt whose child did not die is none."""
     attempts = JobRow.attempts if died else JobRow.attempts - 1
     with store.writing() as connection:
         values = {**_FREE, "state": QUEUED, "attempts": attempts}
-        return _change(connection, job.number, job.lease, values)
+        return _change(connection, number, lease, values)
 
 
 def recover(store: Store, owner: str, silent_s: float) -> int:
     """Hand back what other servers had at work and have been silent about for so long [s].
 
-    Returns how many jobs that are.
+    Returns how many jobs that are; none when the database kept this server waiting, for then it
+    kept the others from showing themselves. A heartbeat of the future is of a clock set back.
     """
-    lost = (JobRow.state == RUNNING, JobRow.owner != owner, JobRow.heartbeat_at < ago(silent_s))
+    silent = or_(JobRow.heartbeat_at < ago(silent_s), JobRow.heartbeat_at > ago(-silent_s))
+    lost = (JobRow.state == RUNNING, JobRow.owner != owner, silent)
     with store.reading() as connection:
         if connection.scalar(select(JobRow.number).where(*lost).limit(1)) is None:
             return 0
     values = {**_FREE, "state": QUEUED, "attempts": JobRow.attempts - 1}
+    began = time.monotonic()
     with store.writing() as connection:
+        if time.monotonic() - began > _PROMPT_S:
+            return 0
         return connection.execute(
             update(JobRow).where(*lost).values({**values, "revision": JobRow.revision + 1})
         ).rowcount
 
 
-def held(store: Store, owner: str) -> dict[str, float | None]:
-    """Return the leases that a server's children hold, each with the time limit of its job [s]."""
-    query = select(JobRow.lease, JobRow.limit_s).where(
-        JobRow.state == RUNNING, JobRow.owner == owner
-    )
+def held(store: Store, owner: str) -> dict[str, Held]:
+    """Return the leases that a server's children hold, and of which jobs they are."""
+    columns = (JobRow.lease, JobRow.number, JobRow.limit_s)
+    query = select(*columns).where(JobRow.state == RUNNING, JobRow.owner == owner)
     with store.reading() as connection:
-        return {lease: limit for lease, limit in connection.execute(query) if lease}
+        rows = connection.execute(query).all()
+    return {
+        row.lease: Held(row.number, MOST_S if row.limit_s is None else row.limit_s) for row in rows
+    }
 
 
 def cancel(store: Store, kind: str, job_id: str) -> Job:

@@ -1,6 +1,7 @@
 """What a child tells of its job while it works: how far it is, and the best that it has in hand."""
 
 import logging
+import math
 import os
 import signal
 import time
@@ -44,6 +45,9 @@ class Report:
         self._store, self._job = store, job
         self._progress: dict[str, Any] | None = None
         self._text_of: Callable[[], str] | None = None
+        self._told: dict[str, Any] | None = None
+        self._draft: tuple[bytes, dict[str, Any]] | None = None
+        self._best: float | None = None
         self._done = Event()
         self._thread = Thread(target=self._tell, daemon=True)
 
@@ -97,34 +101,37 @@ class Report:
     def _tell(self) -> None:
         parent = parent_process()
         sentinel = [parent.sentinel] if parent else []
-        told, told_at = self._progress, time.monotonic()
+        told_at = time.monotonic()
         while not self._done.wait(_TICK_S):
             if wait(sentinel, 0):
                 _leave()
-            news, silent_s = self._progress is not told, time.monotonic() - told_at
-            if silent_s < _TELL_S or not (news or self._text_of or silent_s >= BEAT_S):
+            silent_s = time.monotonic() - told_at
+            news = self._progress is not self._told or self._text_of or self._draft
+            if silent_s < _TELL_S or not (news or silent_s >= BEAT_S):
                 continue
-            told, told_at = self._progress, time.monotonic()
+            told_at = time.monotonic()
             try:
-                is_ours = jobs.beat(self._store, self._job, told, self._drawn())
-            except StorageUnavailable as error:
+                self._beat()
+            except StorageUnavailable as error:  # what is new is told next time
                 _LOG.warning("Cannot tell of the job: %s", error, extra={"job_id": self._job.id})
-                continue
-            if not is_ours:
-                _leave()
+            except Exception:  # noqa: BLE001 - this thread must go on: it watches the server too
+                _LOG.exception("Cannot tell of the job", extra={"job_id": self._job.id})
 
-    def _drawn(self) -> tuple[bytes, dict[str, Any]] | None:
-        """Write what is in hand, if it is new."""
-        text_of, self._text_of = self._text_of, None
-        if text_of is None:
-            return None
-        try:
+    def _beat(self) -> None:
+        """Tell what is new; end everything when the job is not ours any more."""
+        progress, text_of, self._text_of = self._progress, self._text_of, None
+        if text_of is not None:
             text = text_of().encode()
-        except Exception:  # noqa: BLE001 - the job goes on without
-            _LOG.exception("A draft could not be written", extra={"job_id": self._job.id})
-            return None
-        light = _LIGHT.decode(text)
-        return text, {"status": light.status, "iteration_time_us": light.iteration_time_us}
+            light = _LIGHT.decode(text)
+            if self._best is None:
+                self._best = jobs.drafted(self._store, self._job).get("iteration_time_us", math.inf)
+            if light.iteration_time_us <= self._best:  # an attempt before may have had a better one
+                self._draft = text, msgspec.to_builtins(light)
+        if not jobs.beat(self._store, self._job, progress, self._draft):
+            _leave()
+        if self._draft is not None:
+            self._best = self._draft[1]["iteration_time_us"]
+        self._told, self._draft = progress, None
 
 
 def _leave() -> None:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from app import VERSION
 from app.apidoc import problems
 from app.routers.deps import ChecksDep, StoreDep
+from app.routers.job_routes import ChildrenDep
 
 router = APIRouter(tags=["health"])
 
@@ -34,9 +35,10 @@ async def get_health() -> Health:
 
 
 @router.get("/readyz", summary="Can it plan and store?", responses=problems(503))
-async def get_readiness(store: StoreDep, turns: ChecksDep) -> Health:
-    """Answer 200 when the database is usable and of the newest revision."""
+async def get_readiness(store: StoreDep, children: ChildrenDep, turns: ChecksDep) -> Health:
+    """Answer 200 when the database is usable and of the newest revision, and jobs are done."""
     await to_thread.run_sync(store.check, limiter=turns)
+    children.check()
     return Health()
 
 

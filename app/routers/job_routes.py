@@ -111,6 +111,7 @@ def acknowledged(asked: Asked, added: Added) -> dict[str, str]:
 
 def add_routes(router: APIRouter, kind: str, out: Any, row: type[Listed], page: type[Page]) -> None:
     """Add what every kind of job is asked, but for how one is begun."""
+    one = f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
     plural = next(iter(page.model_fields.keys() - Page.model_fields.keys()))
 
     @router.get(
@@ -148,7 +149,7 @@ def add_routes(router: APIRouter, kind: str, out: Any, row: type[Listed], page: 
     @router.get(
         "/{job_id}",
         response_model=out,
-        summary=f"Find a {kind}",
+        summary=f"Find {one}",
         responses={304: {"description": "It is as it was."}, **problems(404, 422, 503)},
     )
     async def get_job(
@@ -168,7 +169,7 @@ def add_routes(router: APIRouter, kind: str, out: Any, row: type[Listed], page: 
 
     @router.get(
         "/{job_id}/events",
-        summary=f"Follow a {kind}",
+        summary=f"Follow {one}",
         response_class=StreamingResponse,
         responses={
             200: {
@@ -200,7 +201,7 @@ def add_routes(router: APIRouter, kind: str, out: Any, row: type[Listed], page: 
     @router.post(
         "/{job_id}/cancel",
         response_model=out,
-        summary=f"Cancel a {kind}",
+        summary=f"Cancel {one}",
         responses=problems(404, 503),
     )
     async def cancel_job(job_id: JobId, store: StoreDep, children: ChildrenDep) -> Response:
@@ -209,7 +210,7 @@ def add_routes(router: APIRouter, kind: str, out: Any, row: type[Listed], page: 
         return await _told(kind, job, store, HTTPStatus.OK, {})
 
     @router.delete(
-        "/{job_id}", status_code=204, summary=f"Delete a {kind}", responses=problems(404, 503)
+        "/{job_id}", status_code=204, summary=f"Delete {one}", responses=problems(404, 503)
     )
     async def delete_job(job_id: JobId, children: ChildrenDep) -> None:
         """End it if it has not ended, and forget it."""

@@ -1,11 +1,23 @@
 """Score nodes by the communication that a training job would have there: a scheduler extender.
 
-Kubernetes asks POST /filter and POST /prioritize (v1 of its extender API) and waits for 5 s, so the
-answer comes before, whatever the service does: a node that is not planned in time gets a neutral
-score, and the jobs that are left behind are cancelled. Nodes must come whole, that is with
-``nodeCacheCapable: false``.
+Kubernetes asks POST /filter and POST /prioritize (v1 of its extender API). The answer comes within
+5 s, whatever the service does: a node that is not planned in time gets a neutral score, and the
+jobs that are left behind are cancelled.
 
     python scheduler_extender.py --service http://planner:8000 --port 8888
+
+In the configuration of kube-scheduler, on the same host:
+
+    apiVersion: kubescheduler.config.k8s.io/v1
+    kind: KubeSchedulerConfiguration
+    extenders:
+      - urlPrefix: http://127.0.0.1:8888
+        filterVerb: filter
+        prioritizeVerb: prioritize
+        weight: 1
+        nodeCacheCapable: false  # nodes come whole, with their labels
+        httpTimeout: 6s
+        ignorable: true  # pods are placed even when the extender is down
 
 A pod that is to be placed so has the annotations ``interlace/graph`` (id of a stored graph) and
 ``interlace/workers``; a node has the label ``interlace/bandwidth-gbps``, of one worker's network,

@@ -1,13 +1,21 @@
 #!/bin/sh
-# Before a Slurm job: plan its communication, with plain curl, where the job will find it.
+# Before the steps of a Slurm job: plan its communication, with plain curl, where they find it.
+#
+# Call it in the batch script, before srun:
+#
+#   INTERLACE_URL=http://planner:8000 INTERLACE_PLAN="plan-$SLURM_JOB_ID.json" sh slurm_prolog.sh
+#
+# It is not for Prolog= of slurm.conf: that runs as root, on every node of the job, and without the
+# user's environment, so that it knows neither the request nor where the plan belongs. The job has
+# its nodes while this waits: INTERLACE_WAIT_S is what a plan may cost.
 #
 #   INTERLACE_URL      of the service               (http://127.0.0.1:8000)
 #   INTERLACE_REQUEST  body of POST /v1/plans       (request.json)
 #   INTERLACE_PLAN     where the plan is written    (plan.json)
-#   INTERLACE_WAIT_S   when the job starts anyhow   (60)
+#   INTERLACE_WAIT_S   when the job goes on anyhow  (60)
 #
-# The key made of SLURM_JOB_ID makes it one job of the service, however often Slurm runs this. It
-# never keeps a job from starting: without a plan it says why and exits with 0.
+# The key made of SLURM_JOB_ID makes it one job of the service, however often Slurm requeues the
+# job. It never keeps a job from starting: without a plan it says why and exits with 0.
 set -eu
 
 work=

@@ -179,8 +179,8 @@ class AsyncClient:
                     await heard
 
     async def _sent(self, todo: Send) -> Answer | Lost:
-        sending = self._http.send(request_of(self._http, todo))
+        request = request_of(self._http, todo)
         try:
-            return answer_of(await asyncio.wait_for(sending, todo.whole_s))
+            return answer_of(await asyncio.wait_for(self._http.send(request), todo.whole_s))
         except (httpx.RequestError, asyncio.TimeoutError) as error:
-            return lost(error)
+            return lost(request, error)

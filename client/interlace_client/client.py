@@ -193,7 +193,8 @@ class Client:
                 todo.to(todo.progress)
 
     def _sent(self, todo: Send) -> Answer | Lost:
+        request = request_of(self._http, todo)
         try:
-            return answer_of(self._http.send(request_of(self._http, todo)))
+            return answer_of(self._http.send(request))
         except httpx.RequestError as error:
-            return lost(error)
+            return lost(request, error)

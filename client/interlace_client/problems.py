@@ -23,6 +23,10 @@ class QueueFull(Temporary):
     """The service has as many jobs as it takes."""
 
 
+class WorkersUnavailable(Temporary):
+    """The service takes jobs, but works on none."""
+
+
 class StorageUnavailable(Temporary):
     """The service's database cannot be used."""
 

@@ -96,8 +96,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Lost:
-    """What came of a request without an answer."""
+    """What came of a request without an answer; ``url`` is where it went, without credentials."""
 
+    url: str
     reason: str
 
 
@@ -149,7 +150,7 @@ def sent(call: Call, tries: Tries, deadline: Deadline) -> Steps[Answer]:
         if attempt == tries.retries or (left is not None and pause >= left):
             if isinstance(got, Answer):
                 return replace(got, attempt=attempt)
-            raise Unreachable(f"{call.method} {call.path}: {got.reason}")
+            raise Unreachable(f"{call.method} {got.url}: {got.reason}")
         _LOG.warning(
             "%s %s: %s; again in %.1f s (%d of %d)",
             *(call.method, call.path, got.reason if isinstance(got, Lost) else got.status),

@@ -49,10 +49,15 @@ def answer_of(response: httpx.Response) -> Answer:
     return Answer(response.status_code, response.headers, response.content)
 
 
-def lost(error: Exception) -> Lost:
-    """Say why nothing came."""
+def lost(request: httpx.Request, error: Exception) -> Lost:
+    """Say where nothing came from, and why; a password or a token in the URL is not for logs."""
+    url = request.url.copy_with(userinfo=b"", query=None, fragment=None)
+    return Lost(str(url), _reason(error))
+
+
+def _reason(error: Exception) -> str:
     if isinstance(error, httpx.ConnectTimeout):
-        return Lost("no connection in time")
+        return "no connection in time"
     if isinstance(error, httpx.NetworkError):
-        return Lost(str(error) or "the connection was lost")
-    return Lost(str(error) or "no answer in time")
+        return str(error) or "the connection was lost"
+    return str(error) or "no answer in time"

@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -46,6 +46,19 @@ def stopped(service: Service, how: signal.Signals) -> Iterator[None]:
     os.kill(service.process, how)
     yield
     until(lambda: not Path("/proc", str(service.process), "exe").exists(), 15)
+
+
+def forkers(service: Service) -> list[int]:
+    """Return the process of a server that forks the children."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
+            command = (process / "cmdline").read_text()
+            if int(parent) == service.process and "forkserver" in command:
+                found.append(int(process.name))
+    assert found
+    return found
 
 
 def is_running(service: Service, place: str) -> bool:
@@ -101,8 +114,10 @@ def test_told_to_leave_with_all_its_children(tmp_path: Path) -> None:
     with running(tmp_path) as service:
         place = begin(service, highs())
         until(lambda: job(service, place)["progress"], 20)
-        for child in busy(service):
+        for child in [*busy(service), *forkers(service)]:
             os.kill(child, signal.SIGTERM)
+        time.sleep(1)
+        assert job(service, place)["attempts"] == 1
         with stopped(service, signal.SIGTERM):
             pass
     with running(tmp_path) as service:
