@@ -13,6 +13,7 @@ from app.errors import InvalidRequest, Refusal
 from app.faults import MAX_NAME, shown
 from app.graph_answer import GraphList, GraphOut, ImportAnswer
 from app.jobs import now
+from app.own_graph import read_own
 from app.problem import graph_json, graph_sha256, graph_text
 from app.requests import MAX_COLLECTIVES
 from app.storage import Store, Stored
@@ -39,7 +40,7 @@ _PARAMETERS: TypeAdapter[list[tuple[str, int]]] = TypeAdapter(
 
 
 def read(files: Sequence[bytes], form: str | None, asked: Asked) -> Trace:
-    """Unpack files and read them in a format of :data:`solver.traces.READERS`.
+    """Unpack files and read them in a format of :data:`solver.traces.READERS`, or as they are.
 
     Parameters
     ----------
@@ -60,6 +61,9 @@ def read(files: Sequence[bytes], form: str | None, asked: Asked) -> Trace:
         plain.append(unpacked(file, left))
         left -= len(plain[-1])
     plain = list(dict.fromkeys(plain))  # a file given twice is one
+    own = read_own(plain[0], asked) if form is None and len(plain) == 1 else None
+    if own is not None:
+        return own
     name = detect(plain) if form is None else form
     if faults := list(_content_faults(plain, name)):
         raise InvalidTrace(faults)

@@ -45,6 +45,23 @@ def test_a_profile_is_read_and_named_by_its_content(service: Service) -> None:
     assert post(service, PROFILE, name="other").json()["id"] != found["id"]
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_graph_of_ours_is_stored_as_it_is(service: Service, whole: bool) -> None:
+    body = two_layers()
+    found = post(service, json.dumps(body if whole else body["graph"]).encode())
+    assert found.status_code == 201
+    assert found.json()["report"]["format"] == "interlace"
+    by_id = service.post({"graph_id": found.json()["id"], "cluster": body["cluster"]})
+    assert by_id.json()["iteration_time_us"] == service.post(body).json()["iteration_time_us"]
+    body["graph"]["ops"][0]["after"] = ["nobody"]
+    body["graph"]["ops"][1]["bytes"] = 0
+    wrong = post(service, json.dumps(body["graph"]).encode())
+    assert faults(wrong) == {("/graph/ops/1/bytes", "out_of_range")}
+    body["graph"]["ops"][1]["bytes"] = 1
+    wrong = post(service, json.dumps(body["graph"]).encode())
+    assert faults(wrong) == {("/graph/ops/0/after/0", "unknown_op")}
+
+
 def test_an_id_stands_for_its_graph(service: Service) -> None:
     found = post(service, PROFILE).json()
     cluster = {"workers": 8, "bandwidth_gbps": 10, "startup_us": 50}

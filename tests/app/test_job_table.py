@@ -3,7 +3,7 @@
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import update
@@ -14,7 +14,9 @@ from app.jobs import FILE, Claimed, Key, New
 from app.settings import Settings
 from app.storage import Store
 from app.tables import JobRow
-from tests.app.service import Json
+
+if TYPE_CHECKING:
+    from tests.app.service import Json
 
 OWNER = "me"
 
