@@ -216,7 +216,8 @@ class Server:
                 raise InvalidRequest(faults) from None
             self._give_up(str(error), code)
         except Unreachable as error:
-            self._give_up(f"cannot be reached: {error}", code)
+            why = str(error).partition(": ")[2]  # the request stands before it
+            self._give_up(f"cannot be reached: {why}", code)
         except InterlaceError as error:
             self._give_up(str(error), code)
 

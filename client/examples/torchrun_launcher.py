@@ -55,7 +55,7 @@ def ask(service: str, request: Path, timeout_s: float) -> Plan | None:
         say(f"{error} {'The best so far is used.' if best else 'There is no plan.'}")
         return best
     except (OSError, ValueError) as error:  # of the request, or of the URL
-        say(f"{request} to {service}: {error} There is no plan.")
+        say(f"{request} is not sent ({error}). There is no plan.")
         return None
 
 

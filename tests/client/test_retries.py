@@ -6,8 +6,16 @@ from typing import Any
 import httpx
 import pytest
 
-from interlace_client import PLANS, Client, ProblemError, Unreachable, WaitTimeout, problems
-from tests.client.conftest import Ask
+from interlace_client import (
+    PLANS,
+    AsyncClient,
+    Client,
+    ProblemError,
+    Unreachable,
+    WaitTimeout,
+    problems,
+)
+from tests.client.conftest import Ask, asked
 from tests.client.fake import FakeService, lost, lost_answer, plain, refused
 
 PASSING = [
@@ -64,12 +72,28 @@ def test_lasting_trouble(ask: Ask, trouble: Any) -> None:
 
 def test_tries_end(ask: Ask) -> None:
     service = FakeService(*[lost()] * 9)
-    with pytest.raises(Unreachable, match="POST /v1/plans: lost on the way"):
+    with pytest.raises(Unreachable, match=r"^POST http://fake/under/v1/plans: lost on"):
         ask(service, "run", PLANS, {}, retries=3)
     assert len(service.seen) == 4
     assert len({each.headers["idempotency-key"] for each in service.seen}) == 1
     for pause, longest in zip(service.slept, [0.5, 1, 2], strict=True):
         assert longest / 2 <= pause <= longest
+
+
+@pytest.mark.parametrize(
+    ("base_url", "told"),
+    [
+        ("http://planner:8000", "http://planner:8000/v1/plans"),
+        ("https://me:secret@planner/under/", "https://planner/under/v1/plans"),
+        ("http://me%40here:se%3Acret@[::1]:8000", "http://[::1]:8000/v1/plans"),
+    ],
+)
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_unreachable_tells_where(kind: type, base_url: str, told: str) -> None:
+    transport = FakeService(lost()).transport
+    with pytest.raises(Unreachable) as caught:
+        asked(kind, base_url, "list", PLANS, tag="t", client={"transport": transport, "retries": 0})
+    assert str(caught.value) == f"GET {told}: lost on the way"
 
 
 def test_last_refusal_is_the_error(ask: Ask) -> None:
