@@ -141,14 +141,14 @@ def test_what_is_nearly_done_is_done_before_leaving(tmp_path: Path) -> None:
 def test_a_child_that_dies_is_replaced_twice(tmp_path: Path) -> None:
     with running(tmp_path, INTERLACE_WORKERS="1") as service:
         place = begin(service, highs())
-        killed: list[int] = []
+        deadline = time.monotonic() + 60
         while job(service, place)["state"] in {"queued", "running"}:
-            assert len(killed) <= 3
-            for child in set(busy(service)) - set(killed):
-                os.kill(child, signal.SIGSEGV)
-                killed.append(child)
+            assert time.monotonic() < deadline
+            for child in busy(service):  # at the job, or getting ready for one
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGSEGV)
         found = job(service, place)
-        assert (found["state"], found["attempts"], len(killed)) == ("failed", 3, 3)
+        assert (found["state"], found["attempts"]) == ("failed", 3)
         assert found["error"]["code"] == "worker_died"
         assert "SIGSEGV" in found["error"]["detail"]
         began = time.monotonic()
