@@ -21,6 +21,8 @@ from app.storage import Store
 
 #: How often the parent is looked at, and what is new is told [s].
 _TICK_S, _TELL_S = 0.25, 0.5
+#: Writing drafts may take a share of the time: after one it rests so many times as long.
+_REST = 20
 #: At least so often a job shows that it is at work [s].
 BEAT_S = 1.0
 _LOG = logging.getLogger("interlace.jobs")
@@ -48,6 +50,7 @@ class Report:
         self._told: dict[str, Any] | None = None
         self._draft: tuple[bytes, dict[str, Any]] | None = None
         self._best: float | None = None
+        self._draft_due = 0.0
         self._done = Event()
         self._thread = Thread(target=self._tell, daemon=True)
 
@@ -119,9 +122,12 @@ class Report:
 
     def _beat(self) -> None:
         """Tell what is new; end everything when the job is not ours any more."""
-        progress, text_of, self._text_of = self._progress, self._text_of, None
-        if text_of is not None:
+        progress, text_of = self._progress, self._text_of
+        began = time.monotonic()
+        if text_of is not None and began >= self._draft_due:
+            self._text_of = None
             text = text_of().encode()
+            self._draft_due = time.monotonic() + _REST * (time.monotonic() - began)
             light = _LIGHT.decode(text)
             if self._best is None:
                 self._best = jobs.drafted(self._store, self._job).get("iteration_time_us", math.inf)
