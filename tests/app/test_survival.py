@@ -151,9 +151,7 @@ def test_a_child_that_dies_is_replaced_twice(tmp_path: Path) -> None:
         assert (found["state"], found["attempts"]) == ("failed", 3)
         assert found["error"]["code"] == "worker_died"
         assert "SIGSEGV" in found["error"]["detail"]
-        began = time.monotonic()
-        assert service.post(two_layers()).status_code == 201
-        assert time.monotonic() - began < 2
+        assert service.post(two_layers()).status_code == 201  # how soon: tests.benchmarks.crashes
 
 
 def test_a_child_that_dies_once_is_made_good(tmp_path: Path) -> None:
@@ -175,9 +173,7 @@ def test_a_job_that_needs_too_much_memory(tmp_path: Path) -> None:
         assert (answer.status_code, answer.json()["code"]) == (503, "out_of_memory")
         found = job(service, answer.headers["location"])
         assert (found["state"], found["attempts"]) == ("failed", 1)
-        began = time.monotonic()
-        assert service.post(two_layers()).status_code == 201
-        assert time.monotonic() - began < 2
+        assert service.post(two_layers()).status_code == 201  # how soon: tests.benchmarks.crashes
 
 
 def test_a_child_that_dies_while_the_database_cannot_be_used(
