@@ -13,9 +13,10 @@ from http import HTTPStatus
 from multiprocessing.connection import Connection
 from typing import TypeVar
 
-from app import jobs, logs
+from app import jobs, leases, logs
 from app.errors import StorageUnavailable, described
-from app.jobs import Claimed
+from app.job_rows import FAILED, REQUEST, TIMED_OUT
+from app.leases import Claimed
 from app.request_id import JOB_ID, REQUEST_ID
 from app.settings import Settings
 from app.storage import Store
@@ -71,22 +72,22 @@ def _do(store: Store, job: Claimed) -> None:
 def _outcome(store: Store, job: Claimed, report: Report) -> Callable[[], bool]:
     """Work, and return what keeps the outcome."""
     try:
-        request = jobs.payload(store, job.number, jobs.REQUEST)
+        request = jobs.payload(store, job.number, REQUEST)
         if request is None:  # deleted meanwhile
             return lambda: False
         done = WORK[job.kind](store, request, jobs.files(store, job.number), report)
     except StorageUnavailable:  # the job cannot help it
         raise
     except TooLong as error:
-        failure, state = described(error), jobs.TIMED_OUT
+        failure, state = described(error), TIMED_OUT
     except Exception as error:  # noqa: BLE001 - whatever it is, the job has failed
-        failure, state = described(error), jobs.FAILED
+        failure, state = described(error), FAILED
         if failure["status"] == HTTPStatus.INTERNAL_SERVER_ERROR:
             _LOG.exception("The job failed inside")
     else:
         answer = done.answer.encode()
-        return lambda: _patiently(lambda: jobs.succeed(store, job, answer, done.summary))
-    return lambda: _patiently(lambda: jobs.fail(store, job, failure, state))
+        return lambda: _patiently(lambda: leases.succeed(store, job, answer, done.summary))
+    return lambda: _patiently(lambda: leases.fail(store, job, failure, state))
 
 
 def _patiently(what: Callable[[], Result]) -> Result:

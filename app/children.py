@@ -21,11 +21,13 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 from threading import Event, Lock, Thread
 
-from app import jobs
+from app import intake, jobs, leases
 from app.child import work
 from app.errors import NotFound, Refusal, StorageUnavailable, described
-from app.jobs import MAX_ATTEMPTS, Added, Claimed, Job, Key, New
+from app.intake import Added, Key, New
+from app.jobs import Job
 from app.kinds import KINDS, QUEUES, beside, queued_in
+from app.leases import MAX_ATTEMPTS, Claimed
 from app.settings import Settings
 from app.storage import Store
 from app.waiting import Waiting
@@ -106,7 +108,7 @@ class Children:
         """Take a job, or find the one that answers already."""
         room = self._settings.max_queued
         kinds = beside(new.kind)
-        added = jobs.add(self._store, new, key, fresh=fresh, beside=kinds, room=room)
+        added = intake.add(self._store, new, key, fresh=fresh, beside=kinds, room=room)
         self._wake()
         return added
 
@@ -134,7 +136,7 @@ class Children:
 
     def recover(self) -> int:
         """Take up again what servers that died had at work."""
-        return jobs.recover(self._store, self._owner, SILENT_S)
+        return leases.recover(self._store, self._owner, SILENT_S)
 
     # the life of the server
 
@@ -171,7 +173,7 @@ class Children:
         with suppress(StorageUnavailable):  # then the next start finds them silent
             for child in left:
                 job = child.job
-                if job and jobs.hand_back(self._store, job.number, job.lease, died=False):
+                if job and leases.hand_back(self._store, job.number, job.lease, died=False):
                     _LOG.info("Job queued again", extra=_ids(job))
         for child in self._children:
             child.process.join()
@@ -252,7 +254,7 @@ class Children:
                 if child is None:
                     child = self._started()  # before the claim: what nobody holds is lost
                     self._children.append(child)
-                job = jobs.claim(self._store, self._owner, queued_in(queue))
+                job = leases.claim(self._store, self._owner, queued_in(queue))
                 if job is None:
                     break
                 child.job, child.since = job, time.monotonic()
@@ -279,7 +281,7 @@ class Children:
 
         What is this server's and no child has, after something failed in between, is handed back.
         """
-        held = jobs.held(self._store, self._owner)
+        held = leases.held(self._store, self._owner)
         for child in self._children:
             job = child.job
             if job is None or child.was_killed:
@@ -290,11 +292,11 @@ class Children:
             most = held[job.lease].limit_s + self._settings.job_grace_s
             if time.monotonic() - child.since > most:
                 late = TimeLimit(f"The job took more than {most:g} s and has nothing in hand.")
-                jobs.settle(self._store, job, described(late))
+                leases.settle(self._store, job, described(late))
                 _kill(child)
         mine = {child.job.lease for child in self._children if child.job}
         for lease in held.keys() - mine:
-            jobs.hand_back(self._store, held[lease].number, lease, died=False)
+            leases.hand_back(self._store, held[lease].number, lease, died=False)
 
     def _buried(self, child: _Child) -> None:
         """See what a child that has ended leaves: a job that has ended too, or one that has not."""
@@ -306,9 +308,9 @@ class Children:
         reason = _reason(code)
         if job.attempts >= MAX_ATTEMPTS:
             times = f"Its process ended {MAX_ATTEMPTS} times before the job did, at last {reason}."
-            died = jobs.fail(self._store, job, described(WorkerDied(times)))
+            died = leases.fail(self._store, job, described(WorkerDied(times)))
         else:
-            died = jobs.hand_back(self._store, job.number, job.lease, died=True)
+            died = leases.hand_back(self._store, job.number, job.lease, died=True)
         if died:
             _LOG.warning("The process of a job ended %s", reason, extra=_ids(job))
             self._on_death(job.kind, reason)

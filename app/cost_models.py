@@ -4,12 +4,12 @@ import secrets
 from typing import Any
 
 from app import VERSION
+from app.clock import now
 from app.cluster import MAX_WORKERS, ClusterBody, CostModelBody
 from app.cluster_faults import model_faults
 from app.cost_model_answer import CostModelAnswer, CostModelList, Fitted
 from app.cost_model_request import AUTO, BEST, CostModelRequest
 from app.errors import InvalidRequest
-from app.jobs import now
 from app.storage import Store, Stored
 from app.tables import CostModelRow
 from solver.costs import PIECEWISE, TABLE, Curve, cost_of

@@ -2,14 +2,15 @@
 
 from typing import Protocol
 
-from app.jobs import Added, Job, Key, New
+from app.intake import Added, Key, New
+from app.jobs import Job
 
 
 class Executor(Protocol):
     """Takes jobs, and sees to it that each of them ends."""
 
     def submit(self, new: New, key: Key | None, *, fresh: bool) -> Added:
-        """Take a job, or find the one that answers already; see :func:`app.jobs.add`."""
+        """Take a job, or find the one that answers already; see :func:`app.intake.add`."""
 
     async def wait(
         self, kind: str, job_id: str, seconds: float, revision: int | None = None

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from app.body import PLAIN, Name
+from app.clock import now
 from app.door import MAX_VALUES, check_limits, read_json, within
 from app.errors import InvalidRequest, Refusal
 from app.faults import MAX_NAME, shown
 from app.graph_answer import GraphList, GraphOut, ImportAnswer
-from app.jobs import now
 from app.own_graph import read_own
 from app.problem import graph_json, graph_sha256, graph_text
 from app.requests import MAX_COLLECTIVES

@@ -17,7 +17,8 @@ from prometheus_client import (
 )
 
 from app import VERSION
-from app.jobs import QUEUED, RUNNING, Job
+from app.job_rows import QUEUED, RUNNING
+from app.jobs import Job
 from app.kinds import KINDS
 
 #: Upper ends of what is counted together [s].

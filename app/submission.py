@@ -11,7 +11,7 @@ import msgspec
 from app import VERSION
 from app.door import problem_of, read_body
 from app.graph_id import with_graph
-from app.jobs import New
+from app.intake import New
 from app.kinds import IMPORT, PLAN, SIMULATION, SWEEP
 from app.library import library_of
 from app.requests import GraphRequest, PlanRequest

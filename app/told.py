@@ -14,9 +14,9 @@ from typing import Any, Self
 
 import msgspec
 
-from app import jobs
+from app import leases
 from app.errors import StorageUnavailable
-from app.jobs import Claimed
+from app.leases import Claimed
 from app.storage import Store
 
 #: How often the parent is looked at, and what is new is told [s].
@@ -73,7 +73,7 @@ class Report:
         """Tell what the request says of the job, if that was not known when it was posted."""
         if (name, limit_s) == (self._job.name, self._job.limit_s):
             return
-        if not jobs.describe(self._store, self._job, name, limit_s):
+        if not leases.describe(self._store, self._job, name, limit_s):
             _leave()
 
     def progress(
@@ -130,10 +130,12 @@ class Report:
             self._draft_due = time.monotonic() + _REST * (time.monotonic() - began)
             light = _LIGHT.decode(text)
             if self._best is None:
-                self._best = jobs.drafted(self._store, self._job).get("iteration_time_us", math.inf)
+                self._best = leases.drafted(self._store, self._job).get(
+                    "iteration_time_us", math.inf
+                )
             if light.iteration_time_us <= self._best:  # an attempt before may have had a better one
                 self._draft = text, msgspec.to_builtins(light)
-        if not jobs.beat(self._store, self._job, progress, self._draft):
+        if not leases.beat(self._store, self._job, progress, self._draft):
             _leave()
         if self._draft is not None:
             self._best = self._draft[1]["iteration_time_us"]

@@ -11,8 +11,10 @@ from app.apidoc import accepted, problems
 from app.body import PLAIN, OneOf
 from app.faults import MAX_NAME
 from app.graph_answer import GraphList, GraphOut, ImportAnswer
+from app.intake import New
 from app.job_answer import ImportList, ImportOut, ImportSummary
-from app.jobs import SUCCEEDED, Job, New
+from app.job_rows import SUCCEEDED
+from app.jobs import Job
 from app.kinds import IMPORT
 from app.routers.asked import AskedDep
 from app.routers.deps import FilesDep, ListedDep, SolvesDep, StoreDep

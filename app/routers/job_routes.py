@@ -16,8 +16,10 @@ from app import errors, jobs
 from app.apidoc import problems
 from app.body import OneOf
 from app.children import Children
+from app.intake import Added, Key, New, id_of_key
 from app.job_answer import Listed, Page, row_of, text_of
-from app.jobs import FAILED, STATES, TIMED_OUT, Added, Job, Key, New
+from app.job_rows import FAILED, RESULT, STATES, TIMED_OUT
+from app.jobs import Job
 from app.kinds import KINDS
 from app.routers.asked import MAX_TAGS, Asked, Tag, WaitDep
 from app.routers.deps import MAX_LISTED, StoreDep
@@ -77,7 +79,7 @@ async def begun(
         key = None
         if asked.key is not None:
             key = Key(asked.key, fingerprint(kind, *payload(), *asked.tags))
-            if (job_id := jobs.id_of_key(store, key)) is not None:
+            if (job_id := id_of_key(store, key)) is not None:
                 return Added(job_id)
         return children.submit(new(), key, fresh=asked.fresh)
 
@@ -223,7 +225,7 @@ async def _told(
     """Answer with a job, and its result when it has ended."""
     result = None
     if job.has_ended:
-        result = await to_thread.run_sync(jobs.payload, store, job.number, jobs.RESULT)
+        result = await to_thread.run_sync(jobs.payload, store, job.number, RESULT)
     content = text_of(kind, job, result)
     return Response(content, status, {"ETag": _etag(job), **headers}, "application/json")
 

@@ -12,7 +12,8 @@ from app.detail import DETAIL
 from app.door import MAX_VALUES
 from app.errors import MAX_FAULTS
 from app.faults import MAX_NAME
-from app.jobs import KEY_HOURS, MAX_ATTEMPTS
+from app.intake import KEY_HOURS
+from app.leases import MAX_ATTEMPTS
 from app.prediction_request import MAX_BUFFERS, MAX_COUNTS, MAX_LAYERS
 from app.protocol import HEAD_S
 from app.requests import (

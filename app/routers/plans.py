@@ -10,8 +10,8 @@ from app.body import OneOf
 from app.examples import TWO_LAYERS
 from app.export_answer import ExportOut
 from app.faults import MAX_NAME
+from app.intake import New
 from app.job_answer import PlanList, PlanOut, PlanSummary
-from app.jobs import New
 from app.kinds import PLAN
 from app.requests import PlanRequest
 from app.routers.asked import AskedDep

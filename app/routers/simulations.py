@@ -8,8 +8,8 @@ from app import jobs, simulations
 from app.apidoc import accepted, json_body, problems
 from app.door import problem_of, read_body
 from app.examples import TWO_LAYERS
+from app.intake import New
 from app.job_answer import SimulationList, SimulationOut, SimulationSummary
-from app.jobs import New
 from app.kinds import SIMULATION
 from app.library import library_of
 from app.routers.asked import AskedDep

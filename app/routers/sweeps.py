@@ -7,8 +7,8 @@ from fastapi import APIRouter, Path, Query, Response
 from app import sweep_views, sweeps
 from app.apidoc import Responses, accepted, json_body, problems
 from app.examples import TWO_LAYERS
+from app.intake import New
 from app.job_answer import SweepList, SweepOut, SweepSummary
-from app.jobs import New
 from app.kinds import SWEEP
 from app.routers.asked import AskedDep
 from app.routers.deps import BodyDep, SolvesDep, StoreDep

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import update
 
-from app import jobs
+from app import intake, jobs, leases
+from app.clock import ago
 from app.errors import InvalidRequest, NotFound
-from app.jobs import FILE, Claimed, Key, New
+from app.intake import Key, New
+from app.job_rows import DRAFT, FILE
+from app.leases import Claimed
 from app.settings import Settings
 from app.storage import Store
 from app.tables import JobRow
@@ -35,11 +38,11 @@ def new(name: str = "a", **fields: Any) -> New:
 
 def add(store: Store, asked: New, key: Key | None = None, **how: Any) -> str:
     options: Json = {"fresh": True, "beside": ["plan"], "room": 10, **how}
-    return jobs.add(store, asked, key, **options).id
+    return intake.add(store, asked, key, **options).id
 
 
 def claim(store: Store, owner: str = OWNER) -> Claimed:
-    found = jobs.claim(store, owner, ["plan", "import"])
+    found = leases.claim(store, owner, ["plan", "import"])
     assert found is not None
     return found
 
@@ -51,9 +54,9 @@ def state(store: Store, job_id: str, kind: str = "plan") -> str:
 def test_claimed_in_order_and_once(store: Store) -> None:
     ids = [add(store, new(name)) for name in "abc"]
     assert [claim(store).id for _ in ids] == ids
-    assert jobs.claim(store, OWNER, ["plan"]) is None
-    assert len(jobs.held(store, OWNER)) == 3
-    assert jobs.held(store, "other") == {}
+    assert leases.claim(store, OWNER, ["plan"]) is None
+    assert len(leases.held(store, OWNER)) == 3
+    assert leases.held(store, "other") == {}
 
 
 def test_many_claim_at_once(store: Store) -> None:
@@ -61,7 +64,7 @@ def test_many_claim_at_once(store: Store) -> None:
     claimed: list[str] = []
 
     def work() -> None:
-        while (found := jobs.claim(store, threading.current_thread().name, ["plan"])) is not None:
+        while (found := leases.claim(store, threading.current_thread().name, ["plan"])) is not None:
             claimed.append(found.id)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
@@ -76,30 +79,30 @@ def test_many_claim_at_once(store: Store) -> None:
 def test_without_the_lease_nothing_is_written(store: Store, step: str) -> None:
     job_id = add(store, new(kind="import", files=[b"one", b"two"]), beside=["import"])
     lost = claim(store)
-    assert jobs.hand_back(store, lost.number, lost.lease, died=False)
+    assert leases.hand_back(store, lost.number, lost.lease, died=False)
     mine = claim(store)
-    assert jobs.beat(store, mine, None, (b"{}", {}))
+    assert leases.beat(store, mine, None, (b"{}", {}))
     before = jobs.get(store, "import", job_id)
     steps = {
-        "succeed": lambda: jobs.succeed(store, lost, b"{}", {}),
-        "fail": lambda: jobs.fail(store, lost, {}),
-        "beat": lambda: jobs.beat(store, lost, {"phase": "x"}, (b"worse", {})),
-        "settle": lambda: jobs.settle(store, lost, {}),
-        "hand_back": lambda: jobs.hand_back(store, lost.number, lost.lease, died=True),
-        "describe": lambda: jobs.describe(store, lost, "x", 9.0),
+        "succeed": lambda: leases.succeed(store, lost, b"{}", {}),
+        "fail": lambda: leases.fail(store, lost, {}),
+        "beat": lambda: leases.beat(store, lost, {"phase": "x"}, (b"worse", {})),
+        "settle": lambda: leases.settle(store, lost, {}),
+        "hand_back": lambda: leases.hand_back(store, lost.number, lost.lease, died=True),
+        "describe": lambda: leases.describe(store, lost, "x", 9.0),
     }
     assert steps[step]() is False
     assert jobs.get(store, "import", job_id) == before
     assert jobs.files(store, lost.number) == [b"one", b"two"]
-    assert jobs.payload(store, lost.number, jobs.DRAFT) == b"{}"
-    assert jobs.succeed(store, mine, b"{}", {})
+    assert jobs.payload(store, lost.number, DRAFT) == b"{}"
+    assert leases.succeed(store, mine, b"{}", {})
 
 
 def test_attempts_count_deaths_alone(store: Store) -> None:
     job_id = add(store, new())
     for died in (False, True, False, True):
         job = claim(store)
-        jobs.hand_back(store, job.number, job.lease, died=died)
+        leases.hand_back(store, job.number, job.lease, died=died)
     assert jobs.get(store, "plan", job_id).attempts == 2
     assert claim(store).attempts == 3
 
@@ -107,9 +110,9 @@ def test_attempts_count_deaths_alone(store: Store) -> None:
 def test_what_is_large_goes_at_the_end(store: Store) -> None:
     ids = [add(store, new(kind="import", files=[b"x"]), beside=["import"]) for _ in range(4)]
     ended = [claim(store) for _ in ids]
-    jobs.succeed(store, ended[0], b"{}", {})
-    jobs.fail(store, ended[1], {})
-    jobs.settle(store, ended[2], {})
+    leases.succeed(store, ended[0], b"{}", {})
+    leases.fail(store, ended[1], {})
+    leases.settle(store, ended[2], {})
     jobs.cancel(store, "import", ids[3])
     assert [state(store, job_id, "import") for job_id in ids] == [
         *("succeeded", "failed", "timed_out", "cancelled")
@@ -121,9 +124,9 @@ def test_what_is_large_goes_at_the_end(store: Store) -> None:
 def test_time_over_with_a_draft_in_hand(store: Store) -> None:
     job_id = add(store, new())
     job = claim(store)
-    jobs.beat(store, job, None, (b'{"a": 1}', {"iteration_time_us": 5.0}))
-    assert jobs.drafted(store, job) == {"iteration_time_us": 5.0}
-    assert jobs.settle(store, job, {"code": "time_limit"})
+    leases.beat(store, job, None, (b'{"a": 1}', {"iteration_time_us": 5.0}))
+    assert leases.drafted(store, job) == {"iteration_time_us": 5.0}
+    assert leases.settle(store, job, {"code": "time_limit"})
     assert state(store, job_id) == "succeeded"
     assert jobs.answered(store, "plan", job_id) == (b"{}", b'{"a": 1}')
     assert add(store, new(), fresh=False) != job_id, "a draft is no answer to the same content"
@@ -135,10 +138,10 @@ def test_silent_servers_lose_their_jobs(store: Store) -> None:
         claim(store, "other")
     claim(store)
     with store.writing() as connection:
-        for job_id, beat_at in ((silent, jobs.ago(9)), (set_back, jobs.ago(-99)), (mine, "")):
+        for job_id, beat_at in ((silent, ago(9)), (set_back, ago(-99)), (mine, "")):
             change = update(JobRow).where(JobRow.id == job_id)
             connection.execute(change.values(heartbeat_at=beat_at))
-    assert jobs.recover(store, OWNER, 5) == 2
+    assert leases.recover(store, OWNER, 5) == 2
     assert [state(store, job_id) for job_id in (silent, set_back, alive, mine)] == [
         *("queued", "queued", "running", "running")
     ]
@@ -148,33 +151,33 @@ def test_a_busy_database_makes_nobody_silent(store: Store) -> None:
     job_id = add(store, new())
     claim(store, "other")
     with store.writing() as connection:
-        connection.execute(update(JobRow).values(heartbeat_at=jobs.ago(9)))
+        connection.execute(update(JobRow).values(heartbeat_at=ago(9)))
     found = []
     with store.writing():
-        thread = threading.Thread(target=lambda: found.append(jobs.recover(store, OWNER, 5)))
+        thread = threading.Thread(target=lambda: found.append(leases.recover(store, OWNER, 5)))
         thread.start()
         time.sleep(1.5)
     thread.join()
     assert found == [0]
     assert state(store, job_id) == "running"
-    assert jobs.recover(store, OWNER, 5) == 1
+    assert leases.recover(store, OWNER, 5) == 1
 
 
 def test_keys(store: Store) -> None:
     key = Key("k", "f")
     job_id = add(store, new(), key)
-    assert add(store, new("other"), key) == job_id == jobs.id_of_key(store, key)
+    assert add(store, new("other"), key) == job_id == intake.id_of_key(store, key)
     with pytest.raises(InvalidRequest):
         add(store, new(), Key("k", "g"))
     jobs.remove(store, "plan", job_id)
-    assert jobs.id_of_key(store, key) is None
+    assert intake.id_of_key(store, key) is None
     with pytest.raises(NotFound):
         jobs.get(store, "plan", job_id)
 
 
 def test_a_batch_of_old_jobs_at_a_time(store: Store) -> None:
     for i in range(130):
-        job = jobs.add(store, new(str(i)), None, fresh=True, beside=["plan"], room=1_000)
+        job = intake.add(store, new(str(i)), None, fresh=True, beside=["plan"], room=1_000)
         jobs.cancel(store, "plan", job.id)
     counted = [jobs.expire(store, 0) for _ in range(3)]
     assert counted == [100, 30, 0]

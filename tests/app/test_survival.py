@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from app import jobs
+from app import intake, jobs, leases
 from app.children import Children, _Child
 from app.errors import StorageUnavailable
-from app.jobs import New
+from app.intake import New
 from app.kinds import PLAN
 from app.settings import Settings
 from app.storage import Store
@@ -182,14 +182,14 @@ def test_a_child_that_dies_while_the_database_cannot_be_used(
     settings = Settings(data_dir=tmp_path)
     store = Store(settings)
     asked = New(PLAN, "", b"{}", [], "", None, "")
-    place = jobs.add(store, asked, None, fresh=True, beside=[PLAN], room=1)
+    place = intake.add(store, asked, None, fresh=True, beside=[PLAN], room=1)
     children = Children(store, settings)
     children.leave()  # so that no other child takes it up
     process = multiprocessing.get_context("forkserver").Process(target=os.abort)
     process.start()
     process.join()
     ours, _ = multiprocessing.Pipe()
-    claimed = jobs.claim(store, children._owner, [PLAN])
+    claimed = leases.claim(store, children._owner, [PLAN])
     children._children.append(_Child(process, ours, claimed))
     with monkeypatch.context() as broken:
         broken.setattr(jobs, "hand_back", _unusable)
