@@ -14,9 +14,9 @@ from app.problem import Problem, graph_sha256, ops_json
 from app.requests import GraphBody, OptionsBody, PlanRequest
 from app.warned import Warned, launched, warnings_of
 from app.what_if import ChangeBody
-from solver import result
 from solver.graph import ALL_REDUCE, NETWORK
-from solver.scaling import Osf
+from solver.planning import result
+from solver.prediction.osf import Osf
 from solver.traces import Report
 
 

@@ -12,10 +12,10 @@ from pydantic_core import CoreSchema, core_schema
 
 from app.body import PLAIN, Body, Name, OneOf
 from app.faults import MAX_NAME
-from solver import graph
+from solver.calibration.fits import MOST_SIZES
+from solver.calibration.measurements.readings import MOST_WORKERS
 from solver.costs import ALGORITHMS, LINEAR, MEASURED, PIECEWISE, PLACEMENTS, RING, Cluster, Curve
-from solver.fits import MOST_SIZES
-from solver.measurements.readings import MOST_WORKERS
+from solver.graph import graph
 
 MAX_US = 1e9
 MAX_GBPS = 1e6

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from app.body import Answered
 from app.cluster import CostModelBody
-from solver.fits import Errors
+from solver.calibration.fits import Errors
 
 
 class Fitted(Answered):

@@ -7,8 +7,8 @@ from pydantic import Field
 from app.body import PLAIN, Body, OneOf
 from app.cluster import CostModelBody, Gbps, Point, Size, Workers
 from app.faults import MAX_NAME
+from solver.calibration.measurements import MOST_SAMPLES, READERS
 from solver.costs import LINEAR, PIECEWISE, TABLE
-from solver.measurements import MOST_SAMPLES, READERS
 
 #: Most samples, posted or in a text.
 MAX_SAMPLES = MOST_SAMPLES

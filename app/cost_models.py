@@ -12,10 +12,10 @@ from app.cost_model_request import AUTO, BEST, CostModelRequest
 from app.errors import InvalidRequest
 from app.storage import Store, Stored
 from app.tables import CostModelRow
+from solver.calibration.fits import FITS, Fit, Line, Samples, best, fit_all, fit_piecewise
+from solver.calibration.measurements import read_measurements
 from solver.costs import PIECEWISE, TABLE, Curve, cost_of
 from solver.errors import Fault, InvalidCluster, InvalidMeasurements
-from solver.fits import FITS, Fit, Line, Samples, best, fit_all, fit_piecewise
-from solver.measurements import read_measurements
 
 _SOURCES = ("model", "samples", "text")
 

@@ -4,8 +4,8 @@ Ops that nobody can look at one by one are merged where nothing tells them apart
 of them are planned in seconds, and an answer does not repeat them.
 """
 
-from solver.compact import compact
 from solver.graph import Graph
+from solver.graph.compact import compact
 
 #: Up to so many ops and edges, each op is told apart.
 DETAIL = 200_000
@@ -17,5 +17,5 @@ def is_large(graph: Graph) -> bool:
 
 
 def lightened(graph: Graph) -> Graph:
-    """Merge the compute ops of a large graph; see :func:`solver.compact.compact`."""
+    """Merge the compute ops of a large graph; see :func:`solver.graph.compact.compact`."""
     return compact(graph) if is_large(graph) and graph.collectives else graph

@@ -9,8 +9,8 @@ from app.answers import Answer
 from app.explained import UNEXPLAINED
 from app.problem import Problem
 from app.requests import PlanRequest
-from solver.result import Plan
-from solver.watch import POLICIES, Watch
+from solver.planning.progress import POLICIES, Watch
+from solver.planning.result import Plan
 
 #: The phases that follow the solver's.
 WHAT_IF, EXPLANATION = "what_if", "explanation"

@@ -11,8 +11,8 @@ from solver.explanation.critical import Step
 from solver.explanation.explain import Breakdown, Explanation, TensorTimes
 from solver.explanation.sensitivity import Sensitivity
 from solver.graph import Graph
-from solver.simulate import Timeline
-from solver.whatif import Rerun
+from solver.simulation.engine import Timeline
+from solver.simulation.what_if import Rerun
 
 
 class Explained(Answered):

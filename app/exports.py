@@ -22,7 +22,7 @@ from solver.costs import network_of
 from solver.errors import Fault, InvalidPlan
 from solver.exports import EXPORTS, Export, Planned
 from solver.graph import with_barrier
-from solver.result import SlotRun, SlottedSchedule
+from solver.planning.result import SlotRun, SlottedSchedule
 
 
 def exported(problem: Problem[PlanRequest], answer: Any, form: str) -> Export:

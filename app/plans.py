@@ -24,17 +24,17 @@ from solver.chain import chain_of
 from solver.costs import Network, network_of
 from solver.errors import InvalidGraph, InvalidOptions
 from solver.explanation.explain import explain
-from solver.given import sends_of
 from solver.graph import COMPUTE, with_barrier
-from solver.plan import plan
+from solver.planning.plan import plan
+from solver.planning.progress import SILENT
+from solver.planning.replay import sends_of
+from solver.planning.result import Plan
 from solver.policies import wfbp
-from solver.policies.plan import replay
-from solver.result import Plan
-from solver.scaling import osf_of
-from solver.simulate import simulate
-from solver.timeline import chrome_trace
-from solver.watch import SILENT
-from solver.whatif import carried
+from solver.prediction.osf import osf_of
+from solver.simulation.engine import simulate
+from solver.simulation.replay import replay
+from solver.simulation.timeline import chrome_trace
+from solver.simulation.what_if import carried
 
 
 def solve(problem: Problem[PlanRequest], watch: Follower | None = None) -> Answer:

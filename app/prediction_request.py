@@ -10,9 +10,9 @@ from app.cluster import Workers
 from app.requests import MAX_COLLECTIVES, MAX_SECONDS, GraphBody, GraphRequest, OptionsBody
 from solver.errors import Fault
 from solver.graph import MAX_BYTES, MAX_DURATION_US
-from solver.layers import Layer
-from solver.predict import Asked
-from solver.scaling import times_of
+from solver.models.layers import Layer
+from solver.prediction.osf import times_of
+from solver.prediction.scaling import Asked
 
 MAX_LAYERS = 10_000
 MAX_COUNTS = 64

@@ -16,8 +16,8 @@ from app.warned import Warned, tensors_of, warnings_of
 from solver.costs import TABLE, network_of
 from solver.errors import Fault, InvalidGraph
 from solver.graph import NETWORK, Graph
-from solver.predict import graph_of, predict
-from solver.scaling import Passes, passes_of, passes_of_layers
+from solver.prediction.osf import Passes, passes_of, passes_of_layers
+from solver.prediction.scaling import graph_of, predict
 
 
 def answer_of(graph: Graph | None, request: PredictionRequest) -> PredictionAnswer:

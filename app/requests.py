@@ -13,10 +13,10 @@ from app.body import PLAIN, Body, Name, OneOf
 from app.cluster import ClusterBody
 from app.faults import MAX_NAME
 from app.what_if import Changes
-from solver import graph
 from solver.errors import Fault
-from solver.layered import FUSIONS
-from solver.plan import Options
+from solver.fusion.layered import FUSIONS
+from solver.graph import graph
+from solver.planning.plan import Options
 from solver.schedule import SCHEDULERS
 
 MAX_OPS = 1_000_000

@@ -12,7 +12,7 @@ from app.simulation_request import JitterBody
 from app.warned import Warned
 from app.what_if import ChangeBody
 from solver.explanation.usage import Usage
-from solver.jitter import Jitter
+from solver.simulation.jitter import Jitter
 
 
 class SimulatedPolicy(Answered):

@@ -8,10 +8,10 @@ from app.baselines import Baseline
 from app.body import Body
 from app.requests import MAX_BASELINES, MAX_OPS, MAX_SEED, GraphBody, GraphRequest, Id
 from app.what_if import Changes
-from solver.given import GivenBucket, GivenPart
 from solver.graph import MAX_BYTES
-from solver.jitter import MAX_RUNS, MAX_SPREAD
+from solver.planning.replay import GivenBucket, GivenPart
 from solver.policies.choice import Choice
+from solver.simulation.jitter import MAX_RUNS, MAX_SPREAD
 
 MAX_BINS = 10_000
 #: Most launches: each is listed, and simulated ten times to explain it.

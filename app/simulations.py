@@ -21,15 +21,15 @@ from solver.chain import Chain, chain_of
 from solver.costs import Network, network_of
 from solver.errors import Fault, InvalidGraph, InvalidPlan
 from solver.explanation.explain import explain
-from solver.given import deadlock_fault, sends_of
 from solver.graph import Graph, with_barrier
-from solver.jitter import Jitter, jitter
-from solver.named import buckets_of, figures_of, parts_of
+from solver.planning.names import buckets_of, figures_of, parts_of
+from solver.planning.replay import deadlock_fault, sends_of
 from solver.policies.choice import WHERE_NOT, Choice, applies, bind, choice_faults, resolved
-from solver.policies.plan import replay
-from solver.simulate import Deadlock, Policy, Send, Timeline, simulate
-from solver.timeline import chrome_trace
-from solver.whatif import Rerun, carried
+from solver.simulation.engine import Deadlock, Policy, Send, Timeline, simulate
+from solver.simulation.jitter import Jitter, jitter
+from solver.simulation.replay import replay
+from solver.simulation.timeline import chrome_trace
+from solver.simulation.what_if import Rerun, carried
 
 #: What an explicit plan is called beside policies.
 PLAN = "plan"

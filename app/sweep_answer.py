@@ -7,7 +7,7 @@ from pydantic import Field
 from app.body import Answered
 from app.cluster import ClusterBody
 from app.warned import Warned
-from solver.knees import Knee
+from solver.prediction.knees import Knee
 
 
 class SweepPolicy(Answered):

@@ -11,8 +11,8 @@ from solver.costs import Cost, network_of
 from solver.errors import Fault, InvalidCluster
 from solver.graph import NETWORK, Graph, Op
 from solver.policies.choice import Choice, choice_faults
-from solver.simulate import costs_of
-from solver.sweep import PLAN
+from solver.prediction.sweep import PLAN
+from solver.simulation.engine import costs_of
 
 #: Most ops and launches, over all cells and policies.
 MAX_STEPS = 20_000_000

@@ -11,7 +11,7 @@ from app.body import OneOf
 from app.cluster import ClusterBody, Gbps, Microseconds, Workers
 from app.requests import MAX_BASELINES, MAX_SEED, GraphBody, GraphRequest
 from solver.policies.choice import Choice
-from solver.sweep import PLAN
+from solver.prediction.sweep import PLAN
 
 #: Most cells of a sweep.
 MAX_CELLS = 4_096

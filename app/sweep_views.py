@@ -10,9 +10,9 @@ from app.errors import InvalidRequest, NotFound
 from app.plots import Curve, Plot, draw
 from app.sweep_answer import SweepAnswer, SweepCell
 from solver.errors import Fault
-from solver.knees import counted
 from solver.policies import POLICIES
-from solver.sweep import PLAN
+from solver.prediction.knees import counted
+from solver.prediction.sweep import PLAN
 
 Value = TypeVar("Value")
 

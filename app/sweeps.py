@@ -24,9 +24,9 @@ from app.warned import Warned, tensors_of, warnings_of
 from solver.costs import MEASURED
 from solver.errors import InvalidGraph
 from solver.graph import NETWORK, Graph, with_barrier
-from solver.knees import Knee, counted, knees
 from solver.policies.choice import Choice
-from solver.sweep import Cell, cell_of
+from solver.prediction.knees import Knee, counted, knees
+from solver.prediction.sweep import Cell, cell_of
 
 #: Of a graph with more ops a cell may take minutes; it is computed where it can be ended.
 _SMALL = 500

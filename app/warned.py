@@ -10,7 +10,7 @@ from app.cluster import ChannelBody, ClusterBody, CostModelBody
 from app.faults import pointer
 from solver.costs import TABLE, Lane
 from solver.graph import ALL_REDUCE, Graph
-from solver.result import Bucket, Part
+from solver.planning.result import Bucket, Part
 
 
 class Warned(Answered):

@@ -9,7 +9,7 @@ from app.body import Body
 from app.errors import InvalidRequest
 from solver.errors import Fault, InvalidOptions
 from solver.graph import Graph
-from solver.whatif import Change, changed
+from solver.simulation.what_if import Change, changed
 
 MAX_CHANGES = 100
 MAX_FACTOR = 1e6

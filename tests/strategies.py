@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from solver.costs import Cluster, Cost, Curve, Network, cost_of
 from solver.graph import ALL_REDUCE, COLLECTIVES, COMPUTE, NETWORK, Graph, Op, build
 from solver.schedule import Jobs
-from solver.simulate import Send
+from solver.simulation.engine import Send
 
 
 @st.composite

@@ -37,10 +37,10 @@ from app.sweep_request import MAX_CELLS, MAX_PLAN_S, MAX_SWEEP_S
 from app.what_if import MAX_CHANGES, MAX_FACTOR
 from app.work import LIMIT_S
 from solver.graph import MAX_BYTES, MAX_DURATION_US
-from solver.jitter import MAX_RUNS, MAX_SPREAD
 from solver.policies.choice import MAX_LAUNCHES
 from solver.schedule.lp import MAX_JOBS
-from solver.slots import MAX_SLOTS
+from solver.schedule.slots import MAX_SLOTS
+from solver.simulation.jitter import MAX_RUNS, MAX_SPREAD
 
 router = APIRouter(prefix="/v1/limits", tags=["limits"])
 

@@ -22,9 +22,9 @@ from solver.explanation.sensitivity import (
     sensitivities,
 )
 from solver.graph import COMPUTE, Graph
-from solver.simulate import Timeline
+from solver.simulation.engine import Timeline
+from solver.simulation.what_if import Rerun
 from solver.units import same
-from solver.whatif import Rerun
 
 BANDWIDTH, STARTUP, TENSOR, OP, POLICY = "bandwidth", "startup", "tensor", "op", "policy"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from solver.chain import Chain
 from solver.graph import COMPUTE, Graph
-from solver.simulate import Timeline
+from solver.simulation.engine import Timeline
 
 #: Kind of a step in which nothing on the path ran.
 WAIT = "wait"

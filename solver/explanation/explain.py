@@ -11,7 +11,7 @@ from solver.costs import Cost, Network, scaled
 from solver.explanation.critical import Step, critical_path
 from solver.explanation.usage import Usage, usage
 from solver.graph import COMPUTE, Graph
-from solver.simulate import Timeline, costs_of
+from solver.simulation.engine import Timeline, costs_of
 from solver.units import FloatArray
 
 
@@ -99,7 +99,7 @@ class Explanation:
 
 
 def explain(graph: Graph, network: Network, timeline: Timeline, bins: int = 100) -> Explanation:
-    """Explain a timeline that :func:`solver.simulate.simulate` made, without noise, of a graph.
+    """Explain a timeline of a graph that the simulator made, without noise.
 
     Parameters
     ----------

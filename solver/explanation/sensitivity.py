@@ -9,9 +9,9 @@ from solver.chain import chain_of
 from solver.costs import Network, scaled
 from solver.explanation.explain import Explanation
 from solver.graph import COMPUTE, Graph
-from solver.simulate import Timeline, simulate
+from solver.simulation.engine import Timeline, simulate
+from solver.simulation.what_if import Change, Rerun, changed
 from solver.units import same
-from solver.whatif import Change, Rerun, changed
 
 BANDWIDTH_DOUBLE = "bandwidth_double"
 BANDWIDTH_FREE = "bandwidth_free"
@@ -67,8 +67,8 @@ def sensitivities(
     Parameters
     ----------
     graph, network, rerun
-        What was simulated, and how to run it again: :func:`solver.whatif.carried` for an explicit
-        plan, ``lambda _: policy`` for a policy, which then decides anew.
+        What was simulated, and how to run it again: :func:`solver.simulation.what_if.carried` for
+        an explicit plan, ``lambda _: policy`` for a policy, which then decides anew.
     timeline, explanation
         The iteration as it is.
 

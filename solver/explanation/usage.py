@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from solver.chain import Chain
-from solver.simulate import Sent, Timeline
+from solver.simulation.engine import Sent, Timeline
 from solver.units import FloatArray, bytes_per_us
 
 #: Shorter bins are not made [us]: bytes over their length would not be a number.

@@ -10,12 +10,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from solver.chain import chain_of
-from solver.chakra import COLLECTIVE_NODE, COMM_TYPES, COMPUTE_NODE, GlobalMetadata, Node, encode
 from solver.costs import Network
 from solver.exports.export import Export, Planned, replayed
 from solver.graph import ALL_GATHER, COMPUTE, NETWORK, Graph, Op, build
 from solver.policies.wfbp import wfbp
-from solver.simulate import Timeline, simulate
+from solver.simulation.engine import Timeline, simulate
+from solver.traces.chakra.codec import (
+    COLLECTIVE_NODE,
+    COMM_TYPES,
+    COMPUTE_NODE,
+    GlobalMetadata,
+    Node,
+    encode,
+)
 
 FORMAT = "chakra"
 NOTES = (

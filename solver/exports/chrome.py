@@ -6,8 +6,8 @@ from solver.costs import Network
 from solver.exports.export import Export, Planned, replayed
 from solver.graph import Graph
 from solver.policies.wfbp import wfbp
-from solver.simulate import simulate
-from solver.timeline import chrome_trace
+from solver.simulation.engine import simulate
+from solver.simulation.timeline import chrome_trace
 
 FORMAT = "chrome"
 

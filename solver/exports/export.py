@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from solver.chain import chain_of
 from solver.costs import Network
-from solver.given import GivenBucket, GivenPart, sends_of
 from solver.graph import Graph
-from solver.policies.plan import replay
-from solver.result import SlottedSchedule
-from solver.simulate import Send, Timeline, simulate
+from solver.planning.replay import GivenBucket, GivenPart, sends_of
+from solver.planning.result import SlottedSchedule
+from solver.simulation.engine import Send, Timeline, simulate
+from solver.simulation.replay import replay
 
 
 @dataclass(frozen=True, slots=True)

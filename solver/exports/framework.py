@@ -10,7 +10,7 @@ from solver.costs import Network
 from solver.exports.export import Planned, replayed
 from solver.exports.merged import Bucket, Merged, buckets_of, merged
 from solver.graph import Graph, with_barrier
-from solver.simulate import Policy, Send, simulate
+from solver.simulation.engine import Policy, Send, simulate
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 from solver.chain import Chain, chain_of
 from solver.errors import Fault, InvalidPlan
-from solver.fused import fused_ops
+from solver.fusion.fused import fused_ops
 from solver.graph import ALL_REDUCE, NETWORK, Graph, build
-from solver.policies.rules import grouped
-from solver.simulate import Send
+from solver.simulation.engine import Send
+from solver.simulation.rules import grouped
 
 #: A bucket by the chain indices of its tensors, ascending.
 Bucket = tuple[int, ...]

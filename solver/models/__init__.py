@@ -7,8 +7,8 @@ the published models.
 
 from collections.abc import Callable
 
-from solver.gpt import tp_gpt_8b
 from solver.graph import Graph
+from solver.models.gpt import tp_gpt_8b
 from solver.models.language import llama_7b, t5_small
 from solver.models.sharded import fsdp_llama_7b
 from solver.models.translation import seq2seq, transformer

@@ -2,10 +2,10 @@
 
 from solver.errors import InvalidGraph
 from solver.graph import Graph
-from solver.layers import merged
 from solver.models.language import llama_units
+from solver.models.layers import merged
+from solver.models.parallel import adam_us, fsdp, not_positive
 from solver.models.steps import HALF, layers_of
-from solver.parallel import adam_us, fsdp, not_positive
 
 #: Memory bandwidth of an A100 of 80 GB [bytes/us].
 MEMORY = 2.0e6
@@ -25,7 +25,7 @@ def fsdp_llama_7b(
     norm are units of their own. Parameters are sharded over ``shards`` GPUs of a node (channel
     ``nvlink``), gradients are all-reduced between nodes (channel ``network``); both travel at
     ``bytes_per_parameter``. Adam passes over this GPU's shard at the speed of its memory. Nothing
-    is computed twice: activations are kept. See :func:`solver.parallel.fsdp`.
+    is computed twice: activations are kept. See :func:`solver.models.parallel.fsdp`.
 
     Raises
     ------

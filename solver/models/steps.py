@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from solver.graph import Graph
-from solver.layers import Layer, iteration
+from solver.models.layers import Layer, iteration
 
 #: Sustained FLOP/us of a worker in 32-bit (7 TFLOP/s) and in 16-bit (150 TFLOP/s).
 SINGLE, HALF = 7e6, 150e6

@@ -13,7 +13,7 @@ from solver.policies.pace import pace
 from solver.policies.single import single
 from solver.policies.tictac import tictac
 from solver.policies.wfbp import wfbp
-from solver.simulate import Policy
+from solver.simulation.engine import Policy
 
 #: The policies by name; add one here.
 POLICIES: dict[str, Policy] = {

@@ -7,8 +7,8 @@ from functools import partial
 from solver.chain import Chain, chain_of
 from solver.costs import Cost, Network
 from solver.graph import Graph
-from solver.policies.rules import Queue, launches, most_urgent, queues, sliced
-from solver.simulate import Rule, Send, simulate
+from solver.simulation.engine import Rule, Send, simulate
+from solver.simulation.rules import Queue, launches, most_urgent, queues, sliced
 from solver.units import same
 
 #: Value of a size that is to be searched.

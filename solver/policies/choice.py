@@ -13,8 +13,8 @@ from solver.errors import Fault
 from solver.graph import MAX_BYTES, Graph
 from solver.policies import POLICIES
 from solver.policies.bytescheduler import AUTO, PARTITIONS, tuned
-from solver.policies.rules import launches
-from solver.simulate import Policy
+from solver.simulation.engine import Policy
+from solver.simulation.rules import launches
 
 #: Most launches of a policy that sends in slices.
 MAX_LAUNCHES = 1_000_000

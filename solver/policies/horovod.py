@@ -5,7 +5,7 @@ from math import ceil
 
 from solver.chain import Chain
 from solver.costs import Cost
-from solver.simulate import Rule, Send
+from solver.simulation.engine import Rule, Send
 
 
 def horovod(

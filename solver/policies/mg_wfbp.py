@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from solver.chain import Chain, lane_bytes
 from solver.costs import Cost
-from solver.policies.rules import first_in_first_out, grouped, queues, whole
-from solver.simulate import Rule
+from solver.simulation.engine import Rule
+from solver.simulation.rules import first_in_first_out, grouped, queues, whole
 
 
 def mg_wfbp(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from solver.chain import Chain
 from solver.costs import Cost
-from solver.policies.rules import most_urgent, queues, sliced
-from solver.simulate import Rule
+from solver.simulation.engine import Rule
+from solver.simulation.rules import most_urgent, queues, sliced
 
 
 def p3(chain: Chain, costs: Sequence[Cost], *, slice_bytes: int = 200_000) -> Sequence[Rule]:

@@ -5,11 +5,11 @@ from functools import partial
 
 from solver.chain import Chain, on_channel, picked
 from solver.costs import Cost
-from solver.fusion import max_min
-from solver.policies.plan import sends
-from solver.policies.rules import InOrder
+from solver.fusion.maxmin import max_min
 from solver.schedule.execute import cut_at_releases
-from solver.simulate import Rule, Send
+from solver.simulation.engine import Rule, Send
+from solver.simulation.replay import sends
+from solver.simulation.rules import InOrder
 
 
 def pace(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:

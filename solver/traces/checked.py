@@ -8,7 +8,7 @@ import networkx as nx
 
 from solver.errors import Fault, InvalidGraph, InvalidTrace
 from solver.graph import first_of
-from solver.links import short_cycle
+from solver.graph.links import short_cycle
 
 #: How many ids of a cycle a fault names.
 _NAMED = 8

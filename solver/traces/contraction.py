@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
-from solver.links import Positions
+from solver.graph.links import Positions
 
 
 def in_order(preds: Positions) -> tuple[Positions, list[int]]:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
-from solver.layers import Layer, iteration
+from solver.models.layers import Layer, iteration
 from solver.traces.checked import Edge, as_faults_of_the_file, ordered
 from solver.traces.files import only_text
 from solver.traces.trace import Asked, Report, Trace, totals

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from solver.errors import Fault, InvalidTrace
 from solver.graph import MOST_FAULTS, first_of
-from solver.layers import Layer, iteration
+from solver.models.layers import Layer, iteration
 from solver.traces.checked import Edge, as_faults_of_the_file, ordered
 from solver.traces.files import only_text
 from solver.traces.trace import Asked, Report, Trace, totals

@@ -1,7 +1,7 @@
 """A trace run again as it was recorded: a check of the graph that a reader built."""
 
 from solver.graph import COMPUTE, Op
-from solver.links import link, topological
+from solver.graph.links import link, topological
 from solver.traces.trace import Trace
 
 

@@ -14,7 +14,7 @@ from app.answers import Answer, Bound
 from app.cli import main
 from app.job_answer import JobOut
 from app.report import TITLES, render
-from solver import bounds
+from solver.bounds import chain as bounds
 from solver.policies import POLICIES
 from tests.app.service import Service, interlace, two_layers
 

@@ -9,7 +9,7 @@ from solver.costs import Lane, network_of
 from solver.graph import COMPUTE, build
 from solver.models import MODELS
 from solver.policies import POLICIES
-from solver.simulate import simulate
+from solver.simulation.engine import simulate
 
 NAMES = [listed.name for listed in names().examples]
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from app.openapi import document
-from solver import bounds
+from solver.bounds import chain as bounds
+from solver.fusion.layered import FUSIONS
 from solver.graph import ALL_REDUCE, COLLECTIVES
-from solver.layered import FUSIONS
-from solver.plan import Options
+from solver.planning.plan import Options
 from solver.schedule import SCHEDULERS
 from tests.app.service import ROOT, Service, two_layers
 

@@ -12,8 +12,8 @@ from app.predictions import answer_of
 from app.problem import graph_json
 from app.routers.predictions import EXAMPLE
 from solver.graph import build
-from solver.layers import Layer, iteration
-from solver.predict import graph_of
+from solver.models.layers import Layer, iteration
+from solver.prediction.scaling import graph_of
 from tests.app.service import Json, Service, faults, two_layers
 
 PATH = "/v1/predictions/scaling"

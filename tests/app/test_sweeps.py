@@ -16,7 +16,7 @@ from app.sweep_request import MAX_CELLS, SweepRequest
 from app.sweeps import TooLong, run
 from solver.costs import Cluster, network_of
 from solver.models import MODELS
-from solver.plan import Options, plan
+from solver.planning.plan import Options, plan
 from solver.policies.choice import Choice
 from tests.app.service import Json, Service, faults, two_layers
 

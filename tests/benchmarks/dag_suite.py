@@ -14,10 +14,10 @@ from solver import models
 from solver.chain import chain_of
 from solver.costs import Affine, Lane, alike
 from solver.graph import NETWORK
-from solver.plan import Options, plan
+from solver.planning.plan import Options, plan
+from solver.planning.result import Plan
 from solver.policies import POLICIES
-from solver.result import Plan
-from solver.simulate import simulate
+from solver.simulation.engine import simulate
 from tests.dag_graphs import Case, case
 from tests.dag_oracles import Exact, exact, problem_of
 

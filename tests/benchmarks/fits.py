@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from solver.calibration.fits import FITS, Fit, Samples, best, cost_of_model, fit_all
+from solver.calibration.measurements import read_measurements
 from solver.costs import Affine, Cost
 from solver.errors import InterlaceError
-from solver.fits import FITS, Fit, Samples, best, cost_of_model, fit_all
-from solver.measurements import read_measurements
 
 MIB = 2**20
 EVERY = 4

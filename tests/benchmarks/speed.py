@@ -19,12 +19,12 @@ from scipy.optimize import linprog
 
 from solver.chain import chain_of
 from solver.costs import Cluster, alike, cost_of
-from solver.fusion import max_min
+from solver.fusion.maxmin import max_min
 from solver.models import MODELS
 from solver.policies import POLICIES
 from solver.schedule import Jobs, jackson, lp
 from solver.schedule.execute import cut_at_releases
-from solver.simulate import simulate
+from solver.simulation.engine import simulate
 from solver.traces import READERS, Asked
 from tests import oracles
 from tests.app.service import running

@@ -19,12 +19,12 @@ import numpy as np
 from solver.chain import Chain, chain_of
 from solver.costs import Cluster, Cost, alike, cost_of
 from solver.graph import Graph
-from solver.layers import Layer, iteration
 from solver.models import MODELS
-from solver.plan import Options, plan
+from solver.models.layers import Layer, iteration
+from solver.planning.plan import Options, plan
+from solver.planning.result import Plan
 from solver.policies import POLICIES
 from solver.policies.choice import Choice
-from solver.result import Plan
 from solver.traces import READERS, Asked
 
 SHARED = Path(__file__).parents[3] / "shared/data/pipedream_graph/msr-fiddle+pipedream"

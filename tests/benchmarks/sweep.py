@@ -14,8 +14,8 @@ from app.sweep_request import SweepRequest
 from app.sweeps import run
 from solver.costs import network_of
 from solver.models import MODELS
-from solver.plan import Options, compared, plan
-from solver.sweep import PLAN
+from solver.planning.plan import Options, compared, plan
+from solver.prediction.sweep import PLAN
 
 REQUEST = SweepRequest(
     graph=GraphBody(ops=[]),

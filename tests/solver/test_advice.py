@@ -12,9 +12,9 @@ from solver.explanation.explain import explain
 from solver.explanation.sensitivity import sensitivities
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.policies import POLICIES
-from solver.policies.plan import replay
-from solver.simulate import Send, simulate
-from solver.whatif import Change, carried, changed
+from solver.simulation.engine import Send, simulate
+from solver.simulation.replay import replay
+from solver.simulation.what_if import Change, carried, changed
 from tests.solver.test_simulate import RING, TWO_CHANNELS, TWO_LAYERS
 from tests.strategies import dags, networks
 

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.bounds import lower_bound
+from solver.bounds.chain import lower_bound
 from solver.chain import chain_of
 from solver.costs import Affine, Measured, alike
-from solver.fifo import chain_cuts, chain_end
+from solver.fusion.fifo import chain_cuts, chain_end
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
-from solver.policies.plan import replay
-from solver.simulate import simulate
+from solver.simulation.engine import simulate
+from solver.simulation.replay import replay
 from solver.units import slack
 from tests.solver.test_simulate import TWO_LAYERS
 from tests.strategies import affine_costs, costs, graphs, sends

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver import chakra as wire
 from solver.errors import InterlaceError, InvalidGraph, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, BROADCAST, REDUCE_SCATTER
 from solver.traces import Asked, Total, chakra
+from solver.traces.chakra import codec as wire
 from solver.traces.contraction import contracted, in_order
 from tests.chakra_bytes import file, node, number, text, varint
 

@@ -11,16 +11,16 @@ from solver.costs import Cluster, alike, cost_of, network_of
 from solver.errors import InvalidPlan
 from solver.exports import chakra
 from solver.exports.export import Planned
-from solver.given import GivenBucket, GivenPart
 from solver.graph import ALL_GATHER, ALL_REDUCE, BROADCAST, COMPUTE, NETWORK, Op, build
-from solver.named import buckets_of, parts_of
+from solver.planning.names import buckets_of, parts_of
+from solver.planning.replay import GivenBucket, GivenPart
 from solver.policies.ddp import ddp
 from solver.policies.p3 import p3
-from solver.policies.plan import replay
 from solver.policies.wfbp import wfbp
-from solver.simulate import simulate
+from solver.simulation.engine import simulate
+from solver.simulation.replay import replay
 from solver.traces import Asked
-from solver.traces.chakra import read
+from solver.traces.chakra.reader import read
 from tests.chakra_bytes import file, node
 from tests.strategies import dags, graphs, networks, sends
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 
 from solver.chain import chain_of
-from solver.compact import compact
 from solver.costs import alike
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
+from solver.graph.compact import compact
 from solver.policies import POLICIES
-from solver.simulate import simulate
+from solver.simulation.engine import simulate
 from tests.solver.test_simulate import RING
 from tests.strategies import dags, networks
 

@@ -6,24 +6,24 @@ from types import SimpleNamespace
 
 import pytest
 
+from solver.bounds.general import bound_of
 from solver.chain import chain_of
-from solver.check import check
 from solver.costs import Affine, Lane, Measured, alike
-from solver.dag import bound_of, decide
-from solver.dag.judge import Judge
-from solver.dag.search import improve
-from solver.fusion import Search
+from solver.fusion.general.decide import decide
+from solver.fusion.general.improve import improve
+from solver.fusion.general.judge import Judge
+from solver.fusion.search import Budget, Search
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, NETWORK, Op, build
-from solver.improve import Budget
-from solver.plan import Options, plan
+from solver.planning.check import check
+from solver.planning.plan import Options, plan
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, applies
-from solver.policies.plan import replay
-from solver.simulate import Send, costs_of, simulate
+from solver.simulation.engine import Send, costs_of, simulate
+from solver.simulation.replay import replay
 from tests import dag_oracles
 from tests.dag_graphs import FAMILIES, Case, case
 
-DECIDE = importlib.import_module("solver.dag.decide")
+DECIDE = importlib.import_module(decide.__module__)
 QUICK, MANY = range(100), range(2000)
 #: No search at all, and one that only ends with its moves.
 BRIEF, LONG = Search(time_limit_s=0.0), Search(time_limit_s=1000.0)

@@ -14,8 +14,8 @@ from solver.explanation.explain import Breakdown, TensorTimes, explain
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, NETWORK, Op, build
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, applies
-from solver.policies.plan import replay
-from solver.simulate import Send, simulate
+from solver.simulation.engine import Send, simulate
+from solver.simulation.replay import replay
 from tests.solver.test_simulate import RING, TWO_LAYERS
 from tests.strategies import dags, networks
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver import dag, layered
+from solver.bounds import general as general_bounds
+from solver.bounds.layered import bound_of
 from solver.chain import chain_of
 from solver.costs import Affine, Cluster, alike, network_of
 from solver.errors import InvalidPlan
@@ -17,13 +18,13 @@ from solver.exports import EXPORTS, Planned
 from solver.exports.framework import whole
 from solver.exports.names import NAMED
 from solver.exports.one_size import best
-from solver.given import GivenBucket, GivenPart
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, Op, build
-from solver.layers import Layer, iteration
-from solver.plan import Options, plan
+from solver.models.layers import Layer, iteration
+from solver.planning.plan import Options, plan
+from solver.planning.replay import GivenBucket, GivenPart
+from solver.planning.result import SlotRun, SlottedSchedule
 from solver.policies import POLICIES
-from solver.result import SlotRun, SlottedSchedule
-from solver.simulate import costs_of, simulate
+from solver.simulation.engine import costs_of, simulate
 from tests.strategies import costs, dags, graphs, networks, sends
 
 FRAMEWORKS = ("ddp", "deepspeed", "horovod")
@@ -85,7 +86,7 @@ def test_forms_of_any_plan(data):
     graph, cost = data.draw(graphs()), data.draw(costs())
     network, chain = alike(cost), chain_of(graph)
     given_plan = planned(graph, data.draw(sends(chain)))
-    bound = layered.bound_of(chain, costs_of(chain, network)).value
+    bound = bound_of(chain, costs_of(chain, network)).value
     for name in SIMPLE:
         found = EXPORTS[name](graph, network, given_plan)
         assert found.format == name
@@ -189,7 +190,7 @@ def test_forms_of_general_graphs(data):
         for p, lane in zip(chain.positions.tolist(), chain.lane, strict=True)
         if chain.lanes[lane].kind == ALL_REDUCE
     }
-    bound = dag.bound_of(graph, chain, costs_of(chain, network)).value
+    bound = general_bounds.bound_of(graph, chain, costs_of(chain, network)).value
     for name in SIMPLE:
         if name in FRAMEWORKS and not gradients:
             with pytest.raises(InvalidPlan, match="no all-reduce"):

@@ -7,8 +7,8 @@ import pytest
 
 from solver.costs import Affine, alike
 from solver.exports import EXPORTS, Planned
-from solver.given import GivenBucket, GivenPart
-from solver.layers import Layer, iteration
+from solver.models.layers import Layer, iteration
+from solver.planning.replay import GivenBucket, GivenPart
 
 # 7 layers with weights (w) and biases (b); the buckets end within a layer and span several.
 SIZES = [

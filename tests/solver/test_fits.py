@@ -11,9 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression, lsq_linear
 
-from solver.costs import Affine, Curve, Measured, Piecewise
-from solver.errors import InvalidMeasurements
-from solver.fits import (
+from solver.calibration.fits import (
     FITS,
     MOST_SIZES,
     Errors,
@@ -26,8 +24,10 @@ from solver.fits import (
     fit_piecewise,
     fit_table,
 )
+from solver.calibration.measurements import read_measurements
+from solver.costs import Affine, Curve, Measured, Piecewise
+from solver.errors import InvalidMeasurements
 from solver.graph import MAX_BYTES, MOST_FAULTS
-from solver.measurements import read_measurements
 
 MIB = 2**20
 

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from solver.chain import chain_of, runs
 from solver.costs import Affine, alike
-from solver.fused import fused_ops
-from solver.fusion import Search, max_min, max_min_cuts
+from solver.fusion.fused import fused_ops
+from solver.fusion.layered import FUSIONS
+from solver.fusion.maxmin import max_min, max_min_cuts
+from solver.fusion.search import Search
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
-from solver.layered import FUSIONS
 from solver.models import MODELS
-from solver.plan import Options, plan
+from solver.planning.plan import Options, plan
 from solver.schedule.execute import cut_at_releases
 from tests import oracles
 from tests.strategies import costs, graphs

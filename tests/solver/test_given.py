@@ -5,11 +5,11 @@ import pytest
 from solver.chain import chain_of
 from solver.costs import alike
 from solver.errors import InvalidPlan
-from solver.given import GivenBucket, GivenPart, deadlock_fault, sends_of
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
-from solver.plan import Options, plan
-from solver.policies.plan import replay
-from solver.simulate import Deadlock, Send, simulate
+from solver.planning.plan import Options, plan
+from solver.planning.replay import GivenBucket, GivenPart, deadlock_fault, sends_of
+from solver.simulation.engine import Deadlock, Send, simulate
+from solver.simulation.replay import replay
 from tests.solver.test_simulate import RING, TWO_CHANNELS, TWO_LAYERS
 
 SIZES = {"g2": 4_000_000, "g1": 1_000_000}

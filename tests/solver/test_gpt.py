@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from solver.errors import InvalidGraph
-from solver.gpt import MEGATRON, Gpt, tensor_parallel_gpt, tp_gpt_8b
+from solver.models.gpt import MEGATRON, Gpt, tensor_parallel_gpt, tp_gpt_8b
 from tests.solver.totals import flops, moved
 
 GPT_8B = MEGATRON["8.3"][0]

@@ -12,9 +12,9 @@ from solver.chain import chain_of
 from solver.costs import Affine, alike
 from solver.errors import InvalidOptions
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
-from solver.jitter import jitter
 from solver.policies import POLICIES
-from solver.simulate import Noise, simulate
+from solver.simulation.engine import Noise, simulate
+from solver.simulation.jitter import jitter
 from tests.solver.test_simulate import RING, TWO_LAYERS
 from tests.strategies import dags, networks
 

@@ -9,23 +9,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.bounds import lower_bound
+from solver.bounds.chain import lower_bound
+from solver.bounds.nested import nested_bound
 from solver.chain import Chain, chain_of
 from solver.costs import Affine, Cluster, alike, cost_of, network_of
-from solver.exhaust import best_of_all
-from solver.fusion import EVERYDAY, Search, max_min_cuts
-from solver.improve import Budget, Judge, improve, without_needless_launches
-from solver.joint import joint
-from solver.layers import Layer, iteration
+from solver.fusion.exhaust import best_of_all
+from solver.fusion.improve import Judge, improve, without_needless_launches
+from solver.fusion.joint import joint
+from solver.fusion.maxmin import max_min_cuts
+from solver.fusion.nested import from_both_ends
+from solver.fusion.search import EVERYDAY, Budget, Search
 from solver.models import MODELS
-from solver.nested import from_both_ends
-from solver.nested_bound import nested_bound
-from solver.plan import Options, plan
+from solver.models.layers import Layer, iteration
+from solver.planning.plan import Options, plan
+from solver.planning.result import OPTIMAL
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, defaults
-from solver.result import OPTIMAL
 from solver.schedule.execute import cut_at_releases
-from solver.simulate import Send
+from solver.simulation.engine import Send
 from solver.units import slack
 from tests import oracles
 from tests.strategies import affine_costs, costs, graphs

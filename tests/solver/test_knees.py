@@ -5,8 +5,8 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver.knees import knees
-from solver.sweep import Cell
+from solver.prediction.knees import knees
+from solver.prediction.sweep import Cell
 
 
 def cell(workers, bandwidth, *times, startup=50.0) -> Cell:

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.check import check
 from solver.costs import Affine, Measured, alike
 from solver.errors import InvalidOptions
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, Op, build
-from solver.plan import Options, plan
+from solver.planning.check import check
+from solver.planning.plan import Options, plan
 from solver.policies.choice import Choice
 from tests.solver.test_simulate import RING, TWO_LAYERS
 from tests.strategies import graphs

@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver.errors import InterlaceError, InvalidMeasurements
-from solver.graph import MAX_BYTES, MOST_FAULTS
-from solver.measurements import MOST_SAMPLES, READERS, detect, read_measurements
-from solver.measurements.readings import (
+from solver.calibration.measurements import MOST_SAMPLES, READERS, detect, read_measurements
+from solver.calibration.measurements.readings import (
     LONGEST_LINE,
     MOST_COLUMNS,
     MOST_LINES,
@@ -25,6 +23,8 @@ from solver.measurements.readings import (
     lines_of,
     samples_of,
 )
+from solver.errors import InterlaceError, InvalidMeasurements
+from solver.graph import MAX_BYTES, MOST_FAULTS
 
 MIB = 2**20
 

@@ -15,7 +15,7 @@ from solver.models import (
 )
 from solver.models.vision import resnet, vgg
 from solver.policies import POLICIES
-from solver.simulate import simulate
+from solver.simulation.engine import simulate
 from tests.solver.totals import flops, moved
 
 #: Parameters of LLaMA-7B.

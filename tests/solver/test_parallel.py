@@ -15,10 +15,10 @@ from solver.graph import (
     REDUCE_SCATTER,
     Graph,
 )
-from solver.layers import Layer, merged
-from solver.parallel import Exchange, fsdp, model_parallel
+from solver.models.layers import Layer, merged
+from solver.models.parallel import Exchange, fsdp, model_parallel
 from solver.policies import POLICIES
-from solver.simulate import simulate
+from solver.simulation.engine import simulate
 
 
 def units(count: int) -> list[Layer]:

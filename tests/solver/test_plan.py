@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.check import InfeasiblePlan, check
 from solver.costs import Affine, alike
 from solver.errors import InvalidOptions
+from solver.fusion.layered import FUSIONS
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
-from solver.layered import FUSIONS
-from solver.plan import Options, plan
+from solver.planning.check import InfeasiblePlan, check
+from solver.planning.plan import Options, plan
+from solver.planning.result import OPTIMAL
 from solver.policies import POLICIES
 from solver.policies.choice import Choice
-from solver.result import OPTIMAL
 from solver.schedule import SCHEDULERS
-from solver.slots import MAX_SLOTS
+from solver.schedule.slots import MAX_SLOTS
+from solver.simulation.what_if import Change, changed
 from solver.units import same, slack
-from solver.whatif import Change, changed
 from tests.solver.test_simulate import RING, TWO_LAYERS
 from tests.strategies import affine_costs, costs, graphs
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.bounds import lower_bound
+from solver.bounds.chain import lower_bound
 from solver.chain import chain_of
 from solver.costs import Affine, Measured, alike
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
-from solver.plan import Options, plan
+from solver.planning.plan import Options, plan
 from solver.policies import POLICIES
 from solver.policies.bytescheduler import tuned
 from solver.policies.choice import (
@@ -24,8 +24,8 @@ from solver.policies.choice import (
     resolved,
 )
 from solver.policies.horovod import _Cycles
-from solver.policies.plan import replay
-from solver.simulate import Send, simulate
+from solver.simulation.engine import Send, simulate
+from solver.simulation.replay import replay
 from solver.units import slack
 from tests import policy_oracles
 from tests.solver.test_simulate import RING, TWO_LAYERS

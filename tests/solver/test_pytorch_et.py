@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from solver.errors import InterlaceError, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
 from solver.traces import Asked, Total, kineto, pytorch_et
-from solver.traces.calls import calls_of
-from solver.traces.sized import sized
+from solver.traces.pytorch_et.calls import calls_of
+from solver.traces.pytorch_et.sizes import sized
 
 DATA = Path(__file__).parents[1] / "data"
 RECORD = "record_param_comms"

@@ -10,11 +10,10 @@ from solver.chain import chain_of
 from solver.costs import Affine, Cluster, alike, cost_of, network_of
 from solver.errors import InvalidGraph
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, Op, build, with_barrier
-from solver.layers import Layer, iteration
-from solver.plan import Options, plan
+from solver.models.layers import Layer, iteration
+from solver.planning.plan import Options, plan
 from solver.policies import POLICIES
-from solver.predict import Asked, graph_of, predict
-from solver.scaling import (
+from solver.prediction.osf import (
     Passes,
     csf,
     osf,
@@ -24,9 +23,10 @@ from solver.scaling import (
     passes_of_layers,
     times_of,
 )
-from solver.simulate import simulate
+from solver.prediction.scaling import Asked, graph_of, predict
+from solver.simulation.engine import simulate
+from solver.simulation.what_if import Change, changed
 from solver.units import same
-from solver.whatif import Change, changed
 from tests.strategies import affine_costs, costs, graphs
 
 TIMES = st.integers(0, 6).map(lambda n: 100.0 * n)
@@ -406,7 +406,7 @@ def test_plans_share_the_time_limit(monkeypatch):
         limits.append(options.time_limit_s)
         return plan(graph, network, options)
 
-    monkeypatch.setattr("solver.predict.plan", spy)
+    monkeypatch.setattr("solver.prediction.scaling.plan", spy)
     layers = [layer(1, 100.0, 200.0, 1000)]
     networks = [(n, alike(Affine(float(n), 0.0))) for n in (1, 2, 3, 4)]
     asked = Asked(time_limit_s=2.0)

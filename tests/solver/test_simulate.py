@@ -8,11 +8,11 @@ from solver.chain import chain_of, singles
 from solver.costs import Affine, alike
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, REDUCE_SCATTER, Op, build
 from solver.policies import POLICIES
-from solver.policies.plan import replay
-from solver.policies.plan import sends as named
 from solver.schedule import Piece, Schedule, jackson, on_grid
 from solver.schedule.execute import Launch, cut_at_releases, follow, jobs_of, value_of
-from solver.simulate import Deadlock, Noise, Send, simulate
+from solver.simulation.engine import Deadlock, Noise, Send, simulate
+from solver.simulation.replay import replay
+from solver.simulation.replay import sends as named
 from tests import oracles
 from tests.strategies import costs, graphs, sends
 

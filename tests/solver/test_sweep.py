@@ -11,11 +11,11 @@ from solver.chain import chain_of
 from solver.costs import Cluster, network_of
 from solver.errors import InvalidCluster, InvalidOptions
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
-from solver.plan import Options, compared, plan
+from solver.planning.plan import Options, compared, plan
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, bind, resolved
-from solver.simulate import simulate
-from solver.sweep import PLAN, cell_of
+from solver.prediction.sweep import PLAN, cell_of
+from solver.simulation.engine import simulate
 from tests.strategies import dags, graphs
 
 TWO = build(

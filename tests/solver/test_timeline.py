@@ -6,9 +6,9 @@ from solver.costs import Affine, alike
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, Op, build
 from solver.models import MODELS
 from solver.policies import POLICIES
-from solver.policies.plan import replay
-from solver.simulate import Send, simulate
-from solver.timeline import chrome_trace
+from solver.simulation.engine import Send, simulate
+from solver.simulation.replay import replay
+from solver.simulation.timeline import chrome_trace
 from tests.solver.test_simulate import RING, TWO_LAYERS
 
 

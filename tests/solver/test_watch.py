@@ -8,28 +8,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver import layered
 from solver.chain import chain_of
-from solver.check import check
 from solver.costs import Affine, alike, cost_of
 from solver.costs.cluster import Cluster
-from solver.dag.judge import Judge as AnyJudge
-from solver.dag.search import improve as improve_any
-from solver.exhaust import best_of_all
-from solver.fusion import Search, max_min
+from solver.fusion import layered
+from solver.fusion.exhaust import best_of_all
+from solver.fusion.general.improve import improve as improve_any
+from solver.fusion.general.judge import Judge as AnyJudge
+from solver.fusion.improve import Judge, improve
+from solver.fusion.maxmin import max_min
+from solver.fusion.search import Budget, Search
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
-from solver.improve import Budget, Judge, improve
 from solver.models import MODELS
-from solver.plan import Options, plan
+from solver.planning.check import check
+from solver.planning.plan import Options, plan
+from solver.planning.progress import SEARCH, SLOTS, Watch
+from solver.planning.result import FEASIBLE
 from solver.policies import POLICIES
 from solver.policies.choice import Choice
-from solver.policies.plan import replay
-from solver.result import FEASIBLE
 from solver.schedule.execute import cut_at_releases
-from solver.simulate import Send, costs_of, simulate
+from solver.simulation.engine import Send, costs_of, simulate
+from solver.simulation.replay import replay
+from solver.simulation.what_if import Change, changed
 from solver.units import slack
-from solver.watch import SEARCH, SLOTS, Watch
-from solver.whatif import Change, changed
 from tests.solver.test_layered import BEHIND, network, on
 from tests.solver.test_simulate import RING, TWO_LAYERS
 from tests.strategies import costs, dags, graphs, networks

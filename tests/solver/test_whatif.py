@@ -11,8 +11,8 @@ from solver.costs import alike
 from solver.errors import InvalidOptions
 from solver.graph import COMPUTE, MAX_BYTES, build
 from solver.policies import POLICIES
-from solver.simulate import Send, simulate
-from solver.whatif import Change, adapted, carried, changed
+from solver.simulation.engine import Send, simulate
+from solver.simulation.what_if import Change, adapted, carried, changed
 from tests.solver.test_simulate import RING, TWO_LAYERS
 from tests.strategies import dags, networks
 

@@ -8,7 +8,7 @@ matrix products; VGG's 3 x 3 convolutions are faster than the GPU's peak, by Win
 
 from collections.abc import Sequence
 
-from solver.layers import Layer
+from solver.models.layers import Layer
 from solver.models.steps import Step, layers_of
 from solver.models.vision import resnet, vgg
 

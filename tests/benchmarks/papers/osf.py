@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from solver.costs import Cluster, Cost, alike, cost_of
 from solver.graph import Graph, with_barrier
-from solver.layers import iteration
+from solver.models.layers import iteration
 from solver.models.steps import Step, convolution
 from solver.models.vision import resnet, vgg, vgg_convolutions
-from solver.plan import Options, plan
+from solver.planning.plan import Options, plan
 from solver.policies import POLICIES
-from solver.scaling import csf, osf_fusion, passes_of
-from solver.simulate import Policy, simulate
+from solver.prediction.osf import csf, osf_fusion, passes_of
+from solver.simulation.engine import Policy, simulate
 from tests.benchmarks.papers.gpus import BATCH, RTX_2080_TI, SPEED, timed, training_flops, vgg_us
 from tests.benchmarks.papers.tables import Row, Table, overlap, percents, span
 

@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 from solver.costs import Cluster, network_of
 from solver.graph import Graph, with_barrier
-from solver.layers import iteration
+from solver.models.layers import iteration
 from solver.models.steps import Step
 from solver.models.translation import SENTENCE, seq2seq_steps, transformer_steps
 from solver.models.vision import vgg
-from solver.plan import Options, plan
+from solver.planning.plan import Options, plan
 from solver.policies import POLICIES
 from solver.policies.horovod import horovod
-from solver.simulate import Policy, simulate
+from solver.simulation.engine import Policy, simulate
 from tests.benchmarks.papers import mxnet
 from tests.benchmarks.papers.gpus import BATCH, RESNET50_US, SPEED, timed, training_flops, vgg_us
 

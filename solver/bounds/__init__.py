@@ -1,0 +1,1 @@
+"""Lower bounds on the iteration time over all fusions, partitions and orders."""

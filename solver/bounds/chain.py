@@ -1,0 +1,106 @@
+"""A lower bound on the iteration time over all fusions, partitions and orders.
+
+Valid for any cost (model.md section 5). All bytes of a set J of tensors are launched after its
+first release; refilling the launches in release order, and moving a split tensor's bytes into its
+earlier launch, makes no later launch end later. So with an affine minorant a + c s of the cost the
+channel is busy with J until M(J) at least, the value of a recursion over contiguous launches, and
+at least the least tail of J follows.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from solver.bounds.nested import nested_bound
+from solver.chain import Chain
+from solver.costs import Cost
+from solver.fusion.fifo import chain_end
+from solver.units import slack
+
+COMPUTE = "compute"
+
+
+PATH = "path"
+
+
+CHAIN = "chain"
+
+
+PACKING = "packing"
+
+
+NESTED = "nested"
+
+
+#: How many minorants of a cost the bound from both ends is computed for.
+_NESTED_LINES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LowerBound:
+    """The bound [us] and what attains it: chain indices, the wait before and the tail after."""
+
+    value: float
+    kind: str
+    members: tuple[int, ...] = ()
+    release: float | None = None
+    tail: float | None = None
+
+
+def lower_bound(chain: Chain, cost: Cost) -> LowerBound:
+    """Return the best of the compute, chain, packing and nested bounds.
+
+    O(n^2) time and O(n) memory per minorant of the cost, for n tensors; thresholds that cannot
+    beat the best found are skipped.
+    """
+    best = LowerBound(chain.compute_time, COMPUTE)
+    total = int(chain.bytes.sum())
+    lines = cost.minorants(total)
+    for a, c in lines:
+        best = _chain_bound(chain, a, c, best)
+    best = _packing_bound(chain, cost, best)
+    for a, c in sorted(lines, key=lambda line: -line[0] - line[1] * total)[:_NESTED_LINES]:
+        value = nested_bound(chain, a, c)
+        if value > best.value + slack(value):
+            best = LowerBound(value, NESTED, tuple(range(len(chain))))
+    return best
+
+
+def _chain_bound(chain: Chain, a: float, c: float, best: LowerBound) -> LowerBound:
+    """Q + M({q >= Q}) over the tails Q, the most promising thresholds first.
+
+    One launch of everything after the last release bounds M from above, and so does M of a larger
+    set, that of a smaller threshold.
+    """
+    thresholds = np.unique(chain.tail)
+    by_tail = np.argsort(chain.tail, kind="stable")[::-1]
+    at = len(chain) - np.searchsorted(chain.tail[by_tail[::-1]], thresholds) - 1
+    last = np.maximum.accumulate(chain.release[by_tail])[at]
+    hope = thresholds + last + a + c * np.cumsum(chain.bytes[by_tail])[at]
+    while hope[i := int(hope.argmax())] > best.value:
+        q = float(thresholds[i])
+        mask = chain.tail >= q
+        end = chain_end(chain.release[mask], chain.bytes[mask], a, c)
+        if q + end > best.value:
+            members = tuple(np.flatnonzero(mask).tolist())
+            best = LowerBound(q + end, CHAIN, members, None, q)
+        hope[i:] = np.minimum(hope[i:], thresholds[i:] + end)
+        hope[i] = -np.inf
+    return best
+
+
+def _packing_bound(chain: Chain, cost: Cost, best: LowerBound) -> LowerBound:
+    """Rho + h(bytes released at rho or later with tail Q or more) + Q over all rho and Q."""
+    least = cost.least(int(chain.bytes.sum()))
+    for q in np.unique(chain.tail).tolist():
+        mask = chain.tail >= q
+        release, sizes = chain.release[mask], chain.bytes[mask]
+        carried = np.cumsum(sizes[::-1])[::-1]
+        values = release + least(carried) + q
+        i = int(values.argmax())
+        if values[i] > best.value:
+            members = np.flatnonzero(mask)[i:]
+            best = LowerBound(
+                float(values[i]), PACKING, tuple(members.tolist()), float(release[i]), q
+            )
+    return best

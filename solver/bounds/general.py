@@ -1,0 +1,165 @@
+"""A lower bound on the iteration time of any graph, over all fusions, partitions and orders.
+
+However a collective is fused and cut, launches that carry its bytes run after its release and
+before its end, on one channel, so its end follows its release by h(bytes) at least, the least
+total time of launches that carry so many bytes (model.md section 5). Hence longest paths with each
+collective at h are heads (r) and tails (q) that every schedule respects, and on these each channel
+is a one-machine problem. The same holds before any op: all collectives of one channel that
+precede it have been carried by then, which raises heads, and in reverse tails.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from solver.bounds.chain import PACKING, PATH, LowerBound, lower_bound
+from solver.chain import Chain, lane_bytes, on_channel, picked
+from solver.costs import Cost
+from solver.graph import Graph
+from solver.graph.links import Positions
+from solver.units import FloatArray, IntArray
+
+Least = Callable[[IntArray], FloatArray]
+
+
+def bound_of(graph: Graph, chain: Chain, costs: Sequence[Cost]) -> LowerBound:
+    """Return the best of the path bound and the bounds of each channel.
+
+    A channel of one lane has the chain, packing and nested bounds of
+    :func:`solver.bounds.chain.lower_bound`; one of several lanes that bound for each lane, and the
+    packing bound of all its lanes together.
+
+    Notes
+    -----
+    O(ops + edges) for the paths, O(n) for each op that comes after a collective, and O(n^2) for
+    each channel of n tensors.
+    """
+    least = [cost.least(total) for cost, total in zip(costs, lane_bytes(chain), strict=True)]
+    head, tail, best = _paths(graph, chain, least)
+    raised = replace(chain, release=head, tail=tail, compute_time=best.value)
+    for channel in chain.channels:
+        kept = on_channel(chain, channel)
+        lanes = sorted({chain.lane[i] for i in kept})
+        for lane in lanes:
+            members = [i for i in kept if chain.lane[i] == lane]
+            best = _better(best, _sorted_bound(raised, members, costs[lane]))
+        if len(lanes) > 1:
+            best = _better(best, _packing(raised, kept, least))
+    return best
+
+
+def _better(best: LowerBound, found: LowerBound) -> LowerBound:
+    return found if found.value > best.value and found.kind != "compute" else best
+
+
+def _sorted_bound(chain: Chain, members: Sequence[int], cost: Cost) -> LowerBound:
+    """Bound one lane; the tensors in the order of their heads."""
+    order = sorted(members, key=lambda i: (chain.release[i], i))
+    found = lower_bound(picked(chain, order), cost)
+    return replace(found, members=tuple(sorted(order[i] for i in found.members)))
+
+
+def _packing(chain: Chain, kept: Sequence[int], least: Sequence[Least]) -> LowerBound:
+    """Rho + h(bytes of each lane with r >= rho and q >= Q, summed) + Q over all rho and Q."""
+    best = LowerBound(0.0, PACKING)
+    members = np.array(kept)
+    lanes = np.array(chain.lane)
+    for q in np.unique(chain.tail[members]).tolist():
+        some = members[chain.tail[members] >= q]
+        start, value = _packed(chain.release[some], chain.bytes[some], lanes[some], least)
+        if value + q > best.value:
+            held = tuple(some[chain.release[some] >= start].tolist())
+            best = LowerBound(value + q, PACKING, held, start, q)
+    return best
+
+
+def _packed(
+    release: FloatArray, sizes: IntArray, lanes: IntArray, least: Sequence[Least]
+) -> tuple[float, float]:
+    """Return the best rho, and rho + the least time [us] of what is released at rho or later."""
+    order = np.argsort(-release, kind="stable")
+    at, sizes, lanes = release[order], sizes[order], lanes[order]
+    total = np.zeros(len(order))
+    for lane in np.unique(lanes).tolist():
+        total += least[lane](np.cumsum(np.where(lanes == lane, sizes, 0)))
+    values = at + total
+    best = int(values.argmax())
+    return float(at[best]), float(values[best])
+
+
+def _paths(
+    graph: Graph, chain: Chain, least: Sequence[Least]
+) -> tuple[FloatArray, FloatArray, LowerBound]:
+    """Heads and tails [us] by chain index, and the longest path with its collectives."""
+    positions = chain.positions.tolist()
+    weights = list(graph.durations)
+    for i, position in enumerate(positions):
+        weights[position] = float(least[chain.lane[i]](chain.bytes[i : i + 1])[0])
+    heads = _heads(graph.order, graph.preds, weights, chain, least)
+    tails = _heads(graph.order[::-1], graph.succs, weights, chain, least)
+    value, last = max((heads[i] + weights[i], -i) for i in graph.order)
+    members = _on_path(graph, heads, weights, -last)
+    index = {position: i for i, position in enumerate(positions)}
+    tensors = tuple(sorted(index[i] for i in members if i in index))
+    at = chain.positions
+    return np.array(heads)[at], np.array(tails)[at], LowerBound(value, PATH, tensors)
+
+
+def _heads(
+    order: Sequence[int],
+    preds: Positions,
+    weights: Sequence[float],
+    chain: Chain,
+    least: Sequence[Least],
+) -> list[float]:
+    """Least start of each op [us]: longest path, and the channels' work that comes before it.
+
+    On the reversed graph these are the tails.
+    """
+    index = {position: i for i, position in enumerate(chain.positions.tolist())}
+    heads = [0.0] * len(weights)
+    release = np.zeros(len(chain))
+    lanes = np.array(chain.lane)
+    channel = np.array(chain.channel)
+    masks: dict[int, int] = {}
+    for op in order:
+        mask, head, follows = 0, 0.0, False
+        for j in preds[op]:
+            head = max(head, heads[j] + weights[j])
+            mask |= masks[j]
+            if j in index:
+                mask |= 1 << index[j]
+                follows = True
+        if follows and mask & (mask - 1):
+            above = _bits(mask, len(chain))
+            for c in range(len(chain.channels)):
+                some = above[channel[above] == c]
+                if len(some) > 1:
+                    packed = _packed(release[some], chain.bytes[some], lanes[some], least)
+                    head = max(head, packed[1])
+        heads[op] = head
+        masks[op] = mask
+        if op in index:
+            release[index[op]] = head
+    return heads
+
+
+def _bits(mask: int, count: int) -> IntArray:
+    """Return the places of the bits that are set."""
+    found = np.frombuffer(mask.to_bytes(count // 8 + 1, "little"), dtype=np.uint8)
+    return np.flatnonzero(np.unpackbits(found, bitorder="little"))
+
+
+def _on_path(
+    graph: Graph, heads: Sequence[float], weights: Sequence[float], last: int
+) -> list[int]:
+    """Walk back along the ops whose end is the next one's head."""
+    path = [last]
+    while graph.preds[path[-1]]:
+        i = path[-1]
+        j = max(graph.preds[i], key=lambda j: (heads[j] + weights[j], -j))
+        if heads[j] + weights[j] < heads[i]:  # a channel's work, not this path, decides
+            break
+        path.append(j)
+    return path

@@ -1,0 +1,1 @@
+"""From measurements of a collective to its cost."""

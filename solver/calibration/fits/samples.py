@@ -1,0 +1,71 @@
+"""Measured samples of a collective, checked and sorted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from solver.calibration.measurements.readings import broken_rule
+from solver.errors import Fault, InvalidMeasurements
+from solver.graph import first_of
+from solver.units import FloatArray, IntArray
+
+#: Pairs of bytes and time [us].
+Samples = Sequence[tuple[int, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """Samples in ascending order of size.
+
+    Attributes
+    ----------
+    sizes
+        Bytes of each sample, shape (n,).
+    times
+        Time of each sample [us], positive, shape (n,).
+    distinct
+        The different sizes [bytes], ascending.
+    at
+        Position of each sample's size among the different ones, shape (n,).
+    """
+
+    sizes: IntArray
+    times: FloatArray
+    distinct: IntArray
+    at: IntArray
+
+    def only(self, kept: npt.NDArray[np.bool_]) -> "Sorted":
+        """Return the samples marked in ``kept``, of shape (n,)."""
+        return _sorted(self.sizes[kept], self.times[kept])
+
+
+def checked(samples: Samples, least: int, name: str) -> Sorted:
+    """Check samples and sort them; ``name`` needs ``least`` different sizes.
+
+    Raises
+    ------
+    InvalidMeasurements
+        With every sample out of range, or when there are too few sizes.
+    """
+    found = (
+        Fault(f"/samples/{i}", "out_of_range", f"Sample {i}: {rule}")
+        for i, (size, time) in enumerate(samples)
+        if (rule := broken_rule(size, time))
+    )
+    if faults := first_of(found, "/samples"):
+        raise InvalidMeasurements(faults)
+    pairs = sorted(samples)
+    data = _sorted(
+        np.array([size for size, _ in pairs], dtype=np.int64),
+        np.array([time for _, time in pairs], dtype=np.float64),
+    )
+    if data.distinct.size < least:
+        detail = f"{name} needs samples of {least} different sizes, got {data.distinct.size}."
+        raise InvalidMeasurements([Fault("/samples", "too_few_sizes", detail)])
+    return data
+
+
+def _sorted(sizes: IntArray, times: FloatArray) -> Sorted:
+    return Sorted(sizes, times, *np.unique(sizes, return_inverse=True))

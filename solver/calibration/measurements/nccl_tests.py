@@ -1,0 +1,193 @@
+"""nccl-tests: the table that ``all_reduce_perf`` and its siblings print.
+
+``size count type redop [root] time algbw busbw error|#wrong`` with the last four twice, out of
+place and in place, both of which are samples. Newer versions add columns, which the header names.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from solver.calibration.measurements.ranks import ranks_of
+from solver.calibration.measurements.readings import (
+    SPEED_UNITS,
+    TIME_UNITS,
+    Measurements,
+    Reading,
+    figure,
+    garbled,
+    is_count,
+    lines_of,
+    samples_of,
+    without_prefix,
+)
+from solver.errors import Fault, InvalidMeasurements
+from solver.graph import ALL_REDUCE
+
+FORMAT = "nccl_tests"
+
+
+HEADER = re.compile(r"\bsize\s+count\s+type\b.{0,80}?\b(?:cpu)?time\s+algbw\b.*")
+
+
+_UNIT = re.compile(r"\((ns|us|ms|s|GB/s|GiB/s|MB/s)\)")
+
+
+_RANK = re.compile(r"\bRank\s+(\d{1,9})\s+(?:Group\s+(\d{1,9})\s+)?Pid\b", re.ASCII)
+
+
+_PROGRAM = re.compile(r"\b([a-z_]+)_perf\b")
+
+
+_TYPE = re.compile(r"[a-z]\w*", re.ASCII)
+
+
+#: Collectives by program, in the words of the graph where it has them.
+KINDS = {
+    "all_reduce": "all_reduce",
+    "all_gather": "all_gather",
+    "reduce_scatter": "reduce_scatter",
+    "broadcast": "broadcast",
+    "alltoall": "all_to_all",
+    "reduce": "reduce",
+    "gather": "gather",
+    "scatter": "scatter",
+    "sendrecv": "sendrecv",
+    "hypercube": "hypercube",
+}
+
+
+def read(text: str) -> Measurements:
+    """Read the output of one run.
+
+    Rows of 0 bytes, without a time, cut short, garbled, or with wrong elements are left out and
+    noted. With ``-C`` the printed time is that of the CPU: then the times come from algbw.
+
+    Raises
+    ------
+    InvalidMeasurements
+        When there is no header or no row, and with every row whose figures are out of range.
+
+    Notes
+    -----
+    O(characters).
+    """
+    log = _Log()
+    kept = samples_of(log.readings(text))
+    workers, kind, found = log.told()
+    told = ranks_of(kept.readings, workers, kind)
+    return Measurements(
+        format=FORMAT,
+        samples=kept.samples,
+        workers=told.workers,
+        kind=told.kind,
+        notes=(*kept.notes, *found, *told.notes),
+    )
+
+
+@dataclass(slots=True)
+class _Log:
+    """What has been read so far: the header in force, and what the lines between rows say."""
+
+    names: list[str] = field(default_factory=list)
+    time_unit: float = 1.0
+    speed_unit: float = 1e3
+    ranks: list[tuple[int, int]] = field(default_factory=list)
+    programs: dict[str, None] = field(default_factory=dict)
+    has_cpu_times: bool = False
+
+    def readings(self, text: str) -> Iterator[Reading]:
+        """List the two readings of each row.
+
+        Raises
+        ------
+        InvalidMeasurements
+            At the end, when no header was there.
+        """
+        for number, line in lines_of(text):
+            row = _row(line)
+            if row and self.names:
+                yield from self._row(number, row)
+            elif header := HEADER.search(line):
+                self.names = header[0].split()
+                self.has_cpu_times |= "cputime" in self.names
+            else:
+                self._note(line)
+                if self.names:
+                    yield from garbled(number, line)
+        if not self.names:
+            detail = "No header of nccl-tests found: a line with size, count, type, ..., time."
+            raise InvalidMeasurements([Fault("", "wrong_format", detail)])
+
+    def told(self) -> tuple[int | None, str | None, tuple[str, ...]]:
+        """Ranks and collective that the lines name, and notes."""
+        notes = []
+        workers: int | None = None
+        if self.ranks:
+            groups = {group for group, _ in self.ranks}
+            if len(groups) == 1 and sorted(self.ranks) == [
+                (group, rank) for group in groups for rank in range(len(self.ranks))
+            ]:
+                workers = len(self.ranks)
+            else:
+                notes.append("The ranks listed are not those of one communicator.")
+        kinds = list(dict.fromkeys(KINDS[name] for name in self.programs))
+        if len(kinds) > 1:
+            notes.append(f"The file names several benchmarks: {', '.join(kinds)}.")
+        elif kinds and kinds[0] != ALL_REDUCE:
+            notes.append(f"The benchmark is {kinds[0]}, not {ALL_REDUCE}.")
+        if self.has_cpu_times:
+            notes.append("cputime is the time of the launching CPU; times come from algbw.")
+        return workers, kinds[0] if len(kinds) == 1 else None, tuple(notes)
+
+    def _row(self, number: int, row: list[str]) -> Iterator[Reading]:
+        size = float(row[0])
+        if len(row) < len(self.names):
+            yield Reading(number, size, None, left_out="cut short")
+            return
+        for at, name in enumerate(self.names):
+            if name in {"time", "cputime"}:
+                yield self._reading(
+                    number, size, dict(zip(self.names[at : at + 4], row[at : at + 4], strict=False))
+                )
+
+    def _reading(self, number: int, size: float, cells: dict[str, str]) -> Reading:
+        wrong = cells.get("#wrong", "0")
+        is_wrong = wrong != "0" and (count := figure(wrong)) is not None and count.value != 0
+        time = figure(cells.get("time", ""), self.time_unit)
+        return Reading(
+            number,
+            size,
+            time,
+            figure(cells.get("algbw", ""), self.speed_unit),
+            figure(cells.get("busbw", ""), self.speed_unit),
+            "wrong elements" if is_wrong else None,
+        )
+
+    def _note(self, line: str) -> None:
+        """Keep what a line between the rows says."""
+        units = _UNIT.findall(line) if "(B)" in line else []
+        for unit in units:
+            self.speed_unit = SPEED_UNITS.get(unit, self.speed_unit)
+            self.time_unit = TIME_UNITS.get(unit, self.time_unit)
+        if rank := _RANK.search(line):
+            self.ranks.append((int(rank[2] or 0), int(rank[1])))
+        for program in _PROGRAM.findall(line):
+            if program in KINDS:
+                self.programs[program] = None
+
+
+def _row(line: str) -> list[str] | None:
+    """Return the cells of a row without the launcher's prefix; None for another line.
+
+    A row starts with two whole numbers and the name of a type.
+    """
+    for cells in without_prefix(line):
+        if (
+            len(cells) > 2  # noqa: PLR2004 - as said above
+            and is_count(cells[0])
+            and is_count(cells[1])
+            and _TYPE.fullmatch(cells[2])
+        ):
+            return cells
+    return None

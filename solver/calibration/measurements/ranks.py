@@ -1,0 +1,117 @@
+"""Who took part: the number of ranks behind the two bandwidths of NCCL's benchmarks.
+
+busbw / algbw is 2(n-1)/n for an all-reduce of n ranks and (n-1)/n for an all-gather, a
+reduce-scatter and an all-to-all. Both are printed with two digits, so each row gives an interval.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from solver.calibration.measurements.readings import MOST_WORKERS, Figure, Reading
+from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER
+
+#: A collective that is no all-reduce, which one nobody knows.
+OTHER = "other"
+
+
+#: Factor of busbw over algbw is shares (n-1)/n, by kind; the kinds without one say nothing of n.
+SHARES = {ALL_REDUCE: 2.0, ALL_GATHER: 1.0, REDUCE_SCATTER: 1.0, ALL_TO_ALL: 1.0, OTHER: 1.0}
+
+
+#: The factor's own rounding in floating point.
+_NARROW = 1e-9
+
+
+#: Rounding of a time, as a share: one that was converted shows digits that were not measured.
+_CONVERTED = 5e-4
+
+
+class Ranks(NamedTuple):
+    """What the bandwidths tell.
+
+    Attributes
+    ----------
+    workers
+        Ranks; None when more than one number fits, or none does.
+    kind
+        Collective as given or as the factor tells: above 1 it is an all-reduce, below 1 none.
+    notes
+        What could not be told, and what does not fit together.
+    """
+
+    workers: int | None
+    kind: str | None
+    notes: tuple[str, ...]
+
+
+def ranks_of(readings: Iterable[Reading], named: int | None, kind: str | None) -> Ranks:
+    """Recover the number of ranks from busbw / algbw, rounding taken into account.
+
+    ``named`` is the number that the file itself gives, which wins, and ``kind`` the collective
+    it names. The intervals of all rows are intersected; O(rows).
+    """
+    low, high = _factor(readings)
+    if low > high:
+        note = "busbw / algbw differs between rows, so it tells nothing of the ranks."
+        return Ranks(named, kind, (note,))
+    notes = []
+    if kind is None and low > 1:
+        kind = ALL_REDUCE
+    elif kind is None and low > 0 and high < 1:
+        kind = OTHER
+        notes.append(
+            f"busbw / algbw is {low:.3f} to {high:.3f}: this is no all-reduce, but an all-gather, "
+            "a reduce-scatter or an all-to-all."
+        )
+    if high < math.inf and (kind is None or kind in SHARES):
+        shares = SHARES[kind or ALL_REDUCE]
+        first = max(1.0, float(np.ceil(_count(low, shares))))
+        last = float(np.floor(_count(high, shares)))
+        if named is None and first == last <= MOST_WORKERS:
+            named = int(first)
+            if kind is None and high >= 1:
+                notes.append("busbw is algbw: 2 ranks if this is an all-reduce, unknown if not.")
+        elif named is None or not first <= named <= last:
+            told = "" if named is None else f" The file names {named}."
+            notes.append(f"busbw / algbw fits {_range(first, last)} ranks.{told}")
+    if named == 1:
+        notes.append("One rank: nothing went over a network.")
+    return Ranks(named, kind, tuple(notes))
+
+
+def _factor(readings: Iterable[Reading]) -> tuple[float, float]:
+    """Intersect the intervals of busbw / algbw over the rows; 0 and inf when no row has both."""
+    low, high = 0.0, math.inf
+    for reading in readings:
+        bus = reading.busbw
+        if bus is None or not math.isfinite(bus.value):
+            continue
+        for speed in (_speed(reading), reading.algbw):
+            if speed is not None and speed.half < speed.value < math.inf:
+                low = max(low, (bus.value - bus.half) / (speed.value + speed.half))
+                high = min(high, (bus.value + bus.half) / (speed.value - speed.half))
+    return low * (1 - _NARROW), high * (1 + _NARROW)
+
+
+def _speed(reading: Reading) -> Figure:
+    """Bytes over time [bytes/us], for the rows whose algbw has fewer digits or is not there."""
+    time = reading.time
+    assert time is not None, "a reading that was kept has a time"
+    speed = reading.size / time.value
+    return Figure(speed, speed * max(time.half / time.value, _CONVERTED))
+
+
+def _count(factor: float, shares: float) -> float:
+    """Ranks n with shares (n-1)/n = factor; inf from ``shares`` on."""
+    return math.inf if factor >= shares else 1 / (1 - factor / shares)
+
+
+def _range(first: float, last: float) -> str:
+    if first > last or first == math.inf:
+        return "no number of"
+    if last == math.inf:
+        return f"{first:.0f} or more"
+    return f"{first:.0f}" + f" to {last:.0f}" * (first < last)

@@ -1,0 +1,1 @@
+"""Which tensors travel together, in which parts and order."""

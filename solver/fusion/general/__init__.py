@@ -1,0 +1,1 @@
+"""Launches of graphs whose channels are not problems of their own."""

@@ -1,0 +1,190 @@
+"""Launches for graphs whose channels are not problems of their own.
+
+A collective comes after another, or kinds share a channel: then the schedule decides releases, and
+the problem is NP-hard in general (model.md section 2). Every policy and several simple rules give
+a plan, the best ones are improved by local search.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+
+from solver.chain import Chain, lane_bytes
+from solver.costs import Cost
+from solver.fusion.general.improve import improve
+from solver.fusion.general.judge import Judge, Lists, flat
+from solver.fusion.search import Budget, Search
+from solver.graph import Graph
+from solver.policies import POLICIES
+from solver.policies.choice import defaults
+from solver.simulation.engine import Policy, Rule, Send, simulate
+from solver.simulation.rules import MAX_SLICES, Unit, grouped, launches, queues, sliced, whole
+from solver.units import same
+
+#: Plans looked at by the local search, and ops and launches over all of them; the smaller counts.
+_MOVES, _STEPS = 6_000, 1_000_000
+
+
+#: From how many of the plans found the search starts.
+_STARTS = 3
+
+
+#: Buckets of at most 1/k of a lane's bytes, for these k, are tried.
+_SHARES = (1, 2, 4, 8, 16, 32, 64)
+
+
+#: About as many parts of a size of least time per byte are tried in a lane: each step of the
+#: search looks at all launches.
+_PARTS = 1_000
+
+
+def decide(
+    graph: Graph, chain: Chain, costs: Sequence[Cost], search: Search, *, fuse: bool = True
+) -> tuple[Send, ...]:
+    """Return launches that no policy beats, each channel's in order.
+
+    Starts with the rivals, every policy, and buckets of several sizes sent by the longest path
+    behind them, and improves the best of these. Better plans are told on the way. Without ``fuse``
+    every tensor is sent alone and whole.
+
+    Notes
+    -----
+    The same seed and effort give the same plan, unless the time limit cuts the search short.
+    """
+    deadline = time.monotonic() + search.time_limit_s
+    judge = Judge(graph, chain, costs)
+    found: dict[Lists, float] = {}
+    least = inf
+    for lists in _sources(graph, chain, costs, judge, search, found, deadline, fuse=fuse):
+        if lists not in found:
+            value = found[lists] = judge.run(lists).value
+            if value < least:
+                least = value
+                search.tell(flat(lists), value)
+    ranked = sorted(found, key=lambda lists: (found[lists], lists))
+    best = ranked[0]
+    most = max(len(chain), sum(map(len, best)))
+    moves = max(1, min(_MOVES, _STEPS // (len(judge.durations) + most))) * search.effort
+    starts = ranked[:_STARTS]
+    for seed, lists in enumerate(starts):
+        if same(least, search.bound) or time.monotonic() > deadline:
+            break
+        budget = Budget(moves // len(starts), lambda: time.monotonic() > deadline)
+        start = search.seed + seed
+        better = improve(lists, judge, budget, start, search.bound, fuse=fuse, tell=search.tell)
+        if (value := judge.run(better).value) < least:
+            best, least = better, value
+    return flat(best)
+
+
+def _sources(
+    graph: Graph,
+    chain: Chain,
+    costs: Sequence[Cost],
+    judge: Judge,
+    search: Search,
+    found: dict[Lists, float],
+    deadline: float,
+    *,
+    fuse: bool,
+) -> Iterator[Lists]:
+    """Yield plans; ``found`` has the values of those before [us]."""
+
+    def simulated(policy: Policy) -> Lists:
+        sent = simulate(graph, lambda lane: costs[chain.lanes.index(lane)], policy).sent
+        return judge.split([Send(part.bucket, part.bytes) for part in sent])
+
+    alone = [(i,) for i in range(len(chain))]
+    urgency = _urgency(graph, chain, judge)
+    yield simulated(POLICIES["wfbp"])
+    yield simulated(POLICIES["tictac"])
+    yield simulated(_by(whole(alone, chain), urgency))
+    if not fuse:
+        return
+    yield from map(judge.split, search.rivals)
+    for units in _filled(chain, costs):
+        if time.monotonic() > deadline:
+            return
+        if _busy(units, judge) <= min(found.values()):
+            yield simulated(_by(units, urgency))
+    for name, policy in POLICIES.items():
+        if time.monotonic() > deadline:
+            return
+        if name not in {"wfbp", "tictac", "pace"} and _may_win(name, chain, judge, found):
+            yield simulated(policy)
+
+
+def _may_win(name: str, chain: Chain, judge: Judge, found: Mapping[Lists, float]) -> bool:
+    """Tell whether a policy's slices are not too many, nor too long together."""
+    used = defaults(name)
+    size = used.get("slice_bytes", used.get("partition_bytes"))
+    if size is None:
+        return True
+    if launches(chain, int(size)) > MAX_SLICES:
+        return False
+    return _busy(sliced(chain, int(size)), judge) < min(found.values())
+
+
+def _busy(units: Sequence[Unit], judge: Judge) -> float:
+    """Longest time that a channel is busy with units [us]: no iteration is shorter."""
+    busy = [0.0] * (max(judge.channel) + 1)
+    for bucket, parts in units:
+        time = judge.cost[bucket[0]].time
+        busy[judge.channel[bucket[0]]] += time(parts[0]) * (len(parts) - 1) + time(parts[-1])
+    return max(busy)
+
+
+def _by(units: Sequence[Unit], urgency: Sequence[float]) -> Policy:
+    """Send the unit with the longest path behind it first."""
+    most = [max(urgency[i] for i in bucket) for bucket, _ in units]
+
+    def policy(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
+        return queues(units, lambda unit, now: (-most[unit], now, unit), chain)
+
+    return policy
+
+
+def _filled(chain: Chain, costs: Sequence[Cost]) -> Iterator[list[Unit]]:
+    """Yield buckets of several sizes, whole and in parts of the size of least time per byte."""
+    totals = lane_bytes(chain)
+    thrifty = [c.thriftiest(-(-n // _PARTS), n) for c, n in zip(costs, totals, strict=True)]
+    caps = [[total // share for total in totals] for share in _SHARES]
+    if thrifty != list(totals):
+        caps += [thrifty, [0] * len(totals)]
+    for cap in caps:
+        units = whole(_capped(chain, cap), chain)
+        yield units
+        parts = _cut(units, chain, thrifty)
+        if parts != units:
+            yield parts
+
+
+def _capped(chain: Chain, caps: Sequence[int]) -> list[list[int]]:
+    """Fill buckets in release order up to so many bytes in each lane."""
+
+    def joins(bucket: list[int], held: int, tensor: int) -> bool:
+        return held + int(chain.bytes[tensor]) <= caps[chain.lane[tensor]]
+
+    return grouped(chain, joins)
+
+
+def _cut(units: Sequence[Unit], chain: Chain, sizes: Sequence[int]) -> list[Unit]:
+    """Send each unit in parts of so many bytes in each lane, the last one short."""
+    found = []
+    for bucket, (total,) in units:
+        size = sizes[chain.lane[bucket[0]]]
+        count = (total - 1) // size
+        found.append((bucket, (*[size] * count, total - count * size)))
+    return found
+
+
+def _urgency(graph: Graph, chain: Chain, judge: Judge) -> list[float]:
+    """Longest path behind each tensor [us], collectives at their own cost, by chain index."""
+    weights = list(graph.durations)
+    positions = chain.positions.tolist()
+    for i, position in enumerate(positions):
+        weights[position] = judge.cost[i].time(judge.bytes[i])
+    behind = [0.0] * len(weights)
+    for op in reversed(graph.order):
+        behind[op] = max((weights[j] + behind[j] for j in graph.succs[op]), default=0.0)
+    return [behind[position] for position in positions]

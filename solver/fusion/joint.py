@@ -1,0 +1,182 @@
+"""Joint fusion: buckets, parts and order chosen together against the real cost."""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from solver.chain import Buckets, Chain, bucketed, runs
+from solver.costs import Cost, alike
+from solver.fusion.exhaust import MAX_TENSORS, best_of_all
+from solver.fusion.fifo import chain_cuts
+from solver.fusion.improve import Judge, improve, without_needless_launches
+from solver.fusion.maxmin import max_min_below
+from solver.fusion.nested import from_both_ends
+from solver.fusion.search import Budget, Order, Search, Sends
+from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build
+from solver.policies import POLICIES
+from solver.schedule.execute import Launch, cut_at_releases
+from solver.simulation.engine import Policy, Send, simulate
+from solver.simulation.replay import sends
+from solver.simulation.rules import MAX_SLICES
+from solver.units import same
+
+#: Plans looked at by the local search, and launches over all of them; the smaller limit counts.
+_MOVES, _LAUNCHES = 2_000, 600_000
+
+
+#: Plans looked at by the search over all plans of a few tensors.
+_PLANS = 60_000
+
+
+def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> tuple[Buckets, list[Launch]]:
+    """Return a plan that no policy beats, with start-up paid by every part.
+
+    ``order`` is not asked: the order is part of what is searched.
+
+    First the rivals and the best launches in release order, then the recursion from both ends
+    (:mod:`solver.fusion.nested`), which knows the shape of the best plans of a layer chain; on
+    other graphs also with the tensors in the order of their tails. Then every policy with its
+    defaults, unless it needs so many launches that it cannot win, or more than
+    :data:`solver.simulation.rules.MAX_SLICES`. The best is improved by local search, for up to
+    seven tensors by looking at all plans. Parts, and buckets sent one after the other, that gain
+    nothing by being apart are joined. A plan that reaches the lower bound ends the search. Better
+    plans are told on the way.
+
+    Notes
+    -----
+    The same seed and effort give the same plan, unless the time limit cuts the search short.
+    """
+    deadline = time.monotonic() + search.time_limit_s
+    judge = Judge(chain, cost)
+    bound = search.bound
+    best = min((*search.rivals, _in_release_order(chain, cost)), key=judge.value)
+    search.tell(best, judge.value(best))
+    for source in _sources(chain, cost, search, deadline):
+        if same(judge.value(best), bound) or time.monotonic() > deadline:
+            break
+        found = source(judge.value(best))
+        if found and judge.value(found) < judge.value(best):
+            best = found
+            search.tell(best, judge.value(best))
+    best = min(best, first_in_first_out(judge), key=judge.value)  # the time may have been too short
+    if not same(judge.value(best), bound):
+        best = _searched(chain, cost, judge, best, search, deadline)
+    budget = Budget(_moves(best, search), lambda: time.monotonic() > deadline)
+    return _as_buckets(chain, without_needless_launches(best, judge, budget))
+
+
+def _moves(plan: Sends, search: Search) -> int:
+    return min(_MOVES, _LAUNCHES // len(plan)) * search.effort
+
+
+def _searched(
+    chain: Chain, cost: Cost, judge: Judge, best: Sends, search: Search, deadline: float
+) -> Sends:
+    def expired() -> bool:
+        return time.monotonic() > deadline
+
+    budget = Budget(_moves(best, search), expired)
+    best = improve(best, judge, budget, search.seed, search.tell)
+    if len(chain) <= MAX_TENSORS:
+        budget = Budget(_PLANS * search.effort, expired)
+        best = best_of_all(chain, cost, best, budget, search.tell)
+    return best
+
+
+def first_in_first_out(judge: Judge) -> Sends:
+    """Send each tensor alone and whole, in release order."""
+    return tuple(judge.whole((i,)) for i in range(len(judge.bytes)))
+
+
+def _sources(
+    chain: Chain, cost: Cost, search: Search, deadline: float
+) -> list[Callable[[float], Sends | None]]:
+    """List where plans come from, the most promising first; each is told the time to beat [us]."""
+    graph = _star(chain)
+    total = int(chain.bytes.sum())
+    free = float(chain.release.min() + chain.tail.min())
+    lines = cost.minorants(total)
+
+    def of_policy(name: str, policy: Policy) -> Callable[[float], Sends | None]:
+        def source(to_beat: float) -> Sends | None:
+            count = LAUNCHES[name](chain) if name in LAUNCHES else 1
+            if count > MAX_SLICES:
+                return None
+            if free + max(count * a + c * total for a, c in lines) >= to_beat:
+                return None
+            sent = simulate(graph, alike(cost), policy).sent
+            return tuple(Send(part.bucket, part.bytes) for part in sent)
+
+        return source
+
+    found: list[Callable[[float], Sends | None]] = [
+        lambda _: from_both_ends(chain, cost, search.effort, deadline)
+    ]
+    if np.any(np.diff(chain.tail) < 0):
+        found.append(lambda _: _by_tail(chain, cost, search.effort, deadline))
+    found.append(partial(_max_min, chain, cost, deadline))
+    found += [of_policy(name, policy) for name, policy in POLICIES.items() if name != "pace"]
+    return found
+
+
+def _max_min(chain: Chain, cost: Cost, deadline: float, to_beat: float) -> Sends | None:
+    """Return PACE's plan when it beats a time [us]."""
+    found = max_min_below(chain, cost, partial(cut_at_releases, cost=cost), to_beat, deadline)
+    return tuple(sends(*found)) if found else None
+
+
+def _in_release_order(chain: Chain, cost: Cost) -> Sends:
+    """Send contiguous buckets first in, first out: the optimum with a barrier and affine cost."""
+    line = cost.minorants(int(chain.bytes.sum()))[0]
+    cuts = chain_cuts(chain.release, chain.bytes, *line)
+    buckets = runs(chain, cuts)
+    return tuple(map(Send, buckets.members, buckets.bytes.tolist()))
+
+
+def _by_tail(chain: Chain, cost: Cost, effort: int, deadline: float) -> Sends | None:
+    """Run the recursion with the tensors in the order of their tails, releases raised."""
+    order = np.lexsort((chain.release, chain.tail))
+    turned = Chain(
+        chain.positions[order],
+        np.maximum.accumulate(chain.release[order]),
+        chain.tail[order],
+        chain.bytes[order],
+        chain.compute_time,
+    )
+    names = order.tolist()
+    found = from_both_ends(turned, cost, effort, deadline)
+    return found and tuple(Send(tuple(sorted(names[i] for i in b)), n) for b, n in found)
+
+
+def _star(chain: Chain) -> Graph:
+    """Build the least graph with these releases and tails: compute, tensor, compute, for each."""
+    ops: list[Op] = []
+    for i in range(len(chain)):
+        ops += [
+            Op(f"r{i}", COMPUTE, float(chain.release[i])),
+            Op(f"g{i}", ALL_REDUCE, None, int(chain.bytes[i]), (f"r{i}",)),
+            Op(f"q{i}", COMPUTE, float(chain.tail[i]), None, (f"g{i}",)),
+        ]
+    return build("star", ops)
+
+
+def _as_buckets(chain: Chain, sends: Sequence[Send]) -> tuple[Buckets, list[Launch]]:
+    """Give the buckets numbers, by release and then first member."""
+    buckets = bucketed(chain, {send.bucket for send in sends})
+    number = {members: i for i, members in enumerate(buckets.members)}
+    return buckets, [Launch(number[send.bucket], send.bytes) for send in sends]
+
+
+def _slices(partition: int) -> Callable[[Chain], int]:
+    return lambda chain: int(np.sum(-(-chain.bytes // partition)))
+
+
+#: Launches that a policy makes at least, where that is plain to see.
+LAUNCHES: dict[str, Callable[[Chain], int]] = {
+    "wfbp": len,
+    "tictac": len,
+    "p3": _slices(200_000),
+    "bytescheduler": _slices(4_000_000),
+}

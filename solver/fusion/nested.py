@@ -1,0 +1,270 @@
+r"""Buckets, parts and order of a layer chain, found from both ends towards the last release.
+
+On a chain whose releases and tails both ascend, the windows [release, D - tail] of the tensors are
+nested, the last tensor's inside all others. The launch that carries it is the core; every other
+launch lies before it, where only releases matter, or after it, where only tails do. Exchanging
+neighbours shows that launches before the core may run in ascending and those after it in
+descending order of their last tensor, at most one on either side for each bucket.
+
+So groups of neighbouring tensors, taken in chain order, are sent before the core, after it, or in
+two parts. With X the least time by which all groups so far sent before can be done, and Y the
+mirror image (the least time, counted back from the end of the iteration, that the groups sent
+after need), a group of time T with last tensor k does
+
+    before: X <- max(X, r_k) + T        after: Y <- max(Y, q_k) + T
+
+or both with its two parts, and the last group closes with D = max(X, r_n) + T + max(Y, q_n).
+Labels (X, Y) are kept where no other is better in both, one for each cell of a grid on X.
+"""
+
+from collections.abc import Sequence
+from time import monotonic
+from typing import NamedTuple
+
+import numpy as np
+
+from solver.chain import Chain
+from solver.costs import Affine, Cost
+from solver.simulation.engine import Send
+from solver.units import FloatArray, IntArray
+
+_AFTER, _BEFORE, _BOTH = 0, 1, 2
+
+
+#: Most places to cut, cells of the grid, and rounds of refinement.
+_CUTS, _CELLS, _ROUNDS = 96, 64, 3
+
+
+#: How many of the last tensors may always be cut apart.
+_ENDS = 12
+
+
+#: How many of the most promising labels are tried in two parts at every cell.
+_TRIED = 24
+
+
+class _Group(NamedTuple):
+    """Tensors low..high-1, where they are sent, and the X that was reached."""
+
+    low: int
+    high: int
+    side: int
+    reached: float
+
+
+class _Ends(NamedTuple):
+    """The chain as the recursion sees it; tails raised so that they ascend."""
+
+    release: FloatArray
+    tail: FloatArray
+    prefix: IntArray
+    cost: Cost
+    line: Affine
+
+
+def from_both_ends(
+    chain: Chain, cost: Cost, effort: int = 1, deadline: float = np.inf
+) -> tuple[Send, ...] | None:
+    """Return the sends of the best plan found by the recursion, None when there was no time.
+
+    Parameters
+    ----------
+    chain
+        The tensors. Tails that do not ascend are raised to the largest so far, so that the plan
+        holds but may not be the best.
+    cost
+        Any cost; where a bucket is sent in two parts a line through it is used.
+    effort
+        Multiplies the places to cut and the cells.
+    deadline
+        Stop then with the best so far [s of the monotonic clock].
+
+    Notes
+    -----
+    O(rounds cuts^2 cells log) in numpy. The first round cuts at evenly spread places, the next
+    ones near the best cuts found, with a grid around the times they reach.
+    """
+    ends = _Ends(
+        chain.release,
+        np.maximum.accumulate(chain.tail),
+        np.concatenate([[0], np.cumsum(chain.bytes)]),
+        cost,
+        _line(cost, int(chain.bytes.sum())),
+    )
+    cells = _spread(ends, _CELLS * effort)
+    cuts = _even(ends, _CUTS * effort)
+    best: tuple[float, list[_Group]] | None = None
+    for _ in range(_ROUNDS):
+        found = _recursion(ends, cuts, cells, deadline)
+        if found is None or (best is not None and found[0] >= best[0]):
+            break
+        best = found
+        cuts = _near(ends, best[1], _CUTS * effort)
+        cells = _around(ends, best[1], _CELLS * effort)
+    return _sends(ends, best[1]) if best else None
+
+
+def _line(cost: Cost, total: int) -> Affine:
+    """Return the cost itself when affine, else a line through it."""
+    if isinstance(cost, Affine):
+        return cost
+    low, high = max(1, total // 16), total + 1
+    slope = max(0.0, (cost.time(high) - cost.time(low)) / (high - low))
+    return Affine(max(0.0, cost.time(low) - slope * low), slope)
+
+
+def _spread(ends: _Ends, cells: int) -> FloatArray:
+    """Spread cells over the releases, and ever wider ones beyond the last."""
+    first, last = ends.release[0], ends.release[-1]
+    a = ends.line.startup
+    work = a + ends.line.per_byte * int(ends.prefix[-1])
+    some = ends.release[:: max(1, 2 * len(ends.release) // cells)]
+    beyond = last + np.geomspace(max(a, 1e-3), max(4 * a, work, 1e-2), cells // 4)
+    return np.unique(
+        np.concatenate([[0.0, last], np.linspace(first, last + 2 * a, cells), some, beyond])
+    )
+
+
+def _even(ends: _Ends, most: int) -> IntArray:
+    """Spread cuts evenly over tensors and bytes together."""
+    count = len(ends.release)
+    if count <= most:
+        return np.arange(count + 1)
+    weight = np.arange(count + 1) / count + ends.prefix / ends.prefix[-1]
+    found = np.searchsorted(weight, np.linspace(0, weight[-1], most - _ENDS))
+    close = np.arange(max(0, count - _ENDS), count + 1)
+    return np.unique(np.concatenate([[0], np.clip(found, 0, count), close]))
+
+
+def _near(ends: _Ends, groups: Sequence[_Group], most: int) -> IntArray:
+    """Cut near the groups' ends, the rest evenly."""
+    count = len(ends.release)
+    at = np.array([group.high for group in groups])
+    found = [
+        np.unique((at[:, None] + np.arange(-reach, reach + 1)).clip(0, count))
+        for reach in (3, 2, 1, 0)
+    ]
+    near = next((places for places in found if len(places) <= most), found[-1])
+    even = _even(ends, most - len(near)) if most - len(near) > 2 * _ENDS else [0, count]
+    return np.unique(np.concatenate([near, even, [0, count]]))
+
+
+def _around(ends: _Ends, groups: Sequence[_Group], cells: int) -> FloatArray:
+    """Put cells around the times that the groups reach, and at their releases."""
+    reached = np.array([group.reached for group in groups])
+    step = (ends.release[-1] - ends.release[0] + ends.line.startup) / cells
+    close = reached[:, None] + step * np.array([-0.5, -0.1, 0.0, 0.1, 0.5])
+    tops = ends.release[[group.high - 1 for group in groups]]
+    return np.unique(np.concatenate([close[close >= 0], tops, _spread(ends, max(4, cells // 2))]))
+
+
+def _recursion(
+    ends: _Ends, cuts: IntArray, cells: FloatArray, deadline: float
+) -> tuple[float, list[_Group]] | None:
+    """Extend labels group by group; return the least D and its groups, the core last.
+
+    None when the deadline comes first.
+    """
+    xs, ys = [np.zeros(1)], [np.zeros(1)]  # labels of each prefix, X ascending, Y descending
+    origins: list[IntArray] = [np.full(1, -1)]  # index into all labels of earlier prefixes
+    sides: list[IntArray] = [np.zeros(1, dtype=np.int64)]
+    a, c = ends.line.startup, ends.line.per_byte
+    for m in range(1, len(cuts)):
+        if monotonic() > deadline:
+            return None
+        release, tail = ends.release[cuts[m] - 1], ends.tail[cuts[m] - 1]
+        sizes = ends.prefix[cuts[m]] - ends.prefix[cuts[:m]]
+        counts = [len(x) for x in xs]
+        times = np.repeat(ends.cost.times(sizes), counts)
+        x, y = np.concatenate(xs), np.concatenate(ys)
+        ready, rest = np.maximum(x, release), np.maximum(y, tail)
+        if m == len(cuts) - 1:
+            values = ready + times + rest
+            last = int(values.argmin())
+            return float(values[last]), _trace(cuts, counts, xs, origins, sides, last)
+        here = np.arange(len(x))
+        cells_x, cells_y, label = _two_parts(cells, ready, rest, a, np.repeat(c * sizes, counts))
+        new_x = np.concatenate([ready + times, x, cells_x])
+        new_y = np.concatenate([y, rest + times, cells_y])
+        origin = np.concatenate([here, here, label])
+        side = np.repeat([_BEFORE, _AFTER, _BOTH], [len(x), len(x), len(label)])
+        kept = _undominated(cells, new_x, new_y)
+        xs.append(new_x[kept])
+        ys.append(new_y[kept])
+        origins.append(origin[kept])
+        sides.append(side[kept])
+    raise AssertionError("the last cut closes the chain")  # pragma: no cover - by construction
+
+
+def _two_parts(
+    cells: FloatArray, ready: FloatArray, rest: FloatArray, a: float, work: FloatArray
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Split groups so that the part before ends exactly at a cell.
+
+    Both parts pay the start-up: Y = rest + 2 a + work - (cell - ready), for the label that makes
+    it least among the most promising ones.
+    """
+    total = ready + rest + work
+    few = np.argsort(total, kind="stable")[:_TRIED]
+    carried = cells[:, None] - ready[few] - a
+    y = total[few] + 2 * a - cells[:, None]
+    y = np.where((carried > 0) & (carried < work[few]), y, np.inf)
+    chosen = y.argmin(axis=1)
+    best = y[np.arange(len(cells)), chosen]
+    found = np.isfinite(best)
+    return cells[found], best[found], few[chosen[found]]
+
+
+def _undominated(cells: FloatArray, x: FloatArray, y: FloatArray) -> IntArray:
+    """Keep, of the labels in one cell, the least Y, and none that another one beats in both."""
+    order = np.lexsort((y, x))
+    order = order[y[order] < np.concatenate([[np.inf], np.minimum.accumulate(y[order])[:-1]])]
+    cell = np.searchsorted(cells, x[order])
+    last = np.concatenate([cell[1:] != cell[:-1], [True]])  # Y descends: the last is the least
+    kept: IntArray = order[last]
+    return kept
+
+
+def _trace(
+    cuts: IntArray,
+    counts: Sequence[int],
+    xs: Sequence[FloatArray],
+    origins: Sequence[IntArray],
+    sides: Sequence[IntArray],
+    last: int,
+) -> list[_Group]:
+    """Walk back from the label that closes best."""
+    bounds = np.concatenate([[0], np.cumsum(counts)])
+    groups: list[_Group] = []
+    high, side, label, reached = len(cuts) - 1, _BEFORE, last, 0.0
+    while label >= 0:
+        m = int(np.searchsorted(bounds, label, side="right")) - 1
+        groups.append(_Group(int(cuts[m]), int(cuts[high]), side, reached))
+        at = label - int(bounds[m])
+        high, side, reached = m, int(sides[m][at]), float(xs[m][at])
+        label = int(origins[m][at])
+    return groups[::-1]
+
+
+def _sends(ends: _Ends, groups: Sequence[_Group]) -> tuple[Send, ...]:
+    """Order the parts: before the core ascending, the core, after it descending."""
+    before: list[Send] = []
+    after: list[Send] = []
+    now = 0.0
+    for group in groups[:-1]:
+        bucket = tuple(range(group.low, group.high))
+        size = int(ends.prefix[group.high] - ends.prefix[group.low])
+        start = max(now, float(ends.release[group.high - 1]))
+        part = 0
+        if group.side == _BOTH:
+            part = ends.cost.fits(group.reached - start, size)
+        elif group.side == _BEFORE:
+            part = size
+        if part:
+            before.append(Send(bucket, part))
+            now = start + ends.cost.time(part)
+        if size > part:
+            after.append(Send(bucket, size - part))
+    core = groups[-1]
+    size = int(ends.prefix[core.high] - ends.prefix[core.low])
+    return (*before, Send(tuple(range(core.low, core.high)), size), *after[::-1])

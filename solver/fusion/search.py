@@ -1,0 +1,79 @@
+"""How a fusion searches: how long, from what, and whom it tells.
+
+Every fusion is called alike: chain, cost of a launch, how buckets become launches, how to search.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from solver.chain import Buckets, Chain
+from solver.costs import Cost
+from solver.schedule.execute import Launch
+from solver.simulation.engine import Send
+
+#: A plan of one chain: its launches in order.
+Sends = tuple[Send, ...]
+#: How buckets become launches in order, and their simulated value [us].
+Order = Callable[[Buckets], tuple[list[Launch], float]]
+
+
+#: Takes launches that are a whole plan of what is searched, and their iteration time [us].
+Tell = Callable[[Sequence[Send], float], None]
+
+
+def nobody(sends: Sequence[Send], value: float) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How long and how to search.
+
+    Attributes
+    ----------
+    seed
+        Of every random choice.
+    time_limit_s
+        Answer after this time with the best plan so far [s].
+    effort
+        Multiplies what is looked at; 1 is meant for everyday use.
+    bound
+        Lower bound on the iteration time [us]: a plan that reaches it ends the search.
+    rivals
+        Plans, as sends, that the answer must not be worse than.
+    tell
+        Told whole plans on the way.
+    """
+
+    seed: int = 0
+    time_limit_s: float = 10.0
+    effort: int = 1
+    bound: float = 0.0
+    rivals: tuple[tuple[Send, ...], ...] = ()
+    tell: Tell = nobody
+
+
+EVERYDAY = Search()
+
+#: A fusion: returns the buckets and the launches in the order in which they start.
+Fusion = Callable[[Chain, Cost, Order, Search], tuple[Buckets, list[Launch]]]
+
+
+#: How many moves are made between two looks at the clock.
+_ASKED = 16
+
+
+class Budget:
+    """How many plans a search may still look at; a clock can end it early."""
+
+    def __init__(self, moves: int, expired: Callable[[], bool]) -> None:
+        self._moves = moves
+        self._spent = 0
+        self._expired = expired
+
+    def spend(self) -> bool:
+        """Take one move; False when none is left."""
+        if self._spent % _ASKED == 0 and self._expired():
+            self._moves = 0
+        self._spent += 1
+        return self._spent <= self._moves

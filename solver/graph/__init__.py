@@ -1,0 +1,41 @@
+"""The training iteration as a graph, its links, and the same with fewer ops."""
+
+from solver.graph.graph import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BROADCAST,
+    COLLECTIVES,
+    COMPUTE,
+    KINDS,
+    MAX_BYTES,
+    MAX_DURATION_US,
+    MOST_FAULTS,
+    NETWORK,
+    REDUCE_SCATTER,
+    Graph,
+    Op,
+    build,
+    first_of,
+    with_barrier,
+)
+
+__all__ = [
+    "ALL_GATHER",
+    "ALL_REDUCE",
+    "ALL_TO_ALL",
+    "BROADCAST",
+    "COLLECTIVES",
+    "COMPUTE",
+    "KINDS",
+    "MAX_BYTES",
+    "MAX_DURATION_US",
+    "MOST_FAULTS",
+    "NETWORK",
+    "REDUCE_SCATTER",
+    "Graph",
+    "Op",
+    "build",
+    "first_of",
+    "with_barrier",
+]

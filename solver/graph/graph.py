@@ -1,0 +1,275 @@
+"""The training iteration as a graph of compute ops and collectives."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, NamedTuple
+
+from solver.errors import Fault, InvalidGraph
+from solver.graph.links import link, short_cycle, stream_edges, topological
+
+COMPUTE = "compute"
+
+
+ALL_REDUCE = "all_reduce"
+
+
+ALL_GATHER = "all_gather"
+
+
+REDUCE_SCATTER = "reduce_scatter"
+
+
+BROADCAST = "broadcast"
+
+
+ALL_TO_ALL = "all_to_all"
+
+
+COLLECTIVES = (ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, ALL_TO_ALL)
+
+
+KINDS = (COMPUTE, *COLLECTIVES)
+
+
+#: The channel of a collective that names none.
+NETWORK = "network"
+
+
+#: Longest duration of one op [us]: a hundred days.
+MAX_DURATION_US = 8.64e12
+
+
+#: Largest collective [bytes]: an exbibyte.
+MAX_BYTES = 2**60
+
+
+#: So many faults of one sort are looked for.
+MOST_FAULTS = 1_000
+
+
+#: How many ops of a cycle an error names.
+_NAMED = 8
+
+
+class Op(NamedTuple):
+    """One node of the graph.
+
+    Attributes
+    ----------
+    id
+        Name, unique in the graph.
+    kind
+        ``compute`` or one of :data:`COLLECTIVES`.
+    duration_us
+        Time of a compute op [us]; None for a collective.
+    bytes
+        Size of a collective [bytes]: of the whole tensor, not of a worker's share; for an
+        all-to-all all that one worker holds; None for a compute op.
+    after
+        Ids of the ops that must end before this one starts.
+    channel
+        What carries a collective, one launch at a time.
+    stream
+        Compute ops of one stream run one at a time, in the order of the graph; None runs as soon
+        as what it comes after has ended.
+    """
+
+    id: str
+    kind: str
+    duration_us: float | None = None
+    bytes: int | None = None
+    after: tuple[str, ...] = ()
+    channel: str = NETWORK
+    stream: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A checked graph; build it with :func:`build`.
+
+    Attributes
+    ----------
+    name
+        Free text.
+    ops
+        The ops, in the order given; an op's index here is its position.
+    durations
+        Duration of each op [us], 0 for a collective.
+    preds, succs
+        Positions of the direct predecessors and successors of each op, without repeats; the op
+        before it in its stream is one.
+    order
+        Positions in topological order, the same for the same input.
+    collectives
+        Positions of the collectives, ascending.
+    memo
+        What has been computed of it and is asked for again; no part of its value.
+    """
+
+    name: str
+    ops: tuple[Op, ...]
+    durations: tuple[float, ...]
+    preds: tuple[tuple[int, ...], ...]
+    succs: tuple[tuple[int, ...], ...]
+    order: tuple[int, ...]
+    collectives: tuple[int, ...]
+    memo: dict[str, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
+
+
+def build(name: str, ops: Iterable[Op]) -> Graph:
+    """Check ops and link them to a graph.
+
+    Raises
+    ------
+    InvalidGraph
+        With every fault found: values out of range, repeated or unknown ids, self loops, a
+        cycle, no compute op, no collective. Of values and of ids the first
+        :data:`MOST_FAULTS` each, then ``too_many_faults``.
+
+    Notes
+    -----
+    O(ops + edges).
+    """
+    ops = tuple(ops)
+    preds, succs, is_whole = link(ops)
+    order = topological(preds, succs)
+    faults = first_of(_value_faults(ops), "/ops")
+    if not is_whole:
+        faults += first_of(_name_faults(ops), "/ops")
+    if len(order) < len(ops):
+        faults.append(_cycle_fault(ops, short_cycle(preds, succs, order)))
+    faults += _whole_faults(ops)
+    if faults:
+        raise InvalidGraph(faults)
+    return Graph(
+        name=name,
+        ops=ops,
+        durations=tuple(op.duration_us or 0.0 for op in ops),
+        preds=preds,
+        succs=succs,
+        order=tuple(order),
+        collectives=tuple(i for i, op in enumerate(ops) if op.kind != COMPUTE),
+    )
+
+
+def first_of(faults: Iterator[Fault], place: str = "") -> list[Fault]:
+    """Collect faults until there are too many; ``place`` is where that is said."""
+    found = list(islice(faults, MOST_FAULTS))
+    if next(faults, None):
+        detail = f"The first {MOST_FAULTS:,} faults of a sort are listed, not the others."
+        found.append(Fault(place, "too_many_faults", detail))
+    return found
+
+
+def _name_faults(ops: Sequence[Op]) -> Iterator[Fault]:
+    """List repeated ids, unknown ops and self loops."""
+    first: dict[str, int] = {}
+    for position, op in enumerate(ops):
+        if op.id in first:
+            yield Fault(
+                f"/ops/{position}/id",
+                "duplicate_id",
+                f"Op id {op.id!r} is taken by /ops/{first[op.id]}; ids must be unique.",
+            )
+        else:
+            first[op.id] = position
+    for position, op in enumerate(ops):
+        for place, other in enumerate(op.after):
+            pointer = f"/ops/{position}/after/{place}"
+            if other == op.id:
+                yield Fault(pointer, "self_loop", f"Op {op.id!r} comes after itself.")
+            elif other not in first:
+                yield Fault(
+                    pointer, "unknown_op", f"Op {op.id!r} comes after {other!r}: no such op."
+                )
+
+
+def _cycle_fault(ops: Sequence[Op], cycle: Sequence[int]) -> Fault:
+    """Name a cycle, and which of its edges are the order of a stream."""
+    by_stream = set(stream_edges(ops))
+    steps = []
+    for i, j in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
+        only = (i, j) in by_stream and ops[i].id not in ops[j].after
+        steps.append(f"{ops[i].id} -> " + (f"(next in stream {ops[j].stream!r}) " if only else ""))
+    shown = steps if len(steps) <= _NAMED else [*steps[: _NAMED - 1], "... -> "]
+    return Fault(
+        f"/ops/{cycle[0]}",
+        "cycle",
+        f"Ops wait for one another in a cycle of {len(cycle)}: {''.join(shown)}{ops[cycle[0]].id}.",
+    )
+
+
+def _whole_faults(ops: Sequence[Op]) -> Iterator[Fault]:
+    if all(op.kind != COMPUTE for op in ops):
+        yield Fault("/ops", "no_compute", "The graph has no compute op.")
+    sizes = [op.bytes or 0 for op in ops]
+    if max(sizes, default=0) <= MAX_BYTES < sum(sizes):
+        detail = f"All tensors: 2^60 bytes at most, got {sum(sizes)}."
+        yield Fault("/ops", "out_of_range", detail)
+    if all(op.kind == COMPUTE for op in ops):
+        yield Fault("/ops", "no_collective", "The graph has no collective op.")
+
+
+def _value_faults(ops: Sequence[Op]) -> Iterator[Fault]:
+    for i, op in enumerate(ops):
+        if op.kind not in KINDS:
+            known = ", ".join(KINDS)
+            yield Fault(
+                f"/ops/{i}/kind", "out_of_range", f"Op {op.id!r}: kind must be one of {known}."
+            )
+        elif op.kind == COMPUTE:
+            value = op.duration_us
+            if value is None:
+                yield Fault(
+                    f"/ops/{i}/duration_us", "missing_field", f"Op {op.id!r} needs duration_us."
+                )
+            elif not math.isfinite(value) or not 0 <= value <= MAX_DURATION_US:
+                yield Fault(
+                    f"/ops/{i}/duration_us",
+                    "out_of_range",
+                    f"Op {op.id!r}: duration_us must be 0 to {MAX_DURATION_US:g}, got {value!r}.",
+                )
+        elif op.stream is not None:
+            detail = f"Tensor {op.id!r}: only compute ops have a stream."
+            yield Fault(f"/ops/{i}/stream", "extra_field", detail)
+        elif op.bytes is None:
+            yield Fault(f"/ops/{i}/bytes", "missing_field", f"Tensor {op.id!r} needs bytes.")
+        elif not 0 < op.bytes <= MAX_BYTES:
+            yield Fault(
+                f"/ops/{i}/bytes",
+                "out_of_range",
+                f"Tensor {op.id!r}: bytes must be 1 to 2^60, got {op.bytes!r}.",
+            )
+
+
+def with_barrier(graph: Graph) -> Graph:
+    """Make every consumer of a last collective wait for all last collectives.
+
+    A last collective is one that precedes no other. This is an optimizer step between the
+    backward and the next forward pass, as in PyTorch. Where no collective precedes another, all
+    are last, and all tails become equal (model.md section 6).
+    """
+    names = {op.id for op in graph.ops}
+    barrier = "barrier"
+    while barrier in names:
+        barrier += "'"
+    last = _last_collectives(graph)
+    consumers = {j for i in last for j in graph.succs[i]}
+    ops = [
+        op._replace(after=(*op.after, barrier)) if i in consumers else op
+        for i, op in enumerate(graph.ops)
+    ]
+    gate = Op(barrier, COMPUTE, 0.0, None, tuple(graph.ops[i].id for i in last))
+    return build(graph.name, [*ops, gate])
+
+
+def _last_collectives(graph: Graph) -> list[int]:
+    """Positions of the collectives that precede no other, ascending."""
+    before_another = [False] * len(graph.ops)
+    for i in reversed(graph.order):
+        before_another[i] = any(
+            before_another[j] or graph.ops[j].kind != COMPUTE for j in graph.succs[i]
+        )
+    return [i for i in graph.collectives if not before_another[i]]

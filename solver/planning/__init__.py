@@ -1,0 +1,1 @@
+"""From a graph and a network to a plan with its evidence."""

@@ -1,0 +1,105 @@
+"""The optimum of given buckets, start-up once a bucket: in continuous time and on a grid."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from solver.chain import Buckets, Chain, bucketed, on_channel, picked
+from solver.costs import Cost
+from solver.fusion.layered import restricted
+from solver.schedule import SCHEDULERS, Jobs, jackson
+from solver.schedule.execute import jobs_of
+from solver.schedule.slots import Slotted, on_slots
+from solver.simulation.engine import Send
+
+Bucket = tuple[int, ...]
+
+
+class Run(NamedTuple):
+    """So many slots from ``slot`` on serve a bucket."""
+
+    slot: int
+    slots: int
+    bucket: Bucket
+
+
+@dataclass(frozen=True, slots=True)
+class Ideal:
+    """The optimum of given buckets with start-up paid once a bucket; buckets as chain indices.
+
+    Attributes
+    ----------
+    value
+        Iteration time [us].
+    critical, release, work, tail
+        The buckets that attain it and the three terms that add up to it [us]; empty and None when
+        compute alone takes that long.
+    slot, runs, slots_value
+        The same on a grid: length of a slot [us], who is served when, its value [us].
+    """
+
+    value: float
+    critical: tuple[Bucket, ...]
+    release: float | None
+    work: float | None
+    tail: float | None
+    slot: float
+    runs: tuple[Run, ...]
+    slots_value: float
+
+
+def ideal_of(
+    chain: Chain,
+    costs: Sequence[Cost],
+    sent: Sequence[Send],
+    order: str,
+    slot_us: float | None,
+) -> Ideal:
+    """Solve each channel for the buckets that are sent, in continuous time and on one grid for all.
+
+    Raises
+    ------
+    InvalidOptions
+        When ``slot_us`` needs too many slots.
+    """
+    found: list[tuple[Buckets, Jobs, Sequence[int]]] = []
+    for channel, cost in zip(chain.channels, costs, strict=True):
+        kept = on_channel(chain, channel)
+        groups = {send.bucket for send in restricted(sent, kept)}
+        buckets = bucketed(picked(chain, kept), groups)
+        found.append((buckets, jobs_of(buckets, cost), kept))
+    schedules = [jackson(jobs) for _, jobs, _ in found]
+    last = max(range(len(found)), key=lambda c: schedules[c].value)
+    value = max(schedules[last].value, chain.compute_time)
+    critical = schedules[last].critical if schedules[last].value >= chain.compute_time else None
+    slotted = _on_one_grid([jobs for _, jobs, _ in found], order, slot_us)
+
+    def name(channel: int, job: int) -> Bucket:
+        buckets, _, kept = found[channel]
+        return tuple(kept[i] for i in buckets.members[job])
+
+    return Ideal(
+        value=value,
+        critical=tuple(name(last, j) for j in critical.jobs) if critical else (),
+        release=critical.release if critical else None,
+        work=critical.work if critical else None,
+        tail=critical.tail if critical else None,
+        slot=slotted[0].slot,
+        runs=tuple(
+            Run(int(piece.start), int(piece.end - piece.start), name(channel, piece.job))
+            for channel, each in enumerate(slotted)
+            for piece in each.schedule.pieces
+        ),
+        slots_value=max(chain.compute_time, *(s.schedule.value * s.slot for s in slotted)),
+    )
+
+
+def _on_one_grid(jobs: Sequence[Jobs], order: str, slot_us: float | None) -> list[Slotted]:
+    """Solve all channels on the coarsest grid that one of them chooses."""
+    solver = SCHEDULERS[order]
+    slotted = [on_slots(each, slot_us, solver) for each in jobs]
+    slot = max(each.slot for each in slotted)
+    return [
+        found if found.slot == slot else on_slots(each, slot, solver)
+        for each, found in zip(jobs, slotted, strict=True)
+    ]

@@ -1,0 +1,177 @@
+"""What a plan is: frozen data, with its evidence. Unknown is None."""
+
+from dataclasses import dataclass
+
+from solver.graph import ALL_REDUCE, NETWORK, Graph, Op
+from solver.simulation.engine import Send, Timeline
+
+OPTIMAL = "optimal"
+
+
+FEASIBLE = "feasible"
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Tensors sent as one collective, all of one kind and on one channel.
+
+    ``release_us`` is when its last member is ready in this plan, ``tail_us`` the compute left
+    after it on the longest path through a consumer of any member, with collectives at 0.
+    """
+
+    id: str
+    tensors: tuple[str, ...]
+    bytes: int
+    release_us: float
+    tail_us: float
+    kind: str = ALL_REDUCE
+    channel: str = NETWORK
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a bucket between two preemptions: one launch on the channel."""
+
+    bucket: str
+    start_us: float
+    end_us: float
+    offset_bytes: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlotRun:
+    """``count`` slots from ``slot`` on that serve one bucket."""
+
+    slot: int
+    count: int
+    bucket: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlottedSchedule:
+    """The grid problem's optimum: release, duration and tail rounded up to whole slots.
+
+    ``iteration_time_us`` is its value, start-up charged once a bucket.
+    """
+
+    slot_us: float
+    runs: tuple[SlotRun, ...]
+    iteration_time_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Why no preemptive schedule of these buckets is shorter than ``ideal_us``.
+
+    The critical buckets are all released at ``release_us`` or later, need ``work_us`` of the
+    channel, and leave ``tail_us`` or more of compute: the three add up to the ideal. All three
+    are None and no bucket is critical when compute alone takes that long, or there is no ideal.
+    """
+
+    critical_buckets: tuple[str, ...]
+    release_us: float | None
+    work_us: float | None
+    tail_us: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The proven lower bound over all fusions, partitions and orders, and what attains it.
+
+    ``kind`` is ``compute`` (the compute-only longest path), ``path`` (the longest path with these
+    tensors at their least cost), ``chain`` (these tensors, in release order, then ``tail_us``),
+    ``packing`` (these tensors' bytes after ``release_us``, then ``tail_us``) or ``nested`` (these
+    tensors, between their releases and their tails).
+    """
+
+    kind: str
+    value_us: float
+    tensors: tuple[str, ...] = ()
+    release_us: float | None = None
+    tail_us: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What a policy of today would take.
+
+    Attributes
+    ----------
+    policy, barrier, parameters
+        What was simulated, with each parameter as it was used.
+    iteration_time_us
+        Its time; None where the policy is not defined: PACE where a collective comes after
+        another, or a channel carries several kinds.
+    speedup
+        Of the plan: this time over the plan's; None when the plan takes no time, or the time is
+        None.
+    headroom
+        How much any schedule could gain over it: this time / the plan's lower bound - 1; None
+        when the bound is 0, or the time is None.
+    """
+
+    policy: str
+    barrier: bool
+    parameters: tuple[tuple[str, float | str], ...]
+    iteration_time_us: float | None
+    speedup: float | None
+    headroom: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The answer for one iteration.
+
+    Attributes
+    ----------
+    status
+        ``optimal`` when the iteration time equals the lower bound, else ``feasible``.
+    iteration_time_us
+        Simulated time of the plan, start-up paid by every part.
+    compute_time_us
+        Longest path with collectives at 0.
+    lower_bound_us, bound
+        No fusion, partition or order is faster, and why.
+    gap
+        Iteration time / lower bound - 1; None when the bound is 0.
+    scaling_factor
+        Compute time / iteration time; None when the iteration time is 0.
+    exposed_us
+        Iteration time - compute time.
+    overlap
+        1 - exposed / time of all launches, clipped to 0..1; None when nothing is sent.
+    ideal_us, proof
+        Exact optimum for these buckets with start-up paid once a bucket; None where releases
+        depend on the schedule.
+    buckets, parts
+        What to send, and when, in time order.
+    slotted
+        The per-slot schedule; None where releases depend on the schedule.
+    fused
+        The ops with each bucket as one collective.
+    graph, sends, timeline
+        What was simulated, a barrier included, and how it ran.
+    baselines
+        In the order asked for.
+    """
+
+    status: str
+    iteration_time_us: float
+    compute_time_us: float
+    lower_bound_us: float
+    bound: Bound
+    gap: float | None
+    scaling_factor: float | None
+    exposed_us: float
+    overlap: float | None
+    ideal_us: float | None
+    proof: Proof
+    buckets: tuple[Bucket, ...]
+    parts: tuple[Part, ...]
+    slotted: SlottedSchedule | None
+    fused: tuple[Op, ...]
+    graph: Graph
+    sends: tuple[Send, ...]
+    timeline: Timeline
+    baselines: tuple[Baseline, ...]

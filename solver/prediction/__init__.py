@@ -1,0 +1,1 @@
+"""How an iteration scales: by OSF, simulated, planned, and swept over clusters."""

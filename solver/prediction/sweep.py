@@ -1,0 +1,133 @@
+"""Sweeps: the same graph on many clusters under many policies, a cell at a time.
+
+A cell is a cluster with the time of each policy on it; cells do not depend on one another, so they
+may be computed anywhere and in any order.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from solver.chain import Chain, chain_of
+from solver.costs import Cluster, is_extrapolated, network_of
+from solver.graph import NETWORK, Graph, with_barrier
+from solver.planning.plan import Options, compared, plan
+from solver.policies.choice import Choice, applies
+from solver.simulation.engine import costs_of
+
+#: A time longer by up to this share is as good: whole bytes are enough to make it.
+TIE = 1e-6
+
+
+#: The policy of a :class:`solver.policies.choice.Choice` that stands for our plan.
+PLAN = "plan"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cluster of a sweep.
+
+    Attributes
+    ----------
+    workers, bandwidth_gbps, startup_us
+        The cluster: ranks, bandwidth [Gbit/s] (None where its cost needs none) and fixed cost of a
+        launch [us].
+    compute_time_us
+        Longest path with collectives at 0 [us].
+    lower_bound_us
+        No plan is faster than this [us].
+    times
+        Iteration time of each policy, in their order [us]; None where PACE is not defined.
+    best
+        Index of the fastest policy; of several that are equal within the tolerance the first, None
+        when none is defined.
+    extrapolated
+        Whether the cost of a channel in use was scaled from what was measured with other workers or
+        bandwidth.
+    """
+
+    workers: int
+    bandwidth_gbps: float | None
+    startup_us: float
+    compute_time_us: float
+    lower_bound_us: float
+    times: tuple[float | None, ...]
+    best: int | None
+    extrapolated: bool
+
+
+def cell_of(
+    graph: Graph,
+    cluster: Cluster,
+    policies: Sequence[Choice],
+    *,
+    seed: int = 0,
+    time_limit_s: float = 10.0,
+) -> Cell:
+    """Compute one cell of a sweep.
+
+    Where no launch takes time, that is with one worker, nothing is sent: every policy takes the
+    compute time.
+
+    Parameters
+    ----------
+    graph
+        One training iteration, its barrier included.
+    cluster
+        Who takes part, and over what.
+    policies
+        What is compared; ``Choice(PLAN)`` is the plan by the fusion ``joint``.
+    seed, time_limit_s
+        Of that plan; see :class:`solver.planning.plan.Options` [s].
+
+    Raises
+    ------
+    InvalidCluster
+        When a lane in use has no cost on this cluster.
+    InvalidOptions
+        When a policy is unknown, or a parameter is out of range.
+
+    Notes
+    -----
+    One simulation a policy, one bound, and one plan if asked for.
+    """
+    rivals = tuple(choice for choice in policies if choice.policy != PLAN)
+    options = Options(baselines=rivals, seed=seed, time_limit_s=time_limit_s)
+    chain, network = chain_of(graph), network_of(cluster)
+    ours: float | None = None
+    found: Sequence[float | None]
+    if all(cost.time(1) == 0 for cost in costs_of(chain, network)):
+        bound = ours = chain.compute_time
+        found = [_alone(graph, chain, choice) for choice in rivals]
+    elif len(rivals) < len(policies):
+        planned = plan(graph, network, options)
+        bound, ours = planned.lower_bound_us, planned.iteration_time_us
+        found = [baseline.iteration_time_us for baseline in planned.baselines]
+    else:
+        bound, found = compared(graph, network, options)
+    channels = {NETWORK: cluster, **dict(cluster.channels)}
+    theirs = iter(found)
+    times = tuple(ours if choice.policy == PLAN else next(theirs) for choice in policies)
+    return Cell(
+        workers=cluster.workers,
+        bandwidth_gbps=cluster.bandwidth_gbps,
+        startup_us=cluster.startup_us,
+        compute_time_us=chain.compute_time,
+        lower_bound_us=bound,
+        times=times,
+        best=_best(times),
+        extrapolated=any(is_extrapolated(channels[name]) for name in chain.channels),
+    )
+
+
+def _alone(graph: Graph, chain: Chain, choice: Choice) -> float | None:
+    """Return the time of a policy when nothing is sent [us]."""
+    if not applies(choice, chain):
+        return None
+    return chain_of(with_barrier(graph)).compute_time if choice.barrier else chain.compute_time
+
+
+def _best(times: Sequence[float | None]) -> int | None:
+    least = min((time for time in times if time is not None), default=None)
+    if least is None:
+        return None
+    return next(i for i, t in enumerate(times) if t is not None and t <= least * (1 + TIE))

@@ -1,0 +1,1 @@
+"""The one simulator, and what is asked of it: jitter, what-ifs, timelines."""

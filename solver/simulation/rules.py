@@ -1,0 +1,149 @@
+"""The rules that most policies are made of, and the buckets that they may send."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from heapq import heappop, heappush
+
+from solver.chain import Chain
+from solver.simulation.engine import Send
+
+#: A bucket (chain indices) and the sizes of the parts it is sent in [bytes].
+Unit = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+#: Policies that make more launches are tried as plans only when asked for: it takes seconds.
+MAX_SLICES = 200_000
+
+
+#: Sort key of a unit (its index) that became ready at a time [us]; least goes first.
+Key = Callable[[int, float], tuple[float, ...]]
+
+
+class Queue:
+    """Sends the parts of the ready unit with the least key; it is ready with its last tensor."""
+
+    def __init__(self, units: Mapping[int, Unit], key: Key) -> None:
+        self._units = units
+        self._key = key
+        self._home = {tensor: u for u, (bucket, _) in units.items() for tensor in bucket}
+        self._missing = {u: len(bucket) for u, (bucket, _) in units.items()}
+        self._sent = dict.fromkeys(units, 0)
+        self._ready: list[tuple[tuple[float, ...], int]] = []
+
+    def release(self, tensor: int, now: float) -> None:
+        """Count a tensor in; queue its unit when it is the last one."""
+        unit = self._home[tensor]
+        self._missing[unit] -= 1
+        if not self._missing[unit]:
+            heappush(self._ready, (self._key(unit, now), unit))
+
+    def first(self) -> Send | None:
+        """Tell what would be sent next."""
+        if not self._ready:
+            return None
+        unit = self._ready[0][1]
+        bucket, parts = self._units[unit]
+        return Send(bucket, parts[self._sent[unit]])
+
+    def launch(self, now: float) -> Send | None:
+        """Send the next part of the first unit."""
+        send = self.first()
+        if send:
+            unit = self._ready[0][1]
+            self._sent[unit] += 1
+            if self._sent[unit] == len(self._units[unit][1]):
+                heappop(self._ready)
+        return send
+
+
+class InOrder:
+    """Replays sends in the order given, each as soon as its bucket is released."""
+
+    def __init__(self, sends: Iterable[Send]) -> None:
+        self._sends = list(sends)[::-1]
+        self._released: set[int] = set()
+
+    def release(self, tensor: int, now: float) -> None:
+        """Count a tensor in."""
+        self._released.add(tensor)
+
+    def launch(self, now: float) -> Send | None:
+        """Send the next part when all of its bucket is released."""
+        if self._sends and self._released.issuperset(self._sends[-1].bucket):
+            return self._sends.pop()
+        return None
+
+
+def queues(units: Sequence[Unit], key: Key, chain: Chain) -> list[Queue]:
+    """Give each channel a queue of its units; a unit's number is its place among all."""
+    return [Queue({u: units[u] for u in found}, key) for found in _by_channel(units, chain)]
+
+
+def _by_channel(units: Sequence[Unit], chain: Chain) -> list[list[int]]:
+    channel = chain.channel
+    found: list[list[int]] = [[] for _ in chain.channels]
+    for u, (bucket, _) in enumerate(units):
+        found[channel[bucket[0]]].append(u)
+    return found
+
+
+def in_order(sends: Iterable[Send], chain: Chain) -> list[InOrder]:
+    """Replay sends in the order given, on each channel its own."""
+    sends = list(sends)
+    units: list[Unit] = [(send.bucket, ()) for send in sends]
+    return [InOrder(sends[u] for u in found) for found in _by_channel(units, chain)]
+
+
+def grouped(chain: Chain, joins: Callable[[list[int], int, int], bool]) -> list[list[int]]:
+    """Put the tensors in buckets, in release order, each in its lane's open bucket or a new one.
+
+    ``joins(bucket, held, tensor)`` tells whether a tensor may join its lane's open bucket, which
+    holds so many bytes. A tensor that comes after a member of an open bucket closes it first. So
+    what waits for a bucket is never in it, and no two buckets wait for each other: the one that
+    waits takes its tensor after the other has taken its last.
+    """
+    buckets: list[list[int]] = []
+    opened: dict[int, list[int]] = {}
+    held = [0] * len(chain.lanes)
+    masks = [0] * len(chain.lanes)  # members of the open buckets, as bits
+    sizes = chain.bytes.tolist()
+    for tensor, lane in enumerate(chain.lane):
+        if chain.before:
+            before = chain.before[tensor]
+            opened = {k: bucket for k, bucket in opened.items() if not masks[k] & before}
+        if lane not in opened or not joins(opened[lane], held[lane], tensor):
+            opened[lane] = []
+            held[lane] = masks[lane] = 0
+            buckets.append(opened[lane])
+        opened[lane].append(tensor)
+        held[lane] += sizes[tensor]
+        masks[lane] |= 1 << tensor if chain.before else 0
+    return buckets
+
+
+def whole(buckets: Iterable[Sequence[int]], chain: Chain) -> list[Unit]:
+    """Units that send each bucket in one part."""
+    return [(tuple(b), (int(chain.bytes[list(b)].sum()),)) for b in buckets]
+
+
+def sliced(chain: Chain, size: int) -> list[Unit]:
+    """Units that send each tensor alone, in parts of so many bytes, the last one short."""
+    return [
+        ((i,), (size,) * (total // size) + ((total % size,) if total % size else ()))
+        for i, total in enumerate(chain.bytes.tolist())
+    ]
+
+
+def launches(chain: Chain, size: int) -> int:
+    """Count the parts of :func:`sliced`."""
+    return sum(-(-total // size) for total in chain.bytes.tolist())
+
+
+def first_in_first_out(unit: int, now: float) -> tuple[float, ...]:
+    """Key: earlier ready first, then the order of the units."""
+    return (now, unit)
+
+
+def most_urgent(units: Sequence[Unit], chain: Chain) -> Key:
+    """Key: largest tail first; ties to the later release, then position."""
+    tails = [float(chain.tail[list(bucket)].max()) for bucket, _ in units]
+    return lambda unit, now: (-tails[unit], -now, unit)

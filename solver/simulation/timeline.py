@@ -1,0 +1,100 @@
+"""Timelines as a Chrome trace, which Perfetto opens."""
+
+from collections.abc import Iterator, Mapping
+from heapq import heappop, heappush
+from typing import Any
+
+from solver.chain import Chain, chain_of
+from solver.graph import COMPUTE, Graph
+from solver.simulation.engine import Timeline
+
+Event = dict[str, Any]
+
+
+def chrome_trace(
+    graph: Graph, timelines: Mapping[str, Timeline], other: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Lay out simulated iterations of a graph one below the other.
+
+    Each timeline is a process of its name. Its threads are the channels, then the compute streams,
+    by name, then as many named "compute" as other compute ops run at once. The category of an event
+    is the kind of its op. Times are microseconds, as the format asks.
+
+    Parameters
+    ----------
+    graph
+        What was simulated.
+    timelines
+        The iterations by name.
+    other
+        What else to tell of them, beside the name of the graph.
+    """
+    chain = chain_of(graph)
+    events: list[Event] = []
+    for pid, (name, timeline) in enumerate(timelines.items(), start=1):
+        events.append(_name("process_name", pid, 0, name))
+        events += _channels(graph, chain, timeline, pid)
+        events += _compute(graph, timeline, pid, len(chain.channels))
+    return {
+        "displayTimeUnit": "ms",
+        "traceEvents": events,
+        "otherData": {"graph": graph.name, **other},
+    }
+
+
+def _channels(graph: Graph, chain: Chain, timeline: Timeline, pid: int) -> Iterator[Event]:
+    threads = {channel: tid for tid, channel in enumerate(chain.channels)}
+    for channel, tid in threads.items():
+        yield _name("thread_name", pid, tid, channel)
+    positions = chain.positions.tolist()
+    for part in timeline.sent:
+        lane = chain.lanes[chain.lane[part.bucket[0]]]
+        tensors = [graph.ops[positions[i]].id for i in part.bucket]
+        label = tensors[0] if len(tensors) == 1 else f"{tensors[0]} + {len(tensors) - 1} more"
+        args = {"tensors": tensors, "offset_bytes": part.offset, "bytes": part.bytes}
+        yield _complete(label, lane.kind, pid, threads[lane.channel], part.start, part.end, args)
+
+
+def _compute(graph: Graph, timeline: Timeline, pid: int, threads: int) -> Iterator[Event]:
+    """Compute ops: those of a stream in its thread, others in the first that is free by then."""
+    ops = [i for i, op in enumerate(graph.ops) if op.kind == COMPUTE]
+    streams = dict.fromkeys(op.stream for op in graph.ops if op.stream is not None)
+    of_stream: dict[str | None, int] = {}
+    for stream in streams:
+        of_stream[stream] = threads
+        yield _name("thread_name", pid, threads, stream)
+        threads += 1
+    free: list[int] = []
+    busy: list[tuple[float, int]] = []
+    for i in sorted(ops, key=lambda i: (timeline.starts[i], timeline.ends[i], i)):
+        op, start, end = graph.ops[i], timeline.starts[i], timeline.ends[i]
+        thread = of_stream.get(op.stream)
+        if thread is None:
+            while busy and busy[0][0] <= start:
+                heappush(free, heappop(busy)[1])
+            if not free:
+                heappush(free, threads)
+                yield _name("thread_name", pid, threads, "compute")
+                threads += 1
+            thread = heappop(free)
+            heappush(busy, (end, thread))
+        yield _complete(op.id, COMPUTE, pid, thread, start, end, {})
+
+
+def _name(kind: str, pid: int, tid: int, name: str) -> Event:
+    return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": {"name": name}}
+
+
+def _complete(
+    name: str, category: str, pid: int, tid: int, start: float, end: float, args: Event
+) -> Event:
+    return {
+        "ph": "X",
+        "name": name,
+        "cat": category,
+        "pid": pid,
+        "tid": tid,
+        "ts": start,
+        "dur": end - start,
+        "args": args,
+    }

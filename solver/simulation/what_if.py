@@ -1,0 +1,164 @@
+"""What if some ops were smaller, faster or gone: OSF's layer replacement on any graph."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from fractions import Fraction
+
+from solver.chain import chain_of
+from solver.errors import Fault, InvalidOptions
+from solver.graph import COMPUTE, MAX_BYTES, MAX_DURATION_US, Graph, Op
+from solver.simulation.engine import Policy, Send
+from solver.simulation.replay import replay
+
+#: Makes the policy for a graph: the same one for each, or a plan carried over to it.
+Rerun = Callable[[Graph], Policy]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of some ops.
+
+    Attributes
+    ----------
+    match
+        Shell pattern of op ids, upper and lower case told apart: ``*``, ``?``, ``[abc]``.
+    remove
+        The ops take no time and send nothing; what comes after them still does.
+    bytes_factor
+        Collectives have so many times the bytes, rounded, at least 1.
+    duration_factor
+        Compute ops take so many times as long.
+    """
+
+    match: str
+    remove: bool = False
+    bytes_factor: float = 1.0
+    duration_factor: float = 1.0
+
+
+def changed(graph: Graph, changes: Sequence[Change]) -> Graph:
+    """Apply changes to a graph, one after another.
+
+    A removed op stays as a compute op of 0 us, so that the order of the others is kept. A graph may
+    be left without collectives; it takes the time of its longest path.
+
+    Parameters
+    ----------
+    graph
+        The graph; its edges stay as they are.
+    changes
+        What to do; later ones see what earlier ones have done.
+
+    Raises
+    ------
+    InvalidOptions
+        With every fault found: a pattern that no op id matches (``unknown_op``), a factor that is
+        negative or not finite, or that makes an op longer or larger than a graph may have
+        (``out_of_range``). Pointers begin with ``/changes``.
+
+    Notes
+    -----
+    O(ops x changes).
+
+    References
+    ----------
+    .. [1] OSF, Section 4.1, Layer Replacement.
+    """
+    ops = list(graph.ops)
+    faults: list[Fault] = []
+    for k, change in enumerate(changes):
+        found = list(_factor_faults(change))
+        matched = [i for i, op in enumerate(ops) if fnmatchcase(op.id, change.match)]
+        if not matched:
+            found.append(Fault("/match", "unknown_op", f"No op id matches {change.match!r}."))
+        if not found:
+            made = list(ops)
+            for i in matched:
+                made[i] = _changed(ops[i], change)
+            found += _size_faults(made, change)
+            ops = ops if found else made
+        faults += [Fault(f"/changes/{k}{f.pointer}", f.code, f.detail) for f in found]
+    if faults:
+        raise InvalidOptions(faults)
+    return replace(
+        graph,
+        ops=tuple(ops),
+        durations=tuple(op.duration_us or 0.0 for op in ops),
+        collectives=tuple(i for i, op in enumerate(ops) if op.kind != COMPUTE),
+    )
+
+
+def _changed(op: Op, change: Change) -> Op:
+    if change.remove:
+        return Op(op.id, COMPUTE, 0.0, None, op.after, stream=op.stream)
+    if op.kind == COMPUTE:
+        return op._replace(duration_us=(op.duration_us or 0.0) * change.duration_factor)
+    return op._replace(bytes=max(1, round((op.bytes or 0) * Fraction(change.bytes_factor))))
+
+
+def _factor_faults(change: Change) -> Iterator[Fault]:
+    for name in ("bytes_factor", "duration_factor"):
+        factor = getattr(change, name)
+        if not math.isfinite(factor) or factor < 0:
+            detail = f"{name} must be finite and 0 or more, got {factor!r}."
+            yield Fault(f"/{name}", "out_of_range", detail)
+
+
+def _size_faults(ops: Sequence[Op], change: Change) -> Iterator[Fault]:
+    if sum(op.bytes or 0 for op in ops) > MAX_BYTES:
+        detail = f"bytes_factor {change.bytes_factor:g} makes all tensors more than 2^60 bytes."
+        yield Fault("/bytes_factor", "out_of_range", detail)
+    if max(op.duration_us or 0.0 for op in ops) > MAX_DURATION_US:
+        detail = (
+            f"duration_factor {change.duration_factor:g} makes an op longer than "
+            f"{MAX_DURATION_US:g} us."
+        )
+        yield Fault("/duration_factor", "out_of_range", detail)
+
+
+def adapted(sends: Sequence[Send], before: Graph, after: Graph) -> list[Send]:
+    """Carry an explicit plan over to a changed graph.
+
+    Tensors that are gone leave their buckets. Each part carries the share of its bucket that it
+    had, in whole bytes, the last one the rest; parts of 0 bytes vanish.
+
+    Parameters
+    ----------
+    sends
+        The plan's launches in order, by chain index of ``before``.
+    before, after
+        The graph that the plan was made for, and what :func:`changed` made of it.
+
+    Returns
+    -------
+    list of Send
+        By chain index of ``after``. They all run: no collective waits for more than before.
+    """
+    old, new = chain_of(before), chain_of(after)
+    index = {after.ops[position].id: i for i, position in enumerate(new.positions.tolist())}
+    names = [before.ops[position].id for position in old.positions.tolist()]
+    buckets = {
+        send.bucket: tuple(sorted(index[names[i]] for i in send.bucket if names[i] in index))
+        for send in sends
+    }
+    total = {bucket: sum(old.bytes[list(bucket)].tolist()) for bucket in buckets}
+    wanted = {bucket: sum(new.bytes[list(kept)].tolist()) for bucket, kept in buckets.items()}
+    gone = dict.fromkeys(buckets, 0)
+    carried_bytes = dict.fromkeys(buckets, 0)
+    found = []
+    for bucket, size in sends:
+        gone[bucket] += size
+        part = wanted[bucket] * size // total[bucket]
+        if gone[bucket] == total[bucket]:
+            part = wanted[bucket] - carried_bytes[bucket]
+        carried_bytes[bucket] += part
+        if part:
+            found.append(Send(buckets[bucket], part))
+    return found
+
+
+def carried(sends: Sequence[Send], graph: Graph) -> Rerun:
+    """Return the explicit plan of a graph for each graph that comes of it."""
+    return lambda after: replay(adapted(sends, graph, after))

@@ -1,0 +1,118 @@
+"""The nodes of a Chakra file: what the reader needs of each message, checked."""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from solver.errors import Fault, InvalidTrace
+from solver.graph import MAX_BYTES, MAX_DURATION_US, NETWORK, first_of
+from solver.traces.chakra.codec import COMPUTE_NODE, attributes, decode
+
+_LONGEST_NAME = 100
+
+
+class Node(NamedTuple):
+    """One node.
+
+    Attributes
+    ----------
+    place
+        Of its message in the file, from 1.
+    id, name, type
+        As in the file; the name without control characters, and not too long.
+    us
+        Duration [us].
+    after, outer
+        Ids in ``data_deps`` and ``ctrl_deps``.
+    on_cpu
+        Whether it ran on the CPU.
+    stream
+        What runs one node at a time, where the file says so.
+    comm_type, bytes
+        Of a collective; bytes are 0 where the file gives none.
+    is_share
+        Whether the bytes of an all-gather are one worker's: so the format has it.
+    channel
+        What carries a collective.
+    """
+
+    place: int
+    id: int
+    name: str
+    type: int
+    us: int
+    after: Sequence[int]
+    outer: Sequence[int]
+    on_cpu: bool
+    stream: str | None
+    comm_type: int
+    bytes: int
+    is_share: bool
+    channel: str
+
+
+def nodes_of(content: bytes) -> list[Node]:
+    """Read a file's nodes, by id.
+
+    Raises
+    ------
+    InvalidTrace
+        A message cut short or of another format, an id twice, a value out of range; pointers are
+        ``/message``, the metadata being 0.
+    """
+    messages = decode(content)
+    if next(messages, None) is None:
+        raise InvalidTrace([Fault("", "empty", "The file is empty.")])
+    nodes: list[Node] = []
+    read = (_node(place, message) for place, message in enumerate(messages, start=1))
+    if faults := first_of(_faults(read, nodes)):
+        raise InvalidTrace(faults)
+    return sorted(nodes, key=lambda node: node.id)
+
+
+def _node(place: int, message: Any) -> Node:
+    found = attributes(message)
+    on_cpu = found.get("is_cpu_op") is True
+    thread = found.get("stream", found.get("tid"))
+    return Node(
+        place=place,
+        id=message.id,
+        name=_plain(message.name) or f"node {message.id}",
+        type=message.type,
+        us=message.duration_micros,
+        after=array("Q", message.data_deps),
+        outer=array("Q", message.ctrl_deps),
+        on_cpu=on_cpu,
+        stream=None if thread is None else f"{'thread' if on_cpu else 'stream'} {thread}",
+        comm_type=_count(found.get("comm_type", 0)),
+        bytes=_count(found.get("whole_size", found.get("comm_size", 0))),
+        is_share="whole_size" not in found,
+        channel=_plain(str(found.get("channel", NETWORK))) or NETWORK,
+    )
+
+
+def _plain(text: str) -> str:
+    text = text[:_LONGEST_NAME]
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+
+
+def _count(value: Any) -> int:
+    """Return a whole number, or -1 for what is none."""
+    return value if isinstance(value, int) else -1
+
+
+def _faults(read: Iterator[Node], nodes: list[Node]) -> Iterator[Fault]:
+    """Check nodes as they are read, and keep them: a file of faults is not read to its end."""
+    places: dict[int, int] = {}
+    for node in read:
+        nodes.append(node)
+        pointer, called = f"/{node.place}", f"Node {node.id}"
+        if node.id in places:
+            detail = f"{called} is there twice: messages {places[node.id]} and {node.place}."
+            yield Fault(pointer, "duplicate_id", detail)
+        places[node.id] = node.place
+        if node.type == COMPUTE_NODE and node.us > MAX_DURATION_US:
+            detail = f"{called}: duration_micros must be 0 to {MAX_DURATION_US:g}, got {node.us}."
+            yield Fault(pointer, "out_of_range", detail)
+        if not 0 <= node.bytes <= MAX_BYTES:
+            yield Fault(pointer, "out_of_range", f"{called}: comm_size must be 0 to 2^60 bytes.")

@@ -1,0 +1,254 @@
+"""MLCommons Chakra ``.et``: one rank's nodes, of which those with time or bytes become the graph.
+
+Profilers write a node for each call on the CPU and for each kernel that it launched; files made by
+hand, as ASTRA-sim's, have kernels only. ``ctrl_deps`` nest calls and can form cycles, so the order
+comes from ``data_deps`` alone.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from solver.errors import Fault, InvalidTrace
+from solver.graph import ALL_GATHER, COLLECTIVES, COMPUTE, Op, build
+from solver.graph.links import short_cycle
+from solver.traces.chakra.codec import COLLECTIVE_NODE, COMM_TYPES, COMPUTE_NODE, NODE_TYPES, decode
+from solver.traces.chakra.nodes import Node, nodes_of
+from solver.traces.contraction import contracted, in_order
+from solver.traces.files import only
+from solver.traces.steps import chosen, lengths, windows
+from solver.traces.trace import Asked, Report, Trace, totals
+
+FORMAT = "chakra"
+
+
+_HEAD = 65_536
+
+
+#: So many nodes of a cycle are named.
+_SHOWN = 8
+
+
+#: Most edges that launches add between collectives and streams.
+_MOST_JOINS = 2_000_000
+
+
+_NO_TIMES = (
+    "No compute node has a duration (duration_micros), so there is nothing to plan with: link the "
+    "execution trace with its Kineto trace before you convert it, or give those two files."
+)
+
+
+_SHARE = (
+    "An all-gather's comm_size is one worker's share, and the file does not say of how many: it is "
+    "taken for the whole tensor."
+)
+
+
+_RELEASED = (
+    "No data_deps join compute and collectives, so launches decide: a collective waits for the "
+    "compute launched before it."
+)
+
+
+_CONSUMED = (
+    "What is launched after the last collective waits for all of them: the file does not say what "
+    "consumes which."
+)
+
+
+def looks_like(content: bytes) -> bool:
+    """Tell whether a file may be a Chakra trace: its first message says so."""
+    try:
+        first = next(decode(content[:_HEAD]))
+    except (InvalidTrace, StopIteration):
+        return False
+    return content[:1] == b"\0" or bool(first.version or first.attr)
+
+
+def read(files: Sequence[bytes], asked: Asked) -> Trace:
+    """Read the one file: the compute nodes that take time, and the collectives that have a size.
+
+    A node on the CPU counts when no node off the CPU takes time (or has a size); else it launches
+    one. Precedence through nodes that are left out is kept. Nodes of one stream run in the order
+    of their ids, that of their launches. Where no ``data_deps`` join compute and collectives, as
+    in profilers' files, launches decide.
+
+    Raises
+    ------
+    InvalidTrace
+        A message cut short or of another format, an id twice, a value out of range, a cycle, no
+        such step, no collective, no sizes. Pointers are ``/message``, the metadata being 0.
+    InvalidGraph
+        All collectives together are too large.
+
+    Notes
+    -----
+    O(edges + nodes log nodes).
+    """
+    nodes = nodes_of(only(files))
+    known = {node.id for node in nodes}
+    timed = _one_side([n for n in nodes if n.type == COMPUTE_NODE and n.us])
+    steps = windows((node.id, node.name) for node in nodes)
+    step = chosen(asked.step, lengths(steps, ((node.id, node.us) for node in timed)))
+    inside = [node for node in nodes if node.id in steps[step]]
+    timed = [node for node in timed if node.id in steps[step]]
+    sending = [node for node in inside if node.type == COLLECTIVE_NODE]
+    planned = [n for n in sending if n.bytes and COMM_TYPES.get(n.comm_type) in COLLECTIVES]
+    sized = _one_side(planned)
+    if not sized:
+        raise InvalidTrace([_nothing_sent(sending)])
+    ops, assumed = _ops(inside, {node.id for node in (*timed, *sized)})
+    names = {node.id: op.id for node, op in ops}
+    warnings = [] if timed else [_NO_TIMES]
+    if any(node.is_share and op.kind == ALL_GATHER for node, op in ops):
+        warnings.append(_SHARE)
+    graph = build(asked.name, [op for _, op in ops]) if timed else None
+    report = Report(
+        format=FORMAT,
+        steps=len(steps),
+        step=step,
+        ops=len(ops) if graph else 0,
+        collectives=totals(op for _, op in ops),
+        dropped=tuple(_dropped(inside, names)),
+        repaired=tuple(_repaired(inside, known)),
+        assumed=assumed if graph else (),
+        warnings=tuple(warnings),
+    )
+    measured = [(names[node.id], float(node.us)) for node in sized if graph and node.us]
+    return Trace(graph, report, tuple(measured))
+
+
+def _one_side(nodes: Sequence[Node]) -> Sequence[Node]:
+    """Return the nodes off the CPU, or those on it when there is none."""
+    return [node for node in nodes if not node.on_cpu] or nodes
+
+
+def _nothing_sent(sending: Sequence[Node]) -> Fault:
+    if sending:
+        detail = (
+            f"None of the {len(sending)} collective nodes has a comm_size and a known comm_type."
+        )
+        return Fault("", "no_sizes", detail)
+    return Fault("", "no_collective", "The file has no collective node.")
+
+
+def _ops(
+    inside: Sequence[Node], kept: Collection[int]
+) -> tuple[list[tuple[Node, Op]], tuple[str, ...]]:
+    """Make the ops, in the order of launches, and say what that order was taken to mean."""
+    index = {node.id: i for i, node in enumerate(inside)}
+    preds = tuple(
+        tuple(dict.fromkeys(index[j] for j in node.after if j in index and j != node.id))
+        for node in inside
+    )
+    succs, order = in_order(preds)
+    if len(order) < len(inside):
+        raise InvalidTrace([_cycle(inside, short_cycle(preds, succs, order))])
+    stays = {index[number] for number in kept}
+    after = {i: list(above) for i, above in contracted(preds, order, stays).items()}
+    sends = {i for i in stays if inside[i].type == COLLECTIVE_NODE}
+    by_launch = _is_launch_order(inside, after, stays, sends)
+    if by_launch:
+        _join_launches(inside, after, stays, sends)
+    names = _names([inside[i] for i in after])
+    ops: list[tuple[Node, Op]] = []
+    for i, above in after.items():
+        node = inside[i]
+        before = tuple(names[inside[j].id] for j in dict.fromkeys(above))
+        name = names[node.id]
+        if i in sends:
+            op = Op(name, COMM_TYPES[node.comm_type], None, node.bytes, before, node.channel)
+        elif i in stays:
+            op = Op(name, COMPUTE, float(node.us), None, before, stream=node.stream)
+        else:
+            op = Op(name, COMPUTE, 0.0, None, before)
+        ops.append((node, op))
+    return ops, (_RELEASED, _CONSUMED) if by_launch else ()
+
+
+def _is_launch_order(
+    inside: Sequence[Node],
+    after: Mapping[int, list[int]],
+    stays: Collection[int],
+    sends: Collection[int],
+) -> bool:
+    """Tell whether a profiler wrote launches and streams, and nothing joins compute and sends."""
+    computes = [inside[i] for i in stays if i not in sends]
+    return (
+        all(node.outer and node.stream for node in computes)
+        and bool(computes)
+        and not any((i in sends) != (j in sends) for i, above in after.items() for j in above)
+    )
+
+
+def _join_launches(
+    inside: Sequence[Node],
+    after: Mapping[int, list[int]],
+    stays: Collection[int],
+    sends: Collection[int],
+) -> None:
+    """Join compute and collectives by the order of their launches, each stream once."""
+    launched = [i for i in after if i in stays]
+    streams = {inside[i].stream for i in launched if i not in sends}
+    if len(streams) * len(sends) > _MOST_JOINS:
+        detail = f"{len(sends)} collectives beside {len(streams)} streams: too many to join."
+        raise InvalidTrace([Fault("", "too_many_streams", detail)])
+    last = max(place for place, i in enumerate(launched) if i in sends)
+    running: dict[str | None, int] = {}
+    for i in launched[: last + 1]:
+        if i in sends:
+            after[i].extend(running.values())
+        else:
+            running[inside[i].stream] = i
+    first = {inside[i].stream: i for i in reversed(launched[last + 1 :])}
+    for i in first.values():
+        after[i].extend(sorted(sends))
+
+
+def _names(nodes: Sequence[Node]) -> dict[int, str]:
+    """Name nodes as the file does, and by their ids too where it gives a name twice."""
+    if len({node.name for node in nodes}) == len(nodes):
+        return {node.id: node.name for node in nodes}
+    return {node.id: f"{node.name} {node.id}" for node in nodes}
+
+
+def _cycle(inside: Sequence[Node], cycle: Sequence[int]) -> Fault:
+    shown = [str(inside[i].id) for i in cycle[:_SHOWN]] + ["..."] * (len(cycle) > _SHOWN)
+    detail = f"Nodes wait for one another in a cycle of {len(cycle)}: {' -> '.join(shown)}."
+    return Fault(f"/{inside[cycle[0]].place}", "cycle", detail)
+
+
+def _dropped(inside: Sequence[Node], names: Mapping[int, str]) -> Iterator[str]:
+    """Say what was left out, by what it is."""
+    left = [node for node in inside if node.id not in names]
+    for on_cpu, where in ((True, "on the CPU"), (False, "off the CPU")):
+        found = [node for node in left if node.type == COMPUTE_NODE and node.on_cpu == on_cpu]
+        if found:
+            spent = sum(node.us for node in found)
+            yield f"{len(found)} compute nodes {where}, {spent} us in all"
+    for kind, count in Counter(_kind(node) for node in left if node.type != COMPUTE_NODE).items():
+        yield f"{count} {kind}"
+    if any(node.outer for node in inside):
+        yield "ctrl_deps: they nest calls and can form cycles"
+
+
+def _kind(node: Node) -> str:
+    if node.type != COLLECTIVE_NODE:
+        return f"{NODE_TYPES.get(node.type, f'unknown (type {node.type})')} nodes"
+    if not node.bytes:
+        return "collective nodes without comm_size"
+    kind = COMM_TYPES.get(node.comm_type, f"unknown (comm_type {node.comm_type})")
+    return f"{kind} nodes of {node.bytes} bytes" + " on the CPU" * node.on_cpu
+
+
+def _repaired(inside: Sequence[Node], known: Collection[int]) -> Iterator[str]:
+    """Say which dependencies lead nowhere, or to their own node."""
+    for field, ids in (("data_deps", "after"), ("ctrl_deps", "outer")):
+        dangling = own = 0
+        for node in inside:
+            dangling += sum(j not in known for j in getattr(node, ids))
+            own += sum(j == node.id for j in getattr(node, ids))
+        if dangling:
+            yield f"{dangling} {field} name nodes that the file does not have: left out"
+        if own:
+            yield f"{own} {field} name their own node: left out"

@@ -1,0 +1,194 @@
+"""The calls of an execution trace that communicate, each once, with their sizes.
+
+Schema 1.0.1 puts a node's facts in the node, later ones (1.0.2-chakra.0.0.4 on) in ``attrs``, and
+inputs in ``{"values", "shapes", "types"}``. A collective is there up to three times, one inside the
+other: ``c10d::allreduce_``, ``record_param_comms``, ``nccl:all_reduce``.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from solver.errors import Fault, InvalidTrace
+from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, MAX_BYTES, REDUCE_SCATTER
+from solver.traces.steps import windows
+
+#: What PyTorch calls the node, and the profiler the event, that has all a call was given.
+RECORD = "record_param_comms"
+
+
+#: How the names of each kind begin, with letters only.
+_KINDS = {
+    "allreduce": ALL_REDUCE,
+    "reducescatter": REDUCE_SCATTER,
+    "allgather": ALL_GATHER,
+    "alltoall": ALL_TO_ALL,
+    "broadcast": BROADCAST,
+}
+
+
+#: Bytes of an element, by the name that PyTorch gives its type.
+_BYTES = {
+    "bool": 1,
+    "byte": 1,
+    "char": 1,
+    "short": 2,
+    "half": 2,
+    "bfloat16": 2,
+    "int": 4,
+    "float": 4,
+    "long": 8,
+    "double": 8,
+    "complexfloat": 8,
+    "complexdouble": 16,
+}
+
+
+#: What a library calls its own part of a collective.
+LIBRARY = re.compile(r"(?:nccl|gloo|mpi|ucc|xccl|hccl):(\w+)")
+
+
+_CALL = re.compile(r"c10d::(\w+)")
+
+
+#: What a tensor is among inputs: id, storage, offset, elements, bytes of one, device.
+_TENSOR = 6
+
+
+class Call(NamedTuple):
+    """A call of the communication library.
+
+    Attributes
+    ----------
+    id
+        Of its node.
+    function
+        Record function id, which the profiler writes too; None when unknown.
+    name
+        As PyTorch has it; empty when unknown.
+    kind
+        Of the collective; None for a wait, a barrier, or what is not planned.
+    bytes
+        Of the whole tensor: the larger of what goes in and what comes out; 0 when unknown.
+    is_record
+        Whether it is a :data:`RECORD`.
+    """
+
+    id: int
+    function: int | None
+    name: str
+    kind: str | None
+    bytes: int
+    is_record: bool
+
+
+class _Attr(msgspec.Struct):
+    name: str
+    value: Any = None
+
+
+class _Node(msgspec.Struct):
+    id: int
+    name: str
+    parent: Any = None
+    ctrl_deps: Any = None
+    rf_id: Any = None
+    inputs: msgspec.Raw = msgspec.Raw(b"[]")
+    outputs: msgspec.Raw = msgspec.Raw(b"[]")
+    attrs: list[_Attr] = []
+
+
+class _File(msgspec.Struct):
+    schema: str
+    nodes: list[_Node]
+
+
+_DECODER = msgspec.json.Decoder(_File)
+
+
+def calls_of(content: bytes) -> tuple[list[range], list[Call]]:
+    """Return the ids of the nodes of each step, and the calls in the order in which they began.
+
+    Raises
+    ------
+    InvalidTrace
+        When it is no execution trace.
+
+    Notes
+    -----
+    O(bytes + nodes log nodes).
+    """
+    try:
+        nodes = sorted(_DECODER.decode(content).nodes, key=lambda node: node.id)
+        calls = [_call(node) for node in _launched(nodes)]
+    except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+        detail = f"Not a PyTorch execution trace: {error}."
+        raise InvalidTrace([Fault("", "wrong_format", detail)]) from None
+    return windows((node.id, node.name) for node in nodes), calls
+
+
+def _launched(nodes: Sequence[_Node]) -> Iterator[_Node]:
+    """Yield each collective once: its record, or the library's node where that is in no record.
+
+    The library's may run on a thread of its own (gloo), and then is not inside the call; calls
+    count where there is neither.
+    """
+    inside = {node.id for node in nodes if node.name == RECORD}
+    for node in nodes:
+        parent = node.parent if isinstance(node.parent, int) else node.ctrl_deps
+        if isinstance(parent, int) and parent in inside:
+            inside.add(node.id)
+    found = [n for n in nodes if n.name == RECORD or (_is_library(n) and n.id not in inside)]
+    yield from found or (node for node in nodes if _CALL.fullmatch(node.name))
+
+
+def _is_library(node: _Node) -> bool:
+    return LIBRARY.fullmatch(node.name) is not None
+
+
+def _call(node: _Node) -> Call:
+    attrs = {attr.name: attr.value for attr in node.attrs}
+    inputs = _arguments(node.inputs)
+    called = LIBRARY.fullmatch(node.name) or _CALL.fullmatch(node.name)
+    name = called[1] if called else attrs.get("collective_name")
+    if not isinstance(name, str):
+        name = next((value for value in inputs if isinstance(value, str)), "")
+    letters = re.sub("[^a-z]", "", name.lower())
+    kind = next((kind for begin, kind in _KINDS.items() if letters.startswith(begin)), None)
+    counts = [attrs.get("in_msg_nelems"), attrs.get("out_msg_nelems")]
+    each = _BYTES.get(str(attrs.get("dtype")).lower(), 0)
+    size = each * max((n for n in counts if isinstance(n, int)), default=0)
+    if not 0 < size <= MAX_BYTES:
+        size = max(map(_bytes, [*inputs, *_arguments(node.outputs)]), default=0)
+    function = attrs.get("rf_id", node.rf_id)
+    return Call(
+        id=node.id,
+        function=function if isinstance(function, int) else None,
+        name=name,
+        kind=kind,
+        bytes=size,
+        is_record=node.name == RECORD,
+    )
+
+
+def _arguments(raw: msgspec.Raw) -> list[Any]:
+    found = msgspec.json.decode(raw)
+    values = found.get("values") if isinstance(found, dict) else found
+    return values if isinstance(values, list) else []
+
+
+def _bytes(value: Any) -> int:
+    """Sum the bytes of the tensors in an argument, however deep they are in lists."""
+    total = 0
+    left = [value]
+    for item in left:  # grows while it is read
+        if not isinstance(item, list):
+            continue
+        if len(item) == _TENSOR and isinstance(item[-1], str):
+            count, each = item[3:5]
+            total += count * each if isinstance(count, int) and isinstance(each, int) else 0
+        else:
+            left += item
+    return total if 0 <= total <= MAX_BYTES else 0

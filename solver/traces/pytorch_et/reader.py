@@ -1,0 +1,121 @@
+"""PyTorch execution traces: what each op was called with, and no times; with Kineto's, a graph."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from solver.errors import Fault, InvalidTrace
+from solver.graph import Op
+from solver.traces import kineto
+from solver.traces.files import only
+from solver.traces.pytorch_et.calls import Call, calls_of
+from solver.traces.pytorch_et.sizes import sized
+from solver.traces.steps import chosen
+from solver.traces.trace import Asked, Report, Total, Trace, totals
+
+FORMAT = "pytorch_et"
+
+
+_HEAD = 65_536
+
+
+_NO_TIMES = (
+    "An execution trace has no durations, so there is nothing to plan with: give the profiler's "
+    "trace (Kineto, recorded by torch.profiler in the same run) together with it."
+)
+
+
+_SIZED = "The profiler's trace has no sizes: those of the execution trace are put in, call by call."
+
+
+_DIFFERENT = (
+    "No step of the execution trace carries the bytes of the profiler's step, which is read: not "
+    "of the same run?"
+)
+
+
+def looks_like(content: bytes) -> bool:
+    """Tell whether a file may be an execution trace: an object of a schema and nodes."""
+    head = content[:_HEAD].lstrip()
+    return head[:1] == b"{" and b'"schema"' in head and b'"nodes"' in head
+
+
+def read(files: Sequence[bytes], asked: Asked) -> Trace:
+    """Read an execution trace: alone a report and no graph, with profiler's traces the graph.
+
+    The profiler's traces give times, order and the step; the execution trace gives sizes where
+    they have none, and is compared with them where they have.
+
+    Raises
+    ------
+    InvalidTrace
+        Not such files, no such step, no collective, no sizes, not of the same run.
+    """
+    others = [file for file in files if kineto.looks_like(file)]
+    steps, calls = calls_of(only([file for file in files if not kineto.looks_like(file)]))
+    if others:
+        return _joined(others, asked, steps, calls)
+    step = chosen(asked.step, [0.0] * len(steps))
+    inside = [call for call in calls if call.id in steps[step]]
+    if fault := _nothing_sent(inside):
+        raise InvalidTrace([fault])
+    report = Report(
+        format=FORMAT,
+        steps=len(steps),
+        step=step,
+        ops=0,
+        collectives=_totals(inside),
+        dropped=tuple(_dropped(inside)),
+        warnings=(_NO_TIMES,),
+    )
+    return Trace(None, report)
+
+
+def _joined(
+    others: Sequence[bytes], asked: Asked, steps: Sequence[range], calls: Sequence[Call]
+) -> Trace:
+    """Read the profiler's traces, with sizes of the execution trace where they have none."""
+    said: tuple[str, ...] = ()
+    try:
+        trace = kineto.read(others, asked)
+    except InvalidTrace as error:
+        if all(fault.code != "no_sizes" for fault in error.faults):
+            raise
+        trace = kineto.read([sized(file, calls) for file in others], asked)
+        said = (_SIZED,)
+    inside = [_totals(call for call in calls if call.id in step) for step in steps]
+    differs = _bytes(trace.report.collectives) not in map(_bytes, inside)
+    report = replace(
+        trace.report,
+        format=FORMAT,
+        assumed=trace.report.assumed + said,
+        warnings=trace.report.warnings + (_DIFFERENT,) * differs,
+    )
+    return replace(trace, report=report)
+
+
+def _totals(calls: Iterable[Call]) -> dict[str, Total]:
+    return totals(Op(str(c.id), c.kind, None, c.bytes) for c in calls if c.kind and c.bytes)
+
+
+def _bytes(found: dict[str, Total]) -> dict[str, int]:
+    """Return the bytes of each kind: of buckets split in tensors the same."""
+    return {kind: total.bytes for kind, total in found.items()}
+
+
+def _nothing_sent(calls: Iterable[Call]) -> Fault | None:
+    known = [call for call in calls if call.kind]
+    if not known:
+        return Fault("", "no_collective", "The step has no collective.")
+    if not any(call.bytes for call in known):
+        detail = f"None of the {len(known)} collectives of the step has a size."
+        return Fault("", "no_sizes", detail)
+    return None
+
+
+def _dropped(calls: Sequence[Call]) -> Iterator[str]:
+    """Say what of the step's communication is no collective, or has no size."""
+    for name, count in Counter(call.name or "unnamed" for call in calls if not call.kind).items():
+        yield f"{count} {name}"
+    for name, count in Counter(c.name for c in calls if c.kind and not c.bytes).items():
+        yield f"{count} {name} without a size"

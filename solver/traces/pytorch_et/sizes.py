@@ -1,0 +1,73 @@
+"""Sizes for a profiler's trace that has none, from the execution trace of the same run."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from solver.errors import Fault, InvalidTrace
+from solver.traces.kineto import events
+from solver.traces.pytorch_et.calls import LIBRARY, RECORD, Call
+
+
+class _Args(events.Args, omit_defaults=True):
+    function: Any = msgspec.field(default=None, name="Record function id")
+
+
+class _Event(events.Event, omit_defaults=True):
+    args: _Args | None = None
+
+
+class _File(msgspec.Struct, rename="camel", omit_defaults=True):
+    trace_events: list[_Event]
+    distributed_info: Any = None
+
+
+_DECODER = msgspec.json.Decoder(_File | list[_Event])
+
+
+def sized(content: bytes, calls: Sequence[Call]) -> bytes:
+    """Write the calls' names and sizes into a profiler's trace that is known to be readable.
+
+    They go to the records of calls, or where there are none (gloo) to the library's own events.
+    Calls are matched by their record function ids when each event has one that the execution trace
+    knows, else one after the other; an execution trace of one step fits a trace of several.
+
+    Raises
+    ------
+    InvalidTrace
+        When the numbers of calls do not fit: not the same run.
+    """
+    found = _DECODER.decode(content.removeprefix(b"\xef\xbb\xbf"))
+    file = found if isinstance(found, _File) else _File(found)
+    asked = [e for e in file.trace_events if e.ph == "X" and e.name == RECORD]
+    calls = [call for call in calls if (call.is_record if asked else call.kind)]
+    asked = asked or [e for e in file.trace_events if e.ph == "X" and _is_library(e)]
+    asked.sort(key=lambda event: event.ts or 0.0)
+    for event, call in zip(asked, _matched(asked, calls), strict=True):
+        event.args = event.args or _Args()
+        event.args.collective = call.name
+        if call.bytes:
+            event.args.elements_in = event.args.elements_out = call.bytes
+            event.args.dtype = "Byte"
+    return msgspec.json.encode(file)
+
+
+def _is_library(event: _Event) -> bool:
+    """Tell whether an event is the library's, and not the GPU's copy of one."""
+    return bool(LIBRARY.fullmatch(event.name or "")) and not (event.cat or "").startswith("gpu")
+
+
+def _matched(asked: Sequence[_Event], calls: Sequence[Call]) -> Sequence[Call]:
+    by_id = {call.function: call for call in calls if call.function is not None}
+    ids = [event.args.function if event.args else None for event in asked]
+    same = [by_id[number] for number in ids if isinstance(number, int) and number in by_id]
+    if len(same) == len(asked):
+        return same
+    if not calls or len(asked) % len(calls):
+        detail = (
+            f"The profiler recorded {len(asked)} calls of collectives, the execution trace has "
+            f"{len(calls)}: not of the same run."
+        )
+        raise InvalidTrace([Fault("", "traces_differ", detail)])
+    return list(calls) * (len(asked) // len(calls))
