@@ -13,32 +13,29 @@ from solver.fusion.fifo import chain_cuts
 from solver.fusion.improve import Judge, improve, without_needless_launches
 from solver.fusion.maxmin import max_min_below
 from solver.fusion.nested import from_both_ends
-from solver.fusion.search import Budget, Order, Search, Sends
+from solver.fusion.search import Budget, Candidate, Order, Search, Sends
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build
-from solver.policies import POLICIES
 from solver.schedule.execute import Launch, cut_at_releases
-from solver.simulation.engine import Policy, Send, simulate
+from solver.simulation.engine import Send, simulate
 from solver.simulation.replay import sends
-from solver.simulation.rules import MAX_SLICES
+from solver.simulation.rules import MAX_SLICES, launches
 from solver.units import same
 
 #: Plans looked at by the local search, and launches over all of them; the smaller limit counts.
 _MOVES, _LAUNCHES = 2_000, 600_000
-
-
 #: Plans looked at by the search over all plans of a few tensors.
 _PLANS = 60_000
 
 
 def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> tuple[Buckets, list[Launch]]:
-    """Return a plan that no policy beats, with start-up paid by every part.
+    """Return a plan that no candidate beats, with start-up paid by every part.
 
     ``order`` is not asked: the order is part of what is searched.
 
     First the rivals and the best launches in release order, then the recursion from both ends
     (:mod:`solver.fusion.nested`), which knows the shape of the best plans of a layer chain; on
-    other graphs also with the tensors in the order of their tails. Then every policy with its
-    defaults, unless it needs so many launches that it cannot win, or more than
+    other graphs also with the tensors in the order of their tails. Then every
+    candidate, unless it needs so many launches that it cannot win, or more than
     :data:`solver.simulation.rules.MAX_SLICES`. The best is improved by local search, for up to
     seven tensors by looking at all plans. Parts, and buckets sent one after the other, that gain
     nothing by being apart are joined. A plan that reaches the lower bound ends the search. Better
@@ -99,14 +96,16 @@ def _sources(
     free = float(chain.release.min() + chain.tail.min())
     lines = cost.minorants(total)
 
-    def of_policy(name: str, policy: Policy) -> Callable[[float], Sends | None]:
+    def of(candidate: Candidate) -> Callable[[float], Sends | None]:
+        size = candidate.slice_bytes
+        count = launches(chain, size) if size else 1
+
         def source(to_beat: float) -> Sends | None:
-            count = LAUNCHES[name](chain) if name in LAUNCHES else 1
             if count > MAX_SLICES:
                 return None
             if free + max(count * a + c * total for a, c in lines) >= to_beat:
                 return None
-            sent = simulate(graph, alike(cost), policy).sent
+            sent = simulate(graph, alike(cost), candidate.policy).sent
             return tuple(Send(part.bucket, part.bytes) for part in sent)
 
         return source
@@ -117,7 +116,7 @@ def _sources(
     if np.any(np.diff(chain.tail) < 0):
         found.append(lambda _: _by_tail(chain, cost, search.effort, deadline))
     found.append(partial(_max_min, chain, cost, deadline))
-    found += [of_policy(name, policy) for name, policy in POLICIES.items() if name != "pace"]
+    found += map(of, search.candidates)
     return found
 
 
@@ -167,16 +166,3 @@ def _as_buckets(chain: Chain, sends: Sequence[Send]) -> tuple[Buckets, list[Laun
     buckets = bucketed(chain, {send.bucket for send in sends})
     number = {members: i for i, members in enumerate(buckets.members)}
     return buckets, [Launch(number[send.bucket], send.bytes) for send in sends]
-
-
-def _slices(partition: int) -> Callable[[Chain], int]:
-    return lambda chain: int(np.sum(-(-chain.bytes // partition)))
-
-
-#: Launches that a policy makes at least, where that is plain to see.
-LAUNCHES: dict[str, Callable[[Chain], int]] = {
-    "wfbp": len,
-    "tictac": len,
-    "p3": _slices(200_000),
-    "bytescheduler": _slices(4_000_000),
-}

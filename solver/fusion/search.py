@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from solver.chain import Buckets, Chain
 from solver.costs import Cost
 from solver.schedule.execute import Launch
-from solver.simulation.engine import Send
+from solver.simulation.engine import Policy, Send
 
 #: A plan of one chain: its launches in order.
 Sends = tuple[Send, ...]
@@ -23,6 +23,25 @@ Tell = Callable[[Sequence[Send], float], None]
 
 def nobody(sends: Sequence[Send], value: float) -> None:
     """Tell nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A policy whose launches are a plan to begin with.
+
+    Attributes
+    ----------
+    name
+        Of the policy.
+    policy
+        What decides the launches.
+    slice_bytes
+        It sends each tensor in parts of so many bytes; None when it sends none in parts.
+    """
+
+    name: str
+    policy: Policy
+    slice_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +60,8 @@ class Search:
         Lower bound on the iteration time [us]: a plan that reaches it ends the search.
     rivals
         Plans, as sends, that the answer must not be worse than.
+    candidates
+        Policies to begin with, besides what a fusion finds by itself.
     tell
         Told whole plans on the way.
     """
@@ -50,6 +71,7 @@ class Search:
     effort: int = 1
     bound: float = 0.0
     rivals: tuple[tuple[Send, ...], ...] = ()
+    candidates: tuple[Candidate, ...] = ()
     tell: Tell = nobody
 
 

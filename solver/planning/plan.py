@@ -18,7 +18,7 @@ from solver.planning.evidence import Rival, planned
 from solver.planning.ideal import ideal_of
 from solver.planning.progress import BOUND, POLICIES, SEARCH, SILENT, SLOTS, InHand, Watch, sent_in
 from solver.planning.result import Plan
-from solver.policies.choice import Choice, applies, bind, choice_faults, resolved
+from solver.policies.choice import Choice, applies, bind, candidates, choice_faults, resolved
 from solver.schedule import SCHEDULERS
 from solver.simulation.engine import Send, costs_of, simulate
 from solver.units import same
@@ -94,6 +94,7 @@ def plan(graph: Graph, network: Network, options: Options, watch: Watch = SILENT
         options.effort,
         bound.value,
         tuple(rival.sends for rival in rivals if rival.sends),
+        candidates(),
         hand.found,
     )
     sends = _decide(graph, chain, costs, options, search)

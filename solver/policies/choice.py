@@ -10,6 +10,7 @@ from typing import NamedTuple
 from solver.chain import Chain
 from solver.costs import Network
 from solver.errors import Fault
+from solver.fusion.search import Candidate
 from solver.graph import MAX_BYTES, Graph
 from solver.policies import POLICIES
 from solver.policies.bytescheduler import AUTO, PARTITIONS, tuned
@@ -82,6 +83,20 @@ def defaults(policy: str) -> dict[str, Value]:
 def bind(choice: Choice) -> Policy:
     """Return the policy with its parameters set."""
     return partial(POLICIES[choice.policy], **dict(choice.parameters))
+
+
+def candidates() -> tuple[Candidate, ...]:
+    """Return every policy with its defaults as a plan to begin with, but for PACE.
+
+    Its fusion is one of those that a search makes by itself.
+    """
+    found = []
+    for name, policy in POLICIES.items():
+        used = defaults(name)
+        size = next((int(used[slices]) for slices in _SLICES if slices in used), None)
+        if name != "pace":
+            found.append(Candidate(name, policy, size))
+    return tuple(found)
 
 
 #: Where PACE is not defined.

@@ -1,6 +1,7 @@
 """The joint fusion: never beaten, by policies, by exhaustive search, by random moves."""
 
 import random
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -24,7 +25,7 @@ from solver.models.layers import Layer, iteration
 from solver.planning.plan import Options, plan
 from solver.planning.result import OPTIMAL
 from solver.policies import POLICIES
-from solver.policies.choice import Choice, defaults
+from solver.policies.choice import Choice, candidates, defaults
 from solver.schedule.execute import cut_at_releases
 from solver.simulation.engine import Send
 from solver.units import slack
@@ -54,6 +55,7 @@ BY_HAND = Chain(
 
 
 def joint_value(chain, cost, search=EVERYDAY):
+    search = replace(search, candidates=candidates())
     buckets, launches = joint(chain, cost, partial(cut_at_releases, cost=cost), search)
     sends = tuple(Send(buckets.members[bucket], size) for bucket, size in launches)
     return Judge(chain, cost).value(sends), sends

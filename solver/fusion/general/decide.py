@@ -1,7 +1,7 @@
 """Launches for graphs whose channels are not problems of their own.
 
 A collective comes after another, or kinds share a channel: then the schedule decides releases, and
-the problem is NP-hard in general (model.md section 2). Every policy and several simple rules give
+the problem is NP-hard in general (model.md section 2). The candidates and several simple rules give
 a plan, the best ones are improved by local search.
 """
 
@@ -13,12 +13,20 @@ from solver.chain import Chain, lane_bytes
 from solver.costs import Cost
 from solver.fusion.general.improve import improve
 from solver.fusion.general.judge import Judge, Lists, flat
-from solver.fusion.search import Budget, Search
+from solver.fusion.search import Budget, Candidate, Search
 from solver.graph import Graph
-from solver.policies import POLICIES
-from solver.policies.choice import defaults
 from solver.simulation.engine import Policy, Rule, Send, simulate
-from solver.simulation.rules import MAX_SLICES, Unit, grouped, launches, queues, sliced, whole
+from solver.simulation.rules import (
+    MAX_SLICES,
+    Unit,
+    first_in_first_out,
+    grouped,
+    launches,
+    most_urgent,
+    queues,
+    sliced,
+    whole,
+)
 from solver.units import same
 
 #: Plans looked at by the local search, and ops and launches over all of them; the smaller counts.
@@ -29,6 +37,8 @@ _MOVES, _STEPS = 6_000, 1_000_000
 _STARTS = 3
 
 
+#: Policies that send each tensor alone and whole; these plans are looked at in any case.
+_ALONE = frozenset({"wfbp", "tictac"})
 #: Buckets of at most 1/k of a lane's bytes, for these k, are tried.
 _SHARES = (1, 2, 4, 8, 16, 32, 64)
 
@@ -43,7 +53,7 @@ def decide(
 ) -> tuple[Send, ...]:
     """Return launches that no policy beats, each channel's in order.
 
-    Starts with the rivals, every policy, and buckets of several sizes sent by the longest path
+    Starts with the rivals, the candidates, and buckets of several sizes sent by the longest path
     behind them, and improves the best of these. Better plans are told on the way. Without ``fuse``
     every tensor is sent alone and whole.
 
@@ -94,35 +104,36 @@ def _sources(
         sent = simulate(graph, lambda lane: costs[chain.lanes.index(lane)], policy).sent
         return judge.split([Send(part.bucket, part.bytes) for part in sent])
 
-    alone = [(i,) for i in range(len(chain))]
+    units = whole([(i,) for i in range(len(chain))], chain)
     urgency = _urgency(graph, chain, judge)
-    yield simulated(POLICIES["wfbp"])
-    yield simulated(POLICIES["tictac"])
-    yield simulated(_by(whole(alone, chain), urgency))
+    yield simulated(lambda chain, _: queues(units, first_in_first_out, chain))
+    yield simulated(lambda chain, _: queues(units, most_urgent(units, chain), chain))
+    yield simulated(_by(units, urgency))
     if not fuse:
         return
     yield from map(judge.split, search.rivals)
-    for units in _filled(chain, costs):
+    for filled in _filled(chain, costs):
         if time.monotonic() > deadline:
             return
-        if _busy(units, judge) <= min(found.values()):
-            yield simulated(_by(units, urgency))
-    for name, policy in POLICIES.items():
+        if _busy(filled, judge) <= min(found.values()):
+            yield simulated(_by(filled, urgency))
+    for candidate in search.candidates:
         if time.monotonic() > deadline:
             return
-        if name not in {"wfbp", "tictac", "pace"} and _may_win(name, chain, judge, found):
-            yield simulated(policy)
+        if candidate.name not in _ALONE and _may_win(candidate, chain, judge, found):
+            yield simulated(candidate.policy)
 
 
-def _may_win(name: str, chain: Chain, judge: Judge, found: Mapping[Lists, float]) -> bool:
+def _may_win(
+    candidate: Candidate, chain: Chain, judge: Judge, found: Mapping[Lists, float]
+) -> bool:
     """Tell whether a policy's slices are not too many, nor too long together."""
-    used = defaults(name)
-    size = used.get("slice_bytes", used.get("partition_bytes"))
+    size = candidate.slice_bytes
     if size is None:
         return True
-    if launches(chain, int(size)) > MAX_SLICES:
+    if launches(chain, size) > MAX_SLICES:
         return False
-    return _busy(sliced(chain, int(size)), judge) < min(found.values())
+    return _busy(sliced(chain, size), judge) < min(found.values())
 
 
 def _busy(units: Sequence[Unit], judge: Judge) -> float:
