@@ -14,13 +14,12 @@ from multiprocessing.connection import Connection
 from typing import TypeVar
 
 from app import jobs, leases, logs
-from app.errors import StorageUnavailable, described
+from app.errors import StorageUnavailable, TimeLimit, described
 from app.job_rows import FAILED, REQUEST, TIMED_OUT
 from app.leases import Claimed
 from app.request_id import JOB_ID, REQUEST_ID
 from app.settings import Settings
 from app.storage import Store
-from app.sweeps import TooLong
 from app.told import Report
 from app.work import WORK
 
@@ -78,7 +77,7 @@ def _outcome(store: Store, job: Claimed, report: Report) -> Callable[[], bool]:
         done = WORK[job.kind](store, request, jobs.files(store, job.number), report)
     except StorageUnavailable:  # the job cannot help it
         raise
-    except TooLong as error:
+    except TimeLimit as error:
         failure, state = described(error), TIMED_OUT
     except Exception as error:  # noqa: BLE001 - whatever it is, the job has failed
         failure, state = described(error), FAILED

@@ -23,7 +23,7 @@ from threading import Event, Lock, Thread
 
 from app import intake, jobs, leases
 from app.child import work
-from app.errors import NotFound, Refusal, StorageUnavailable, described
+from app.errors import NotFound, Refusal, StorageUnavailable, TimeLimit, WorkerDied, described
 from app.intake import Added, Key, New
 from app.jobs import Job
 from app.kinds import KINDS, QUEUES, beside, queued_in
@@ -39,26 +39,12 @@ SILENT_S = 5.0
 _LOG = logging.getLogger("interlace.jobs")
 
 
-class WorkerDied(Refusal):
-    """The process of a job ended too early, each time."""
-
-    status = HTTPStatus.SERVICE_UNAVAILABLE
-    code = "worker_died"
-
-
 class WorkersUnavailable(Refusal):
     """Jobs are taken, and wait: no process can be started."""
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
     code = "workers_unavailable"
     retry_after_s = 5
-
-
-class TimeLimit(Refusal):
-    """A job took too long, and has nothing in hand."""
-
-    status = HTTPStatus.SERVICE_UNAVAILABLE
-    code = "time_limit"
 
 
 @dataclass(slots=True)
@@ -102,7 +88,7 @@ class Children:
         self._due = dict.fromkeys(("look", "recover", "expire"), 0.0)
         self._thread = Thread(target=self._run, name="jobs", daemon=True)
 
-    # the interface of app.executor
+    # for those who ask
 
     def submit(self, new: New, key: Key | None, *, fresh: bool) -> Added:
         """Take a job, or find the one that answers already."""

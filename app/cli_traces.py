@@ -80,7 +80,7 @@ def import_(
         if at:
             answer = at.read(contents, form, step, text, asked.name)
         else:
-            answer = graphs.answer_of(graphs.read(contents, form, asked))
+            answer = graphs.graph_out(graphs.read_files(contents, form, asked))
     print(answer.model_dump_json() if json_ else "\n".join(source(answer.report)))
 
 

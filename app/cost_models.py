@@ -53,10 +53,8 @@ def run(request: CostModelRequest) -> CostModelAnswer:
     )
 
 
-def create(store: Store, request: CostModelRequest) -> Stored:
-    """Fit a cost model and keep it."""
-    began = now()
-    answer = run(request)
+def keep(store: Store, request: CostModelRequest, answer: CostModelAnswer, began: str) -> Stored:
+    """Keep a cost model that was begun to be made at a time of day."""
     light = {"name": answer.name, "algorithm": answer.model.algorithm}
     asked, found = request.model_dump_json(), answer.model_dump_json()
     job = {

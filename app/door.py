@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from app.body import Body
 from app.cluster import ClusterBody
 from app.cluster_faults import cluster_faults, lane_faults, with_models
-from app.errors import InvalidRequest, NotJson
+from app.errors import InvalidRequest, NotJson, within
 from app.faults import MAX_NAME
 from app.graph_id import with_graph
 from app.keys import object_of
@@ -210,11 +210,6 @@ def check_limits(ops: list[Op]) -> Iterator[Fault]:
                 "out_of_range",
                 f"Graph: at most {most:,} {name} are planned, got {count:,}.",
             )
-
-
-def within(section: str, faults: Sequence[Fault]) -> list[Fault]:
-    """Make pointers into a section pointers into the body."""
-    return [Fault(f"/{section}{fault.pointer}", fault.code, fault.detail) for fault in faults]
 
 
 def _integer(digits: str) -> int | float:

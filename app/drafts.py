@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from app.answers import Answer
+from app.answers import plan_answer
 from app.explained import UNEXPLAINED
 from app.problem import Problem
 from app.requests import PlanRequest
@@ -75,5 +75,5 @@ class Following(Watch):
 
     def _text(self, draft: Callable[[], Plan]) -> str:
         runtime = round(time.perf_counter() - self._began, 6)
-        answer = Answer.of(self._problem, draft(), UNEXPLAINED, None, None, runtime)
+        answer = plan_answer(self._problem, draft(), UNEXPLAINED, None, None, runtime)
         return answer.model_dump_json()

@@ -94,6 +94,20 @@ class StorageUnavailable(Refusal):
     retry_after_s = 5
 
 
+class WorkerDied(Refusal):
+    """A process ended before its work did."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    code = "worker_died"
+
+
+class TimeLimit(Refusal):
+    """The work took longer than it may, and nothing is in hand."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    code = "time_limit"
+
+
 class FaultOut(BaseModel):
     """One thing that is wrong with a request."""
 
@@ -162,6 +176,11 @@ def problem(
     return answer(error, request.url.path, headers)
 
 
+def within(section: str, faults: Sequence[Fault]) -> list[Fault]:
+    """Make pointers into a section pointers into the body."""
+    return [Fault(f"/{section}{fault.pointer}", fault.code, fault.detail) for fault in faults]
+
+
 def summary(faults: Sequence[Fault]) -> str:
     """Say in one line what is wrong: the first fault, and how many there are."""
     if len(faults) == 1:
@@ -180,7 +199,7 @@ def described(error: Exception) -> dict[str, Any]:
         case MemoryError():
             status, code, detail = 503, "out_of_memory", _NO_MEMORY
         case _:
-            status, code, detail = 500, "internal_error", _BUG
+            status, code, detail = 500, "internal_error", BUG
     faults = error.faults[:MAX_FAULTS] if isinstance(error, InterlaceError) else ()
     return {
         "status": status,
@@ -190,7 +209,7 @@ def described(error: Exception) -> dict[str, Any]:
     }
 
 
-_BUG = "The server failed; its log says why."
+BUG = "The server failed; its log says why."
 _NO_MEMORY = "The job needs more memory than it may have (job_memory_bytes); ask for less."
 
 
@@ -244,7 +263,7 @@ def _methods(request: Request) -> set[str]:
 
 def on_bug(request: Request, _error: Exception) -> Response:
     """Answer 500 without details; the server logs them."""
-    return problem(request, 500, "internal_error", _BUG)
+    return problem(request, 500, "internal_error", BUG)
 
 
 def install(app: FastAPI) -> None:

@@ -1,23 +1,17 @@
 """Plans as files of other tools."""
 
-import json
 from base64 import b64encode
 from typing import Any
 
 from pydantic import ValidationError
 
-from app import jobs
 from app.answers import Schedule
 from app.detail import lightened
-from app.door import problem_of, read_body
 from app.errors import NotFound
 from app.export_answer import ExportedFile, ExportOut
-from app.kinds import PLAN
-from app.library import library_of
 from app.problem import Problem
 from app.requests import PlanRequest
 from app.simulation_request import GivenPlanBody
-from app.storage import Store
 from solver.costs import network_of
 from solver.errors import Fault, InvalidPlan
 from solver.exports import EXPORTS, Export, Planned
@@ -54,13 +48,6 @@ def exported(problem: Problem[PlanRequest], answer: Any, form: str) -> Export:
         raise InvalidPlan([Fault("", "wrong_type", detail)]) from None
     planned = Planned(tuple(buckets), tuple(parts), slotted, cluster.workers)
     return EXPORTS[form](graph, network_of(cluster.to_cluster()), planned)
-
-
-def export_of(store: Store, plan_id: str, form: str) -> Export:
-    """Write a plan that was kept."""
-    request, result = jobs.answered(store, PLAN, plan_id)
-    problem = problem_of(read_body(request, PlanRequest, library_of(store)))
-    return exported(problem, json.loads(result), form)
 
 
 def answer_of(export: Export) -> ExportOut:

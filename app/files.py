@@ -149,7 +149,7 @@ def _merged(under: Any, over: Json) -> Any:
 def _read_trace(content: bytes, name: str, form: str, cluster: Json) -> tuple[Json, Report]:
     if form == "pipedream":
         _text(content)  # says that it is neither JSON nor text
-    trace = graphs.read([content], form, Asked(called(name)))
+    trace = graphs.read_files([content], form, Asked(called(name)))
     if trace.graph is None:
         detail = " ".join(["No iteration can be planned.", *trace.report.warnings])
         raise InvalidTrace([Fault("", "not_plannable", detail)])

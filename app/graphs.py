@@ -9,8 +9,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from app.body import PLAIN, Name
 from app.clock import now
-from app.door import MAX_VALUES, check_limits, read_json, within
-from app.errors import InvalidRequest, Refusal
+from app.door import MAX_VALUES, check_limits, read_json
+from app.errors import InvalidRequest, Refusal, within
 from app.faults import MAX_NAME, shown
 from app.graph_answer import GraphList, GraphOut, ImportAnswer
 from app.own_graph import read_own
@@ -39,7 +39,7 @@ _PARAMETERS: TypeAdapter[list[tuple[str, int]]] = TypeAdapter(
 )
 
 
-def read(files: Sequence[bytes], form: str | None, asked: Asked) -> Trace:
+def read_files(files: Sequence[bytes], form: str | None, asked: Asked) -> Trace:
     """Unpack files and read them in a format of :data:`solver.traces.READERS`, or as they are.
 
     Parameters
@@ -103,7 +103,7 @@ def recognised(content: bytes) -> str | None:
         return None
 
 
-def answer_of(trace: Trace) -> GraphOut:
+def graph_out(trace: Trace) -> GraphOut:
     """Write what was read."""
     graph = trace.graph
     return GraphOut(

@@ -4,8 +4,11 @@ from dataclasses import dataclass
 
 from app.answers import Answer
 from app.graph_answer import ImportAnswer
+from app.requests import GraphRequest, PlanRequest
 from app.simulation_answer import SimulationAnswer
+from app.simulation_request import SimulationRequest
 from app.sweep_answer import SweepAnswer
+from app.sweep_request import SweepRequest
 
 PLAN, SIMULATION, SWEEP, IMPORT = "plan", "simulation", "sweep", "import"
 
@@ -35,6 +38,12 @@ KINDS = {
     SIMULATION: Kind("/v1/simulations", tuple(SimulationAnswer.model_fields), "solves"),
     SWEEP: Kind("/v1/sweeps", tuple(SweepAnswer.model_fields), "sweeps"),
     IMPORT: Kind("/v1/imports", tuple(ImportAnswer.model_fields), "solves"),
+}
+#: What is posted about a graph.
+MODELS: dict[str, type[GraphRequest]] = {
+    PLAN: PlanRequest,
+    SIMULATION: SimulationRequest,
+    SWEEP: SweepRequest,
 }
 QUEUES = tuple(dict.fromkeys(kind.queue for kind in KINDS.values()))
 

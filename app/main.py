@@ -4,7 +4,7 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from anyio import CapacityLimiter, to_thread
@@ -17,6 +17,8 @@ from app.child import GARBAGE
 from app.children import Children
 from app.errors import StorageUnavailable
 from app.headers import SecurityHeaders
+from app.jobs import Job
+from app.kinds import KINDS
 from app.metrics import Metrics
 from app.request_id import RequestIds
 from app.routers import (
@@ -80,6 +82,16 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     store.close()
 
 
+def _counted(metrics: Metrics) -> Callable[[Job], None]:
+    """Count each job that has ended."""
+
+    def count(job: Job) -> None:
+        finished_at = job.finished_at or job.created_at
+        metrics.job_ended(job.kind, job.state, job.created_at, job.started_at, finished_at)
+
+    return count
+
+
 def create_app(settings: Settings | None = None) -> FastAPI:
     """Make the service; settings come from the environment when left out."""
     app = Service(
@@ -92,13 +104,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=_lifespan,
     )
     app.state.settings = settings or Settings()
-    app.state.metrics = Metrics()
+    app.state.metrics = Metrics(tuple(KINDS))
     app.state.store = Store(app.state.settings)
     at_once = os.cpu_count() or 1
     app.state.children = Children(
         app.state.store,
         app.state.settings,
-        on_end=app.state.metrics.job_ended,
+        on_end=_counted(app.state.metrics),
         on_death=app.state.metrics.child_died,
     )
     app.state.solves = CapacityLimiter(at_once)

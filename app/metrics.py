@@ -1,6 +1,6 @@
 """What is counted for Prometheus, each service by itself."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import product
 
@@ -17,15 +17,14 @@ from prometheus_client import (
 )
 
 from app import VERSION
-from app.job_rows import QUEUED, RUNNING
-from app.jobs import Job
-from app.kinds import KINDS
 
 #: Upper ends of what is counted together [s].
 _REQUEST_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _JOB_S = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_000, 3_600)
 #: Methods that are told apart: anything may stand in a request line.
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+#: States of jobs that have not ended.
+_ALIVE = ("queued", "running")
 #: In the place of what has no route, or a method of its own.
 OTHER = "other"
 
@@ -35,7 +34,8 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 class Metrics:
     """Counters of one service, and how they are shown."""
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: Sequence[str]) -> None:
+        self._kinds = kinds
         self._registry = CollectorRegistry()
         self._count_requests()
         self._count_jobs()
@@ -134,15 +134,15 @@ class Metrics:
         self._read.labels(route).inc(read)
         self._sent.labels(route).inc(sent)
 
-    def job_ended(self, job: Job) -> None:
+    def job_ended(
+        self, kind: str, state: str, created_at: str, started_at: str | None, finished_at: str
+    ) -> None:
         """Count a job that ended, with the time it waited and the time it was worked on."""
-        self._ended.labels(job.kind, job.state).inc()
-        if job.started_at is not None:
-            waited = _seconds(job.created_at, job.started_at)
-            self._waited_s.labels(job.kind).observe(waited)
-            if job.finished_at is not None:
-                ran = _seconds(job.started_at, job.finished_at)
-                self._ran_s.labels(job.kind).observe(ran)
+        self._ended.labels(kind, state).inc()
+        if started_at is not None:
+            waited = _seconds(created_at, started_at)
+            self._waited_s.labels(kind).observe(waited)
+            self._ran_s.labels(kind).observe(_seconds(started_at, finished_at))
 
     def child_died(self, kind: str, reason: str) -> None:
         """Count a process that ended before its job did."""
@@ -161,7 +161,7 @@ class Metrics:
         self._jobs.clear()
         if jobs is not None:
             found = {(kind, state): count for kind, state, count in jobs}
-            for each in product(KINDS, (QUEUED, RUNNING)):
+            for each in product(self._kinds, _ALIVE):
                 self._jobs.labels(*each).set(found.get(each, 0))
         return generate_latest(self._registry)
 

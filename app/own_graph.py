@@ -3,8 +3,8 @@
 from typing import Any
 
 from app.body import Body
-from app.door import checked_plain, read_json, within
-from app.errors import InvalidRequest, Refusal
+from app.door import checked_plain, read_json
+from app.errors import InvalidRequest, Refusal, within
 from app.requests import GraphBody
 from solver.errors import InterlaceError
 from solver.graph import build

@@ -1,24 +1,18 @@
 """Plans: solved, kept, drawn."""
 
-import json
 import time
 from dataclasses import replace
 from typing import Any
 
-from app import jobs
-from app.answers import Answer
+from app.answers import Answer, plan_answer
 from app.baselines import launch_faults
 from app.detail import is_large, lightened
-from app.door import problem_of, read_body, within
 from app.drafts import EXPLANATION, WHAT_IF, Follower, Following
-from app.errors import InvalidRequest
+from app.errors import InvalidRequest, within
 from app.explained import UNEXPLAINED, explained
-from app.kinds import PLAN
-from app.library import library_of
 from app.problem import Problem
 from app.requests import PlanRequest
 from app.simulation_request import GivenPlanBody
-from app.storage import Store
 from app.what_if import what_if
 from solver.chain import chain_of
 from solver.costs import Network, network_of
@@ -71,7 +65,7 @@ def solve(problem: Problem[PlanRequest], watch: Follower | None = None) -> Answe
     why = _why(network, found)
     osf = osf_of(graph, network)
     runtime = round(time.perf_counter() - began, 6)
-    return Answer.of(problem, found, why, changed, osf, runtime)
+    return plan_answer(problem, found, why, changed, osf, runtime)
 
 
 def _why(network: Network, found: Plan) -> dict[str, Any]:
@@ -83,14 +77,11 @@ def _why(network: Network, found: Plan) -> dict[str, Any]:
     return explained(graph, network, carried(found.sends, graph), timeline, explanation)
 
 
-def timeline(store: Store, plan_id: str) -> dict[str, Any]:
-    """Draw a plan that was kept as a Chrome trace, beside FIFO."""
-    request, result = jobs.answered(store, PLAN, plan_id)
-    problem = problem_of(read_body(request, PlanRequest, library_of(store)))
+def timeline(problem: Problem[PlanRequest], answer: Any) -> dict[str, Any]:
+    """Draw a plan as a Chrome trace, beside FIFO; ``answer`` is what planning gave."""
     graph = lightened(problem.graph)
     graph = with_barrier(graph) if problem.request.has_barrier else graph
     network = network_of(problem.request.cluster.to_cluster())
-    answer = json.loads(result)
     sends = sends_of(graph, chain_of(graph), *GivenPlanBody.model_validate(answer).given())
     timelines = {
         "plan": simulate(graph, network, replay(sends)),

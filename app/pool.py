@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from http import HTTPStatus
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -20,7 +19,7 @@ from tempfile import NamedTemporaryFile
 from threading import Lock, Thread
 from typing import Any, TypeVar
 
-from app.errors import Refusal
+from app.errors import WorkerDied
 
 #: What ends in this time [s] is done in this process: starting others takes longer.
 SHORT_S = 0.5
@@ -33,13 +32,6 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 #: Told how many items are done, and how many there are; raises to give up.
 Progress = Callable[[int, int], None]
-
-
-class WorkerDied(Refusal):
-    """A process ended before its work did."""
-
-    status = HTTPStatus.SERVICE_UNAVAILABLE
-    code = "worker_died"
 
 
 def cores() -> int:

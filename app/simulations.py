@@ -9,8 +9,7 @@ from app import VERSION
 from app.baselines import launches_of
 from app.cluster import ClusterBody
 from app.detail import is_large, lightened
-from app.door import within
-from app.errors import InvalidRequest
+from app.errors import InvalidRequest, within
 from app.explained import UNEXPLAINED, explained
 from app.problem import Problem, graph_sha256
 from app.simulation_answer import SimulationAnswer

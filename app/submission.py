@@ -12,22 +12,14 @@ from app import VERSION
 from app.door import problem_of, read_body
 from app.graph_id import with_graph
 from app.intake import New
-from app.kinds import IMPORT, PLAN, SIMULATION, SWEEP
+from app.kinds import IMPORT, MODELS
 from app.library import library_of
-from app.requests import GraphRequest, PlanRequest
-from app.simulation_request import SimulationRequest
 from app.storage import Store
-from app.sweep_request import SweepRequest
 from app.work import LIMIT_S, limit_of
 
 #: Longer bodies are held by a few calls at a time, and read by the job's own child: reading them
 #: would keep the server [bytes].
 BIG = 2**20
-MODELS: dict[str, type[GraphRequest]] = {
-    PLAN: PlanRequest,
-    SIMULATION: SimulationRequest,
-    SWEEP: SweepRequest,
-}
 
 
 def problem_job(

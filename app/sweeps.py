@@ -5,17 +5,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from http import HTTPStatus
 
-from app import VERSION, jobs
+from app import VERSION
 from app.cluster import ClusterBody
 from app.detail import lightened
-from app.door import within
-from app.errors import InvalidRequest, Refusal
-from app.kinds import SWEEP
+from app.errors import InvalidRequest, TimeLimit, within
 from app.pool import SHORT_S, Progress, each
 from app.problem import Problem, graph_sha256
-from app.storage import Store
 from app.sweep_answer import SweepAnswer, SweepCell
 from app.sweep_faults import label_of, sweep_faults
 from app.sweep_request import MAX_SWEEP_S, SweepRequest
@@ -32,13 +28,6 @@ from solver.prediction.sweep import Cell, cell_of
 _SMALL = 500
 
 
-class TooLong(Refusal):
-    """A sweep took longer than it may."""
-
-    status = HTTPStatus.SERVICE_UNAVAILABLE
-    code = "time_limit"
-
-
 def run(problem: Problem[SweepRequest], progress: Progress | None = None) -> SweepAnswer:
     """Compute all cells on all cores, and what follows from them.
 
@@ -51,7 +40,7 @@ def run(problem: Problem[SweepRequest], progress: Progress | None = None) -> Swe
     InvalidRequest
         With all faults that :func:`app.sweep_faults.sweep_faults` finds, or when the graph cannot
         have a barrier.
-    TooLong
+    TimeLimit
         When the cells take longer than the request's limit.
     WorkerDied
         When a process that computes cells is killed.
@@ -70,7 +59,7 @@ def run(problem: Problem[SweepRequest], progress: Progress | None = None) -> Swe
         if progress:
             progress(done, many)
         if done < many and time.perf_counter() - began > request.sweep_limit_s:
-            raise TooLong(
+            raise TimeLimit(
                 f"Sweep: {done:,} of {many:,} cells were done when the limit of "
                 f"{request.sweep_limit_s:g} s was reached. Nothing is kept; ask for fewer cells or "
                 f"policies, or for a longer sweep_limit_s (at most {MAX_SWEEP_S:,})."
@@ -113,12 +102,6 @@ def run(problem: Problem[SweepRequest], progress: Progress | None = None) -> Swe
             "runtime_s": round(time.perf_counter() - began, 6),
         }
     )
-
-
-def find(store: Store, sweep_id: str) -> SweepAnswer:
-    """Return a sweep that was kept."""
-    _, result = jobs.answered(store, SWEEP, sweep_id)
-    return SweepAnswer.model_validate_json(result)
 
 
 def _prepared(problem: Problem[SweepRequest]) -> Graph:

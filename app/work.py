@@ -68,7 +68,7 @@ def _import(store: Store, body: bytes, files: list[bytes], report: Report) -> Do
     asked = json.loads(body)
     report.progress("import")
     what = Asked(asked["name"], asked["step"], graphs.parameters_of(asked["parameters"]))
-    trace = graphs.read(files, asked["format"], what)
+    trace = graphs.read_files(files, asked["format"], what)
     answer = graphs.create(store, trace)
     name = trace.graph.name if trace.graph else asked["name"]
     report.describe(name, LIMIT_S)

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Path, Response
 
 from app import cost_models
 from app.apidoc import json_body, problems
+from app.clock import now
 from app.cost_model_answer import CostModelList, CostModelOut
 from app.cost_model_request import CostModelRequest
 from app.door import read_plain
@@ -46,7 +47,8 @@ async def create_cost_model(body: BodyDep, store: StoreDep, turns: SolvesDep) ->
     """
 
     def answer() -> Response:
-        stored = cost_models.create(store, read_plain(body, CostModelRequest))
+        began, request = now(), read_plain(body, CostModelRequest)
+        stored = cost_models.keep(store, request, cost_models.run(request), began)
         location = {"Location": f"{router.prefix}/{stored.job['id']}"}
         return Response(stored.to_json(), 201, location, "application/json")
 

@@ -1,5 +1,6 @@
 """Plans: made, found, listed, drawn."""
 
+import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
@@ -14,6 +15,7 @@ from app.intake import New
 from app.job_answer import PlanList, PlanOut, PlanSummary
 from app.kinds import PLAN
 from app.requests import PlanRequest
+from app.results import problem_and_answer
 from app.routers.asked import AskedDep
 from app.routers.deps import BodyDep, SolvesDep, StoreDep
 from app.routers.job_routes import ChildrenDep, RequestIdDep, add_routes, answer_begun, begun
@@ -68,7 +70,8 @@ add_routes(router, PLAN, PlanOut, PlanSummary, PlanList)
 )
 def get_timeline(plan_id: PlanId, store: StoreDep) -> dict[str, Any]:
     """Return compute, the channel under the plan and the channel under FIFO, for Perfetto."""
-    return plans.timeline(store, plan_id)
+    problem, answer = problem_and_answer(store, PLAN, plan_id)
+    return plans.timeline(problem, json.loads(answer))
 
 
 @router.get(
@@ -86,7 +89,8 @@ def get_export(
     ] = None,
 ) -> Response:
     """Return the files, what of the plan that tool cannot express, and what that costs."""
-    found = exports.export_of(store, plan_id, format)
+    problem, answer = problem_and_answer(store, PLAN, plan_id)
+    found = exports.exported(problem, json.loads(answer), format)
     if file is not None:
         return Response(exports.file_of(found, file), media_type="application/octet-stream")
     text = exports.answer_of(found).model_dump_json()

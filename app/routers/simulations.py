@@ -4,14 +4,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 
-from app import jobs, simulations
+from app import simulations
 from app.apidoc import accepted, json_body, problems
-from app.door import problem_of, read_body
 from app.examples import TWO_LAYERS
 from app.intake import New
 from app.job_answer import SimulationList, SimulationOut, SimulationSummary
 from app.kinds import SIMULATION
-from app.library import library_of
+from app.results import problem_and_answer
 from app.routers.asked import AskedDep
 from app.routers.deps import BodyDep, SolvesDep, StoreDep
 from app.routers.job_routes import ChildrenDep, RequestIdDep, add_routes, answer_begun, begun
@@ -66,6 +65,5 @@ add_routes(router, SIMULATION, SimulationOut, SimulationSummary, SimulationList)
 )
 def get_timeline(simulation_id: SimulationId, store: StoreDep) -> dict[str, Any]:
     """Return channels, streams and other compute over time, for Perfetto."""
-    request, _ = jobs.answered(store, SIMULATION, simulation_id)
-    found = read_body(request, SimulationRequest, library_of(store))
-    return simulations.timeline(problem_of(found))
+    problem, _ = problem_and_answer(store, SIMULATION, simulation_id)
+    return simulations.timeline(problem)

@@ -4,12 +4,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 
-from app import sweep_views, sweeps
+from app import sweep_views
 from app.apidoc import Responses, accepted, json_body, problems
 from app.examples import TWO_LAYERS
 from app.intake import New
 from app.job_answer import SweepList, SweepOut, SweepSummary
 from app.kinds import SWEEP
+from app.results import sweep_of
 from app.routers.asked import AskedDep
 from app.routers.deps import BodyDep, SolvesDep, StoreDep
 from app.routers.job_routes import ChildrenDep, RequestIdDep, add_routes, answer_begun, begun
@@ -84,7 +85,7 @@ add_routes(router, SWEEP, SweepOut, SweepSummary, SweepList)
 )
 def get_table(sweep_id: SweepId, store: StoreDep) -> Response:
     """Return a row for each cell and policy; what is unknown is empty."""
-    return Response(sweep_views.table(sweeps.find(store, sweep_id)), media_type="text/csv")
+    return Response(sweep_views.table(sweep_of(store, sweep_id)), media_type="text/csv")
 
 
 @router.get(
@@ -97,7 +98,7 @@ def get_speed_by_workers(
     sweep_id: SweepId, store: StoreDep, bandwidth_gbps: Bandwidth = None, startup_us: Startup = None
 ) -> Response:
     """Return a line for each policy, the bound and the ideal; rings mark the knees."""
-    sweep = sweeps.find(store, sweep_id)
+    sweep = sweep_of(store, sweep_id)
     drawn = sweep_views.by_workers(sweep, bandwidth_gbps, startup_us)
     return Response(drawn, media_type="image/svg+xml")
 
@@ -112,6 +113,6 @@ def get_speed_by_bandwidth(
     sweep_id: SweepId, store: StoreDep, workers: Workers = None, startup_us: Startup = None
 ) -> Response:
     """Return a line for each policy, the bound and the ideal; rings mark the knees."""
-    sweep = sweeps.find(store, sweep_id)
+    sweep = sweep_of(store, sweep_id)
     drawn = sweep_views.by_bandwidth(sweep, workers, startup_us)
     return Response(drawn, media_type="image/svg+xml")

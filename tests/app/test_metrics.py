@@ -9,7 +9,6 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from app import VERSION
-from app.jobs import Job
 from app.metrics import Metrics
 from tests.app.service import Service, running, two_layers
 
@@ -130,16 +129,11 @@ def test_while_the_database_is_locked(tmp_path: Path) -> None:
         database.close()
 
 
-def job(created_at: str, started_at: str | None, finished_at: str) -> Job:
-    times = (created_at, started_at, finished_at)
-    return Job(1, "a", "plan", "failed", "", *times, 1, 2, progress=None, error={}, summary={})
-
-
 def test_times_of_jobs() -> None:
-    metrics, at = Metrics(), "2026-01-01T00:00:{}Z".format
-    metrics.job_ended(job(created_at=at("01"), started_at=at("03.5"), finished_at=at("07.25")))
-    metrics.job_ended(job(created_at=at("01"), started_at=None, finished_at=at("02")))
-    metrics.job_ended(job(created_at=at("05"), started_at=at("04"), finished_at=at("04")))
+    metrics, at = Metrics(["plan", "sweep"]), "2026-01-01T00:00:{}Z".format
+    metrics.job_ended("plan", "failed", at("01"), at("03.5"), at("07.25"))
+    metrics.job_ended("plan", "failed", at("01"), None, at("02"))
+    metrics.job_ended("plan", "failed", at("05"), at("04"), at("04"))
     metrics.child_died("plan", "by signal SIGKILL")
     counts = [("plan", "queued", 7), ("sweep", "running", 1), ("plan", "failed", 3)]
     found = parsed(metrics.render(counts).decode())
@@ -155,7 +149,7 @@ def test_times_of_jobs() -> None:
 
 
 def test_each_service_counts_for_itself() -> None:
-    one, other = Metrics(), Metrics()
+    one, other = Metrics(["plan"]), Metrics(["plan"])
     one.child_died("plan", "x")
     assert b"interlace_job_children_died_total{" in one.render(None)
     assert b"interlace_job_children_died_total{" not in other.render(None)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from app import pool
-from app.pool import WorkerDied, each
+from app.errors import WorkerDied
+from app.pool import each
 from tests.app.service import environment
 
 #: Starts a pool whose items say who does them and never end.

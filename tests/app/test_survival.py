@@ -192,7 +192,7 @@ def test_a_child_that_dies_while_the_database_cannot_be_used(
     claimed = leases.claim(store, children._owner, [PLAN])
     children._children.append(_Child(process, ours, claimed))
     with monkeypatch.context() as broken:
-        broken.setattr(jobs, "hand_back", _unusable)
+        broken.setattr(leases, "hand_back", _unusable)
         with pytest.raises(StorageUnavailable):
             children._tick()
     assert jobs.get(store, PLAN, place.id).state == "running"

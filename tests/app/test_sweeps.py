@@ -11,9 +11,9 @@ import pytest
 
 from app import pool, sweep_views, sweeps
 from app.door import problem_of, read_parsed
+from app.errors import TimeLimit, run
 from app.sweep_answer import SweepAnswer
 from app.sweep_request import MAX_CELLS, SweepRequest
-from app.sweeps import TooLong, run
 from solver.costs import Cluster, network_of
 from solver.models import MODELS
 from solver.planning.plan import Options, plan
@@ -320,7 +320,9 @@ def test_one_value_that_counts_is_taken() -> None:
 def test_a_sweep_has_a_time_limit(service: Service) -> None:
     told: list[tuple[int, int]] = []
     body = two(**SWEPT, sweep_limit_s=1e-9)
-    with pytest.raises(TooLong, match=r"^Sweep: 0 of 12 cells were done when the limit of 1e-09 s"):
+    with pytest.raises(
+        TimeLimit, match=r"^Sweep: 0 of 12 cells were done when the limit of 1e-09 s"
+    ):
         run(problem_of(read_parsed(body, SweepRequest)), lambda *done: told.append(done))
     assert told == [(0, 12)]
     answer = service.client.post(PATH, json=body)

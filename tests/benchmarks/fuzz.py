@@ -76,7 +76,7 @@ def main() -> None:
         form = draw.choice([None, graphs.recognised(chosen), draw.choice(list(READERS))])
         began = time.perf_counter()
         try:
-            trace = graphs.read(content, form, Asked(step=draw.choice([None, 0, 3])))
+            trace = graphs.read_files(content, form, Asked(step=draw.choice([None, 0, 3])))
             ends["graph" if trace.graph else "report"] += 1
         except InterlaceError as error:
             ends[error.faults[0].code] += 1
