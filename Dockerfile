@@ -8,6 +8,7 @@ COPY pyproject.toml README.md LICENSE constraints.txt ./
 COPY app app
 COPY solver solver
 COPY client client
+COPY interlace interlace
 RUN pip install --no-cache-dir --constraint constraints.txt .
 WORKDIR /var/lib/interlace
 USER 10001:10001

@@ -1,21 +1,11 @@
-"""Errors on the wire: problem details (RFC 9457), mapped here and nowhere else."""
+"""What is refused, and why: one class a situation, with its status and code."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, Field
-from starlette.exceptions import HTTPException
-from starlette.routing import Match
-
+from app.limits import MAX_FAULTS
 from solver.errors import Fault, InterlaceError
-
-MEDIA_TYPE = "application/problem+json"
-#: How many faults one answer lists.
-MAX_FAULTS = 100
 
 
 class InvalidRequest(InterlaceError):
@@ -94,6 +84,29 @@ class StorageUnavailable(Refusal):
     retry_after_s = 5
 
 
+class QueueFull(Refusal):
+    """As many jobs wait as may."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    code = "queue_full"
+    retry_after_s = 5
+
+
+class WorkersUnavailable(Refusal):
+    """Jobs are taken, and wait: no process can be started."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    code = "workers_unavailable"
+    retry_after_s = 5
+
+
+class NoResult(Refusal):
+    """A job has no result, or none yet."""
+
+    status = HTTPStatus.CONFLICT
+    code = "no_result"
+
+
 class WorkerDied(Refusal):
     """A process ended before its work did."""
 
@@ -108,72 +121,12 @@ class TimeLimit(Refusal):
     code = "time_limit"
 
 
-class FaultOut(BaseModel):
-    """One thing that is wrong with a request."""
-
-    pointer: Annotated[
-        str,
-        Field(
-            description="JSON pointer (RFC 6901) into the body; `/query/...` is a query parameter.",
-            examples=["/graph/ops/3/bytes"],
-        ),
-    ]
-    code: Annotated[str, Field(description="The rule that was broken.", examples=["out_of_range"])]
-    detail: Annotated[str, Field(examples=["Tensor 'g1': bytes must be 1 to 2^60, got 0."])]
-
-
-class ProblemDetails(BaseModel):
-    """Why a request was refused (RFC 9457), with all its faults."""
-
-    type: Annotated[str, Field(examples=["about:blank"])]
-    title: Annotated[str, Field(examples=["Unprocessable Content"])]
-    status: Annotated[int, Field(examples=[422])]
-    code: Annotated[str, Field(description="Code of the first fault.", examples=["out_of_range"])]
-    detail: Annotated[str, Field(examples=["Tensor 'g1': bytes must be 1 to 2^60, got 0."])]
-    instance: Annotated[str, Field(description="Path of the request.", examples=["/v1/plans"])]
-    errors: Annotated[
-        list[FaultOut], Field(description=f"The faults, the first {MAX_FAULTS} of them.")
-    ]
-
-
 def title_of(status: int) -> str:
     """Name an HTTP status, alike on every Python."""
     return _TITLES.get(status) or HTTPStatus(status).phrase
 
 
 _TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}  # Python 3.13 renamed both
-
-
-def answer(error: Mapping[str, Any], instance: str, headers: Any = None) -> Response:
-    """Answer with problem details.
-
-    Parameters
-    ----------
-    error
-        status, code, detail and errors.
-    instance
-        Path of what the problem is about.
-    headers
-        Of the answer.
-    """
-    content = {
-        "type": "about:blank",
-        "title": title_of(error["status"]),
-        "status": error["status"],
-        "code": error["code"],
-        "detail": error["detail"],
-        "instance": instance,
-        "errors": error["errors"],
-    }
-    return Response(json.dumps(content), error["status"], headers, MEDIA_TYPE)
-
-
-def problem(
-    request: Request, status: int, code: str, detail: str, *, headers: Any = None
-) -> Response:
-    """Answer with a problem that has no faults."""
-    error = {"status": status, "code": code, "detail": detail, "errors": []}
-    return answer(error, request.url.path, headers)
 
 
 def within(section: str, faults: Sequence[Fault]) -> list[Fault]:
@@ -210,70 +163,6 @@ def described(error: Exception) -> dict[str, Any]:
 
 
 BUG = "The server failed; its log says why."
+
+
 _NO_MEMORY = "The job needs more memory than it may have (job_memory_bytes); ask for less."
-
-
-def on_faults(request: Request, error: InterlaceError) -> Response:
-    """Answer 422 with all faults."""
-    return answer(described(error), request.url.path)
-
-
-def on_refusal(request: Request, error: Refusal) -> Response:
-    """Answer with the refusal's own status."""
-    headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
-    headers |= {"Connection": "close"} if error.closes else {}
-    return answer(described(error), request.url.path, headers)
-
-
-def on_parameter(request: Request, error: RequestValidationError) -> Response:
-    """Answer 422 for query parameters, the only thing that FastAPI validates here."""
-    faults = [
-        Fault(
-            "".join(f"/{step}" for step in item["loc"]),
-            "wrong_type" if item["type"].endswith("_parsing") else "out_of_range",
-            f"Query parameter {item['loc'][1]}: {item['msg']}.",
-        )
-        for item in error.errors()
-    ]
-    return on_faults(request, InvalidRequest(faults))
-
-
-def on_http(request: Request, error: HTTPException) -> Response:
-    """Answer unknown routes and methods."""
-    codes = {
-        404: ("not_found", "No such page."),
-        405: ("method_not_allowed", "No such method here."),
-    }
-    code, detail = codes.get(error.status_code, ("http_error", error.detail))
-    headers = dict(error.headers or {})
-    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        headers["Allow"] = ", ".join(sorted(_methods(request)))
-    return problem(request, error.status_code, code, detail, headers=headers)
-
-
-def _methods(request: Request) -> set[str]:
-    """Return the methods that a path has: each of its routes knows its own."""
-    return {
-        method
-        for route in request.app.routes
-        if route.matches(request.scope)[0] is not Match.NONE
-        for method in getattr(route, "methods", None) or ()
-    }
-
-
-def on_bug(request: Request, _error: Exception) -> Response:
-    """Answer 500 without details; the server logs them."""
-    return problem(request, 500, "internal_error", BUG)
-
-
-def install(app: FastAPI) -> None:
-    """Map every error of the service to problem details."""
-    handlers: dict[type[Exception], Any] = {
-        InterlaceError: on_faults,
-        Refusal: on_refusal,
-        RequestValidationError: on_parameter,
-        HTTPException: on_http,
-        Exception: on_bug,
-    }
-    for kind, handler in handlers.items():
-        app.add_exception_handler(kind, handler)

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from app.main import create_app
-from app.settings import Settings
+from app.operations.settings import Settings
+from app.service import create_app
 
 
 def document() -> str:

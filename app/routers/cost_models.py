@@ -5,14 +5,15 @@ from typing import Annotated, Any
 from anyio import to_thread
 from fastapi import APIRouter, Path, Response
 
-from app import cost_models
-from app.apidoc import json_body, problems
-from app.clock import now
-from app.cost_model_answer import CostModelList, CostModelOut
-from app.cost_model_request import CostModelRequest
-from app.door import read_plain
-from app.routers.deps import BodyDep, ListedDep, SolvesDep, StoreDep
-from app.tables import CostModelRow
+from app.http.bodies import BodyDep
+from app.http.dependencies import ListedDep, SolvesDep, StoreDep
+from app.http.openapi import json_body, problems
+from app.reading.requests import read_plain
+from app.schemas.cost_models import CostModelList, CostModelOut, CostModelRequest
+from app.services import cost_models
+from app.storage.clock import now
+from app.storage.cost_models import keep, newest
+from app.storage.tables import CostModelRow
 
 router = APIRouter(prefix="/v1/cost-models", tags=["cost models"])
 ModelId = Annotated[str, Path(description="Id of a cost model.", examples=["0123456789abcdef"])]
@@ -48,7 +49,7 @@ async def create_cost_model(body: BodyDep, store: StoreDep, turns: SolvesDep) ->
 
     def answer() -> Response:
         began, request = now(), read_plain(body, CostModelRequest)
-        stored = cost_models.keep(store, request, cost_models.run(request), began)
+        stored = keep(store, request, cost_models.run(request), began)
         location = {"Location": f"{router.prefix}/{stored.job['id']}"}
         return Response(stored.to_json(), 201, location, "application/json")
 
@@ -58,7 +59,7 @@ async def create_cost_model(body: BodyDep, store: StoreDep, turns: SolvesDep) ->
 @router.get("", summary="List cost models, the newest first", responses=problems(422, 503))
 def list_cost_models(store: StoreDep, limit: ListedDep = 20) -> CostModelList:
     """Return the newest cost models in brief."""
-    return cost_models.newest(store, limit)
+    return newest(store, limit)
 
 
 @router.get(

@@ -44,4 +44,4 @@ def mount_assets(app: FastAPI) -> None:
     """Serve what the page loads."""
     swagger = resources.files("fastapi_swagger") / "resources"
     app.mount("/swagger", StaticFiles(directory=str(swagger)), name="swagger")
-    app.mount("/static", StaticFiles(packages=[("app", "static")]), name="static")
+    app.mount("/static", StaticFiles(packages=[("app.http", "static")]), name="static")

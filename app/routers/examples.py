@@ -4,10 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from app import examples
-from app.apidoc import problems
-from app.examples import ExampleList
-from app.requests import PlanRequest
+from app.http.openapi import problems
+from app.schemas.plans import PlanRequest
+from app.schemas.service import ExampleList
+from app.services import examples
 
 router = APIRouter(prefix="/v1/examples", tags=["examples"])
 

@@ -6,28 +6,23 @@ from typing import Annotated, Any
 from anyio import to_thread
 from fastapi import APIRouter, Path, Query, Response
 
-from app import graphs, jobs
-from app.apidoc import accepted, problems
-from app.body import PLAIN, OneOf
-from app.faults import MAX_NAME
-from app.graph_answer import GraphList, GraphOut, ImportAnswer
-from app.intake import New
-from app.job_answer import ImportList, ImportOut, ImportSummary
-from app.job_rows import SUCCEEDED
-from app.jobs import Job
-from app.kinds import IMPORT
-from app.routers.asked import AskedDep
-from app.routers.deps import FilesDep, ListedDep, SolvesDep, StoreDep
-from app.routers.job_routes import (
-    ChildrenDep,
-    RequestIdDep,
-    acknowledged,
-    add_routes,
-    answer_begun,
-    begun,
-)
-from app.storage import Store
-from app.submission import import_job
+from app.http.bodies import FilesDep
+from app.http.dependencies import ChildrenDep, ListedDep, RequestIdDep, SolvesDep, StoreDep
+from app.http.openapi import accepted, problems
+from app.http.preferences import AskedDep
+from app.jobs import table as jobs
+from app.jobs.kinds import IMPORT
+from app.jobs.rows import SUCCEEDED
+from app.jobs.submission import New, import_job
+from app.jobs.table import Job
+from app.limits import MAX_NAME
+from app.reading.traces import parameters_of
+from app.routers.jobs import acknowledged, add_routes, answer_begun, begun
+from app.schemas.base import PLAIN, OneOf
+from app.schemas.graphs import GraphList, GraphOut, ImportAnswer
+from app.schemas.jobs import ImportList, ImportOut, ImportSummary
+from app.storage import graphs
+from app.storage.database import Store
 from solver.traces import READERS
 
 router = APIRouter(prefix="/v1/graphs", tags=["graphs"])
@@ -104,7 +99,7 @@ async def create_graph(
     The report says what was dropped, repaired and assumed. The same content has the same id.
     """
     parameters = upload.parameters or parameters
-    graphs.parameters_of(parameters)
+    parameters_of(parameters)
     how = {"format": format, "step": step, "parameters": parameters, "name": name}
 
     def new() -> New:

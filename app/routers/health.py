@@ -1,30 +1,13 @@
 """Is it alive, is it ready, what is it."""
 
-from typing import Annotated, Literal
-
 from anyio import to_thread
 from fastapi import APIRouter
-from pydantic import BaseModel, Field
 
-from app import VERSION
-from app.apidoc import problems
-from app.routers.deps import ChecksDep, StoreDep
-from app.routers.job_routes import ChildrenDep
+from app.http.dependencies import ChecksDep, ChildrenDep, StoreDep
+from app.http.openapi import problems
+from app.schemas.service import Health, Version
 
 router = APIRouter(tags=["health"])
-
-
-class Health(BaseModel):
-    """All is well."""
-
-    status: Literal["ok"] = "ok"
-
-
-class Version(BaseModel):
-    """What is running."""
-
-    name: Literal["interlace"] = "interlace"
-    version: Annotated[str, Field(examples=["0.1.0"])] = VERSION
 
 
 @router.head("/healthz", include_in_schema=False)

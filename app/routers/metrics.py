@@ -4,9 +4,9 @@ from anyio import move_on_after, to_thread
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
-from app import jobs
 from app.errors import StorageUnavailable
-from app.routers.deps import ChecksDep, StoreDep
+from app.http.dependencies import ChecksDep, StoreDep
+from app.jobs import table as jobs
 
 #: The database may take so long to count jobs [s].
 _PATIENCE_S = 2

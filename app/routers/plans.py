@@ -5,21 +5,21 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 
-from app import exports, plans
-from app.apidoc import accepted, json_body, problems
-from app.body import OneOf
-from app.examples import TWO_LAYERS
-from app.export_answer import ExportOut
-from app.faults import MAX_NAME
-from app.intake import New
-from app.job_answer import PlanList, PlanOut, PlanSummary
-from app.kinds import PLAN
-from app.requests import PlanRequest
-from app.results import problem_and_answer
-from app.routers.asked import AskedDep
-from app.routers.deps import BodyDep, SolvesDep, StoreDep
-from app.routers.job_routes import ChildrenDep, RequestIdDep, add_routes, answer_begun, begun
-from app.submission import problem_job
+from app.http.bodies import BodyDep
+from app.http.dependencies import ChildrenDep, RequestIdDep, SolvesDep, StoreDep
+from app.http.openapi import accepted, json_body, problems
+from app.http.preferences import AskedDep
+from app.jobs.kinds import PLAN
+from app.jobs.results import problem_and_answer
+from app.jobs.submission import New, problem_job
+from app.limits import MAX_NAME
+from app.routers.jobs import add_routes, answer_begun, begun
+from app.schemas.base import OneOf
+from app.schemas.exports import ExportOut
+from app.schemas.jobs import PlanList, PlanOut, PlanSummary
+from app.schemas.plans import PlanRequest
+from app.services import exports, plans
+from app.services.examples import TWO_LAYERS
 from solver.exports import EXPORTS
 
 router = APIRouter(prefix="/v1/plans", tags=["plans"])

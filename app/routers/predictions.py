@@ -5,14 +5,14 @@ from typing import Any
 from anyio import to_thread
 from fastapi import APIRouter, Response
 
-from app import predictions
-from app.apidoc import json_body, problems
-from app.door import read_body
-from app.examples import CLUSTER
-from app.library import library_of
-from app.prediction_answer import PredictionAnswer
-from app.prediction_request import PredictionRequest
-from app.routers.deps import BodyDep, SolvesDep, StoreDep
+from app.http.bodies import BodyDep
+from app.http.dependencies import SolvesDep, StoreDep
+from app.http.openapi import json_body, problems
+from app.reading.requests import read_body
+from app.schemas.predictions import PredictionAnswer, PredictionRequest
+from app.services import predictions
+from app.services.examples import CLUSTER
+from app.storage.library import library_of
 
 router = APIRouter(prefix="/v1/predictions", tags=["predictions"])
 EXAMPLE: dict[str, Any] = {

@@ -4,18 +4,18 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 
-from app import simulations
-from app.apidoc import accepted, json_body, problems
-from app.examples import TWO_LAYERS
-from app.intake import New
-from app.job_answer import SimulationList, SimulationOut, SimulationSummary
-from app.kinds import SIMULATION
-from app.results import problem_and_answer
-from app.routers.asked import AskedDep
-from app.routers.deps import BodyDep, SolvesDep, StoreDep
-from app.routers.job_routes import ChildrenDep, RequestIdDep, add_routes, answer_begun, begun
-from app.simulation_request import SimulationRequest
-from app.submission import problem_job
+from app.http.bodies import BodyDep
+from app.http.dependencies import ChildrenDep, RequestIdDep, SolvesDep, StoreDep
+from app.http.openapi import accepted, json_body, problems
+from app.http.preferences import AskedDep
+from app.jobs.kinds import SIMULATION
+from app.jobs.results import problem_and_answer
+from app.jobs.submission import New, problem_job
+from app.routers.jobs import add_routes, answer_begun, begun
+from app.schemas.jobs import SimulationList, SimulationOut, SimulationSummary
+from app.schemas.simulations import SimulationRequest
+from app.services import simulations
+from app.services.examples import TWO_LAYERS
 
 router = APIRouter(prefix="/v1/simulations", tags=["simulations"])
 SimulationId = Annotated[

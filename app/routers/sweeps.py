@@ -4,18 +4,18 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 
-from app import sweep_views
-from app.apidoc import Responses, accepted, json_body, problems
-from app.examples import TWO_LAYERS
-from app.intake import New
-from app.job_answer import SweepList, SweepOut, SweepSummary
-from app.kinds import SWEEP
-from app.results import sweep_of
-from app.routers.asked import AskedDep
-from app.routers.deps import BodyDep, SolvesDep, StoreDep
-from app.routers.job_routes import ChildrenDep, RequestIdDep, add_routes, answer_begun, begun
-from app.submission import problem_job
-from app.sweep_request import SweepRequest
+from app.http.bodies import BodyDep
+from app.http.dependencies import ChildrenDep, RequestIdDep, SolvesDep, StoreDep
+from app.http.openapi import Responses, accepted, json_body, problems
+from app.http.preferences import AskedDep
+from app.jobs.kinds import SWEEP
+from app.jobs.results import sweep_of
+from app.jobs.submission import New, problem_job
+from app.routers.jobs import add_routes, answer_begun, begun
+from app.schemas.jobs import SweepList, SweepOut, SweepSummary
+from app.schemas.sweeps import SweepRequest
+from app.services.examples import TWO_LAYERS
+from app.services.sweeps import views as sweep_views
 
 router = APIRouter(prefix="/v1/sweeps", tags=["sweeps"])
 SweepId = Annotated[str, Path(description="Id of a sweep.", examples=["0123456789abcdef"])]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.sweep_request import MAX_CELLS
+from app.limits import MAX_CELLS
 from tests.app.service import Json, Service
 
 needs_proc = pytest.mark.skipif(

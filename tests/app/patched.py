@@ -12,8 +12,8 @@ from tests.app.service import Service, environment
 
 #: Deadlines of a second.
 IMPATIENT = """
-import app.protocol, app.routers.deps
-app.routers.deps.IDLE_S = app.protocol.HEAD_S = app.protocol.REST_S = app.protocol.READ_S = 1.0
+from app.http import bodies, protocol
+bodies.IDLE_S = protocol.HEAD_S = protocol.REST_S = protocol.READ_S = 1.0
 """
 
 
@@ -21,7 +21,7 @@ app.routers.deps.IDLE_S = app.protocol.HEAD_S = app.protocol.REST_S = app.protoc
 def patched(data_dir: Path, script: str, **settings: str) -> Iterator[Service]:
     """Run ``interlace serve`` after a script; nothing but its address is on standard output."""
     log = data_dir / "server.log"
-    script = f"{script}\nfrom app.cli import main\nif __name__ == '__main__':\n    main()\n"
+    script = f"{script}\nfrom app.cli.main import main\nif __name__ == '__main__':\n    main()\n"
     with log.open("ab") as errors:
         process = subprocess.Popen(
             [sys.executable, "-W", "error", "-c", script, "serve", "--port", "0"],

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx2
 
-from app.examples import TWO_LAYERS
+from app.services.examples import TWO_LAYERS
 
 ROOT = Path(__file__).parents[2]
 Json = dict[str, Any]

@@ -15,14 +15,14 @@ from typing import Any
 import httpx2
 import pytest
 
-from app.door import read_body
 from app.errors import DuplicateKey
-from app.keys import object_of
-from app.quick import read_quickly
-from app.requests import PlanRequest
-from app.settings import Settings
-from app.storage import Store, Stored
-from app.tables import GraphRow
+from app.operations.settings import Settings
+from app.reading.fast import read_quickly
+from app.reading.parsing import object_of
+from app.reading.requests import read_body
+from app.schemas.plans import PlanRequest
+from app.storage.database import Store, Stored
+from app.storage.tables import GraphRow
 from tests.app.patched import IMPATIENT, patched
 from tests.app.service import Json, Service, running, two_layers
 
@@ -403,7 +403,7 @@ def asking(service: Service) -> socket.socket:
 def test_slow_readers(tmp_path: Path) -> None:
     """Who does not read an answer is dropped; when there are too many, at once."""
     keep_big(tmp_path)
-    less = "app.protocol.MAX_UNREAD, app.protocol.READ_S = 100 * 2**20, 8.0\n"
+    less = "protocol.MAX_UNREAD, protocol.READ_S = 100 * 2**20, 8.0\n"
     with patched(tmp_path, IMPATIENT + less) as service, ExitStack() as opened:
         for _ in range(30):
             assert opened.enter_context(asking(service)).recv(12) == b"HTTP/1.1 200"

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from app import VERSION
-from app.answers import Answer, Bound
-from app.cli import main
-from app.job_answer import JobOut
-from app.report import TITLES, render
+from app.cli.main import main
+from app.cli.report import TITLES, render
+from app.schemas.jobs import JobOut
+from app.schemas.plans import Answer, Bound
 from solver.bounds import chain as bounds
 from solver.policies import POLICIES
 from tests.app.service import Service, interlace, two_layers

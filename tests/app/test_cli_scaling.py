@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.examples import TWO_LAYERS
+from app.services.examples import TWO_LAYERS
 from tests.app.service import interlace
 
 #: T = 50 us + 0.001 us a byte.

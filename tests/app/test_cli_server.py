@@ -17,8 +17,8 @@ from threading import Thread
 import httpx
 import pytest
 
-from app.cli import main
-from app.examples import TWO_LAYERS
+from app.cli.main import main
+from app.services.examples import TWO_LAYERS
 from tests.app.long import layers, search, until
 from tests.app.service import ROOT, Json, Service, environment
 from tests.app.test_cli import PROFILE
@@ -387,6 +387,6 @@ def test_interrupted_before_anything_is_asked(
 
 
 def test_without_a_server_no_client_is_imported() -> None:
-    code = "import app.cli, sys; assert not {'httpx', 'interlace_client'} & {*sys.modules}"
+    code = "import app.cli.main, sys; assert not {'httpx', 'interlace_client'} & {*sys.modules}"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False, timeout=60)
     assert done.returncode == 0

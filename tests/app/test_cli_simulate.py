@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.examples import TWO_LAYERS
+from app.services.examples import TWO_LAYERS
 from solver.models import MODELS
 from tests.app.service import interlace
 

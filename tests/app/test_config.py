@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.settings import Settings
+from app.operations.settings import Settings
 from tests.app.service import ROOT, interlace
 
 

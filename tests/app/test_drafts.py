@@ -4,15 +4,14 @@ import json
 
 import pytest
 
-from app import simulations
-from app.answers import Answer
-from app.door import problem_of, read_parsed
-from app.drafts import Following
-from app.examples import CLUSTER, TWO_LAYERS, example
-from app.explained import UNEXPLAINED
-from app.plans import solve
-from app.requests import PlanRequest
-from app.simulation_request import SimulationRequest
+from app.reading.requests import problem_of, read_parsed
+from app.schemas.explanations import UNEXPLAINED
+from app.schemas.plans import Answer, PlanRequest
+from app.schemas.simulations import SimulationRequest
+from app.services import simulations
+from app.services.drafts import Following
+from app.services.examples import CLUSTER, TWO_LAYERS, example
+from app.services.plans import solve
 from solver.units import slack
 
 #: Two channels, and a collective that comes after another.

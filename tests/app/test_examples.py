@@ -3,8 +3,8 @@
 import pytest
 
 from app.errors import NotFound
-from app.examples import example, names
-from app.requests import PlanRequest
+from app.schemas.plans import PlanRequest
+from app.services.examples import example, names
 from solver.costs import Lane, network_of
 from solver.graph import COMPUTE, build
 from solver.models import MODELS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.examples import TWO_LAYERS
+from app.services.examples import TWO_LAYERS
 from solver.exports import EXPORTS
 from tests.app.service import Json, Service, faults, interlace, two_layers
 

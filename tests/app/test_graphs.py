@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from app.unpacked import unpacked
+from app.reading.unpacking import unpacked
 from solver.errors import InvalidTrace
 from tests.app.service import ROOT, Json, Service, faults, two_layers
 

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import update
 
-from app import intake, jobs, leases
-from app.clock import ago
 from app.errors import InvalidRequest, NotFound
-from app.intake import Key, New
-from app.job_rows import DRAFT, FILE
-from app.leases import Claimed
-from app.settings import Settings
-from app.storage import Store
-from app.tables import JobRow
+from app.jobs import leases
+from app.jobs import submission as intake
+from app.jobs import table as jobs
+from app.jobs.leases import Claimed
+from app.jobs.rows import DRAFT, FILE
+from app.jobs.submission import Key, New
+from app.operations.settings import Settings
+from app.storage.clock import ago
+from app.storage.database import Store
+from app.storage.tables import JobRow
 
 if TYPE_CHECKING:
     from tests.app.service import Json

@@ -12,8 +12,8 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from app.answers import Answer
-from app.job_answer import JobOut, Progress
+from app.schemas.jobs import JobOut, Progress
+from app.schemas.plans import Answer
 from tests.app.long import busy, gone, highs, needs_proc, search, until
 from tests.app.long import sweep as long_sweep
 from tests.app.service import Json, Service, faults, running, two_layers

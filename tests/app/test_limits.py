@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from app import door
-from app.door import read_parsed
 from app.errors import InvalidRequest
-from app.requests import MAX_OPS, PlanRequest
-from app.shape import ENOUGH
+from app.limits import ENOUGH, MAX_OPS
+from app.reading import requests as door
+from app.reading.requests import read_parsed
+from app.schemas.plans import PlanRequest
 from solver.errors import Fault
 from tests.app.service import Json, Service, faults, running, two_layers
 

@@ -11,16 +11,15 @@ from typing import Any
 
 import pytest
 
-from app.logs import JsonLines, TextLines
-from app.request_id import JOB_ID, REQUEST_ID
+from app.operations.logs import JOB_ID, REQUEST_ID, JsonLines, TextLines
 from tests.app.patched import patched
 from tests.app.service import Service, running, two_layers
 
 #: A server with a bug.
 BROKEN = """
-import app.storage
+import app.storage.database
 def check(store): raise RuntimeError("no such luck")
-app.storage.Store.check = check
+app.storage.database.Store.check = check
 """
 
 

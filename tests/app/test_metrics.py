@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from app import VERSION
-from app.metrics import Metrics
+from app.operations.metrics import Metrics
 from tests.app.service import Service, running, two_layers
 
 Sample = tuple[str, frozenset[tuple[str, str]]]

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from app import pool
 from app.errors import WorkerDied
-from app.pool import each
+from app.operations.settings import cores
+from app.services.sweeps import parallel as pool
+from app.services.sweeps.parallel import each
 from tests.app.service import environment
 
 #: Starts a pool whose items say who does them and never end.
@@ -80,7 +81,7 @@ def test_what_is_short_is_done_here(monkeypatch) -> None:
 
 
 def test_the_cores_are_those_that_may_be_used() -> None:
-    assert 1 <= pool.cores() <= (os.cpu_count() or 1)
+    assert 1 <= cores() <= (os.cpu_count() or 1)
 
 
 def test_a_process_that_is_killed_is_told() -> None:
@@ -144,7 +145,7 @@ def started(folder: Path, content: str = ENDLESS) -> tuple[subprocess.Popen[str]
         start_new_session=True,
     )
     deadline = time.monotonic() + 60
-    wanted = min(2, pool.cores())
+    wanted = min(2, cores())
     while len(found := [int(path.name) for path in busy.iterdir()]) < wanted:
         assert time.monotonic() < deadline
         assert parent.poll() is None, parent.stderr.read()

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from app.errors import InvalidRequest
-from app.prediction_answer import PredictionAnswer
-from app.prediction_request import PredictionRequest
-from app.predictions import answer_of
-from app.problem import graph_json
 from app.routers.predictions import EXAMPLE
+from app.schemas.predictions import PredictionAnswer, PredictionRequest
+from app.schemas.problem import graph_json
+from app.services.predictions import answer_of
 from solver.graph import build
 from solver.models.layers import Layer, iteration
 from solver.prediction.scaling import graph_of

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from app.door import read_json
-from app.examples import TWO_LAYERS, example, names
-from app.problem import graph_json, graph_text
-from app.quick import read_quickly
-from app.requests import PlanRequest
-from app.shape import fitting
+from app.reading.fast import read_quickly
+from app.reading.parsing import read_json
+from app.reading.schema_faults import fitting
+from app.schemas.plans import PlanRequest
+from app.schemas.problem import graph_json, graph_text
+from app.services.examples import TWO_LAYERS, example, names
 from solver.graph import COLLECTIVES, Op, build
 from tests.app.service import Json
 

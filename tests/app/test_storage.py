@@ -10,8 +10,8 @@ import pytest
 from alembic import command
 from sqlalchemy import create_engine, text
 
-from app import storage
-from app.job_answer import JobOut
+from app.schemas.jobs import JobOut
+from app.storage import database as storage
 from tests.app.service import ROOT, Json, environment, faults, running, two_layers
 
 
@@ -141,7 +141,8 @@ def test_a_database_that_comes_later_is_used(tmp_path: Path) -> None:
 
 def test_processes_may_start_at_once(tmp_path: Path) -> None:
     code = (
-        "from app.settings import Settings; from app.storage import Store; Store(Settings()).open()"
+        "from app.operations.settings import Settings; from app.storage.database import Store; "
+        "Store(Settings()).open()"
     )
     started = [
         subprocess.Popen([sys.executable, "-c", code], env=environment(tmp_path), cwd=ROOT)
@@ -152,7 +153,8 @@ def test_processes_may_start_at_once(tmp_path: Path) -> None:
 
 def test_models_and_migrations_agree(tmp_path: Path) -> None:
     code = (
-        "from alembic import command; from app import storage; from app.settings import Settings\n"
+        "from alembic import command; from app.storage import database as storage\n"
+        "from app.operations.settings import Settings\n"
         "store = storage.Store(Settings()); store.open()\n"
         "with store._engine.begin() as connection:\n"
         "    config = storage._alembic(); config.attributes['connection'] = connection\n"

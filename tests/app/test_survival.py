@@ -12,13 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from app import intake, jobs, leases
-from app.children import Children, _Child
 from app.errors import StorageUnavailable
-from app.intake import New
-from app.kinds import PLAN
-from app.settings import Settings
-from app.storage import Store
+from app.jobs import leases
+from app.jobs import submission as intake
+from app.jobs import table as jobs
+from app.jobs.kinds import PLAN
+from app.jobs.pool import Children, _Child
+from app.jobs.submission import New
+from app.operations.settings import Settings
+from app.storage.database import Store
 from tests.app.long import busy, gone, highs, needs_proc, search, sweep, until
 from tests.app.service import Json, Service, faults, running, two_layers
 

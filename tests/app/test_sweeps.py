@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 
-from app import pool, sweep_views, sweeps
-from app.door import problem_of, read_parsed
-from app.errors import TimeLimit, run
-from app.sweep_answer import SweepAnswer
-from app.sweep_request import MAX_CELLS, SweepRequest
+from app.errors import TimeLimit
+from app.limits import MAX_CELLS
+from app.reading.requests import problem_of, read_parsed
+from app.schemas.sweeps import SweepAnswer, SweepRequest
+from app.services.sweeps import parallel as pool
+from app.services.sweeps import run as sweeps
+from app.services.sweeps import views as sweep_views
+from app.services.sweeps.run import run
 from solver.costs import Cluster, network_of
 from solver.models import MODELS
 from solver.planning.plan import Options, plan

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx2
 
-from app.requests import MAX_EDGES, MAX_OPS
+from app.limits import MAX_EDGES, MAX_OPS
 from tests.app.service import PATIENT, Json, running
 
 CLUSTER = {"workers": 8, "bandwidth_gbps": 10, "startup_us": 50}

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from app import graphs
+from app.reading.traces import read_files, recognised
 from solver.errors import InterlaceError
 from solver.traces import READERS, Asked
 
@@ -73,10 +73,10 @@ def main() -> None:
         content = [mangled(chosen, draw)]
         if draw.random() < 0.05:
             content.append(mangled(draw.choice(files), draw))
-        form = draw.choice([None, graphs.recognised(chosen), draw.choice(list(READERS))])
+        form = draw.choice([None, recognised(chosen), draw.choice(list(READERS))])
         began = time.perf_counter()
         try:
-            trace = graphs.read_files(content, form, Asked(step=draw.choice([None, 0, 3])))
+            trace = read_files(content, form, Asked(step=draw.choice([None, 0, 3])))
             ends["graph" if trace.graph else "report"] += 1
         except InterlaceError as error:
             ends[error.faults[0].code] += 1

@@ -29,7 +29,7 @@ from typing import Any
 
 import httpx2
 
-from app.examples import example
+from app.services.examples import example
 from tests.app.long import search
 from tests.app.service import Json, environment, two_layers
 

@@ -6,12 +6,12 @@ bandwidths x 4 start-ups under five policies of today and the plan.
 
 import time
 
-from app.cluster import ClusterBody
-from app.pool import cores
-from app.problem import Problem
-from app.requests import GraphBody
-from app.sweep_request import SweepRequest
-from app.sweeps import run
+from app.operations.settings import cores
+from app.schemas.clusters import ClusterBody
+from app.schemas.graphs import GraphBody
+from app.schemas.problem import Problem
+from app.schemas.sweeps import SweepRequest
+from app.services.sweeps.run import run
 from solver.costs import network_of
 from solver.models import MODELS
 from solver.planning.plan import Options, compared, plan

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from app.http.protocol import _WRONG
 from app.openapi import document
-from app.protocol import _WRONG
 from interlace_client import Fault, ProblemError, problems
 from interlace_client.problems import PROBLEMS, JobFailed, Refused, Temporary
 from tests.app.service import ROOT

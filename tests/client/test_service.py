@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from app.examples import CLUSTER, TWO_LAYERS
+from app.services.examples import CLUSTER, TWO_LAYERS
 from interlace_client import (
     IMPORTS,
     PLANS,

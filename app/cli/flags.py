@@ -1,0 +1,118 @@
+"""Flags of the command as fields of a request."""
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from app.errors import Refusal
+from app.reading.parsing import read_json
+
+Json = dict[str, Any]
+
+
+_CHANGES = {"bytes": "bytes_factor", "duration": "duration_factor"}
+
+
+def policy(text: str, flag: str = "--baseline") -> str | Json:
+    """Read NAME or NAME:KEY=VALUE,... as a policy of a request."""
+    name, colon, rest = text.partition(":")
+    if not colon:
+        return name
+    pairs = [pair.partition("=") for pair in rest.split(",")]
+    if not all(key and equals and key != "policy" for key, equals, _ in pairs):
+        raise typer.BadParameter("use NAME:KEY=VALUE,KEY=VALUE", param_hint=flag)
+    return {"policy": name} | {key: _value(value) for key, _, value in pairs}
+
+
+def _value(text: str) -> Any:
+    """Read a number, true or false; anything else is a word."""
+    try:
+        return read_json(text.encode())
+    except Refusal:
+        return text
+
+
+def change(text: str) -> Json:
+    """Read PATTERN=remove, PATTERN=bytes*FACTOR or PATTERN=duration*FACTOR as a change."""
+    pattern, equals, what = text.rpartition("=")
+    field, times, factor = what.partition("*")
+    if pattern and equals and what == "remove":
+        return {"match": pattern, "remove": True}
+    if not pattern or not times or field not in _CHANGES:
+        raise typer.BadParameter(
+            "use PATTERN=remove, PATTERN=bytes*FACTOR or PATTERN=duration*FACTOR",
+            param_hint="--what-if",
+        )
+    return {"match": pattern, _CHANGES[field]: _value(factor)}
+
+
+def spreading(
+    spread: float | None, runs: int | None, seed: int | None, rivals: list[str]
+) -> Json | None:
+    """Put the flags of jitter together; the others mean nothing without --jitter."""
+    others = given(runs=runs, seed=seed, rivals=[policy(text, "--rival") for text in rivals])
+    if spread is None and others:
+        flag = {"rivals": "rival"}.get(name := next(iter(others)), name)
+        raise typer.BadParameter("needs --jitter", param_hint=f"--{flag}")
+    return None if spread is None else {"spread": spread, **others}
+
+
+def given(**fields: Any) -> Json:
+    """Keep the flags that were given."""
+    return {name: value for name, value in fields.items() if value not in (None, [])}
+
+
+def network(
+    workers: int | None,
+    bandwidth_gbps: float | None,
+    startup_us: float | None,
+    model: Path | None,
+    *,
+    extrapolate: bool,
+) -> Json:
+    """Put the flags of the cluster together."""
+    return given(
+        workers=workers,
+        bandwidth_gbps=bandwidth_gbps,
+        startup_us=startup_us,
+        cost_model=cost_model(model),
+        extrapolate=extrapolate or None,
+    )
+
+
+def cost_model(path: Path | None) -> Json | None:
+    """Read what calibrate --json printed, or a cost model by itself."""
+    if path is None:
+        return None
+    try:
+        found = read_json(path.read_bytes())
+    except Refusal:
+        found = None
+    model = found.get("model", found) if isinstance(found, dict) else None
+    if not isinstance(model, dict) or "graph" in model or "ops" in model:
+        detail = f"{path} is no cost model: print one with interlace calibrate --json"
+        raise typer.BadParameter(detail, param_hint="--cost-model")
+    return model
+
+
+def numbers(text: str | None, flag: str) -> list[Any] | None:
+    """Read N,N,... as a list of numbers."""
+    if text is None:
+        return None
+    found = [_value(part) for part in text.split(",")]
+    if not all(isinstance(value, int | float) for value in found):
+        raise typer.BadParameter("use numbers with commas between them", param_hint=flag)
+    return found
+
+
+def read_plan(path: Path) -> Json:
+    """Read what plan --json printed."""
+    try:
+        found = read_json(path.read_bytes())
+    except Refusal as error:
+        raise typer.BadParameter(f"{path}: {error}", param_hint="--plan") from None
+    if not isinstance(found, dict) or not {"buckets", "schedule"} <= found.keys():
+        detail = f"{path} is no plan: print one with interlace plan --json"
+        raise typer.BadParameter(detail, param_hint="--plan")
+    return found

@@ -1,0 +1,250 @@
+"""Work that a service does for the command: asked for, followed, cancelled by Ctrl-C.
+
+Needs the client, which the command is quicker without: imported only where a server is named.
+"""
+
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar
+from uuid import uuid4
+
+import typer
+from pydantic import ValidationError
+
+from app.cli.terminal import FAILED, INTERRUPTED, complain, following
+from app.errors import InvalidRequest
+from app.schemas.base import Answered, Body
+from app.schemas.cost_models import CostModelAnswer, CostModelRequest
+from app.schemas.graphs import GraphOut
+from app.schemas.plans import Answer, PlanRequest
+from app.schemas.predictions import PredictionAnswer, PredictionRequest
+from app.schemas.problem import Problem, graph_json
+from app.schemas.simulations import SimulationAnswer, SimulationRequest
+from app.schemas.sweeps import SweepAnswer, SweepRequest
+from interlace_client import (
+    IMPORTS,
+    PLANS,
+    SIMULATIONS,
+    SWEEPS,
+    Client,
+    ImportedGraph,
+    InterlaceError,
+    Kind,
+    ProblemError,
+    Progress,
+    Unreachable,
+)
+from interlace_client.options import Waiting
+from solver.errors import Fault
+from solver.graph import Graph
+
+T = TypeVar("T")
+
+
+Found = TypeVar("Found", bound=Answered)
+
+
+Json = dict[str, Any]
+
+
+#: What makes a job may take so long to be answered, and so much longer what makes none [s].
+_ANSWER_S, _WORK_S = 10.0, 60.0
+
+
+#: The fields of an op as graphs are printed here; the service keeps them in the order of letters.
+_FIELDS = ("id", "kind", "duration_us", "stream", "bytes", "channel", "after")
+
+
+class _Known(Exception):
+    """The id of a job is known; nothing more is waited for."""
+
+
+class _Retries(logging.Handler):
+    """Says on standard error that the client tries again."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        complain(record.getMessage())
+
+
+@dataclass(frozen=True)
+class Server:
+    """A service, and how its jobs are asked for.
+
+    Every method returns what its local counterpart does, and raises the same faults; whatever else
+    goes wrong is told in a line, and the command exits.
+
+    Attributes
+    ----------
+    url
+        Where it is.
+    tags
+        Words by which lists find the jobs.
+    is_fresh
+        Whether an answer from storage will not do.
+    """
+
+    url: str
+    tags: tuple[str, ...] = ()
+    is_fresh: bool = False
+
+    def plan(self, problem: Problem[PlanRequest]) -> Answer:
+        """Plan one training iteration."""
+        return self._solved(PLANS, problem, Answer)
+
+    def simulate(self, problem: Problem[SimulationRequest]) -> SimulationAnswer:
+        """Simulate one training iteration."""
+        return self._solved(SIMULATIONS, problem, SimulationAnswer)
+
+    def sweep(self, problem: Problem[SweepRequest]) -> SweepAnswer:
+        """Compute all cells, and what follows from them."""
+        return self._solved(SWEEPS, problem, SweepAnswer)
+
+    def predict(self, graph: Graph | None, request: PredictionRequest) -> PredictionAnswer:
+        """Predict a row for each worker count."""
+        body = _body(request, graph)
+        limit_s = request.time_limit_s + _WORK_S
+        return self._posted("/v1/predictions/scaling", body, PredictionAnswer, limit_s)
+
+    def calibrate(self, request: CostModelRequest) -> CostModelAnswer:
+        """Fit a cost model, which the service keeps."""
+        return self._posted("/v1/cost-models", _body(request), CostModelAnswer, _WORK_S)
+
+    def read(
+        self,
+        files: Sequence[bytes],
+        form: str | None,
+        step: int | None,
+        parameters: str | None,
+        name: str,
+    ) -> GraphOut:
+        """Read files of another tool as a graph, which the service keeps."""
+
+        def ask(client: Client, how: Waiting) -> ImportedGraph:
+            content = files[0] if len(files) == 1 else files
+            asked = {"format": form, "step": step, "parameters": parameters, "name": name}
+            return client.import_graph(content, **asked, **how)  # type: ignore[arg-type]
+
+        found = self._done(IMPORTS, ask)
+        graph = found.graph and {**found.graph, "ops": [*map(_in_order, found.graph["ops"])]}
+        return self._as(GraphOut, {"id": found.id, "graph": graph, "report": found.report})
+
+    def _solved(self, kind: Kind[Any], problem: Problem[Any], model: type[Found]) -> Found:
+        body = _body(problem.request, problem.graph)
+        found = self._done(kind, lambda client, how: client.run(kind, body, **how))
+        return self._as(model, found.raw)
+
+    def _posted(self, path: str, body: Json, model: type[Found], limit_s: float) -> Found:
+        """Ask for what makes no job; only once, for a cost model would be kept twice."""
+        with self._explaining(), self._client(limit_s, retries=0) as client:
+            self._check()
+            return self._as(model, client.post(path, body))
+
+    def _done(self, kind: Kind[Any], ask: Callable[[Client, Waiting], T]) -> T:
+        """Ask for a job and wait for its end; cancel it when the user interrupts."""
+        how = Waiting(tags=self.tags, use_stored=not self.is_fresh, idempotency_key=str(uuid4()))
+        known: list[str] = []
+        with self._explaining():
+            self._check()
+        try:
+            with self._explaining(), self._client() as client, following() as show:
+
+                def hear(told: Progress) -> None:
+                    known[:] = [told.job_id]
+                    show(told)
+
+                return ask(client, Waiting(**how, on_progress=hear))
+        except KeyboardInterrupt:
+            try:
+                self._cancel(kind, ask, how, known)
+            except KeyboardInterrupt:
+                complain("; ".join(["interrupted", *known]))
+            raise typer.Exit(INTERRUPTED) from None
+
+    def _cancel(
+        self,
+        kind: Kind[Any],
+        ask: Callable[[Client, Waiting], object],
+        how: Waiting,
+        known: list[str],
+    ) -> None:
+        """Cancel a job, and say what it is then."""
+
+        def hear(told: Progress) -> None:
+            known.append(told.job_id)
+            raise _Known
+
+        with self._explaining(INTERRUPTED), self._client(retries=0) as client:
+            if not known:  # the answer was on its way, perhaps: the same key is the same job
+                with suppress(_Known):
+                    ask(client, Waiting(**how, on_progress=hear))
+            if known:
+                job = client.cancel(client.get(kind, known[0]))
+                complain(f"{job.state}; {job.id}")
+            else:
+                complain("interrupted")
+
+    def _client(self, timeout_s: float = _ANSWER_S, retries: int = 5) -> Client:
+        log = logging.getLogger(Client.__module__.partition(".")[0])
+        if not log.handlers:
+            log.addHandler(_Retries())
+        try:
+            return Client(self.url, timeout=timeout_s, retries=retries)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--server") from None
+
+    def _check(self) -> None:
+        """Ask once who is there, so that nobody waits for a server that is not."""
+        with self._client(retries=0) as client:
+            try:
+                found = client.read("/version")
+            except Unreachable:
+                raise
+            except InterlaceError as error:
+                self._give_up(f"does not answer as an Interlace service: {error}")
+        if found.get("name") != "interlace":
+            self._give_up("is no Interlace service")
+
+    @contextmanager
+    def _explaining(self, code: int = FAILED) -> Iterator[None]:
+        """Raise faults as those that are found here; say in a line what else went wrong."""
+        try:
+            yield
+        except ProblemError as error:
+            if error.faults:
+                faults = [Fault(each.pointer, each.code, each.detail) for each in error.faults]
+                raise InvalidRequest(faults) from None
+            self._give_up(str(error), code)
+        except Unreachable as error:
+            why = str(error).partition(": ")[2]  # the request stands before it
+            self._give_up(f"cannot be reached: {why}", code)
+        except InterlaceError as error:
+            self._give_up(str(error), code)
+
+    def _as(self, model: type[Found], raw: Json) -> Found:
+        """Read an answer without what it tells of its job."""
+        fields = {name: raw[name] for name in model.model_fields if name in raw}
+        try:
+            return model.model_validate_json(json.dumps(fields))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = "".join(f"/{step}" for step in first["loc"])
+            self._give_up(f"answers as another version does: at {place}, {first['msg']}")
+
+    def _give_up(self, why: str, code: int = FAILED) -> NoReturn:
+        shown = re.sub(r"//[^/]*@", "//", self.url)  # a password is not for logs
+        complain(" ".join(f"{shown}: {why}".split()))
+        raise typer.Exit(code) from None
+
+
+def _body(request: Body, graph: Graph | None = None) -> Json:
+    """Write a request again as it was asked for: labels of policies show what was given."""
+    body = request.model_dump(mode="json", exclude={"graph"}, exclude_unset=True)
+    return body if graph is None else {**body, "graph": graph_json(graph)}
+
+
+def _in_order(op: Json) -> Json:
+    return {name: op[name] for name in _FIELDS if name in op}

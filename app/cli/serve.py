@@ -1,0 +1,114 @@
+"""Bind, say where, serve."""
+
+import ctypes
+import errno
+import ipaddress
+import socket
+
+import typer
+import uvicorn
+from fastapi import FastAPI
+
+from app.http.protocol import Protocol
+from app.operations import logs
+from app.operations.settings import Settings
+from app.service import create_app
+
+#: What is at work when the server is told to leave may go on for so long [s].
+_GRACE_S = 5
+
+
+class CannotServe(Exception):
+    """The address cannot be served on."""
+
+
+class NotLoopback(CannotServe):
+    """Others could reach the address, and nobody said that they may."""
+
+
+def serve(host: str, port: int, *, allow_remote: bool) -> None:
+    """Serve until stopped; port 0 takes a free one.
+
+    Raises
+    ------
+    NotLoopback
+        When the host is not loopback and ``allow_remote`` is false.
+    CannotServe
+        When the address is unknown or taken.
+    """
+    family, address = _resolve(host, port)
+    if not (allow_remote or ipaddress.ip_address(address[0].split("%")[0]).is_loopback):
+        raise NotLoopback(
+            f"{host} is not loopback and the service has no access control; "
+            "use --allow-remote to let others in."
+        )
+    settings = Settings()
+    return_large_blocks()
+    app = create_app(settings)
+    logs.install(settings.log_format, settings.log_level)
+    # with the protocol named, asyncio sends small answers at once (TCP_NODELAY)
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(address)
+            listener.listen()  # a client that reads the line below can connect at once
+        except OSError as error:
+            why = "is in use" if error.errno == errno.EADDRINUSE else f"fails: {error.strerror}"
+            raise CannotServe(f"Port {port} on {host} {why}.") from None
+        shown = f"[{address[0]}]" if family == socket.AF_INET6 else address[0]
+        typer.echo(f"Serving on http://{shown}:{listener.getsockname()[1]}")
+        _Server(app).run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """Lets the app know when it leaves, before it waits for what is at work."""
+
+    def __init__(self, app: FastAPI) -> None:
+        config = uvicorn.Config(
+            app,
+            http=Protocol,
+            ws="none",
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=_GRACE_S,
+        )
+        super().__init__(config)
+        self._children = app.state.children
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Leave."""
+        self._children.leave()
+        await super().shutdown(sockets)
+
+
+def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, tuple[str, int]]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise CannotServe(f"Host {host!r} is unknown.") from None
+    family, _, _, _, address = found[0]
+    return family, (str(address[0]), port)
+
+
+#: Blocks of at least this size are taken from the system one by one [bytes].
+_LARGE = 2**20
+
+
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
+
+
+#: The server's threads share so many heaps; with one for each, what is freed stays in pieces.
+_ARENAS = 2
+
+
+def return_large_blocks() -> None:
+    """Have glibc give large blocks back to the system as soon as they are freed, and share heaps.
+
+    Left to itself it raises the size from which it does so to that of the largest block it freed,
+    and keeps the rest in pieces between others: answers of 24 MiB, each dropped unread, left the
+    server with 25 MiB each. Other C libraries know no such thing and are left alone.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, _LARGE)
+        mallopt(_M_ARENA_MAX, _ARENAS)

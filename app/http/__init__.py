@@ -1,0 +1,1 @@
+"""What HTTP is about: protocol, middleware, bodies, preferences, problems, OpenAPI."""

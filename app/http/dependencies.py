@@ -1,0 +1,67 @@
+"""What routers are given: the store, the pool of jobs, whose turn it is to use a thread."""
+
+from typing import Annotated
+
+from anyio import CapacityLimiter
+from fastapi import Depends, Query, Request
+
+from app.jobs.pool import Children
+from app.limits import (
+    MAX_LISTED,
+)
+from app.operations.settings import Settings
+from app.storage.database import Store
+
+
+async def store_of(request: Request) -> Store:
+    """Return the store of the running service."""
+    store: Store = request.app.state.store
+    return store
+
+
+async def solves_of(request: Request) -> CapacityLimiter:
+    """Return the turns of those who plan; the others wait without a thread."""
+    turns: CapacityLimiter = request.app.state.solves
+    return turns
+
+
+async def checks_of(request: Request) -> CapacityLimiter:
+    """Return the turns of those who ask whether the service is ready."""
+    turns: CapacityLimiter = request.app.state.checks
+    return turns
+
+
+StoreDep = Annotated[Store, Depends(store_of)]
+
+
+SolvesDep = Annotated[CapacityLimiter, Depends(solves_of)]
+
+
+ChecksDep = Annotated[CapacityLimiter, Depends(checks_of)]
+
+
+ListedDep = Annotated[int, Query(ge=1, le=MAX_LISTED, description="How many are listed.")]
+
+
+async def children_of(request: Request) -> Children:
+    """Return where jobs run."""
+    children: Children = request.app.state.children
+    return children
+
+
+async def request_id_of(request: Request) -> str:
+    """Return the id of a call, for the logs."""
+    found: str = getattr(request.state, "request_id", "")
+    return found
+
+
+RequestIdDep = Annotated[str, Depends(request_id_of)]
+
+
+ChildrenDep = Annotated[Children, Depends(children_of)]
+
+
+async def settings_of(request: Request) -> Settings:
+    """Return the settings of the running service."""
+    settings: Settings = request.app.state.settings
+    return settings

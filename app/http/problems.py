@@ -1,0 +1,114 @@
+"""Every error of the service as problem details (RFC 9457), mapped here and nowhere else."""
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.routing import Match
+
+from app.errors import BUG, InvalidRequest, Refusal, described, title_of
+from solver.errors import Fault, InterlaceError
+
+MEDIA_TYPE = "application/problem+json"
+
+
+def answer(error: Mapping[str, Any], instance: str, headers: Any = None) -> Response:
+    """Answer with problem details.
+
+    Parameters
+    ----------
+    error
+        status, code, detail and errors.
+    instance
+        Path of what the problem is about.
+    headers
+        Of the answer.
+    """
+    content = {
+        "type": "about:blank",
+        "title": title_of(error["status"]),
+        "status": error["status"],
+        "code": error["code"],
+        "detail": error["detail"],
+        "instance": instance,
+        "errors": error["errors"],
+    }
+    return Response(json.dumps(content), error["status"], headers, MEDIA_TYPE)
+
+
+def problem(
+    request: Request, status: int, code: str, detail: str, *, headers: Any = None
+) -> Response:
+    """Answer with a problem that has no faults."""
+    error = {"status": status, "code": code, "detail": detail, "errors": []}
+    return answer(error, request.url.path, headers)
+
+
+def on_faults(request: Request, error: InterlaceError) -> Response:
+    """Answer 422 with all faults."""
+    return answer(described(error), request.url.path)
+
+
+def on_refusal(request: Request, error: Refusal) -> Response:
+    """Answer with the refusal's own status."""
+    headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
+    headers |= {"Connection": "close"} if error.closes else {}
+    return answer(described(error), request.url.path, headers)
+
+
+def on_parameter(request: Request, error: RequestValidationError) -> Response:
+    """Answer 422 for query parameters, the only thing that FastAPI validates here."""
+    faults = [
+        Fault(
+            "".join(f"/{step}" for step in item["loc"]),
+            "wrong_type" if item["type"].endswith("_parsing") else "out_of_range",
+            f"Query parameter {item['loc'][1]}: {item['msg']}.",
+        )
+        for item in error.errors()
+    ]
+    return on_faults(request, InvalidRequest(faults))
+
+
+def on_http(request: Request, error: HTTPException) -> Response:
+    """Answer unknown routes and methods."""
+    codes = {
+        404: ("not_found", "No such page."),
+        405: ("method_not_allowed", "No such method here."),
+    }
+    code, detail = codes.get(error.status_code, ("http_error", error.detail))
+    headers = dict(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = ", ".join(sorted(_methods(request)))
+    return problem(request, error.status_code, code, detail, headers=headers)
+
+
+def _methods(request: Request) -> set[str]:
+    """Return the methods that a path has: each of its routes knows its own."""
+    return {
+        method
+        for route in request.app.routes
+        if route.matches(request.scope)[0] is not Match.NONE
+        for method in getattr(route, "methods", None) or ()
+    }
+
+
+def on_bug(request: Request, _error: Exception) -> Response:
+    """Answer 500 without details; the server logs them."""
+    return problem(request, 500, "internal_error", BUG)
+
+
+def install(app: FastAPI) -> None:
+    """Map every error of the service to problem details."""
+    handlers: dict[type[Exception], Any] = {
+        InterlaceError: on_faults,
+        Refusal: on_refusal,
+        RequestValidationError: on_parameter,
+        HTTPException: on_http,
+        Exception: on_bug,
+    }
+    for kind, handler in handlers.items():
+        app.add_exception_handler(kind, handler)

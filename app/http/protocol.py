@@ -1,0 +1,156 @@
+"""HTTP/1.1 as uvicorn speaks it, with problem details for what is no request, and deadlines.
+
+A client is left alone while the service works for it. It must send a request's head, and what it
+still has to send once it was answered, in :data:`HEAD_S` and :data:`REST_S`; and it must read.
+"""
+
+import asyncio
+import logging
+import sys
+from http import HTTPStatus
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from app.errors import title_of
+from app.http.middleware import HEADER, HEADERS, new
+from app.http.problems import answer
+from app.limits import HEAD_S, MAX_UNREAD, READ_BYTES, READ_S, REST_S
+
+_WRONG = {
+    HTTPStatus.BAD_REQUEST: ("not_http", "This is not an HTTP/1.1 request."),
+    HTTPStatus.REQUEST_TIMEOUT: ("request_timeout", f"The head took more than {HEAD_S:g} s."),
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: (
+        "headers_too_large",
+        "The head of the request is longer than 64 KiB.",
+    ),
+    HTTPStatus.NOT_IMPLEMENTED: (
+        "unknown_transfer_encoding",
+        "Of transfer encodings only chunked is known.",
+    ),
+}
+
+
+_LOG = logging.getLogger("interlace.access")
+
+
+class Protocol(H11Protocol):
+    """One connection."""
+
+    _awaited: str | None = None
+    _timer: asyncio.TimerHandle | None = None
+    _reader: asyncio.TimerHandle | None = None
+    #: Since when the client has had something to read, and how much that was.
+    paused: tuple[float, int] | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for a head."""
+        super().connection_made(transport)
+        transport.set_write_buffer_limits(high=0)  # any byte that is not read starts the clock
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what the client sends."""
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        """Go on to what comes after an answer."""
+        super().on_response_complete()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the clocks."""
+        for clock in (self._timer, self._reader):
+            if clock is not None:
+                clock.cancel()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        """Give the client a deadline when it begins to owe something."""
+        awaited = None
+        if self.conn.our_state is h11.IDLE:
+            awaited = "head"
+        elif self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY:
+            awaited = "rest"
+        if awaited == self._awaited:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._awaited, self._timer = awaited, None
+        if awaited is not None:
+            seconds = HEAD_S if awaited == "head" else REST_S
+            self._timer = self.loop.call_later(seconds, self._on_late)
+
+    def _on_late(self) -> None:
+        if self.transport.is_closing():
+            return
+        if self.conn.our_state is h11.IDLE and self.conn.trailing_data[0]:
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT)
+        else:
+            self.transport.close()  # once the client has read its answer, or is dropped for that
+
+    def pause_writing(self) -> None:
+        """Watch how fast a client reads what could not be sent at once."""
+        super().pause_writing()
+        self.paused = (self.loop.time(), self.transport.get_write_buffer_size())
+        self._expect_reading()
+        readers = [each for each in self.connections if isinstance(each, Protocol) and each.paused]
+        if sum(each.transport.get_write_buffer_size() for each in readers) > MAX_UNREAD:
+            slowest = min(readers, key=Protocol.speed)
+            slowest.drop("others' answers need its memory")
+
+    def resume_writing(self) -> None:
+        """Stop watching: all is sent."""
+        super().resume_writing()
+        self.paused = None
+        if self._reader is not None:
+            self._reader.cancel()
+
+    def _expect_reading(self) -> None:
+        unread = self.transport.get_write_buffer_size()
+        self._reader = self.loop.call_later(READ_S, self._check_reading, unread)
+
+    def _check_reading(self, before: int) -> None:
+        if before - self.transport.get_write_buffer_size() < READ_BYTES:
+            self.drop("it reads too slowly")
+        else:
+            self._expect_reading()
+
+    def speed(self) -> tuple[float, float]:
+        """Return how fast the answer is read [bytes/s], and since when."""
+        assert self.paused is not None, "only readers are compared"
+        since, unread = self.paused
+        taken = unread - self.transport.get_write_buffer_size()
+        return taken / (1 + self.loop.time() - since), since
+
+    def drop(self, why: str) -> None:
+        """Let go of the client, and of what it did not read."""
+        _LOG.warning("A client was dropped: %s", why)
+        self.transport.abort()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no request; called while h11's error is handled."""
+        error = sys.exception()
+        assert isinstance(error, h11.RemoteProtocolError), "nothing else is refused"
+        hint = error.error_status_hint
+        self._refuse(hint if hint in _WRONG else HTTPStatus.BAD_REQUEST)
+
+    def _refuse(self, status: int) -> None:
+        """Answer with a problem, if no answer was begun, and close."""
+        if self.cycle is not None:  # whoever works on the request learns that its client has left
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+            code, detail = _WRONG[HTTPStatus(status)]
+            path = "" if self.conn.our_state is h11.IDLE else self.scope["path"]
+            error = {"status": int(status), "code": code, "detail": detail, "errors": []}
+            name = new()
+            found = answer(error, path, {**HEADERS, HEADER: name, "Connection": "close"})
+            reason = title_of(status).encode()
+            begun = h11.Response(status_code=status, headers=found.raw_headers, reason=reason)
+            for part in (begun, h11.Data(data=bytes(found.body)), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(part))
+            _LOG.info("Refused: %s", detail, extra={"request_id": name, "status": int(status)})
+        self.transport.close()

@@ -1,0 +1,1 @@
+"""Jobs: submitted, claimed by child processes, followed, ended."""

@@ -1,0 +1,59 @@
+"""The kinds of jobs: where each is found, what answers it has, and which wait in one queue."""
+
+from dataclasses import dataclass
+
+from app.schemas.graphs import GraphRequest, ImportAnswer
+from app.schemas.plans import Answer, PlanRequest
+from app.schemas.simulations import SimulationAnswer, SimulationRequest
+from app.schemas.sweeps import SweepAnswer, SweepRequest
+
+PLAN, SIMULATION, SWEEP, IMPORT = "plan", "simulation", "sweep", "import"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of job.
+
+    Attributes
+    ----------
+    prefix
+        Path of its collection.
+    fields
+        Names of the answer's fields.
+    queue
+        Jobs of one queue share its children. A sweep uses all cores by itself, and keeps no plan
+        waiting.
+    """
+
+    prefix: str
+    fields: tuple[str, ...]
+    queue: str
+
+
+KINDS = {
+    PLAN: Kind("/v1/plans", tuple(Answer.model_fields), "solves"),
+    SIMULATION: Kind("/v1/simulations", tuple(SimulationAnswer.model_fields), "solves"),
+    SWEEP: Kind("/v1/sweeps", tuple(SweepAnswer.model_fields), "sweeps"),
+    IMPORT: Kind("/v1/imports", tuple(ImportAnswer.model_fields), "solves"),
+}
+
+
+#: What is posted about a graph.
+MODELS: dict[str, type[GraphRequest]] = {
+    PLAN: PlanRequest,
+    SIMULATION: SimulationRequest,
+    SWEEP: SweepRequest,
+}
+
+
+QUEUES = tuple(dict.fromkeys(kind.queue for kind in KINDS.values()))
+
+
+def beside(kind: str) -> tuple[str, ...]:
+    """Name the kinds that wait in one queue with a kind, itself included."""
+    return queued_in(KINDS[kind].queue)
+
+
+def queued_in(queue: str) -> tuple[str, ...]:
+    """Name the kinds of a queue."""
+    return tuple(name for name, kind in KINDS.items() if kind.queue == queue)

@@ -1,0 +1,210 @@
+"""What a child may do with a job, and a server with its children's: each step in one transaction.
+
+Both name the lease that the job was given with: one that was cancelled, deleted or given to another
+child meanwhile takes nothing from them.
+"""
+
+import json
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sqlalchemy import or_, select, update
+
+from app.jobs.rows import (
+    DRAFT,
+    FAILED,
+    FREE,
+    QUEUED,
+    RESULT,
+    RUNNING,
+    SUCCEEDED,
+    TIMED_OUT,
+    change,
+    close,
+    end,
+    has,
+    put,
+    take_draft,
+)
+from app.limits import MOST_S
+from app.storage.clock import ago, now
+from app.storage.database import Store
+from app.storage.tables import JobRow
+
+#: A database that keeps a write waiting for longer is in use [s].
+_PROMPT_S = 1.0
+
+
+_CLAIMED = (
+    JobRow.number,
+    JobRow.id,
+    JobRow.kind,
+    JobRow.name,
+    JobRow.limit_s,
+    JobRow.request_id,
+    JobRow.attempts,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A job for one child."""
+
+    number: int
+    id: str
+    kind: str
+    name: str
+    limit_s: float | None
+    request_id: str
+    lease: str
+    attempts: int
+
+
+class Held(NamedTuple):
+    """A job that is held: its number, and its time limit [s]."""
+
+    number: int
+    limit_s: float
+
+
+def claim(store: Store, owner: str, kinds: Sequence[str]) -> Claimed | None:
+    """Give the job that waits longest to a child of a server; None when none waits."""
+    waiting = select(*_CLAIMED).where(JobRow.state == QUEUED, JobRow.kind.in_(kinds))
+    oldest = waiting.order_by(JobRow.number).limit(1)
+    with store.reading() as connection:
+        if connection.execute(oldest).first() is None:
+            return None
+    with store.writing() as connection:
+        found = connection.execute(oldest.with_for_update(skip_locked=True))
+        row = found.mappings().first()
+        if row is None:
+            return None
+        lease = secrets.token_hex(8)
+        values = {
+            "state": RUNNING,
+            "owner": owner,
+            "lease": lease,
+            "attempts": row["attempts"] + 1,
+            "started_at": now(),
+            "heartbeat_at": now(),
+        }
+        change(connection, row["number"], None, values)
+    return Claimed(**{**row, "attempts": row["attempts"] + 1}, lease=lease)
+
+
+def describe(store: Store, job: Claimed, name: str, limit_s: float) -> bool:
+    """Note what was found when the request was read, by the child that holds the lease."""
+    with store.writing() as connection:
+        return change(connection, job.number, job.lease, {"name": name, "limit_s": limit_s})
+
+
+def beat(
+    store: Store,
+    job: Claimed,
+    progress: Mapping[str, Any] | None,
+    draft: tuple[bytes, dict[str, Any]] | None,
+) -> bool:
+    """Show that a job is at work, how far it is, and keep a better draft with its summary.
+
+    False when the lease is another's.
+    """
+    values: dict[str, Any] = {"heartbeat_at": now()}
+    if progress is not None:
+        values["progress"] = json.dumps(progress)
+    if draft is not None:
+        values["summary"] = json.dumps(draft[1])
+    with store.writing() as connection:
+        if not change(connection, job.number, job.lease, values):
+            return False
+        if draft is not None:
+            put(connection, job.number, DRAFT, draft[0])
+    return True
+
+
+def drafted(store: Store, job: Claimed) -> dict[str, Any]:
+    """Return the summary of the draft that an attempt before left; empty without one."""
+    with store.reading() as connection:
+        if not has(connection, job.number, DRAFT):
+            return {}
+        text = connection.scalar(select(JobRow.summary).where(JobRow.number == job.number))
+    found: dict[str, Any] = json.loads(text or "{}")
+    return found
+
+
+def succeed(store: Store, job: Claimed, result: bytes, summary: Mapping[str, Any]) -> bool:
+    """Keep the result of a job; False when the lease is another's."""
+    values = {**end(SUCCEEDED), "summary": json.dumps(summary)}
+    with store.writing() as connection:
+        if not change(connection, job.number, job.lease, values):
+            return False
+        close(connection, job.number)
+        put(connection, job.number, RESULT, result)
+    return True
+
+
+def fail(store: Store, job: Claimed, error: Mapping[str, Any], state: str = FAILED) -> bool:
+    """Say why a job has no result; False when the lease is another's."""
+    values = {**end(state), "error": json.dumps(error), "summary": "{}"}
+    with store.writing() as connection:
+        if not change(connection, job.number, job.lease, values):
+            return False
+        close(connection, job.number)
+    return True
+
+
+def settle(store: Store, job: Claimed, error: Mapping[str, Any]) -> bool:
+    """End a job whose time is over: with its draft if there is one, else timed out.
+
+    A draft is no answer to the same content asked again.
+    """
+    with store.writing() as connection:
+        has_draft = has(connection, job.number, DRAFT)
+        values = {**end(SUCCEEDED if has_draft else TIMED_OUT), "content": None}
+        values |= {} if has_draft else {"error": json.dumps(error)}
+        if not change(connection, job.number, job.lease, values):
+            return False
+        take_draft(connection, job.number)
+    return True
+
+
+def hand_back(store: Store, number: int, lease: str, *, died: bool) -> bool:
+    """Let another child have a job; an attempt whose child did not die is none."""
+    attempts = JobRow.attempts if died else JobRow.attempts - 1
+    with store.writing() as connection:
+        values = {**FREE, "state": QUEUED, "attempts": attempts}
+        return change(connection, number, lease, values)
+
+
+def recover(store: Store, owner: str, silent_s: float) -> int:
+    """Hand back what other servers had at work and have been silent about for so long [s].
+
+    Returns how many jobs that are; none when the database kept this server waiting, for then it
+    kept the others from showing themselves. A heartbeat of the future is of a clock set back.
+    """
+    silent = or_(JobRow.heartbeat_at < ago(silent_s), JobRow.heartbeat_at > ago(-silent_s))
+    lost = (JobRow.state == RUNNING, JobRow.owner != owner, silent)
+    with store.reading() as connection:
+        if connection.scalar(select(JobRow.number).where(*lost).limit(1)) is None:
+            return 0
+    values = {**FREE, "state": QUEUED, "attempts": JobRow.attempts - 1}
+    began = time.monotonic()
+    with store.writing() as connection:
+        if time.monotonic() - began > _PROMPT_S:
+            return 0
+        return connection.execute(
+            update(JobRow).where(*lost).values({**values, "revision": JobRow.revision + 1})
+        ).rowcount
+
+
+def held(store: Store, owner: str) -> dict[str, Held]:
+    """Return the leases that a server's children hold, and of which jobs they are."""
+    columns = (JobRow.lease, JobRow.number, JobRow.limit_s)
+    query = select(*columns).where(JobRow.state == RUNNING, JobRow.owner == owner)
+    with store.reading() as connection:
+        rows = connection.execute(query).all()
+    return {
+        row.lease: Held(row.number, MOST_S if row.limit_s is None else row.limit_s) for row in rows
+    }

@@ -1,0 +1,371 @@
+"""Jobs in child processes of this machine: one at a time in each, which can be killed at any time.
+
+A thread claims jobs and hands them to children; these write what comes of it themselves. Children
+are forked by a process that has imported everything and has no threads (multiprocessing's
+forkserver): starting one takes some milliseconds, and no lock of the server goes with it. Worker
+pools such as Pebble's do not fit: their processes may not start others, as a sweep does, and are
+killed alone.
+"""
+
+import logging
+import multiprocessing
+import os
+import secrets
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerProcess
+from threading import Event, Lock, Thread
+
+from app.errors import (
+    NotFound,
+    StorageUnavailable,
+    TimeLimit,
+    WorkerDied,
+    WorkersUnavailable,
+    described,
+)
+from app.jobs import leases
+from app.jobs import submission as intake
+from app.jobs import table as jobs
+from app.jobs.kinds import KINDS, QUEUES, beside, queued_in
+from app.jobs.leases import Claimed
+from app.jobs.submission import Added, Key, New
+from app.jobs.table import Job
+from app.jobs.waiting import Waiting
+from app.jobs.worker import work
+from app.limits import MAX_ATTEMPTS
+from app.operations.settings import Settings
+from app.storage.database import Store
+
+#: The thread looks at its rows this often [s], at those of other servers, and at old ones.
+_LOOK_S, _RECOVER_S, _EXPIRE_S = 0.5, 2.0, 600.0
+
+
+#: A job whose child has not shown itself for so long is taken from its server [s].
+SILENT_S = 5.0
+
+
+_LOG = logging.getLogger("interlace.jobs")
+
+
+@dataclass(slots=True)
+class _Child:
+    """A process, and the job that it is at, since when; None when it waits for one."""
+
+    process: ForkServerProcess
+    pipe: Connection
+    job: Claimed | None = None
+    since: float = 0.0
+    was_killed: bool = False
+
+
+class Children:
+    """Jobs of one database, worked on by this server's children.
+
+    ``on_end`` is told each job that a child of this server left, ``on_death`` each child that died:
+    kind and reason. Both are called by the thread.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        on_end: Callable[[Job], None] = lambda _: None,
+        on_death: Callable[[str, str], None] = lambda _kind, _reason: None,
+    ) -> None:
+        self._store, self._settings = store, settings
+        self._on_end, self._on_death = on_end, on_death
+        self._owner = secrets.token_hex(8)
+        self._room = {queue: settings.workers if queue == "solves" else 1 for queue in QUEUES}
+        self._children: list[_Child] = []
+        self._context = multiprocessing.get_context("forkserver")
+        self._hear: Connection
+        self._hear, self._wake_up = multiprocessing.Pipe(duplex=False)
+        self._is_woken, self._lock = False, Lock()
+        self._waiting = Waiting(store)
+        self._trouble: str | None = None
+        self._is_new = True
+        self._leaving, self._stopped = Event(), Event()
+        self._due = dict.fromkeys(("look", "recover", "expire"), 0.0)
+        self._thread = Thread(target=self._run, name="jobs", daemon=True)
+
+    # for those who ask
+
+    def submit(self, new: New, key: Key | None, *, fresh: bool) -> Added:
+        """Take a job, or find the one that answers already."""
+        room = self._settings.max_queued
+        kinds = beside(new.kind)
+        added = intake.add(self._store, new, key, fresh=fresh, beside=kinds, room=room)
+        self._wake()
+        return added
+
+    async def wait(
+        self, kind: str, job_id: str, seconds: float, revision: int | None = None
+    ) -> Job:
+        """Return a job when it has ended, has left a revision, or after so long [s].
+
+        Also when the server is to leave.
+        """
+        return await self._waiting.wait(kind, job_id, seconds, revision)
+
+    def cancel(self, kind: str, job_id: str) -> Job:
+        """End a job that has not ended."""
+        job = jobs.cancel(self._store, kind, job_id)
+        _LOG.info("Job %s when asked to cancel", job.state, extra={"job_id": job_id})
+        self._look_soon()
+        return job
+
+    def remove(self, kind: str, job_id: str) -> None:
+        """End a job if need be, and delete it."""
+        jobs.remove(self._store, kind, job_id)
+        _LOG.info("Job deleted", extra={"job_id": job_id})
+        self._look_soon()
+
+    def recover(self) -> int:
+        """Take up again what servers that died had at work."""
+        return leases.recover(self._store, self._owner, SILENT_S)
+
+    # the life of the server
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether no more jobs are begun."""
+        return self._leaving.is_set()
+
+    def start(self) -> None:
+        """Begin to work; to be called from the event loop."""
+        self._waiting.start()
+        self._thread.start()
+
+    def leave(self) -> None:
+        """Begin no more jobs, and let nobody wait."""
+        self._leaving.set()
+        self._wake()
+        self._waiting.leave()
+
+    def stop(self, grace_s: float) -> None:
+        """Let children finish for so long [s], then hand their jobs back."""
+        self.leave()
+        deadline = time.monotonic() + grace_s
+        while self._thread.is_alive() and time.monotonic() < deadline:
+            if not any(child.job for child in self._children):
+                break
+            time.sleep(0.02)
+        self._stopped.set()
+        self._wake()
+        self._thread.join()
+        left = [child for child in self._children if child.job]
+        for child in self._children:
+            _kill(child)
+        with suppress(StorageUnavailable):  # then the next start finds them silent
+            for child in left:
+                job = child.job
+                if job and leases.hand_back(self._store, job.number, job.lease, died=False):
+                    _LOG.info("Job queued again", extra=_ids(job))
+        for child in self._children:
+            child.process.join()
+
+    def check(self) -> None:
+        """Raise WorkersUnavailable unless jobs are worked on."""
+        if not self._thread.is_alive() or self._trouble is not None:
+            why = self._trouble or "their thread has ended"
+            raise WorkersUnavailable(f"No job is worked on: {why}.")
+
+    def _run(self) -> None:
+        """Work until stopped; a database that cannot be used is tried again."""
+        self._context.set_forkserver_preload(
+            ["__main__", "app.cli.main", "app.jobs.worker", "app.jobs.forkserver"]
+        )
+        while not self._stopped.is_set():
+            try:
+                self._tick()
+                self._trouble = None
+                self._rest()
+            except StorageUnavailable as error:
+                _LOG.warning("Jobs wait: %s", error)
+                self._stopped.wait(1)
+            except Exception as error:  # noqa: BLE001 - jobs of others go on
+                _LOG.exception("The jobs' thread failed inside; it goes on")
+                self._trouble = f"{type(error).__name__}: {error}"
+                self._stopped.wait(1)
+
+    def _rest(self) -> None:
+        """Wait until a child has something to say, somebody calls, or it is time to look."""
+        left = max(0.0, min(self._due.values()) - time.monotonic())
+        ears = [each for c in self._children for each in (c.pipe, c.process.sentinel)]
+        wait([self._hear, *ears], left)
+        with self._lock:
+            if self._is_woken:
+                self._hear.recv_bytes()
+                self._is_woken = False
+
+    def _tick(self) -> None:
+        self._hear_children()
+        if self._is_due("look", _LOOK_S):
+            self._look()
+        if self._is_due("recover", _RECOVER_S) and (found := self.recover()):
+            _LOG.info("Took up %s of another server", f"{found} job{'s' if found > 1 else ''}")
+        if self._is_due("expire", _EXPIRE_S) and jobs.expire(
+            self._store, self._settings.retention_days
+        ):
+            self._due["expire"] = 0.0  # there may be more; others have their turn before
+        if not self._leaving.is_set():
+            self._fill()
+
+    def _hear_children(self) -> None:
+        """See which children are done, and which are gone."""
+        for child in list(self._children):
+            if _has_done(child):
+                job, child.job = child.job, None
+                if job is not None:
+                    self._ended(job)
+            elif not child.process.is_alive():
+                self._buried(child)
+                self._children.remove(child)  # not before: the database may refuse, till later
+                child.process.close()
+                child.pipe.close()
+
+    def _is_due(self, what: str, every_s: float) -> bool:
+        if time.monotonic() < self._due[what]:
+            return False
+        self._due[what] = time.monotonic() + every_s
+        return True
+
+    def _fill(self) -> None:
+        """Give jobs to children while there is room and work."""
+        while self._is_new and len(self._children) < self._settings.workers:
+            self._children.append(self._started())  # they have all that they need when jobs come
+        self._is_new = False
+        for queue, room in self._room.items():
+            busy = sum(KINDS[c.job.kind].queue == queue for c in self._children if c.job)
+            for _ in range(room - busy):
+                child = next((c for c in self._children if not (c.job or c.was_killed)), None)
+                if child is None:
+                    child = self._started()  # before the claim: what nobody holds is lost
+                    self._children.append(child)
+                job = leases.claim(self._store, self._owner, queued_in(queue))
+                if job is None:
+                    break
+                child.job, child.since = job, time.monotonic()
+                with suppress(OSError):  # it has died; that is seen soon
+                    child.pipe.send(job)
+                _LOG.info("Job started", extra=_ids(job))
+                self._waiting.look_soon()
+
+    def _started(self) -> _Child:
+        """Start a child."""
+        ours, theirs = multiprocessing.Pipe()
+        try:
+            process = self._context.Process(target=work, args=(self._settings, theirs))
+            process.start()
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        return _Child(process, ours)
+
+    def _look(self) -> None:
+        """Kill children whose job is not theirs any more, or whose time is over.
+
+        What is this server's and no child has, after something failed in between, is handed back.
+        """
+        held = leases.held(self._store, self._owner)
+        for child in self._children:
+            job = child.job
+            if job is None or child.was_killed:
+                continue
+            if job.lease not in held:
+                _kill(child)
+                continue
+            most = held[job.lease].limit_s + self._settings.job_grace_s
+            if time.monotonic() - child.since > most:
+                late = TimeLimit(f"The job took more than {most:g} s and has nothing in hand.")
+                leases.settle(self._store, job, described(late))
+                _kill(child)
+        mine = {child.job.lease for child in self._children if child.job}
+        for lease in held.keys() - mine:
+            leases.hand_back(self._store, held[lease].number, lease, died=False)
+
+    def _buried(self, child: _Child) -> None:
+        """See what a child that has ended leaves: a job that has ended too, or one that has not."""
+        job, code = child.job, child.process.exitcode
+        if job is None:
+            return
+        if self._ended(job):
+            return
+        reason = _reason(code)
+        if job.attempts >= MAX_ATTEMPTS:
+            times = f"Its process ended {MAX_ATTEMPTS} times before the job did, at last {reason}."
+            died = leases.fail(self._store, job, described(WorkerDied(times)))
+        else:
+            died = leases.hand_back(self._store, job.number, job.lease, died=True)
+        if died:
+            _LOG.warning("The process of a job ended %s", reason, extra=_ids(job))
+            self._on_death(job.kind, reason)
+        self._ended(job)
+
+    def _ended(self, job: Claimed) -> bool:
+        """Tell those who wait for a job to look at it; return whether it has ended."""
+        self._waiting.look_soon()
+        try:
+            found = jobs.get(self._store, job.kind, job.id)
+        except NotFound:
+            return True
+        if found.has_ended:
+            _LOG.info("Job %s", found.state, extra=_ids(job))
+            self._on_end(found)
+        return found.has_ended
+
+    def _look_soon(self) -> None:
+        self._due["look"] = 0.0
+        self._wake()
+
+    def _wake(self) -> None:
+        """Let the thread look at what is new."""
+        with self._lock:
+            if not self._is_woken:
+                self._is_woken = True
+                self._wake_up.send_bytes(b"!")
+
+
+def _has_done(child: _Child) -> bool:
+    """Tell whether a child says that it has done its job."""
+    try:
+        if not child.pipe.poll():
+            return False
+        child.pipe.recv()
+    except (EOFError, OSError):  # it has ended
+        return False
+    return True
+
+
+def _kill(child: _Child) -> None:
+    """End a child and all that it started."""
+    child.was_killed = True
+    pid = child.process.pid
+    if pid is None or not child.process.is_alive():
+        return
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:  # it has not come to make its group
+        child.process.kill()
+
+
+def _reason(code: int | None) -> str:
+    """Say how a process ended."""
+    if code is None or code >= 0:
+        return f"with exit code {code}"
+    try:
+        return f"by signal {signal.Signals(-code).name}"
+    except ValueError:
+        return f"by signal {-code}"
+
+
+def _ids(job: Claimed) -> dict[str, str]:
+    """Return what a log line says of a job."""
+    return {"job_id": job.id, "job_kind": job.kind, "request_id": job.request_id}

@@ -1,0 +1,29 @@
+"""What jobs that have ended were asked, and what came of them."""
+
+from typing import Any
+
+from app.jobs import table as jobs
+from app.jobs.kinds import MODELS, SWEEP
+from app.reading.requests import problem_of, read_body
+from app.schemas.problem import Problem
+from app.schemas.sweeps import SweepAnswer
+from app.storage.database import Store
+from app.storage.library import library_of
+
+
+def problem_and_answer(store: Store, kind: str, job_id: str) -> tuple[Problem[Any], bytes]:
+    """Return the problem of a job, and its answer as JSON text.
+
+    Raises
+    ------
+    NotFound, NoResult
+        When there is no such job, or no result of it.
+    """
+    request, result = jobs.answered(store, kind, job_id)
+    return problem_of(read_body(request, MODELS[kind], library_of(store))), result
+
+
+def sweep_of(store: Store, sweep_id: str) -> SweepAnswer:
+    """Return the answer of a sweep, as :func:`problem_and_answer` does."""
+    _, result = jobs.answered(store, SWEEP, sweep_id)
+    return SweepAnswer.model_validate_json(result)

@@ -1,0 +1,225 @@
+"""Jobs as they are: found, listed, cancelled, deleted. The row is the truth."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, Select, delete, func, select
+
+from app.errors import NoResult, NotFound
+from app.jobs.rows import (
+    CANCELLED,
+    ENDED,
+    FILE,
+    QUEUED,
+    REQUEST,
+    RESULT,
+    RUNNING,
+    change,
+    end,
+    take_draft,
+)
+from app.limits import KEY_HOURS
+from app.storage.clock import ago
+from app.storage.database import Store
+from app.storage.tables import JobRow, KeyRow, PayloadRow, TagRow
+
+#: So many jobs are deleted, or looked at, in one transaction.
+_AT_ONCE = 100
+
+
+_PROGRESS = ("phase", "completed", "total", "incumbent_us", "lower_bound_us", "gap")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job without what is large."""
+
+    number: int
+    id: str
+    kind: str
+    state: str
+    name: str
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    attempts: int
+    revision: int
+    progress: dict[str, Any] | None
+    error: dict[str, Any] | None
+    summary: dict[str, Any]
+    tags: list[str] = field(default_factory=list)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more will happen to it."""
+        return self.state in ENDED
+
+    def light(self) -> dict[str, Any]:
+        """Return what every answer tells of a job."""
+        return {
+            "id": self.id,
+            "state": self.state,
+            "created_at": self.created_at,
+            "started_at": self.started_at,
+            "finished_at": self.finished_at,
+            "tags": self.tags,
+            "attempts": self.attempts,
+            "progress": self.progress,
+            "error": self.error,
+        }
+
+
+def get(store: Store, kind: str, job_id: str) -> Job:
+    """Return a job, or raise NotFound."""
+    with store.reading() as connection:
+        return _get(connection, kind, job_id)
+
+
+def revisions(store: Store, ids: Sequence[str]) -> dict[str, tuple[int, bool]]:
+    """Return the revision of each job that there is, and whether it has ended."""
+    found = {}
+    with store.reading() as connection:
+        for i in range(0, len(ids), _AT_ONCE):
+            some = JobRow.id.in_(ids[i : i + _AT_ONCE])
+            query = select(JobRow.id, JobRow.revision, JobRow.state).where(some)
+            for job_id, revision, state in connection.execute(query):
+                found[job_id] = (revision, state in ENDED)
+    return found
+
+
+def payload(store: Store, number: int, part: str) -> bytes | None:
+    """Return something large of a job, None when there is none."""
+    query = select(PayloadRow.content).where(PayloadRow.job == number, PayloadRow.part == part)
+    with store.reading() as connection:
+        return connection.scalar(query)
+
+
+def answered(store: Store, kind: str, job_id: str) -> tuple[bytes, bytes]:
+    """Return the request of a job and its result, both JSON text.
+
+    Raises
+    ------
+    NotFound, NoResult
+        When there is no such job, or no result of it.
+    """
+    with store.reading() as connection:
+        job = _get(connection, kind, job_id)
+        parts = select(PayloadRow.part, PayloadRow.content).where(PayloadRow.job == job.number)
+        both = parts.where(PayloadRow.part.in_([REQUEST, RESULT]))
+        found = {row.part: row.content for row in connection.execute(both)}
+    if not job.has_ended or RESULT not in found:
+        raise NoResult(f"This {kind} has no result: it is {job.state}.")
+    return found[REQUEST], found[RESULT]
+
+
+def files(store: Store, number: int) -> list[bytes]:
+    """Return the uploads of a job, in their order."""
+    query = select(PayloadRow.content).where(
+        PayloadRow.job == number, PayloadRow.part.startswith(FILE)
+    )
+    with store.reading() as connection:
+        return list(connection.scalars(query.order_by(PayloadRow.part)))
+
+
+def listed(
+    store: Store,
+    kind: str,
+    *,
+    limit: int,
+    below: int | None,
+    states: Sequence[str],
+    tags: Sequence[str],
+) -> list[Job]:
+    """Return jobs, the newest first: with numbers below one, in these states, with all tags."""
+    query = _light().where(JobRow.kind == kind).order_by(JobRow.number.desc()).limit(limit)
+    if below is not None:
+        query = query.where(JobRow.number < below)
+    if states:
+        query = query.where(JobRow.state.in_(states))
+    for tag in tags:
+        query = query.where(JobRow.number.in_(select(TagRow.job).where(TagRow.tag == tag)))
+    with store.reading() as connection:
+        rows = connection.execute(query).mappings().all()
+        found: dict[int, list[str]] = {}
+        if rows:
+            numbers = [row["number"] for row in rows]
+            of_these = select(TagRow.job, TagRow.tag).where(TagRow.job.in_(numbers))
+            for each in connection.execute(of_these.order_by(TagRow.job, TagRow.tag)):
+                found.setdefault(each.job, []).append(each.tag)
+    return [_job(row, found.get(row["number"], [])) for row in rows]
+
+
+def cancel(store: Store, kind: str, job_id: str) -> Job:
+    """End a job that has not ended, and keep its draft; its child finds its lease gone."""
+    with store.writing() as connection:
+        job = _get(connection, kind, job_id)
+        if not job.has_ended:
+            change(connection, job.number, None, {**end(CANCELLED), "content": None})
+            take_draft(connection, job.number)
+        return _get(connection, kind, job_id)
+
+
+def remove(store: Store, kind: str, job_id: str) -> None:
+    """Delete a job and all that belongs to it, or raise NotFound."""
+    with store.writing() as connection:
+        _remove(connection, [_get(connection, kind, job_id).number])
+
+
+def expire(store: Store, days: float) -> int:
+    """Delete jobs that ended so many days ago, and keys of the day before; count the jobs."""
+    old = select(JobRow.number).where(JobRow.finished_at < ago(days * 86_400)).limit(_AT_ONCE)
+    with store.reading() as connection:
+        numbers = list(connection.scalars(old))
+    with store.writing() as connection:
+        keys = KeyRow.created_at < ago(KEY_HOURS * 3_600)
+        connection.execute(delete(KeyRow).where(keys))
+        _remove(connection, numbers)
+    return len(numbers)
+
+
+def counts(store: Store) -> list[tuple[str, str, int]]:
+    """Count the jobs of each kind that wait, and that are at work."""
+    counted = select(JobRow.kind, JobRow.state, func.count())
+    alive = counted.where(JobRow.state.in_([QUEUED, RUNNING]))
+    query = alive.group_by(JobRow.kind, JobRow.state)
+    with store.reading() as connection:
+        return [(kind, state, count) for kind, state, count in connection.execute(query)]
+
+
+def _light() -> Select[Any]:
+    heavy = {"request_id", "limit_s", "owner", "lease", "content"}
+    return select(*(column for column in JobRow.__table__.columns if column.key not in heavy))
+
+
+def _get(connection: Connection, kind: str, job_id: str) -> Job:
+    query = _light().where(JobRow.id == job_id, JobRow.kind == kind)
+    row = connection.execute(query).mappings().first()
+    if row is None:
+        raise NotFound(f"No {kind} has this id.")
+    tags = select(TagRow.tag).where(TagRow.job == row["number"]).order_by(TagRow.tag)
+    return _job(row, list(connection.scalars(tags)))
+
+
+def _job(row: Mapping[Any, Any], tags: list[str]) -> Job:
+    values = dict(row)
+    told, beat_at = values.pop("progress"), values.pop("heartbeat_at")
+    error = values.pop("error")
+    progress = dict.fromkeys(_PROGRESS) | (json.loads(told) if told else {})
+    return Job(
+        **{**values, "summary": json.loads(values["summary"])},
+        progress={**progress, "heartbeat_at": beat_at} if told or beat_at else None,
+        error=json.loads(error) if error else None,
+        tags=tags,
+    )
+
+
+def _remove(connection: Connection, numbers: Sequence[int]) -> None:
+    for table, column in (
+        (PayloadRow, PayloadRow.job),
+        (TagRow, TagRow.job),
+        (KeyRow, KeyRow.job),
+        (JobRow, JobRow.number),
+    ):
+        connection.execute(delete(table).where(column.in_(numbers)))

@@ -1,0 +1,85 @@
+"""What the child of each kind of job does: a request in, an answer out."""
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from app.jobs.kinds import IMPORT, PLAN, SIMULATION, SWEEP
+from app.jobs.progress import Report
+from app.limits import LIMIT_S
+from app.reading.requests import problem_of, read_body
+from app.reading.traces import parameters_of, read_files
+from app.schemas.graphs import GraphRequest
+from app.schemas.plans import PlanRequest
+from app.schemas.simulations import SimulationRequest
+from app.schemas.sweeps import SweepRequest
+from app.services import plans, simulations
+from app.services.sweeps import run as sweeps
+from app.storage import graphs
+from app.storage.database import Store
+from app.storage.library import library_of
+from solver.traces import Asked
+
+
+class Done(NamedTuple):
+    """The answer of a job as JSON text, and what a list shows of it."""
+
+    answer: str
+    summary: dict[str, Any]
+
+
+Work = Callable[[Store, bytes, list[bytes], Report], Done]
+
+
+def limit_of(request: GraphRequest) -> float:
+    """Return the time that a request asks for [s]."""
+    match request:
+        case PlanRequest():
+            return request.options.time_limit_s * (2 if request.what_if else 1)
+        case SweepRequest():
+            return request.sweep_limit_s
+    return LIMIT_S
+
+
+def _plan(store: Store, body: bytes, _files: list[bytes], report: Report) -> Done:
+    problem = problem_of(read_body(body, PlanRequest, library_of(store)))
+    report.describe(problem.graph.name, limit_of(problem.request))
+    answer = plans.solve(problem, report)
+    summary = {"status": answer.status, "iteration_time_us": answer.iteration_time_us}
+    return Done(answer.model_dump_json(), summary)
+
+
+def _simulation(store: Store, body: bytes, _files: list[bytes], report: Report) -> Done:
+    problem = problem_of(read_body(body, SimulationRequest, library_of(store)))
+    report.describe(problem.graph.name, limit_of(problem.request))
+    report.progress("simulation")
+    answer = simulations.run(problem)
+    policy = answer.policy.policy if answer.policy else simulations.PLAN
+    summary = {"policy": policy, "iteration_time_us": answer.iteration_time_us}
+    return Done(answer.model_dump_json(), summary)
+
+
+def _sweep(store: Store, body: bytes, _files: list[bytes], report: Report) -> Done:
+    problem = problem_of(read_body(body, SweepRequest, library_of(store)))
+    report.describe(problem.graph.name, limit_of(problem.request))
+    answer = sweeps.run(problem, lambda done, many: report.progress("cells", done, many))
+    return Done(answer.model_dump_json(), {"cells": len(answer.cells)})
+
+
+def _import(store: Store, body: bytes, files: list[bytes], report: Report) -> Done:
+    asked = json.loads(body)
+    report.progress("import")
+    what = Asked(asked["name"], asked["step"], parameters_of(asked["parameters"]))
+    trace = read_files(files, asked["format"], what)
+    answer = graphs.create(store, trace)
+    name = trace.graph.name if trace.graph else asked["name"]
+    report.describe(name, LIMIT_S)
+    return Done(answer.model_dump_json(), {"graph_id": answer.graph_id})
+
+
+WORK: dict[str, Work] = {
+    PLAN: _plan,
+    SIMULATION: _simulation,
+    SWEEP: _sweep,
+    IMPORT: _import,
+}

@@ -1,0 +1,1 @@
+"""What whoever runs the service deals with: settings, logs, metrics, backup."""

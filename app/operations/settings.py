@@ -1,0 +1,114 @@
+"""Settings, read from environment variables that start with ``INTERLACE_``."""
+
+import inspect
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+from app.operations.logs import Format, Level
+
+
+def cores() -> int:
+    """Count the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _data_dir() -> Path:
+    """Directory for user data by the XDG rules."""
+    home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(home) / "interlace"
+
+
+class Settings(BaseSettings):
+    """What an operator can choose.
+
+    Attributes
+    ----------
+    data_dir
+        Where the default database lives; made when missing.
+    database_url
+        SQLAlchemy URL; a SQLite file in ``data_dir`` when left out.
+    max_body_bytes
+        Longest request body that is read [bytes].
+    workers
+        Plans, simulations and imports that are worked on at once; the number of cores when left
+        out.
+    max_queued
+        Jobs that may wait in a queue; beyond, requests are refused.
+    job_memory_bytes
+        Memory that a job's process may take [bytes].
+    job_grace_s
+        A job may take so much longer than its own time limit to read, bound and explain [s].
+    retention_days
+        Jobs are deleted so long after their end [days].
+    log_format
+        ``json`` or ``text``; text on a terminal and else JSON when left out.
+    log_level
+        ``debug``, ``info``, ``warning`` or ``error``.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="INTERLACE_", env_ignore_empty=True, frozen=True)
+
+    data_dir: Path = Field(default_factory=_data_dir)
+    database_url: str | None = None
+    max_body_bytes: Annotated[int, Field(ge=1, le=2**30)] = 256 * 2**20
+    workers: Annotated[int, Field(ge=1, le=1_024)] = Field(default_factory=cores)
+    max_queued: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
+    job_memory_bytes: Annotated[int, Field(ge=2**28)] = 4 * 2**30
+    job_grace_s: Annotated[float, Field(ge=0, le=3_600)] = 60
+    retention_days: Annotated[float, Field(gt=0, le=36_500)] = 30
+    log_format: Format | None = None
+    log_level: Level = "info"
+
+    @field_validator("database_url")
+    @classmethod
+    def _check_url(cls, url: str | None) -> str | None:
+        """Say at once that no driver takes a URL, without showing it: it may hold a password."""
+        if url is not None:
+            try:
+                make_url(url).get_dialect().import_dbapi()
+            except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
+                why = str(error).splitlines()[0]
+                raise PydanticCustomError("database_url", "{why}", {"why": why}) from None
+            except ValueError:
+                raise PydanticCustomError("database_url", "This is no database URL") from None
+        return url
+
+
+_PREFIX = str(Settings.model_config["env_prefix"])
+
+
+#: An attribute in a docstring, and what is said of it.
+_TOLD = re.compile(r"^(\w+)\n((?: {4}.*\n?)+)", re.MULTILINE)
+
+
+def described(settings: Settings) -> list[dict[str, Any]]:
+    """Return variable, value, source and meaning of each setting; passwords are hidden."""
+    told = dict(_TOLD.findall(f"{inspect.getdoc(Settings)}\n"))
+    values = settings.model_dump(mode="json")
+    if settings.database_url is not None:
+        values["database_url"] = _without_secrets(make_url(settings.database_url))
+    return [
+        {
+            "variable": f"{_PREFIX}{name.upper()}",
+            "value": value,
+            "source": "environment" if name in settings.model_fields_set else "default",
+            "meaning": " ".join(told[name].split()).replace("``", "`"),
+        }
+        for name, value in values.items()
+    ]
+
+
+def _without_secrets(url: URL) -> str:
+    """Write a URL without its password, and without query values that are called so."""
+    hidden = {key: "hidden" for key in url.query if "pass" in key.lower()}
+    return url.update_query_dict(hidden).render_as_string(hide_password=True)

@@ -1,0 +1,1 @@
+"""From bytes to a checked problem, or to every fault in the user's words."""

@@ -1,0 +1,123 @@
+"""What is wrong with a cluster that fits the schema, and with what its networks carry."""
+
+from collections.abc import Callable, Sequence
+
+from app.limits import ENOUGH
+from app.reading.wording import brief, pointer
+from app.schemas.clusters import ChannelBody, ClusterBody, CostModelBody
+from solver.costs import Lane, cost_of
+from solver.errors import Fault, InterlaceError
+from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Op
+
+#: Finds a stored cost model by its id; None when there is none.
+Models = Callable[[str], CostModelBody | None]
+
+
+#: The solver's code where a cluster is not the one that its cost model was measured on.
+_NOT_MEASURED = "not_measured"
+
+
+def with_models(body: ClusterBody, models: Models) -> tuple[ClusterBody, list[Fault]]:
+    """Put stored cost models in the place of their ids; list the ids that nobody knows."""
+    found: dict[str, CostModelBody] = {}
+    faults = []
+    for name, (place, channel) in body.networks().items():
+        if channel.cost_model is None or (known := channel.cost_model.id) is None:
+            continue
+        if channel.cost_model.model_fields_set != {"id"}:
+            continue
+        if (model := models(known)) is not None:
+            found[name] = model.model_copy(update={"id": known})
+            continue
+        under = pointer(("cluster", *place, "cost_model"))
+        detail = f"Cluster: no cost model has the id {brief(known)!r}."
+        faults.append(Fault(under, "unknown_cost_model", detail))
+    return body.with_models(found), faults
+
+
+def cluster_faults(body: ClusterBody) -> list[Fault]:
+    """List the fields that do not count."""
+    faults = []
+    for place, channel in body.networks().values():
+        under = pointer(("cluster", *place))
+        faults += [_idle(under, field, _beside(channel)) for field in channel.idle()]
+        model = channel.cost_model
+        if model is None:
+            continue
+        faults += model_faults(model, f"{under}/cost_model")
+        if model.is_measured and channel.bandwidth_gbps and not model.bandwidth_gbps:
+            beside = (
+                "where the cost model does not say at which bandwidth it was measured (its own "
+                "bandwidth_gbps)"
+            )
+            faults.append(_idle(under, "bandwidth_gbps", beside))
+    if NETWORK in body.channels:
+        detail = f"Cluster: the channel {NETWORK} is the cluster's own fields."
+        faults.append(Fault(f"/cluster/channels/{NETWORK}", "extra_field", detail))
+    return faults
+
+
+def model_faults(model: CostModelBody, under: str) -> list[Fault]:
+    """List the fields of a cost model that do not count, and sizes that do not ascend."""
+    beside = f"with the algorithm {model.algorithm}"
+    faults = [_idle(under, field, beside) for field in model.idle()]
+    if (measured := model.measured_bytes) and measured[0] > measured[1]:
+        detail = f"Cost model: measured_bytes must ascend, got {measured[0]:,}, {measured[1]:,}."
+        faults.append(Fault(f"{under}/measured_bytes", "out_of_range", detail))
+    return faults
+
+
+def lane_faults(ops: Sequence[Op], body: ClusterBody) -> list[Fault]:
+    """List the channels that the cluster does not have, and what the lanes in use cost not.
+
+    When no collective can be read, an all-reduce on the network is taken to be in use.
+    """
+    known = ", ".join(map(repr, [NETWORK, *body.channels]))
+    faults: list[Fault] = []
+    lanes: dict[Lane, None] = {}
+    for i, op in enumerate(ops):
+        if op.kind == COMPUTE:
+            continue
+        if op.channel == NETWORK or op.channel in body.channels:
+            lanes[Lane(op.channel, op.kind)] = None
+            continue
+        if len(faults) == ENOUGH:
+            detail = f"Graph: more than {ENOUGH:,} ops name a channel that the cluster has not."
+            faults.append(Fault("/graph/ops", "too_many_faults", detail))
+            break
+        detail = (
+            f"Tensor {brief(op.id)!r}: the cluster has no channel {brief(op.channel)!r}; it has "
+            f"{known}."
+        )
+        faults.append(Fault(f"/graph/ops/{i}/channel", "unknown_channel", detail))
+    used = lanes or {Lane(NETWORK, ALL_REDUCE): None}
+    return faults + [fault for lane in used for fault in _cost_faults(body, lane)]
+
+
+def _idle(under: str, field: str, beside: str) -> Fault:
+    name = f"{under}/{field}".removeprefix("/cluster/")
+    detail = f"Cluster: {name} does not count {beside}; leave it out."
+    return Fault(f"{under}/{field}", "extra_field", detail)
+
+
+def _beside(channel: ChannelBody) -> str:
+    if channel.cost_model is None:
+        return f"with the algorithm {channel.algorithm}"
+    return "beside this cost model"
+
+
+def _cost_faults(body: ClusterBody, lane: Lane) -> list[Fault]:
+    """List what is missing of the cost of one kind of collective on one channel."""
+    place, channel = body.networks()[lane.channel]
+    cluster = body.to_cluster()
+    try:
+        own = lane.channel == NETWORK
+        cost_of(cluster if own else dict(cluster.channels)[lane.channel], lane.kind)
+    except InterlaceError as error:
+        under = pointer(("cluster", *place))
+        model = f"{under}/cost_model" if channel.cost_model else under
+        return [
+            Fault((under if f.code == _NOT_MEASURED else model) + f.pointer, f.code, f.detail)
+            for f in error.faults
+        ]
+    return []

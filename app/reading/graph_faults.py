@@ -1,0 +1,113 @@
+"""What is wrong with a graph, also with one of which only a part can be read."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from app.errors import within
+from app.limits import MAX_COLLECTIVES, MAX_EDGES, MAX_NAME, MAX_OPS
+from app.reading.cluster_faults import cluster_faults, lane_faults
+from app.reading.schema_faults import kind_of, ops_of
+from app.schemas.clusters import ClusterBody
+from solver.errors import Fault, InterlaceError
+from solver.graph import COMPUTE, MAX_BYTES, NETWORK, Graph, Op, build
+
+
+def check_limits(ops: list[Op]) -> Iterator[Fault]:
+    """List the limits on a whole graph that these ops break."""
+    collectives = [op for op in ops if op.kind != COMPUTE]
+    limits = [
+        (len(ops), MAX_OPS, "ops"),
+        (len(collectives), MAX_COLLECTIVES, "collectives"),
+        (sum(len(op.after) for op in ops), MAX_EDGES, "edges"),
+    ]
+    for count, most, name in limits:
+        if count > most:
+            yield Fault(
+                "/ops",
+                "out_of_range",
+                f"Graph: at most {most:,} {name} are planned, got {count:,}.",
+            )
+
+
+def readable_faults(raw: Any, shape: list[Fault]) -> list[Fault]:
+    """List what the solver finds in a body that does not fit the schema."""
+    bad = {section for fault in shape for section in fault.pointer.split("/")[1:2]}
+    faults, ops = _readable_faults(raw)
+    if isinstance(raw, dict) and "cluster" not in bad:
+        cluster = ClusterBody.model_validate(raw["cluster"])
+        places = {fault.pointer for fault in shape}
+        lanes = [fault for fault in lane_faults(ops, cluster) if fault.pointer not in places]
+        faults += [*cluster_faults(cluster), *lanes]
+    return list(dict.fromkeys(faults))
+
+
+def checked_graph(name: str, ops: list[Op]) -> tuple[Graph | None, list[Fault]]:
+    """Build a graph, or list all that is wrong with it."""
+    if broken := list(check_limits(ops)):
+        return None, within("graph", broken)
+    try:
+        return build(name, ops), []
+    except InterlaceError as error:
+        return None, within("graph", error.faults)
+
+
+def _readable_faults(raw: Any) -> tuple[list[Fault], list[Op]]:
+    """List what the solver finds in the ops as far as they can be read, and return these.
+
+    What cannot be read has a harmless value in its place; ids that cannot be read might be those
+    that others name, so then no op is unknown.
+    """
+    found = ops_of(raw)
+    if found is None or len(found) > MAX_OPS:
+        return [], []
+    taken = {op["id"] for op in found if isinstance(op, dict) and _is_name(op.get("id"))}
+    ops: list[Op] = []
+    kept: dict[int, list[int]] = {}
+    hidden = set()
+    for i, op in enumerate(found):
+        known = op if isinstance(op, dict) else {}
+        name, after = known.get("id"), known.get("after")
+        kind, size, channel = kind_of(known), known.get("bytes"), known.get("channel", NETWORK)
+        stream = known.get("stream") if kind == COMPUTE else None
+        edges = after if isinstance(after, list) else []
+        if not all(map(_is_name, edges)):
+            kept[i] = [place for place, other in enumerate(edges) if _is_name(other)]
+            edges = [edges[place] for place in kept[i]]
+        if not isinstance(name, str) or not _is_name(name):
+            name = f"op {i}"
+            while name in taken:
+                name += "'"
+            hidden.add(name)
+        if not isinstance(size, int) or not 1 <= size <= MAX_BYTES:
+            size = 1
+        ops.append(
+            Op(
+                name,
+                kind,
+                0.0,
+                size,
+                tuple(edges),
+                channel if _is_name(channel) else NETWORK,
+                stream if _is_name(stream) else None,
+            )
+        )
+    unsure = {"unknown_op", "too_many_faults"} if hidden else set()
+    if not all(isinstance(op, dict) for op in found):
+        unsure |= {"no_compute", "no_collective"}
+    faults = [
+        _moved(fault, kept) for fault in checked_graph("", ops)[1] if fault.code not in unsure
+    ]
+    return faults, ops
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= MAX_NAME
+
+
+def _moved(fault: Fault, kept: dict[int, list[int]]) -> Fault:
+    """Point at an edge's place in the body, where unreadable edges stand between."""
+    match fault.pointer.split("/"):
+        case ["", "graph", "ops", op, "after", edge] if int(op) in kept:
+            place = kept[int(op)][int(edge)]
+            return Fault(f"/graph/ops/{op}/after/{place}", fault.code, fault.detail)
+    return fault

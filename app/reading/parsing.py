@@ -1,0 +1,68 @@
+"""Bytes to JSON values: NaN is told, a key may stand once in its object."""
+
+import json
+import math
+import re
+from codecs import BOM_UTF8
+from collections import Counter
+from typing import Any
+
+from app.errors import DuplicateKey, NotJson
+from app.reading.wording import shown
+
+#: Longer integers are read as infinite: no limit of ours is near, and digits cost time.
+_DIGITS = 300
+
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def read_json(body: bytes | bytearray) -> Any:
+    """Parse a body as JSON, NaN and Infinity included so that their place can be named.
+
+    A byte order mark before it is passed over.
+
+    Raises
+    ------
+    NotJson
+        When it is not UTF-8, not JSON, nested too deeply or holds half a surrogate pair.
+    DuplicateKey
+        When an object has a key twice: readers of JSON differ in which value counts.
+    """
+    try:
+        text = body.removeprefix(BOM_UTF8).decode("utf-8")
+        value = json.loads(text, parse_int=_integer, object_pairs_hook=object_of)
+        if _SURROGATE.search(text):
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeDecodeError as error:
+        raise NotJson(f"The body is not UTF-8: bad byte at {error.start}.") from None
+    except UnicodeEncodeError:
+        raise NotJson("The body holds half of a UTF-16 surrogate pair.") from None
+    except json.JSONDecodeError as error:
+        raise NotJson(
+            f"The body is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."
+        ) from None
+    except RecursionError:
+        raise NotJson("The body is nested too deeply.") from None
+    return value
+
+
+def _integer(digits: str) -> int | float:
+    if len(digits) <= _DIGITS:
+        return int(digits)
+    return -math.inf if digits.startswith("-") else math.inf
+
+
+def object_of(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its members, for :func:`json.loads`.
+
+    Raises
+    ------
+    DuplicateKey
+        When two have one key.
+    """
+    found = dict(members)
+    if len(found) < len(members):
+        key, _ = Counter(key for key, _ in members).most_common(1)[0]
+        raise DuplicateKey(f"An object of the body has the key {shown(key)} twice.")
+    return found

@@ -1,0 +1,161 @@
+"""Bytes in, a checked problem out, or every fault of the request at once."""
+
+from codecs import BOM_UTF8
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from app.errors import InvalidRequest
+from app.limits import MAX_OPS, MAX_VALUES
+from app.reading.cluster_faults import cluster_faults, lane_faults, with_models
+from app.reading.fast import read_quickly
+from app.reading.graph_faults import checked_graph, readable_faults
+from app.reading.parsing import read_json
+from app.reading.references import NOTHING, Library, with_graph
+from app.reading.schema_faults import fitting, shape_faults
+from app.schemas.base import Body
+from app.schemas.clusters import ClusterBody
+from app.schemas.graphs import GraphRequest
+from app.schemas.problem import Problem
+from app.schemas.sweeps import AXES, SweepRequest
+from solver.errors import Fault
+from solver.graph import Graph, Op
+
+#: Before each value but the first of a list or an object stands a comma.
+_STARTS = (b",", b"[", b"{")
+
+
+Request = TypeVar("Request", bound=GraphRequest)
+
+
+Plain = TypeVar("Plain", bound=Body)
+
+
+def read_body(
+    body: bytes | bytearray, model: type[Request], library: Library = NOTHING
+) -> tuple[Graph | None, Request]:
+    """Check a posted body; return its graph and the rest of it.
+
+    The graph of the request is empty where the graph returned counts. What ``library`` finds is put
+    in the place of its id.
+
+    Raises
+    ------
+    NotJson, DuplicateKey, InvalidRequest
+        As :func:`read_json` and :func:`read_parsed` do; also when a body that does not fit has
+        more than :data:`MAX_VALUES` values, each of which would take up memory.
+    """
+    body, unknown = with_graph(body, library.graph)
+    try:
+        found = _read(body, model, library)
+    except InvalidRequest as error:
+        raise InvalidRequest([*unknown, *error.faults]) from error
+    if unknown:
+        raise InvalidRequest(unknown)
+    return found
+
+
+def _read(
+    body: bytes | bytearray, model: type[Request], library: Library
+) -> tuple[Graph | None, Request]:
+    """Read in one pass what fits; only what does not is read again, slowly, for its faults."""
+    quick = read_quickly(body.removeprefix(BOM_UTF8), model)
+    if quick is not None:
+        return _checked(*quick, library)
+    if sum(map(body.count, _STARTS)) > MAX_VALUES:
+        detail = f"The body does not fit the schema and has more than {MAX_VALUES:,} values."
+        raise InvalidRequest([Fault("", "too_many_faults", detail)])
+    raw = read_json(body)
+    _refuse_misfit(raw, model)
+    return read_parsed(raw, model, library)
+
+
+def read_parsed(
+    raw: Any, model: type[Request], library: Library = NOTHING
+) -> tuple[Graph | None, Request]:
+    """Check a parsed body, as :func:`read_body` does.
+
+    Sections that fit the schema are checked by the solver as well, and of a graph that does not
+    fit, all that can be read, so that one answer names all faults.
+
+    Raises
+    ------
+    InvalidRequest
+        With all faults, their pointers into the body.
+    """
+    request = fitting(raw, model)
+    if request is None:
+        _refuse_misfit(raw, model)
+    assert request is not None, "what does not fit has a fault"
+    return _checked(request, request.graph.ops_of() if request.graph else None, library)
+
+
+def read_plain(body: bytes | bytearray, model: type[Plain]) -> Plain:
+    """Check the schema of a posted body that has neither graph nor cluster.
+
+    Raises
+    ------
+    NotJson, DuplicateKey, InvalidRequest
+        As :func:`read_json` does, and with all faults.
+    """
+    return checked_plain(read_json(body), model)
+
+
+def checked_plain(raw: Any, model: type[Plain]) -> Plain:
+    """Check the schema of such a body that was parsed.
+
+    Raises
+    ------
+    InvalidRequest
+        With all faults.
+    """
+    request = fitting(raw, model)
+    if request is None:
+        raise InvalidRequest(shape_faults(raw, model))
+    return request
+
+
+def problem_of(checked: tuple[Graph | None, Request]) -> Problem[Request]:
+    """Return what was read of a request that has a graph."""
+    graph, request = checked
+    assert graph is not None, "such a request does not fit without a graph"
+    return Problem(graph, request)
+
+
+def _refuse_misfit(raw: Any, model: type[Request]) -> None:
+    """Raise all faults of a body that does not fit the schema."""
+    shape: list[Fault] = shape_faults(raw, model)
+    if shape:
+        raise InvalidRequest([*shape, *readable_faults(raw, shape)])
+
+
+def _checked(
+    request: Request, ops: list[Op] | None, library: Library
+) -> tuple[Graph | None, Request]:
+    """Check what fits the schema."""
+    graph: Graph | None = None
+    faults: list[Fault] = []
+    cluster, unknown = with_models(request.cluster, library.model)
+    if ops is not None:
+        assert request.graph is not None, "the ops are those of a graph"
+        graph, faults = checked_graph(request.graph.name, ops)
+        if request.has_barrier and len(ops) == MAX_OPS:
+            detail = f"Graph: at most {MAX_OPS - 1:,} ops are planned with a barrier."
+            faults.append(Fault("/graph/ops", "out_of_range", detail))
+    faults += request.own_faults()
+    faults += unknown or _cluster_faults(ops, request, cluster)
+    if faults or (graph is None and ops is not None):
+        raise InvalidRequest(list(dict.fromkeys(faults)))
+    return graph, request.model_copy(update={"cluster": cluster})
+
+
+def _cluster_faults(
+    ops: Sequence[Op] | None, request: GraphRequest, cluster: ClusterBody
+) -> list[Fault]:
+    """List what is wrong with the cluster, of a sweep its first one, where that was given."""
+    swept: dict[str, str] = {}
+    if isinstance(request, SweepRequest):
+        point = request.points()[0]
+        cluster = cluster.model_copy(update=point)
+        swept = {f"/cluster/{f}": f"/{axis}" for axis, f in AXES.items() if f in point}
+    found = [*cluster_faults(cluster), *lane_faults(ops or [], cluster)]
+    return [Fault(swept.get(f.pointer, f.pointer), f.code, f.detail) for f in found]

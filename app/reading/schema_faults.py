@@ -1,0 +1,208 @@
+"""Where a body does not fit the schema, op by op.
+
+A body can be wrong in as many places as it has bytes, and pydantic keeps all it finds; so objects
+of too many fields are narrowed before, and the ops are looked at until enough faults are found.
+"""
+
+from collections.abc import Collection, Iterator
+from functools import cache
+from typing import Annotated, Any, TypeVar
+
+from pydantic import FailFast, TypeAdapter, ValidationError
+
+from app.limits import ENOUGH, MAX_BASELINES, MAX_CHANGES, MAX_CHANNELS, MAX_KEYS, MAX_OPS
+from app.reading.wording import faults_of, pointer, shown
+from app.schemas.base import Body
+from app.schemas.graphs import OpBody
+from solver.errors import Fault
+from solver.graph import ALL_REDUCE, COLLECTIVES, COMPUTE, KINDS
+
+Model = TypeVar("Model", bound=Body)
+
+
+_OP: TypeAdapter[Any] = TypeAdapter(OpBody)
+
+
+_OPS: TypeAdapter[Any] = TypeAdapter(Annotated[list[OpBody], FailFast()])
+
+
+#: So many ops are validated together, until one of them does not fit.
+_BLOCK = 1_000
+
+
+#: Lists of objects besides the ops, and how many objects of one are looked at.
+_LISTS = (("options", "baselines"), ("jitter", "rivals"), ("what_if",), ("policies",), ("layers",))
+
+
+_LISTED = max(MAX_BASELINES, MAX_CHANGES) + 1
+
+
+def fitting(raw: Any, model: type[Model]) -> Model | None:
+    """Return a body that fits the schema of a request, None when it does not."""
+    if _narrowed(raw, model)[1] or any(_is_wide(op) for op in (ops_of(raw) or [])[: MAX_OPS + 1]):
+        return None
+    try:
+        return model.model_validate(raw)
+    except ValidationError:
+        return None
+
+
+def shape_faults(raw: Any, model: type[Model]) -> list[Fault]:
+    """List where a body does not fit the schema; of each ``after`` the first fault."""
+    (body, faults), ops = _narrowed(raw, model), ops_of(raw)
+    schema, fields = _schema_of(model)
+    if ops is not None:
+        body["graph"] = {**body["graph"], "ops": []}
+        faults += _ops_faults(raw, ops, schema, fields)
+    try:
+        model.model_validate(body)
+    except ValidationError as error:
+        faults += faults_of(error, raw, schema)
+    return faults
+
+
+@cache
+def _schema_of(model: type[Body]) -> tuple[dict[str, Any], frozenset[str]]:
+    """Return the JSON schema of a request, and the names of all its fields."""
+    schema = model.model_json_schema()
+    parts = (schema, *schema["$defs"].values())
+    return schema, frozenset(name for part in parts for name in part.get("properties", ()))
+
+
+def ops_of(raw: Any) -> list[Any] | None:
+    """Return the ops of a body; None when they are not a list."""
+    return _list(raw, ("graph", "ops"))
+
+
+def kind_of(op: dict[str, Any]) -> str:
+    """Return the kind of an op; what it looks like when it does not say."""
+    kind = op.get("kind")
+    if isinstance(kind, str) and kind in KINDS:
+        return kind
+    return ALL_REDUCE if "bytes" in op else COMPUTE
+
+
+def _ops_faults(
+    raw: Any, ops: list[Any], schema: dict[str, Any], fields: Collection[str]
+) -> list[Fault]:
+    if len(ops) > MAX_OPS:
+        detail = f"Graph: at most {MAX_OPS:,} ops are planned, got {len(ops):,}."
+        return [Fault("/graph/ops", "out_of_range", detail)]
+    faults: list[Fault] = []
+    for i in _suspects(ops):
+        op, place = ops[i], ("graph", "ops", i)
+        seen = _narrow(op, place, faults, fields)
+        faults += _faults(seen, raw, place, schema)
+        if isinstance(seen, dict) and seen.get("kind") != kind_of(seen):
+            faults += _faults({**seen, "kind": kind_of(seen)}, raw, place, schema)
+        if len(faults) >= ENOUGH and i + 1 < len(ops):
+            detail = (
+                f"Graph: the first {i + 1:,} of {len(ops):,} ops have {len(faults):,} faults; "
+                "the other ops were not looked at."
+            )
+            return [Fault("/graph/ops", "too_many_faults", detail), *faults]
+    return faults
+
+
+def _suspects(ops: list[Any]) -> Iterator[int]:
+    """Yield the places of the ops that do not fit, and of some beside them."""
+    for start in range(0, len(ops), _BLOCK):
+        block = ops[start : start + _BLOCK]
+        if any(map(_is_wide, block)) or not _all_fit(block):
+            yield from range(start, start + len(block))
+
+
+def _all_fit(block: list[Any]) -> bool:
+    try:
+        _OPS.validate_python(block)
+    except ValidationError:
+        return False
+    return True
+
+
+def _faults(
+    op: Any, raw: Any, place: tuple[str | int, ...], schema: dict[str, Any]
+) -> Iterator[Fault]:
+    try:
+        _OP.validate_python(op)
+    except ValidationError as error:
+        yield from faults_of(error, raw, schema, place)
+
+
+def _narrowed(raw: Any, model: type[Body]) -> tuple[Any, list[Fault]]:
+    """Copy a body, its objects of too many fields narrowed, ops aside; list what they were."""
+    _, fields = _schema_of(model)
+    faults: list[Fault] = []
+    body = _narrow(raw, (), faults, fields)
+    if not isinstance(body, dict):
+        return body, faults
+    body = {
+        key: _narrow(value, (key,), faults, fields) if key in model.model_fields else value
+        for key, value in body.items()
+    }
+    for place in _LISTS:
+        if (found := _list(body, place)) is not None:
+            seen = [
+                _narrow(each, (*place, i), faults, fields) for i, each in enumerate(found[:_LISTED])
+            ]
+            first, *last = place
+            listed = [*seen, *found[_LISTED:]]
+            body[first] = {**body[first], last[0]: listed} if last else listed
+    if isinstance(cluster := body.get("cluster"), dict):
+        cluster = _narrow_tables(cluster, ("cluster",), faults)
+        body["cluster"] = _narrow_channels(cluster, faults, fields)
+    return body, faults
+
+
+def _narrow_channels(
+    cluster: dict[str, Any], faults: list[Fault], fields: Collection[str]
+) -> dict[str, Any]:
+    channels = cluster.get("channels")
+    if not isinstance(channels, dict):
+        return cluster
+    if _is_wide(channels):
+        count = f"{len(channels):,} fields"
+        detail = f"Cluster: channels must be at most {MAX_CHANNELS} fields, got {count}."
+        faults.append(Fault("/cluster/channels", "out_of_range", detail))
+        channels = {}
+    seen = {}
+    for name, channel in channels.items():
+        place = ("cluster", "channels", name)
+        seen[name] = _narrow_tables(_narrow(channel, place, faults, fields), place, faults)
+    return {**cluster, "channels": seen}
+
+
+def _narrow_tables(channel: Any, place: tuple[str | int, ...], faults: list[Fault]) -> Any:
+    if not isinstance(channel, dict) or "tables" not in channel:
+        return channel
+    tables = _narrow(channel["tables"], (*place, "tables"), faults, COLLECTIVES)
+    return {**channel, "tables": tables}
+
+
+def _narrow(
+    value: Any, place: tuple[str | int, ...], faults: list[Fault], fields: Collection[str]
+) -> Any:
+    """Keep the fields that the schema knows of an object that has too many."""
+    if not _is_wide(value):
+        return value
+    extra = next(shown(key) for key in value if key not in fields)
+    faults.append(
+        Fault(
+            pointer(place),
+            "extra_field",
+            f"The object at {pointer(place) or 'the root'} has {len(value):,} fields, more than "
+            f"{MAX_KEYS}; {extra} is not a known field.",
+        )
+    )
+    return {key: found for key, found in value.items() if key in fields}
+
+
+def _is_wide(value: Any) -> bool:
+    return isinstance(value, dict) and len(value) > MAX_KEYS
+
+
+def _list(raw: Any, place: tuple[str, ...]) -> list[Any] | None:
+    """Return the list at a place of a body; None when there is none."""
+    for step in place:
+        raw = raw.get(step) if isinstance(raw, dict) else None
+    return raw if isinstance(raw, list) else None

@@ -1,0 +1,168 @@
+"""Graphs from files of other tools, and from files written for Interlace."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from app.errors import InvalidRequest, Refusal, within
+from app.limits import MAX_COLLECTIVES, MAX_LINES, MAX_NAME, MAX_UNPACKED, MAX_VALUES
+from app.reading.graph_faults import check_limits
+from app.reading.parsing import read_json
+from app.reading.requests import checked_plain
+from app.reading.unpacking import unpacked
+from app.reading.wording import shown
+from app.schemas.base import PLAIN, Body, Name
+from app.schemas.graphs import GraphBody
+from solver.errors import Fault, InterlaceError, InvalidTrace
+from solver.graph import MAX_BYTES, Graph, build
+from solver.traces import READERS, Asked, Report, Trace, detect
+from solver.traces.trace import totals
+
+FORMAT = "interlace"
+
+
+class _File(Body):
+    graph: GraphBody
+
+
+def read_own(content: bytes, asked: Asked) -> Trace | None:
+    """Read such a file; None when it is something else.
+
+    Raises
+    ------
+    InvalidRequest
+        With all faults of the graph.
+    """
+    raw = _object(content)
+    if "ops" in raw:
+        raw = {"graph": raw}
+    if not isinstance(raw.get("graph"), dict) or "ops" not in raw["graph"]:
+        return None
+    body = checked_plain({"graph": raw["graph"]}, _File).graph
+    try:
+        graph = build(asked.name or body.name, body.ops_of())
+    except InterlaceError as error:
+        raise InvalidRequest(within("graph", error.faults)) from error
+    report = Report(
+        format=FORMAT, steps=1, step=0, ops=len(graph.ops), collectives=totals(graph.ops)
+    )
+    return Trace(graph, report)
+
+
+def _object(content: bytes) -> dict[str, Any]:
+    """Return a JSON object; an empty one for whatever else."""
+    if not content.lstrip().startswith(b"{") or b'"ops"' not in content:
+        return {}
+    try:
+        found = read_json(content)
+    except Refusal:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+_OF_LINES = {"pipedream", "astra_text"}
+
+
+_OF_VALUES = {"kineto", "pytorch_et", "dnn_partitioning"}
+
+
+_PARAMETERS: TypeAdapter[list[tuple[str, int]]] = TypeAdapter(
+    Annotated[
+        list[tuple[Name, Annotated[int, Field(ge=1, le=MAX_BYTES)]]],
+        Field(max_length=100 * MAX_COLLECTIVES),
+    ]
+)
+
+
+def read_files(files: Sequence[bytes], form: str | None, asked: Asked) -> Trace:
+    """Unpack files and read them in a format of :data:`solver.traces.READERS`, or as they are.
+
+    Parameters
+    ----------
+    files
+        As they arrived: plain or gzipped.
+    form
+        The format; None looks at the files.
+    asked
+        What to read of them.
+
+    Raises
+    ------
+    InvalidTrace, InvalidRequest
+        When a file cannot be unpacked or read, or the graph is over the limits.
+    """
+    plain, left = [], MAX_UNPACKED
+    for file in files:
+        plain.append(unpacked(file, left))
+        left -= len(plain[-1])
+    plain = list(dict.fromkeys(plain))  # a file given twice is one
+    own = read_own(plain[0], asked) if form is None and len(plain) == 1 else None
+    if own is not None:
+        return own
+    name = detect(plain) if form is None else form
+    if faults := list(_content_faults(plain, name)):
+        raise InvalidTrace(faults)
+    trace = READERS[name](plain, asked)
+    if trace.graph is not None and (broken := list(_graph_faults(trace.graph))):
+        raise InvalidRequest(within("graph", broken))
+    return trace
+
+
+def _content_faults(files: Sequence[bytes], form: str) -> Iterator[Fault]:
+    """Bound the work and the memory of a reader by what is plain to see."""
+    for content in files:
+        values = sum(map(content.count, (b",", b"[", b"{"))) if form in _OF_VALUES else 0
+        if values > MAX_VALUES:
+            detail = f"The file has more than {MAX_VALUES:,} values."
+            yield Fault("", "too_large", detail)
+        if form in _OF_LINES and content.count(b"\n") > MAX_LINES:
+            yield Fault("", "too_large", f"The file has more than {MAX_LINES:,} lines.")
+
+
+def _graph_faults(graph: Graph) -> Iterator[Fault]:
+    """List what no request could name, and the limits that are broken."""
+    yield from check_limits(list(graph.ops))
+    names = {graph.name, *(n for op in graph.ops for n in (op.id, op.channel, op.stream or ""))}
+    for name in sorted(names):
+        if len(name) > MAX_NAME or not re.fullmatch(PLAIN, name):
+            detail = f"{shown(name)}: a name has at most {MAX_NAME} characters, no control ones."
+            yield Fault("/ops", "out_of_range", detail)
+            return
+
+
+def recognised(content: bytes) -> str | None:
+    """Return the format of an unpacked file; None when it is none of another tool."""
+    try:
+        return detect([content])
+    except InvalidTrace:
+        return None
+
+
+def parameters_of(text: str | None) -> tuple[tuple[str, int], ...] | None:
+    """Read a JSON list of pairs, or an object, of names and bytes in the order of registration.
+
+    Raises
+    ------
+    InvalidRequest
+        When it is neither, or a size is none.
+    """
+    if text is None:
+        return None
+    try:
+        found: Any = read_json(text.encode())
+    except Refusal as error:
+        raise _wrong(str(error)) from None
+    pairs = list(found.items()) if isinstance(found, dict) else found
+    try:
+        return tuple(_PARAMETERS.validate_python(pairs))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = "".join(f"/{step}" for step in first["loc"])
+        raise _wrong(f"at {place or '/'}: {first['msg']}, got {shown(first['input'])}.") from None
+
+
+def _wrong(why: str) -> InvalidRequest:
+    detail = f"Parameters: a JSON list of [name, bytes] in the order of registration; {why}"
+    return InvalidRequest([Fault("/query/parameters", "wrong_type", detail)])

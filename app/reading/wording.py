@@ -1,0 +1,220 @@
+"""What pydantic found wrong, as faults: a pointer, a code of ours, a sentence."""
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from app.limits import MAX_NAME
+from solver.errors import Fault
+from solver.graph import COLLECTIVES
+
+Location = Sequence[str | int]
+
+
+_KINDS = {
+    "bool_type": "true or false",
+    "dict_type": "an object",
+    "float_type": "a number",
+    "int_parsing": "an integer",
+    "int_type": "an integer",
+    "list_type": "a list",
+    "literal_error": "a string",
+    "model_attributes_type": "an object",
+    "model_type": "an object",
+    "string_type": "a string",
+    "tuple_type": "a pair",
+    "union_tag_invalid": "a string",
+}
+
+
+_NAMED_ALIKE = {"literal_error", "union_tag_invalid"}
+
+
+#: Lists of what is told apart by a tag, and where one such thing stands alone.
+_TAGGED = {("graph", "ops"), ("options", "baselines"), ("jitter", "rivals"), ("policies",)}
+
+
+_TAGGED_ALONE = ("policy",)
+
+
+#: What pydantic puts behind a key that is wrong itself.
+_KEY = "[key]"
+
+
+_LONGEST = 60
+
+
+_PLAIN = 2**31
+
+
+_TENSORS = list(COLLECTIVES)  # a kind may be of a type that has no hash
+
+
+def pointer(location: Location) -> str:
+    """Write a location as a JSON pointer (RFC 6901)."""
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in location)
+
+
+def faults_of(
+    error: ValidationError, raw: Any, schema: dict[str, Any], under: Location = ()
+) -> Iterator[Fault]:
+    """Name each fault of the body ``raw``, which does not fit the JSON schema ``schema``.
+
+    ``under`` is the place of what was validated, when that was not the whole body.
+    """
+    for item in error.errors(include_url=False):
+        location = (*under, *item["loc"])
+        place, kind, value = _place(location), item["type"], item["input"]
+        rules = _rules_at(schema, location)
+        if place[-1:] == (_KEY,):  # a name, of a channel or of a kind of collective
+            place, kind = place[:-1], "extra_forbidden" if kind in _NAMED_ALIKE else kind
+        if kind in {"union_tag_not_found", "union_tag_invalid"}:
+            tag = rules["discriminator"]["propertyName"]
+            value = value.get(tag)
+            if not isinstance(_at(raw, place), str):  # a policy's name stands for its object
+                place = (*place, tag)
+            rules = {"enum": list(rules["discriminator"]["mapping"])}
+        code = _code(kind, value)
+        name = _name(place, raw)
+        if code == "missing_field":
+            detail = f"{name} is missing."
+        elif code == "extra_field":
+            detail = f"{name} is not a known field."
+        elif code == "wrong_type":
+            wanted = " or ".join([_KINDS.get(kind, "text"), *map(shown, rules.get("or", []))])
+            detail = f"{name} must be {wanted}, got {shown(value)}."
+        else:
+            detail = f"{name} must be {_rule(rules)}, got {shown(value)}."
+        yield Fault(pointer(place), code, detail)
+
+
+def shown(value: Any) -> str:
+    """Write a JSON value for a message, briefly."""
+    if isinstance(value, list | dict):
+        return f"{len(value):,} {'items' if isinstance(value, list) else 'fields'}"
+    text = json.dumps(value[:_LONGEST] if isinstance(value, str) else value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def brief(name: str) -> str:
+    """Shorten what is too long for a name."""
+    return name if len(name) <= MAX_NAME else f"{name[:_LONGEST]}..."
+
+
+def _place(location: Location) -> tuple[str | int, ...]:
+    """Drop the tag that pydantic adds behind the place of an op or a policy."""
+    for listed in _TAGGED:
+        if tuple(location[: len(listed)]) == listed:
+            tag = len(listed) + 1
+            return (*location[:tag], *location[tag + 1 :])
+    if tuple(location[:1]) == _TAGGED_ALONE:
+        return (*location[:1], *location[2:])
+    return tuple(location)
+
+
+def _at(raw: Any, place: Location) -> Any:
+    """Return what stands at a place of the body."""
+    for step in place:
+        raw = raw[step]
+    return raw
+
+
+def _code(kind: str, value: Any) -> str:
+    if kind in {"missing", "union_tag_not_found"}:
+        return "missing_field"
+    if kind == "extra_forbidden":
+        return "extra_field"
+    if kind == "int_type" and isinstance(value, float) and not math.isfinite(value):
+        return "out_of_range"
+    if kind == "float_type" and type(value) is int:  # more digits than a float can hold
+        return "out_of_range"
+    if kind in _NAMED_ALIKE:
+        return "out_of_range" if isinstance(value, str) else "wrong_type"
+    return "wrong_type" if kind in _KINDS else "out_of_range"
+
+
+def _name(place: Location, raw: Any) -> str:
+    """Name the thing: the op by its id, else the section, then the field."""
+    if tuple(place[:2]) != ("graph", "ops") or len(place) <= 2:  # noqa: PLR2004 - graph, ops
+        if not place:
+            return "The body"
+        section, *steps = place
+        label = str(section).capitalize()
+        if steps and isinstance(item := steps[0], int):
+            label = f"Layer {item + 1}" if section == "layers" else f"{label} item {item}"
+            steps = steps[1:]
+        return ": ".join([label, *_joined(steps)])
+    op = raw["graph"]["ops"][place[2]]
+    label = f"Op {place[2]}"
+    if isinstance(op, dict) and isinstance(op.get("id"), str):
+        label = f"{'Tensor' if op.get('kind') in _TENSORS else 'Op'} {brief(op['id'])!r}"
+    return ": ".join([label, *_joined(place[3:])])
+
+
+def _joined(steps: Location) -> list[str]:
+    return ["/".join(brief(str(step)) for step in steps)] if steps else []
+
+
+def _rules_at(schema: dict[str, Any], location: Location) -> dict[str, Any]:
+    """Follow a pydantic location, tags included, through a JSON schema; {} where it ends."""
+    node = _resolved(schema, schema)
+    keys: dict[str, Any] = {}
+    for step in location:
+        if "discriminator" in node:
+            found = {"$ref": node["discriminator"]["mapping"].get(step, "")}
+        elif isinstance(step, int):
+            items = node.get("prefixItems")
+            found = items[step] if items and step < len(items) else node.get("items", {})
+        elif step == _KEY:
+            found = keys
+        else:
+            found = node.get("properties", {}).get(step) or _any_property(node)
+        keys = node.get("propertyNames", {})
+        node = _resolved(found, schema)
+    return node
+
+
+def _any_property(node: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of the values of an object whose keys are free."""
+    free = [*node.get("patternProperties", {}).values(), node.get("additionalProperties")]
+    return next((found for found in free if isinstance(found, dict)), {})
+
+
+def _resolved(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    while "anyOf" in node:
+        node, *others = (choice for choice in node["anyOf"] if choice.get("type") != "null")
+        words = [other["const"] for other in others if "const" in other]
+        node = {**node, "or": words} if words else node
+    if name := node.get("$ref"):
+        return dict(schema["$defs"][name.rsplit("/", 1)[1]])
+    return node
+
+
+def _rule(rules: dict[str, Any]) -> str:
+    """Say in words what a JSON schema asks for."""
+    if "enum" in rules or "const" in rules:
+        return f"one of {', '.join(rules.get('enum') or [rules['const']])}"
+    low, high = rules.get("minimum"), rules.get("maximum", 0)
+    if "exclusiveMinimum" in rules:
+        return f"more than {_number(rules['exclusiveMinimum'])} and at most {_number(high)}"
+    if low is not None:
+        return f"{_number(low)} to {_number(high)}"
+    most = rules.get("maxItems", rules.get("maxProperties"))
+    if most is not None:
+        things = "items" if "maxItems" in rules else "fields"
+        least = rules.get("minItems", 0)
+        some = f"{least:,} to" if 0 < least < most else "exactly" if least == most else "at most"
+        return f"{some} {most:,} {things}"
+    if "maxLength" in rules:
+        least = rules.get("minLength", 0)
+        return f"{least} to {rules['maxLength']} characters, none a control character"
+    return "in range"
+
+
+def _number(value: float) -> str:
+    if isinstance(value, int) and value >= _PLAIN and value & (value - 1) == 0:
+        return f"2^{value.bit_length() - 1}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"

@@ -1,0 +1,260 @@
+"""What every kind of job is asked over HTTP: begin, look, follow, cancel, delete, list."""
+
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, Header, Path, Query, Response
+from fastapi.responses import StreamingResponse
+from fastapi.sse import format_sse_event
+
+from app import errors
+from app.http.dependencies import ChildrenDep, StoreDep
+from app.http.openapi import problems
+from app.http.preferences import Asked, Tag, WaitDep
+from app.http.problems import answer
+from app.jobs import table as jobs
+from app.jobs.answers import row_of, text_of
+from app.jobs.kinds import KINDS
+from app.jobs.pool import Children
+from app.jobs.rows import FAILED, RESULT, STATES, TIMED_OUT
+from app.jobs.submission import Added, Key, New, fingerprint, id_of_key
+from app.jobs.table import Job
+from app.limits import MAX_LISTED, MAX_TAGS
+from app.schemas.base import OneOf
+from app.schemas.jobs import Listed, Page
+from app.storage.database import Store
+
+#: When a client should look again at a job that has not ended [s].
+RETRY_AFTER_S = 1
+
+
+_TEXT = {"type": "string"}
+
+
+_EVENT = {
+    "type": "object",
+    "properties": {"data": _TEXT, "event": _TEXT, "id": _TEXT},
+    "required": ["data", "event", "id"],
+}
+
+
+#: A stream of events says that it is alive so often [s].
+_COMMENT_S = 15.0
+
+
+_ETAGS = re.compile(r'(?:W/)?("[^"]*")|(\*)')
+
+
+JobId = Annotated[str, Path(description="Id of the job.", examples=["0123456789abcdef"])]
+
+
+MatchDep = Annotated[
+    str | None, Header(description="`ETag` of an earlier answer: 304 if it is still the same.")
+]
+
+
+async def begun(
+    asked: Asked,
+    kind: str,
+    payload: Callable[[], Sequence[str | bytes | bytearray]],
+    new: Callable[[], New],
+    let_go: Callable[[], Awaitable[None]],
+    children: Children,
+    store: Store,
+    turns: CapacityLimiter,
+) -> tuple[Job, Added]:
+    """Submit a job and wait for its end as long as the call asks.
+
+    ``payload`` gives all that a repeat with the same key must repeat; ``new`` checks the request,
+    and ``let_go`` forgets it: a call that waits holds nothing.
+    """
+
+    def submit() -> Added:
+        key = None
+        if asked.key is not None:
+            key = Key(asked.key, fingerprint(kind, *payload(), *asked.tags))
+            if (job_id := id_of_key(store, key)) is not None:
+                return Added(job_id)
+        return children.submit(new(), key, fresh=asked.fresh)
+
+    added = await to_thread.run_sync(submit, limiter=turns)
+    await let_go()
+    return await children.wait(kind, added.id, asked.wait_s), added
+
+
+async def answer_begun(asked: Asked, kind: str, job: Job, added: Added, store: Store) -> Response:
+    """Answer a POST: 201 when the job has ended, 202 until then, its problem when it failed."""
+    place = f"{KINDS[kind].prefix}/{job.id}"
+    headers = {"Location": place, **acknowledged(asked, added)}
+    if job.state in {FAILED, TIMED_OUT}:
+        assert job.error is not None, "it is said why"
+        return answer(job.error, place, headers)
+    if not job.has_ended:
+        headers["Retry-After"] = str(RETRY_AFTER_S)
+    status = HTTPStatus.CREATED if job.has_ended else HTTPStatus.ACCEPTED
+    return await _told(kind, job, store, status, headers)
+
+
+def acknowledged(asked: Asked, added: Added) -> dict[str, str]:
+    """Say in headers what of a call's wishes was met."""
+    headers = {}
+    if asked.preferred:
+        headers["Preference-Applied"] = f"wait={asked.wait_s:g}"
+    if added.is_stored:
+        headers["Cache-Status"] = "interlace; hit"
+    return headers
+
+
+def add_routes(router: APIRouter, kind: str, out: Any, row: type[Listed], page: type[Page]) -> None:
+    """Add what every kind of job is asked, but for how one is begun."""
+    one = f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+    plural = next(iter(page.model_fields.keys() - Page.model_fields.keys()))
+
+    @router.get(
+        "",
+        response_model=page,
+        summary=f"List {plural}, the newest first",
+        responses=problems(422, 503),
+    )
+    def list_jobs(
+        store: StoreDep,
+        limit: Annotated[int, Query(ge=1, le=MAX_LISTED, description="How many are listed.")] = 20,
+        cursor: Annotated[
+            str | None,
+            Query(pattern=r"^[1-9][0-9]{0,17}$", description="`next_cursor` of the page before."),
+        ] = None,
+        state: Annotated[
+            list[Annotated[str, OneOf(STATES)]],
+            Query(description="In one of these states; may be repeated."),
+        ] = [],  # noqa: B006 - FastAPI copies it
+        tag: Annotated[
+            list[Tag],
+            Query(max_length=MAX_TAGS, description="With all these tags; may be repeated."),
+        ] = [],  # noqa: B006
+    ) -> Page:
+        below = None if cursor is None else int(cursor)
+        found = jobs.listed(store, kind, limit=limit + 1, below=below, states=state, tags=tag)
+        rows = found[:limit]
+        more = str(rows[-1].number) if len(found) > limit else None
+        return page.model_validate(
+            {plural: [row_of(job, row) for job in rows], "next_cursor": more}
+        )
+
+    list_jobs.__doc__ = f"Return {plural} in brief, a page at a time."
+
+    @router.get(
+        "/{job_id}",
+        response_model=out,
+        summary=f"Find {one}",
+        responses={304: {"description": "It is as it was."}, **problems(404, 422, 503)},
+    )
+    async def get_job(
+        job_id: JobId,
+        store: StoreDep,
+        children: ChildrenDep,
+        wait: WaitDep = None,
+        if_none_match: MatchDep = None,
+    ) -> Response:
+        """Return the job; with `wait` when it has ended, or has changed from `If-None-Match`."""
+        known = _revision_of(if_none_match, job_id)
+        job = await children.wait(kind, job_id, wait or 0, known)
+        etag = _etag(job)
+        if any(etag in found or found[1] for found in _ETAGS.findall(if_none_match or "")):
+            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": etag})
+        return await _told(kind, job, store, HTTPStatus.OK, {})
+
+    @router.get(
+        "/{job_id}/events",
+        summary=f"Follow {one}",
+        response_class=StreamingResponse,
+        responses={
+            200: {
+                "content": {"text/event-stream": {"itemSchema": _EVENT}},
+                "description": "An event for each change, named after the state; its data is the "
+                "job without its answer. The last one has a state that ends.",
+            },
+            204: {"description": "It ended at the event that was heard last."},
+            **problems(404, 503),
+        },
+    )
+    async def get_events(
+        job_id: JobId,
+        children: ChildrenDep,
+        last_event_id: Annotated[
+            str | None, Header(description="`id` of the event that was heard last.")
+        ] = None,
+    ) -> Response:
+        """Stream server-sent events until the job has ended."""
+        text = (last_event_id or "").strip()
+        heard = int(text) if re.fullmatch(r"\d{1,18}", text) else None
+        job = await children.wait(kind, job_id, 0)
+        if job.has_ended and job.revision == heard:
+            return Response(status_code=HTTPStatus.NO_CONTENT)
+        stream = _events(kind, job, heard, children)
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
+
+    @router.post(
+        "/{job_id}/cancel",
+        response_model=out,
+        summary=f"Cancel {one}",
+        responses=problems(404, 503),
+    )
+    async def cancel_job(job_id: JobId, store: StoreDep, children: ChildrenDep) -> Response:
+        """End it within a second, and keep the best so far; what has ended stays as it is."""
+        job = await to_thread.run_sync(children.cancel, kind, job_id)
+        return await _told(kind, job, store, HTTPStatus.OK, {})
+
+    @router.delete(
+        "/{job_id}", status_code=204, summary=f"Delete {one}", responses=problems(404, 503)
+    )
+    async def delete_job(job_id: JobId, children: ChildrenDep) -> None:
+        """End it if it has not ended, and forget it."""
+        await to_thread.run_sync(children.remove, kind, job_id)
+
+
+async def _told(
+    kind: str, job: Job, store: Store, status: HTTPStatus, headers: dict[str, str]
+) -> Response:
+    """Answer with a job, and its result when it has ended."""
+    result = None
+    if job.has_ended:
+        result = await to_thread.run_sync(jobs.payload, store, job.number, RESULT)
+    content = text_of(kind, job, result)
+    return Response(content, status, {"ETag": _etag(job), **headers}, "application/json")
+
+
+async def _events(
+    kind: str, job: Job, heard: int | None, children: Children
+) -> AsyncIterator[bytes]:
+    """Yield an event for each revision that is seen, the last one when the job has ended."""
+    said_at = time.monotonic()
+    while True:
+        if job.revision != heard:
+            data = json.dumps(job.light())
+            yield format_sse_event(data_str=data, event=job.state, id=str(job.revision))
+            heard, said_at = job.revision, time.monotonic()
+        elif time.monotonic() - said_at >= _COMMENT_S:
+            yield format_sse_event(comment="at work")
+            said_at = time.monotonic()
+        if job.has_ended or children.is_leaving:
+            return
+        try:
+            job = await children.wait(kind, job.id, _COMMENT_S, heard)
+        except errors.NotFound:  # deleted meanwhile
+            return
+
+
+def _etag(job: Job) -> str:
+    return f'"{job.id}-{job.revision}"'
+
+
+def _revision_of(etags: str | None, job_id: str) -> int | None:
+    """Return the revision that a client has, None when it does not say."""
+    found = re.search(rf'"{re.escape(job_id)}-(\d{{1,18}})"', etags or "")
+    return int(found[1]) if found else None

@@ -1,0 +1,60 @@
+"""What every part of a request has in common: no coercion, no unknown field, no NaN."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from app.limits import MAX_NAME
+
+#: A text without control characters.
+PLAIN = r"^[^\x00-\x1f\x7f]*$"
+
+
+Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=PLAIN)]
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """A string that must be one of these names."""
+
+    names: tuple[str, ...]
+
+    def __get_pydantic_core_schema__(
+        self, _source: type[Any], _handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Validate as a literal, so that the names appear in OpenAPI."""
+        return core_schema.literal_schema(list(self.names))
+
+
+@dataclass(frozen=True)
+class ShownAs:
+    """A JSON value that we made: described as a model, and not checked again."""
+
+    model: type[BaseModel]
+
+    def __get_pydantic_core_schema__(
+        self, _source: type[Any], _handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Take any value."""
+        return core_schema.any_schema()
+
+    def __get_pydantic_json_schema__(
+        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Describe the model."""
+        return handler(self.model.__pydantic_core_schema__)
+
+
+class Body(BaseModel):
+    """A part of a request."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Answered(BaseModel):
+    """A part of an answer."""
+
+    model_config = ConfigDict(frozen=True)

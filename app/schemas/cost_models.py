@@ -1,0 +1,118 @@
+"""Cost models: the request body of ``POST /v1/cost-models``, and the answer. Unknown is null."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from app.limits import MAX_NAME, MAX_SAMPLES, MAX_TEXT
+from app.schemas.base import PLAIN, Answered, Body, OneOf
+from app.schemas.clusters import CostModelBody, Gbps, Point, Size, Workers
+from solver.calibration.fits import Errors
+from solver.calibration.measurements import READERS
+from solver.costs import LINEAR, PIECEWISE, TABLE
+
+BEST, AUTO = "best", "auto"
+
+
+class CostModelRequest(Body):
+    """A cost model to store: its figures, or measurements to fit it to; one of these."""
+
+    name: Annotated[str, Field(max_length=MAX_NAME, pattern=PLAIN)] = ""
+    model: Annotated[
+        CostModelBody | None, Field(description="Figures that are known; stored as they are.")
+    ] = None
+    samples: Annotated[
+        Annotated[list[Point], Field(max_length=MAX_SAMPLES)] | None,
+        Field(description="Measured all-reduces [bytes, us]; a size may be there many times."),
+    ] = None
+    text: Annotated[
+        Annotated[str, Field(max_length=MAX_TEXT)] | None,
+        Field(
+            description="What `all_reduce_perf` of nccl-tests or `osu_allreduce` printed, or a "
+            "table with a header such as `size(B),time(us)`."
+        ),
+    ] = None
+    format: Annotated[
+        str, OneOf((AUTO, *READERS)), Field(description="Of `text`; `auto` looks at it.")
+    ] = AUTO
+    workers: Annotated[
+        Workers | None,
+        Field(description="Workers that it was measured with; null takes what the text says."),
+    ] = None
+    bandwidth_gbps: Annotated[
+        Gbps | None,
+        Field(
+            description="Bandwidth between two workers at the measurement [Gbit/s]; needed only to "
+            "scale the cost to another one."
+        ),
+    ] = None
+    fit: Annotated[
+        str,
+        OneOf((BEST, LINEAR, PIECEWISE, TABLE)),
+        Field(
+            description="`linear`; `piecewise`: OSF (18); `table`: monotone; `best`: the one with "
+            "the least cross-validated error."
+        ),
+    ] = BEST
+    threshold_bytes: Annotated[
+        Size | None,
+        Field(
+            description="Where the second piece of `piecewise` begins: bandwidth x delay; null "
+            "searches it."
+        ),
+    ] = None
+
+
+class Fitted(Answered):
+    """One fit, and how far it is from the samples."""
+
+    algorithm: Annotated[str, Field(description="`linear`, `piecewise` or `table`.")]
+    errors: Annotated[Errors, Field(description="On the samples that it was fitted to.")]
+    validated: Annotated[
+        Errors | None,
+        Field(description="On sizes that it was not fitted to; null with too few sizes."),
+    ]
+
+
+class CostModelAnswer(Answered):
+    """A cost model, and how well it fits what was measured."""
+
+    name: str
+    model: Annotated[
+        CostModelBody, Field(description="What `cluster.cost_model` takes, as it is or by id.")
+    ]
+    fits: Annotated[
+        list[Fitted], Field(description="All fits; the first is the model. Empty when none was.")
+    ]
+    samples: Annotated[int, Field(description="Samples that were fitted.")]
+    notes: Annotated[
+        list[str], Field(description="What was dropped, assumed or could not be told.")
+    ]
+    version: str
+
+
+class Made(Answered):
+    """When a cost model was made."""
+
+    id: str
+    state: Literal["succeeded"]
+    created_at: datetime
+    finished_at: datetime
+
+
+class CostModelOut(CostModelAnswer, Made):
+    """A stored cost model."""
+
+
+class CostModelSummary(Made):
+    """A stored cost model in a list."""
+
+    name: str
+    algorithm: str
+
+
+class CostModelList(Answered):
+    """Stored cost models, the newest first."""
+
+    cost_models: list[CostModelSummary]

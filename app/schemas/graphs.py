@@ -1,0 +1,191 @@
+"""Graphs: as they are posted, changed, stored and listed."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import FailFast, Field
+
+from app.limits import MAX_CHANGES, MAX_FACTOR, MAX_NAME, MAX_OPS
+from app.schemas.base import PLAIN, Answered, Body, Name, ShownAs
+from app.schemas.clusters import ClusterBody
+from solver.errors import Fault
+from solver.graph import graph
+from solver.simulation.what_if import Change
+from solver.traces import Report
+
+Id = Annotated[Name, Field(description="Name, unique in the graph; no control characters.")]
+
+
+#: No op can wait for more than all ops; one fault of a list is enough.
+After = Annotated[
+    list[Id],
+    FailFast(),
+    Field(max_length=MAX_OPS, description="Ids of the ops that must end first."),
+]
+
+
+class ComputeOp(Body):
+    """An op that takes time on a device."""
+
+    id: Id
+    kind: Literal["compute"]
+    duration_us: Annotated[float, Field(ge=0, le=graph.MAX_DURATION_US, description="Time [us].")]
+    after: After = Field(default=[])
+    stream: Annotated[
+        Name | None,
+        Field(description="Ops of one stream run one at a time, in the order of the graph."),
+    ] = None
+
+
+CollectiveKind = Literal["all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all"]
+
+
+class CollectiveOp(Body):
+    """An op in which all workers take part: a gradient to sum, a shard to gather."""
+
+    id: Id
+    kind: CollectiveKind
+    bytes: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=graph.MAX_BYTES,
+            description="Size of the whole tensor, not of a worker's share of it; for an "
+            "all-to-all all that one worker holds.",
+        ),
+    ]
+    after: After = Field(default=[])
+    channel: Annotated[
+        Name, Field(description="What carries it: `network`, or one of `cluster.channels`.")
+    ] = graph.NETWORK
+
+
+OpBody = Annotated[ComputeOp | CollectiveOp, Field(discriminator="kind")]
+
+
+class GraphBody(Body):
+    """One training iteration: ops and what each waits for."""
+
+    name: Annotated[str, Field(max_length=MAX_NAME, pattern=PLAIN)] = ""
+    ops: Annotated[
+        list[OpBody],
+        FailFast(),
+        Field(max_length=MAX_OPS, json_schema_extra={"minItems": 1}),  # told by name when empty
+    ]
+
+    def ops_of(self) -> list[graph.Op]:
+        """Return the ops as the solver knows them."""
+        return [
+            graph.Op(op.id, op.kind, op.duration_us, None, tuple(op.after), stream=op.stream)
+            if isinstance(op, ComputeOp)
+            else graph.Op(op.id, op.kind, None, op.bytes, tuple(op.after), op.channel)
+            for op in self.ops
+        ]
+
+
+def _or_id(schema: dict[str, Any]) -> None:
+    """Say that either field will do."""
+    schema["required"] = [name for name in schema.get("required", ()) if name != "graph"]
+
+
+class GraphRequest(Body):
+    """A request about a graph, or the id of one, on a cluster."""
+
+    model_config = Body.model_config | {"json_schema_extra": _or_id}
+
+    graph: GraphBody | None = None
+    graph_id: Annotated[
+        Name | None,
+        Field(description="Instead of a graph: the id that `POST /v1/graphs` gave."),
+    ] = None
+    cluster: ClusterBody
+
+    @property
+    def has_barrier(self) -> bool:
+        """Whether the graph gets one more op."""
+        return True
+
+    def own_faults(self) -> list[Fault]:
+        """List what is wrong besides the graph and the cluster."""
+        if self.graph_id is None:
+            return []
+        return [Fault("/graph_id", "extra_field", "Give a graph or the id of one, not both.")]
+
+
+class GraphOut(Answered):
+    """A graph, and what its reader did."""
+
+    id: Annotated[
+        str | None,
+        Field(
+            description="Made of the graph's content; `graph_id` of a request. Null without one."
+        ),
+    ]
+    graph: Annotated[
+        Annotated[dict[str, Any], ShownAs(GraphBody)] | None,
+        Field(description="One iteration; null when the files hold no times to plan with."),
+    ]
+    report: Report
+
+
+class ImportAnswer(Answered):
+    """What an import made."""
+
+    graph_id: Annotated[
+        str | None,
+        Field(description="Of the graph, at `/v1/graphs`; null when there is nothing to plan."),
+    ]
+    report: Report
+
+
+class GraphSummary(Answered):
+    """A stored graph in a list."""
+
+    id: str
+    created_at: datetime
+    name: str
+    format: str
+    ops: int
+
+
+class GraphList(Answered):
+    """Stored graphs, the newest first."""
+
+    graphs: list[GraphSummary]
+
+
+class ChangeBody(Body):
+    """One change of all ops that a pattern matches: OSF's layer replacement."""
+
+    match: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=512,
+            description="Shell pattern of op ids: `*`, `?`, `[abc]`; upper and lower case differ.",
+            examples=["grad:fc*"],
+        ),
+    ]
+    remove: Annotated[
+        bool, Field(description="The ops take no time and send nothing; their order stays.")
+    ] = False
+    bytes_factor: Annotated[
+        float, Field(ge=0, le=MAX_FACTOR, description="Times the bytes of collectives, at least 1.")
+    ] = 1
+    duration_factor: Annotated[
+        float, Field(ge=0, le=MAX_FACTOR, description="Times the duration of compute ops.")
+    ] = 1
+
+    def to_change(self) -> Change:
+        """Return the change as the solver knows it."""
+        return Change(self.match, self.remove, self.bytes_factor, self.duration_factor)
+
+
+Changes = Annotated[
+    list[ChangeBody],
+    Field(
+        max_length=MAX_CHANGES,
+        description="What if these ops were changed: applied one after another, and the changed "
+        "graph answered as well, for comparison.",
+    ),
+]

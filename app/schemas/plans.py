@@ -1,0 +1,213 @@
+"""Plans: the request body of ``POST /v1/plans``, and the answer with its evidence.
+
+Unknown is null.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from app.limits import MAX_BASELINES, MAX_SECONDS, MAX_SEED, MIN_SLOT_US
+from app.schemas.base import Answered, Body, OneOf, ShownAs
+from app.schemas.clusters import ClusterBody
+from app.schemas.explanations import Explained, Warned
+from app.schemas.graphs import ChangeBody, Changes, GraphBody, GraphRequest
+from app.schemas.policies import PolicyBody
+from app.schemas.schedules import Bucket, Schedule
+from solver.fusion.layered import FUSIONS
+from solver.graph import graph
+from solver.planning.plan import Options
+from solver.prediction.osf import Osf
+from solver.schedule import SCHEDULERS
+from solver.traces import Report
+
+
+class OptionsBody(Body):
+    """How to plan; every field may be left out."""
+
+    fusion: Annotated[
+        str,
+        OneOf(tuple(FUSIONS)),
+        Field(
+            description="`joint`: buckets, parts and order chosen together, never worse than any "
+            "policy; `maxmin`: PACE's Algorithm 1; `none`: each tensor alone."
+        ),
+    ] = "joint"
+    schedule: Annotated[
+        str,
+        OneOf(tuple(SCHEDULERS)),
+        Field(
+            description="`jackson`: exact, continuous time; `lp`: time slots, HiGHS. The fusion "
+            "`joint` brings its own order, so there it only decides how the slots are solved."
+        ),
+    ] = "jackson"
+    slot_us: Annotated[
+        Annotated[float, Field(ge=MIN_SLOT_US, le=graph.MAX_DURATION_US)] | None,
+        Field(description="Length of a slot [us]; null chooses one."),
+    ] = None
+    baselines: Annotated[
+        list[PolicyBody],
+        Field(
+            max_length=MAX_BASELINES,
+            description="Policies of today to compare with: names, or objects with parameters.",
+        ),
+    ] = Field(default=["wfbp", "pace"], validate_default=True)
+    barrier: Annotated[
+        bool,
+        Field(description="The next forward pass waits for all collectives, as in PyTorch."),
+    ] = False
+    seed: Annotated[
+        int, Field(ge=0, le=MAX_SEED, description="Seed of the random moves of `joint`.")
+    ] = 0
+    time_limit_s: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=MAX_SECONDS,
+            description="After this time `joint` answers with the best plan so far [s].",
+        ),
+    ] = 10
+
+    def to_options(self) -> Options:
+        """Return the options as the solver knows them."""
+        return Options(
+            fusion=self.fusion,
+            schedule=self.schedule,
+            slot_us=self.slot_us,
+            baselines=tuple(baseline.to_choice() for baseline in self.baselines),
+            barrier=self.barrier,
+            seed=self.seed,
+            time_limit_s=self.time_limit_s,
+        )
+
+
+class PlanRequest(GraphRequest):
+    """A training iteration, the cluster it runs on, and how to plan it."""
+
+    graph: GraphBody
+    options: OptionsBody = OptionsBody()
+    what_if: Changes = Field(default=[])
+
+    @property
+    def has_barrier(self) -> bool:
+        """Whether the graph gets one more op."""
+        return self.options.barrier
+
+
+class Proof(Answered):
+    """Why these buckets cannot be faster than `ideal_us`: release + work + tail."""
+
+    critical_buckets: list[str]
+    release_us: float | None
+    work_us: float | None
+    tail_us: float | None
+
+
+class Bound(Answered):
+    """Why no fusion, partition or order is faster than `lower_bound_us`."""
+
+    kind: Annotated[
+        Literal["compute", "path", "chain", "packing", "nested"],
+        Field(
+            description="`compute`: the longest path of compute alone; `path`: the longest path "
+            "with these collectives at their least cost; `chain`: these tensors in "
+            "release order, then the tail; `packing`: their bytes after the release, then the "
+            "tail; `nested`: these tensors between their releases and their tails, from both ends."
+        ),
+    ]
+    tensors: list[str]
+    release_us: float | None
+    tail_us: float | None
+
+
+class Baseline(Answered):
+    """What a policy of today takes."""
+
+    policy: str
+    barrier: Annotated[bool, Field(description="Simulated with a barrier.")] = False
+    parameters: Annotated[
+        dict[str, int | float], Field(description="All parameters, as they were used.")
+    ] = Field(default={})
+    iteration_time_us: Annotated[
+        float | None,
+        Field(description="Null where the policy is not defined: `pace` off its class."),
+    ]
+    speedup: Annotated[float | None, Field(description="Its time over the plan's.")]
+    headroom: Annotated[
+        float | None,
+        Field(description="What any schedule could gain over it: time / lower bound - 1."),
+    ] = None
+
+
+class RequestOut(Answered):
+    """What was asked, defaults filled in; the graph by its hash."""
+
+    cluster: ClusterBody
+    options: OptionsBody
+    what_if: list[ChangeBody] = Field(default=[])
+    graph_sha256: str
+
+
+class WhatIf(Answered):
+    """The changed graph, planned in the same way."""
+
+    iteration_time_us: float
+    compute_time_us: float
+    lower_bound_us: float
+    scaling_factor: float | None
+    gain_us: Annotated[float, Field(description="How much less that is than without [us].")]
+
+
+class Answer(Explained):
+    """A plan with its evidence."""
+
+    runtime_s: Annotated[float, Field(description="Time that planning took [s].")]
+    status: Annotated[
+        Literal["optimal", "feasible"],
+        Field(description="`optimal`: the iteration time equals the lower bound."),
+    ]
+    iteration_time_us: Annotated[
+        float, Field(description="Simulated time of the plan, start-up paid by each part [us].")
+    ]
+    compute_time_us: Annotated[float, Field(description="The same with free communication [us].")]
+    lower_bound_us: Annotated[float, Field(description="Nothing is faster, proven [us].")]
+    gap: Annotated[float | None, Field(description="Iteration time / lower bound - 1.")]
+    scaling_factor: Annotated[float | None, Field(description="Compute time / iteration time.")]
+    exposed_us: Annotated[float, Field(description="Iteration time - compute time [us].")]
+    overlap: Annotated[
+        float | None, Field(description="1 - exposed / time of all launches, 0 to 1.")
+    ]
+    ideal_us: Annotated[
+        float | None,
+        Field(
+            description="Exact optimum of these buckets, start-up once a bucket [us]; null where "
+            "releases depend on the schedule."
+        ),
+    ]
+    buckets: list[Bucket]
+    schedule: Schedule
+    proof: Proof
+    bound: Bound
+    fused_graph: Annotated[
+        Annotated[dict[str, Any], ShownAs(GraphBody)] | None,
+        Field(description="Each bucket as one collective; null beyond 200,000 ops and edges."),
+    ]
+    baselines: list[Baseline]
+    what_if: Annotated[WhatIf | None, Field(description="Null when no change was asked for.")] = (
+        None
+    )
+    osf: Annotated[
+        Osf | None,
+        Field(description="What OSF predicts for each tensor alone; null where there is no chain."),
+    ] = None
+    warnings: Annotated[
+        list[Warned], Field(description="What the answer rests on that was not measured.")
+    ] = Field(default=[])
+    request: RequestOut
+    version: str
+
+
+class TraceAnswer(Answer):
+    """A plan of a file of another tool, with what its reader dropped and assumed."""
+
+    report: Report

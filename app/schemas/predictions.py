@@ -1,0 +1,270 @@
+"""Predictions: the request body of ``POST /v1/predictions/scaling``, and the answer."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import Field
+
+from app.limits import (
+    MAX_BATCH,
+    MAX_BUFFERS,
+    MAX_COLLECTIVES,
+    MAX_COUNTS,
+    MAX_FLOPS,
+    MAX_LAYERS,
+    MAX_SECONDS,
+    MIN_UTILISATION,
+)
+from app.schemas.base import Answered, Body, Name
+from app.schemas.clusters import ClusterBody, Workers
+from app.schemas.explanations import Warned
+from app.schemas.graphs import GraphBody, GraphRequest
+from app.schemas.plans import OptionsBody
+from solver.errors import Fault
+from solver.graph import MAX_BYTES, MAX_DURATION_US
+from solver.models.layers import Layer
+from solver.prediction.osf import times_of
+from solver.prediction.scaling import Asked
+
+#: What turns FLOPs into time.
+_SPEED = ("batch_size", "peak_flops", "utilisation")
+
+
+_TIMES = ("forward_us", "backward_us")
+
+
+Time = Annotated[float, Field(ge=0, le=MAX_DURATION_US)] | None
+
+
+class LayerBody(Body):
+    """A layer: its gradients, and the time of its passes or their FLOPs."""
+
+    name: Annotated[Name | None, Field(description="For messages.")] = None
+    bytes: Annotated[
+        int,
+        Field(ge=0, le=MAX_BYTES, description="Gradients, sent as one tensor; 0 when it has none."),
+    ]
+    forward_us: Annotated[Time, Field(description="Time of its forward pass [us].")] = None
+    backward_us: Annotated[Time, Field(description="Time of its backward pass [us].")] = None
+    flops: Annotated[
+        Annotated[float, Field(ge=0, le=MAX_FLOPS)] | None,
+        Field(
+            description="Instead of times: FLOPs of one sample's forward pass. The backward pass "
+            "takes twice as long."
+        ),
+    ] = None
+
+
+class PredictionRequest(GraphRequest):
+    """An iteration, a cluster, and the worker counts to predict."""
+
+    layers: Annotated[
+        Annotated[list[LayerBody], Field(min_length=1, max_length=MAX_LAYERS)] | None,
+        Field(description="The layers, the first of the forward pass first; or a graph."),
+    ] = None
+    graph: Annotated[
+        GraphBody | None,
+        Field(
+            description="Instead of layers: a graph whose collectives are a chain of all-reduces."
+        ),
+    ] = None
+    workers: Annotated[
+        Annotated[list[Workers], Field(min_length=1, max_length=MAX_COUNTS)] | None,
+        Field(description="A row for each count; null for the cluster's own."),
+    ] = None
+    buffers_bytes: Annotated[
+        list[Annotated[int, Field(ge=0, le=MAX_BYTES)]],
+        Field(max_length=MAX_BUFFERS, description="Fusion buffers; 0 for no fusion."),
+    ] = Field(default=[0, 100 * 2**20])
+    timeout_us: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=MAX_DURATION_US,
+            description="Longest time that a fusion buffer waits for the next layer, anew for each "
+            "[us].",
+        ),
+    ] = 5_000
+    paper_eq15: Annotated[
+        bool,
+        Field(
+            description="A fusion buffer waits even while the channel is busy, as OSF prints its "
+            "equation 15, against its text."
+        ),
+    ] = False
+    batch_size: Annotated[
+        Annotated[int, Field(ge=1, le=MAX_BATCH)] | None,
+        Field(description="Samples of one worker's batch; with `flops`."),
+    ] = None
+    peak_flops: Annotated[
+        Annotated[float, Field(ge=1, le=MAX_FLOPS)] | None,
+        Field(description="Peak of a worker [FLOP/s]; with `flops`."),
+    ] = None
+    utilisation: Annotated[
+        Annotated[float, Field(ge=MIN_UTILISATION, le=1)] | None,
+        Field(description="Share of the peak that is used; with `flops`."),
+    ] = None
+    time_limit_s: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=MAX_SECONDS,
+            description="After this time the plans of all rows together are the best so far [s].",
+        ),
+    ] = OptionsBody().time_limit_s
+
+    def counts(self) -> list[int]:
+        """Return the worker counts, one a row."""
+        return self.workers or [self.cluster.workers]
+
+    def to_layers(self) -> list[Layer]:
+        """Return the layers as the solver knows them, called by their numbers."""
+        return [
+            Layer(str(i), *self._times(layer), ((str(i), layer.bytes),))
+            for i, layer in enumerate(self.layers or (), 1)
+        ]
+
+    def to_asked(self) -> Asked:
+        """Return what to predict as the solver knows it."""
+        return Asked(tuple(self.buffers_bytes), self.timeout_us, self.paper_eq15, self.time_limit_s)
+
+    def own_faults(self) -> list[Fault]:
+        """List what is wrong besides the graph and the cluster."""
+        found = [*_source_faults(self), *_repeats(self), *_layer_faults(self)]
+        return [*super().own_faults(), *found]
+
+    def _times(self, layer: LayerBody) -> tuple[float, float]:
+        """Return the time of both passes [us]; what is missing takes none."""
+        if layer.flops is None:
+            return layer.forward_us or 0.0, layer.backward_us or 0.0
+        return times_of(
+            layer.flops, self.batch_size or 1, self.peak_flops or 1.0, self.utilisation or 1.0
+        )
+
+
+def _source_faults(request: PredictionRequest) -> Iterator[Fault]:
+    """Want layers or a graph, and what turns FLOPs into time where there are FLOPs."""
+    if request.layers is None and request.graph is None:
+        yield Fault("/layers", "missing_field", "Give layers, or a graph.")
+    if request.layers is not None and request.graph is not None:
+        yield Fault("/graph", "extra_field", "Give layers or a graph, not both.")
+    uses = any(layer.flops is not None for layer in request.layers or ())
+    for field in _SPEED:
+        given = getattr(request, field) is not None
+        if uses and not given:
+            yield Fault(f"/{field}", "missing_field", f"Layers with flops need {field}.")
+        if given and not uses:
+            detail = f"{field} does not count where no layer has flops; leave it out."
+            yield Fault(f"/{field}", "extra_field", detail)
+
+
+def _repeats(request: PredictionRequest) -> Iterator[Fault]:
+    for field in ("workers", "buffers_bytes"):
+        seen = set()
+        for i, value in enumerate(getattr(request, field) or ()):
+            if value in seen:
+                yield Fault(
+                    f"/{field}/{i}", "out_of_range", f"{field}: {value} stands there twice."
+                )
+            seen.add(value)
+
+
+def _layer_faults(request: PredictionRequest) -> Iterator[Fault]:
+    layers = request.layers or []
+    for i, layer in enumerate(layers):
+        name = f"Layer {i + 1}" + (f" {layer.name!r}" if layer.name else "")
+        missing = [field for field in _TIMES if getattr(layer, field) is None]
+        if layer.flops is None:
+            for field in missing:
+                detail = f"{name} needs {field}, or flops instead of times."
+                yield Fault(f"/layers/{i}/{field}", "missing_field", detail)
+        elif len(missing) < len(_TIMES):
+            detail = f"{name}: give flops or times, not both."
+            yield Fault(f"/layers/{i}/flops", "extra_field", detail)
+    sizes = [layer.bytes for layer in layers]
+    sending = sum(map(bool, sizes))
+    if layers and not sending:
+        yield Fault("/layers", "no_collective", "No layer has bytes to send.")
+    if sending > MAX_COLLECTIVES:
+        detail = f"At most {MAX_COLLECTIVES:,} layers may have bytes, got {sending:,}."
+        yield Fault("/layers", "out_of_range", detail)
+    if sum(sizes) > MAX_BYTES:
+        yield Fault("/layers", "out_of_range", f"All layers: 2^60 bytes at most, got {sum(sizes)}.")
+    time = sum(layer.forward_us + layer.backward_us for layer in request.to_layers())
+    known = all(layer.flops is None for layer in layers) or request.peak_flops is not None
+    if known and time > MAX_DURATION_US:
+        detail = f"All layers: {MAX_DURATION_US:g} us of compute at most, got {time:g}."
+        yield Fault("/layers", "out_of_range", detail)
+
+
+Factor = Annotated[float | None, Field(description="Null when the iteration takes no time.")]
+
+
+class FusedFactor(Answered):
+    """OSF with a fusion buffer."""
+
+    buffer_bytes: int
+    factor: Factor
+
+
+class AdaFusionFactor(Answered):
+    """OSF's adaptive fusion, simulated."""
+
+    factor: Factor
+    buckets: Annotated[int, Field(description="How many launches it makes.")]
+
+
+class ScalingRow(Answered):
+    """Scaling factors of so many workers: compute time / iteration time, all under a barrier."""
+
+    workers: int
+    csf: Annotated[
+        float | None, Field(description="All bytes in one all-reduce after the compute.")
+    ]
+    osf: Annotated[float | None, Field(description="Each layer sent alone, beside the compute.")]
+    osf_fusion: Annotated[
+        list[FusedFactor], Field(description="Layers sent in fusion buffers, in the order asked.")
+    ]
+    ada_fusion: AdaFusionFactor
+    ddp: Annotated[float | None, Field(description="PyTorch DDP with its defaults, simulated.")]
+    horovod: Annotated[float | None, Field(description="Horovod with its defaults, simulated.")]
+    mg_wfbp: Annotated[float | None, Field(description="The policy `mg_wfbp`, simulated.")]
+    plan: Annotated[float | None, Field(description="Interlace's plan, fusion `joint`.")]
+    bound: Annotated[
+        float | None, Field(description="No fusion, partition or order has a larger factor.")
+    ]
+    iteration_time_us: Annotated[
+        float, Field(description="Of `osf`: t_comp_us + t_update_us - t_overlap_us [us].")
+    ]
+    t_comp_us: Annotated[float, Field(description="Compute alone [us].")]
+    t_update_us: Annotated[
+        float,
+        Field(description="From the end of the last layer's backward pass to that of all [us]."),
+    ]
+    t_overlap_us: Annotated[
+        float, Field(description="Backward pass of the other layers, which may hide sends [us].")
+    ]
+
+
+class PredictionRequestOut(Answered):
+    """What was asked, defaults filled in; the graph by its hash, that of layers too."""
+
+    cluster: ClusterBody
+    workers: list[int]
+    buffers_bytes: list[int]
+    timeout_us: float
+    paper_eq15: bool
+    batch_size: int | None
+    peak_flops: float | None
+    utilisation: float | None
+    time_limit_s: float
+    graph_sha256: str
+
+
+class PredictionAnswer(Answered):
+    """How the iteration scales."""
+
+    rows: Annotated[list[ScalingRow], Field(description="One a worker count, in the order asked.")]
+    warnings: list[Warned]
+    request: PredictionRequestOut
+    version: str

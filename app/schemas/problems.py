@@ -1,0 +1,35 @@
+"""Problem details (RFC 9457): why a request was refused."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from app.limits import MAX_FAULTS
+
+
+class FaultOut(BaseModel):
+    """One thing that is wrong with a request."""
+
+    pointer: Annotated[
+        str,
+        Field(
+            description="JSON pointer (RFC 6901) into the body; `/query/...` is a query parameter.",
+            examples=["/graph/ops/3/bytes"],
+        ),
+    ]
+    code: Annotated[str, Field(description="The rule that was broken.", examples=["out_of_range"])]
+    detail: Annotated[str, Field(examples=["Tensor 'g1': bytes must be 1 to 2^60, got 0."])]
+
+
+class ProblemDetails(BaseModel):
+    """Why a request was refused (RFC 9457), with all its faults."""
+
+    type: Annotated[str, Field(examples=["about:blank"])]
+    title: Annotated[str, Field(examples=["Unprocessable Content"])]
+    status: Annotated[int, Field(examples=[422])]
+    code: Annotated[str, Field(description="Code of the first fault.", examples=["out_of_range"])]
+    detail: Annotated[str, Field(examples=["Tensor 'g1': bytes must be 1 to 2^60, got 0."])]
+    instance: Annotated[str, Field(description="Path of the request.", examples=["/v1/plans"])]
+    errors: Annotated[
+        list[FaultOut], Field(description=f"The faults, the first {MAX_FAULTS} of them.")
+    ]

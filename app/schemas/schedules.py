@@ -1,0 +1,107 @@
+"""Buckets and launches, as plans and simulations answer them and as a given plan states them."""
+
+from typing import Annotated
+
+from pydantic import ConfigDict, FailFast, Field
+
+from app.limits import MAX_OPS, MAX_SENT
+from app.schemas.base import Answered, Body
+from app.schemas.graphs import Id
+from solver.graph import ALL_REDUCE, MAX_BYTES, NETWORK
+from solver.planning.replay import GivenBucket, GivenPart
+
+
+class Bucket(Answered):
+    """Tensors sent as one collective."""
+
+    id: str
+    tensors: list[str]
+    bytes: int
+    kind: Annotated[str, Field(description="Kind of collective.")] = ALL_REDUCE
+    channel: Annotated[str, Field(description="What carries it.")] = NETWORK
+    release_us: Annotated[float, Field(description="When its last tensor is ready [us].")]
+    tail_us: Annotated[float, Field(description="Compute left after it, longest path [us].")]
+
+
+class Part(Answered):
+    """A piece of a bucket between two preemptions: one launch."""
+
+    bucket: str
+    start_us: float
+    end_us: float
+    offset_bytes: int
+    bytes: int
+
+
+class SlotRun(Answered):
+    """Slots from `slot` on, `count` of them, that serve one bucket."""
+
+    slot: int
+    count: int
+    bucket: str
+
+
+class Schedule(Answered):
+    """When to send what: launches in continuous time, and per slot."""
+
+    parts: list[Part]
+    slot_us: Annotated[
+        float | None,
+        Field(description="Length of a slot [us]; null where releases depend on the schedule."),
+    ]
+    slots: list[SlotRun]
+    slots_iteration_time_us: Annotated[
+        float | None,
+        Field(description="Value of the slotted schedule, start-up once a bucket [us]."),
+    ]
+
+
+class GivenBucketBody(Body):
+    """Tensors that are sent as one collective; other fields of an answer are not read."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: Id
+    tensors: Annotated[list[Id], FailFast(), Field(min_length=1, max_length=MAX_OPS)]
+
+
+class GivenPartBody(Body):
+    """One launch; other fields of an answer are not read."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    bucket: Id
+    bytes: Annotated[int, Field(ge=1, le=MAX_BYTES)]
+
+
+class GivenScheduleBody(Body):
+    """The launches in order; those of one channel run in this order."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    parts: Annotated[list[GivenPartBody], FailFast(), Field(max_length=MAX_SENT)]
+
+
+class GivenPlanBody(Body):
+    """A plan: the answer of `POST /v1/plans` as it is, or its `buckets` and `schedule` alone.
+
+    Only what each launch carries and the order of launches count; times are simulated anew.
+    """
+
+    model_config = ConfigDict(extra="ignore")
+
+    buckets: Annotated[list[GivenBucketBody], FailFast(), Field(max_length=MAX_OPS)]
+    schedule: GivenScheduleBody
+
+    def given(self) -> tuple[list[GivenBucket], list[GivenPart]]:
+        """Return buckets and launches by name."""
+        return (
+            [GivenBucket(bucket.id, tuple(bucket.tensors)) for bucket in self.buckets],
+            [GivenPart(part.bucket, part.bytes) for part in self.schedule.parts],
+        )
+
+
+class Launches(Answered):
+    """What was launched, in the order of starts."""
+
+    parts: list[Part]

@@ -1,0 +1,135 @@
+"""Simulations: the request body of ``POST /v1/simulations``, and the answer. Unknown is null."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from app.limits import MAX_BASELINES, MAX_BINS, MAX_SEED
+from app.schemas.base import Answered, Body
+from app.schemas.clusters import ClusterBody
+from app.schemas.explanations import Explained, Warned
+from app.schemas.graphs import ChangeBody, Changes, GraphBody, GraphRequest
+from app.schemas.policies import PolicyBody
+from app.schemas.schedules import Bucket, GivenPlanBody, Launches
+from solver.explanation.usage import Usage
+from solver.policies.choice import Choice
+from solver.simulation.jitter import MAX_RUNS, MAX_SPREAD, Jitter
+
+
+class JitterBody(Body):
+    """Many iterations in which each op takes more or less than it should."""
+
+    spread: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=MAX_SPREAD,
+            description="Standard deviation of each op's factor, log-normal with mean 1.",
+        ),
+    ]
+    seed: Annotated[int, Field(ge=0, le=MAX_SEED, description="Seed of the factors.")] = 0
+    runs: Annotated[int, Field(ge=1, le=MAX_RUNS, description="How many iterations.")] = 100
+    rivals: Annotated[
+        list[PolicyBody],
+        Field(
+            max_length=MAX_BASELINES,
+            description="Policies that run through the same iterations: how often would they win?",
+        ),
+    ] = Field(default=["wfbp"], validate_default=True)
+
+
+class SimulationRequest(GraphRequest):
+    """A training iteration on a cluster, under a policy or an explicit plan."""
+
+    graph: GraphBody
+    policy: Annotated[
+        PolicyBody | None, Field(description="A policy by name, or an object with its parameters.")
+    ] = None
+    plan: Annotated[
+        GivenPlanBody | None, Field(description="Instead of a policy: what to launch, in order.")
+    ] = None
+    barrier: Annotated[
+        bool,
+        Field(description="The next forward pass waits for all last collectives, as in PyTorch."),
+    ] = False
+    bins: Annotated[
+        int, Field(ge=1, le=MAX_BINS, description="Bins over the iteration for bandwidth use.")
+    ] = 100
+    jitter: Annotated[
+        JitterBody | None, Field(description="How the time spreads when ops do not keep theirs.")
+    ] = None
+    what_if: Changes = Field(default=[])
+
+    @property
+    def has_barrier(self) -> bool:
+        """Whether the graph gets one more op."""
+        return self.barrier
+
+    def to_choice(self) -> Choice | None:
+        """Return the policy as the solver knows it; None for an explicit plan."""
+        return self.policy.to_choice() if self.policy else None
+
+
+class SimulatedPolicy(Answered):
+    """The policy, with each parameter as it was used."""
+
+    policy: str
+    parameters: dict[str, int | float]
+
+
+class SimulatedWhatIf(Answered):
+    """The changed graph under the same policy, or the plan carried over to it."""
+
+    iteration_time_us: float
+    compute_time_us: float
+    scaling_factor: float | None
+    gain_us: Annotated[float, Field(description="How much less that is than without [us].")]
+
+
+class SimulationRequestOut(Answered):
+    """What was asked, defaults filled in; the graph by its hash."""
+
+    cluster: ClusterBody
+    barrier: bool
+    bins: int
+    jitter: JitterBody | None
+    what_if: list[ChangeBody]
+    graph_sha256: str
+
+
+class SimulationAnswer(Explained):
+    """One simulated iteration."""
+
+    runtime_s: Annotated[float, Field(description="Time that simulating took [s].")]
+    policy: Annotated[
+        SimulatedPolicy | None, Field(description="Null when an explicit plan was simulated.")
+    ]
+    iteration_time_us: float
+    compute_time_us: Annotated[float, Field(description="The same with free communication [us].")]
+    scaling_factor: Annotated[float | None, Field(description="Compute time / iteration time.")]
+    exposed_us: Annotated[float, Field(description="Iteration time - compute time [us].")]
+    overlap: Annotated[
+        float | None, Field(description="1 - exposed / time of all launches, 0 to 1.")
+    ]
+    buckets: list[Bucket]
+    schedule: Annotated[
+        Launches, Field(description="The launches; with `buckets` an explicit plan again.")
+    ]
+    channels: Annotated[
+        list[Usage], Field(description="Use of each channel: in all, and over time in equal bins.")
+    ]
+    jitter: Annotated[
+        Jitter | None,
+        Field(
+            description="Times when ops do not keep theirs; a plan keeps its order. Null when none "
+            "was asked for."
+        ),
+    ]
+    what_if: Annotated[
+        SimulatedWhatIf | None, Field(description="Null when no change was asked for.")
+    ]
+    warnings: Annotated[
+        list[Warned], Field(description="What the answer rests on that was not measured.")
+    ] = Field(default=[])
+    request: SimulationRequestOut
+    version: str

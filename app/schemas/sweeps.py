@@ -1,0 +1,220 @@
+"""Sweeps: the request body of ``POST /v1/sweeps``, and the answer. Unknown is null."""
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Annotated
+
+from pydantic import Field
+
+from app.limits import MAX_BASELINES, MAX_CELLS, MAX_PLAN_S, MAX_SEED, MAX_SWEEP_S
+from app.schemas.base import Answered, OneOf
+from app.schemas.clusters import ClusterBody, Gbps, Microseconds, Workers
+from app.schemas.explanations import Warned
+from app.schemas.graphs import GraphBody, GraphRequest
+from app.schemas.policies import BaselineBody, Choices
+from solver.policies.choice import Choice
+from solver.prediction.knees import Knee
+from solver.prediction.sweep import PLAN
+
+#: The fields that are swept.
+AXES = {"workers": "workers", "bandwidths_gbps": "bandwidth_gbps", "startups_us": "startup_us"}
+
+
+class PlanBaseline(BaselineBody):
+    """Our plan: buckets, parts and order chosen together."""
+
+    policy: Annotated[str, OneOf((PLAN,))]
+
+
+#: A policy as it is posted, or the plan.
+Candidate = Annotated[BaselineBody, Choices((PlanBaseline,))]
+
+
+class SweepRequest(GraphRequest):
+    """One training iteration on many clusters, under many policies.
+
+    A cell for each of workers x bandwidth x start-up, in ascending order.
+    """
+
+    graph: GraphBody
+    cluster: Annotated[
+        ClusterBody, Field(description="What is the same in each cell, and where nothing is swept.")
+    ]
+    workers: Annotated[
+        list[Workers],
+        Field(
+            max_length=MAX_CELLS,
+            description="Distinct, in any order; left out, those of the cluster. Channels without "
+            "workers of their own follow.",
+        ),
+    ] = Field(default=[])
+    bandwidths_gbps: Annotated[
+        list[Gbps],
+        Field(
+            max_length=MAX_CELLS,
+            description="Of the network [Gbit/s], distinct, in any order; left out, that of the "
+            "cluster. Other channels keep theirs.",
+        ),
+    ] = Field(default=[])
+    startups_us: Annotated[
+        list[Microseconds],
+        Field(
+            max_length=MAX_CELLS,
+            description="Of a launch on the network [us], distinct, in any order; left out, that "
+            "of the cluster. Other channels keep theirs.",
+        ),
+    ] = Field(default=[])
+    policies: Annotated[
+        list[Candidate],
+        Field(
+            min_length=1,
+            max_length=MAX_BASELINES,
+            description="Names, or objects with parameters; `plan` is ours. Of several that are "
+            "equally fast, the first is called best.",
+        ),
+    ] = Field(default=["wfbp", "ddp", "horovod", "mg_wfbp", "pace", "plan"], validate_default=True)
+    barrier: Annotated[
+        bool,
+        Field(description="The next forward pass waits for all last collectives, as in PyTorch."),
+    ] = False
+    seed: Annotated[
+        int, Field(ge=0, le=MAX_SEED, description="Seed of the random moves of the plans.")
+    ] = 0
+    time_limit_s: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=MAX_PLAN_S,
+            description="After this time a plan is the best found so far [s].",
+        ),
+    ] = 2
+    sweep_limit_s: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=MAX_SWEEP_S,
+            description="A sweep that takes longer is given up and answered with an error, its "
+            "wait for the processes of another sweep included [s].",
+        ),
+    ] = 600
+
+    @property
+    def has_barrier(self) -> bool:
+        """Whether the graph gets one more op."""
+        return self.barrier
+
+    def choices(self) -> list[Choice]:
+        """Return the policies as the solver knows them."""
+        return [policy.to_choice() for policy in self.policies]
+
+    def points(self) -> list[dict[str, float]]:
+        """Return what each cell changes of the cluster: workers, bandwidth, start-up ascending."""
+        swept = {field: getattr(self, axis) for axis, field in AXES.items()}
+        axes = {field: sorted(values) for field, values in swept.items() if values}
+        return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+
+    def alone(self) -> Iterator[tuple[str, int, ClusterBody]]:
+        """Yield a cell's cluster with one field changed to each value, and axis and place of these.
+
+        The cell is the first one with the most workers: one worker alone sends nothing.
+        """
+        most = max(self.workers, default=self.cluster.workers)
+        first = self.cluster.model_copy(update={**self.points()[0], "workers": most})
+        for axis, field in AXES.items():
+            for i, value in enumerate(getattr(self, axis)):
+                yield axis, i, first.model_copy(update={field: value})
+
+
+class SweepPolicy(Answered):
+    """A policy of a sweep, with the parameters that were given."""
+
+    label: Annotated[
+        str,
+        Field(
+            description="What it is called in the cells: its name, and what was given besides.",
+            examples=["horovod:cycle_time_us=5000"],
+        ),
+    ]
+    policy: str
+    barrier: bool
+    parameters: dict[str, int | float | str]
+
+
+class SweepCell(Answered):
+    """One cluster, and what each policy does on it."""
+
+    workers: int
+    bandwidth_gbps: float | None
+    startup_us: float
+    compute_time_us: Annotated[
+        float, Field(description="An iteration with free communication [us].")
+    ]
+    lower_bound_us: Annotated[float, Field(description="No plan is faster [us].")]
+    iteration_time_us: Annotated[
+        dict[str, float | None],
+        Field(description="Of each policy, by label [us]; null where PACE is not defined."),
+    ]
+    best: Annotated[
+        str | None,
+        Field(description="Label of the fastest; of equally fast ones the first in the request."),
+    ]
+    scaling_factor: Annotated[
+        float | None, Field(description="Of the best: compute time / iteration time.")
+    ]
+    speed: Annotated[
+        float | None,
+        Field(description="Of the best, in workers that never wait: workers x scaling factor."),
+    ]
+    speed_bound: Annotated[
+        float | None, Field(description="The same at the lower bound: no plan does more.")
+    ]
+    extrapolated: Annotated[
+        bool,
+        Field(description="A cost was scaled from measurements on other workers or bandwidth."),
+    ]
+
+
+class SweepAxes(Answered):
+    """The values of a sweep, ascending; one value where nothing is swept."""
+
+    workers: list[int]
+    bandwidths_gbps: list[float | None]
+    startups_us: list[float]
+
+
+class SweepRequestOut(Answered):
+    """What was asked, defaults filled in; the graph by its hash."""
+
+    cluster: ClusterBody
+    barrier: bool
+    seed: int
+    time_limit_s: float
+    sweep_limit_s: float
+    graph_sha256: str
+
+
+class SweepAnswer(Answered):
+    """Cells in the order of workers, then bandwidth, then start-up, all ascending."""
+
+    runtime_s: Annotated[float, Field(description="Time that the sweep took [s].")]
+    name: Annotated[str, Field(description="Name of the graph.")]
+    summary: Annotated[list[str], Field(description="What the sweep says, in sentences.")]
+    axes: SweepAxes
+    policies: list[SweepPolicy]
+    cells: list[SweepCell]
+    knees: Annotated[
+        list[Knee],
+        Field(
+            description="From where on more bandwidth, or more workers, gain nothing: for each "
+            "policy along each row of two cells or more."
+        ),
+    ]
+    warnings: Annotated[
+        list[Warned],
+        Field(
+            description="What the cells rest on that was not measured; sizes are those of the "
+            "tensors alone."
+        ),
+    ]
+    request: SweepRequestOut
+    version: str

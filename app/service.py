@@ -1,0 +1,145 @@
+"""The service, put together."""
+
+import gc
+import logging
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from app import VERSION
+from app.errors import StorageUnavailable
+from app.http import openapi as apidoc
+from app.http.middleware import Access, RequestIds, SecurityHeaders
+from app.http.problems import install
+from app.jobs.kinds import KINDS
+from app.jobs.pool import Children
+from app.jobs.table import Job
+from app.jobs.worker import GARBAGE
+from app.operations.metrics import Metrics
+from app.operations.settings import Settings
+from app.routers import (
+    cost_models,
+    docs,
+    examples,
+    graphs,
+    health,
+    limits,
+    metrics,
+    plans,
+    predictions,
+    simulations,
+    sweeps,
+)
+from app.storage.database import Store
+
+#: How many may ask at once whether the service is ready.
+_CHECKS = 4
+
+
+#: A thread lets others on after so long [s]: with Python's own 5 ms, whoever answers waits that
+#: long for each thread that reads the database (tests/benchmarks/load.py).
+_TURN_S = 0.0005
+
+
+#: Jobs may go on for so long when the server is told to leave [s].
+GRACE_S = 5.0
+
+
+_LOG = logging.getLogger("uvicorn.error")
+
+
+_ABOUT = """Post a training iteration as a graph of compute ops and collectives; get back the \
+buckets and the preemptive order in which to send the tensors, the time of one iteration, a proven \
+bound on how fast it can be, and what limits it. Or read it from a trace, simulate what a policy \
+of today does, predict how it scales, sweep clusters, fit the cost of your network, export a plan. \
+Times are microseconds, sizes bytes, bandwidth Gbit/s."""
+
+
+class Service(FastAPI):
+    """FastAPI, with an OpenAPI document that knows the bodies and the problems."""
+
+    def openapi(self) -> dict[str, object]:
+        """Return the OpenAPI document."""
+        return apidoc.describe(self)
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Put outside what a failure inside must not leave out."""
+        inside = SecurityHeaders(super().build_middleware_stack())
+        return RequestIds(Access(inside, self.state.metrics))
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Open the store; when it cannot be opened, serve, and let /readyz say so."""
+    gc.set_threshold(*GARBAGE)
+    sys.setswitchinterval(_TURN_S)
+    store: Store = app.state.store
+    try:
+        store.open()
+    except StorageUnavailable as error:
+        _LOG.warning("Not ready: %s", error)
+    children: Children = app.state.children
+    children.start()
+    yield
+    await to_thread.run_sync(children.stop, GRACE_S)
+    store.close()
+
+
+def _counted(metrics: Metrics) -> Callable[[Job], None]:
+    """Count each job that has ended."""
+
+    def count(job: Job) -> None:
+        finished_at = job.finished_at or job.created_at
+        metrics.job_ended(job.kind, job.state, job.created_at, job.started_at, finished_at)
+
+    return count
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """Make the service; settings come from the environment when left out."""
+    app = Service(
+        title="Interlace",
+        version=VERSION,
+        summary="Plans and simulates the communication of distributed training.",
+        description=_ABOUT,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_lifespan,
+    )
+    app.state.settings = settings or Settings()
+    app.state.metrics = Metrics(tuple(KINDS))
+    app.state.store = Store(app.state.settings)
+    at_once = os.cpu_count() or 1
+    app.state.children = Children(
+        app.state.store,
+        app.state.settings,
+        on_end=_counted(app.state.metrics),
+        on_death=app.state.metrics.child_died,
+    )
+    app.state.solves = CapacityLimiter(at_once)
+    app.state.bodies = CapacityLimiter(at_once)
+    app.state.checks = CapacityLimiter(_CHECKS)
+    install(app)
+    app.add_middleware(SecurityHeaders)
+    for routes in (
+        graphs,
+        plans,
+        simulations,
+        predictions,
+        sweeps,
+        cost_models,
+        examples,
+        limits,
+        health,
+        metrics,
+        docs,
+    ):
+        app.include_router(routes.router)
+    app.include_router(graphs.imports)
+    docs.mount_assets(app)
+    return app

@@ -1,0 +1,96 @@
+"""Plans: solved, kept, drawn."""
+
+import time
+from dataclasses import replace
+from typing import Any
+
+from app.errors import InvalidRequest, within
+from app.schemas.explanations import UNEXPLAINED
+from app.schemas.plans import Answer, PlanRequest
+from app.schemas.problem import Problem
+from app.schemas.schedules import GivenPlanBody
+from app.services.drafts import EXPLANATION, WHAT_IF, Follower, Following
+from app.services.explanations import explained
+from app.services.graphs import is_large, lightened, what_if
+from app.services.launch_counts import launch_faults
+from app.services.plan_answer import plan_answer
+from solver.chain import chain_of
+from solver.costs import Network, network_of
+from solver.errors import InvalidGraph, InvalidOptions
+from solver.explanation.explain import explain
+from solver.graph import COMPUTE, with_barrier
+from solver.planning.plan import plan
+from solver.planning.progress import SILENT
+from solver.planning.replay import sends_of
+from solver.planning.result import Plan
+from solver.policies import wfbp
+from solver.prediction.osf import osf_of
+from solver.simulation.engine import simulate
+from solver.simulation.replay import replay
+from solver.simulation.timeline import chrome_trace
+from solver.simulation.what_if import carried
+
+
+def solve(problem: Problem[PlanRequest], watch: Follower | None = None) -> Answer:
+    """Plan one training iteration, say why it takes as long, and plan the what-if.
+
+    ``watch`` is told how it goes, and changes nothing of the answer unless the time limit cuts the
+    search short.
+
+    Raises
+    ------
+    InvalidRequest
+        When the solver finds that options, graph or changes cannot be met.
+    """
+    began, request = time.perf_counter(), problem.request
+    network = network_of(request.cluster.to_cluster())
+    options = request.options.to_options()
+    sizes = [op.bytes or 0 for op in problem.graph.ops if op.kind != COMPUTE]
+    if faults := launch_faults(options.baselines, sizes):
+        raise InvalidRequest(within("options", faults))
+    graph, other = lightened(problem.graph), what_if(problem.graph, request.what_if)
+    told = Following(problem, began, watch) if watch else SILENT
+    try:
+        found = plan(graph, network, options, told)
+        told.found(found.iteration_time_us, lambda: found)
+        if other:
+            told.phase(WHAT_IF)
+        alone = replace(options, baselines=(), slot_us=None)  # that slot may be too short
+        changed = plan(lightened(other), network, alone) if other else None
+    except InvalidOptions as error:
+        raise InvalidRequest(within("options", error.faults)) from error
+    except InvalidGraph as error:
+        raise InvalidRequest(within("graph", error.faults)) from error
+    told.phase(EXPLANATION)
+    why = _why(network, found)
+    osf = osf_of(graph, network)
+    runtime = round(time.perf_counter() - began, 6)
+    return plan_answer(problem, found, why, changed, osf, runtime)
+
+
+def _why(network: Network, found: Plan) -> dict[str, Any]:
+    """Explain a plan, by simulating it again with changes."""
+    graph, timeline = found.graph, found.timeline
+    if is_large(graph):
+        return UNEXPLAINED
+    explanation = explain(graph, network, timeline)
+    return explained(graph, network, carried(found.sends, graph), timeline, explanation)
+
+
+def timeline(problem: Problem[PlanRequest], answer: Any) -> dict[str, Any]:
+    """Draw a plan as a Chrome trace, beside FIFO; ``answer`` is what planning gave."""
+    graph = lightened(problem.graph)
+    graph = with_barrier(graph) if problem.request.has_barrier else graph
+    network = network_of(problem.request.cluster.to_cluster())
+    sends = sends_of(graph, chain_of(graph), *GivenPlanBody.model_validate(answer).given())
+    timelines = {
+        "plan": simulate(graph, network, replay(sends)),
+        "fifo": simulate(graph, network, wfbp),
+    }
+    other = {
+        "graph": graph.name,
+        "iteration_time_us": answer["iteration_time_us"],
+        "fifo_iteration_time_us": timelines["fifo"].iteration_time,
+        "lower_bound_us": answer["lower_bound_us"],
+    }
+    return chrome_trace(graph, timelines, other)

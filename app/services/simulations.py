@@ -1,0 +1,236 @@
+"""Simulations: run, explained, kept, drawn."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from app import VERSION
+from app.errors import InvalidRequest, within
+from app.limits import MAX_JITTER_STEPS, MAX_SENT
+from app.schemas.clusters import ClusterBody
+from app.schemas.explanations import UNEXPLAINED
+from app.schemas.problem import Problem, graph_sha256
+from app.schemas.simulations import SimulationAnswer, SimulationRequest
+from app.services.explanations import explained
+from app.services.graphs import is_large, lightened, what_if
+from app.services.launch_counts import launches_of
+from app.services.warnings import launched, warnings_of
+from solver.chain import Chain, chain_of
+from solver.costs import Network, network_of
+from solver.errors import Fault, InvalidGraph, InvalidPlan
+from solver.explanation.explain import explain
+from solver.graph import Graph, with_barrier
+from solver.planning.names import buckets_of, figures_of, parts_of
+from solver.planning.replay import deadlock_fault, sends_of
+from solver.policies.choice import WHERE_NOT, Choice, applies, bind, choice_faults, resolved
+from solver.simulation.engine import Deadlock, Policy, Send, Timeline, simulate
+from solver.simulation.jitter import Jitter, jitter
+from solver.simulation.replay import replay
+from solver.simulation.timeline import chrome_trace
+from solver.simulation.what_if import Rerun, carried
+
+#: What an explicit plan is called beside policies.
+PLAN = "plan"
+
+
+def run(problem: Problem[SimulationRequest]) -> SimulationAnswer:
+    """Simulate one training iteration.
+
+    Raises
+    ------
+    InvalidRequest
+        When the policy, the plan, the jitter or a change does not fit the graph.
+    """
+    began = time.perf_counter()
+    request = problem.request
+    graph, network, choice, rerun = _prepared(problem)
+    timeline = _timeline(graph, network, rerun)
+    explanation = explain(graph, network, timeline, request.bins)
+    chain = chain_of(graph)
+    return SimulationAnswer.model_validate(
+        {
+            **_times(timeline, chain),
+            "policy": {"policy": choice.policy, "parameters": dict(choice.parameters)}
+            if choice
+            else None,
+            **_launches(graph, chain, timeline, request.cluster),
+            "channels": explanation.channels,
+            **(
+                UNEXPLAINED
+                if is_large(graph)
+                else explained(graph, network, rerun, timeline, explanation)
+            ),
+            "jitter": _jitter(graph, network, request, rerun(graph)),
+            "what_if": _changed(problem, network, rerun, timeline),
+            "request": {
+                "cluster": request.cluster,
+                "barrier": request.barrier or (choice is not None and choice.barrier),
+                "bins": request.bins,
+                "jitter": request.jitter,
+                "what_if": request.what_if,
+                "graph_sha256": graph_sha256(problem.graph),
+            },
+            "version": VERSION,
+            "runtime_s": round(time.perf_counter() - began, 6),
+        }
+    )
+
+
+def timeline(problem: Problem[SimulationRequest]) -> dict[str, Any]:
+    """Draw a simulation as a Chrome trace."""
+    graph, network, choice, rerun = _prepared(problem)
+    found = _timeline(graph, network, rerun)
+    name = choice.policy if choice else PLAN
+    return chrome_trace(graph, {name: found}, {"iteration_time_us": found.iteration_time})
+
+
+def _prepared(problem: Problem[SimulationRequest]) -> tuple[Graph, Network, Choice | None, Rerun]:
+    """Return what is simulated, and how; the policy with its parameters as they are used."""
+    request = problem.request
+    graph = _simulated(problem.graph, request)
+    chain = chain_of(graph)
+    network = network_of(request.cluster.to_cluster())
+    if faults := [*_choice_faults(request, chain), *_jitter_faults(request, graph, chain)]:
+        raise InvalidRequest(faults)
+    choice = request.to_choice()
+    if choice:
+        used = resolved(choice, graph, network)
+        policy = bind(used)
+        return graph, network, used, lambda _: policy
+    assert request.plan is not None, "a policy or a plan"
+    try:
+        sends = sends_of(graph, chain, *request.plan.given())
+    except InvalidPlan as error:
+        raise InvalidRequest(within("plan", error.faults)) from error
+    return graph, network, None, carried(sends, graph)
+
+
+def _timeline(graph: Graph, network: Network, rerun: Rerun) -> Timeline:
+    """Simulate; only an explicit plan can be in a deadlock."""
+    try:
+        return simulate(graph, network, rerun(graph))
+    except Deadlock as error:
+        fault = deadlock_fault(graph, chain_of(graph), error)
+        raise InvalidRequest(within("plan", [fault])) from error
+
+
+def _simulated(graph: Graph, request: SimulationRequest) -> Graph:
+    """Return a graph as it is simulated."""
+    graph = lightened(graph)
+    barrier = request.barrier or (request.policy is not None and request.policy.barrier)
+    if not barrier or not graph.collectives:
+        return graph
+    try:
+        return with_barrier(graph)
+    except InvalidGraph as error:
+        raise InvalidRequest(within("graph", error.faults)) from error
+
+
+def _choices(request: SimulationRequest) -> Iterator[tuple[str, Choice]]:
+    """Yield the policies of a request and their places."""
+    if choice := request.to_choice():
+        yield "/policy", choice
+    for i, rival in enumerate(request.jitter.rivals if request.jitter else []):
+        yield f"/jitter/rivals/{i}", rival.to_choice()
+
+
+def _choice_faults(request: SimulationRequest, chain: Chain) -> Iterator[Fault]:
+    if request.policy is None and request.plan is None:
+        yield Fault("/policy", "missing_field", "Give a policy or a plan to simulate.")
+    if request.policy is not None and request.plan is not None:
+        yield Fault("/plan", "extra_field", "Give a policy or a plan, not both.")
+    sizes = chain.bytes.tolist()
+    for place, choice in _choices(request):
+        if choice.barrier and place != "/policy":
+            detail = "A rival runs through the same iterations; give the simulation a barrier."
+            yield Fault(f"{place}/barrier", "extra_field", detail)
+        found = list(choice_faults(choice, chain))
+        yield from (Fault(place + f.pointer, f.code, f.detail) for f in found)
+        if not applies(choice, chain):
+            yield Fault(place, "not_layered", f"{choice.policy} is not defined where {WHERE_NOT}.")
+        _, longest = launches_of(choice, sizes)
+        if longest > MAX_SENT and not found:
+            detail = (
+                f"{choice.policy} makes {longest:,} launches of this graph; at most {MAX_SENT:,}"
+            )
+            yield Fault(place, "out_of_range", f"{detail} are simulated here.")
+
+
+def _jitter_faults(request: SimulationRequest, graph: Graph, chain: Chain) -> Iterator[Fault]:
+    """Bound the work of all runs."""
+    if request.jitter is None:
+        return
+    sizes = chain.bytes.tolist()
+    launches = [launches_of(choice, sizes)[1] for _, choice in _choices(request)]
+    launches += [len(request.plan.schedule.parts)] if request.plan else []
+    steps = request.jitter.runs * sum(len(graph.ops) + count for count in launches)
+    if steps > MAX_JITTER_STEPS:
+        detail = (
+            f"Jitter: {request.jitter.runs:,} runs take {steps:,} steps (ops and launches, over "
+            f"all policies); at most {MAX_JITTER_STEPS:,} are simulated."
+        )
+        yield Fault("/jitter/runs", "out_of_range", detail)
+
+
+def _jitter(
+    graph: Graph, network: Network, request: SimulationRequest, policy: Policy
+) -> Jitter | None:
+    """Run the policy and its rivals through the same iterations."""
+    if request.jitter is None:
+        return None
+    if request.policy is not None and request.policy.policy == "pace":
+        policy = _decided(graph, network, Choice("pace"))
+    policies = [(PLAN, policy)]
+    for rival in request.jitter.rivals:
+        choice = resolved(rival.to_choice(), graph, network)
+        policies.append((choice.policy, _decided(graph, network, choice)))
+    asked = request.jitter
+    return jitter(graph, network, policies, asked.spread, asked.seed, asked.runs)
+
+
+def _decided(graph: Graph, network: Network, choice: Choice) -> Policy:
+    """Let PACE decide once: whatever happens, it sends the same launches in the same order."""
+    policy = bind(choice)
+    if choice.policy != "pace":
+        return policy
+    sent = simulate(graph, network, policy).sent
+    return replay([Send(part.bucket, part.bytes) for part in sent])
+
+
+def _times(timeline: Timeline, chain: Chain) -> dict[str, Any]:
+    figures = figures_of(chain, timeline)
+    return {
+        "iteration_time_us": timeline.iteration_time,
+        "compute_time_us": chain.compute_time,
+        "scaling_factor": figures.scaling_factor,
+        "exposed_us": figures.exposed,
+        "overlap": figures.overlap,
+    }
+
+
+def _launches(
+    graph: Graph, chain: Chain, timeline: Timeline, cluster: ClusterBody
+) -> dict[str, Any]:
+    """Name buckets and parts as a plan does."""
+    names, buckets = buckets_of(graph, chain, timeline)
+    parts = parts_of(names, timeline)
+    return {
+        "buckets": [asdict(bucket) for bucket in buckets],
+        "schedule": {"parts": [asdict(part) for part in parts]},
+        "warnings": warnings_of(cluster, launched(buckets, parts)),
+    }
+
+
+def _changed(
+    problem: Problem[SimulationRequest], network: Network, rerun: Rerun, timeline: Timeline
+) -> dict[str, Any] | None:
+    """Simulate the changed graph."""
+    changed = what_if(problem.graph, problem.request.what_if)
+    if changed is None:
+        return None
+    other = _simulated(changed, problem.request)
+    found = _times(simulate(other, network, rerun(other)), chain_of(other))
+    kept = ("iteration_time_us", "compute_time_us", "scaling_factor")
+    gain = timeline.iteration_time - found["iteration_time_us"]
+    return {**{field: found[field] for field in kept}, "gain_us": gain}

@@ -1,0 +1,1 @@
+"""Sweeps: checked, computed on all cores, told in sentences, tabled and drawn."""

@@ -1,0 +1,147 @@
+"""What is wrong with a sweep that fits the schema."""
+
+from collections.abc import Iterator
+from math import prod
+
+from app.limits import MAX_CELLS, MAX_PLANNING_S, MAX_STEPS
+from app.reading.cluster_faults import cluster_faults, lane_faults
+from app.schemas.sweeps import AXES, SweepRequest
+from app.services.launch_counts import launches_of
+from solver.chain import chain_of
+from solver.costs import Cost, network_of
+from solver.errors import Fault, InvalidCluster
+from solver.graph import NETWORK, Graph, Op
+from solver.policies.choice import Choice, choice_faults
+from solver.prediction.sweep import PLAN
+from solver.simulation.engine import costs_of
+
+
+def sweep_faults(graph: Graph, request: SweepRequest) -> list[Fault]:
+    """List all faults; those of cost, and of bounds on the work, when there are no others."""
+    return (
+        [*_axis_faults(request), *_policy_faults(graph, request)]
+        or [*_cluster_faults(graph, request), *_work_faults(graph, request)]
+        or list(_idle_faults(graph, request))
+    )
+
+
+def label_of(choice: Choice) -> str:
+    """Name a policy by what was given of it, such as ``horovod:cycle_time_us=5000``."""
+    given = [f"{name}={_shown(value)}" for name, value in choice.parameters]
+    given += ["barrier"] if choice.barrier else []
+    return f"{choice.policy}:{','.join(given)}" if given else choice.policy
+
+
+def _shown(value: float | str) -> str:
+    return f"{value:.0f}" if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _axis_faults(request: SweepRequest) -> Iterator[Fault]:
+    for axis in AXES:
+        values = getattr(request, axis)
+        for i, value in enumerate(values):
+            if (first := values.index(value)) < i:
+                detail = f"Sweep: {axis} must be distinct; {value:g} is at {first} already."
+                yield Fault(f"/{axis}/{i}", "out_of_range", detail)
+                break
+    cells = prod(max(1, len(getattr(request, axis))) for axis in AXES)
+    if cells > MAX_CELLS:
+        detail = f"Sweep: at most {MAX_CELLS:,} cells are computed, got {cells:,}."
+        yield Fault("", "out_of_range", detail)
+
+
+def _policy_faults(graph: Graph, request: SweepRequest) -> Iterator[Fault]:
+    first: dict[str, int] = {}
+    for i, choice in enumerate(request.choices()):
+        label = label_of(choice)
+        if label in first:
+            detail = f"Policy {label} is at {first[label]} already; each is swept once."
+            yield Fault(f"/policies/{i}", "duplicate_id", detail)
+        first.setdefault(label, i)
+        if choice.policy != PLAN:
+            for fault in choice_faults(choice, chain_of(graph)):
+                yield Fault(f"/policies/{i}{fault.pointer}", fault.code, fault.detail)
+        elif choice.barrier:
+            detail = "The plan has the barrier of the sweep; give the sweep one."
+            yield Fault(f"/policies/{i}/barrier", "extra_field", detail)
+
+
+def _cluster_faults(graph: Graph, request: SweepRequest) -> list[Fault]:
+    """List the values with which the cluster has no cost; each is tried alone.
+
+    What is wrong with a field that is swept is wrong with its value; else with the value tried, and
+    not again with those of the next axis.
+    """
+    lanes = _one_of_each_lane(graph)
+    swept = {f"/cluster/{field}": axis for axis, field in AXES.items() if getattr(request, axis)}
+    found: dict[Fault, None] = {}
+    told: dict[tuple[str, str], str] = {}
+    for axis, i, cluster in request.alone():
+        for fault in [*cluster_faults(cluster), *lane_faults(lanes, cluster)]:
+            if told.setdefault((fault.code, fault.detail), axis) != axis:
+                continue
+            at, place = swept.get(fault.pointer, axis), i
+            if at != axis:
+                place = getattr(request, at).index(getattr(cluster, AXES[at]))
+            found[Fault(f"/{at}/{place}", fault.code, fault.detail)] = None
+    return list(found)
+
+
+def _one_of_each_lane(graph: Graph) -> list[Op]:
+    ops = (graph.ops[i] for i in graph.collectives)
+    return list({(op.channel, op.kind): op for op in ops}.values())
+
+
+def _work_faults(graph: Graph, request: SweepRequest) -> Iterator[Fault]:
+    """Bound the work of all cells."""
+    cells, choices = len(request.points()), request.choices()
+    sizes = chain_of(graph).bytes.tolist()
+    rivals = [choice for choice in choices if choice.policy != PLAN]
+    each = sum(len(graph.ops) + launches_of(choice, sizes)[0] for choice in rivals)
+    if cells * each > MAX_STEPS:
+        detail = (
+            f"Sweep: {cells:,} cells take {cells * each:,} steps (ops and launches, over all "
+            f"policies); at most {MAX_STEPS:,} are simulated."
+        )
+        yield Fault("/policies", "out_of_range", detail)
+    if len(rivals) < len(choices) and cells * request.time_limit_s > MAX_PLANNING_S:
+        detail = (
+            f"Sweep: {cells:,} plans may take {cells * request.time_limit_s:,.0f} s; at most "
+            f"{MAX_PLANNING_S:,} s are planned."
+        )
+        yield Fault("/time_limit_s", "out_of_range", detail)
+
+
+def _idle_faults(graph: Graph, request: SweepRequest) -> Iterator[Fault]:
+    """Refuse a sweep of what no cost depends on, where there is anything to send."""
+    used, networks = chain_of(graph).channels, request.cluster.networks()
+    if request.workers and all(name != NETWORK and networks[name][1].workers for name in used):
+        detail = (
+            "Sweep: all collectives of this graph are on channels with workers of their own; leave "
+            "workers out."
+        )
+        yield Fault("/workers", "extra_field", detail)
+    if max(request.workers, default=request.cluster.workers) == 1:
+        return
+    for axis in ("bandwidths_gbps", "startups_us"):
+        if getattr(request, axis) and not _counts(graph, request, axis):
+            detail = (
+                f"Sweep: no collective of this graph costs less or more with another {AXES[axis]} "
+                f"(algorithm {request.cluster.to_cluster().algorithm}); leave {axis} out."
+            )
+            yield Fault(f"/{axis}", "extra_field", detail)
+
+
+def _counts(graph: Graph, request: SweepRequest, axis: str) -> bool:
+    """Tell whether a cost depends on what is swept: on the least, and on more than the most."""
+    values = getattr(request, axis)
+    workers = max(request.workers, default=request.cluster.workers)
+
+    def costs(value: float) -> tuple[Cost, ...]:
+        cluster = request.cluster.model_copy(update={"workers": workers, AXES[axis]: value})
+        return costs_of(chain_of(graph), network_of(cluster.to_cluster()))
+
+    try:
+        return costs(min(values)) != costs(2 * max(values) + 1)
+    except InvalidCluster:
+        return True  # measured with the only value

@@ -1,0 +1,169 @@
+"""All cores at work on many small things, in processes that a threaded server may start.
+
+Processes are spawned, never forked: a fork copies the locks that other threads hold. What all items
+share is read once by each process; results come in the order of the items, whatever ends first.
+"""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from tempfile import NamedTemporaryFile
+from threading import Lock, Thread
+from typing import Any, TypeVar
+
+from app.errors import WorkerDied
+from app.operations.settings import cores
+
+#: What ends in this time [s] is done in this process: starting others takes longer.
+SHORT_S = 0.5
+
+
+#: While nothing ends, whoever waits for it is asked this often [s] whether to go on.
+_ASK_S = 0.2
+
+
+#: Half of the processes of two pools would only wait for the others.
+_ONE_POOL = Lock()
+
+
+Item = TypeVar("Item")
+
+
+Result = TypeVar("Result")
+
+
+#: Told how many items are done, and how many there are; raises to give up.
+Progress = Callable[[int, int], None]
+
+
+def each(
+    work: Callable[[Item], Result],
+    items: Sequence[Item],
+    progress: Progress | None = None,
+    *,
+    short_s: float = SHORT_S,
+) -> list[Result]:
+    """Return ``work`` of each item, in their order.
+
+    The first items are done here, until that has taken ``short_s`` [s]; the others by as many
+    processes as there are cores, which can be ended at any time. One pool runs at a time.
+
+    Parameters
+    ----------
+    work
+        Of a module that can be imported, or a partial of such: it goes to each process once, with
+        all that is bound to it.
+    items
+        What can be pickled.
+    progress
+        Called in this thread at first, whenever an item is done, and now and then besides; what it
+        raises gives up all items.
+
+    Raises
+    ------
+    WorkerDied
+        When a process ends before its work: killed, or out of memory.
+    Exception
+        Whatever ``work`` or ``progress`` raises first, and KeyboardInterrupt.
+    """
+    began = time.monotonic()
+    results: list[Result] = []
+
+    def tell(more: int = 0) -> None:
+        if progress:
+            progress(len(results) + more, len(items))
+
+    tell()
+    while len(results) < len(items) and time.monotonic() - began < short_s:
+        results.append(work(items[len(results)]))
+        tell()
+    left = items[len(results) :]
+    if not left:
+        return results
+    while not _ONE_POOL.acquire(timeout=_ASK_S):
+        tell()
+    try:
+        with NamedTemporaryFile() as file:  # in a pipe, it would keep back the next process
+            pickle.dump(work, file)
+            file.flush()
+            return results + _by_processes(file.name, left, tell)
+    finally:
+        _ONE_POOL.release()
+
+
+def _by_processes(work: str, items: Sequence[Any], tell: Callable[[int], None]) -> list[Any]:
+    """Do each item by the work in a file, and ``tell`` how many are done."""
+    context = multiprocessing.get_context("spawn")
+    end, hold = context.Pipe(duplex=False)
+    count = min(cores(), len(items))
+    executor = ProcessPoolExecutor(count, context, _begin, (work, end))
+    ended: SimpleQueue[Future[Any]] = SimpleQueue()
+    done = 0
+    try:
+        with ThreadPoolExecutor(1, initializer=_hear_no_interrupt) as starter:
+            futures = starter.submit(_submitted, executor, items).result()
+        for future in futures:
+            future.add_done_callback(ended.put)
+        while done < len(items):
+            tell(done)
+            try:
+                ended.get(timeout=_ASK_S).result()
+            except Empty:
+                continue
+            done += 1
+        tell(done)
+        executor.shutdown()
+        return [future.result() for future in futures]
+    except BrokenProcessPool as error:
+        raise WorkerDied(
+            "A process that computed a part of this ended too early: killed, or out of memory. "
+            "Nothing is kept; try again, or ask for less."
+        ) from error
+    finally:
+        hold.close()
+        for process in multiprocessing.active_children():  # one pool runs at a time
+            process.kill()
+        executor.shutdown(cancel_futures=True)
+        end.close()
+
+
+def _hear_no_interrupt() -> None:
+    """Let this thread, and the processes that it starts, hear no SIGINT: the parent handles it.
+
+    A process that ignored it by itself could be interrupted before it does. Only the thread that
+    starts the others can be told so: an interrupt of the main one might leave one half started.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+
+
+def _submitted(executor: ProcessPoolExecutor, items: Sequence[Any]) -> list[Future[Any]]:
+    return [executor.submit(_do, item) for item in items]
+
+
+#: What a process does with each item.
+_work: Callable[[Any], Any]
+
+
+def _begin(work: str, end: Connection) -> None:
+    """Get ready: the end of the parent is the end of all."""
+    global _work  # noqa: PLW0603 - the one thing a process is told before its items
+    Thread(target=_leave, args=(end,), daemon=True).start()
+    _work = pickle.loads(Path(work).read_bytes())  # noqa: S301 - the parent wrote it
+
+
+def _leave(end: Connection) -> None:
+    """Leave when the parent lets go of its side of a pipe, as it does when it dies."""
+    wait([end])
+    os._exit(0)
+
+
+def _do(item: Any) -> Any:
+    return _work(item)

@@ -1,0 +1,233 @@
+"""Sweeps: run on all cores, told in sentences, kept."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from app import VERSION
+from app.errors import InvalidRequest, TimeLimit, within
+from app.limits import MAX_SWEEP_S
+from app.schemas.clusters import ClusterBody
+from app.schemas.explanations import Warned
+from app.schemas.problem import Problem, graph_sha256
+from app.schemas.sweeps import SweepAnswer, SweepCell, SweepRequest
+from app.services.graphs import lightened
+from app.services.sweeps.faults import label_of, sweep_faults
+from app.services.sweeps.parallel import SHORT_S, Progress, each
+from app.services.sweeps.views import middle, speed_of
+from app.services.warnings import tensors_of, warnings_of
+from solver.costs import MEASURED
+from solver.errors import InvalidGraph
+from solver.graph import NETWORK, Graph, with_barrier
+from solver.policies.choice import Choice
+from solver.prediction.knees import Knee, counted, knees
+from solver.prediction.sweep import Cell, cell_of
+
+#: Of a graph with more ops a cell may take minutes; it is computed where it can be ended.
+_SMALL = 500
+
+
+def run(problem: Problem[SweepRequest], progress: Progress | None = None) -> SweepAnswer:
+    """Compute all cells on all cores, and what follows from them.
+
+    ``progress`` is told how many cells are done, and how many there are; it may raise to give up.
+    Of a small graph the first cells are computed in this thread, where the time limit ends a cell
+    only after it.
+
+    Raises
+    ------
+    InvalidRequest
+        With all faults that :func:`app.services.sweeps.faults.sweep_faults` finds, or when the
+        graph cannot have a barrier.
+    TimeLimit
+        When the cells take longer than the request's limit.
+    WorkerDied
+        When a process that computes cells is killed.
+    """
+    began, request = time.perf_counter(), problem.request
+    graph = _prepared(problem)
+    if faults := sweep_faults(graph, request):
+        raise InvalidRequest(faults)
+    choices = request.choices()
+    labels = [label_of(choice) for choice in choices]
+    # a graph with the sweep's barrier needs no second one
+    asked = [replace(choice, barrier=choice.barrier and not request.barrier) for choice in choices]
+    work = partial(_cell, graph, request.cluster, asked, request.seed, request.time_limit_s)
+
+    def tell(done: int, many: int) -> None:
+        if progress:
+            progress(done, many)
+        if done < many and time.perf_counter() - began > request.sweep_limit_s:
+            raise TimeLimit(
+                f"Sweep: {done:,} of {many:,} cells were done when the limit of "
+                f"{request.sweep_limit_s:g} s was reached. Nothing is kept; ask for fewer cells or "
+                f"policies, or for a longer sweep_limit_s (at most {MAX_SWEEP_S:,})."
+            )
+
+    short_s = SHORT_S if len(graph.ops) <= _SMALL else 0
+    cells = each(work, request.points(), tell, short_s=short_s)
+    found = knees(cells, labels)
+    told = [_told(cell, labels) for cell in cells]
+    return SweepAnswer.model_validate(
+        {
+            "name": problem.graph.name,
+            "summary": list(_summary(told, labels, found)),
+            "axes": {
+                "workers": sorted({cell.workers for cell in cells}),
+                "bandwidths_gbps": list(dict.fromkeys(cell.bandwidth_gbps for cell in cells)),
+                "startups_us": sorted({cell.startup_us for cell in cells}),
+            },
+            "policies": [
+                {
+                    "label": label,
+                    "policy": choice.policy,
+                    "barrier": choice.barrier or request.barrier,
+                    "parameters": dict(choice.parameters),
+                }
+                for label, choice in zip(labels, choices, strict=True)
+            ],
+            "cells": told,
+            "knees": found,
+            "warnings": list(dict.fromkeys(_warnings(problem))),
+            "request": {
+                "cluster": request.cluster,
+                "barrier": request.barrier,
+                "seed": request.seed,
+                "time_limit_s": request.time_limit_s,
+                "sweep_limit_s": request.sweep_limit_s,
+                "graph_sha256": graph_sha256(problem.graph),
+            },
+            "version": VERSION,
+            "runtime_s": round(time.perf_counter() - began, 6),
+        }
+    )
+
+
+def _prepared(problem: Problem[SweepRequest]) -> Graph:
+    """Return the graph as it is run in each cell."""
+    graph = lightened(problem.graph)
+    try:
+        return with_barrier(graph) if problem.request.barrier else graph
+    except InvalidGraph as error:
+        raise InvalidRequest(within("graph", error.faults)) from error
+
+
+def _cell(
+    graph: Graph,
+    cluster: ClusterBody,
+    policies: Sequence[Choice],
+    seed: int,
+    time_limit_s: float,
+    point: dict[str, float],
+) -> Cell:
+    """Compute a cell; its start-up is the one asked for, without that of a cost model."""
+    body = cluster.model_copy(update=point)
+    on = body.to_cluster()
+    cell = cell_of(graph, on, policies, seed=seed, time_limit_s=time_limit_s)
+    return replace(cell, startup_us=body.startup_us)
+
+
+def _told(cell: Cell, labels: Sequence[str]) -> SweepCell:
+    """Name the policies of a cell, and say how fast the best is."""
+    best = None if cell.best is None else cell.times[cell.best]
+    told = SweepCell(
+        workers=cell.workers,
+        bandwidth_gbps=cell.bandwidth_gbps,
+        startup_us=cell.startup_us,
+        compute_time_us=cell.compute_time_us,
+        lower_bound_us=cell.lower_bound_us,
+        iteration_time_us=dict(zip(labels, cell.times, strict=True)),
+        best=None if cell.best is None else labels[cell.best],
+        scaling_factor=cell.compute_time_us / best if best else None,
+        speed=None,
+        speed_bound=None,
+        extrapolated=cell.extrapolated,
+    )
+    speeds = {"speed": speed_of(told, best), "speed_bound": speed_of(told, cell.lower_bound_us)}
+    return told.model_copy(update=speeds)
+
+
+def _summary(
+    cells: Sequence[SweepCell], labels: Sequence[str], found: Sequence[Knee]
+) -> Iterator[str]:
+    """Say who wins, how far behind each is, how fast the largest cluster is, and its knees."""
+    wins = Counter(cell.best for cell in cells if cell.best is not None).most_common()
+    if not wins:
+        yield "None of the policies is defined for this graph."
+        return
+    shares = ", ".join(f"{label} in {won:,}" for label, won in wins)
+    count = f"{len(cells):,} cell{'s' if len(cells) > 1 else ''}"
+    yield f"Fastest of {count}, the first named of equals: {shares}."
+    behind = {label: worst for label in labels if (worst := _behind(cells, label)) is not None}
+    worsts = ", ".join(f"{label} {worst:.2f}" for label, worst in behind.items())
+    if worsts:
+        yield f"Longest time over that of the fastest in the same cell: {worsts}."
+    workers = max(cell.workers for cell in cells)
+    bandwidth = middle([cell.bandwidth_gbps for cell in cells])
+    startup = middle([cell.startup_us for cell in cells])
+    for cell in cells:
+        at = (cell.workers, cell.bandwidth_gbps, cell.startup_us)
+        if at == (workers, bandwidth, startup) and cell.speed and cell.speed_bound:
+            yield (
+                f"With {_place(cell)}, {cell.best} does the work of {cell.speed:,.1f} workers "
+                f"that never wait; no plan does more than {cell.speed_bound:,.1f}."
+            )
+    yield from _knees(found, workers, bandwidth, startup)
+
+
+def _knees(
+    found: Sequence[Knee], workers: int, bandwidth: float | None, startup: float
+) -> Iterator[str]:
+    """Say where the knees of all policies are, along both axes at one place."""
+    at = "" if bandwidth is None else f"at {bandwidth:g} Gbit/s and "
+    many = f"with {counted(workers)} and a start-up of {startup:g} us"
+    for along, axis, unit, place in (
+        ("bandwidth_gbps", "bandwidth", "Gbit/s", many),
+        ("workers", "workers", "workers", f"{at}with a start-up of {startup:g} us"),
+    ):
+        here = [
+            f"{knee.policy} {'none' if knee.value is None else f'{knee.value:g}'}"
+            for knee in found
+            if knee.along == along
+            and (knee.workers or workers, knee.startup_us) == (workers, startup)
+            and (knee.bandwidth_gbps or bandwidth) == bandwidth
+        ]
+        if here:
+            yield (
+                f"Knees of {axis}, beyond which nothing of the sweep gains more than 1 %, {place}: "
+                f"{', '.join(here)} {unit}."
+            )
+
+
+def _behind(cells: Sequence[SweepCell], label: str) -> float | None:
+    """Return the longest time of a policy over that of the best in the same cell."""
+    pairs = [
+        (cell.iteration_time_us[label], cell.iteration_time_us[cell.best])
+        for cell in cells
+        if cell.best is not None
+    ]
+    return max((ours / best for ours, best in pairs if ours is not None and best), default=None)
+
+
+def _place(cell: SweepCell) -> str:
+    speed = "" if cell.bandwidth_gbps is None else f" at {cell.bandwidth_gbps:g} Gbit/s"
+    return f"{counted(cell.workers)}{speed} and a start-up of {cell.startup_us:g} us"
+
+
+def _warnings(problem: Problem[SweepRequest]) -> Iterator[Warned]:
+    """List what the cells rest on that was not measured, each axis alone."""
+    request, sizes = problem.request, tensors_of(problem.graph)
+    swept = [cluster for _, _, cluster in request.alone()]
+    for cluster in swept or [request.cluster]:
+        yield from warnings_of(cluster, sizes)
+    several = len({count for count in request.workers if count > 1}) > 1
+    used = {lane.channel for lane in sizes}
+    for name, (_, channel) in request.cluster.networks().items() if several else ():
+        follows = name == NETWORK or channel.workers is None
+        is_measured = channel.cost_model is None and channel.algorithm in MEASURED
+        if name in used and follows and is_measured:
+            what = "Cluster" if name == NETWORK else f"Channel {name!r}"
+            detail = f"{what}: a {channel.algorithm} costs the same with any number of workers."
+            yield Warned(pointer="/workers", code="workers_unknown", detail=detail)

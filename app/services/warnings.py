@@ -1,0 +1,95 @@
+"""What an answer rests on that was not measured: ranges left, workers unknown, costs scaled."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from app.reading.wording import pointer
+from app.schemas.clusters import ChannelBody, ClusterBody, CostModelBody
+from app.schemas.explanations import Warned
+from solver.costs import TABLE, Lane
+from solver.graph import ALL_REDUCE, Graph
+from solver.planning.result import Bucket, Part
+
+
+def launched(buckets: Iterable[Bucket], parts: Iterable[Part]) -> dict[Lane, list[int]]:
+    """Return the bytes of each launch of a plan, by lane."""
+    lanes = {bucket.id: Lane(bucket.channel, bucket.kind) for bucket in buckets}
+    found: dict[Lane, list[int]] = {}
+    for part in parts:
+        found.setdefault(lanes[part.bucket], []).append(part.bytes)
+    return found
+
+
+def tensors_of(graph: Graph) -> dict[Lane, list[int]]:
+    """Return the bytes of each collective of a graph, by lane."""
+    found: dict[Lane, list[int]] = {}
+    for op in (graph.ops[i] for i in graph.collectives):
+        found.setdefault(Lane(op.channel, op.kind), []).append(op.bytes or 0)
+    return found
+
+
+def warnings_of(cluster: ClusterBody, launches: Mapping[Lane, Sequence[int]]) -> list[Warned]:
+    """List what the cost of these launches was not measured for.
+
+    Parameters
+    ----------
+    cluster
+        With stored cost models in the place of their ids.
+    launches
+        Bytes of each launch, by lane.
+    """
+    networks, found = cluster.networks(), list[Warned]()
+    for lane, sizes in launches.items():
+        place, channel = networks[lane.channel]
+        if not sizes or (workers := channel.workers or cluster.workers) == 1:
+            continue
+        model = channel.cost_model
+        under = pointer(("cluster", *place, *(["cost_model"] if model else [])))
+        if model is not None:
+            found += _scaled(under, channel, model, workers)
+        described = model or channel
+        field, points = "table", described.table
+        if lane.kind != ALL_REDUCE:
+            tables = {str(kind): points for kind, points in described.tables.items()}
+            field, points = f"tables/{lane.kind}", tables.get(lane.kind, [])
+        if described.algorithm == TABLE and points:
+            measured = [size for size, _ in points]
+            found += _outside(f"{under}/{field}", (min(measured), max(measured)), sizes)
+        elif model is not None and model.measured_bytes:
+            least, most = model.measured_bytes
+            found += _outside(under, (least, most), sizes)
+    return list(dict.fromkeys(found))
+
+
+def _scaled(
+    under: str, channel: ChannelBody, model: CostModelBody, workers: int
+) -> Iterator[Warned]:
+    if not model.is_measured:
+        return
+    if model.workers is None:
+        detail = (
+            "The cost model does not say how many workers it was measured with; it is taken to be "
+            f"for {workers:,}."
+        )
+        yield Warned(pointer=under, code="workers_unknown", detail=detail)
+    changes = [
+        f"{unit} of {was:g} scaled to {is_:g}"
+        for unit, was, is_ in (
+            ("workers", model.workers, workers),
+            ("Gbit/s", model.bandwidth_gbps, channel.bandwidth_gbps),
+        )
+        if was is not None and is_ is not None and was != is_
+    ]
+    if changes:
+        detail = f"The cost was not measured here: {' and '.join(changes)}, as a ring would."
+        yield Warned(pointer=under, code="extrapolated", detail=detail)
+
+
+def _outside(under: str, measured: tuple[int, int], sizes: Sequence[int]) -> Iterator[Warned]:
+    least, most = measured
+    small, large = (sum(s < least for s in sizes), sum(s > most for s in sizes))
+    if small or large:
+        detail = (
+            f"{small + large:,} of {len(sizes):,} launches ({min(sizes):,} to {max(sizes):,} "
+            f"bytes) are outside of what was measured, {least:,} to {most:,} bytes."
+        )
+        yield Warned(pointer=under, code="outside_measured_range", detail=detail)

@@ -1,0 +1,1 @@
+"""The database: its tables and migrations, and what is kept in it."""
