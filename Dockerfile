@@ -9,7 +9,7 @@ COPY app app
 COPY solver solver
 COPY client client
 COPY interlace interlace
-RUN pip install --no-cache-dir --constraint constraints.txt .
+RUN pip install --no-cache-dir --constraint constraints.txt ./client .
 WORKDIR /var/lib/interlace
 USER 10001:10001
 # matplotlib keeps its list of fonts in a directory that is there for each run anew.

@@ -41,11 +41,11 @@ $(BIN)/python:
 	  || { rm -rf $(VENV); echo "No venv in this Python; on Debian: apt-get install python3-venv"; exit 1; }
 
 $(VENV)/installed: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) --editable .
+	$(PIP) --editable ./client --editable .
 	@touch $@
 
 $(VENV)/installed-dev: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) --editable '.[dev]'
+	$(PIP) --editable ./client --editable '.[dev]'
 	@touch $(VENV)/installed $@
 
 clean:

@@ -125,7 +125,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.bodies = CapacityLimiter(at_once)
     app.state.checks = CapacityLimiter(_CHECKS)
     install(app)
-    app.add_middleware(SecurityHeaders)
     for routes in (
         graphs,
         plans,

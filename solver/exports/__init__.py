@@ -1,7 +1,10 @@
 """Plans as files of other tools, called alike: ``export(graph, network, planned) -> Export``."""
 
+from solver.costs import Network
 from solver.exports import chakra, chrome, csv_tables, ddp, deepspeed, horovod
 from solver.exports.export import Export, Exporter, Planned
+from solver.planning.replay import GivenBucket, GivenPart
+from solver.planning.result import Plan
 
 #: The writers by format name; add one here.
 EXPORTS: dict[str, Exporter] = {
@@ -13,4 +16,30 @@ EXPORTS: dict[str, Exporter] = {
     horovod.FORMAT: horovod.export,
 }
 
-__all__ = ["EXPORTS", "Export", "Exporter", "Planned"]
+__all__ = ["EXPORTS", "Export", "Exporter", "Planned", "export"]
+
+
+def export(form: str, network: Network, plan: Plan, workers: int = 1) -> Export:
+    """Write a plan as files of another tool; say what they cannot say, and what that costs.
+
+    Parameters
+    ----------
+    form
+        Key of :data:`EXPORTS`.
+    network, plan
+        What was planned, on which network.
+    workers
+        Ranks that take part, for formats of one file a rank.
+
+    Raises
+    ------
+    InvalidPlan
+        When the format has no form for this plan.
+    """
+    planned = Planned(
+        tuple(GivenBucket(bucket.id, bucket.tensors) for bucket in plan.buckets),
+        tuple(GivenPart(part.bucket, part.bytes) for part in plan.parts),
+        plan.slotted,
+        workers,
+    )
+    return EXPORTS[form](plan.graph, network, planned)

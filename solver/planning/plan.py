@@ -63,7 +63,12 @@ class Options:
     effort: int = 1
 
 
-def plan(graph: Graph, network: Network, options: Options, watch: Watch = SILENT) -> Plan:
+def plan(
+    graph: Graph,
+    network: Network,
+    options: Options = Options(),
+    watch: Watch = SILENT,
+) -> Plan:
     """Fuse, schedule, simulate, bound and compare.
 
     A graph that :func:`solver.simulation.what_if.changed` left without collectives takes its

@@ -15,7 +15,7 @@ from solver.policies.ada_fusion import ada_fusion
 from solver.policies.ddp import ddp
 from solver.policies.horovod import horovod
 from solver.policies.mg_wfbp import mg_wfbp
-from solver.prediction.osf import Passes, csf, osf, osf_fusion
+from solver.prediction.osf import Passes, csf, osf, osf_fusion, passes_of
 from solver.simulation.engine import Policy, simulate
 
 
@@ -94,23 +94,34 @@ class Asked:
 
 
 def predict(
-    graph: Graph, passes: Passes, networks: Iterable[tuple[int, Network]], asked: Asked
+    graph: Graph,
+    networks: Iterable[tuple[int, Network]],
+    asked: Asked = Asked(),
+    passes: Passes | None = None,
 ) -> tuple[Row, ...]:
     """Predict one row for each number of workers and the network that they make.
 
     Parameters
     ----------
-    graph, passes
-        The same iteration twice: what is simulated and planned, and what the recursion reads.
+    graph
+        One training iteration, which is simulated and planned.
     networks
         Worker counts, each with what a launch costs.
     asked
         With which buffers, and how long to plan.
+    passes
+        The same iteration as the recursion reads it; None takes it from the graph.
+
+    Raises
+    ------
+    InvalidGraph
+        When the graph is no chain of all-reduces.
 
     Notes
     -----
     Each plan has an equal share of the time limit.
     """
+    passes = passes or passes_of(graph)
     gated, networks = with_barrier(graph), list(networks)
     limit = asked.time_limit_s / max(1, len(networks))
     return tuple(_row(gated, passes, *each, asked, limit) for each in networks)

@@ -4,7 +4,7 @@ A cell is a cluster with the time of each policy on it; cells do not depend on o
 may be computed anywhere and in any order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from solver.chain import Chain, chain_of
@@ -116,6 +116,21 @@ def cell_of(
         times=times,
         best=_best(times),
         extrapolated=any(is_extrapolated(channels[name]) for name in chain.channels),
+    )
+
+
+def sweep(
+    graph: Graph,
+    clusters: Iterable[Cluster],
+    policies: Sequence[Choice],
+    *,
+    seed: int = 0,
+    time_limit_s: float = 10.0,
+) -> tuple[Cell, ...]:
+    """Compute a cell for each cluster, as :func:`cell_of` does, one after the other."""
+    return tuple(
+        cell_of(graph, cluster, policies, seed=seed, time_limit_s=time_limit_s)
+        for cluster in clusters
     )
 
 

@@ -26,7 +26,7 @@ _LOOKS: dict[str, Callable[[bytes], bool]] = {
 #: Formats that are read together with others', first come first.
 _LEADING = ("pytorch_et",)
 
-__all__ = ["READERS", "Asked", "Reader", "Report", "Total", "Trace", "detect"]
+__all__ = ["READERS", "Asked", "Reader", "Report", "Total", "Trace", "detect", "read_trace"]
 
 
 def detect(files: Sequence[bytes]) -> str:
@@ -51,3 +51,20 @@ def detect(files: Sequence[bytes]) -> str:
         detail = f"The files are of several formats: {', '.join(names)}."
         raise InvalidTrace([Fault("", "wrong_format", detail)])
     return (leading or names)[0]
+
+
+def read_trace(files: Sequence[bytes], asked: Asked = Asked(), form: str | None = None) -> Trace:  # noqa: B008 - frozen
+    """Read unpacked files of one recording as a graph, and report what was dropped and assumed.
+
+    ``form`` is a key of :data:`READERS`; None detects it.
+
+    Raises
+    ------
+    InvalidTrace
+        When the format is unknown, cannot be told, or its reader rejects the files.
+    """
+    name = detect(files) if form is None else form
+    if name not in READERS:
+        detail = f"Unknown format {name!r}: one of {', '.join(READERS)}."
+        raise InvalidTrace([Fault("/format", "wrong_format", detail)])
+    return READERS[name](files, asked)

@@ -111,6 +111,11 @@ class Fit:
     errors: Errors
     validated: Errors | None
 
+    @property
+    def cost(self) -> Cost:
+        """What a launch costs by this fit."""
+        return cost_of_model(self.parameters)
+
 
 def fitted(name: str, data: Sorted, fit: Callable[[Sorted], Model]) -> Fit:
     """Fit a model and say how well it fits."""
