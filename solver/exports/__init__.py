@@ -2,7 +2,7 @@
 
 from solver.costs import Network
 from solver.exports import chakra, chrome, csv_tables, ddp, deepspeed, horovod
-from solver.exports.export import Export, Exporter, Planned
+from solver.exports.files import Export, Exporter, Planned
 from solver.planning.replay import GivenBucket, GivenPart
 from solver.planning.result import Plan
 

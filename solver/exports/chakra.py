@@ -11,7 +11,7 @@ from typing import Any
 
 from solver.chain import chain_of
 from solver.costs import Network
-from solver.exports.export import Export, Planned, replayed
+from solver.exports.files import Export, Planned, replayed
 from solver.graph import ALL_GATHER, COMPUTE, NETWORK, Graph, Op, build
 from solver.policies.wfbp import wfbp
 from solver.simulation.engine import Timeline, simulate

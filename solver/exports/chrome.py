@@ -3,7 +3,7 @@
 import json
 
 from solver.costs import Network
-from solver.exports.export import Export, Planned, replayed
+from solver.exports.files import Export, Planned, replayed
 from solver.graph import Graph
 from solver.policies.wfbp import wfbp
 from solver.simulation.engine import simulate

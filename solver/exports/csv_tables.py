@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from solver.chain import chain_of
 from solver.costs import Network
-from solver.exports.export import Export, Planned, replayed
+from solver.exports.files import Export, Planned, replayed
 from solver.graph import Graph
 
 FORMAT = "csv"

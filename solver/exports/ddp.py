@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from solver.chain import chain_of
 from solver.costs import Network
-from solver.exports.export import Export, Planned
+from solver.exports.files import Export, Planned
 from solver.exports.framework import barred_time, kept, lost, sized, whole
 from solver.exports.merged import Merged, filled, merged
 from solver.exports.names import NAMED, listed, parameter

@@ -14,7 +14,7 @@ import json
 
 from solver.chain import chain_of
 from solver.costs import Network
-from solver.exports.export import Export, Planned
+from solver.exports.files import Export, Planned
 from solver.exports.framework import barred_time, lost, ran, whole
 from solver.exports.merged import Merged, filled, merged
 from solver.exports.one_size import best

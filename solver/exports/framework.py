@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from solver.chain import chain_of
 from solver.costs import Network
-from solver.exports.export import Planned, replayed
+from solver.exports.files import Planned, replayed
 from solver.exports.merged import Bucket, Merged, buckets_of, merged
 from solver.graph import Graph, with_barrier
 from solver.simulation.engine import Policy, Send, simulate

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from solver.costs import Network
-from solver.exports.export import Export, Planned
+from solver.exports.files import Export, Planned
 from solver.exports.framework import kept, lost, sized, whole
 from solver.exports.names import NAMED, listed, parameter
 from solver.graph import Graph

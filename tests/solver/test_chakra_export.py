@@ -10,7 +10,7 @@ from solver.chain import chain_of
 from solver.costs import Cluster, alike, cost_of, network_of
 from solver.errors import InvalidPlan
 from solver.exports import chakra
-from solver.exports.export import Planned
+from solver.exports.files import Planned
 from solver.graph import ALL_GATHER, ALL_REDUCE, BROADCAST, COMPUTE, NETWORK, Op, build
 from solver.planning.names import buckets_of, parts_of
 from solver.planning.replay import GivenBucket, GivenPart
