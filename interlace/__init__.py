@@ -10,8 +10,7 @@ from solver.calibration.measurements import read_measurements
 from solver.costs import Cluster, Cost, alike, network_of
 from solver.errors import Fault, InterlaceError
 from solver.explanation.explain import explain
-from solver.exports import EXPORTS
-from solver.exports import files as export
+from solver.exports import EXPORTS, export
 from solver.graph import Graph, Op, build, with_barrier
 from solver.models import MODELS
 from solver.planning.plan import Options, plan

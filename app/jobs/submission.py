@@ -5,6 +5,7 @@ import json
 import secrets
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from app.jobs.kinds import IMPORT, MODELS
 from app.jobs.rows import FILE, QUEUED, REQUEST, SUCCEEDED, change, put, tag
 from app.jobs.tasks import limit_of
 from app.limits import BIG, KEY_HOURS, LIMIT_S, MAX_JOB_TAGS
-from app.reading.references import with_graph
+from app.reading.references import LargeGraph
 from app.reading.requests import problem_of, read_body
 from app.storage.clock import ago, now
 from app.storage.database import Store
@@ -198,13 +199,12 @@ def problem_job(
     NotJson, InvalidRequest
         As :func:`app.reading.requests.read_body` does.
     """
-    library = library_of(store)
-    whole, unknown = with_graph(body, library.graph)
     name, limit_s, content = "", None, bytes(body)
-    if len(whole) <= BIG or unknown:
-        problem = problem_of(read_body(body, MODELS[kind], library))
-        name, limit_s = problem.graph.name, limit_of(problem.request)
-        content = _sorted(body)
+    if len(body) <= BIG:
+        with suppress(LargeGraph):
+            problem = problem_of(read_body(body, MODELS[kind], library_of(store, BIG)))
+            name, limit_s = problem.graph.name, limit_of(problem.request)
+            content = _sorted(body)
     hashed = fingerprint(kind, VERSION, content)
     return New(kind, name, bytes(body), tags, request_id, limit_s, hashed)
 

@@ -1,6 +1,6 @@
 """What is wrong with a graph, also with one of which only a part can be read."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from app.errors import within
@@ -63,34 +63,18 @@ def _readable_faults(raw: Any) -> tuple[list[Fault], list[Op]]:
     taken = {op["id"] for op in found if isinstance(op, dict) and _is_name(op.get("id"))}
     ops: list[Op] = []
     kept: dict[int, list[int]] = {}
-    hidden = set()
+    hidden = False
     for i, op in enumerate(found):
         known = op if isinstance(op, dict) else {}
-        name, after = known.get("id"), known.get("after")
-        kind, size, channel = kind_of(known), known.get("bytes"), known.get("channel", NETWORK)
-        stream = known.get("stream") if kind == COMPUTE else None
-        edges = after if isinstance(after, list) else []
-        if not all(map(_is_name, edges)):
-            kept[i] = [place for place, other in enumerate(edges) if _is_name(other)]
-            edges = [edges[place] for place in kept[i]]
-        if not isinstance(name, str) or not _is_name(name):
-            name = f"op {i}"
-            while name in taken:
-                name += "'"
-            hidden.add(name)
-        if not isinstance(size, int) or not 1 <= size <= MAX_BYTES:
-            size = 1
-        ops.append(
-            Op(
-                name,
-                kind,
-                0.0,
-                size,
-                tuple(edges),
-                channel if _is_name(channel) else NETWORK,
-                stream if _is_name(stream) else None,
-            )
-        )
+        name: Any = known.get("id")
+        if not _is_name(name):
+            name, hidden = _free_name(f"op {i}", taken), True
+        edges = known.get("after")
+        after = edges if isinstance(edges, list) else []
+        places = [place for place, other in enumerate(after) if _is_name(other)]
+        if len(places) < len(after):
+            kept[i] = places
+        ops.append(_readable_op(known, name, tuple(after[place] for place in places)))
     unsure = {"unknown_op", "too_many_faults"} if hidden else set()
     if not all(isinstance(op, dict) for op in found):
         unsure |= {"no_compute", "no_collective"}
@@ -98,6 +82,28 @@ def _readable_faults(raw: Any) -> tuple[list[Fault], list[Op]]:
         _moved(fault, kept) for fault in checked_graph("", ops)[1] if fault.code not in unsure
     ]
     return faults, ops
+
+
+def _readable_op(known: dict[str, Any], name: str, after: tuple[str, ...]) -> Op:
+    """Return an op with what can be read of it; no time, which nobody looks at here."""
+    kind, size, channel = kind_of(known), known.get("bytes"), known.get("channel")
+    stream = known.get("stream") if kind == COMPUTE else None
+    return Op(
+        name,
+        kind,
+        0.0,
+        size if isinstance(size, int) and 1 <= size <= MAX_BYTES else 1,
+        after,
+        channel if isinstance(channel, str) and _is_name(channel) else NETWORK,
+        stream if _is_name(stream) else None,
+    )
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    """Return a name that no op has."""
+    while name in taken:
+        name += "'"
+    return name
 
 
 def _is_name(value: Any) -> bool:

@@ -31,7 +31,7 @@ def read_json(body: bytes | bytearray) -> Any:
     """
     try:
         text = body.removeprefix(BOM_UTF8).decode("utf-8")
-        value = json.loads(text, parse_int=_integer, object_pairs_hook=object_of)
+        value = json.loads(text, parse_int=_integer, object_pairs_hook=_object)
         if _SURROGATE.search(text):
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeDecodeError as error:
@@ -53,7 +53,7 @@ def _integer(digits: str) -> int | float:
     return -math.inf if digits.startswith("-") else math.inf
 
 
-def object_of(members: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make an object of its members, for :func:`json.loads`.
 
     Raises
@@ -66,3 +66,21 @@ def object_of(members: list[tuple[str, Any]]) -> dict[str, Any]:
         key, _ = Counter(key for key, _ in members).most_common(1)[0]
         raise DuplicateKey(f"An object of the body has the key {shown(key)} twice.")
     return found
+
+
+def repeats_key(body: bytes | bytearray) -> bool:
+    """Tell whether some object of JSON in UTF-8 has a key twice, or that cannot be told.
+
+    Fast readers keep the last one and say nothing, and readers differ in which one counts.
+    """
+    try:
+        json.loads(body, object_pairs_hook=_refuse_repeats)
+    except (DuplicateKey, ValueError, RecursionError):
+        return True
+    return False
+
+
+def _refuse_repeats(members: list[tuple[str, Any]]) -> None:
+    """Look at the keys of an object, and keep nothing of it."""
+    if len(members) > 1 and len(dict(members)) < len(members):
+        raise DuplicateKey

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from app.errors import InvalidRequest
 from app.limits import MAX_OPS, MAX_VALUES
 from app.reading.cluster_faults import cluster_faults, lane_faults, with_models
-from app.reading.fast import read_quickly
+from app.reading.fast import read_fast
 from app.reading.graph_faults import checked_graph, readable_faults
 from app.reading.parsing import read_json
 from app.reading.references import NOTHING, Library, with_graph
@@ -35,8 +35,9 @@ def read_body(
 ) -> tuple[Graph | None, Request]:
     """Check a posted body; return its graph and the rest of it.
 
-    The graph of the request is empty where the graph returned counts. What ``library`` finds is put
-    in the place of its id.
+    What fits is read in one pass; only what does not is read again, slowly, for its faults. The
+    graph of the request is empty where the graph returned counts. What ``library`` finds is put in
+    the place of its id.
 
     Raises
     ------
@@ -44,29 +45,21 @@ def read_body(
         As :func:`read_json` and :func:`read_parsed` do; also when a body that does not fit has
         more than :data:`MAX_VALUES` values, each of which would take up memory.
     """
-    body, unknown = with_graph(body, library.graph)
+    found = read_fast(body.removeprefix(BOM_UTF8), model, library.graph)
+    if found is not None:
+        return _checked(*found, library)
+    if sum(map(body.count, _STARTS)) > MAX_VALUES:
+        detail = f"The body does not fit the schema and has more than {MAX_VALUES:,} values."
+        raise InvalidRequest([Fault("", "too_many_faults", detail)])
+    raw, unknown = with_graph(read_json(body), library.graph)
     try:
-        found = _read(body, model, library)
+        _refuse_misfit(raw, model)
+        checked = read_parsed(raw, model, library)
     except InvalidRequest as error:
         raise InvalidRequest([*unknown, *error.faults]) from error
     if unknown:
         raise InvalidRequest(unknown)
-    return found
-
-
-def _read(
-    body: bytes | bytearray, model: type[Request], library: Library
-) -> tuple[Graph | None, Request]:
-    """Read in one pass what fits; only what does not is read again, slowly, for its faults."""
-    quick = read_quickly(body.removeprefix(BOM_UTF8), model)
-    if quick is not None:
-        return _checked(*quick, library)
-    if sum(map(body.count, _STARTS)) > MAX_VALUES:
-        detail = f"The body does not fit the schema and has more than {MAX_VALUES:,} values."
-        raise InvalidRequest([Fault("", "too_many_faults", detail)])
-    raw = read_json(body)
-    _refuse_misfit(raw, model)
-    return read_parsed(raw, model, library)
+    return checked
 
 
 def read_parsed(

@@ -14,7 +14,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy import URL, Connection, Engine, create_engine, delete, event, insert, select
+from sqlalchemy import URL, Connection, Engine, create_engine, delete, event, func, insert, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.orm import Session
@@ -142,6 +142,12 @@ class Store:
             raise NotFound(f"No {KINDS[kind]} has this id.")
         light = {field: getattr(row, field) for field in _light(kind) if field not in _JOB}
         return Stored({f: getattr(row, f) for f in _JOB}, light, row.request, row.result)
+
+    def request_bytes(self, kind: type[Row], result_id: str) -> int:
+        """Return how long the request of a result is [bytes, of ASCII]; 0 when there is none."""
+        query = select(func.length(kind.request)).where(kind.id == result_id)
+        with self.reading() as connection:
+            return connection.scalar(query) or 0
 
     def newest(self, kind: type[Row], limit: int) -> list[dict[str, Any]]:
         """Return the light columns of the newest results, the newest first."""

@@ -1,15 +1,15 @@
 """What is stored and may be named by its id in a request."""
 
 from app.errors import NotFound
-from app.reading.references import Library
+from app.reading.references import LargeGraph, Library
 from app.schemas.clusters import CostModelBody
 from app.schemas.cost_models import CostModelAnswer
 from app.storage.database import Store
 from app.storage.tables import CostModelRow, GraphRow
 
 
-def library_of(store: Store) -> Library:
-    """Return what is in a store."""
+def library_of(store: Store, max_graph_bytes: int | None = None) -> Library:
+    """Return what is in a store; it raises LargeGraph for a graph of more bytes."""
 
     def model(model_id: str) -> CostModelBody | None:
         try:
@@ -19,10 +19,14 @@ def library_of(store: Store) -> Library:
         return CostModelAnswer.model_validate_json(stored.result).model
 
     def graph(graph_id: str) -> str | None:
+        if (
+            max_graph_bytes is not None
+            and store.request_bytes(GraphRow, graph_id) > max_graph_bytes
+        ):
+            raise LargeGraph
         try:
-            stored = store.get(GraphRow, graph_id)
+            return store.get(GraphRow, graph_id).request
         except NotFound:
             return None
-        return stored.request
 
     return Library(model, graph)

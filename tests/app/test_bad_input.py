@@ -17,8 +17,8 @@ import pytest
 
 from app.errors import DuplicateKey
 from app.operations.settings import Settings
-from app.reading.fast import read_quickly
-from app.reading.parsing import object_of
+from app.reading.fast import read_fast
+from app.reading.parsing import read_json
 from app.reading.requests import read_body
 from app.schemas.plans import PlanRequest
 from app.storage.database import Store, Stored
@@ -144,7 +144,7 @@ REPEATED = {
 @pytest.mark.parametrize("body", REPEATED.values(), ids=REPEATED)
 def test_repeated_key(service: Service, body: bytes) -> None:
     with pytest.raises(DuplicateKey):
-        json.loads(body, object_pairs_hook=object_of)
+        read_json(body)
     answer = service.post_raw(body)
     found = problem(answer.status_code, answer.headers, answer.content)
     assert (answer.status_code, found["code"]) == (400, "duplicate_key")
@@ -172,8 +172,8 @@ def test_one_pass_sees_each_member_said_twice(at: int) -> None:
     if member is None:
         return
     body = f"{TEXT[: member.end()]}, {member[0]}{TEXT[member.end() :]}".encode()
-    assert read_quickly(TEXT.encode(), PlanRequest) is not None
-    assert read_quickly(body, PlanRequest) is None
+    assert read_fast(TEXT.encode(), PlanRequest, lambda _: None) is not None
+    assert read_fast(body, PlanRequest, lambda _: None) is None
     with pytest.raises(DuplicateKey):
         read_body(body, PlanRequest)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.reading.fast import read_quickly
+from app.reading.fast import read_fast
 from app.reading.parsing import read_json
 from app.reading.schema_faults import fitting
 from app.schemas.plans import PlanRequest
@@ -31,6 +31,10 @@ def slowly(body: bytes) -> tuple[PlanRequest, list[Op]] | None:
     found = request.graph.ops_of()
     bare = request.graph.model_copy(update={"ops": []})
     return request.model_copy(update={"graph": bare}), found
+
+
+def fast(body: bytes) -> tuple[PlanRequest, list[Op]] | None:
+    return read_fast(body, PlanRequest, lambda _: None)
 
 
 def changed(change: Change) -> bytes:
@@ -76,16 +80,16 @@ GOOD = [
 
 @pytest.mark.parametrize("body", GOOD, ids=range(len(GOOD)))
 def test_same_as_the_slow_way(body: bytes) -> None:
-    slow, quick = slowly(body), read_quickly(body, PlanRequest)
+    slow, quick = slowly(body), fast(body)
     assert slow is not None
     if quick is not None:
         assert quick == slow
         assert [repr(op) for op in quick[1]] == [repr(op) for op in slow[1]]  # 1 is not 1.0
 
 
-def test_what_is_written_plainly_is_read_quickly() -> None:
-    missed = [body for body in GOOD if read_quickly(body, PlanRequest) is None]
-    assert missed == [changed(lambda body: ops(body)[5].update(id='"\\/'))]  # it looks like a key
+def test_what_is_written_plainly_is_read_fast() -> None:
+    missed = [body for body in GOOD if fast(body) is None]
+    assert missed == []
 
 
 LEFT = [
@@ -143,7 +147,7 @@ LEFT = [
 
 @pytest.mark.parametrize("body", LEFT, ids=range(len(LEFT)))
 def test_what_does_not_fit_is_left_to_the_slow_way(body: bytes) -> None:
-    assert read_quickly(body, PlanRequest) is None
+    assert fast(body) is None
 
 
 def test_text_of_a_graph_is_its_json() -> None:
