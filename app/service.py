@@ -17,7 +17,7 @@ from app.http import openapi as apidoc
 from app.http.middleware import Access, RequestIds, SecurityHeaders
 from app.http.problems import install
 from app.jobs.kinds import KINDS
-from app.jobs.pool import Children
+from app.jobs.pool import Pool
 from app.jobs.table import Job
 from app.jobs.worker import GARBAGE
 from app.operations.metrics import Metrics
@@ -83,10 +83,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         store.open()
     except StorageUnavailable as error:
         _LOG.warning("Not ready: %s", error)
-    children: Children = app.state.children
-    children.start()
+    pool: Pool = app.state.pool
+    pool.start()
     yield
-    await to_thread.run_sync(children.stop, GRACE_S)
+    await to_thread.run_sync(pool.stop, GRACE_S)
     store.close()
 
 
@@ -115,7 +115,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.metrics = Metrics(tuple(KINDS))
     app.state.store = Store(app.state.settings)
     at_once = os.cpu_count() or 1
-    app.state.children = Children(
+    app.state.pool = Pool(
         app.state.store,
         app.state.settings,
         on_end=_counted(app.state.metrics),

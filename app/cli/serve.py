@@ -73,11 +73,11 @@ class _Server(uvicorn.Server):
             timeout_graceful_shutdown=_GRACE_S,
         )
         super().__init__(config)
-        self._children = app.state.children
+        self._pool = app.state.pool
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Leave."""
-        self._children.leave()
+        self._pool.leave()
         await super().shutdown(sockets)
 
 

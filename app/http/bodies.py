@@ -17,14 +17,14 @@ from app.limits import BIG, IDLE_S, LEAST_RATE, MAX_FILES
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]*)', re.IGNORECASE)
 
 
-class Held(bytearray):
+class HeldBody(bytearray):
     """A body, held until it is let go or the answer is sent; see :func:`_held`."""
 
     def __init__(self, turn: AsyncExitStack) -> None:
         super().__init__()
         self._turn = turn
 
-    async def let_go(self) -> None:
+    async def release(self) -> None:
         """Forget it, and let others have their turn."""
         self.clear()
         await self._turn.aclose()
@@ -35,15 +35,15 @@ class Upload(NamedTuple):
 
     files: list[bytes]
     parameters: str | None
-    body: Held
+    body: HeldBody
 
-    async def let_go(self) -> None:
+    async def release(self) -> None:
         """Forget them, and let others have their turn."""
         self.files.clear()
-        await self.body.let_go()
+        await self.body.release()
 
 
-async def body_of(request: Request) -> AsyncIterator[Held]:
+async def body_of(request: Request) -> AsyncIterator[HeldBody]:
     """Read a JSON body, and hold it until the answer is sent; see :func:`_held`."""
     header = request.headers.get("content-type", "")
     kind = header.partition(";")[0].strip().lower()
@@ -104,7 +104,7 @@ def _is_closed(body: bytearray, header: str) -> bool:
 
 
 @asynccontextmanager
-async def _held(request: Request) -> AsyncIterator[Held]:
+async def _held(request: Request) -> AsyncIterator[HeldBody]:
     """Read a body up to the limit, and hold it until the answer is sent.
 
     A body that says itself that it is too long is not read. What comes beyond the limit is read
@@ -118,7 +118,7 @@ async def _held(request: Request) -> AsyncIterator[Held]:
         raise TooLarge(f"The body is longer than {most} bytes.")
     length, is_big = 0, False
     async with AsyncExitStack() as held:
-        body = Held(held)
+        body = HeldBody(held)
         async for chunk in _chunks(request):
             length += len(chunk)
             if length > 2 * most:
@@ -161,7 +161,7 @@ async def _chunks(request: Request) -> AsyncIterator[bytes]:
         yield message.get("body", b"")
 
 
-BodyDep = Annotated[Held, Depends(body_of)]
+BodyDep = Annotated[HeldBody, Depends(body_of)]
 
 
 FilesDep = Annotated[Upload, Depends(files_of)]

@@ -1,11 +1,13 @@
 """What routers are given: the store, the pool of jobs, whose turn it is to use a thread."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from anyio import CapacityLimiter
 from fastapi import Depends, Query, Request
 
-from app.jobs.pool import Children
+from app.http.preferences import Preferences, PreferencesDep
+from app.jobs.pool import Pool
 from app.limits import (
     MAX_LISTED,
 )
@@ -43,10 +45,10 @@ ChecksDep = Annotated[CapacityLimiter, Depends(checks_of)]
 ListedDep = Annotated[int, Query(ge=1, le=MAX_LISTED, description="How many are listed.")]
 
 
-async def children_of(request: Request) -> Children:
+async def pool_of(request: Request) -> Pool:
     """Return where jobs run."""
-    children: Children = request.app.state.children
-    return children
+    pool: Pool = request.app.state.pool
+    return pool
 
 
 async def request_id_of(request: Request) -> str:
@@ -58,10 +60,35 @@ async def request_id_of(request: Request) -> str:
 RequestIdDep = Annotated[str, Depends(request_id_of)]
 
 
-ChildrenDep = Annotated[Children, Depends(children_of)]
+PoolDep = Annotated[Pool, Depends(pool_of)]
 
 
 async def settings_of(request: Request) -> Settings:
     """Return the settings of the running service."""
     settings: Settings = request.app.state.settings
     return settings
+
+
+@dataclass(frozen=True, slots=True)
+class Submitter:
+    """What a call that begins a job brings, and what the service has for it."""
+
+    preferences: Preferences
+    request_id: str
+    store: Store
+    pool: Pool
+    turns: CapacityLimiter
+
+
+async def submitter_of(
+    preferences: PreferencesDep,
+    request_id: RequestIdDep,
+    store: StoreDep,
+    pool: PoolDep,
+    turns: SolvesDep,
+) -> Submitter:
+    """Bring together what a call that begins a job needs."""
+    return Submitter(preferences, request_id, store, pool, turns)
+
+
+SubmitterDep = Annotated[Submitter, Depends(submitter_of)]

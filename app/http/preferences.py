@@ -37,7 +37,7 @@ TagsDep = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Preferences:
     """How a job is asked for.
 
     Attributes
@@ -61,7 +61,7 @@ class Asked:
     fresh: bool
 
 
-async def asked_of(
+async def preferences_of(
     request: Request,
     wait: WaitDep = None,
     tag: TagsDep = [],  # noqa: B006 - FastAPI copies it
@@ -84,14 +84,14 @@ async def asked_of(
         str | None,
         Header(description="`no-store`: solve anew what has been answered before."),
     ] = None,
-) -> Asked:
+) -> Preferences:
     """Read what a call asks for."""
     found = _PREFERRED.search(prefer or "")
     preferred = wait is None and found is not None
     if wait is None:
         wait = min(int(found[1]), MAX_WAIT_S) if found else WAIT_S
     fresh = _NO_STORE.search(cache_control or "") is not None
-    return Asked(wait, preferred, tuple(dict.fromkeys(tag)), idempotency_key, fresh)
+    return Preferences(wait, preferred, tuple(dict.fromkeys(tag)), idempotency_key, fresh)
 
 
-AskedDep = Annotated[Asked, Depends(asked_of)]
+PreferencesDep = Annotated[Preferences, Depends(preferences_of)]

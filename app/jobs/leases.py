@@ -50,7 +50,7 @@ _CLAIMED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
+class Claim:
     """A job for one child."""
 
     number: int
@@ -63,14 +63,14 @@ class Claimed:
     attempts: int
 
 
-class Held(NamedTuple):
+class Lease(NamedTuple):
     """A job that is held: its number, and its time limit [s]."""
 
     number: int
     limit_s: float
 
 
-def claim(store: Store, owner: str, kinds: Sequence[str]) -> Claimed | None:
+def claim(store: Store, owner: str, kinds: Sequence[str]) -> Claim | None:
     """Give the job that waits longest to a child of a server; None when none waits."""
     waiting = select(*_CLAIMED).where(JobRow.state == QUEUED, JobRow.kind.in_(kinds))
     oldest = waiting.order_by(JobRow.number).limit(1)
@@ -92,10 +92,10 @@ def claim(store: Store, owner: str, kinds: Sequence[str]) -> Claimed | None:
             "heartbeat_at": now(),
         }
         change(connection, row["number"], None, values)
-    return Claimed(**{**row, "attempts": row["attempts"] + 1}, lease=lease)
+    return Claim(**{**row, "attempts": row["attempts"] + 1}, lease=lease)
 
 
-def describe(store: Store, job: Claimed, name: str, limit_s: float) -> bool:
+def describe(store: Store, job: Claim, name: str, limit_s: float) -> bool:
     """Note what was found when the request was read, by the child that holds the lease."""
     with store.writing() as connection:
         return change(connection, job.number, job.lease, {"name": name, "limit_s": limit_s})
@@ -103,7 +103,7 @@ def describe(store: Store, job: Claimed, name: str, limit_s: float) -> bool:
 
 def beat(
     store: Store,
-    job: Claimed,
+    job: Claim,
     progress: Mapping[str, Any] | None,
     draft: tuple[bytes, dict[str, Any]] | None,
 ) -> bool:
@@ -124,7 +124,7 @@ def beat(
     return True
 
 
-def drafted(store: Store, job: Claimed) -> dict[str, Any]:
+def drafted(store: Store, job: Claim) -> dict[str, Any]:
     """Return the summary of the draft that an attempt before left; empty without one."""
     with store.reading() as connection:
         if not has(connection, job.number, DRAFT):
@@ -134,7 +134,7 @@ def drafted(store: Store, job: Claimed) -> dict[str, Any]:
     return found
 
 
-def succeed(store: Store, job: Claimed, result: bytes, summary: Mapping[str, Any]) -> bool:
+def succeed(store: Store, job: Claim, result: bytes, summary: Mapping[str, Any]) -> bool:
     """Keep the result of a job; False when the lease is another's."""
     values = {**end(SUCCEEDED), "summary": json.dumps(summary)}
     with store.writing() as connection:
@@ -145,7 +145,7 @@ def succeed(store: Store, job: Claimed, result: bytes, summary: Mapping[str, Any
     return True
 
 
-def fail(store: Store, job: Claimed, error: Mapping[str, Any], state: str = FAILED) -> bool:
+def fail(store: Store, job: Claim, error: Mapping[str, Any], state: str = FAILED) -> bool:
     """Say why a job has no result; False when the lease is another's."""
     values = {**end(state), "error": json.dumps(error), "summary": "{}"}
     with store.writing() as connection:
@@ -155,7 +155,7 @@ def fail(store: Store, job: Claimed, error: Mapping[str, Any], state: str = FAIL
     return True
 
 
-def settle(store: Store, job: Claimed, error: Mapping[str, Any]) -> bool:
+def settle(store: Store, job: Claim, error: Mapping[str, Any]) -> bool:
     """End a job whose time is over: with its draft if there is one, else timed out.
 
     A draft is no answer to the same content asked again.
@@ -199,12 +199,12 @@ def recover(store: Store, owner: str, silent_s: float) -> int:
         ).rowcount
 
 
-def held(store: Store, owner: str) -> dict[str, Held]:
+def held(store: Store, owner: str) -> dict[str, Lease]:
     """Return the leases that a server's children hold, and of which jobs they are."""
     columns = (JobRow.lease, JobRow.number, JobRow.limit_s)
     query = select(*columns).where(JobRow.state == RUNNING, JobRow.owner == owner)
     with store.reading() as connection:
         rows = connection.execute(query).all()
     return {
-        row.lease: Held(row.number, MOST_S if row.limit_s is None else row.limit_s) for row in rows
+        row.lease: Lease(row.number, MOST_S if row.limit_s is None else row.limit_s) for row in rows
     }

@@ -1,6 +1,6 @@
 """Jobs in child processes of this machine: one at a time in each, which can be killed at any time.
 
-A thread claims jobs and hands them to children; these write what comes of it themselves. Children
+A thread claims jobs and hands them to children; these write what comes of it themselves. Pool
 are forked by a process that has imported everything and has no threads (multiprocessing's
 forkserver): starting one takes some milliseconds, and no lock of the server goes with it. Worker
 pools such as Pebble's do not fit: their processes may not start others, as a sweep does, and are
@@ -9,15 +9,11 @@ killed alone.
 
 import logging
 import multiprocessing
-import os
 import secrets
-import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkServerProcess
 from threading import Event, Lock, Thread
 
 from app.errors import (
@@ -32,11 +28,11 @@ from app.jobs import leases
 from app.jobs import submission as intake
 from app.jobs import table as jobs
 from app.jobs.kinds import KINDS, QUEUES, beside, queued_in
-from app.jobs.leases import Claimed
-from app.jobs.submission import Added, Key, New
+from app.jobs.leases import Claim
+from app.jobs.process import Child, has_done, kill, reason_of, start
+from app.jobs.submission import Key, NewJob, Receipt
 from app.jobs.table import Job
 from app.jobs.waiting import Waiting
-from app.jobs.worker import work
 from app.limits import MAX_ATTEMPTS
 from app.operations.settings import Settings
 from app.storage.database import Store
@@ -52,18 +48,7 @@ SILENT_S = 5.0
 _LOG = logging.getLogger("interlace.jobs")
 
 
-@dataclass(slots=True)
-class _Child:
-    """A process, and the job that it is at, since when; None when it waits for one."""
-
-    process: ForkServerProcess
-    pipe: Connection
-    job: Claimed | None = None
-    since: float = 0.0
-    was_killed: bool = False
-
-
-class Children:
+class Pool:
     """Jobs of one database, worked on by this server's children.
 
     ``on_end`` is told each job that a child of this server left, ``on_death`` each child that died:
@@ -81,7 +66,7 @@ class Children:
         self._on_end, self._on_death = on_end, on_death
         self._owner = secrets.token_hex(8)
         self._room = {queue: settings.workers if queue == "solves" else 1 for queue in QUEUES}
-        self._children: list[_Child] = []
+        self._children: list[Child] = []
         self._context = multiprocessing.get_context("forkserver")
         self._hear: Connection
         self._hear, self._wake_up = multiprocessing.Pipe(duplex=False)
@@ -95,7 +80,7 @@ class Children:
 
     # for those who ask
 
-    def submit(self, new: New, key: Key | None, *, fresh: bool) -> Added:
+    def submit(self, new: NewJob, key: Key | None, *, fresh: bool) -> Receipt:
         """Take a job, or find the one that answers already."""
         room = self._settings.max_queued
         kinds = beside(new.kind)
@@ -160,7 +145,7 @@ class Children:
         self._thread.join()
         left = [child for child in self._children if child.job]
         for child in self._children:
-            _kill(child)
+            kill(child)
         with suppress(StorageUnavailable):  # then the next start finds them silent
             for child in left:
                 job = child.job
@@ -219,7 +204,7 @@ class Children:
     def _hear_children(self) -> None:
         """See which children are done, and which are gone."""
         for child in list(self._children):
-            if _has_done(child):
+            if has_done(child):
                 job, child.job = child.job, None
                 if job is not None:
                     self._ended(job)
@@ -238,14 +223,18 @@ class Children:
     def _fill(self) -> None:
         """Give jobs to children while there is room and work."""
         while self._is_new and len(self._children) < self._settings.workers:
-            self._children.append(self._started())  # they have all that they need when jobs come
+            self._children.append(
+                start(self._context, self._settings)
+            )  # they have all that they need when jobs come
         self._is_new = False
         for queue, room in self._room.items():
             busy = sum(KINDS[c.job.kind].queue == queue for c in self._children if c.job)
             for _ in range(room - busy):
                 child = next((c for c in self._children if not (c.job or c.was_killed)), None)
                 if child is None:
-                    child = self._started()  # before the claim: what nobody holds is lost
+                    child = start(
+                        self._context, self._settings
+                    )  # before the claim: what nobody holds is lost
                     self._children.append(child)
                 job = leases.claim(self._store, self._owner, queued_in(queue))
                 if job is None:
@@ -255,19 +244,6 @@ class Children:
                     child.pipe.send(job)
                 _LOG.info("Job started", extra=_ids(job))
                 self._waiting.look_soon()
-
-    def _started(self) -> _Child:
-        """Start a child."""
-        ours, theirs = multiprocessing.Pipe()
-        try:
-            process = self._context.Process(target=work, args=(self._settings, theirs))
-            process.start()
-        except BaseException:
-            ours.close()
-            raise
-        finally:
-            theirs.close()
-        return _Child(process, ours)
 
     def _look(self) -> None:
         """Kill children whose job is not theirs any more, or whose time is over.
@@ -280,25 +256,25 @@ class Children:
             if job is None or child.was_killed:
                 continue
             if job.lease not in held:
-                _kill(child)
+                kill(child)
                 continue
             most = held[job.lease].limit_s + self._settings.job_grace_s
             if time.monotonic() - child.since > most:
                 late = TimeLimit(f"The job took more than {most:g} s and has nothing in hand.")
                 leases.settle(self._store, job, described(late))
-                _kill(child)
+                kill(child)
         mine = {child.job.lease for child in self._children if child.job}
         for lease in held.keys() - mine:
             leases.hand_back(self._store, held[lease].number, lease, died=False)
 
-    def _buried(self, child: _Child) -> None:
+    def _buried(self, child: Child) -> None:
         """See what a child that has ended leaves: a job that has ended too, or one that has not."""
         job, code = child.job, child.process.exitcode
         if job is None:
             return
         if self._ended(job):
             return
-        reason = _reason(code)
+        reason = reason_of(code)
         if job.attempts >= MAX_ATTEMPTS:
             times = f"Its process ended {MAX_ATTEMPTS} times before the job did, at last {reason}."
             died = leases.fail(self._store, job, described(WorkerDied(times)))
@@ -309,7 +285,7 @@ class Children:
             self._on_death(job.kind, reason)
         self._ended(job)
 
-    def _ended(self, job: Claimed) -> bool:
+    def _ended(self, job: Claim) -> bool:
         """Tell those who wait for a job to look at it; return whether it has ended."""
         self._waiting.look_soon()
         try:
@@ -333,39 +309,6 @@ class Children:
                 self._wake_up.send_bytes(b"!")
 
 
-def _has_done(child: _Child) -> bool:
-    """Tell whether a child says that it has done its job."""
-    try:
-        if not child.pipe.poll():
-            return False
-        child.pipe.recv()
-    except (EOFError, OSError):  # it has ended
-        return False
-    return True
-
-
-def _kill(child: _Child) -> None:
-    """End a child and all that it started."""
-    child.was_killed = True
-    pid = child.process.pid
-    if pid is None or not child.process.is_alive():
-        return
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except ProcessLookupError:  # it has not come to make its group
-        child.process.kill()
-
-
-def _reason(code: int | None) -> str:
-    """Say how a process ended."""
-    if code is None or code >= 0:
-        return f"with exit code {code}"
-    try:
-        return f"by signal {signal.Signals(-code).name}"
-    except ValueError:
-        return f"by signal {-code}"
-
-
-def _ids(job: Claimed) -> dict[str, str]:
+def _ids(job: Claim) -> dict[str, str]:
     """Return what a log line says of a job."""
     return {"job_id": job.id, "job_kind": job.kind, "request_id": job.request_id}

@@ -16,7 +16,7 @@ import msgspec
 
 from app.errors import StorageUnavailable
 from app.jobs import leases
-from app.jobs.leases import Claimed
+from app.jobs.leases import Claim
 from app.storage.database import Store
 
 #: How often the parent is looked at, and what is new is told [s].
@@ -42,14 +42,14 @@ class _Light(msgspec.Struct):
 _LIGHT = msgspec.json.Decoder(_Light)
 
 
-class Report:
+class ProgressWriter:
     """Written to the job's row by a thread, so that telling costs the work nothing.
 
     The thread also ends this process and all that it started when the server has died, or when the
     job is no longer its own: cancelled, deleted, or handed to another.
     """
 
-    def __init__(self, store: Store, job: Claimed) -> None:
+    def __init__(self, store: Store, job: Claim) -> None:
         self._store, self._job = store, job
         self._progress: dict[str, Any] | None = None
         self._text_of: Callable[[], str] | None = None

@@ -28,7 +28,7 @@ from solver.errors import Fault
 
 
 @dataclass(frozen=True, slots=True)
-class New:
+class NewJob:
     """A job as it is asked for.
 
     Attributes
@@ -70,7 +70,7 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class Receipt:
     """The job that answers: ``is_stored`` when it is one that had succeeded before."""
 
     id: str
@@ -79,13 +79,13 @@ class Added:
 
 def add(
     store: Store,
-    new: New,
+    new: NewJob,
     key: Key | None,
     *,
     fresh: bool,
     beside: Iterable[str],
     room: int,
-) -> Added:
+) -> Receipt:
     """Keep a job that is asked for, or find the one that answers already.
 
     ``fresh`` asks for a new one even where the same content was answered before; ``beside`` are the
@@ -100,7 +100,7 @@ def add(
     """
     with store.writing() as connection:
         if key is not None and (found := _of_key(connection, key)):
-            return Added(found)
+            return Receipt(found)
         job = None if fresh else _answered(connection, new)
         if job is None:
             waiting = select(func.count()).where(
@@ -115,7 +115,7 @@ def add(
             connection.execute(delete(KeyRow).where(KeyRow.key == key.key))  # its day is over
             used = {"key": key.key, "fingerprint": key.fingerprint, "job": number}
             connection.execute(insert(KeyRow).values({**used, "created_at": now()}))
-    return Added(job_id, is_stored=job is not None)
+    return Receipt(job_id, is_stored=job is not None)
 
 
 def id_of_key(store: Store, key: Key) -> str | None:
@@ -130,7 +130,7 @@ def id_of_key(store: Store, key: Key) -> str | None:
         return _of_key(connection, key)
 
 
-def _insert(connection: Connection, new: New) -> tuple[int, str]:
+def _insert(connection: Connection, new: NewJob) -> tuple[int, str]:
     job_id = secrets.token_hex(8)
     values = {
         "id": job_id,
@@ -167,7 +167,7 @@ def _of_key(connection: Connection, key: Key) -> str | None:
     return str(row[1])
 
 
-def _answered(connection: Connection, new: New) -> tuple[int, str] | None:
+def _answered(connection: Connection, new: NewJob) -> tuple[int, str] | None:
     """Find a job of the same content that succeeded, and give it the tags; None when it has none.
 
     It must have room for them.
@@ -189,7 +189,7 @@ def _answered(connection: Connection, new: New) -> tuple[int, str] | None:
 
 def problem_job(
     store: Store, kind: str, body: bytes | bytearray, tags: Sequence[str], request_id: str
-) -> New:
+) -> NewJob:
     """Check a request about a graph, and make a job of it.
 
     A request of more than :data:`BIG` bytes, its stored graph included, is checked by the job.
@@ -206,7 +206,7 @@ def problem_job(
             name, limit_s = problem.graph.name, limit_of(problem.request)
             content = _sorted(body)
     hashed = fingerprint(kind, VERSION, content)
-    return New(kind, name, bytes(body), tags, request_id, limit_s, hashed)
+    return NewJob(kind, name, bytes(body), tags, request_id, limit_s, hashed)
 
 
 def _sorted(body: bytes | bytearray) -> bytes:
@@ -217,11 +217,11 @@ def _sorted(body: bytes | bytearray) -> bytes:
 
 def import_job(
     files: Sequence[bytes], asked: dict[str, Any], tags: Sequence[str], request_id: str
-) -> New:
+) -> NewJob:
     """Make a job of files to read."""
     text = json.dumps(asked).encode()
     content = fingerprint(IMPORT, VERSION, text, *files)
-    return New(IMPORT, asked["name"], text, tags, request_id, LIMIT_S, content, files)
+    return NewJob(IMPORT, asked["name"], text, tags, request_id, LIMIT_S, content, files)
 
 
 def fingerprint(*parts: str | bytes | bytearray) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from app.jobs.kinds import IMPORT, PLAN, SIMULATION, SWEEP
-from app.jobs.progress import Report
+from app.jobs.progress import ProgressWriter
 from app.limits import LIMIT_S
 from app.reading.requests import problem_of, read_body
 from app.reading.traces import parameters_of, read_files
@@ -28,7 +28,7 @@ class Done(NamedTuple):
     summary: dict[str, Any]
 
 
-Work = Callable[[Store, bytes, list[bytes], Report], Done]
+Work = Callable[[Store, bytes, list[bytes], ProgressWriter], Done]
 
 
 def limit_of(request: GraphRequest) -> float:
@@ -41,7 +41,7 @@ def limit_of(request: GraphRequest) -> float:
     return LIMIT_S
 
 
-def _plan(store: Store, body: bytes, _files: list[bytes], report: Report) -> Done:
+def _plan(store: Store, body: bytes, _files: list[bytes], report: ProgressWriter) -> Done:
     problem = problem_of(read_body(body, PlanRequest, library_of(store)))
     report.describe(problem.graph.name, limit_of(problem.request))
     answer = plans.solve(problem, report)
@@ -49,7 +49,7 @@ def _plan(store: Store, body: bytes, _files: list[bytes], report: Report) -> Don
     return Done(answer.model_dump_json(), summary)
 
 
-def _simulation(store: Store, body: bytes, _files: list[bytes], report: Report) -> Done:
+def _simulation(store: Store, body: bytes, _files: list[bytes], report: ProgressWriter) -> Done:
     problem = problem_of(read_body(body, SimulationRequest, library_of(store)))
     report.describe(problem.graph.name, limit_of(problem.request))
     report.progress("simulation")
@@ -59,14 +59,14 @@ def _simulation(store: Store, body: bytes, _files: list[bytes], report: Report) 
     return Done(answer.model_dump_json(), summary)
 
 
-def _sweep(store: Store, body: bytes, _files: list[bytes], report: Report) -> Done:
+def _sweep(store: Store, body: bytes, _files: list[bytes], report: ProgressWriter) -> Done:
     problem = problem_of(read_body(body, SweepRequest, library_of(store)))
     report.describe(problem.graph.name, limit_of(problem.request))
     answer = sweeps.run(problem, lambda done, many: report.progress("cells", done, many))
     return Done(answer.model_dump_json(), {"cells": len(answer.cells)})
 
 
-def _import(store: Store, body: bytes, files: list[bytes], report: Report) -> Done:
+def _import(store: Store, body: bytes, files: list[bytes], report: ProgressWriter) -> Done:
     asked = json.loads(body)
     report.progress("import")
     what = Asked(asked["name"], asked["step"], parameters_of(asked["parameters"]))

@@ -16,8 +16,8 @@ from typing import TypeVar
 from app.errors import StorageUnavailable, TimeLimit, described
 from app.jobs import leases
 from app.jobs import table as jobs
-from app.jobs.leases import Claimed
-from app.jobs.progress import Report
+from app.jobs.leases import Claim
+from app.jobs.progress import ProgressWriter
 from app.jobs.rows import FAILED, REQUEST, TIMED_OUT
 from app.jobs.tasks import WORK
 from app.operations import logs
@@ -72,15 +72,15 @@ def work(settings: Settings, pipe: Connection) -> None:
     os._exit(0)  # nothing is left to do, and taking an interpreter apart takes its time
 
 
-def _do(store: Store, job: Claimed) -> None:
+def _do(store: Store, job: Claim) -> None:
     """Do a job, and keep what comes of it."""
     JOB_ID.set(job.id)
     REQUEST_ID.set(job.request_id or None)
-    with Report(store, job) as report:
+    with ProgressWriter(store, job) as report:
         _patiently(lambda: _outcome(store, job, report))()
 
 
-def _outcome(store: Store, job: Claimed, report: Report) -> Callable[[], bool]:
+def _outcome(store: Store, job: Claim, report: ProgressWriter) -> Callable[[], bool]:
     """Work, and return what keeps the outcome."""
     try:
         request = jobs.payload(store, job.number, REQUEST)

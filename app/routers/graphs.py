@@ -7,17 +7,16 @@ from anyio import to_thread
 from fastapi import APIRouter, Path, Query, Response
 
 from app.http.bodies import FilesDep
-from app.http.dependencies import ChildrenDep, ListedDep, RequestIdDep, SolvesDep, StoreDep
+from app.http.dependencies import ListedDep, StoreDep, SubmitterDep
 from app.http.openapi import accepted, problems
-from app.http.preferences import AskedDep
 from app.jobs import table as jobs
 from app.jobs.kinds import IMPORT
 from app.jobs.rows import SUCCEEDED
-from app.jobs.submission import New, import_job
+from app.jobs.submission import NewJob, import_job
 from app.jobs.table import Job
 from app.limits import MAX_NAME
 from app.reading.traces import parameters_of
-from app.routers.jobs import acknowledged, add_routes, answer_begun, begun
+from app.routers.jobs import acknowledged, add_routes, answer_to, enqueue
 from app.schemas.base import PLAIN, OneOf
 from app.schemas.graphs import GraphList, GraphOut, ImportAnswer
 from app.schemas.jobs import ImportList, ImportOut, ImportSummary
@@ -43,7 +42,7 @@ Parameters = Annotated[
         "registration, to split the buckets of a trace. A form may have it as a field."
     ),
 ]
-Called = Annotated[
+GraphName = Annotated[
     str, Query(max_length=MAX_NAME, pattern=PLAIN, description="What the graph is called.")
 ]
 _FILES: dict[str, Any] = {
@@ -84,15 +83,11 @@ _FILES: dict[str, Any] = {
 )
 async def create_graph(
     upload: FilesDep,
-    asked: AskedDep,
-    store: StoreDep,
-    children: ChildrenDep,
-    turns: SolvesDep,
-    request_id: RequestIdDep,
+    by: SubmitterDep,
     format: Format = None,  # noqa: A002 - the name on the wire
     step: Step = None,
     parameters: Parameters = None,
-    name: Called = "",
+    name: GraphName = "",
 ) -> Response:
     """Read a file, plain or gzipped, or several of one recording as a multipart form.
 
@@ -101,17 +96,18 @@ async def create_graph(
     parameters = upload.parameters or parameters
     parameters_of(parameters)
     how = {"format": format, "step": step, "parameters": parameters, "name": name}
+    wishes = by.preferences
 
-    def new() -> New:
-        return import_job(upload.files, how, asked.tags, request_id)
+    def new() -> NewJob:
+        return import_job(upload.files, how, wishes.tags, by.request_id)
 
-    def payload() -> list[str | bytes]:
+    def content() -> list[str | bytes]:
         return [json.dumps(how), *upload.files]
 
-    job, added = await begun(asked, IMPORT, payload, new, upload.let_go, children, store, turns)
+    job, receipt = await enqueue(IMPORT, content, new, upload.release, by)
     if job.state != SUCCEEDED:
-        return await answer_begun(asked, IMPORT, job, added, store)
-    return await to_thread.run_sync(_made, store, job, acknowledged(asked, added))
+        return await answer_to(wishes, IMPORT, job, receipt, by.store)
+    return await to_thread.run_sync(_made, by.store, job, acknowledged(wishes, receipt))
 
 
 def _made(store: Store, job: Job, headers: dict[str, str]) -> Response:

@@ -3,7 +3,7 @@
 from anyio import to_thread
 from fastapi import APIRouter
 
-from app.http.dependencies import ChecksDep, ChildrenDep, StoreDep
+from app.http.dependencies import ChecksDep, PoolDep, StoreDep
 from app.http.openapi import problems
 from app.schemas.service import Health, Version
 
@@ -18,10 +18,10 @@ async def get_health() -> Health:
 
 
 @router.get("/readyz", summary="Can it plan and store?", responses=problems(503))
-async def get_readiness(store: StoreDep, children: ChildrenDep, turns: ChecksDep) -> Health:
+async def get_readiness(store: StoreDep, pool: PoolDep, turns: ChecksDep) -> Health:
     """Answer 200 when the database is usable and of the newest revision, and jobs are done."""
     await to_thread.run_sync(store.check, limiter=turns)
-    children.check()
+    pool.check()
     return Health()
 
 

@@ -7,22 +7,23 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from anyio import CapacityLimiter, to_thread
+from anyio import to_thread
 from fastapi import APIRouter, Header, Path, Query, Response
 from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
 
 from app import errors
-from app.http.dependencies import ChildrenDep, StoreDep
+from app.http.bodies import HeldBody
+from app.http.dependencies import PoolDep, StoreDep, Submitter
 from app.http.openapi import problems
-from app.http.preferences import Asked, Tag, WaitDep
+from app.http.preferences import Preferences, Tag, WaitDep
 from app.http.problems import answer
 from app.jobs import table as jobs
 from app.jobs.answers import row_of, text_of
 from app.jobs.kinds import KINDS
-from app.jobs.pool import Children
+from app.jobs.pool import Pool
 from app.jobs.rows import FAILED, RESULT, STATES, TIMED_OUT
-from app.jobs.submission import Added, Key, New, fingerprint, id_of_key
+from app.jobs.submission import Key, NewJob, Receipt, fingerprint, id_of_key, problem_job
 from app.jobs.table import Job
 from app.limits import MAX_LISTED, MAX_TAGS
 from app.schemas.base import OneOf
@@ -58,54 +59,65 @@ MatchDep = Annotated[
 ]
 
 
-async def begun(
-    asked: Asked,
+async def submit(kind: str, body: HeldBody, by: Submitter) -> Response:
+    """Begin a job about a posted graph, and answer when it ends or the call's wait is over."""
+    wishes = by.preferences
+
+    def new() -> NewJob:
+        return problem_job(by.store, kind, body, wishes.tags, by.request_id)
+
+    job, receipt = await enqueue(kind, lambda: (body,), new, body.release, by)
+    return await answer_to(wishes, kind, job, receipt, by.store)
+
+
+async def enqueue(
     kind: str,
-    payload: Callable[[], Sequence[str | bytes | bytearray]],
-    new: Callable[[], New],
-    let_go: Callable[[], Awaitable[None]],
-    children: Children,
-    store: Store,
-    turns: CapacityLimiter,
-) -> tuple[Job, Added]:
-    """Submit a job and wait for its end as long as the call asks.
+    content: Callable[[], Sequence[str | bytes | bytearray]],
+    new: Callable[[], NewJob],
+    release: Callable[[], Awaitable[None]],
+    by: Submitter,
+) -> tuple[Job, Receipt]:
+    """Hand a job to the pool and wait for its end as long as the call asks.
 
-    ``payload`` gives all that a repeat with the same key must repeat; ``new`` checks the request,
-    and ``let_go`` forgets it: a call that waits holds nothing.
+    ``content`` gives all that a repeat with the same key must repeat; ``new`` checks the request,
+    and ``release`` forgets it: a call that waits holds nothing.
     """
+    wishes = by.preferences
 
-    def submit() -> Added:
+    def hand_over() -> Receipt:
         key = None
-        if asked.key is not None:
-            key = Key(asked.key, fingerprint(kind, *payload(), *asked.tags))
-            if (job_id := id_of_key(store, key)) is not None:
-                return Added(job_id)
-        return children.submit(new(), key, fresh=asked.fresh)
+        if wishes.key is not None:
+            key = Key(wishes.key, fingerprint(kind, *content(), *wishes.tags))
+            if (job_id := id_of_key(by.store, key)) is not None:
+                return Receipt(job_id)
+        return by.pool.submit(new(), key, fresh=wishes.fresh)
 
-    added = await to_thread.run_sync(submit, limiter=turns)
-    await let_go()
-    return await children.wait(kind, added.id, asked.wait_s), added
+    receipt = await to_thread.run_sync(hand_over, limiter=by.turns)
+    await release()
+    return await by.pool.wait(kind, receipt.id, wishes.wait_s), receipt
 
 
-async def answer_begun(asked: Asked, kind: str, job: Job, added: Added, store: Store) -> Response:
+async def answer_to(
+    wishes: Preferences, kind: str, job: Job, receipt: Receipt, store: Store
+) -> Response:
     """Answer a POST: 201 when the job has ended, 202 until then, its problem when it failed."""
     place = f"{KINDS[kind].prefix}/{job.id}"
-    headers = {"Location": place, **acknowledged(asked, added)}
+    headers = {"Location": place, **acknowledged(wishes, receipt)}
     if job.state in {FAILED, TIMED_OUT}:
         assert job.error is not None, "it is said why"
         return answer(job.error, place, headers)
     if not job.has_ended:
         headers["Retry-After"] = str(RETRY_AFTER_S)
     status = HTTPStatus.CREATED if job.has_ended else HTTPStatus.ACCEPTED
-    return await _told(kind, job, store, status, headers)
+    return await _answer(kind, job, store, status, headers)
 
 
-def acknowledged(asked: Asked, added: Added) -> dict[str, str]:
-    """Say in headers what of a call's wishes was met."""
+def acknowledged(wishes: Preferences, receipt: Receipt) -> dict[str, str]:
+    """Say in headers which of a call's wishes were met."""
     headers = {}
-    if asked.preferred:
-        headers["Preference-Applied"] = f"wait={asked.wait_s:g}"
-    if added.is_stored:
+    if wishes.preferred:
+        headers["Preference-Applied"] = f"wait={wishes.wait_s:g}"
+    if receipt.is_stored:
         headers["Cache-Status"] = "interlace; hit"
     return headers
 
@@ -156,17 +168,17 @@ def add_routes(router: APIRouter, kind: str, out: Any, row: type[Listed], page: 
     async def get_job(
         job_id: JobId,
         store: StoreDep,
-        children: ChildrenDep,
+        pool: PoolDep,
         wait: WaitDep = None,
         if_none_match: MatchDep = None,
     ) -> Response:
         """Return the job; with `wait` when it has ended, or has changed from `If-None-Match`."""
         known = _revision_of(if_none_match, job_id)
-        job = await children.wait(kind, job_id, wait or 0, known)
+        job = await pool.wait(kind, job_id, wait or 0, known)
         etag = _etag(job)
         if any(etag in found or found[1] for found in _ETAGS.findall(if_none_match or "")):
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": etag})
-        return await _told(kind, job, store, HTTPStatus.OK, {})
+        return await _answer(kind, job, store, HTTPStatus.OK, {})
 
     @router.get(
         "/{job_id}/events",
@@ -184,7 +196,7 @@ def add_routes(router: APIRouter, kind: str, out: Any, row: type[Listed], page: 
     )
     async def get_events(
         job_id: JobId,
-        children: ChildrenDep,
+        pool: PoolDep,
         last_event_id: Annotated[
             str | None, Header(description="`id` of the event that was heard last.")
         ] = None,
@@ -192,10 +204,10 @@ def add_routes(router: APIRouter, kind: str, out: Any, row: type[Listed], page: 
         """Stream server-sent events until the job has ended."""
         text = (last_event_id or "").strip()
         heard = int(text) if re.fullmatch(r"\d{1,18}", text) else None
-        job = await children.wait(kind, job_id, 0)
+        job = await pool.wait(kind, job_id, 0)
         if job.has_ended and job.revision == heard:
             return Response(status_code=HTTPStatus.NO_CONTENT)
-        stream = _events(kind, job, heard, children)
+        stream = _events(kind, job, heard, pool)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
 
@@ -205,20 +217,20 @@ def add_routes(router: APIRouter, kind: str, out: Any, row: type[Listed], page: 
         summary=f"Cancel {one}",
         responses=problems(404, 503),
     )
-    async def cancel_job(job_id: JobId, store: StoreDep, children: ChildrenDep) -> Response:
+    async def cancel_job(job_id: JobId, store: StoreDep, pool: PoolDep) -> Response:
         """End it within a second, and keep the best so far; what has ended stays as it is."""
-        job = await to_thread.run_sync(children.cancel, kind, job_id)
-        return await _told(kind, job, store, HTTPStatus.OK, {})
+        job = await to_thread.run_sync(pool.cancel, kind, job_id)
+        return await _answer(kind, job, store, HTTPStatus.OK, {})
 
     @router.delete(
         "/{job_id}", status_code=204, summary=f"Delete {one}", responses=problems(404, 503)
     )
-    async def delete_job(job_id: JobId, children: ChildrenDep) -> None:
+    async def delete_job(job_id: JobId, pool: PoolDep) -> None:
         """End it if it has not ended, and forget it."""
-        await to_thread.run_sync(children.remove, kind, job_id)
+        await to_thread.run_sync(pool.remove, kind, job_id)
 
 
-async def _told(
+async def _answer(
     kind: str, job: Job, store: Store, status: HTTPStatus, headers: dict[str, str]
 ) -> Response:
     """Answer with a job, and its result when it has ended."""
@@ -229,9 +241,7 @@ async def _told(
     return Response(content, status, {"ETag": _etag(job), **headers}, "application/json")
 
 
-async def _events(
-    kind: str, job: Job, heard: int | None, children: Children
-) -> AsyncIterator[bytes]:
+async def _events(kind: str, job: Job, heard: int | None, pool: Pool) -> AsyncIterator[bytes]:
     """Yield an event for each revision that is seen, the last one when the job has ended."""
     said_at = time.monotonic()
     while True:
@@ -242,10 +252,10 @@ async def _events(
         elif time.monotonic() - said_at >= _COMMENT_S:
             yield format_sse_event(comment="at work")
             said_at = time.monotonic()
-        if job.has_ended or children.is_leaving:
+        if job.has_ended or pool.is_leaving:
             return
         try:
-            job = await children.wait(kind, job.id, _COMMENT_S, heard)
+            job = await pool.wait(kind, job.id, _COMMENT_S, heard)
         except errors.NotFound:  # deleted meanwhile
             return
 

@@ -6,14 +6,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 
 from app.http.bodies import BodyDep
-from app.http.dependencies import ChildrenDep, RequestIdDep, SolvesDep, StoreDep
+from app.http.dependencies import StoreDep, SubmitterDep
 from app.http.openapi import accepted, json_body, problems
-from app.http.preferences import AskedDep
 from app.jobs.kinds import PLAN
 from app.jobs.results import problem_and_answer
-from app.jobs.submission import New, problem_job
 from app.limits import MAX_NAME
-from app.routers.jobs import add_routes, answer_begun, begun
+from app.routers.jobs import add_routes, submit
 from app.schemas.base import OneOf
 from app.schemas.exports import ExportOut
 from app.schemas.jobs import PlanList, PlanOut, PlanSummary
@@ -38,26 +36,14 @@ Format = Annotated[
     openapi_extra=json_body(PlanRequest, TWO_LAYERS),
     responses={**accepted(PlanOut), **problems(400, 408, 413, 415, 422, 500, 503)},
 )
-async def create_plan(
-    body: BodyDep,
-    asked: AskedDep,
-    store: StoreDep,
-    children: ChildrenDep,
-    turns: SolvesDep,
-    request_id: RequestIdDep,
-) -> Response:
+async def create_plan(body: BodyDep, by: SubmitterDep) -> Response:
     """Decide in which buckets and in which order to send the gradients, and prove how good it is.
 
     The limits are at `/v1/limits`. JSON in UTF-8, with or without a byte order mark. As many plans
     are made at once as there are processors; others are queued. What takes longer than the wait is
     answered with 202. More requests ready to send are at `/v1/examples`.
     """
-
-    def new() -> New:
-        return problem_job(store, PLAN, body, asked.tags, request_id)
-
-    job, added = await begun(asked, PLAN, lambda: (body,), new, body.let_go, children, store, turns)
-    return await answer_begun(asked, PLAN, job, added, store)
+    return await submit(PLAN, body, by)
 
 
 add_routes(router, PLAN, PlanOut, PlanSummary, PlanList)

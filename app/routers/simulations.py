@@ -5,13 +5,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Response
 
 from app.http.bodies import BodyDep
-from app.http.dependencies import ChildrenDep, RequestIdDep, SolvesDep, StoreDep
+from app.http.dependencies import StoreDep, SubmitterDep
 from app.http.openapi import accepted, json_body, problems
-from app.http.preferences import AskedDep
 from app.jobs.kinds import SIMULATION
 from app.jobs.results import problem_and_answer
-from app.jobs.submission import New, problem_job
-from app.routers.jobs import add_routes, answer_begun, begun
+from app.routers.jobs import add_routes, submit
 from app.schemas.jobs import SimulationList, SimulationOut, SimulationSummary
 from app.schemas.simulations import SimulationRequest
 from app.services import simulations
@@ -33,26 +31,12 @@ EXAMPLE = {"graph": TWO_LAYERS["graph"], "cluster": TWO_LAYERS["cluster"], "poli
     openapi_extra=json_body(SimulationRequest, EXAMPLE),
     responses={**accepted(SimulationOut), **problems(400, 408, 413, 415, 422, 500, 503)},
 )
-async def create_simulation(
-    body: BodyDep,
-    asked: AskedDep,
-    store: StoreDep,
-    children: ChildrenDep,
-    turns: SolvesDep,
-    request_id: RequestIdDep,
-) -> Response:
+async def create_simulation(body: BodyDep, by: SubmitterDep) -> Response:
     """Run a policy of today, or an explicit plan, and explain the time that it takes.
 
     `plan` takes the answer of `POST /v1/plans` as it is and gives exactly its iteration time.
     """
-
-    def new() -> New:
-        return problem_job(store, SIMULATION, body, asked.tags, request_id)
-
-    job, added = await begun(
-        asked, SIMULATION, lambda: (body,), new, body.let_go, children, store, turns
-    )
-    return await answer_begun(asked, SIMULATION, job, added, store)
+    return await submit(SIMULATION, body, by)
 
 
 add_routes(router, SIMULATION, SimulationOut, SimulationSummary, SimulationList)

@@ -5,13 +5,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 
 from app.http.bodies import BodyDep
-from app.http.dependencies import ChildrenDep, RequestIdDep, SolvesDep, StoreDep
+from app.http.dependencies import StoreDep, SubmitterDep
 from app.http.openapi import Responses, accepted, json_body, problems
-from app.http.preferences import AskedDep
 from app.jobs.kinds import SWEEP
 from app.jobs.results import sweep_of
-from app.jobs.submission import New, problem_job
-from app.routers.jobs import add_routes, answer_begun, begun
+from app.routers.jobs import add_routes, submit
 from app.schemas.jobs import SweepList, SweepOut, SweepSummary
 from app.schemas.sweeps import SweepRequest
 from app.services.examples import TWO_LAYERS
@@ -47,28 +45,14 @@ _SVG: Responses = {
     openapi_extra=json_body(SweepRequest, EXAMPLE),
     responses={**accepted(SweepOut), **problems(400, 408, 413, 415, 422, 500, 503)},
 )
-async def create_sweep(
-    body: BodyDep,
-    asked: AskedDep,
-    store: StoreDep,
-    children: ChildrenDep,
-    turns: SolvesDep,
-    request_id: RequestIdDep,
-) -> Response:
+async def create_sweep(body: BodyDep, by: SubmitterDep) -> Response:
     """Say what each policy gives on each cluster of workers x bandwidth x start-up.
 
     Cells are computed on all cores and come in ascending order; one sweep runs at a time. Every
     policy is simulated as `POST /v1/simulations` does, and `plan` is the plan of `POST /v1/plans`;
     with one worker nothing is sent, and all take the compute time.
     """
-
-    def new() -> New:
-        return problem_job(store, SWEEP, body, asked.tags, request_id)
-
-    job, added = await begun(
-        asked, SWEEP, lambda: (body,), new, body.let_go, children, store, turns
-    )
-    return await answer_begun(asked, SWEEP, job, added, store)
+    return await submit(SWEEP, body, by)
 
 
 add_routes(router, SWEEP, SweepOut, SweepSummary, SweepList)

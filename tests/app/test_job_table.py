@@ -12,9 +12,9 @@ from app.errors import InvalidRequest, NotFound
 from app.jobs import leases
 from app.jobs import submission as intake
 from app.jobs import table as jobs
-from app.jobs.leases import Claimed
+from app.jobs.leases import Claim
 from app.jobs.rows import DRAFT, FILE
-from app.jobs.submission import Key, New
+from app.jobs.submission import Key, NewJob
 from app.operations.settings import Settings
 from app.storage.clock import ago
 from app.storage.database import Store
@@ -33,17 +33,17 @@ def store(tmp_path: Path) -> Store:
     return found
 
 
-def new(name: str = "a", **fields: Any) -> New:
+def new(name: str = "a", **fields: Any) -> NewJob:
     values: Json = {"kind": "plan", "name": name, "request": b"{}", "tags": [], "request_id": "r"}
-    return New(**{**values, "limit_s": 1.0, "content": name, **fields})
+    return NewJob(**{**values, "limit_s": 1.0, "content": name, **fields})
 
 
-def add(store: Store, asked: New, key: Key | None = None, **how: Any) -> str:
+def add(store: Store, asked: NewJob, key: Key | None = None, **how: Any) -> str:
     options: Json = {"fresh": True, "beside": ["plan"], "room": 10, **how}
     return intake.add(store, asked, key, **options).id
 
 
-def claim(store: Store, owner: str = OWNER) -> Claimed:
+def claim(store: Store, owner: str = OWNER) -> Claim:
     found = leases.claim(store, owner, ["plan", "import"])
     assert found is not None
     return found

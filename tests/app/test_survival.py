@@ -17,8 +17,9 @@ from app.jobs import leases
 from app.jobs import submission as intake
 from app.jobs import table as jobs
 from app.jobs.kinds import PLAN
-from app.jobs.pool import Children, _Child
-from app.jobs.submission import New
+from app.jobs.pool import Pool
+from app.jobs.process import Child
+from app.jobs.submission import NewJob
 from app.operations.settings import Settings
 from app.storage.database import Store
 from tests.app.long import busy, gone, highs, needs_proc, search, sweep, until
@@ -183,16 +184,16 @@ def test_a_child_that_dies_while_the_database_cannot_be_used(
 ) -> None:
     settings = Settings(data_dir=tmp_path)
     store = Store(settings)
-    asked = New(PLAN, "", b"{}", [], "", None, "")
+    asked = NewJob(PLAN, "", b"{}", [], "", None, "")
     place = intake.add(store, asked, None, fresh=True, beside=[PLAN], room=1)
-    children = Children(store, settings)
+    children = Pool(store, settings)
     children.leave()  # so that no other child takes it up
     process = multiprocessing.get_context("forkserver").Process(target=os.abort)
     process.start()
     process.join()
     ours, _ = multiprocessing.Pipe()
     claimed = leases.claim(store, children._owner, [PLAN])
-    children._children.append(_Child(process, ours, claimed))
+    children._children.append(Child(process, ours, claimed))
     with monkeypatch.context() as broken:
         broken.setattr(leases, "hand_back", _unusable)
         with pytest.raises(StorageUnavailable):
