@@ -1,8 +1,7 @@
-"""The channel's view of a graph: its tensors in release order, and the buckets made of them."""
+"""The channel's view of a graph: its tensors in release order."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -73,33 +72,6 @@ class Chain:
         Then no collective precedes another, and what follows from PACE's Theorem 1 holds.
         """
         return not self.before and len(self.lanes) == len(self.channels)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Buckets:
-    """Tensors grouped for sending, ordered by release, then by first member.
-
-    A bucket is released with its last member, and all consumers of any member wait for it
-    (model.md section 5).
-
-    Attributes
-    ----------
-    members
-        Chain indices of each bucket's tensors, ascending.
-    release, tail
-        Per bucket [us], shape (m,).
-    bytes
-        Per bucket, shape (m,).
-    """
-
-    members: tuple[tuple[int, ...], ...]
-    release: FloatArray
-    tail: FloatArray
-    bytes: IntArray
-
-    def __len__(self) -> int:
-        """Count the buckets."""
-        return len(self.members)
 
 
 def chain_of(graph: Graph) -> Chain:
@@ -208,31 +180,3 @@ def picked(chain: Chain, kept: Sequence[int]) -> Chain:
         lanes=tuple(chain.lanes[k] for k in used),
         lane=tuple(used.index(chain.lane[i]) for i in kept),
     )
-
-
-def runs(chain: Chain, cuts: Sequence[int]) -> Buckets:
-    """Group a chain in runs that end before each cut; the last cut is the chain's length."""
-    bounds = [0, *cuts]
-    starts = np.array(bounds[:-1])
-    return Buckets(
-        members=tuple(tuple(range(low, high)) for low, high in pairwise(bounds)),
-        release=chain.release[np.array(cuts) - 1],
-        tail=np.maximum.reduceat(chain.tail, starts),
-        bytes=np.add.reduceat(chain.bytes, starts),
-    )
-
-
-def bucketed(chain: Chain, groups: Iterable[tuple[int, ...]]) -> Buckets:
-    """Make buckets of any groups of chain indices that partition the chain."""
-    members = sorted(groups, key=lambda group: (chain.release[list(group)].max(), group))
-    return Buckets(
-        members=tuple(members),
-        release=np.array([chain.release[list(group)].max() for group in members]),
-        tail=np.array([chain.tail[list(group)].max() for group in members]),
-        bytes=np.array([chain.bytes[list(group)].sum() for group in members]),
-    )
-
-
-def singles(chain: Chain) -> Buckets:
-    """Put each tensor in a bucket of its own."""
-    return runs(chain, range(1, len(chain) + 1))

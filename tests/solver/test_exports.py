@@ -60,7 +60,7 @@ def by_hand(buckets, parts, slotted=None):
 
 def policy_plan(graph, network):
     """A plan that no order of launches can put in a deadlock."""
-    sent = simulate(graph, network, POLICIES["ddp_priority"]).sent
+    sent = simulate(graph, network, POLICIES["ddp_priority"]).launches
     return planned(graph, sent)
 
 
