@@ -84,10 +84,10 @@ def chain_of(graph: Graph) -> Chain:
     O(ops + edges + n log n) in the PACE class; outside, a set of n bits is merged along each edge.
     Computed once for a graph.
     """
-    found: Chain | None = graph.memo.get("chain")
-    if found is None:
-        found = graph.memo["chain"] = _chain_of(graph)
-    return found
+    chain: Chain | None = graph.memo.get("chain")
+    if chain is None:
+        chain = graph.memo["chain"] = _chain_of(graph)
+    return chain
 
 
 def _chain_of(graph: Graph) -> Chain:
@@ -132,9 +132,9 @@ def _chain_of(graph: Graph) -> Chain:
 def _before(graph: Graph, positions: Sequence[int]) -> tuple[int, ...]:
     """Collect the tensors that precede each, as a bit mask; masks are dropped once used."""
     bit = {position: 1 << i for i, position in enumerate(positions)}
-    left = [len(found) for found in graph.succs]
+    left = [len(succs) for succs in graph.succs]
     masks: dict[int, int] = {}
-    found: dict[int, int] = {}
+    before: dict[int, int] = {}
     for i in graph.order:
         mask = 0
         for j in graph.preds[i]:
@@ -147,8 +147,8 @@ def _before(graph: Graph, positions: Sequence[int]) -> tuple[int, ...]:
         if left[i]:
             masks[i] = mask
         if i in bit:
-            found[i] = mask
-    return tuple(found[i] for i in positions)
+            before[i] = mask
+    return tuple(before[i] for i in positions)
 
 
 def on_channel(chain: Chain, channel: str) -> tuple[int, ...]:
@@ -165,12 +165,12 @@ def lane_bytes(chain: Chain) -> tuple[int, ...]:
     return tuple(sums)
 
 
-def picked(chain: Chain, kept: Sequence[int]) -> Chain:
+def subchain(chain: Chain, tensors: Sequence[int]) -> Chain:
     """Return some tensors of a chain as a chain that knows nothing of what precedes what."""
-    if len(kept) == len(chain) and not chain.before:
+    if len(tensors) == len(chain) and not chain.before:
         return chain
-    at = np.array(kept, dtype=np.int64)
-    used = sorted({chain.lane[i] for i in kept})
+    at = np.array(tensors, dtype=np.int64)
+    used = sorted({chain.lane[i] for i in tensors})
     return Chain(
         positions=chain.positions[at],
         release=chain.release[at],
@@ -178,5 +178,5 @@ def picked(chain: Chain, kept: Sequence[int]) -> Chain:
         bytes=chain.bytes[at],
         compute_time=chain.compute_time,
         lanes=tuple(chain.lanes[k] for k in used),
-        lane=tuple(used.index(chain.lane[i]) for i in kept),
+        lane=tuple(used.index(chain.lane[i]) for i in tensors),
     )

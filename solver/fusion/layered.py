@@ -6,7 +6,7 @@ from functools import partial
 from math import inf
 
 from solver.buckets import Buckets, Launch
-from solver.chain import Chain, on_channel, picked
+from solver.chain import Chain, on_channel, subchain
 from solver.costs import Cost
 from solver.fusion.chain.joint import joint
 from solver.fusion.chain.judge import ChainJudge
@@ -36,7 +36,7 @@ def decide(
         When ``slot_us`` needs too many slots for every fusion.
     """
     kept = [on_channel(chain, channel) for channel in chain.channels]
-    parts = [picked(chain, some) for some in kept]
+    parts = [subchain(chain, some) for some in kept]
     rivals = [tuple(restricted(rival, some) for rival in how.rivals) for some in kept]
     judges = [ChainJudge(part, cost) for part, cost in zip(parts, costs, strict=True)]
     known = _Known(kept, how.tell)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from solver.buckets import Buckets, Launch, buckets_of
-from solver.chain import Chain, on_channel, picked
+from solver.chain import Chain, on_channel, subchain
 from solver.costs import Cost
 from solver.fusion.layered import restricted
 from solver.schedule import SCHEDULERS, Jobs, jackson
@@ -66,7 +66,7 @@ def ideal_of(
     for channel, cost in zip(chain.channels, costs, strict=True):
         kept = on_channel(chain, channel)
         groups = {launch.bucket for launch in restricted(sent, kept)}
-        buckets = buckets_of(picked(chain, kept), groups)
+        buckets = buckets_of(subchain(chain, kept), groups)
         found.append((buckets, jobs_of(buckets, cost), kept))
     schedules = [jackson(jobs) for _, jobs, _ in found]
     last = max(range(len(found)), key=lambda c: schedules[c].value)

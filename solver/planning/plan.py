@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from solver.bounds import general as general_bounds
-from solver.bounds import layered as layered_bounds
-from solver.bounds.chain import COMPUTE, LowerBound
+from solver.bounds.bound import lower_bound
 from solver.buckets import Launch
 from solver.chain import Chain, chain_of, lane_bytes
 from solver.costs import Cost, Network
@@ -89,7 +87,7 @@ def plan(
     rivals = _rivals(graph, network, options, hand, watch)
     watch.phase(BOUND)
     costs = costs_of(chain, network)
-    bound = _bound_of(graph, chain, costs)
+    bound = lower_bound(graph, chain, costs)
     hand.bounded(bound)
     if not graph.collectives:
         return planned(graph, network, (), bound, rivals)
@@ -133,7 +131,7 @@ def compared(
     chain = chain_of(graph)
     _check(options, chain, graph)
     times = tuple(_rival(graph, network, choice, options).time for choice in options.baselines)
-    bound = _bound_of(graph, chain, costs_of(chain, network)).value
+    bound = lower_bound(graph, chain, costs_of(chain, network)).value
     least = min((time for time in times if time is not None), default=bound)
     return min(bound, least) if same(bound, least) else bound, times
 
@@ -149,16 +147,6 @@ def _decide(
     if options.fusion == "joint" and _are_odd(chain, costs):
         launches = decide(graph, chain, costs, replace(search, rivals=(*search.rivals, launches)))
     return launches
-
-
-def _bound_of(graph: Graph, chain: Chain, costs: Sequence[Cost]) -> LowerBound:
-    if not graph.collectives:
-        return LowerBound(chain.compute_time, COMPUTE)
-    return (
-        layered_bounds.bound_of(chain, costs)
-        if chain.is_layered
-        else general_bounds.bound_of(graph, chain, costs)
-    )
 
 
 def _are_odd(chain: Chain, costs: Sequence[Cost]) -> bool:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from solver.bounds.general import bound_of
+from solver.bounds.general import lower_bound
 from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Affine, Lane, Measured, alike
@@ -38,7 +38,7 @@ def planned(drawn: Case, search: Search = BRIEF, *, fuse: bool = True):
 
 def bound(drawn: Case) -> float:
     chain = chain_of(drawn.graph)
-    return bound_of(drawn.graph, chain, costs_of(chain, drawn.network)).value
+    return lower_bound(drawn.graph, chain, costs_of(chain, drawn.network)).value
 
 
 def time_of(drawn: Case, sends) -> float:

@@ -19,8 +19,8 @@ def improve(
 ) -> Launches:
     """Take the best change while one helps, then try random ones until the budget is spent.
 
-    The answer is never worse than ``launches``, and the same for the same seed and moves. Every change
-    taken is told, also one that only leads back to the best plan's value.
+    The answer is never worse than ``launches``, and the same for the same seed and moves. Every
+    change taken is told, also one that only leads back to the best plan's value.
     """
     best = _descend(launches, judge, budget, tell)
     generator = random.Random(seed)  # noqa: S311 - a search, not a secret
