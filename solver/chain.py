@@ -1,8 +1,7 @@
-"""The channel's view of a graph: its tensors in release order, and the buckets made of them."""
+"""The channel's view of a graph: its tensors in release order."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -75,33 +74,6 @@ class Chain:
         return not self.before and len(self.lanes) == len(self.channels)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Buckets:
-    """Tensors grouped for sending, ordered by release, then by first member.
-
-    A bucket is released with its last member, and all consumers of any member wait for it
-    (model.md section 5).
-
-    Attributes
-    ----------
-    members
-        Chain indices of each bucket's tensors, ascending.
-    release, tail
-        Per bucket [us], shape (m,).
-    bytes
-        Per bucket, shape (m,).
-    """
-
-    members: tuple[tuple[int, ...], ...]
-    release: FloatArray
-    tail: FloatArray
-    bytes: IntArray
-
-    def __len__(self) -> int:
-        """Count the buckets."""
-        return len(self.members)
-
-
 def chain_of(graph: Graph) -> Chain:
     """Compute releases and tails with collectives at 0, and which tensor precedes which.
 
@@ -112,10 +84,10 @@ def chain_of(graph: Graph) -> Chain:
     O(ops + edges + n log n) in the PACE class; outside, a set of n bits is merged along each edge.
     Computed once for a graph.
     """
-    found: Chain | None = graph.memo.get("chain")
-    if found is None:
-        found = graph.memo["chain"] = _chain_of(graph)
-    return found
+    chain: Chain | None = graph.memo.get("chain")
+    if chain is None:
+        chain = graph.memo["chain"] = _chain_of(graph)
+    return chain
 
 
 def _chain_of(graph: Graph) -> Chain:
@@ -160,9 +132,9 @@ def _chain_of(graph: Graph) -> Chain:
 def _before(graph: Graph, positions: Sequence[int]) -> tuple[int, ...]:
     """Collect the tensors that precede each, as a bit mask; masks are dropped once used."""
     bit = {position: 1 << i for i, position in enumerate(positions)}
-    left = [len(found) for found in graph.succs]
+    left = [len(succs) for succs in graph.succs]
     masks: dict[int, int] = {}
-    found: dict[int, int] = {}
+    before: dict[int, int] = {}
     for i in graph.order:
         mask = 0
         for j in graph.preds[i]:
@@ -175,8 +147,8 @@ def _before(graph: Graph, positions: Sequence[int]) -> tuple[int, ...]:
         if left[i]:
             masks[i] = mask
         if i in bit:
-            found[i] = mask
-    return tuple(found[i] for i in positions)
+            before[i] = mask
+    return tuple(before[i] for i in positions)
 
 
 def on_channel(chain: Chain, channel: str) -> tuple[int, ...]:
@@ -193,12 +165,12 @@ def lane_bytes(chain: Chain) -> tuple[int, ...]:
     return tuple(sums)
 
 
-def picked(chain: Chain, kept: Sequence[int]) -> Chain:
+def subchain(chain: Chain, tensors: Sequence[int]) -> Chain:
     """Return some tensors of a chain as a chain that knows nothing of what precedes what."""
-    if len(kept) == len(chain) and not chain.before:
+    if len(tensors) == len(chain) and not chain.before:
         return chain
-    at = np.array(kept, dtype=np.int64)
-    used = sorted({chain.lane[i] for i in kept})
+    at = np.array(tensors, dtype=np.int64)
+    used = sorted({chain.lane[i] for i in tensors})
     return Chain(
         positions=chain.positions[at],
         release=chain.release[at],
@@ -206,33 +178,5 @@ def picked(chain: Chain, kept: Sequence[int]) -> Chain:
         bytes=chain.bytes[at],
         compute_time=chain.compute_time,
         lanes=tuple(chain.lanes[k] for k in used),
-        lane=tuple(used.index(chain.lane[i]) for i in kept),
+        lane=tuple(used.index(chain.lane[i]) for i in tensors),
     )
-
-
-def runs(chain: Chain, cuts: Sequence[int]) -> Buckets:
-    """Group a chain in runs that end before each cut; the last cut is the chain's length."""
-    bounds = [0, *cuts]
-    starts = np.array(bounds[:-1])
-    return Buckets(
-        members=tuple(tuple(range(low, high)) for low, high in pairwise(bounds)),
-        release=chain.release[np.array(cuts) - 1],
-        tail=np.maximum.reduceat(chain.tail, starts),
-        bytes=np.add.reduceat(chain.bytes, starts),
-    )
-
-
-def bucketed(chain: Chain, groups: Iterable[tuple[int, ...]]) -> Buckets:
-    """Make buckets of any groups of chain indices that partition the chain."""
-    members = sorted(groups, key=lambda group: (chain.release[list(group)].max(), group))
-    return Buckets(
-        members=tuple(members),
-        release=np.array([chain.release[list(group)].max() for group in members]),
-        tail=np.array([chain.tail[list(group)].max() for group in members]),
-        bytes=np.array([chain.bytes[list(group)].sum() for group in members]),
-    )
-
-
-def singles(chain: Chain) -> Buckets:
-    """Put each tensor in a bucket of its own."""
-    return runs(chain, range(1, len(chain) + 1))

@@ -11,7 +11,8 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from solver.chain import Chain, runs
+from solver.buckets import contiguous
+from solver.chain import Chain
 from solver.costs import Cost
 from solver.graph import Graph
 from solver.schedule import Jobs
@@ -206,7 +207,7 @@ def best_plan(chain: Chain, cost: Cost, start: float) -> float:
 
 def best_of_both_orders(chain: Chain, cost: Cost, cuts, judge) -> float:
     """Time of contiguous buckets, most urgent released first: never cut, or cut at releases."""
-    buckets = runs(chain, cuts)
+    buckets = contiguous(chain, cuts)
     _, value = cut_at_releases(buckets, cost)
     waiting = set(range(len(buckets)))
     now = uncut = 0.0

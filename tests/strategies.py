@@ -5,10 +5,10 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import strategies as st
 
+from solver.buckets import Launch
 from solver.costs import Cluster, Cost, Curve, Network, cost_of
 from solver.graph import ALL_REDUCE, COLLECTIVES, COMPUTE, NETWORK, Graph, Op, build
 from solver.schedule import Jobs
-from solver.simulation.engine import Send
 
 
 @st.composite
@@ -91,13 +91,13 @@ def sends(draw, chain, most_parts=3):
     """Any plan at all: any partition in buckets, any order, any parts."""
     count = len(chain)
     labels = draw(st.lists(st.integers(0, count - 1), min_size=count, max_size=count))
-    parts: list[Send] = []
+    parts: list[Launch] = []
     for label in sorted(set(labels)):
         bucket = tuple(i for i in range(count) if labels[i] == label)
         size = int(chain.bytes[list(bucket)].sum())
         cuts = draw(st.lists(st.integers(1, size - 1), unique=True, max_size=most_parts - 1))
         edges = [0, *sorted(cuts), size]
-        parts += [Send(bucket, high - low) for low, high in pairwise(edges)]
+        parts += [Launch(bucket, high - low) for low, high in pairwise(edges)]
     return draw(st.permutations(parts))
 
 

@@ -74,7 +74,7 @@ def _why(network: Network, found: Plan) -> dict[str, Any]:
     if is_large(graph):
         return UNEXPLAINED
     explanation = explain(graph, network, timeline)
-    return explained(graph, network, carried(found.sends, graph), timeline, explanation)
+    return explained(graph, network, carried(found.launches, graph), timeline, explanation)
 
 
 def timeline(problem: Problem[PlanRequest], answer: Any) -> dict[str, Any]:

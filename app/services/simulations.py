@@ -16,6 +16,7 @@ from app.services.explanations import explained
 from app.services.graphs import is_large, lightened, what_if
 from app.services.launch_counts import launches_of
 from app.services.warnings import launched, warnings_of
+from solver.buckets import Launch
 from solver.chain import Chain, chain_of
 from solver.costs import Network, network_of
 from solver.errors import Fault, InvalidGraph, InvalidPlan
@@ -24,7 +25,7 @@ from solver.graph import Graph, with_barrier
 from solver.planning.names import buckets_of, figures_of, parts_of
 from solver.planning.replay import deadlock_fault, sends_of
 from solver.policies.choice import WHERE_NOT, Choice, applies, bind, choice_faults, resolved
-from solver.simulation.engine import Deadlock, Policy, Send, Timeline, simulate
+from solver.simulation.engine import Deadlock, Policy, Timeline, simulate
 from solver.simulation.jitter import Jitter, jitter
 from solver.simulation.replay import replay
 from solver.simulation.timeline import chrome_trace
@@ -194,8 +195,8 @@ def _decided(graph: Graph, network: Network, choice: Choice) -> Policy:
     policy = bind(choice)
     if choice.policy != "pace":
         return policy
-    sent = simulate(graph, network, policy).sent
-    return replay([Send(part.bucket, part.bytes) for part in sent])
+    sent = simulate(graph, network, policy).launches
+    return replay([Launch(part.bucket, part.bytes) for part in sent])
 
 
 def _times(timeline: Timeline, chain: Chain) -> dict[str, Any]:

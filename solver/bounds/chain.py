@@ -14,7 +14,7 @@ import numpy as np
 from solver.bounds.nested import nested_bound
 from solver.chain import Chain
 from solver.costs import Cost
-from solver.fusion.fifo import chain_end
+from solver.fusion.chain.fifo import chain_end
 from solver.units import slack
 
 COMPUTE = "compute"

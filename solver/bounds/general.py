@@ -13,8 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from solver.bounds.chain import PACKING, PATH, LowerBound, lower_bound
-from solver.chain import Chain, lane_bytes, on_channel, picked
+from solver.bounds import chain as one_lane
+from solver.bounds.chain import PACKING, PATH, LowerBound
+from solver.chain import Chain, lane_bytes, on_channel, subchain
 from solver.costs import Cost
 from solver.graph import Graph
 from solver.graph.links import Positions
@@ -23,7 +24,7 @@ from solver.units import FloatArray, IntArray
 Least = Callable[[IntArray], FloatArray]
 
 
-def bound_of(graph: Graph, chain: Chain, costs: Sequence[Cost]) -> LowerBound:
+def lower_bound(graph: Graph, chain: Chain, costs: Sequence[Cost]) -> LowerBound:
     """Return the best of the path bound and the bounds of each channel.
 
     A channel of one lane has the chain, packing and nested bounds of
@@ -56,7 +57,7 @@ def _better(best: LowerBound, found: LowerBound) -> LowerBound:
 def _sorted_bound(chain: Chain, members: Sequence[int], cost: Cost) -> LowerBound:
     """Bound one lane; the tensors in the order of their heads."""
     order = sorted(members, key=lambda i: (chain.release[i], i))
-    found = lower_bound(picked(chain, order), cost)
+    found = one_lane.lower_bound(subchain(chain, order), cost)
     return replace(found, members=tuple(sorted(order[i] for i in found.members)))
 
 

@@ -1,4 +1,4 @@
-r"""A lower bound from both ends: the recursion of :mod:`solver.fusion.nested`, relaxed.
+r"""A lower bound from both ends: the recursion of :mod:`solver.fusion.chain.nested`, relaxed.
 
 Lower the tails so that they ascend along the chain (the least of all later ones). Call the last
 tensor of a launch's bucket its top, and the launch that carries the last tensor the core. Launches

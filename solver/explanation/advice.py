@@ -83,7 +83,7 @@ class _Facts:
         found: tuple[Sensitivity, ...],
     ) -> None:
         self.total = timeline.iteration_time
-        self.launches = len(timeline.sent)
+        self.launches = len(timeline.launches)
         self.compute_time = compute_time
         self.explanation = explanation
         several = {TENSOR_FREE, CHANNEL_DOUBLE}

@@ -93,7 +93,7 @@ class _Walk:
         self._gates: dict[tuple[int, ...], int | None] = {}
         on_channel: dict[str, int] = {}
         parts: dict[tuple[int, ...], int] = {}
-        for k, sent in enumerate(timeline.sent):
+        for k, sent in enumerate(timeline.launches):
             channel = chain.lanes[chain.lane[sent.bucket[0]]].channel
             self._previous.append(on_channel.get(channel))
             on_channel[channel] = k
@@ -108,10 +108,10 @@ class _Walk:
         steps: list[Step] = []
         at: int | None = self._last[op]
         while at is not None:
-            bucket, start, end, _, _ = self._timeline.sent[at]
+            bucket, start, end, _, _ = self._timeline.launches[at]
             gate, previous = self._gate(bucket), self._previous[at]
             ready = 0.0 if gate is None else self._timeline.ends[gate]
-            free = 0.0 if previous is None else self._timeline.sent[previous].end
+            free = 0.0 if previous is None else self._timeline.launches[previous].end
             since = max(ready, free)
             reason = CHANNEL if ready < free else START if gate is None else AFTER
             lane = self._chain.lanes[self._chain.lane[bucket[0]]]

@@ -137,11 +137,11 @@ def tensor_times(graph: Graph, chain: Chain, timeline: Timeline) -> tuple[Tensor
     computing = [i for i, op in enumerate(graph.ops) if op.kind == COMPUTE]
     spans = [(timeline.starts[i], timeline.ends[i]) for i in computing]
     bare = _uncovered(spans, timeline.iteration_time)
-    times = np.array([(sent.start, sent.end) for sent in timeline.sent])
+    times = np.array([(sent.start, sent.end) for sent in timeline.launches])
     exposed: dict[tuple[int, ...], float] = {}
     held: dict[tuple[int, ...], float] = {}
     sizes: dict[tuple[int, ...], int] = {}
-    for sent, (before, after) in zip(timeline.sent, bare(times).tolist(), strict=True):
+    for sent, (before, after) in zip(timeline.launches, bare(times).tolist(), strict=True):
         bare_time = max(0.0, after - before)
         exposed[sent.bucket] = exposed.get(sent.bucket, 0.0) + bare_time
         held[sent.bucket] = held.get(sent.bucket, 0.0) + sent.end - sent.start
@@ -168,7 +168,7 @@ def breakdown(graph: Graph, chain: Chain, costs: Sequence[Cost], timeline: Timel
     spans: dict[str, list[tuple[float, float]]] = {channel: [] for channel in chain.channels}
     held: dict[tuple[int, ...], float] = {}
     negotiate = all_reduce = waits = other = 0.0
-    for sent in timeline.sent:
+    for sent in timeline.launches:
         lane, time = chain.lane[sent.bucket[0]], sent.end - sent.start
         spans[chain.lanes[lane].channel].append((sent.start, sent.end))
         held[sent.bucket] = held.get(sent.bucket, 0.0) + time

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from solver.chain import Chain
-from solver.simulation.engine import Sent, Timeline
+from solver.simulation.engine import TimedLaunch, Timeline
 from solver.units import FloatArray, bytes_per_us
 
 #: Shorter bins are not made [us]: bytes over their length would not be a number.
@@ -54,15 +54,15 @@ def usage(chain: Chain, timeline: Timeline, bins: int = 100) -> tuple[Usage, ...
     bins
         How many equal bins, at least 1.
     """
-    sent: dict[str, list[Sent]] = {channel: [] for channel in chain.channels}
-    for launch in timeline.sent:
+    sent: dict[str, list[TimedLaunch]] = {channel: [] for channel in chain.channels}
+    for launch in timeline.launches:
         sent[chain.lanes[chain.lane[launch.bucket[0]]].channel].append(launch)
     count = bins if timeline.iteration_time >= bins * _SHORTEST else 0
     edges = np.linspace(0.0, timeline.iteration_time, count + 1)
     return tuple(_usage(channel, found, edges) for channel, found in sent.items())
 
 
-def _usage(channel: str, sent: list[Sent], edges: FloatArray) -> Usage:
+def _usage(channel: str, sent: list[TimedLaunch], edges: FloatArray) -> Usage:
     sizes = [launch.bytes for launch in sent]
     times = np.array([(launch.start, launch.end) for launch in sent])
     held = times[:, 1] - times[:, 0]

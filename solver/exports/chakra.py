@@ -85,12 +85,12 @@ def as_sent(graph: Graph, planned: Planned, timeline: Timeline) -> Graph:
     tensors = [graph.ops[i] for i in chain.positions.tolist()]
     home = {tensor: bucket.id for bucket in planned.buckets for tensor in bucket.tensors}
     taken = {op.id for op in graph.ops}
-    counts = Counter(part.bucket for part in timeline.sent)
+    counts = Counter(part.bucket for part in timeline.launches)
     begun: Counter[tuple[int, ...]] = Counter()
     before: dict[str, str] = {}
     last: dict[str, str] = {}
     parts: list[Op] = []
-    for part in timeline.sent:
+    for part in timeline.launches:
         members = [tensors[i] for i in part.bucket]
         first = members[0]
         name = home[first.id]
@@ -135,11 +135,11 @@ def _messages(sent: Graph, timeline: Timeline, workers: int) -> Iterator[Any]:
             type=COMPUTE_NODE if op.kind == COMPUTE else COLLECTIVE_NODE,
             data_deps=sorted(number[j] for j in sent.preds[i]),
             duration_micros=round(timeline.ends[i]) - round(timeline.starts[i]),
-            attr=[{"name": "is_cpu_op", "bool_val": False}, *_sends(op, workers)],
+            attr=[{"name": "is_cpu_op", "bool_val": False}, *_payload(op, workers)],
         )
 
 
-def _sends(op: Op, workers: int) -> Iterator[dict[str, Any]]:
+def _payload(op: Op, workers: int) -> Iterator[dict[str, Any]]:
     """Say what a collective sends; of an all-gather the format counts one worker's share."""
     if op.bytes is None:
         return

@@ -36,7 +36,7 @@ def export(graph: Graph, network: Network, planned: Planned) -> Export:
             sent.offset,
             sent.bytes,
         )
-        for sent in timeline.sent
+        for sent in timeline.launches
     ]
     ops = {op.id: op for op in graph.ops}
     buckets = [

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Network
 from solver.graph import Graph
 from solver.planning.replay import GivenBucket, GivenPart, sends_of
 from solver.planning.result import SlottedSchedule
-from solver.simulation.engine import Send, Timeline, simulate
+from solver.simulation.engine import Timeline, simulate
 from solver.simulation.replay import replay
 
 
@@ -64,7 +65,9 @@ class Export:
 Exporter = Callable[[Graph, Network, Planned], Export]
 
 
-def replayed(graph: Graph, network: Network, planned: Planned) -> tuple[tuple[Send, ...], Timeline]:
+def replayed(
+    graph: Graph, network: Network, planned: Planned
+) -> tuple[tuple[Launch, ...], Timeline]:
     """Run a plan as it is: its launches by chain indices, and how they ran.
 
     Raises
@@ -72,5 +75,5 @@ def replayed(graph: Graph, network: Network, planned: Planned) -> tuple[tuple[Se
     InvalidPlan
         When it does not send the graph's collectives.
     """
-    sends = sends_of(graph, chain_of(graph), planned.buckets, planned.parts)
-    return sends, simulate(graph, network, replay(sends))
+    launches = sends_of(graph, chain_of(graph), planned.buckets, planned.parts)
+    return launches, simulate(graph, network, replay(launches))

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Network
 from solver.exports.files import Planned, replayed
 from solver.exports.merged import Bucket, Merged, buckets_of, merged
 from solver.graph import Graph, with_barrier
-from solver.simulation.engine import Policy, Send, simulate
+from solver.simulation.engine import Policy, simulate
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +20,13 @@ class Whole:
 
     Attributes
     ----------
-    sends, time
+    launches, time
         The plan's launches, and its simulated time [us].
     buckets
         Those of gradients, in the order of their first launches.
     """
 
-    sends: tuple[Send, ...]
+    launches: tuple[Launch, ...]
     time: float
     buckets: tuple[Bucket, ...]
 
@@ -57,8 +58,8 @@ def whole(graph: Graph, network: Network, planned: Planned) -> Whole:
     InvalidPlan
         When the plan does not send the graph's collectives, or sends no all-reduce.
     """
-    sends, timeline = replayed(graph, network, planned)
-    return Whole(sends, timeline.iteration_time, buckets_of(graph, sends))
+    launches, timeline = replayed(graph, network, planned)
+    return Whole(launches, timeline.iteration_time, buckets_of(graph, launches))
 
 
 def ran(found: Merged, network: Network, policy: Policy) -> Ran:
@@ -66,7 +67,7 @@ def ran(found: Merged, network: Network, policy: Policy) -> Ran:
     graph = with_barrier(found.graph)
     timeline = simulate(graph, network, policy)
     positions = chain_of(graph).positions.tolist()
-    ids = [graph.ops[positions[sent.bucket[0]]].id for sent in timeline.sent]
+    ids = [graph.ops[positions[sent.bucket[0]]].id for sent in timeline.launches]
     return Ran(
         time=timeline.iteration_time,
         without_barrier=simulate(found.graph, network, policy).iteration_time,
@@ -87,7 +88,7 @@ def kept(graph: Graph, network: Network, plan: Whole, policy: Policy) -> Ran:
 def lost(graph: Graph, plan: Whole, form: Ran) -> Iterator[str]:
     """Say what a framework that sends whole buckets in release order loses of a plan."""
     chain = chain_of(graph)
-    parts = Counter(send.bucket for send in plan.sends)
+    parts = Counter(launch.bucket for launch in plan.launches)
     cut = [bucket for bucket in plan.buckets if parts[bucket] > 1]
     if cut:
         yield (

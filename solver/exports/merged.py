@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from solver.buckets import Launch
 from solver.chain import Chain, chain_of
 from solver.errors import Fault, InvalidPlan
 from solver.fusion.fused import fused_ops
 from solver.graph import ALL_REDUCE, NETWORK, Graph, build
-from solver.simulation.engine import Send
 from solver.simulation.rules import grouped
 
 #: A bucket by the chain indices of its tensors, ascending.
@@ -31,7 +31,7 @@ class Merged:
     tensors: dict[str, tuple[str, ...]]
 
 
-def buckets_of(graph: Graph, sends: Iterable[Send]) -> tuple[Bucket, ...]:
+def buckets_of(graph: Graph, launches: Iterable[Launch]) -> tuple[Bucket, ...]:
     """Return the buckets of gradients, in the order of their first launches.
 
     They are the all-reduces of the channel ``network`` or, when it has none, of all channels. Other
@@ -47,7 +47,7 @@ def buckets_of(graph: Graph, sends: Iterable[Send]) -> tuple[Bucket, ...]:
     if not lanes:
         detail = "The plan has no all-reduce, so there are no buckets of gradients to write."
         raise InvalidPlan([Fault("/buckets", "no_all_reduce", detail)])
-    buckets = dict.fromkeys(send.bucket for send in sends)
+    buckets = dict.fromkeys(launch.bucket for launch in launches)
     return tuple(bucket for bucket in buckets if chain.lane[bucket[0]] in lanes)
 
 

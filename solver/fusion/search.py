@@ -6,22 +6,21 @@ Every fusion is called alike: chain, cost of a launch, how buckets become launch
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from solver.chain import Buckets, Chain
+from solver.buckets import Buckets, Launch, Launches
+from solver.chain import Chain
 from solver.costs import Cost
-from solver.schedule.execute import Launch
-from solver.simulation.engine import Policy, Send
+from solver.simulation.engine import Policy
 
-#: A plan of one chain: its launches in order.
-Sends = tuple[Send, ...]
-#: How buckets become launches in order, and their simulated value [us].
+#: How buckets become launches in order, and their simulated value [us]; raises InvalidOptions when
+#: these buckets cannot be scheduled as asked.
 Order = Callable[[Buckets], tuple[list[Launch], float]]
 
 
 #: Takes launches that are a whole plan of what is searched, and their iteration time [us].
-Tell = Callable[[Sequence[Send], float], None]
+Tell = Callable[[Sequence[Launch], float], None]
 
 
-def nobody(sends: Sequence[Send], value: float) -> None:
+def nobody(launches: Sequence[Launch], value: float) -> None:
     """Tell nobody."""
 
 
@@ -59,7 +58,7 @@ class Search:
     bound
         Lower bound on the iteration time [us]: a plan that reaches it ends the search.
     rivals
-        Plans, as sends, that the answer must not be worse than.
+        Plans, as launches, that the answer must not be worse than.
     candidates
         Policies to begin with, besides what a fusion finds by itself.
     tell
@@ -70,15 +69,15 @@ class Search:
     time_limit_s: float = 10.0
     effort: int = 1
     bound: float = 0.0
-    rivals: tuple[tuple[Send, ...], ...] = ()
+    rivals: tuple[tuple[Launch, ...], ...] = ()
     candidates: tuple[Candidate, ...] = ()
     tell: Tell = nobody
 
 
 EVERYDAY = Search()
 
-#: A fusion: returns the buckets and the launches in the order in which they start.
-Fusion = Callable[[Chain, Cost, Order, Search], tuple[Buckets, list[Launch]]]
+#: A fusion: chooses buckets, and returns their launches in the order in which they start.
+Fusion = Callable[[Chain, Cost, Order, Search], Launches]
 
 
 #: How many moves are made between two looks at the clock.

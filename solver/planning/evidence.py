@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from solver.bounds.chain import LowerBound
+from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Network
 from solver.fusion.fused import fused_ops
@@ -21,23 +22,23 @@ from solver.planning.result import (
     SlottedSchedule,
 )
 from solver.policies.choice import Choice
-from solver.simulation.engine import Send, simulate
+from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
 from solver.units import same
 
 
 class Rival(NamedTuple):
-    """A policy as it was simulated; its sends are a plan without its own barrier as well."""
+    """A policy as it was simulated; its launches are a plan without its own barrier as well."""
 
     used: Choice
     time: float | None
-    sends: tuple[Send, ...]
+    launches: tuple[Launch, ...]
 
 
 def planned(
     graph: Graph,
     network: Network,
-    sends: Sequence[Send],
+    launches: Sequence[Launch],
     bound: LowerBound,
     rivals: Sequence[Rival],
     ideal: Ideal | None = None,
@@ -48,8 +49,8 @@ def planned(
     ----------
     graph, network
         What is simulated; a barrier is part of the graph.
-    sends
-        The launches, those of each channel in order; all bytes of all tensors.
+    launches
+        Those of each channel in order; all bytes of all tensors.
     bound
         A lower bound on the time of any plan.
     rivals
@@ -67,7 +68,7 @@ def planned(
     One simulation, and O(ops + edges + launches).
     """
     chain = chain_of(graph)
-    timeline = simulate(graph, network, replay(sends))
+    timeline = simulate(graph, network, replay(launches))
     names, buckets = buckets_of(graph, chain, timeline)
     time = timeline.iteration_time
     optimal = same(time, bound.value)
@@ -90,7 +91,7 @@ def planned(
         slotted=_slotted(ideal, names),
         fused=fused_ops(graph, chain, names),
         graph=graph,
-        sends=tuple(sends),
+        launches=tuple(launches),
         timeline=timeline,
         baselines=tuple(_baseline(rival, time, bound.value) for rival in rivals),
     )

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from solver.chain import Buckets, Chain, bucketed, on_channel, picked
+from solver.buckets import Buckets, Launch, buckets_of
+from solver.chain import Chain, on_channel, subchain
 from solver.costs import Cost
 from solver.fusion.layered import restricted
 from solver.schedule import SCHEDULERS, Jobs, jackson
 from solver.schedule.execute import jobs_of
 from solver.schedule.slots import Slotted, on_slots
-from solver.simulation.engine import Send
 
 Bucket = tuple[int, ...]
 
@@ -51,7 +51,7 @@ class Ideal:
 def ideal_of(
     chain: Chain,
     costs: Sequence[Cost],
-    sent: Sequence[Send],
+    sent: Sequence[Launch],
     order: str,
     slot_us: float | None,
 ) -> Ideal:
@@ -65,8 +65,8 @@ def ideal_of(
     found: list[tuple[Buckets, Jobs, Sequence[int]]] = []
     for channel, cost in zip(chain.channels, costs, strict=True):
         kept = on_channel(chain, channel)
-        groups = {send.bucket for send in restricted(sent, kept)}
-        buckets = bucketed(picked(chain, kept), groups)
+        groups = {launch.bucket for launch in restricted(sent, kept)}
+        buckets = buckets_of(subchain(chain, kept), groups)
         found.append((buckets, jobs_of(buckets, cost), kept))
     schedules = [jackson(jobs) for _, jobs, _ in found]
     last = max(range(len(found)), key=lambda c: schedules[c].value)

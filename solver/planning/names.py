@@ -18,7 +18,7 @@ def buckets_of(graph: Graph, chain: Chain, timeline: Timeline) -> tuple[Names, t
         max((timeline.ends[j] for j in graph.preds[i]), default=0.0)
         for i in chain.positions.tolist()
     ]
-    groups = {sent.bucket for sent in timeline.sent}
+    groups = {sent.bucket for sent in timeline.launches}
     ordered = sorted(groups, key=lambda group: (max(release[i] for i in group), group))
     names = {members: f"b{k}" for k, members in enumerate(ordered)}
     tensors = [graph.ops[i].id for i in chain.positions.tolist()]
@@ -53,7 +53,7 @@ def figures_of(chain: Chain, timeline: Timeline) -> Figures:
     """Compare an iteration with its compute alone."""
     total, compute = timeline.iteration_time, chain.compute_time
     exposed = max(0.0, total - compute)
-    sent = sum(part.end - part.start for part in timeline.sent)
+    sent = sum(part.end - part.start for part in timeline.launches)
     return Figures(
         exposed,
         min(1.0, max(0.0, 1 - exposed / sent)) if sent > 0 else None,
@@ -65,5 +65,5 @@ def parts_of(names: Names, timeline: Timeline) -> tuple[Part, ...]:
     """Name the bucket of each launch."""
     return tuple(
         Part(names[part.bucket], part.start, part.end, part.offset, part.bytes)
-        for part in timeline.sent
+        for part in timeline.launches
     )

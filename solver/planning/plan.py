@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from solver.bounds import general as general_bounds
-from solver.bounds import layered as layered_bounds
-from solver.bounds.chain import COMPUTE, LowerBound
+from solver.bounds.bound import lower_bound
+from solver.buckets import Launch
 from solver.chain import Chain, chain_of, lane_bytes
 from solver.costs import Cost, Network
 from solver.errors import Fault, InvalidOptions
@@ -20,7 +19,7 @@ from solver.planning.progress import BOUND, POLICIES, SEARCH, SILENT, SLOTS, InH
 from solver.planning.result import Plan
 from solver.policies.choice import Choice, applies, bind, candidates, choice_faults, resolved
 from solver.schedule import SCHEDULERS
-from solver.simulation.engine import Send, costs_of, simulate
+from solver.simulation.engine import costs_of, simulate
 from solver.units import same
 
 #: A layered chain is searched as a general graph too where other launches save more than this
@@ -88,7 +87,7 @@ def plan(
     rivals = _rivals(graph, network, options, hand, watch)
     watch.phase(BOUND)
     costs = costs_of(chain, network)
-    bound = _bound_of(graph, chain, costs)
+    bound = lower_bound(graph, chain, costs)
     hand.bounded(bound)
     if not graph.collectives:
         return planned(graph, network, (), bound, rivals)
@@ -98,16 +97,16 @@ def plan(
         options.time_limit_s,
         options.effort,
         bound.value,
-        tuple(rival.sends for rival in rivals if rival.sends),
+        tuple(rival.launches for rival in rivals if rival.launches),
         candidates(),
         hand.found,
     )
-    sends = _decide(graph, chain, costs, options, search)
+    launches = _decide(graph, chain, costs, options, search)
     if not chain.is_layered:
-        return planned(graph, network, sends, bound, rivals)
+        return planned(graph, network, launches, bound, rivals)
     watch.phase(SLOTS)
-    ideal = ideal_of(chain, costs, sends, options.schedule, options.slot_us)
-    return planned(graph, network, sends, bound, rivals, ideal)
+    ideal = ideal_of(chain, costs, launches, options.schedule, options.slot_us)
+    return planned(graph, network, launches, bound, rivals, ideal)
 
 
 def compared(
@@ -132,32 +131,22 @@ def compared(
     chain = chain_of(graph)
     _check(options, chain, graph)
     times = tuple(_rival(graph, network, choice, options).time for choice in options.baselines)
-    bound = _bound_of(graph, chain, costs_of(chain, network)).value
+    bound = lower_bound(graph, chain, costs_of(chain, network)).value
     least = min((time for time in times if time is not None), default=bound)
     return min(bound, least) if same(bound, least) else bound, times
 
 
 def _decide(
     graph: Graph, chain: Chain, costs: Sequence[Cost], options: Options, search: Search
-) -> tuple[Send, ...]:
+) -> tuple[Launch, ...]:
     """Choose buckets and launches."""
     if not chain.is_layered:
         return decide(graph, chain, costs, search, fuse=options.fusion != "none")
     how = (options.fusion, options.schedule, options.slot_us)
-    sends = layered.decide(chain, costs, *how, search)
+    launches = layered.decide(chain, costs, *how, search)
     if options.fusion == "joint" and _are_odd(chain, costs):
-        sends = decide(graph, chain, costs, replace(search, rivals=(*search.rivals, sends)))
-    return sends
-
-
-def _bound_of(graph: Graph, chain: Chain, costs: Sequence[Cost]) -> LowerBound:
-    if not graph.collectives:
-        return LowerBound(chain.compute_time, COMPUTE)
-    return (
-        layered_bounds.bound_of(chain, costs)
-        if chain.is_layered
-        else general_bounds.bound_of(graph, chain, costs)
-    )
+        launches = decide(graph, chain, costs, replace(search, rivals=(*search.rivals, launches)))
+    return launches
 
 
 def _are_odd(chain: Chain, costs: Sequence[Cost]) -> bool:

@@ -5,13 +5,14 @@ from functools import partial
 from math import inf
 
 from solver.bounds.chain import COMPUTE, LowerBound
+from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Network
 from solver.graph import Graph
 from solver.planning.evidence import Rival, planned
 from solver.planning.result import Plan
 from solver.policies import wfbp
-from solver.simulation.engine import Send, Timeline, simulate
+from solver.simulation.engine import Timeline, simulate
 from solver.simulation.replay import replay
 from solver.units import slack
 
@@ -43,9 +44,9 @@ class Watch:
 SILENT = Watch()
 
 
-def sent_in(timeline: Timeline) -> tuple[Send, ...]:
+def sent_in(timeline: Timeline) -> tuple[Launch, ...]:
     """Return the launches of a timeline as a plan."""
-    return tuple(Send(part.bucket, part.bytes) for part in timeline.sent)
+    return tuple(Launch(part.bucket, part.bytes) for part in timeline.launches)
 
 
 class InHand:
@@ -76,17 +77,17 @@ class InHand:
             self.found(sent_in(timeline), timeline.iteration_time)
 
     def compared(self, rival: Rival) -> None:
-        """Take a rival, and what it sends: sent as early as may be, it takes its time or less."""
+        """Take a rival, and its launches: as early as may be, they take its time or less."""
         self._rivals = (*self._rivals, rival)
         if self._takes_all and rival.time is not None and rival.time < self._value:
-            timeline = simulate(self._graph, self._network, replay(rival.sends))
-            self.found(rival.sends, timeline.iteration_time)
+            timeline = simulate(self._graph, self._network, replay(rival.launches))
+            self.found(rival.launches, timeline.iteration_time)
 
-    def found(self, sends: Sequence[Send], value: float) -> None:
+    def found(self, launches: Sequence[Launch], value: float) -> None:
         """Tell of a plan that is better than those before by more than rounding."""
         if value + slack(value) < self._value:
             self._value = value
-            self._watch.found(value, partial(self._draft, tuple(sends)))
+            self._watch.found(value, partial(self._draft, tuple(launches)))
 
-    def _draft(self, sends: tuple[Send, ...]) -> Plan:
-        return planned(self._graph, self._network, sends, self._bound, self._rivals)
+    def _draft(self, launches: tuple[Launch, ...]) -> Plan:
+        return planned(self._graph, self._network, launches, self._bound, self._rivals)

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from solver.buckets import Launch
 from solver.chain import Chain
 from solver.errors import Fault, InvalidPlan
 from solver.graph import Graph, first_of
-from solver.simulation.engine import Deadlock, Send
+from solver.simulation.engine import Deadlock
 
 
 class GivenBucket(NamedTuple):
@@ -25,7 +26,7 @@ class GivenPart(NamedTuple):
 
 def sends_of(
     graph: Graph, chain: Chain, buckets: Sequence[GivenBucket], parts: Sequence[GivenPart]
-) -> tuple[Send, ...]:
+) -> tuple[Launch, ...]:
     """Name each launch's bucket by chain indices, in the order given.
 
     Raises
@@ -45,7 +46,7 @@ def sends_of(
     if faults:
         raise InvalidPlan(faults)
     members = {b.id: tuple(sorted(index[name] for name in b.tensors)) for b in buckets}
-    return tuple(Send(members[part.bucket], part.bytes) for part in parts)
+    return tuple(Launch(members[part.bucket], part.bytes) for part in parts)
 
 
 def deadlock_fault(graph: Graph, chain: Chain, error: Deadlock) -> Fault:

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from solver.buckets import Launch
 from solver.graph import ALL_REDUCE, NETWORK, Graph, Op
-from solver.simulation.engine import Send, Timeline
+from solver.simulation.engine import Timeline
 
 OPTIMAL = "optimal"
 
@@ -150,7 +151,7 @@ class Plan:
         The per-slot schedule; None where releases depend on the schedule.
     fused
         The ops with each bucket as one collective.
-    graph, sends, timeline
+    graph, launches, timeline
         What was simulated, a barrier included, and how it ran.
     baselines
         In the order asked for.
@@ -172,6 +173,6 @@ class Plan:
     slotted: SlottedSchedule | None
     fused: tuple[Op, ...]
     graph: Graph
-    sends: tuple[Send, ...]
+    launches: tuple[Launch, ...]
     timeline: Timeline
     baselines: tuple[Baseline, ...]

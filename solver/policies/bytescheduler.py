@@ -4,11 +4,12 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from solver.buckets import Launch
 from solver.chain import Chain, chain_of
 from solver.costs import Cost, Network
 from solver.graph import Graph
-from solver.simulation.engine import Rule, Send, simulate
-from solver.simulation.rules import Queue, launches, most_urgent, queues, sliced
+from solver.simulation.engine import Rule, simulate
+from solver.simulation.rules import Queue, most_urgent, queues, slice_count, sliced
 from solver.units import same
 
 #: Value of a size that is to be searched.
@@ -84,7 +85,7 @@ def tuned(
 
 
 def _grid(chain: Chain, partition: int | str, credit: int | str) -> Iterator[tuple[int, int]]:
-    tried = [p for p in PARTITIONS if launches(chain, p) <= MAX_TRIED] or [PARTITIONS[-1]]
+    tried = [p for p in PARTITIONS if slice_count(chain, p) <= MAX_TRIED] or [PARTITIONS[-1]]
     for size in [partition] if isinstance(partition, int) else tried:
         for times in CREDITS[:1] if isinstance(credit, int) else CREDITS:
             yield size, credit if isinstance(credit, int) else times * size
@@ -96,7 +97,7 @@ class _Credit:
     def __init__(self, waiting: Queue, credit: int) -> None:
         self._waiting = waiting
         self._credit = credit
-        self._issued: deque[Send] = deque()
+        self._issued: deque[Launch] = deque()
         self._flying = 0  # bytes issued and not finished
         self._on_wire = 0
         self._now = 0.0
@@ -106,7 +107,7 @@ class _Credit:
         self._until(now)
         self._waiting.release(tensor, now)
 
-    def launch(self, now: float) -> Send | None:
+    def launch(self, now: float) -> Launch | None:
         """Return the credit of the launch that ended, issue, and send what was issued first."""
         self._until(now)
         self._flying -= self._on_wire  # the channel is free, so the last launch has ended
@@ -114,9 +115,9 @@ class _Credit:
         self._issue()
         if not self._issued:
             return None
-        send = self._issued.popleft()
-        self._on_wire = send.bytes
-        return send
+        launch = self._issued.popleft()
+        self._on_wire = launch.bytes
+        return launch
 
     def _until(self, now: float) -> None:
         if now > self._now:
@@ -124,9 +125,9 @@ class _Credit:
             self._now = now
 
     def _issue(self) -> None:
-        while (send := self._waiting.first()) and (
-            not self._flying or self._flying + send.bytes <= self._credit
+        while (launch := self._waiting.first()) and (
+            not self._flying or self._flying + launch.bytes <= self._credit
         ):
             self._waiting.launch(self._now)
-            self._issued.append(send)
-            self._flying += send.bytes
+            self._issued.append(launch)
+            self._flying += launch.bytes

@@ -15,7 +15,7 @@ from solver.graph import MAX_BYTES, Graph
 from solver.policies import POLICIES
 from solver.policies.bytescheduler import AUTO, PARTITIONS, tuned
 from solver.simulation.engine import Policy
-from solver.simulation.rules import launches
+from solver.simulation.rules import slice_count
 
 #: Most launches of a policy that sends in slices.
 MAX_LAUNCHES = 1_000_000
@@ -144,7 +144,7 @@ def choice_faults(choice: Choice, chain: Chain) -> Iterator[Fault]:
         if name in known:
             value = (known | given)[name]
             size = PARTITIONS[-1] if value == AUTO else int(value)
-            count = launches(chain, size)
+            count = slice_count(chain, size)
             if count > MAX_LAUNCHES:
                 yield Fault(
                     f"/{name}" if name in given else "",

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from math import ceil
 
+from solver.buckets import Launch
 from solver.chain import Chain
 from solver.costs import Cost
-from solver.simulation.engine import Rule, Send
+from solver.simulation.engine import Rule
 
 
 def horovod(
@@ -59,7 +60,7 @@ class _Cycles:
         self._cycle_time = cycle_time
         self._threshold = threshold
         self._pending: list[int] = []
-        self._buffers: list[Send] = []  # of this cycle, the next one last
+        self._buffers: list[Launch] = []  # of this cycle, the next one last
         self._tick = 0.0  # start of the next cycle, were nothing pending before it
         self._sending = False
 
@@ -67,7 +68,7 @@ class _Cycles:
         """Put a tensor in the queue that the next cycle takes."""
         self._pending.append(tensor)
 
-    def launch(self, now: float) -> Send | float | None:
+    def launch(self, now: float) -> Launch | float | None:
         """Send the cycle's next buffer; else start a cycle, now or at the tick returned."""
         if self._buffers:
             return self._buffers.pop()
@@ -92,16 +93,16 @@ class _Cycles:
             idle -= 1
         return max(now, self._tick + idle * self._cycle_time)
 
-    def _fused(self, tensors: Sequence[int]) -> list[Send]:
-        buffers: list[Send] = []
+    def _fused(self, tensors: Sequence[int]) -> list[Launch]:
+        buffers: list[Launch] = []
         held: list[int] = []
         held_bytes = 0
         for tensor in tensors:
             size = self._sizes[tensor]
             full = held_bytes + size > self._threshold
             if held and (full or self._lanes[held[0]] != self._lanes[tensor]):
-                buffers.append(Send(tuple(held), held_bytes))
+                buffers.append(Launch(tuple(held), held_bytes))
                 held, held_bytes = [], 0
             held.append(tensor)
             held_bytes += size
-        return [*buffers, Send(tuple(held), held_bytes)]
+        return [*buffers, Launch(tuple(held), held_bytes)]

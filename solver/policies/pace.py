@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from functools import partial
 
-from solver.chain import Chain, on_channel, picked
+from solver.buckets import Launch
+from solver.chain import Chain, on_channel, subchain
 from solver.costs import Cost
-from solver.fusion.maxmin import max_min
+from solver.fusion.chain.maxmin import max_min
 from solver.schedule.execute import cut_at_releases
-from solver.simulation.engine import Rule, Send
-from solver.simulation.replay import sends
+from solver.simulation.engine import Rule
 from solver.simulation.rules import InOrder
 
 
@@ -28,6 +28,6 @@ def pace(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
     for channel, cost in zip(chain.channels, costs, strict=True):  # a channel has one lane
         kept = on_channel(chain, channel)
         order = partial(cut_at_releases, cost=cost)
-        found = sends(*max_min(picked(chain, kept), cost, order))
-        rules.append(InOrder(Send(tuple(kept[i] for i in b), size) for b, size in found))
+        found = max_min(subchain(chain, kept), cost, order)
+        rules.append(InOrder(Launch(tuple(kept[i] for i in b), size) for b, size in found))
     return rules

@@ -173,7 +173,7 @@ def _row(
         osf_fusion=tuple(
             Fused(size, found.factor) for size, found in zip(asked.buffers, buffers, strict=True)
         ),
-        ada_fusion=AdaFusion(_share(compute, adaptive.iteration_time), len(adaptive.sent)),
+        ada_fusion=AdaFusion(_share(compute, adaptive.iteration_time), len(adaptive.launches)),
         ddp=factor(ddp),
         horovod=factor(horovod),
         mg_wfbp=factor(mg_wfbp),

@@ -1,21 +1,13 @@
 """From a preemptive order to launches: every part pays the start-up."""
 
 from heapq import heappop, heappush
-from typing import NamedTuple
 
 import numpy as np
 
-from solver.chain import Buckets
+from solver.buckets import Buckets, Launch
 from solver.costs import Cost
 from solver.schedule.jobs import Jobs, Piece, Schedule
 from solver.units import slack
-
-
-class Launch(NamedTuple):
-    """One part: ``bytes`` of a bucket (its index) sent at once."""
-
-    bucket: int
-    bytes: int
 
 
 def jobs_of(buckets: Buckets, cost: Cost) -> Jobs:
@@ -44,7 +36,8 @@ def cut_at_releases(buckets: Buckets, cost: Cost) -> tuple[list[Launch], float]:
     by_rank = np.lexsort((np.arange(len(buckets)), -buckets.tail))
     rank = np.empty(len(buckets), dtype=np.int64)
     rank[by_rank] = np.arange(len(buckets))
-    bucket_of, tail = by_rank.tolist(), buckets.tail[by_rank].tolist()
+    members = [buckets.members[i] for i in by_rank.tolist()]
+    tail = buckets.tail[by_rank].tolist()
     left = buckets.bytes[by_rank].tolist()
     ranks, times = rank.tolist(), [*buckets.release.tolist(), float("inf")]
     launches: list[Launch] = []
@@ -75,7 +68,7 @@ def cut_at_releases(buckets: Buckets, cost: Cost) -> tuple[list[Launch], float]:
             now = end
             value = max(value, end + tail[current])
         if size:
-            launches.append(Launch(bucket_of[current], size))
+            launches.append(Launch(members[current], size))
     return launches, value
 
 
@@ -99,7 +92,7 @@ def follow(schedule: Schedule, jobs: Jobs, buckets: Buckets) -> list[Launch]:
             size = left[piece.job]
         left[piece.job] -= size
         if size:
-            launches.append(Launch(piece.job, size))
+            launches.append(Launch(buckets.members[piece.job], size))
     return launches
 
 
@@ -107,10 +100,12 @@ def value_of(launches: list[Launch], buckets: Buckets, cost: Cost) -> float:
     """Replay launches in order, each no earlier than its release and the previous end [us]."""
     release, tail = buckets.release.tolist(), buckets.tail.tolist()
     left = buckets.bytes.tolist()
+    number = {members: i for i, members in enumerate(buckets.members)}
     now = value = 0.0
-    for bucket, size in launches:
-        now = max(now, release[bucket]) + cost.time(size)
-        left[bucket] -= size
-        if not left[bucket]:
-            value = max(value, now + tail[bucket])
+    for members, size in launches:
+        i = number[members]
+        now = max(now, release[i]) + cost.time(size)
+        left[i] -= size
+        if not left[i]:
+            value = max(value, now + tail[i])
     return value

@@ -11,18 +11,12 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple, Protocol
 
+from solver.buckets import Launch
 from solver.chain import Chain, chain_of
 from solver.costs import Cost, Network
 from solver.graph import Graph
 
 _HAPPENS, _WAKES = 0, 1
-
-
-class Send(NamedTuple):
-    """What a rule launches: ``bytes`` of the bucket made of these tensors (chain indices)."""
-
-    bucket: tuple[int, ...]
-    bytes: int
 
 
 class Rule(Protocol):
@@ -31,7 +25,7 @@ class Rule(Protocol):
     def release(self, tensor: int, now: float) -> None:
         """Take note that a tensor (chain index) may be sent from ``now`` [us] on."""
 
-    def launch(self, now: float) -> Send | float | None:
+    def launch(self, now: float) -> Launch | float | None:
         """Say what to send on the free channel, or when to ask again [us], or None: not yet."""
 
 
@@ -40,7 +34,7 @@ class Rule(Protocol):
 Policy = Callable[[Chain, Sequence[Cost]], Sequence[Rule]]
 
 
-class Sent(NamedTuple):
+class TimedLaunch(NamedTuple):
     """One launch as it ran."""
 
     bucket: tuple[int, ...]
@@ -60,8 +54,8 @@ class Timeline:
         End of the last op [us].
     starts, ends
         Of every op, by position [us]; a collective starts with its bucket's first part.
-    sent
-        The launches, by start, those of one time in the order of the chain's channels.
+    launches
+        By start, those of one time in the order of the chain's channels.
     events
         How many ops ended and launches were made or put off.
     """
@@ -69,7 +63,7 @@ class Timeline:
     iteration_time: float
     starts: tuple[float, ...]
     ends: tuple[float, ...]
-    sent: tuple[Sent, ...]
+    launches: tuple[TimedLaunch, ...]
     events: int
 
 
@@ -143,9 +137,9 @@ class _Engine:
         self._starts = [0.0] * len(self._waiting)
         self._ends = [0.0] * len(self._waiting)
         self._begun: dict[tuple[int, ...], list[int]] = {}  # bucket: bytes in all, bytes left
-        self._sent: list[Sent] = []
+        self._launches: list[TimedLaunch] = []
         self._heap: list[tuple[float, int, int]] = []
-        self._flying: list[Sent | None] = [None] * len(self._rules)
+        self._flying: list[TimedLaunch | None] = [None] * len(self._rules)
         self._wakes: set[tuple[float, int]] = set()
         self._events = 0
         self._unsent = len(self._positions)
@@ -153,7 +147,7 @@ class _Engine:
     def run(self) -> Timeline:
         """Handle events until none is left."""
         self._pass_on([op for op, missing in enumerate(self._waiting) if missing == 0])
-        heap, sends = self._heap, len(self._index)
+        heap, tensors = self._heap, len(self._index)
         while heap:
             now, kind, event = heappop(heap)
             self._events += 1
@@ -161,20 +155,20 @@ class _Engine:
                 self._wakes.discard((now, event))
                 if self._flying[event] is None:
                     self._ask(event, now)
-            elif event < sends:
+            elif event < tensors:
                 self._rules[self._channel[event]].release(event, now)
                 self._wake(self._channel[event], now)
             else:
-                self._land(event - sends, now)
+                self._land(event - tensors, now)
         if self._unsent:
             done = {i for bucket, (_, left) in self._begun.items() if not left for i in bucket}
-            raise Deadlock([i for i in range(sends) if i not in done])
+            raise Deadlock([i for i in range(tensors) if i not in done])
         return Timeline(
             max(self._ends, default=0.0),
             tuple(self._starts),
             tuple(self._ends),
-            tuple(self._sent),
-            self._events + len(self._ends) - sends,
+            tuple(self._launches),
+            self._events + len(self._ends) - tensors,
         )
 
     def _pass_on(self, ready: list[int]) -> None:
@@ -200,7 +194,7 @@ class _Engine:
 
     def _ask(self, channel: int, now: float) -> None:
         answer = self._rules[channel].launch(now)
-        if isinstance(answer, Send):
+        if isinstance(answer, Launch):
             bucket, size = answer
             begun = self._begun.get(bucket)
             if begun is None:
@@ -211,24 +205,24 @@ class _Engine:
             time = self._time[bucket[0]](size)
             if self._factors:
                 time *= self._factors[bucket[0]]
-            sent = Sent(bucket, now, now + time, begun[0] - begun[1], size)
+            launch = TimedLaunch(bucket, now, now + time, begun[0] - begun[1], size)
             begun[1] -= size
-            self._sent.append(sent)
-            self._flying[channel] = sent
-            heappush(self._heap, (sent.end, _HAPPENS, len(self._index) + channel))
+            self._launches.append(launch)
+            self._flying[channel] = launch
+            heappush(self._heap, (launch.end, _HAPPENS, len(self._index) + channel))
         elif answer is not None:
             self._wake(channel, answer)
 
     def _land(self, channel: int, now: float) -> None:
         """End a launch, and with its bucket's last part the bucket's collectives."""
-        sent = self._flying[channel]
-        assert sent is not None, "a launch lands once"
+        launch = self._flying[channel]
+        assert launch is not None, "a launch lands once"
         self._flying[channel] = None
         self._wake(channel, now)
-        if self._begun[sent.bucket][1]:
+        if self._begun[launch.bucket][1]:
             return
         ready = []
-        for i in sent.bucket:
+        for i in launch.bucket:
             op = self._positions[i]
             self._ends[op] = now
             for j in self._succs[op]:
@@ -236,5 +230,5 @@ class _Engine:
                 self._waiting[j] -= 1
                 if not self._waiting[j]:
                     ready.append(j)
-        self._unsent -= len(sent.bucket)
+        self._unsent -= len(launch.bucket)
         self._pass_on(ready)

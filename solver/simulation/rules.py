@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
+from solver.buckets import Launch
 from solver.chain import Chain
-from solver.simulation.engine import Send
 
 #: A bucket (chain indices) and the sizes of the parts it is sent in [bytes].
 Unit = tuple[tuple[int, ...], tuple[int, ...]]
@@ -26,7 +26,7 @@ class Queue:
         self._key = key
         self._home = {tensor: u for u, (bucket, _) in units.items() for tensor in bucket}
         self._missing = {u: len(bucket) for u, (bucket, _) in units.items()}
-        self._sent = dict.fromkeys(units, 0)
+        self._launches = dict.fromkeys(units, 0)
         self._ready: list[tuple[tuple[float, ...], int]] = []
 
     def release(self, tensor: int, now: float) -> None:
@@ -36,40 +36,40 @@ class Queue:
         if not self._missing[unit]:
             heappush(self._ready, (self._key(unit, now), unit))
 
-    def first(self) -> Send | None:
+    def first(self) -> Launch | None:
         """Tell what would be sent next."""
         if not self._ready:
             return None
         unit = self._ready[0][1]
         bucket, parts = self._units[unit]
-        return Send(bucket, parts[self._sent[unit]])
+        return Launch(bucket, parts[self._launches[unit]])
 
-    def launch(self, now: float) -> Send | None:
+    def launch(self, now: float) -> Launch | None:
         """Send the next part of the first unit."""
-        send = self.first()
-        if send:
+        launch = self.first()
+        if launch:
             unit = self._ready[0][1]
-            self._sent[unit] += 1
-            if self._sent[unit] == len(self._units[unit][1]):
+            self._launches[unit] += 1
+            if self._launches[unit] == len(self._units[unit][1]):
                 heappop(self._ready)
-        return send
+        return launch
 
 
 class InOrder:
-    """Replays sends in the order given, each as soon as its bucket is released."""
+    """Replays launches in the order given, each as soon as its bucket is released."""
 
-    def __init__(self, sends: Iterable[Send]) -> None:
-        self._sends = list(sends)[::-1]
+    def __init__(self, launches: Iterable[Launch]) -> None:
+        self._launches = list(launches)[::-1]
         self._released: set[int] = set()
 
     def release(self, tensor: int, now: float) -> None:
         """Count a tensor in."""
         self._released.add(tensor)
 
-    def launch(self, now: float) -> Send | None:
+    def launch(self, now: float) -> Launch | None:
         """Send the next part when all of its bucket is released."""
-        if self._sends and self._released.issuperset(self._sends[-1].bucket):
-            return self._sends.pop()
+        if self._launches and self._released.issuperset(self._launches[-1].bucket):
+            return self._launches.pop()
         return None
 
 
@@ -86,11 +86,11 @@ def _by_channel(units: Sequence[Unit], chain: Chain) -> list[list[int]]:
     return found
 
 
-def in_order(sends: Iterable[Send], chain: Chain) -> list[InOrder]:
-    """Replay sends in the order given, on each channel its own."""
-    sends = list(sends)
-    units: list[Unit] = [(send.bucket, ()) for send in sends]
-    return [InOrder(sends[u] for u in found) for found in _by_channel(units, chain)]
+def in_order(launches: Iterable[Launch], chain: Chain) -> list[InOrder]:
+    """Replay launches in the order given, on each channel its own."""
+    launches = list(launches)
+    units: list[Unit] = [(launch.bucket, ()) for launch in launches]
+    return [InOrder(launches[u] for u in found) for found in _by_channel(units, chain)]
 
 
 def grouped(chain: Chain, joins: Callable[[list[int], int, int], bool]) -> list[list[int]]:
@@ -133,7 +133,7 @@ def sliced(chain: Chain, size: int) -> list[Unit]:
     ]
 
 
-def launches(chain: Chain, size: int) -> int:
+def slice_count(chain: Chain, size: int) -> int:
     """Count the parts of :func:`sliced`."""
     return sum(-(-total // size) for total in chain.bytes.tolist())
 

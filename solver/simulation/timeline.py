@@ -47,7 +47,7 @@ def _channels(graph: Graph, chain: Chain, timeline: Timeline, pid: int) -> Itera
     for channel, tid in threads.items():
         yield _name("thread_name", pid, tid, channel)
     positions = chain.positions.tolist()
-    for part in timeline.sent:
+    for part in timeline.launches:
         lane = chain.lanes[chain.lane[part.bucket[0]]]
         tensors = [graph.ops[positions[i]].id for i in part.bucket]
         label = tensors[0] if len(tensors) == 1 else f"{tensors[0]} + {len(tensors) - 1} more"

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 
+from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.errors import Fault, InvalidOptions
 from solver.graph import COMPUTE, MAX_BYTES, MAX_DURATION_US, Graph, Op
-from solver.simulation.engine import Policy, Send
+from solver.simulation.engine import Policy
 from solver.simulation.replay import replay
 
 #: Makes the policy for a graph: the same one for each, or a plan carried over to it.
@@ -118,7 +119,7 @@ def _size_faults(ops: Sequence[Op], change: Change) -> Iterator[Fault]:
         yield Fault("/duration_factor", "out_of_range", detail)
 
 
-def adapted(sends: Sequence[Send], before: Graph, after: Graph) -> list[Send]:
+def adapted(launches: Sequence[Launch], before: Graph, after: Graph) -> list[Launch]:
     """Carry an explicit plan over to a changed graph.
 
     Tensors that are gone leave their buckets. Each part carries the share of its bucket that it
@@ -126,8 +127,8 @@ def adapted(sends: Sequence[Send], before: Graph, after: Graph) -> list[Send]:
 
     Parameters
     ----------
-    sends
-        The plan's launches in order, by chain index of ``before``.
+    launches
+        The plan's in order, by chain index of ``before``.
     before, after
         The graph that the plan was made for, and what :func:`changed` made of it.
 
@@ -140,25 +141,25 @@ def adapted(sends: Sequence[Send], before: Graph, after: Graph) -> list[Send]:
     index = {after.ops[position].id: i for i, position in enumerate(new.positions.tolist())}
     names = [before.ops[position].id for position in old.positions.tolist()]
     buckets = {
-        send.bucket: tuple(sorted(index[names[i]] for i in send.bucket if names[i] in index))
-        for send in sends
+        launch.bucket: tuple(sorted(index[names[i]] for i in launch.bucket if names[i] in index))
+        for launch in launches
     }
     total = {bucket: sum(old.bytes[list(bucket)].tolist()) for bucket in buckets}
     wanted = {bucket: sum(new.bytes[list(kept)].tolist()) for bucket, kept in buckets.items()}
     gone = dict.fromkeys(buckets, 0)
     carried_bytes = dict.fromkeys(buckets, 0)
     found = []
-    for bucket, size in sends:
+    for bucket, size in launches:
         gone[bucket] += size
         part = wanted[bucket] * size // total[bucket]
         if gone[bucket] == total[bucket]:
             part = wanted[bucket] - carried_bytes[bucket]
         carried_bytes[bucket] += part
         if part:
-            found.append(Send(buckets[bucket], part))
+            found.append(Launch(buckets[bucket], part))
     return found
 
 
-def carried(sends: Sequence[Send], graph: Graph) -> Rerun:
+def carried(launches: Sequence[Launch], graph: Graph) -> Rerun:
     """Return the explicit plan of a graph for each graph that comes of it."""
-    return lambda after: replay(adapted(sends, graph, after))
+    return lambda after: replay(adapted(launches, graph, after))

@@ -19,7 +19,7 @@ from scipy.optimize import linprog
 
 from solver.chain import chain_of
 from solver.costs import Cluster, alike, cost_of
-from solver.fusion.maxmin import max_min
+from solver.fusion.chain.maxmin import max_min
 from solver.models import MODELS
 from solver.policies import POLICIES
 from solver.schedule import Jobs, jackson, lp

@@ -5,6 +5,7 @@ import math
 import pytest
 from hypothesis import given, settings
 
+from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Affine, Cluster, Measured, alike, cost_of, scaled
 from solver.explanation.advice import advise
@@ -12,7 +13,7 @@ from solver.explanation.explain import explain
 from solver.explanation.sensitivity import sensitivities
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.policies import POLICIES
-from solver.simulation.engine import Send, simulate
+from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
 from solver.simulation.what_if import Change, carried, changed
 from tests.solver.test_simulate import RING, TWO_CHANNELS, TWO_LAYERS
@@ -195,7 +196,7 @@ def test_of_several_channels_the_one_that_helps_is_named():
 
 def test_an_explicit_plan_is_carried_over():
     network = alike(RING)
-    parts = [Send((0,), 607_142), Send((1,), 1_000_000), Send((0,), 3_392_858)]
+    parts = [Launch((0,), 607_142), Launch((1,), 1_000_000), Launch((0,), 3_392_858)]
     timeline = simulate(TWO_LAYERS, network, replay(parts))
     found = explain(TWO_LAYERS, network, timeline)
     rerun = carried(parts, TWO_LAYERS)

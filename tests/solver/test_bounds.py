@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from solver.bounds.chain import lower_bound
 from solver.chain import chain_of
 from solver.costs import Affine, Measured, alike
-from solver.fusion.fifo import chain_cuts, chain_end
+from solver.fusion.chain.fifo import chain_cuts, chain_end
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
 from solver.simulation.engine import simulate
 from solver.simulation.replay import replay

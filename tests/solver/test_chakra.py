@@ -201,11 +201,13 @@ ONE = node(2, COLL, **SUM)
         # nothing, and metadata alone
         (b"", [("", "empty")]),
         (file(), [("", "no_collective")]),
-        # a length that does not end, one beyond the file, and one beyond all files
-        (b"\xff" * 20, [("/0", "truncated")]),
+        # a length cut short, one beyond the file, one beyond all files, and what is no length
         (file() + b"\x80", [("/1", "truncated")]),
         (file(ONE)[:-1], [("/1", "truncated")]),
+        (file() + b"\x01", [("/1", "truncated")]),
         (file() + varint(2**60), [("/1", "truncated")]),
+        (file() + varint(2**64 - 1), [("/1", "truncated")]),
+        (b"\xff" * 20, [("/0", "wrong_format")]),
         # no message: a field cut short, group ends, text that is not UTF-8
         (b"\x02\x0a\x09", [("/0", "wrong_format")]),
         (file(b"\x0f"), [("/1", "wrong_format")]),

@@ -7,19 +7,20 @@ from types import SimpleNamespace
 
 import pytest
 
-from solver.bounds.general import bound_of
+from solver.bounds.general import lower_bound
+from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Affine, Lane, Measured, alike
 from solver.fusion.general.decide import decide
 from solver.fusion.general.improve import improve
-from solver.fusion.general.judge import Judge
+from solver.fusion.general.judge import GraphJudge
 from solver.fusion.search import Budget, Search
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, NETWORK, Op, build
 from solver.planning.check import check
 from solver.planning.plan import Options, plan
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, applies, candidates
-from solver.simulation.engine import Send, costs_of, simulate
+from solver.simulation.engine import costs_of, simulate
 from solver.simulation.replay import replay
 from tests import dag_oracles
 from tests.dag_graphs import FAMILIES, Case, case
@@ -37,7 +38,7 @@ def planned(drawn: Case, search: Search = BRIEF, *, fuse: bool = True):
 
 def bound(drawn: Case) -> float:
     chain = chain_of(drawn.graph)
-    return bound_of(drawn.graph, chain, costs_of(chain, drawn.network)).value
+    return lower_bound(drawn.graph, chain, costs_of(chain, drawn.network)).value
 
 
 def time_of(drawn: Case, sends) -> float:
@@ -146,7 +147,7 @@ def test_policies_send_everything(name):
         drawn = case(seed, 2, 12, unit=150_000)
         timeline = simulate(drawn.graph, drawn.network, POLICIES[name])
         sent = [op.bytes for op in drawn.graph.ops if op.bytes]
-        assert sum(part.bytes for part in timeline.sent) == sum(sent)
+        assert sum(part.bytes for part in timeline.launches) == sum(sent)
         after = dag_oracles.after_of(drawn.graph)
         for op, above in enumerate(after):
             assert all(timeline.starts[op] >= timeline.ends[j] - 1e-6 for j in above)
@@ -157,7 +158,7 @@ def test_without_fusion_each_tensor_is_alone(brief):
         drawn = case(seed)
         chain = chain_of(drawn.graph)
         sends = planned(drawn, LONG, fuse=False)
-        assert sorted(sends) == [Send((i,), size) for i, size in enumerate(chain.bytes.tolist())]
+        assert sorted(sends) == [Launch((i,), size) for i, size in enumerate(chain.bytes.tolist())]
         for name in ("wfbp", "tictac"):
             theirs = simulate(drawn.graph, drawn.network, POLICIES[name]).iteration_time
             assert time_of(drawn, sends) <= theirs
@@ -216,10 +217,10 @@ def test_kinds_that_share_a_channel():
     assert not chain.before
     assert not chain.is_layered
     assert bound(drawn) == time_of(drawn, planned(drawn, LONG)) == 29.0
-    judge = Judge(drawn.graph, chain, costs_of(chain, drawn.network))
-    alone = judge.split([Send((i,), 1) for i in range(len(chain))])
+    judge = GraphJudge(drawn.graph, chain, costs_of(chain, drawn.network))
+    alone = judge.split([Launch((i,), 1) for i in range(len(chain))])
     better = improve(alone, judge, Budget(500, lambda: False), 0, 29.0, fuse=True)
-    assert judge.run(better).value == 29.0
+    assert judge.value(better) == 29.0
 
 
 #: A launch takes 1 us up to 32,768 bytes, and 100 us more for each doubling.
@@ -238,7 +239,7 @@ def test_steep_costs_are_paid_in_thrifty_parts(fusion, time, brief):
     answer = plan(graph, alike(STEEP), Options(fusion, baselines=()))
     assert check(graph, alike(STEEP), answer) == answer.iteration_time_us == time
     assert answer.lower_bound_us == pytest.approx(75.0)
-    assert plan(graph, alike(STEEP), Options(fusion, baselines=())).sends == answer.sends
+    assert plan(graph, alike(STEEP), Options(fusion, baselines=())).launches == answer.launches
 
 
 def test_no_more_parts_than_can_be_searched(monkeypatch):
@@ -273,6 +274,6 @@ def test_the_fused_ops_are_a_graph_that_takes_the_same_time():
             named = [n for n in names if n.split("+")[0] in bucket.tensors]
             assert len(named) == 1
             index[bucket.id] = names.index(named[0])
-        sends = [Send((index[part.bucket],), part.bytes) for part in answer.parts]
+        sends = [Launch((index[part.bucket],), part.bytes) for part in answer.parts]
         time = simulate(fused, drawn.network, replay(sends)).iteration_time
         assert time == pytest.approx(answer.iteration_time_us)

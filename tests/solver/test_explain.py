@@ -7,6 +7,7 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 
+from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Affine, Cluster, alike, cost_of
 from solver.explanation.critical import WAIT, Step
@@ -14,7 +15,7 @@ from solver.explanation.explain import Breakdown, TensorTimes, explain
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, NETWORK, Op, build
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, applies
-from solver.simulation.engine import Send, simulate
+from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
 from tests.solver.test_simulate import RING, TWO_LAYERS
 from tests.strategies import dags, networks
@@ -59,7 +60,7 @@ def test_two_layers_by_hand():
 
 
 def test_a_plan_cuts_a_tensor_and_both_parts_are_on_the_path():
-    parts = [Send((0,), 607_142), Send((1,), 1_000_000), Send((0,), 3_392_858)]
+    parts = [Launch((0,), 607_142), Launch((1,), 1_000_000), Launch((0,), 3_392_858)]
     timeline, found = explained(TWO_LAYERS, alike(RING), replay(parts))
     steps = [(s.ops, s.part, s.reason) for s in found.critical_path]
     assert steps == [
@@ -70,8 +71,8 @@ def test_a_plan_cuts_a_tensor_and_both_parts_are_on_the_path():
         (("f2",), None, "after"),
     ]
     g2 = found.tensors[0]
-    assert g2.wait_us == pytest.approx(timeline.sent[2].start - timeline.sent[0].end)
-    assert found.breakdown.other_us == pytest.approx(1700 - timeline.sent[0].end)  # a hole
+    assert g2.wait_us == pytest.approx(timeline.launches[2].start - timeline.launches[0].end)
+    assert found.breakdown.other_us == pytest.approx(1700 - timeline.launches[0].end)  # a hole
 
 
 def test_a_tick_is_a_wait_and_a_stream_a_reason():
@@ -102,7 +103,7 @@ def test_a_bucket_shares_its_exposed_time_by_bytes_and_waits_for_its_members():
         Op("a", ALL_REDUCE, None, 1000, ("c0",)),
         Op("b", ALL_REDUCE, None, 3000, ("c1",)),
     ]
-    _, found = explained(build("t", ops), alike(Affine(40.0, 0.1)), replay([Send((0, 1), 4000)]))
+    _, found = explained(build("t", ops), alike(Affine(40.0, 0.1)), replay([Launch((0, 1), 4000)]))
     a, b = found.tensors
     assert (a.wait_us, b.wait_us, a.exposed_us, b.exposed_us) == near(300, 0, 110, 330)
     assert astuple(found.breakdown) == near(40, 300, 400, 0)
@@ -143,7 +144,7 @@ def longest_path(graph, chain, timeline):
                 net.add_edge((streams[op.stream], "out"), (op.id, "in"), weight=0.0)
             streams[op.stream] = op.id
     channel: dict[str, int] = {}
-    for k, sent in enumerate(timeline.sent):
+    for k, sent in enumerate(timeline.launches):
         net.add_edge(("begin", k), ("end", k), weight=sent.end - sent.start)
         for i in sent.bucket:
             op = graph.ops[position[i]]
@@ -162,14 +163,14 @@ def swept(graph, chain, timeline):
     computing = [i for i, op in enumerate(graph.ops) if op.kind == COMPUTE]
     spans = [(timeline.starts[i], timeline.ends[i]) for i in computing]
     events = sorted(
-        {t for span in spans for t in span} | {t for s in timeline.sent for t in s[1:3]}
+        {t for span in spans for t in span} | {t for s in timeline.launches for t in s[1:3]}
     )
     exposed = {op.id: 0.0 for op in graph.ops if op.kind != COMPUTE}
     for low, high in pairwise(events):
         middle = (low + high) / 2
         if any(start < middle < end for start, end in spans):
             continue
-        for sent in timeline.sent:
+        for sent in timeline.launches:
             if sent.start < middle < sent.end:
                 sizes = [graph.ops[position[i]].bytes for i in sent.bucket]
                 for i, size in zip(sent.bucket, sizes, strict=True):
@@ -204,7 +205,7 @@ def test_an_explanation_adds_up(policy, graph, network):
         assert sum(use.busy) * width == pytest.approx(use.busy_us)
         assert sum(use.gbps) * width * 125 == pytest.approx(use.bytes if time else 0)
         assert all(-1e-9 <= share <= 1 + 1e-9 for share in use.busy)
-    assert sum(use.launches for use in found.channels) == len(timeline.sent)
+    assert sum(use.launches for use in found.channels) == len(timeline.launches)
     assert sum(use.bytes for use in found.channels) == chain.bytes.sum()
 
 
@@ -216,7 +217,7 @@ def check_step(graph, chain, timeline, position, before, step):
     else:
         tensors = chain.positions.tolist()
         bucket = tuple(tensors.index(position[name]) for name in step.ops)
-        sent = [s for s in timeline.sent if s.bucket == bucket]
+        sent = [s for s in timeline.launches if s.bucket == bucket]
         gates = {graph.ops[j].id for i in bucket for j in graph.preds[tensors[i]]}
         if step.kind != WAIT:
             assert sent[step.part - 1][1:3] == (step.start_us, step.end_us)
@@ -240,12 +241,12 @@ def check_phases(graph, chain, network, timeline, found):
     phases = found.breakdown
     tensors = {t.id: t for t in found.tensors}
     names = [graph.ops[p].id for p in chain.positions.tolist()]
-    buckets = {s.bucket for s in timeline.sent}
+    buckets = {s.bucket for s in timeline.launches}
     whole = least = 0.0
     for bucket in buckets:
         times = [tensors[names[i]] for i in bucket]
         whole += times[0].end_us - min(t.release_us for t in times)
-    for sent in timeline.sent:
+    for sent in timeline.launches:
         cost = network(chain.lanes[chain.lane[sent.bucket[0]]])
         # no start-up is more than the time of any launch
         least += min(cost.time(n) for n in (1, *range(50_000, 1_050_000, 50_000))) - (

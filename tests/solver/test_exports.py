@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.bounds import general as general_bounds
-from solver.bounds.layered import bound_of
+from solver.bounds.bound import lower_bound
 from solver.chain import chain_of
 from solver.costs import Affine, Cluster, alike, network_of
 from solver.errors import InvalidPlan
@@ -60,7 +60,7 @@ def by_hand(buckets, parts, slotted=None):
 
 def policy_plan(graph, network):
     """A plan that no order of launches can put in a deadlock."""
-    sent = simulate(graph, network, POLICIES["ddp_priority"]).sent
+    sent = simulate(graph, network, POLICIES["ddp_priority"]).launches
     return planned(graph, sent)
 
 
@@ -86,7 +86,7 @@ def test_forms_of_any_plan(data):
     graph, cost = data.draw(graphs()), data.draw(costs())
     network, chain = alike(cost), chain_of(graph)
     given_plan = planned(graph, data.draw(sends(chain)))
-    bound = bound_of(chain, costs_of(chain, network)).value
+    bound = lower_bound(graph, chain, costs_of(chain, network)).value
     for name in SIMPLE:
         found = EXPORTS[name](graph, network, given_plan)
         assert found.format == name
@@ -190,7 +190,7 @@ def test_forms_of_general_graphs(data):
         for p, lane in zip(chain.positions.tolist(), chain.lane, strict=True)
         if chain.lanes[lane].kind == ALL_REDUCE
     }
-    bound = general_bounds.bound_of(graph, chain, costs_of(chain, network)).value
+    bound = general_bounds.lower_bound(graph, chain, costs_of(chain, network)).value
     for name in SIMPLE:
         if name in FRAMEWORKS and not gradients:
             with pytest.raises(InvalidPlan, match="no all-reduce"):

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.chain import chain_of, runs
+from solver.buckets import contiguous
+from solver.chain import chain_of
 from solver.costs import Affine, alike
+from solver.fusion.chain.maxmin import max_min, max_min_cuts
 from solver.fusion.fused import fused_ops
 from solver.fusion.layered import FUSIONS
-from solver.fusion.maxmin import max_min, max_min_cuts
 from solver.fusion.search import Search
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.models import MODELS
@@ -35,9 +36,9 @@ def test_max_min_keeps_the_fastest_of_all_cuts(graph, cost):
     order = partial(cut_at_releases, cost=cost)
     values = []
     for cuts in max_min_cuts(chain.bytes):
-        _, value = order(runs(chain, cuts))
+        _, value = order(contiguous(chain, cuts))
         values.append(max(value, chain.compute_time))
-    buckets, _ = max_min(chain, cost, order)
+    buckets = {launch.bucket for launch in max_min(chain, cost, order)}
     assert len(buckets) == 1 + int(np.argmin(values))  # the smallest R among equals
 
 
@@ -54,8 +55,9 @@ def test_max_min_stops_at_the_time_limit():
     graph = MODELS["vgg16"]()
     chain, cost = chain_of(graph), Affine(50.0, 1e-3)
     order = partial(cut_at_releases, cost=cost)
-    assert len(max_min(chain, cost, order, Search(time_limit_s=-1.0))[0]) == 1
-    assert len(max_min(chain, cost, order)[0]) > 1
+    hurried = max_min(chain, cost, order, Search(time_limit_s=-1.0))
+    assert len({launch.bucket for launch in hurried}) == 1
+    assert len({launch.bucket for launch in max_min(chain, cost, order)}) > 1
 
 
 def test_a_fused_ops_by_hand():

@@ -2,13 +2,14 @@
 
 import pytest
 
+from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import alike
 from solver.errors import InvalidPlan
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.planning.plan import Options, plan
 from solver.planning.replay import GivenBucket, GivenPart, deadlock_fault, sends_of
-from solver.simulation.engine import Deadlock, Send, simulate
+from solver.simulation.engine import Deadlock, simulate
 from solver.simulation.replay import replay
 from tests.solver.test_simulate import RING, TWO_CHANNELS, TWO_LAYERS
 
@@ -28,8 +29,8 @@ def sends(buckets, parts, graph=TWO_LAYERS):
 
 def test_names_become_indices():
     assert sends([("x", "g1", "g2")], [("x", 1), ("x", 4_999_999)]) == (
-        Send((0, 1), 1),
-        Send((0, 1), 4_999_999),
+        Launch((0, 1), 1),
+        Launch((0, 1), 4_999_999),
     )
 
 

@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 
 from solver.bounds.chain import lower_bound
 from solver.bounds.nested import nested_bound
+from solver.buckets import Launch
 from solver.chain import Chain, chain_of
 from solver.costs import Affine, Cluster, alike, cost_of, network_of
-from solver.fusion.exhaust import best_of_all
-from solver.fusion.improve import Judge, improve, without_needless_launches
-from solver.fusion.joint import joint
-from solver.fusion.maxmin import max_min_cuts
-from solver.fusion.nested import from_both_ends
+from solver.fusion.chain.exhaust import best_of_all
+from solver.fusion.chain.improve import improve, without_needless_launches
+from solver.fusion.chain.joint import joint
+from solver.fusion.chain.judge import ChainJudge
+from solver.fusion.chain.maxmin import max_min_cuts
+from solver.fusion.chain.nested import from_both_ends
 from solver.fusion.search import EVERYDAY, Budget, Search
 from solver.models import MODELS
 from solver.models.layers import Layer, iteration
@@ -27,7 +29,6 @@ from solver.planning.result import OPTIMAL
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, candidates, defaults
 from solver.schedule.execute import cut_at_releases
-from solver.simulation.engine import Send
 from solver.units import slack
 from tests import oracles
 from tests.strategies import affine_costs, costs, graphs
@@ -56,9 +57,8 @@ BY_HAND = Chain(
 
 def joint_value(chain, cost, search=EVERYDAY):
     search = replace(search, candidates=candidates())
-    buckets, launches = joint(chain, cost, partial(cut_at_releases, cost=cost), search)
-    sends = tuple(Send(buckets.members[bucket], size) for bucket, size in launches)
-    return Judge(chain, cost).value(sends), sends
+    launches = joint(chain, cost, partial(cut_at_releases, cost=cost), search)
+    return ChainJudge(chain, cost).value(launches), launches
 
 
 @pytest.mark.slow
@@ -127,7 +127,7 @@ def test_500_random_moves_from_paces_best_cut_gain_less_than_3_in_1000(model, st
 
 def _walked(chain, cost, generator):
     """Move, add or drop random boundaries of the max-min cut, most urgent first, uncut or cut."""
-    judge = Judge(chain, cost)
+    judge = ChainJudge(chain, cost)
 
     def value(cuts):
         return oracles.best_of_both_orders(chain, cost, cuts, judge)
@@ -156,11 +156,11 @@ def test_with_a_barrier_and_affine_cost_joint_is_optimal(graph, cost):
 def test_no_launch_is_needless(graph, cost):
     chain = chain_of(graph)
     value, sends = joint_value(chain, cost)
-    judge = Judge(chain, cost)
+    judge = ChainJudge(chain, cost)
     for j, (bucket, size) in enumerate(sends):
         for i in range(j):
             if sends[i].bucket == bucket:
-                joined = Send(bucket, sends[i].bytes + size)
+                joined = Launch(bucket, sends[i].bytes + size)
                 later = [*sends[:j], joined, *sends[j + 1 :]]
                 del later[i]
                 earlier = [*sends[:j], *sends[j + 1 :]]
@@ -225,8 +225,8 @@ def test_many_tensors_are_bounded_in_blocks():
 @settings(max_examples=100)
 def test_searches_never_make_a_plan_worse(data, graph, cost, seed):
     chain = chain_of(graph)
-    judge = Judge(chain, cost)
-    start = tuple(Send((i,), int(size)) for i, size in enumerate(chain.bytes))
+    judge = ChainJudge(chain, cost)
+    start = tuple(Launch((i,), int(size)) for i, size in enumerate(chain.bytes))
     value = judge.value(start)
     for found in (
         improve(start, judge, Budget(200, lambda: False), seed),
@@ -250,7 +250,7 @@ def test_a_layer_chain_needs_no_local_search(model, startup):
     cost = cost_of(Cluster(8, 10, startup))
     found = from_both_ends(chain, cost)
     assert found is not None
-    alone = Judge(chain, cost).value(found)
+    alone = ChainJudge(chain, cost).value(found)
     value, _ = joint_value(chain, cost)
     assert value <= alone <= 1.001 * value
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.bounds.chain import lower_bound
+from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Affine, Measured, alike
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
@@ -24,7 +25,7 @@ from solver.policies.choice import (
     resolved,
 )
 from solver.policies.horovod import _Cycles
-from solver.simulation.engine import Send, simulate
+from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
 from solver.units import slack
 from tests import policy_oracles
@@ -50,7 +51,7 @@ def choice(policy, **parameters):
 
 
 def launches(graph, cost, chosen):
-    sent = simulate(graph, alike(cost), bind(chosen)).sent
+    sent = simulate(graph, alike(cost), bind(chosen)).launches
     return [(part.bucket, part.start, part.end, part.bytes) for part in sent]
 
 
@@ -105,7 +106,7 @@ def test_horovod_does_not_poll():
     timeline = simulate(graph, alike(COST), bind(choice("horovod", cycle_time_us=0.001)))
     assert timeline.events < 20
     # 10^12 ticks later, or a float's rounding after it
-    assert timeline.sent[1].start == pytest.approx(1e9, abs=0.002)
+    assert timeline.launches[1].start == pytest.approx(1e9, abs=0.002)
 
 
 def test_horovod_tick_that_the_quotient_overshoots():
@@ -304,7 +305,7 @@ def test_pace():
     # 800..1700 carries 850 / 0.0014 bytes, g1 takes 1450 and the rest of g2 4800, and then 450.
     assert [
         (part.bucket, part.bytes)
-        for part in simulate(TWO_LAYERS, alike(RING), POLICIES["pace"]).sent
+        for part in simulate(TWO_LAYERS, alike(RING), POLICIES["pace"]).launches
     ] == [
         ((0,), 607_142),
         ((1,), 1_000_000),
@@ -313,9 +314,9 @@ def test_pace():
 
 
 def test_replay():
-    parts = [Send((1,), 20), Send((0,), 30), Send((1,), 5)]
+    parts = [Launch((1,), 20), Launch((0,), 30), Launch((1,), 5)]
     graph = tensors((0, 30, 0), (7, 25, 0))
-    sent = simulate(graph, alike(COST), replay(parts)).sent
+    sent = simulate(graph, alike(COST), replay(parts)).launches
     assert [(part.start, part.end, part.offset) for part in sent] == [
         (7, 37, 0),
         (37, 77, 0),
@@ -481,12 +482,12 @@ def test_bytes_bound_and_determinism(policy, data, graph, cost):
     chain = chain_of(graph)
     carried = dict.fromkeys(range(len(chain)), 0)
     now = 0.0
-    for part in timeline.sent:
+    for part in timeline.launches:
         assert part.start >= max(now, *chain.release[list(part.bucket)].tolist())
         assert part.end == part.start + cost.time(part.bytes)
         now = part.end
         carried[part.bucket[0]] += part.bytes
-    heads = {part.bucket[0]: part.bucket for part in timeline.sent}
+    heads = {part.bucket[0]: part.bucket for part in timeline.launches}
     assert sorted(i for bucket in heads.values() for i in bucket) == list(range(len(chain)))
     for head, bucket in heads.items():
         assert carried[head] == chain.bytes[list(bucket)].sum()

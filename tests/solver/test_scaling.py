@@ -116,7 +116,7 @@ def test_the_simulator_agrees(layers, cost):
     timeline = simulate(graph, alike(cost), POLICIES["wfbp"])
     found = osf(passes_of_layers(layers), cost)
     assert same(found.iteration_time, timeline.iteration_time)
-    starts = [part.start - first_end(layers) for part in timeline.sent]
+    starts = [part.start - first_end(layers) for part in timeline.launches]
     assert [buffer.start for buffer in found.buffers] == pytest.approx(starts)
 
 
@@ -150,7 +150,7 @@ def test_the_simulator_agrees_with_fusion(layers, cost, buffer, timeout):
         ops.append(Op(f"g{last}", ALL_REDUCE, None, sent.bytes, (f"w{last}",)))
     timeline = simulate(with_barrier(build("drawn", ops)), alike(cost), POLICIES["wfbp"])
     assert same(found.iteration_time, timeline.iteration_time)
-    starts = [part.start - first_end(layers) for part in timeline.sent]
+    starts = [part.start - first_end(layers) for part in timeline.launches]
     assert [sent.start for sent in found.buffers] == pytest.approx(starts)
 
 
@@ -370,7 +370,7 @@ def test_a_row_is_what_its_parts_say(layers, cost, buffer):
         timeline = simulate(with_barrier(graph), alike(cost), POLICIES[policy])
         if timeline.iteration_time:
             assert factor == pytest.approx(passes.t_comp / timeline.iteration_time)
-    launches = simulate(graph, alike(cost), POLICIES["ada_fusion"]).sent
+    launches = simulate(graph, alike(cost), POLICIES["ada_fusion"]).launches
     assert row.ada_fusion.buckets == len(launches)
     if row.plan:
         slower = [row.osf, row.mg_wfbp, row.ada_fusion.factor, *(f.factor for f in row.osf_fusion)]

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.chain import chain_of, singles
+from solver.buckets import Launch, singles
+from solver.chain import chain_of
 from solver.costs import Affine, alike
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, REDUCE_SCATTER, Op, build
 from solver.policies import POLICIES
 from solver.schedule import Piece, Schedule, jackson, on_grid
-from solver.schedule.execute import Launch, cut_at_releases, follow, jobs_of, value_of
-from solver.simulation.engine import Deadlock, Noise, Send, simulate
+from solver.schedule.execute import cut_at_releases, follow, jobs_of, value_of
+from solver.simulation.engine import Deadlock, Noise, simulate
 from solver.simulation.replay import replay
-from solver.simulation.replay import sends as named
 from tests import oracles
 from tests.strategies import costs, graphs, sends
 
@@ -32,7 +32,7 @@ RING = Affine(50.0, 0.0014)
 
 def run(graph, cost, policy):
     timeline = simulate(graph, alike(cost), policy)
-    return [(p.bucket, p.start, p.end, p.offset, p.bytes) for p in timeline.sent], timeline
+    return [(p.bucket, p.start, p.end, p.offset, p.bytes) for p in timeline.launches], timeline
 
 
 def test_wfbp_by_hand():
@@ -44,7 +44,7 @@ def test_wfbp_by_hand():
 def test_a_cut_part_carries_what_fits_and_the_rest_pays_again():
     buckets = singles(chain_of(TWO_LAYERS))
     launches, value = cut_at_releases(buckets, RING)
-    assert launches == [Launch(0, 607_142), Launch(1, 1_000_000), Launch(0, 3_392_858)]
+    assert launches == [Launch((0,), 607_142), Launch((1,), 1_000_000), Launch((0,), 3_392_858)]
     assert value == pytest.approx(8400, abs=0.01)
 
 
@@ -54,7 +54,7 @@ def test_a_part_that_could_carry_nothing_is_not_launched():
     ops[2] = Op("b1", COMPUTE, 30.0, None, ("b2",))
     buckets = singles(chain_of(build("short", ops)))
     launches, _ = cut_at_releases(buckets, RING)
-    assert launches == [Launch(1, 1_000_000), Launch(0, 4_000_000)]
+    assert launches == [Launch((1,), 1_000_000), Launch((0,), 4_000_000)]
 
 
 def test_a_slotted_piece_carries_its_share_and_the_last_one_the_rest():
@@ -62,9 +62,9 @@ def test_a_slotted_piece_carries_its_share_and_the_last_one_the_rest():
     grid = on_grid(jobs_of(buckets, RING), 50.0)
     pieces = (Piece(0, 16, 34), Piece(1, 34, 63), Piece(0, 63, 158))
     assert follow(Schedule(pieces, 167, None), grid, buckets) == [
-        Launch(0, 4_000_000 * 18 // 113),
-        Launch(1, 1_000_000),
-        Launch(0, 4_000_000 - 4_000_000 * 18 // 113),
+        Launch((0,), 4_000_000 * 18 // 113),
+        Launch((1,), 1_000_000),
+        Launch((0,), 4_000_000 - 4_000_000 * 18 // 113),
     ]
 
 
@@ -73,7 +73,7 @@ def test_a_slotted_piece_that_would_carry_nothing_is_not_launched():
     buckets = singles(chain_of(graph))
     grid = on_grid(jobs_of(buckets, Affine(10.0, 0.0)), 5.0)
     pieces = (Piece(0, 1, 2), Piece(0, 4, 5))
-    assert follow(Schedule(pieces, 5, None), grid, buckets) == [Launch(0, 1)]
+    assert follow(Schedule(pieces, 5, None), grid, buckets) == [Launch((0,), 1)]
 
 
 @given(graph=graphs(), cost=costs())
@@ -82,7 +82,7 @@ def test_the_value_of_launches_is_the_simulated_time(graph, cost):
     chain = chain_of(graph)
     buckets = singles(chain)
     launches, value = cut_at_releases(buckets, cost)
-    time = simulate(graph, alike(cost), replay(named(buckets, launches))).iteration_time
+    time = simulate(graph, alike(cost), replay(launches)).iteration_time
     assert time == pytest.approx(max(value, chain.compute_time))
     assert value_of(launches, buckets, cost) == pytest.approx(value)
 
@@ -93,7 +93,7 @@ def test_any_plan_runs_by_the_rules(data, graph, cost):
     chain = chain_of(graph)
     parts = data.draw(sends(chain))
     sent, timeline = run(graph, cost, replay(parts))
-    assert [Send(bucket, size) for bucket, _, _, _, size in sent] == parts
+    assert [Launch(bucket, size) for bucket, _, _, _, size in sent] == parts
     now = 0.0
     finish: dict[int, float] = {}
     for bucket, start, end, _, size in sent:
@@ -126,7 +126,7 @@ def test_without_startup_executed_and_ideal_agree():
 
 def test_a_rule_that_leaves_tensors_unsent_is_an_error():
     with pytest.raises(Deadlock, match="1 tensors were never sent") as caught:
-        simulate(TWO_LAYERS, alike(RING), replay([Send((0,), 4_000_000)]))
+        simulate(TWO_LAYERS, alike(RING), replay([Launch((0,), 4_000_000)]))
     assert caught.value.unsent == (1,)
 
 
@@ -141,7 +141,7 @@ def test_a_rule_may_ask_to_be_woken():
         def launch(self, now):
             if now < 2000.0:
                 return 2000.0
-            return Send((i := self.left.pop(),), [4_000_000, 1_000_000][i]) if self.left else None
+            return Launch((i := self.left.pop(),), [4_000_000, 1_000_000][i]) if self.left else None
 
     parts, _ = run(TWO_LAYERS, RING, lambda chain, costs: [Late()])
     assert [start for _, start, *_ in parts] == [2000.0, 2000.0 + RING.time(4_000_000)]
@@ -163,7 +163,7 @@ def test_a_rule_that_asked_to_be_woken_is_not_asked_while_it_sends():
             if not self.released:
                 return None
             i = self.released.pop()
-            return Send((i,), [4_000_000, 1_000_000][i])
+            return Launch((i,), [4_000_000, 1_000_000][i])
 
     rule = Early()
     run(TWO_LAYERS, RING, lambda chain, costs: [rule])
@@ -180,7 +180,7 @@ def test_noise_changes_what_happens_and_not_what_is_decided():
     # The policy knows tails of 450 and 850; with noise g2 is released after g1 has been.
     noise = Noise((2000.0, 0.0, 900.0, 0.0, 400.0, 450.0), (0.5, 2.0))
     timeline = simulate(TWO_LAYERS, alike(RING), POLICIES["tictac"], noise)
-    times = [(part.bucket, part.start, part.end) for part in timeline.sent]
+    times = [(part.bucket, part.start, part.end) for part in timeline.launches]
     assert times == [((0,), 2000.0, 2000.0 + 5650 / 2), ((1,), 4825.0, 4825.0 + 2 * 1450)]
     assert timeline.iteration_time == 4825 + 2900 + 850
 
@@ -203,7 +203,7 @@ def test_channels_carry_side_by_side_and_a_collective_may_wait_for_another():
     timeline = simulate(TWO_CHANNELS, lambda lane: costs[lane.channel], POLICIES["wfbp"])
     by_op = dict(zip([op.id for op in TWO_CHANNELS.ops], timeline.ends, strict=True))
     assert by_op == {"b": 10, "ag": 21, "f": 41, "rs": 47, "g": 315, "e": 320}
-    assert [part.bucket for part in timeline.sent] == [(0,), (1,), (2,)]
+    assert [part.bucket for part in timeline.launches] == [(0,), (1,), (2,)]
 
 
 def test_launches_that_wait_for_one_another_are_a_deadlock():
@@ -211,5 +211,5 @@ def test_launches_that_wait_for_one_another_are_a_deadlock():
     names = [TWO_CHANNELS.ops[i].id for i in chain.positions.tolist()]
     assert names == ["ag", "g", "rs"]
     with pytest.raises(Deadlock) as caught:
-        simulate(TWO_CHANNELS, alike(RING), replay([Send((2,), 50), Send((0,), 100)]))
+        simulate(TWO_CHANNELS, alike(RING), replay([Launch((2,), 50), Launch((0,), 100)]))
     assert caught.value.unsent == (0, 1, 2)

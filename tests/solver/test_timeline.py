@@ -2,11 +2,12 @@
 
 from itertools import pairwise
 
+from solver.buckets import Launch
 from solver.costs import Affine, alike
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, Op, build
 from solver.models import MODELS
 from solver.policies import POLICIES
-from solver.simulation.engine import Send, simulate
+from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
 from solver.simulation.timeline import chrome_trace
 from tests.solver.test_simulate import RING, TWO_LAYERS
@@ -25,7 +26,7 @@ def drawn(graph, cost, **policies):
 
 
 def test_every_op_and_part_of_each_timeline_by_hand():
-    parts = [Send((0,), 607_142), Send((1,), 1_000_000), Send((0,), 3_392_858)]
+    parts = [Launch((0,), 607_142), Launch((1,), 1_000_000), Launch((0,), 3_392_858)]
     trace, events, threads = drawn(TWO_LAYERS, RING, plan=replay(parts), fifo=POLICIES["wfbp"])
     names = [e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "process_name"]
     assert names == ["plan", "fifo"]

@@ -8,15 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Affine, alike, cost_of
 from solver.costs.cluster import Cluster
 from solver.fusion import layered
-from solver.fusion.exhaust import best_of_all
+from solver.fusion.chain.exhaust import best_of_all
+from solver.fusion.chain.improve import improve
+from solver.fusion.chain.judge import ChainJudge
+from solver.fusion.chain.maxmin import max_min
 from solver.fusion.general.improve import improve as improve_any
-from solver.fusion.general.judge import Judge as AnyJudge
-from solver.fusion.improve import Judge, improve
-from solver.fusion.maxmin import max_min
+from solver.fusion.general.judge import GraphJudge
 from solver.fusion.search import Budget, Search
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.models import MODELS
@@ -27,7 +29,7 @@ from solver.planning.result import FEASIBLE
 from solver.policies import POLICIES
 from solver.policies.choice import Choice
 from solver.schedule.execute import cut_at_releases
-from solver.simulation.engine import Send, costs_of, simulate
+from solver.simulation.engine import costs_of, simulate
 from solver.simulation.replay import replay
 from solver.simulation.what_if import Change, changed
 from solver.units import slack
@@ -136,7 +138,7 @@ def test_a_plan_is_in_hand_before_anything_is_bounded():
     assert first.iteration_time_us == pytest.approx(8750)  # first in, first out
     assert (first.bound.kind, first.lower_bound_us) == ("compute", 2550)
     late = told.makers[0][1]()
-    assert late.sends == first.sends
+    assert late.launches == first.launches
     assert (late.bound, len(late.baselines)) == (answer.bound, 1)
 
 
@@ -205,8 +207,8 @@ def test_without_time_the_plan_is_not_worse_than_what_was_told():
 @settings(max_examples=60)
 def test_every_search_tells_its_best(graph, cost, seed):
     chain = chain_of(graph)
-    judge = Judge(chain, cost)
-    start = tuple(Send((i,), int(size)) for i, size in enumerate(chain.bytes))
+    judge = ChainJudge(chain, cost)
+    start = tuple(Launch((i,), int(size)) for i, size in enumerate(chain.bytes))
     searches = {
         "improve": lambda tell: improve(start, judge, Budget(200, lambda: False), seed, tell),
         "all": lambda tell: best_of_all(chain, cost, start, Budget(200, lambda: False), tell),
@@ -221,8 +223,8 @@ def test_every_search_tells_its_best(graph, cost, seed):
     told = []
     order = partial(cut_at_releases, cost=cost)
     how = Search(tell=lambda sends, value: told.append((value, tuple(sends))))
-    buckets, launches = max_min(chain, cost, order, how)
-    assert told[-1][1] == tuple(Send(buckets.members[i], size) for i, size in launches)
+    launches = max_min(chain, cost, order, how)
+    assert told[-1][1] == launches
     assert all(value == pytest.approx(judge.value(sends)) for value, sends in told)
 
 
@@ -230,9 +232,9 @@ def test_every_search_tells_its_best(graph, cost, seed):
 @settings(max_examples=60)
 def test_the_search_of_any_graph_tells_its_best(graph, cost, seed):
     chain = chain_of(graph)
-    judge = AnyJudge(graph, chain, costs_of(chain, cost))
-    start = judge.split([Send((i,), int(size)) for i, size in enumerate(chain.bytes)])
-    told = [judge.run(start).value]
+    judge = GraphJudge(graph, chain, costs_of(chain, cost))
+    start = judge.split([Launch((i,), int(size)) for i, size in enumerate(chain.bytes)])
+    told = [judge.value(start)]
     found = improve_any(
         start,
         judge,
@@ -242,6 +244,6 @@ def test_the_search_of_any_graph_tells_its_best(graph, cost, seed):
         fuse=True,
         tell=lambda sends, value: told.append(value),
     )
-    least = judge.run(found).value
+    least = judge.value(found)
     assert min(told) == pytest.approx(least, rel=1e-6)
     assert np.all(np.isfinite(told))

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import alike
 from solver.errors import InvalidOptions
 from solver.graph import COMPUTE, MAX_BYTES, build
 from solver.policies import POLICIES
-from solver.simulation.engine import Send, simulate
+from solver.simulation.engine import simulate
 from solver.simulation.what_if import Change, adapted, carried, changed
 from tests.solver.test_simulate import RING, TWO_LAYERS
 from tests.strategies import dags, networks
@@ -57,8 +58,10 @@ def test_without_collectives_every_policy_takes_the_longest_path(policy):
     assert after.collectives == ()
     timeline = simulate(after, alike(RING), POLICIES[policy])
     assert timeline.iteration_time == chain_of(TWO_LAYERS).compute_time == 2550
-    assert carried([Send((0,), 4_000_000), Send((1,), 1_000_000)], TWO_LAYERS)(after) is not None
-    assert adapted([Send((0, 1), 5_000_000)], TWO_LAYERS, after) == []
+    assert (
+        carried([Launch((0,), 4_000_000), Launch((1,), 1_000_000)], TWO_LAYERS)(after) is not None
+    )
+    assert adapted([Launch((0, 1), 5_000_000)], TWO_LAYERS, after) == []
 
 
 @pytest.mark.parametrize(
@@ -90,29 +93,29 @@ def test_rejected(changes, faults):
 
 def test_parts_keep_their_shares_by_hand():
     after = changed(TWO_LAYERS, [Change("g2", bytes_factor=0.5)])
-    parts = [Send((0,), 1_000_001), Send((1,), 1_000_000), Send((0,), 2_999_999)]
+    parts = [Launch((0,), 1_000_001), Launch((1,), 1_000_000), Launch((0,), 2_999_999)]
     assert adapted(parts, TWO_LAYERS, after) == [
-        Send((0,), 500_000),  # 500,000.5 in whole bytes
-        Send((1,), 1_000_000),
-        Send((0,), 1_500_000),
+        Launch((0,), 500_000),  # 500,000.5 in whole bytes
+        Launch((1,), 1_000_000),
+        Launch((0,), 1_500_000),
     ]
     tiny = changed(TWO_LAYERS, [Change("g2", bytes_factor=1e-9)])
-    assert adapted(parts, TWO_LAYERS, tiny) == [Send((1,), 1_000_000), Send((0,), 1)]
+    assert adapted(parts, TWO_LAYERS, tiny) == [Launch((1,), 1_000_000), Launch((0,), 1)]
 
 
 def test_a_removed_member_leaves_its_bucket():
     after = changed(TWO_LAYERS, [Change("g2", remove=True)])
-    parts = [Send((0, 1), 3_000_000), Send((0, 1), 2_000_000)]
-    assert adapted(parts, TWO_LAYERS, after) == [Send((0,), 600_000), Send((0,), 400_000)]
+    parts = [Launch((0, 1), 3_000_000), Launch((0, 1), 2_000_000)]
+    assert adapted(parts, TWO_LAYERS, after) == [Launch((0,), 600_000), Launch((0,), 400_000)]
 
 
 @given(data=st.data(), graph=dags(), network=networks(), policy=st.sampled_from(["ddp", "p3"]))
 @settings(max_examples=150)
 def test_a_plan_carried_over_runs_and_sends_each_byte_once(data, graph, network, policy):
     timeline = simulate(graph, network, POLICIES[policy])
-    sends = [Send(sent.bucket, sent.bytes) for sent in timeline.sent]
+    sends = [Launch(sent.bucket, sent.bytes) for sent in timeline.launches]
     assert adapted(sends, graph, graph) == sends
-    assert simulate(graph, network, carried(sends, graph)(graph)).sent == timeline.sent
+    assert simulate(graph, network, carried(sends, graph)(graph)).launches == timeline.launches
     names = data.draw(st.lists(st.sampled_from([op.id for op in graph.ops]), unique=True))
     factor = data.draw(st.sampled_from([0.0, 0.3, 1.0, 2.5]))
     changes = [Change(name, remove=i % 2 == 0, bytes_factor=factor) for i, name in enumerate(names)]

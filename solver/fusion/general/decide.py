@@ -9,21 +9,22 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 
+from solver.buckets import Launch
 from solver.chain import Chain, lane_bytes
 from solver.costs import Cost
 from solver.fusion.general.improve import improve
-from solver.fusion.general.judge import Judge, Lists, flat
+from solver.fusion.general.judge import GraphJudge, Lists, flat
 from solver.fusion.search import Budget, Candidate, Search
 from solver.graph import Graph
-from solver.simulation.engine import Policy, Rule, Send, simulate
+from solver.simulation.engine import Policy, Rule, simulate
 from solver.simulation.rules import (
     MAX_SLICES,
     Unit,
     first_in_first_out,
     grouped,
-    launches,
     most_urgent,
     queues,
+    slice_count,
     sliced,
     whole,
 )
@@ -50,7 +51,7 @@ _PARTS = 1_000
 
 def decide(
     graph: Graph, chain: Chain, costs: Sequence[Cost], search: Search, *, fuse: bool = True
-) -> tuple[Send, ...]:
+) -> tuple[Launch, ...]:
     """Return launches that no policy beats, each channel's in order.
 
     Starts with the rivals, the candidates, and buckets of several sizes sent by the longest path
@@ -62,12 +63,12 @@ def decide(
     The same seed and effort give the same plan, unless the time limit cuts the search short.
     """
     deadline = time.monotonic() + search.time_limit_s
-    judge = Judge(graph, chain, costs)
+    judge = GraphJudge(graph, chain, costs)
     found: dict[Lists, float] = {}
     least = inf
     for lists in _sources(graph, chain, costs, judge, search, found, deadline, fuse=fuse):
         if lists not in found:
-            value = found[lists] = judge.run(lists).value
+            value = found[lists] = judge.value(lists)
             if value < least:
                 least = value
                 search.tell(flat(lists), value)
@@ -82,7 +83,7 @@ def decide(
         budget = Budget(moves // len(starts), lambda: time.monotonic() > deadline)
         start = search.seed + seed
         better = improve(lists, judge, budget, start, search.bound, fuse=fuse, tell=search.tell)
-        if (value := judge.run(better).value) < least:
+        if (value := judge.value(better)) < least:
             best, least = better, value
     return flat(best)
 
@@ -91,7 +92,7 @@ def _sources(
     graph: Graph,
     chain: Chain,
     costs: Sequence[Cost],
-    judge: Judge,
+    judge: GraphJudge,
     search: Search,
     found: dict[Lists, float],
     deadline: float,
@@ -101,8 +102,8 @@ def _sources(
     """Yield plans; ``found`` has the values of those before [us]."""
 
     def simulated(policy: Policy) -> Lists:
-        sent = simulate(graph, lambda lane: costs[chain.lanes.index(lane)], policy).sent
-        return judge.split([Send(part.bucket, part.bytes) for part in sent])
+        sent = simulate(graph, lambda lane: costs[chain.lanes.index(lane)], policy).launches
+        return judge.split([Launch(part.bucket, part.bytes) for part in sent])
 
     units = whole([(i,) for i in range(len(chain))], chain)
     urgency = _urgency(graph, chain, judge)
@@ -125,18 +126,18 @@ def _sources(
 
 
 def _may_win(
-    candidate: Candidate, chain: Chain, judge: Judge, found: Mapping[Lists, float]
+    candidate: Candidate, chain: Chain, judge: GraphJudge, found: Mapping[Lists, float]
 ) -> bool:
     """Tell whether a policy's slices are not too many, nor too long together."""
     size = candidate.slice_bytes
     if size is None:
         return True
-    if launches(chain, size) > MAX_SLICES:
+    if slice_count(chain, size) > MAX_SLICES:
         return False
     return _busy(sliced(chain, size), judge) < min(found.values())
 
 
-def _busy(units: Sequence[Unit], judge: Judge) -> float:
+def _busy(units: Sequence[Unit], judge: GraphJudge) -> float:
     """Longest time that a channel is busy with units [us]: no iteration is shorter."""
     busy = [0.0] * (max(judge.channel) + 1)
     for bucket, parts in units:
@@ -189,7 +190,7 @@ def _cut(units: Sequence[Unit], chain: Chain, sizes: Sequence[int]) -> list[Unit
     return found
 
 
-def _urgency(graph: Graph, chain: Chain, judge: Judge) -> list[float]:
+def _urgency(graph: Graph, chain: Chain, judge: GraphJudge) -> list[float]:
     """Longest path behind each tensor [us], collectives at their own cost, by chain index."""
     weights = list(graph.durations)
     positions = chain.positions.tolist()

@@ -9,13 +9,10 @@ import random
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from solver.fusion.general.judge import Judge, Lists, Part, Run, flat
+from solver.buckets import Launch, Launches
+from solver.fusion.general.judge import Execution, GraphJudge, Lists, Position, flat
 from solver.fusion.search import Budget, Tell, nobody
-from solver.simulation.engine import Send
 from solver.units import same
-
-Sends = tuple[Send, ...]
-
 
 #: How many steps without a better plan before the search returns to the best one.
 _PATIENCE = 40
@@ -31,7 +28,7 @@ _LOOKED = 48
 
 def improve(
     lists: Lists,
-    judge: Judge,
+    judge: GraphJudge,
     budget: Budget,
     seed: int,
     bound: float,
@@ -48,7 +45,7 @@ def improve(
     """
     generator = random.Random(seed)  # noqa: S311 - a search, not a secret
     here = best = lists
-    run = least = judge.run(lists)
+    run = least = judge.execute(lists)
     idle = 0
     while least.value > bound * (1 + _CLOSE) and budget.spend():
         here, run = _descended(here, run, judge, budget, generator, tell, fuse=fuse)
@@ -63,21 +60,21 @@ def improve(
 
 def _descended(
     lists: Lists,
-    run: Run,
-    judge: Judge,
+    run: Execution,
+    judge: GraphJudge,
     budget: Budget,
     generator: random.Random,
     tell: Tell,
     *,
     fuse: bool,
-) -> tuple[Lists, Run]:
+) -> tuple[Lists, Execution]:
     """Take the first change that helps, again and again."""
     while True:
         found = changes(lists, run, judge, generator, fuse=fuse)
         for changed in islice(found, _LOOKED):
             if not budget.spend():
                 return lists, run
-            there = judge.run(changed)
+            there = judge.execute(changed)
             if there.value < run.value and not same(there.value, run.value):
                 lists, run = changed, there
                 tell(flat(lists), run.value)
@@ -87,19 +84,19 @@ def _descended(
 
 
 def _shaken(
-    lists: Lists, run: Run, judge: Judge, generator: random.Random, *, fuse: bool
-) -> tuple[Lists, Run]:
+    lists: Lists, run: Execution, judge: GraphJudge, generator: random.Random, *, fuse: bool
+) -> tuple[Lists, Execution]:
     """Make one to three random changes to what lies on the longest path."""
     for _ in range(generator.choice((1, 1, 2, 3))):
         changed = next(changes(lists, run, judge, generator, fuse=fuse), lists)
-        there = judge.run(changed)
+        there = judge.execute(changed)
         if there.value < 2 * run.value:  # not a deadlock
             lists, run = changed, there
     return lists, run
 
 
 def changes(
-    lists: Lists, run: Run, judge: Judge, generator: random.Random, *, fuse: bool
+    lists: Lists, run: Execution, judge: GraphJudge, generator: random.Random, *, fuse: bool
 ) -> Iterator[Lists]:
     """Yield plans that differ from this one on its longest path, in random order."""
     path = judge.critical(lists, run)
@@ -108,68 +105,73 @@ def changes(
     for at in places:
         part, waited = path[at]
         channel, k = part
-        sends = lists[channel]
-        found = [*_moved(sends, k, _first(path, at), waited=waited)]
+        launches = lists[channel]
+        found = [*_moved(launches, k, _first(path, at), waited=waited)]
         if fuse:
-            found += _joined(sends, k, judge)
-            found += _apart(sends, k, run, judge)
+            found += _joined(launches, k, judge)
+            found += _apart(launches, k, run, judge)
             found += _cut(lists, part, run, judge, waited=waited)
         generator.shuffle(found)
         for changed in found:
             yield (*lists[:channel], changed, *lists[channel + 1 :])
 
 
-def _first(path: Sequence[tuple[Part, bool]], at: int) -> int:
+def _first(path: Sequence[tuple[Position, bool]], at: int) -> int:
     """Place of the launch with which the run without a gap began."""
     while path[at][1]:
         at += 1
     return path[at][0].place
 
 
-def _moved(sends: Sends, k: int, first: int, *, waited: bool) -> Iterator[Sends]:
+def _moved(launches: Launches, k: int, first: int, *, waited: bool) -> Iterator[Launches]:
     """Put a launch that waits before others that ran without a gap, or one of these behind it."""
     if waited:
         for place in sorted({first, (first + k) // 2, k - 1}):
-            yield (*sends[:place], sends[k], *sends[place:k], *sends[k + 1 :])
+            yield (*launches[:place], launches[k], *launches[place:k], *launches[k + 1 :])
         for place in sorted({first, k - 1}):
-            yield (*sends[:place], *sends[place + 1 : k + 1], sends[place], *sends[k + 1 :])
-    elif k + 1 < len(sends):  # waits for its release: others may go first
+            yield (
+                *launches[:place],
+                *launches[place + 1 : k + 1],
+                launches[place],
+                *launches[k + 1 :],
+            )
+    elif k + 1 < len(launches):  # waits for its release: others may go first
         for place in (k + 1, k + 2):
-            if place < len(sends):
-                yield (*sends[:k], sends[place], *sends[k:place], *sends[place + 1 :])
+            if place < len(launches):
+                yield (*launches[:k], launches[place], *launches[k:place], *launches[place + 1 :])
 
 
-def _joined(sends: Sends, k: int, judge: Judge) -> Iterator[Sends]:
+def _joined(launches: Launches, k: int, judge: GraphJudge) -> Iterator[Launches]:
     """Join a launch with the nearest ones of its lane, before and behind; or with its own parts."""
-    bucket, size = sends[k]
+    bucket, size = launches[k]
     if size < judge.total(bucket):
-        for j, other in enumerate(sends):
+        for j, other in enumerate(launches):
             if j != k and other.bucket == bucket:
                 low, high = min(j, k), max(j, k)
-                one = Send(bucket, size + other.bytes)
-                rest = [*sends[low + 1 : high]]
-                yield (*sends[:low], one, *rest, *sends[high + 1 :])
-                yield (*sends[:low], *rest, one, *sends[high + 1 :])
+                one = Launch(bucket, size + other.bytes)
+                rest = [*launches[low + 1 : high]]
+                yield (*launches[:low], one, *rest, *launches[high + 1 :])
+                yield (*launches[:low], *rest, one, *launches[high + 1 :])
         return
     lane = judge.chain.lane[bucket[0]]
     for step in (-1, 1):
         near = 0
         j = k + step
-        while 0 <= j < len(sends) and near < 2:  # noqa: PLR2004 - two on each side
-            if judge.chain.lane[sends[j].bucket[0]] == lane and judge.is_whole(sends[j]):
+        while 0 <= j < len(launches) and near < 2:  # noqa: PLR2004 - two on each side
+            if judge.chain.lane[launches[j].bucket[0]] == lane and judge.is_whole(launches[j]):
                 near += 1
-                both = tuple(sorted((*bucket, *sends[j].bucket)))
+                both = tuple(sorted((*bucket, *launches[j].bucket)))
                 low, high = min(j, k), max(j, k)
-                rest = [*sends[low + 1 : high]]
-                if _may_join(sends[j].bucket, bucket, judge):
+                rest = [*launches[low + 1 : high]]
+                if _may_join(launches[j].bucket, bucket, judge):
                     one = judge.whole(both)
-                    yield (*sends[:low], *rest, one, *sends[high + 1 :])
+                    yield (*launches[:low], *rest, one, *launches[high + 1 :])
                     if rest:
-                        yield (*sends[:low], one, *rest, *sends[high + 1 :])
+                        yield (*launches[:low], one, *rest, *launches[high + 1 :])
             j += step
 
 
-def _may_join(a: Sequence[int], b: Sequence[int], judge: Judge) -> bool:
+def _may_join(a: Sequence[int], b: Sequence[int], judge: GraphJudge) -> bool:
     """Tell whether no tensor of one bucket precedes one of the other."""
     before = judge.chain.before
     if not before:
@@ -178,9 +180,9 @@ def _may_join(a: Sequence[int], b: Sequence[int], judge: Judge) -> bool:
     return not any(before[i] & of_b for i in a) and not any(before[i] & of_a for i in b)
 
 
-def _apart(sends: Sends, k: int, run: Run, judge: Judge) -> Iterator[Sends]:
+def _apart(launches: Launches, k: int, run: Execution, judge: GraphJudge) -> Iterator[Launches]:
     """Take a bucket apart by the releases or the tails of its members."""
-    bucket, size = sends[k]
+    bucket, size = launches[k]
     if len(bucket) == 1 or size < judge.total(bucket):
         return
     by_release = sorted(bucket, key=lambda i: (run.starts[judge.node[i]], i))
@@ -192,55 +194,57 @@ def _apart(sends: Sends, k: int, run: Run, judge: Judge) -> Iterator[Sends]:
     }
     for some, rest in sorted(halves):
         one, two = judge.whole(some), judge.whole(rest)
-        yield (*sends[:k], one, two, *sends[k + 1 :])
-        if k + 1 < len(sends):
-            yield (*sends[:k], one, sends[k + 1], two, *sends[k + 2 :])
+        yield (*launches[:k], one, two, *launches[k + 1 :])
+        if k + 1 < len(launches):
+            yield (*launches[:k], one, launches[k + 1], two, *launches[k + 2 :])
         if k:
-            yield (*sends[: k - 1], one, sends[k - 1], two, *sends[k + 1 :])
+            yield (*launches[: k - 1], one, launches[k - 1], two, *launches[k + 1 :])
         for kept, given in ((some, rest), (rest, some)):
-            yield from _given(sends, k, kept, given, judge)
+            yield from _given(launches, k, kept, given, judge)
 
 
 def _given(
-    sends: Sends, k: int, kept: tuple[int, ...], given: tuple[int, ...], judge: Judge
-) -> Iterator[Sends]:
+    launches: Launches, k: int, kept: tuple[int, ...], given: tuple[int, ...], judge: GraphJudge
+) -> Iterator[Launches]:
     """Give some tensors of a bucket to a neighbour of its lane."""
     lanes = judge.chain.lane
     for j in (k - 1, k + 1):
-        if not 0 <= j < len(sends) or not judge.is_whole(sends[j]):
+        if not 0 <= j < len(launches) or not judge.is_whole(launches[j]):
             continue
-        near = sends[j].bucket
+        near = launches[j].bucket
         if lanes[near[0]] == lanes[kept[0]] and _may_join(near, given, judge):
-            changed = list(sends)
+            changed = list(launches)
             changed[k] = judge.whole(kept)
             changed[j] = judge.whole(tuple(sorted((*near, *given))))
             yield tuple(changed)
 
 
-def _cut(lists: Lists, part: Part, run: Run, judge: Judge, *, waited: bool) -> Iterator[Sends]:
+def _cut(
+    lists: Lists, part: Position, run: Execution, judge: GraphJudge, *, waited: bool
+) -> Iterator[Launches]:
     """Cut what runs when a waiting launch is released; or fill the gap before one that is not."""
     channel, k = part
-    sends, times = lists[channel], run.times[channel]
-    release = max(run.starts[judge.node[i]] for i in sends[k].bucket)
+    launches, times = lists[channel], run.times[channel]
+    release = max(run.starts[judge.node[i]] for i in launches[k].bucket)
     if waited:
         for o in range(k - 1, -1, -1):
             begin, end = times[o]
             if begin < release < end:
-                bucket, size = sends[o]
+                bucket, size = launches[o]
                 fits = judge.cost[bucket[0]].fits(release - begin, size)
                 if 0 < fits < size:
-                    head, tail = Send(bucket, fits), Send(bucket, size - fits)
-                    between = sends[o + 1 : k]
-                    yield (*sends[:o], head, sends[k], tail, *between, *sends[k + 1 :])
-                    yield (*sends[:o], head, sends[k], *between, tail, *sends[k + 1 :])
+                    head, tail = Launch(bucket, fits), Launch(bucket, size - fits)
+                    between = launches[o + 1 : k]
+                    yield (*launches[:o], head, launches[k], tail, *between, *launches[k + 1 :])
+                    yield (*launches[:o], head, launches[k], *between, tail, *launches[k + 1 :])
             if begin <= release:
                 break
         return
     free = times[k - 1][1] if k else 0.0
-    for j in range(k + 1, min(k + 3, len(sends))):
-        bucket, size = sends[j]
+    for j in range(k + 1, min(k + 3, len(launches))):
+        bucket, size = launches[j]
         begin = max(free, *(run.starts[judge.node[i]] for i in bucket))
         fits = judge.cost[bucket[0]].fits(release - begin, size) if begin < release else 0
         if 0 < fits < size:
-            head, tail = Send(bucket, fits), Send(bucket, size - fits)
-            yield (*sends[:k], head, *sends[k:j], tail, *sends[j + 1 :])
+            head, tail = Launch(bucket, fits), Launch(bucket, size - fits)
+            yield (*launches[:k], head, *launches[k:j], tail, *launches[j + 1 :])

@@ -1,4 +1,4 @@
-"""Plans of any graph, executed: launches in a given order on each channel.
+"""The judge of any graph: plans are launches in a fixed order on each channel.
 
 The order is fixed, so no event queue is needed: ends are passed on as soon as they are known, and a
 launch is known once its bucket's members are released and the launch before it has ended.
@@ -9,22 +9,23 @@ from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
+from solver.buckets import Launch, Launches
 from solver.chain import Chain
 from solver.costs import Cost
+from solver.fusion.judge import Judge
 from solver.graph import Graph
 from solver.graph.compact import compact
-from solver.simulation.engine import Send
 
 #: The launches of each channel, in order.
-Lists = tuple[tuple[Send, ...], ...]
+Lists = tuple[Launches, ...]
 
 
-def flat(lists: Lists) -> tuple[Send, ...]:
+def flat(lists: Lists) -> tuple[Launch, ...]:
     """Put the channels' launches one channel after the other."""
-    return tuple(send for sends in lists for send in sends)
+    return tuple(launch for launches in lists for launch in launches)
 
 
-class Part(NamedTuple):
+class Position(NamedTuple):
     """A launch by its channel and its place there."""
 
     channel: int
@@ -32,7 +33,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Execution:
     """One plan executed.
 
     Attributes
@@ -53,12 +54,12 @@ class Run:
     starts: Sequence[float]
     ends: Sequence[float]
     times: Sequence[Sequence[tuple[float, float]]]
-    last: dict[tuple[int, ...], Part]
+    last: dict[tuple[int, ...], Position]
     home: dict[int, tuple[int, ...]]
 
 
-class Judge:
-    """Executes plans of one graph; in its compact form."""
+class GraphJudge(Judge[Lists]):
+    """Judges plans of one graph, executed in its compact form."""
 
     def __init__(self, graph: Graph, chain: Chain, costs: Sequence[Cost]) -> None:
         self.chain = chain
@@ -72,42 +73,38 @@ class Judge:
         self.tensor: list[int | None] = [None] * len(self.durations)
         for tensor, node in enumerate(self.node):
             self.tensor[node] = tensor
-        self.waiting = [len(found) for found in self.preds]
+        self.waiting = [len(preds) for preds in self.preds]
         self._totals: dict[tuple[int, ...], int] = {}
 
     def total(self, bucket: tuple[int, ...]) -> int:
-        """Bytes of a bucket."""
-        found = self._totals.get(bucket)
-        if found is None:
-            found = self._totals[bucket] = sum(self.bytes[i] for i in bucket)
-        return found
+        """Return the bytes of a bucket."""
+        total = self._totals.get(bucket)
+        if total is None:
+            total = self._totals[bucket] = sum(self.bytes[i] for i in bucket)
+        return total
 
-    def whole(self, bucket: tuple[int, ...]) -> Send:
-        """Send a bucket in one part."""
-        return Send(bucket, self.total(bucket))
+    def value(self, lists: Lists, /) -> float:
+        """Return the iteration time of a plan [us]; inf when its launches wait for one another."""
+        return self.execute(lists).value
 
-    def is_whole(self, send: Send) -> bool:
-        """Tell whether a launch carries all of its bucket."""
-        return self.total(send.bucket) == send.bytes
-
-    def split(self, sends: Sequence[Send]) -> Lists:
+    def split(self, launches: Sequence[Launch]) -> Lists:
         """Sort launches by channel, each in the order given."""
-        lists: list[list[Send]] = [[] for _ in range(max(self.channel) + 1)]
-        for send in sends:
-            lists[self.channel[send.bucket[0]]].append(send)
+        lists: list[list[Launch]] = [[] for _ in range(max(self.channel) + 1)]
+        for launch in launches:
+            lists[self.channel[launch.bucket[0]]].append(launch)
         return tuple(map(tuple, lists))
 
-    def run(self, lists: Lists) -> Run:
+    def execute(self, lists: Lists) -> Execution:
         """Execute a plan. O(ops + edges + launches) of the skeleton."""
-        return _Execution(self, lists).run()
+        return _Executor(self, lists).run()
 
-    def critical(self, lists: Lists, run: Run) -> list[tuple[Part, bool]]:
+    def critical(self, lists: Lists, run: Execution) -> list[tuple[Position, bool]]:
         """List the launches on the longest path, the last one first.
 
         With each whether it waited for the launch before it on its channel, which then is next.
         """
         node: int | None = max(range(len(run.ends)), key=lambda k: (run.ends[k], -k))
-        path: list[tuple[Part, bool]] = []
+        path: list[tuple[Position, bool]] = []
         while node is not None:
             i = self.tensor[node]
             if i is None:
@@ -121,21 +118,21 @@ class Judge:
                 path.append((part, waited))
                 if not waited:
                     break
-                part = Part(channel, place - 1)
+                part = Position(channel, place - 1)
             bucket = lists[channel][place].bucket
             member = max(bucket, key=lambda i: (run.starts[self.node[i]], -i))
             node = self._before(self.node[member], run)
         return path
 
-    def _before(self, node: int, run: Run) -> int | None:
+    def _before(self, node: int, run: Execution) -> int | None:
         """Return the predecessor that decides when a node starts."""
         return max(self.preds[node], key=lambda k: (run.ends[k], -k), default=None)
 
 
-class _Execution:
-    """One plan in execution."""
+class _Executor:
+    """A plan as it is executed."""
 
-    def __init__(self, judge: Judge, lists: Lists) -> None:
+    def __init__(self, judge: GraphJudge, lists: Lists) -> None:
         self.judge = judge
         self.lists = lists
         self.waiting = judge.waiting[:]
@@ -144,8 +141,8 @@ class _Execution:
         self.home: dict[int, tuple[int, ...]] = {}
         self.missing: dict[tuple[int, ...], int] = {}  # members not released
         self.left: dict[tuple[int, ...], int] = {}  # parts not launched
-        for sends in lists:
-            for bucket, _ in sends:
+        for launches in lists:
+            for bucket, _ in launches:
                 if bucket in self.left:
                     self.left[bucket] += 1
                     continue
@@ -154,18 +151,18 @@ class _Execution:
                     self.home[i] = bucket
         self.release = dict.fromkeys(self.left, 0.0)
         self.times: list[list[tuple[float, float]]] = [[] for _ in lists]
-        self.last: dict[tuple[int, ...], Part] = {}
+        self.last: dict[tuple[int, ...], Position] = {}
         self.ready = [k for k, count in enumerate(self.waiting) if not count]
-        self.asked: set[int] = set()  # channels that might launch
+        self.free: set[int] = set()  # channels that might launch
 
-    def run(self) -> Run:
+    def run(self) -> Execution:
         """Pass ends on and launch in turn until neither is possible."""
         self.pass_on()
-        while self.asked:
-            self.launch(self.asked.pop())
+        while self.free:
+            self.launch(self.free.pop())
             self.pass_on()
         value = max(self.ends) if len(self.last) == len(self.left) else inf
-        return Run(value, self.starts, self.ends, self.times, self.last, self.home)
+        return Execution(value, self.starts, self.ends, self.times, self.last, self.home)
 
     def pass_on(self) -> None:
         """End compute ops whose start is known; count collectives as released."""
@@ -184,7 +181,7 @@ class _Execution:
                 self.release[bucket] = max(self.release[bucket], starts[k])
                 self.missing[bucket] -= 1
                 if not self.missing[bucket]:
-                    self.asked.add(judge.channel[i])
+                    self.free.add(judge.channel[i])
                 continue
             end = ends[k] = starts[k] + durations[k]
             for j in succs[k]:
@@ -196,17 +193,17 @@ class _Execution:
 
     def launch(self, channel: int) -> None:
         """Launch on a channel, in its order, what is released."""
-        sends, done, missing = self.lists[channel], self.times[channel], self.missing
+        launches, done, missing = self.lists[channel], self.times[channel], self.missing
         now = done[-1][1] if done else 0.0
         place = len(done)
-        while place < len(sends) and not missing[sends[place].bucket]:
-            bucket, size = sends[place]
+        while place < len(launches) and not missing[launches[place].bucket]:
+            bucket, size = launches[place]
             begin = max(now, self.release[bucket])
             now = begin + self.judge.cost[bucket[0]].time(size)
             done.append((begin, now))
             self.left[bucket] -= 1
             if not self.left[bucket]:
-                self.last[bucket] = Part(channel, place)
+                self.last[bucket] = Position(channel, place)
                 self.end(bucket, now)
             place += 1
 

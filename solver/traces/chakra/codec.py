@@ -6,12 +6,15 @@ library passes over them. Enums are plain integers, so a value that is not known
 """
 
 from collections.abc import Iterable, Iterator
+from io import BytesIO
+from itertools import count
 from typing import Any
 
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.proto import parse_length_prefixed, serialize_length_prefixed
 
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
@@ -109,9 +112,6 @@ _FIELDS: dict[str, dict[str, tuple[int, str]]] = {
 }
 
 
-_LONGEST_VARINT = 10
-
-
 def _field(name: str, number: int, kind: str) -> dict[str, Any]:
     """Describe a field as descriptor.proto does; the values of an attribute exclude each other."""
     known = kind.removesuffix("*")
@@ -160,6 +160,27 @@ def attributes(message: Any) -> dict[str, Any]:
     return found
 
 
+class _Content(BytesIO):
+    """Bytes of a file; to the parser a message that is cut short would look like a wrong one."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(content)
+        self._end = len(content)
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read so many bytes.
+
+        Raises
+        ------
+        EOFError
+            When fewer are left; none for one, as at the end of the file, is no error.
+        """
+        left = self._end - self.tell()
+        if size is not None and size > max(left, 1):
+            raise EOFError(f"should have {size} bytes, and {left} are left")
+        return super().read(size)
+
+
 def decode(content: bytes) -> Iterator[Any]:
     """Read the metadata, then one node after the other.
 
@@ -169,43 +190,28 @@ def decode(content: bytes) -> Iterator[Any]:
         At the first message that is cut short or is none; the pointer is its place in the file,
         from 0.
     """
-    at = place = 0
-    while at < len(content):
+    source = _Content(content)
+    for place in count():
         kind, name = (Node, "node") if place else (GlobalMetadata, "metadata")
-        start, size = _varint(content, at, place)
-        at = start + size
-        if at > len(content):
-            left = len(content) - start
-            detail = f"Message {place} should have {size} bytes, and {left} are left: cut short?"
-            raise InvalidTrace([Fault(f"/{place}", "truncated", detail)])
         try:
-            yield kind.FromString(content[start:at])
+            message = parse_length_prefixed(kind, source)
+        except EOFError as error:
+            detail = f"Message {place} {error}: cut short?"
+            raise InvalidTrace([Fault(f"/{place}", "truncated", detail)]) from None
+        except ValueError:
+            detail = f"Message {place} does not end: cut short?"
+            raise InvalidTrace([Fault(f"/{place}", "truncated", detail)]) from None
         except DecodeError:
             detail = f"Message {place} is not a Chakra {name}."
             raise InvalidTrace([Fault(f"/{place}", "wrong_format", detail)]) from None
-        place += 1
-
-
-def _varint(content: bytes, at: int, place: int) -> tuple[int, int]:
-    """Read a number of 7 bits a byte, least first; return where it ends, and it."""
-    value = 0
-    for i, byte in enumerate(content[at : at + _LONGEST_VARINT]):
-        value |= (byte & 0x7F) << 7 * i
-        if byte < 0x80:  # noqa: PLR2004 - the bit that says that more follow
-            return at + i + 1, value
-    detail = f"The length of message {place} does not end."
-    raise InvalidTrace([Fault(f"/{place}", "truncated", detail)])
+        if message is None:
+            return
+        yield message
 
 
 def encode(messages: Iterable[Any]) -> bytes:
     """Write messages one after the other, each after its length."""
-    found = bytearray()
+    content = BytesIO()
     for message in messages:
-        content = message.SerializeToString(deterministic=True)
-        size = len(content)
-        while size > 0x7F:  # noqa: PLR2004 - what fits a byte
-            found.append(size & 0x7F | 0x80)
-            size >>= 7
-        found.append(size)
-        found += content
-    return bytes(found)
+        serialize_length_prefixed(message, content)
+    return content.getvalue()

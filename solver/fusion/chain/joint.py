@@ -1,24 +1,25 @@
 """Joint fusion: buckets, parts and order chosen together against the real cost."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
-from solver.chain import Buckets, Chain, bucketed, runs
+from solver.buckets import Launch, Launches, contiguous
+from solver.chain import Chain
 from solver.costs import Cost, alike
-from solver.fusion.exhaust import MAX_TENSORS, best_of_all
-from solver.fusion.fifo import chain_cuts
-from solver.fusion.improve import Judge, improve, without_needless_launches
-from solver.fusion.maxmin import max_min_below
-from solver.fusion.nested import from_both_ends
-from solver.fusion.search import Budget, Candidate, Order, Search, Sends
+from solver.fusion.chain.exhaust import MAX_TENSORS, best_of_all
+from solver.fusion.chain.fifo import chain_cuts
+from solver.fusion.chain.improve import improve, without_needless_launches
+from solver.fusion.chain.judge import ChainJudge
+from solver.fusion.chain.maxmin import max_min_below
+from solver.fusion.chain.nested import from_both_ends
+from solver.fusion.search import Budget, Candidate, Order, Search
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build
-from solver.schedule.execute import Launch, cut_at_releases
-from solver.simulation.engine import Send, simulate
-from solver.simulation.replay import sends
-from solver.simulation.rules import MAX_SLICES, launches
+from solver.schedule.execute import cut_at_releases
+from solver.simulation.engine import simulate
+from solver.simulation.rules import MAX_SLICES, slice_count
 from solver.units import same
 
 #: Plans looked at by the local search, and launches over all of them; the smaller limit counts.
@@ -27,26 +28,26 @@ _MOVES, _LAUNCHES = 2_000, 600_000
 _PLANS = 60_000
 
 
-def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> tuple[Buckets, list[Launch]]:
+def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> Launches:
     """Return a plan that no candidate beats, with start-up paid by every part.
 
     ``order`` is not asked: the order is part of what is searched.
 
     First the rivals and the best launches in release order, then the recursion from both ends
-    (:mod:`solver.fusion.nested`), which knows the shape of the best plans of a layer chain; on
-    other graphs also with the tensors in the order of their tails. Then every
-    candidate, unless it needs so many launches that it cannot win, or more than
+    (:mod:`solver.fusion.chain.nested`), which knows the form of the best plans of a layer chain; on
+    other graphs also with the tensors in the order of their tails. Then every candidate, unless it
+    needs so many launches that it cannot win, or more than
     :data:`solver.simulation.rules.MAX_SLICES`. The best is improved by local search, for up to
     seven tensors by looking at all plans. Parts, and buckets sent one after the other, that gain
     nothing by being apart are joined. A plan that reaches the lower bound ends the search. Better
-    plans are told on the way.
+    plans are reported on the way.
 
     Notes
     -----
     The same seed and effort give the same plan, unless the time limit cuts the search short.
     """
     deadline = time.monotonic() + search.time_limit_s
-    judge = Judge(chain, cost)
+    judge = ChainJudge(chain, cost)
     bound = search.bound
     best = min((*search.rivals, _in_release_order(chain, cost)), key=judge.value)
     search.tell(best, judge.value(best))
@@ -57,20 +58,20 @@ def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> tuple[Bucke
         if found and judge.value(found) < judge.value(best):
             best = found
             search.tell(best, judge.value(best))
-    best = min(best, first_in_first_out(judge), key=judge.value)  # the time may have been too short
+    best = min(best, judge.alone(), key=judge.value)  # the time may have been too short
     if not same(judge.value(best), bound):
         best = _searched(chain, cost, judge, best, search, deadline)
     budget = Budget(_moves(best, search), lambda: time.monotonic() > deadline)
-    return _as_buckets(chain, without_needless_launches(best, judge, budget))
+    return without_needless_launches(best, judge, budget)
 
 
-def _moves(plan: Sends, search: Search) -> int:
+def _moves(plan: Launches, search: Search) -> int:
     return min(_MOVES, _LAUNCHES // len(plan)) * search.effort
 
 
 def _searched(
-    chain: Chain, cost: Cost, judge: Judge, best: Sends, search: Search, deadline: float
-) -> Sends:
+    chain: Chain, cost: Cost, judge: ChainJudge, best: Launches, search: Search, deadline: float
+) -> Launches:
     def expired() -> bool:
         return time.monotonic() > deadline
 
@@ -82,35 +83,30 @@ def _searched(
     return best
 
 
-def first_in_first_out(judge: Judge) -> Sends:
-    """Send each tensor alone and whole, in release order."""
-    return tuple(judge.whole((i,)) for i in range(len(judge.bytes)))
-
-
 def _sources(
     chain: Chain, cost: Cost, search: Search, deadline: float
-) -> list[Callable[[float], Sends | None]]:
+) -> list[Callable[[float], Launches | None]]:
     """List where plans come from, the most promising first; each is told the time to beat [us]."""
     graph = _star(chain)
     total = int(chain.bytes.sum())
     free = float(chain.release.min() + chain.tail.min())
     lines = cost.minorants(total)
 
-    def of(candidate: Candidate) -> Callable[[float], Sends | None]:
+    def of(candidate: Candidate) -> Callable[[float], Launches | None]:
         size = candidate.slice_bytes
-        count = launches(chain, size) if size else 1
+        count = slice_count(chain, size) if size else 1
 
-        def source(to_beat: float) -> Sends | None:
+        def source(to_beat: float) -> Launches | None:
             if count > MAX_SLICES:
                 return None
             if free + max(count * a + c * total for a, c in lines) >= to_beat:
                 return None
-            sent = simulate(graph, alike(cost), candidate.policy).sent
-            return tuple(Send(part.bucket, part.bytes) for part in sent)
+            sent = simulate(graph, alike(cost), candidate.policy).launches
+            return tuple(Launch(part.bucket, part.bytes) for part in sent)
 
         return source
 
-    found: list[Callable[[float], Sends | None]] = [
+    found: list[Callable[[float], Launches | None]] = [
         lambda _: from_both_ends(chain, cost, search.effort, deadline)
     ]
     if np.any(np.diff(chain.tail) < 0):
@@ -120,21 +116,20 @@ def _sources(
     return found
 
 
-def _max_min(chain: Chain, cost: Cost, deadline: float, to_beat: float) -> Sends | None:
+def _max_min(chain: Chain, cost: Cost, deadline: float, to_beat: float) -> Launches | None:
     """Return PACE's plan when it beats a time [us]."""
-    found = max_min_below(chain, cost, partial(cut_at_releases, cost=cost), to_beat, deadline)
-    return tuple(sends(*found)) if found else None
+    return max_min_below(chain, cost, partial(cut_at_releases, cost=cost), to_beat, deadline)
 
 
-def _in_release_order(chain: Chain, cost: Cost) -> Sends:
+def _in_release_order(chain: Chain, cost: Cost) -> Launches:
     """Send contiguous buckets first in, first out: the optimum with a barrier and affine cost."""
     line = cost.minorants(int(chain.bytes.sum()))[0]
     cuts = chain_cuts(chain.release, chain.bytes, *line)
-    buckets = runs(chain, cuts)
-    return tuple(map(Send, buckets.members, buckets.bytes.tolist()))
+    buckets = contiguous(chain, cuts)
+    return tuple(map(Launch, buckets.members, buckets.bytes.tolist()))
 
 
-def _by_tail(chain: Chain, cost: Cost, effort: int, deadline: float) -> Sends | None:
+def _by_tail(chain: Chain, cost: Cost, effort: int, deadline: float) -> Launches | None:
     """Run the recursion with the tensors in the order of their tails, releases raised."""
     order = np.lexsort((chain.release, chain.tail))
     turned = Chain(
@@ -146,7 +141,7 @@ def _by_tail(chain: Chain, cost: Cost, effort: int, deadline: float) -> Sends | 
     )
     names = order.tolist()
     found = from_both_ends(turned, cost, effort, deadline)
-    return found and tuple(Send(tuple(sorted(names[i] for i in b)), n) for b, n in found)
+    return found and tuple(Launch(tuple(sorted(names[i] for i in b)), n) for b, n in found)
 
 
 def _star(chain: Chain) -> Graph:
@@ -159,10 +154,3 @@ def _star(chain: Chain) -> Graph:
             Op(f"q{i}", COMPUTE, float(chain.tail[i]), None, (f"g{i}",)),
         ]
     return build("star", ops)
-
-
-def _as_buckets(chain: Chain, sends: Sequence[Send]) -> tuple[Buckets, list[Launch]]:
-    """Give the buckets numbers, by release and then first member."""
-    buckets = bucketed(chain, {send.bucket for send in sends})
-    number = {members: i for i, members in enumerate(buckets.members)}
-    return buckets, [Launch(number[send.bucket], send.bytes) for send in sends]

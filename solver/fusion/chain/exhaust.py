@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from solver.buckets import Launch, Launches
 from solver.chain import Chain
 from solver.costs import Cost
-from solver.fusion.improve import Judge
-from solver.fusion.search import Budget, Sends, Tell, nobody
-from solver.simulation.engine import Send
+from solver.fusion.chain.judge import ChainJudge
+from solver.fusion.search import Budget, Tell, nobody
 
 #: Most tensors for which all plans are looked at.
 MAX_TENSORS = 7
@@ -21,8 +21,8 @@ _CUT = 1
 
 
 def best_of_all(
-    chain: Chain, cost: Cost, known: Sends, budget: Budget, tell: Tell = nobody
-) -> Sends:
+    chain: Chain, cost: Cost, known: Launches, budget: Budget, tell: Tell = nobody
+) -> Launches:
     """Return the best plan of all, or the known one when none is better.
 
     Depth first over launches: any tensors not yet sent as a bucket, whole or a share of it, or the
@@ -37,11 +37,13 @@ def best_of_all(
 class _Search:
     """The best plan so far, and the launches of the branch at hand."""
 
-    def __init__(self, chain: Chain, cost: Cost, known: Sends, budget: Budget, tell: Tell) -> None:
-        self._judge = Judge(chain, cost)
+    def __init__(
+        self, chain: Chain, cost: Cost, known: Launches, budget: Budget, tell: Tell
+    ) -> None:
+        self._judge = ChainJudge(chain, cost)
         self._budget = budget
         self._tell = tell
-        self._branch: list[Send] = []
+        self._branch: list[Launch] = []
         self._members = [
             tuple(i for i in range(len(chain)) if mask >> i & 1) for mask in range(1 << len(chain))
         ]
@@ -62,7 +64,7 @@ class _Search:
         return bound
 
     def visit(
-        self, left: int, begun: tuple[Send, ...], now: float, value: float, cuts: int
+        self, left: int, begun: tuple[Launch, ...], now: float, value: float, cuts: int
     ) -> None:
         """Try every next launch; ``value`` is that of the buckets that are done."""
         if max(value, now + self._rest[left]) >= self._value or not self._budget.spend():
@@ -71,10 +73,10 @@ class _Search:
             self.best, self._value = tuple(self._branch), max(value, self._judge.floor)
             self._tell(self.best, self._value)
             return
-        for i, send in enumerate(begun):
-            end = now + self._judge.cost.time(send.bytes)
-            done = max(value, end + self._judge.bucket(send.bucket)[1])
-            self._branch.append(send)
+        for i, launch in enumerate(begun):
+            end = now + self._judge.cost.time(launch.bytes)
+            done = max(value, end + self._judge.bucket(launch.bucket)[1])
+            self._branch.append(launch)
             self.visit(left, (*begun[:i], *begun[i + 1 :]), end, done, cuts)
             self._branch.pop()
         for mask in _subsets(left):
@@ -83,11 +85,11 @@ class _Search:
             start = max(now, release)
             for part in [size, *self._parts(size, start)] if cuts else [size]:
                 end = start + self._judge.cost.time(part)
-                self._branch.append(Send(members, part))
+                self._branch.append(Launch(members, part))
                 if part == size:
                     self.visit(left & ~mask, begun, end, max(value, end + tail), cuts)
                 else:
-                    rest = Send(members, size - part)
+                    rest = Launch(members, size - part)
                     self.visit(left & ~mask, (*begun, rest), end, value, cuts - 1)
                 self._branch.pop()
 

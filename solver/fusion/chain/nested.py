@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from solver.buckets import Launch
 from solver.chain import Chain
 from solver.costs import Affine, Cost
-from solver.simulation.engine import Send
 from solver.units import FloatArray, IntArray
 
 _AFTER, _BEFORE, _BOTH = 0, 1, 2
@@ -64,8 +64,8 @@ class _Ends(NamedTuple):
 
 def from_both_ends(
     chain: Chain, cost: Cost, effort: int = 1, deadline: float = np.inf
-) -> tuple[Send, ...] | None:
-    """Return the sends of the best plan found by the recursion, None when there was no time.
+) -> tuple[Launch, ...] | None:
+    """Return the launches of the best plan found by the recursion, None when there was no time.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def from_both_ends(
         best = found
         cuts = _near(ends, best[1], _CUTS * effort)
         cells = _around(ends, best[1], _CELLS * effort)
-    return _sends(ends, best[1]) if best else None
+    return _launches(ends, best[1]) if best else None
 
 
 def _line(cost: Cost, total: int) -> Affine:
@@ -246,10 +246,10 @@ def _trace(
     return groups[::-1]
 
 
-def _sends(ends: _Ends, groups: Sequence[_Group]) -> tuple[Send, ...]:
+def _launches(ends: _Ends, groups: Sequence[_Group]) -> tuple[Launch, ...]:
     """Order the parts: before the core ascending, the core, after it descending."""
-    before: list[Send] = []
-    after: list[Send] = []
+    before: list[Launch] = []
+    after: list[Launch] = []
     now = 0.0
     for group in groups[:-1]:
         bucket = tuple(range(group.low, group.high))
@@ -261,10 +261,10 @@ def _sends(ends: _Ends, groups: Sequence[_Group]) -> tuple[Send, ...]:
         elif group.side == _BEFORE:
             part = size
         if part:
-            before.append(Send(bucket, part))
+            before.append(Launch(bucket, part))
             now = start + ends.cost.time(part)
         if size > part:
-            after.append(Send(bucket, size - part))
+            after.append(Launch(bucket, size - part))
     core = groups[-1]
     size = int(ends.prefix[core.high] - ends.prefix[core.low])
-    return (*before, Send(tuple(range(core.low, core.high)), size), *after[::-1])
+    return (*before, Launch(tuple(range(core.low, core.high)), size), *after[::-1])

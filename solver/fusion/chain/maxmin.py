@@ -6,11 +6,11 @@ from time import monotonic
 
 import numpy as np
 
-from solver.chain import Buckets, Chain, runs, singles
+from solver.buckets import Buckets, Launches, contiguous, singles
+from solver.chain import Chain
 from solver.costs import Cost
+from solver.errors import InvalidOptions
 from solver.fusion.search import EVERYDAY, Order, Search, Tell, nobody
-from solver.schedule.execute import Launch
-from solver.simulation.engine import Send
 from solver.units import IntArray, slack
 
 
@@ -67,13 +67,16 @@ def _trace(sums: list[int], rows: list[IntArray]) -> tuple[int, ...]:
     return (*cuts, len(sums) - 1)
 
 
-def max_min(
-    chain: Chain, cost: Cost, order: Order, search: Search = EVERYDAY
-) -> tuple[Buckets, list[Launch]]:
+def max_min(chain: Chain, cost: Cost, order: Order, search: Search = EVERYDAY) -> Launches:
     """Fuse as PACE does: of the max-min cuts for R = 1..n, keep the fastest.
 
     Each cut's launches come from ``order``, with start-up paid by every part; the smallest R wins
-    a tie. No launches are returned when ``order`` can schedule none of the cuts.
+    a tie.
+
+    Raises
+    ------
+    InvalidOptions
+        When ``order`` can schedule none of the cuts: what it says of the first.
 
     Notes
     -----
@@ -87,33 +90,45 @@ def max_min(
     """
     deadline = monotonic() + search.time_limit_s
     best = max_min_below(chain, cost, order, np.inf, deadline, search.tell)
-    return best or (runs(chain, [len(chain)]), [])
+    assert best is not None, "any time is less than infinite"
+    return best
 
 
 def max_min_below(
     chain: Chain, cost: Cost, order: Order, to_beat: float, deadline: float, tell: Tell = nobody
-) -> tuple[Buckets, list[Launch]] | None:
+) -> Launches | None:
     """Return the fusion of :func:`max_min` when it takes less than ``to_beat`` [us], else None.
 
     No further R is begun after the deadline [s of the monotonic clock].
+
+    Raises
+    ------
+    InvalidOptions
+        As :func:`max_min`.
     """
     total = int(chain.bytes.sum())
     minorants = cost.minorants(total)
     free = float(chain.release.min() + chain.tail.min())
-    best: tuple[Buckets, list[Launch]] | None = None
+    best: Launches | None = None
+    refusal: InvalidOptions | None = None
     for count, cuts in enumerate(max_min_cuts(chain.bytes), start=1):
         if free + max(count * a + c * total for a, c in minorants) >= to_beat:
             break
-        buckets = runs(chain, cuts)
+        buckets = contiguous(chain, cuts)
         if _soonest(buckets, minorants) < to_beat:
-            launches, value = order(buckets)
-            value = max(value, chain.compute_time)
-            if value < to_beat - slack(value):
-                to_beat = value
-                best = buckets, launches
-                tell([Send(buckets.members[i], size) for i, size in launches], value)
+            try:
+                launches, value = order(buckets)
+            except InvalidOptions as error:  # of these buckets; others may do
+                refusal = refusal or error
+            else:
+                value = max(value, chain.compute_time)
+                if value < to_beat - slack(value):
+                    best, to_beat = tuple(launches), value
+                    tell(best, value)
         if monotonic() > deadline:
             break
+    if best is None and refusal:
+        raise refusal
     return best
 
 
@@ -129,9 +144,7 @@ def _soonest(buckets: Buckets, minorants: Sequence[tuple[float, float]]) -> floa
     return max(float(end.max()) for end in ends)
 
 
-def unfused(
-    chain: Chain, cost: Cost, order: Order, search: Search = EVERYDAY
-) -> tuple[Buckets, list[Launch]]:
+def unfused(chain: Chain, cost: Cost, order: Order, search: Search = EVERYDAY) -> Launches:
     """Send each tensor as a bucket of its own."""
-    buckets = singles(chain)
-    return buckets, order(buckets)[0]
+    launches, _ = order(singles(chain))
+    return tuple(launches)

@@ -1,0 +1,36 @@
+"""The lower bound on the iteration time, over all fusions, partitions and orders.
+
+Where each channel is a problem of its own, it is the largest of the channels' bounds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from solver.bounds import chain as one_lane
+from solver.bounds import general
+from solver.bounds.chain import COMPUTE, LowerBound
+from solver.chain import Chain, on_channel, subchain
+from solver.costs import Cost
+from solver.graph import Graph
+
+
+def lower_bound(graph: Graph, chain: Chain, costs: Sequence[Cost]) -> LowerBound:
+    """Return the best bound that is known of a graph, its chain and the cost of each lane.
+
+    A graph that was left without collectives takes its compute time.
+    """
+    if not graph.collectives:
+        return LowerBound(chain.compute_time, COMPUTE)
+    if not chain.is_layered:
+        return general.lower_bound(graph, chain, costs)
+    bounds = (
+        _of_channel(chain, channel, cost)
+        for channel, cost in zip(chain.channels, costs, strict=True)
+    )
+    return max(bounds, key=lambda bound: bound.value)
+
+
+def _of_channel(chain: Chain, channel: str, cost: Cost) -> LowerBound:
+    tensors = on_channel(chain, channel)
+    bound = one_lane.lower_bound(subchain(chain, tensors), cost)
+    return replace(bound, members=tuple(tensors[i] for i in bound.members))

@@ -1,0 +1,77 @@
+"""Tensors grouped for sending: buckets, and the launches that carry them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from solver.chain import Chain
+from solver.units import FloatArray, IntArray
+
+
+class Launch(NamedTuple):
+    """One call of a collective: ``bytes`` of the bucket made of these tensors (chain indices)."""
+
+    bucket: tuple[int, ...]
+    bytes: int
+
+
+#: A plan, or that of one channel: its launches in order.
+Launches = tuple[Launch, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buckets:
+    """Tensors grouped for sending, ordered by release, then by first member.
+
+    A bucket is released with its last member, and all consumers of any member wait for it
+    (model.md section 5).
+
+    Attributes
+    ----------
+    members
+        Chain indices of each bucket's tensors, ascending.
+    release, tail
+        Per bucket [us], shape (m,).
+    bytes
+        Per bucket, shape (m,).
+    """
+
+    members: tuple[tuple[int, ...], ...]
+    release: FloatArray
+    tail: FloatArray
+    bytes: IntArray
+
+    def __len__(self) -> int:
+        """Count the buckets."""
+        return len(self.members)
+
+
+def contiguous(chain: Chain, cuts: Sequence[int]) -> Buckets:
+    """Cut a chain in buckets that end before each cut; the last cut is the chain's length."""
+    bounds = [0, *cuts]
+    starts = np.array(bounds[:-1])
+    return Buckets(
+        members=tuple(tuple(range(low, high)) for low, high in pairwise(bounds)),
+        release=chain.release[np.array(cuts) - 1],
+        tail=np.maximum.reduceat(chain.tail, starts),
+        bytes=np.add.reduceat(chain.bytes, starts),
+    )
+
+
+def buckets_of(chain: Chain, groups: Iterable[tuple[int, ...]]) -> Buckets:
+    """Make buckets of any groups of chain indices that partition the chain."""
+    members = sorted(groups, key=lambda group: (chain.release[list(group)].max(), group))
+    return Buckets(
+        members=tuple(members),
+        release=np.array([chain.release[list(group)].max() for group in members]),
+        tail=np.array([chain.tail[list(group)].max() for group in members]),
+        bytes=np.array([chain.bytes[list(group)].sum() for group in members]),
+    )
+
+
+def singles(chain: Chain) -> Buckets:
+    """Put each tensor in a bucket of its own."""
+    return contiguous(chain, range(1, len(chain) + 1))

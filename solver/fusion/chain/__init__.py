@@ -1,0 +1,1 @@
+"""Launches of one channel whose collectives are all of one kind and wait for none."""

@@ -1,0 +1,226 @@
+"""Local search on a chain's launches, guided by the stretch that decides their time.
+
+The value of a plan is decided by one bucket, and by the launches that run without a gap up to that
+bucket's end. Only changes to these can help: another place, other tensors, one launch fewer, a part
+sent before the gap.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+
+from solver.buckets import Launch, Launches
+from solver.fusion.chain.judge import ChainJudge
+from solver.fusion.search import Budget, Tell, nobody
+from solver.units import slack
+
+
+def improve(
+    launches: Launches, judge: ChainJudge, budget: Budget, seed: int, tell: Tell = nobody
+) -> Launches:
+    """Take the best change while one helps, then try random ones until the budget is spent.
+
+    The answer is never worse than ``launches``, and the same for the same seed and moves. Every
+    change taken is told, also one that only leads back to the best plan's value.
+    """
+    best = _descend(launches, judge, budget, tell)
+    generator = random.Random(seed)  # noqa: S311 - a search, not a secret
+    here = best
+    while budget.spend():
+        there = _descend(_shaken(here, judge, generator), judge, budget, tell)
+        if judge.value(there) <= judge.value(here):
+            here = there
+        if judge.value(here) < judge.value(best):
+            best = here
+    return best
+
+
+def without_needless_launches(launches: Launches, judge: ChainJudge, budget: Budget) -> Launches:
+    """Join parts of a bucket, and neighbouring buckets, wherever the plan is no slower for it.
+
+    Passes over the launches, O(launches) for each try, until one changes nothing or the budget is
+    spent.
+    """
+    launches = min(_adjoined(launches), launches, key=judge.value)
+    value = judge.value(launches)
+    count = 0
+    while count != len(launches):
+        count = len(launches)
+        at = 0
+        while at < len(launches) and budget.spend():
+            found = min(_fewer(launches, at, judge), key=judge.value, default=launches)
+            if len(found) < len(launches) and judge.value(found) <= value:
+                launches, value = found, judge.value(found)
+            else:
+                at += 1
+    return launches
+
+
+def _fewer(launches: Launches, at: int, judge: ChainJudge) -> Iterator[Launches]:
+    """Plans with one launch fewer: this one joined with a later part of it, or with the next."""
+    here = launches[at]
+    for j in range(at + 1, len(launches)):
+        if launches[j].bucket == here.bucket:
+            joined = Launch(here.bucket, here.bytes + launches[j].bytes)
+            yield (*launches[:at], *launches[at + 1 : j], joined, *launches[j + 1 :])
+            yield (*launches[:at], joined, *launches[at + 1 : j], *launches[j + 1 :])
+            break
+    if at + 1 < len(launches):
+        there = launches[at + 1]
+        fused = judge.whole(_union(here.bucket, there.bucket))
+        if fused.bytes == here.bytes + there.bytes:
+            yield (*launches[:at], fused, *launches[at + 2 :])
+
+
+def _part_pairs(launches: Launches) -> Iterator[tuple[int, int]]:
+    """Places of neighbouring parts of one bucket."""
+    seen: dict[tuple[int, ...], int] = {}
+    for j, (members, _) in enumerate(launches):
+        if members in seen:
+            yield seen[members], j
+        seen[members] = j
+
+
+def _adjoined(launches: Launches) -> Launches:
+    """Make one launch of neighbouring parts of the same bucket: one start-up fewer."""
+    joined: list[Launch] = []
+    for launch in launches:
+        if joined and joined[-1].bucket == launch.bucket:
+            joined[-1] = Launch(launch.bucket, joined[-1].bytes + launch.bytes)
+        else:
+            joined.append(launch)
+    return tuple(joined)
+
+
+def _descend(launches: Launches, judge: ChainJudge, budget: Budget, tell: Tell) -> Launches:
+    value = judge.stretch(launches).value
+    while value > judge.floor:
+        best = None
+        for plan in _changes(launches, judge):
+            if not budget.spend():
+                break
+            found = judge.stretch(plan).value
+            if found < value - slack(value):
+                best, value = plan, found
+        if best is None:
+            return launches
+        launches = best
+        tell(launches, max(judge.floor, value))
+    return launches
+
+
+def _changes(launches: Launches, judge: ChainJudge) -> Iterator[Launches]:
+    """Plans one step away from this one, around its deciding stretch."""
+    _, first, last = judge.stretch(launches)
+    whole = [judge.is_whole(launch) for launch in launches]
+    for i in range(first, last + 1):
+        if whole[i]:
+            yield from _moved(launches, i)
+            yield from _joined(launches, i, whole, judge)
+            for some in _ends_of(launches[i].bucket):
+                yield from _given(launches, i, some, whole, judge)
+    yield from _cut(launches, first, last, whole, judge)
+    yield from _shifted(launches)
+
+
+def _moved(launches: Launches, i: int) -> Iterator[Launches]:
+    """Send launch i at another place."""
+    rest = (*launches[:i], *launches[i + 1 :])
+    for place in range(len(launches)):
+        if place != i:
+            yield (*rest[:place], launches[i], *rest[place:])
+
+
+def _joined(
+    launches: Launches, i: int, whole: Sequence[bool], judge: ChainJudge
+) -> Iterator[Launches]:
+    """Send launch i together with another one, in that one's place."""
+    for j in range(len(launches)):
+        if j != i and whole[j]:
+            changed = list(launches)
+            changed[j] = judge.whole(_union(launches[i].bucket, launches[j].bucket))
+            del changed[i]
+            yield tuple(changed)
+
+
+def _given(
+    launches: Launches, i: int, some: tuple[int, ...], whole: Sequence[bool], judge: ChainJudge
+) -> Iterator[Launches]:
+    """Move tensors of launch i to another launch, or to one of their own."""
+    kept = judge.whole(tuple(k for k in launches[i].bucket if k not in some))
+    for j in range(len(launches)):
+        if j != i and whole[j]:
+            changed = list(launches)
+            changed[i] = kept
+            changed[j] = judge.whole(_union(launches[j].bucket, some))
+            yield tuple(changed)
+    for place in sorted({0, i, i + 1, len(launches)}):
+        changed = list(launches)
+        changed[i] = kept
+        changed.insert(place, judge.whole(some))
+        yield tuple(changed)
+
+
+def _ends_of(members: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """First and last tensors of a bucket: 1, 2, 4, ... of them, never all."""
+    count = 1
+    while count < len(members):
+        yield members[:count]
+        yield members[-count:]
+        count *= 2
+
+
+def _cut(
+    launches: Launches, first: int, last: int, whole: Sequence[bool], judge: ChainJudge
+) -> Iterator[Launches]:
+    """Send a part of a launch in the gap before the stretch, or cut it at a release in it."""
+    starts = judge.starts(launches)
+    releases = sorted({judge.bucket(launches[i].bucket)[0] for i in range(first, last + 1)})
+    for i in range(first, last + 1):
+        if not whole[i]:
+            continue
+        members, size = launches[i]
+        free = starts[first - 1] + judge.cost.time(launches[first - 1].bytes) if first else 0.0
+        begin = max(free, judge.bucket(members)[0])
+        part = judge.cost.fits(starts[first] - begin, size)
+        if 0 < part < size:
+            head, tail = Launch(members, part), Launch(members, size - part)
+            yield (*launches[:first], head, *launches[first:i], tail, *launches[i + 1 :])
+            yield (*launches[:first], head, *launches[first:i], *launches[i + 1 :], tail)
+        for release in releases:
+            part = judge.cost.fits(release - starts[i], size)
+            if 0 < part < size:
+                head, tail = Launch(members, part), Launch(members, size - part)
+                for place in range(i + 2, len(launches) + 1):
+                    yield (*launches[:i], head, *launches[i + 1 : place], tail, *launches[place:])
+
+
+def _shifted(launches: Launches) -> Iterator[Launches]:
+    """Move bytes between two parts of one bucket."""
+    for i, j in _part_pairs(launches):
+        for source, target in ((i, j), (j, i)):
+            step = launches[source].bytes // 2
+            while step:
+                changed = list(launches)
+                changed[source] = Launch(launches[source].bucket, launches[source].bytes - step)
+                changed[target] = Launch(launches[target].bucket, launches[target].bytes + step)
+                yield tuple(changed)
+                step //= 4
+
+
+def _shaken(launches: Launches, judge: ChainJudge, generator: random.Random) -> Launches:
+    """Make two random changes: give tensors away, join launches, or swap places."""
+    for _ in range(2):
+        whole = [judge.is_whole(launch) for launch in launches]
+        i = generator.randrange(len(launches))
+        choices = [*_moved(launches, i)]
+        if whole[i]:
+            choices += _joined(launches, i, whole, judge)
+            for some in _ends_of(launches[i].bucket):
+                choices += _given(launches, i, some, whole, judge)
+        if choices:
+            launches = generator.choice(choices)
+    return launches
+
+
+def _union(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted((*a, *b)))
