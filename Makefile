@@ -1,11 +1,12 @@
 # make demo, make test: each makes its own environment first.
+# make test-all tries every case of the randomized tests, of which make test tries a sample.
 # make coverage, make lint, make openapi; make bench, make reproduce and make suite are benchmarks.
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test coverage lint openapi bench reproduce suite clean
+.PHONY: demo test test-all coverage lint openapi bench reproduce suite clean
 
 demo: $(VENV)/installed
 	$(BIN)/interlace demo
@@ -13,8 +14,11 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest --numprocesses auto
 
+test-all: $(VENV)/installed-dev
+	$(BIN)/python -m pytest --numprocesses auto --full
+
 coverage: $(VENV)/installed-dev
-	$(BIN)/python -m pytest --numprocesses auto -m 'not slow' tests/solver --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest --numprocesses auto tests/solver --cov --cov-report=term:skip-covered
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check

@@ -1,19 +1,35 @@
 """Settings of the whole suite."""
 
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import Phase, settings
 
-settings.register_profile(
-    "suite",
-    deadline=None,
-    derandomize=True,  # the same cases everywhere: a failure comes back without shrinking
-    phases=[Phase.explicit, Phase.generate],
-)
-settings.load_profile("suite")
+from tests import sampling
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--full", action="store_true", help="try all cases of the randomized tests, not a sample"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    sampling.full = config.getoption("full")
+    settings.register_profile(
+        "suite",
+        deadline=None,
+        derandomize=True,  # the same cases everywhere: a failure comes back without shrinking
+        phases=[Phase.explicit, Phase.generate],
+        max_examples=sampling.cases(100),
+    )
+    settings.load_profile("suite")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # What is ignored stays so in every program that is started; what is handled does not.
+        signal.signal(signal.SIGINT, lambda *_: None)
 
 
 @pytest.fixture(scope="session")

@@ -187,9 +187,12 @@ def _answer(
     limit_s: float,
     workers: int,
 ) -> list[Any]:
-    """Solve, and read the launches."""
+    """Solve, and read the launches; one worker's limit is in the solver's own count of work."""
     solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = limit_s
+    if workers == 1:  # about seconds, and the same answer on any machine, idle or not
+        solver.parameters.max_deterministic_time = limit_s
+    else:
+        solver.parameters.max_time_in_seconds = limit_s
     solver.parameters.num_workers = workers
     status = solver.solve(model)
     if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:

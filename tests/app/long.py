@@ -98,10 +98,9 @@ def _times(server: Service) -> dict[int, int]:
     return found
 
 
-def until(true: Callable[[], object], within_s: float) -> float:
-    """Wait until something is so; return how long that took [s]."""
-    began = time.monotonic()
+def until(true: Callable[[], object], within_s: float = 60) -> None:
+    """Wait until something is so, which must not wait itself."""
+    deadline = time.monotonic() + within_s
     while not true():
-        assert time.monotonic() - began < within_s
+        assert time.monotonic() < deadline, f"not so within {within_s:g} s"
         time.sleep(0.02)
-    return time.monotonic() - began

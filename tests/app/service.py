@@ -2,6 +2,7 @@
 
 import copy
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -40,45 +41,56 @@ def environment(data_dir: Path, **settings: str) -> dict[str, str]:
     return {**kept, "INTERLACE_DATA_DIR": str(data_dir), "PYTHONPATH": str(ROOT), **settings}
 
 
+#: Deadlines of a second for whoever sends or reads slowly.
+IMPATIENT = """
+from app.http import bodies, protocol
+bodies.IDLE_S = protocol.HEAD_S = protocol.REST_S = protocol.READ_S = 1.0
+"""
+_MAIN = """
+from app.cli.main import main
+if __name__ == "__main__":
+    main()
+"""
+
+
 @contextmanager
-def running(data_dir: Path, **settings: str) -> Iterator[Service]:
-    """Run ``interlace serve`` on a free port; its log is ``server.log``."""
+def running(data_dir: Path, script: str = "", **settings: str) -> Iterator[Service]:
+    """Run ``interlace serve`` on a free port; its log is ``server.log``.
+
+    A script may change constants or functions of the server before it starts. Nothing but the
+    address is on standard output.
+    """
     log = data_dir / "server.log"
+    program = ["-c", script + _MAIN] if script else ["-m", "app"]
     with log.open("ab") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "app", "serve", "--port", "0"],
+            [sys.executable, "-W", "error", *program, "serve", "--port", "0"],
             stdout=subprocess.PIPE,
             stderr=errors,
             env=environment(data_dir, **settings),
-            text=True,
         )
-    assert process.stdout is not None
     try:
-        line = process.stdout.readline()
-        assert line, log.read_text()
+        line = first_line(process)
+        assert line.startswith("Serving on http://127.0.0.1:"), log.read_text()
         with httpx2.Client(
             base_url=line.split()[-1], headers=PATIENT, timeout=90, trust_env=False
         ) as client:
             yield Service(client, log, process.pid)
     finally:
         process.terminate()
-        process.wait(20)
-        process.stdout.close()
+        try:
+            more, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert not more
 
 
-def interlace(
-    data_dir: Path, *arguments: str, stdin: str = "", **settings: str
-) -> subprocess.CompletedProcess[str]:
-    """Run the command."""
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "app", *arguments],
-        input=stdin,
-        capture_output=True,
-        env=environment(data_dir, **settings),
-        text=True,
-        timeout=100,
-        check=False,
-    )
+def first_line(process: subprocess.Popen[bytes], within_s: float = 60) -> str:
+    """Return the first line that a program prints, which it prints in one piece."""
+    assert process.stdout is not None
+    ready, _, _ = select.select([process.stdout], [], [], within_s)
+    assert ready, f"nothing was printed in {within_s:g} s"
+    return os.read(process.stdout.fileno(), 10_000).decode()
 
 
 def two_layers(**options: Any) -> Json:

@@ -9,7 +9,10 @@ from threading import Event
 
 import pytest
 
-from tests.app.service import Json, Service, interlace, running, two_layers
+from app.operations.settings import Settings
+from app.storage.database import Store
+from tests.app.command import Run, interlace
+from tests.app.service import Json, Service, running, two_layers
 
 
 def test_a_backup_is_one_state_of_the_database(tmp_path: Path) -> None:
@@ -53,47 +56,51 @@ def keep_posting(service: Service, enough: Event) -> list[Json]:
     return found
 
 
-def test_a_file_is_not_overwritten(tmp_path: Path) -> None:
-    with running(tmp_path):
-        pass
+def with_database(data_dir: Path, **settings: str) -> None:
+    """Make an empty database, as a server does when it starts."""
+    store = Store(Settings(data_dir=data_dir, **settings))
+    store.open()
+    store.close()
+
+
+def test_a_file_is_not_overwritten(tmp_path: Path, run: Run) -> None:
+    with_database(tmp_path)
     kept = tmp_path / "kept"
     kept.write_text("mine")
-    done = interlace(tmp_path, "backup", str(kept))
+    done = run("backup", str(kept))
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"interlace: {kept}: exists already\n"
     assert kept.read_text() == "mine"
 
 
-def test_no_database(tmp_path: Path) -> None:
-    done = interlace(tmp_path, "backup", str(tmp_path / "copy.db"))
+def test_no_database(tmp_path: Path, run: Run) -> None:
+    done = run("backup", str(tmp_path / "copy.db"))
     assert done.returncode == 1
     assert done.stderr == f"interlace: {tmp_path / 'interlace.db'}: no such database\n"
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("content", [b"not a database " * 1_000, b""])
-def test_no_sound_database(tmp_path: Path, content: bytes) -> None:
+def test_no_sound_database(tmp_path: Path, content: bytes, run: Run) -> None:
     (tmp_path / "interlace.db").write_bytes(content)
-    done = interlace(tmp_path, "backup", str(tmp_path / "copy.db"))
+    done = run("backup", str(tmp_path / "copy.db"))
     assert (tmp_path / "copy.db").exists() == (done.returncode == 0) == (not content)
     assert "Traceback" not in done.stderr
 
 
-def test_another_place(tmp_path: Path) -> None:
+def test_another_place(tmp_path: Path, run: Run) -> None:
     url = f"sqlite:///{tmp_path}/mine.db"
-    with running(tmp_path, INTERLACE_DATABASE_URL=url):
-        pass
+    with_database(tmp_path, database_url=url)
     copy = tmp_path / "copy.db"
-    done = interlace(tmp_path, "backup", str(copy), INTERLACE_DATABASE_URL=url)
+    done = run("backup", str(copy), INTERLACE_DATABASE_URL=url)
     assert done.returncode == 0
     with closing(sqlite3.connect(copy)) as database:
         assert database.execute("SELECT COUNT(*) FROM alembic_version").fetchone() == (1,)
 
 
-def test_nowhere_to_put_it(tmp_path: Path) -> None:
-    with running(tmp_path):
-        pass
-    done = interlace(tmp_path, "backup", str(tmp_path / "nowhere" / "copy.db"))
+def test_nowhere_to_put_it(tmp_path: Path, run: Run) -> None:
+    with_database(tmp_path)
+    done = run("backup", str(tmp_path / "nowhere" / "copy.db"))
     assert done.returncode == 1
     assert done.stderr.startswith("interlace: ")
     assert "Traceback" not in done.stderr

@@ -23,8 +23,7 @@ from app.reading.requests import read_body
 from app.schemas.plans import PlanRequest
 from app.storage.database import Store, Stored
 from app.storage.tables import GraphRow
-from tests.app.patched import IMPATIENT, patched
-from tests.app.service import Json, Service, running, two_layers
+from tests.app.service import IMPATIENT, Json, Service, running, two_layers
 
 PATHS = ("/v1/plans", "/v1/simulations", "/v1/sweeps", "/v1/predictions/scaling", "/v1/cost-models")
 TEXT = json.dumps(two_layers())
@@ -34,7 +33,7 @@ MIB = 2**20
 
 @pytest.fixture(scope="module")
 def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with patched(tmp_path_factory.mktemp("impatient"), IMPATIENT) as found:
+    with running(tmp_path_factory.mktemp("impatient"), IMPATIENT) as found:
         yield found
         assert "Traceback" not in found.log.read_text()
 
@@ -404,7 +403,7 @@ def test_slow_readers(tmp_path: Path) -> None:
     """Who does not read an answer is dropped; when there are too many, at once."""
     keep_big(tmp_path)
     less = "protocol.MAX_UNREAD, protocol.READ_S = 100 * 2**20, 8.0\n"
-    with patched(tmp_path, IMPATIENT + less) as service, ExitStack() as opened:
+    with running(tmp_path, IMPATIENT + less) as service, ExitStack() as opened:
         for _ in range(30):
             assert opened.enter_context(asking(service)).recv(12) == b"HTTP/1.1 200"
             began = time.monotonic()
@@ -423,7 +422,7 @@ def test_slow_readers(tmp_path: Path) -> None:
 
 def test_a_reader_that_is_fast_enough(tmp_path: Path) -> None:
     keep_big(tmp_path)
-    with patched(tmp_path, IMPATIENT) as service, connected(service) as client:
+    with running(tmp_path, IMPATIENT) as service, connected(service) as client:
         client.sendall(f"GET /v1/graphs/{BIG_ID} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         length, began = 0, time.monotonic()
         while length < BIG:

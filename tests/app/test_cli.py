@@ -2,21 +2,18 @@
 
 import json
 import socket
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from app import VERSION
-from app.cli.main import main
 from app.cli.report import TITLES, render
 from app.schemas.jobs import JobOut
 from app.schemas.plans import Answer, Bound
 from solver.bounds import chain as bounds
 from solver.policies import POLICIES
-from tests.app.service import Service, interlace, two_layers
+from tests.app.command import Run, interlace
+from tests.app.service import Service, two_layers
 
 PROFILE = """\
 node1 -- Input0 -- forward_compute_time=0.000, backward_compute_time=0.000, \
@@ -28,31 +25,6 @@ activation_size=100.0, parameter_size=8000.000
 \tnode1 -- node2
 \tnode2 -- node3
 """
-
-
-@dataclass(frozen=True)
-class Done:
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-Run = Callable[..., Done]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    """Run the command inside this process, which spares each case a second of imports."""
-
-    def inside(*arguments: str, **settings: str) -> Done:
-        for name, value in {"INTERLACE_DATA_DIR": str(tmp_path), **settings}.items():
-            monkeypatch.setenv(name, value)
-        monkeypatch.setattr(sys, "argv", ["interlace", *arguments])
-        with pytest.raises(SystemExit) as exit_:
-            main()
-        return Done(int(exit_.value.code or 0), *capfd.readouterr())
-
-    return inside
 
 
 @pytest.fixture
@@ -69,8 +41,8 @@ def graph_file(tmp_path: Path) -> Path:
     return file
 
 
-def test_version(tmp_path: Path) -> None:
-    assert interlace(tmp_path, "--version").stdout == f"interlace {VERSION}\n"
+def test_version(run: Run) -> None:
+    assert run("--version").stdout == f"interlace {VERSION}\n"
 
 
 @pytest.mark.parametrize("command", ["", "serve", "plan", "demo"])
@@ -80,8 +52,8 @@ def test_help_has_examples(tmp_path: Path, command: str, run: Run) -> None:
     assert "\n    interlace " in shown.stdout  # on a line of its own
 
 
-def test_json_is_the_service_answer(tmp_path: Path, request_file: Path, service: Service) -> None:
-    done = interlace(tmp_path, "plan", str(request_file), "--json")
+def test_json_is_the_service_answer(request_file: Path, service: Service, run: Run) -> None:
+    done = run("plan", str(request_file), "--json")
     assert (done.returncode, done.stderr) == (0, "")
     printed = json.loads(done.stdout)
     served = service.post(json.loads(request_file.read_text())).json()
@@ -282,10 +254,10 @@ def test_one_line_errors(
     assert part in done.stderr
 
 
-def test_port_in_use(tmp_path: Path) -> None:
+def test_port_in_use(run: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        done = interlace(tmp_path, "serve", "--port", port)
+        done = run("serve", "--port", port)
     assert done.returncode == 1
     assert done.stderr == f"interlace: Port {port} on 127.0.0.1 is in use.\n"
 

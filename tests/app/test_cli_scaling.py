@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.services.examples import TWO_LAYERS
-from tests.app.service import interlace
+from tests.app.command import Run, interlace
 
 #: T = 50 us + 0.001 us a byte.
 SAMPLES = "size(B),time(us)\n" + "".join(f"{10**k},{50 + 10**k / 1000}\n" for k in range(2, 8))
@@ -44,22 +44,24 @@ def test_calibrate_prints_each_fit(tmp_path: Path, samples: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["plan", "simulate", "predict", "sweep"])
-def test_a_model_from_a_file_is_used(tmp_path: Path, two: str, samples: str, command: str) -> None:
-    made = interlace(tmp_path, "calibrate", samples, "--workers", "8", "--json")
+def test_a_model_from_a_file_is_used(
+    tmp_path: Path, two: str, samples: str, command: str, run: Run
+) -> None:
+    made = run("calibrate", samples, "--workers", "8", "--json")
     model = tmp_path / "model.json"
     model.write_text(made.stdout)
     asked = (command, two, "--cost-model", str(model), "--json")
-    done = interlace(tmp_path, *asked)
+    done = run(*asked)
     assert (done.returncode, done.stderr) == (0, "")
     answer = json.loads(done.stdout)
     cluster = answer["request"]["cluster"]
     assert cluster["cost_model"]["us_per_byte"] == pytest.approx(0.001)
     assert cluster["bandwidth_gbps"] is None  # the model replaces the network of the file
     workers = "--workers", "16"
-    refused = interlace(tmp_path, *asked, *workers)
+    refused = run(*asked, *workers)
     assert refused.returncode == 2
     assert "measured with 8 workers, not 16" in refused.stderr
-    scaled = interlace(tmp_path, *asked, *workers, "--extrapolate")
+    scaled = run(*asked, *workers, "--extrapolate")
     warnings = [warning["code"] for warning in json.loads(scaled.stdout)["warnings"]]
     assert "extrapolated" in warnings
 
@@ -72,10 +74,12 @@ def test_a_model_from_a_file_is_used(tmp_path: Path, two: str, samples: str, com
         ('{"algorithm": "linear"}', "needs us_per_byte"),
     ],
 )
-def test_a_file_that_is_no_model(tmp_path: Path, two: str, content: str, says: str) -> None:
+def test_a_file_that_is_no_model(
+    tmp_path: Path, two: str, content: str, says: str, run: Run
+) -> None:
     model = tmp_path / "model.json"
     model.write_text(content)
-    done = interlace(tmp_path, "plan", two, "--cost-model", str(model))
+    done = run("plan", two, "--cost-model", str(model))
     assert done.returncode == 2
     assert says.removeprefix("no cost model: the body").strip() in done.stderr
 
@@ -102,9 +106,9 @@ def test_predict_from_layers(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_flags_of_predict(
-    tmp_path: Path, two: str, flags: tuple[str, ...], says: str
+    tmp_path: Path, two: str, flags: tuple[str, ...], says: str, run: Run
 ) -> None:
-    done = interlace(tmp_path, "predict", two, *flags)
+    done = run("predict", two, *flags)
     assert done.returncode == 2
     assert says in done.stderr
     assert "Traceback" not in done.stderr
@@ -129,10 +133,10 @@ def test_sweep_writes_table_and_plots(tmp_path: Path, two: str) -> None:
     assert all(path.read_text().startswith("<?xml") for path in plots.iterdir())
 
 
-def test_calibrate_refuses_what_is_no_benchmark(tmp_path: Path, two: str) -> None:
-    done = interlace(tmp_path, "calibrate", two)
+def test_calibrate_refuses_what_is_no_benchmark(tmp_path: Path, two: str, run: Run) -> None:
+    done = run("calibrate", two)
     assert done.returncode == 1
     assert done.stderr.startswith(f"interlace: {two}")
-    wrong = interlace(tmp_path, "calibrate", "-", "--fit", "cubic", stdin=SAMPLES)
+    wrong = run("calibrate", "-", "--fit", "cubic", stdin=SAMPLES)
     assert wrong.returncode == 2
     assert "--fit" in wrong.stderr

@@ -7,7 +7,7 @@ import pytest
 
 from app.services.examples import TWO_LAYERS
 from solver.models import MODELS
-from tests.app.service import interlace
+from tests.app.command import Run, interlace
 
 
 @pytest.fixture
@@ -17,14 +17,14 @@ def two(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_examples_are_listed_and_printed(tmp_path: Path) -> None:
+def test_examples_are_listed_and_printed(tmp_path: Path, run: Run) -> None:
     listed = interlace(tmp_path, "example").stdout
     assert [line.split()[0] for line in listed.splitlines()] == ["two_layers", *MODELS]
-    printed = interlace(tmp_path, "example", "two_layers").stdout
+    printed = run("example", "two_layers").stdout
     assert json.loads(printed)["graph"] == TWO_LAYERS["graph"]
-    planned = interlace(tmp_path, "plan", "-", stdin=printed)
+    planned = run("plan", "-", stdin=printed)
     assert (planned.returncode, planned.stderr) == (0, "")
-    wrong = interlace(tmp_path, "example", "three_layers")
+    wrong = run("example", "three_layers")
     assert wrong.returncode == 2
     assert "no example is called 'three_layers'; there are two_layers, " in wrong.stderr
 
@@ -45,48 +45,47 @@ def test_a_policy_as_text(tmp_path: Path, two: str) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 100
 
 
-def test_a_plan_that_was_printed_takes_its_time(tmp_path: Path, two: str) -> None:
-    (tmp_path / "plan.json").write_text(interlace(tmp_path, "plan", two, "--json").stdout)
+def test_a_plan_that_was_printed_takes_its_time(tmp_path: Path, two: str, run: Run) -> None:
+    (tmp_path / "plan.json").write_text(run("plan", two, "--json").stdout)
     plan = json.loads((tmp_path / "plan.json").read_text())
-    done = interlace(
-        tmp_path, "simulate", two, "--plan", str(tmp_path / "plan.json"), "--json",
+    done = run("simulate", two, "--plan", str(tmp_path / "plan.json"), "--json",
     )  # fmt: skip
     assert json.loads(done.stdout)["iteration_time_us"] == plan["iteration_time_us"]
-    shown = interlace(tmp_path, "simulate", two, "--plan", str(tmp_path / "plan.json"))
+    shown = run("simulate", two, "--plan", str(tmp_path / "plan.json"))
     assert "the plan given" in shown.stdout.splitlines()[1]
 
 
-def test_a_plan_brings_its_cluster(tmp_path: Path, two: str) -> None:
+def test_a_plan_brings_its_cluster(tmp_path: Path, two: str, run: Run) -> None:
     flags = ("--workers", "16", "--bandwidth-gbps", "25")
-    (tmp_path / "plan.json").write_text(interlace(tmp_path, "plan", two, *flags, "--json").stdout)
+    (tmp_path / "plan.json").write_text(run("plan", two, *flags, "--json").stdout)
     plan = json.loads((tmp_path / "plan.json").read_text())
     given = ("--plan", str(tmp_path / "plan.json"), "--json")
-    found = json.loads(interlace(tmp_path, "simulate", two, *given).stdout)
+    found = json.loads(run("simulate", two, *given).stdout)
     assert found["iteration_time_us"] == plan["iteration_time_us"]
-    other = json.loads(interlace(tmp_path, "simulate", two, *given, "--workers", "2").stdout)
+    other = json.loads(run("simulate", two, *given, "--workers", "2").stdout)
     assert other["request"]["cluster"]["workers"] == 2
     assert other["request"]["cluster"]["bandwidth_gbps"] == 25
 
 
-def test_what_if(tmp_path: Path, two: str) -> None:
+def test_what_if(tmp_path: Path, two: str, run: Run) -> None:
     for command in ("plan", "simulate"):
-        done = interlace(tmp_path, command, two, "--what-if", "g2=remove")
+        done = run(command, two, "--what-if", "g2=remove")
         assert (
             "what if                          4.000 ms  with the ops changed: saves " in done.stdout
         )
     half = ("--what-if", "g*=bytes*0.5", "--what-if", "b?=duration*0", "--json")
-    found = json.loads(interlace(tmp_path, "simulate", two, *half).stdout)["what_if"]
+    found = json.loads(run("simulate", two, *half).stdout)["what_if"]
     # 2 MB from 0 to 2850, 0.5 MB to 3600, then f1 and f2
     assert found["iteration_time_us"] == pytest.approx(3600 + 850)
 
 
-def test_the_barrier_and_the_cluster_of_a_request_count(tmp_path: Path, two: str) -> None:
-    barred = interlace(tmp_path, "simulate", two, "--barrier", "--workers", "2", "--json").stdout
+def test_the_barrier_and_the_cluster_of_a_request_count(tmp_path: Path, two: str, run: Run) -> None:
+    barred = run("simulate", two, "--barrier", "--workers", "2", "--json").stdout
     found = json.loads(barred)
     assert found["request"]["barrier"] is True
     assert found["request"]["cluster"]["workers"] == 2
     asked = {**TWO_LAYERS, "options": {"barrier": True}}
-    again = interlace(tmp_path, "simulate", "-", "--json", stdin=json.dumps(asked)).stdout
+    again = run("simulate", "-", "--json", stdin=json.dumps(asked)).stdout
     assert json.loads(again)["request"]["barrier"] is True
 
 
@@ -116,13 +115,15 @@ def test_the_barrier_and_the_cluster_of_a_request_count(tmp_path: Path, two: str
         (["--rival", "ddp"], 2, "--rival: needs --jitter"),
     ],
 )
-def test_wrong_use(tmp_path: Path, two: str, arguments: list[str], code: int, message: str) -> None:
+def test_wrong_use(
+    tmp_path: Path, two: str, arguments: list[str], code: int, message: str, run: Run
+) -> None:
     (tmp_path / "plan.txt").write_text("plan")
     other = {"buckets": [{"id": "b", "tensors": ["x"]}], "schedule": {"parts": []}}
     (tmp_path / "other.json").write_text(json.dumps(other))
     places = {"two.json", "nowhere.json", "plan.txt", "other.json"}
     given = [str(tmp_path / text) if text in places else text for text in arguments]
-    done = interlace(tmp_path, "simulate", two, *given)
+    done = run("simulate", two, *given)
     assert done.returncode == code, done.stderr
     assert message in done.stderr
     assert "Traceback" not in done.stderr

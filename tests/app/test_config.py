@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from app.operations.settings import Settings
-from tests.app.service import ROOT, interlace
+from tests.app.command import Run, interlace
+from tests.app.service import ROOT
 
 
 def test_every_setting_is_shown(tmp_path: Path) -> None:
@@ -23,8 +24,8 @@ def test_every_setting_is_shown(tmp_path: Path) -> None:
     assert all(setting["meaning"].endswith(".") for setting in found.values())
 
 
-def test_for_people(tmp_path: Path) -> None:
-    done = interlace(tmp_path, "config", "show")
+def test_for_people(tmp_path: Path, run: Run) -> None:
+    done = run("config", "show")
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert lines[0] == f"INTERLACE_DATA_DIR = {tmp_path}  (environment)"
@@ -40,9 +41,9 @@ def test_for_people(tmp_path: Path) -> None:
         "sqlite:////x/y.db?sslPassword=geheim&passfile=geheim",
     ],
 )
-def test_passwords_are_hidden(tmp_path: Path, url: str) -> None:
+def test_passwords_are_hidden(tmp_path: Path, url: str, run: Run) -> None:
     for form in ((), ("--json",)):
-        done = interlace(tmp_path, "config", "show", *form, INTERLACE_DATABASE_URL=url)
+        done = run("config", "show", *form, INTERLACE_DATABASE_URL=url)
         assert done.returncode == 0
         assert "sqlite:" in done.stdout
         assert "geheim" not in done.stdout + done.stderr
@@ -58,8 +59,10 @@ WRONG = {
 
 
 @pytest.mark.parametrize("command", [("config", "show"), ("serve",), ("backup", "x")])
-def test_wrong_values_are_named_all_at_once(tmp_path: Path, command: tuple[str, ...]) -> None:
-    done = interlace(tmp_path, *command, **WRONG)
+def test_wrong_values_are_named_all_at_once(
+    tmp_path: Path, command: tuple[str, ...], run: Run
+) -> None:
+    done = run(*command, **WRONG)
     assert (done.returncode, done.stdout) == (2, "")
     lines = done.stderr.splitlines()
     assert [line.split(": ")[1] for line in lines] == [

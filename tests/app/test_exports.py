@@ -10,7 +10,8 @@ import pytest
 
 from app.services.examples import TWO_LAYERS
 from solver.exports import EXPORTS
-from tests.app.service import Json, Service, faults, interlace, two_layers
+from tests.app.command import Run, interlace
+from tests.app.service import Json, Service, faults, two_layers
 
 
 @pytest.fixture(scope="module")
@@ -61,16 +62,15 @@ def two(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_export_writes_files_or_prints_one(tmp_path: Path, two: str) -> None:
+def test_export_writes_files_or_prints_one(tmp_path: Path, two: str, run: Run) -> None:
     printed = interlace(tmp_path, "export", two, "--format", "deepspeed")
     assert printed.returncode == 0
     assert "reduce_bucket_size" in printed.stdout
     assert "Simulated: " in printed.stderr
     out = tmp_path / "new" / "ddp"
-    planned = interlace(tmp_path, "plan", two, "--workers", "16", "--json")
+    planned = run("plan", two, "--workers", "16", "--json")
     (tmp_path / "plan.json").write_text(planned.stdout)
-    made = interlace(
-        tmp_path, "export", two, "--format", "ddp", "--plan", str(tmp_path / "plan.json"),
+    made = run("export", two, "--format", "ddp", "--plan", str(tmp_path / "plan.json"),
         "--out", str(out),
     )  # fmt: skip
     assert (made.returncode, made.stderr) == (0, "")
@@ -82,12 +82,10 @@ def test_export_writes_files_or_prints_one(tmp_path: Path, two: str) -> None:
 @pytest.mark.parametrize(
     "broken", [{"schedule": None}, {"schedule": {"parts": [], "slot_us": 1}}, {"request": 3}]
 )
-def test_a_broken_plan_is_refused(tmp_path: Path, two: str, broken: Json) -> None:
-    planned = json.loads(interlace(tmp_path, "plan", two, "--json").stdout)
+def test_a_broken_plan_is_refused(tmp_path: Path, two: str, broken: Json, run: Run) -> None:
+    planned = json.loads(run("plan", two, "--json").stdout)
     (tmp_path / "plan.json").write_text(json.dumps(planned | broken))
-    made = interlace(
-        tmp_path, "export", two, "--format", "deepspeed", "--plan", str(tmp_path / "plan.json")
-    )
+    made = run("export", two, "--format", "deepspeed", "--plan", str(tmp_path / "plan.json"))
     assert "Traceback" not in made.stderr
     assert made.returncode == (0 if "request" in broken else 1)
     if made.returncode:
@@ -101,8 +99,10 @@ def test_a_broken_plan_is_refused(tmp_path: Path, two: str, broken: Json) -> Non
         (("--format", "ddp"), "give a folder for buckets.json, ddp_buckets.py"),
     ],
 )
-def test_wrong_flags_of_export(tmp_path: Path, two: str, flags: tuple[str, ...], says: str) -> None:
-    done = interlace(tmp_path, "export", two, *flags)
+def test_wrong_flags_of_export(
+    tmp_path: Path, two: str, flags: tuple[str, ...], says: str, run: Run
+) -> None:
+    done = run("export", two, *flags)
     assert done.returncode == 2
     assert says in done.stderr
 
@@ -114,15 +114,15 @@ node2 -- Linear -- forward_compute_time=1, backward_compute_time=2, parameter_si
 """
 
 
-def test_what_is_imported_can_be_planned(tmp_path: Path) -> None:
+def test_what_is_imported_can_be_planned(tmp_path: Path, run: Run) -> None:
     file = tmp_path / "two.graph.txt"
     file.write_text(PROFILE)
     told = interlace(tmp_path, "import", str(file))
     assert (told.returncode, told.stderr) == (0, "")
     assert told.stdout.startswith("Read from a pipedream file: 6 ops, 2 collectives, 12.000 MB\n")
-    made = interlace(tmp_path, "import", "-", "--name", "two", "--json", stdin=PROFILE)
+    made = run("import", "-", "--name", "two", "--json", stdin=PROFILE)
     assert json.loads(made.stdout)["graph"]["name"] == "two"
-    planned = interlace(tmp_path, "plan", "-", "--json", stdin=made.stdout)
+    planned = run("plan", "-", "--json", stdin=made.stdout)
     assert planned.returncode == 0
     assert sum(b["bytes"] for b in json.loads(planned.stdout)["buckets"]) == 12_000_000
 
@@ -135,8 +135,10 @@ def test_what_is_imported_can_be_planned(tmp_path: Path) -> None:
         (("--format", "dnn_partitioning"), 1, "standard input"),
     ],
 )
-def test_wrong_use_of_import(tmp_path: Path, flags: tuple[str, ...], code: int, says: str) -> None:
-    done = interlace(tmp_path, "import", "-", *flags, stdin=PROFILE)
+def test_wrong_use_of_import(
+    tmp_path: Path, flags: tuple[str, ...], code: int, says: str, run: Run
+) -> None:
+    done = run("import", "-", *flags, stdin=PROFILE)
     assert done.returncode == code
     assert says in done.stderr
     assert "Traceback" not in done.stderr

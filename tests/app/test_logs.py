@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from app.operations.logs import JOB_ID, REQUEST_ID, JsonLines, TextLines
-from tests.app.patched import patched
 from tests.app.service import Service, running, two_layers
 
 #: A server with a bug.
@@ -33,7 +32,7 @@ def about(service: Service, request_id: str) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with patched(tmp_path_factory.mktemp("broken"), BROKEN) as found:
+    with running(tmp_path_factory.mktemp("broken"), BROKEN) as found:
         yield found
 
 
@@ -139,7 +138,7 @@ def test_only_what_is_wrong(tmp_path: Path) -> None:
 
 
 def test_nothing_but_the_address_is_on_standard_output(tmp_path: Path) -> None:
-    with patched(tmp_path, "", INTERLACE_LOG_LEVEL="debug") as service:
+    with running(tmp_path, INTERLACE_LOG_LEVEL="debug") as service:
         service.client.get("/healthz")
     log = [json.loads(line) for line in service.log.read_text().splitlines()]
     assert any(line["message"].startswith("Finished server process") for line in log)

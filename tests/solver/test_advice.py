@@ -16,6 +16,7 @@ from solver.policies import POLICIES
 from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
 from solver.simulation.what_if import Change, carried, changed
+from tests.sampling import cases
 from tests.solver.test_simulate import RING, TWO_CHANNELS, TWO_LAYERS
 from tests.strategies import dags, networks
 
@@ -209,7 +210,7 @@ def test_an_explicit_plan_is_carried_over():
 
 
 @given(graph=dags(most=4), network=networks())
-@settings(max_examples=60)
+@settings(max_examples=cases(60))
 def test_each_is_the_simulation_it_names(graph, network):
     rule = POLICIES["tictac"]
     timeline = simulate(graph, network, rule)

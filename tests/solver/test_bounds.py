@@ -13,12 +13,13 @@ from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
 from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
 from solver.units import slack
+from tests.sampling import cases
 from tests.solver.test_simulate import TWO_LAYERS
 from tests.strategies import affine_costs, costs, graphs, sends
 
 
 @given(data=st.data(), graph=graphs(), cost=costs())
-@settings(max_examples=1000)
+@settings(max_examples=cases(1000))
 def test_no_plan_beats_the_bound(data, graph, cost):
     chain = chain_of(graph)
     bound = lower_bound(chain, cost)
@@ -28,7 +29,7 @@ def test_no_plan_beats_the_bound(data, graph, cost):
 
 
 @given(data=st.data(), graph=graphs(), cost=affine_costs())
-@settings(max_examples=150)
+@settings(max_examples=cases(150))
 def test_with_a_barrier_and_affine_cost_the_bound_is_attained(data, graph, cost):
     """Every run of the recursion is a plan, and with equal tails it is the whole problem."""
     graph = with_barrier(graph)
@@ -40,7 +41,7 @@ def test_with_a_barrier_and_affine_cost_the_bound_is_attained(data, graph, cost)
 
 
 @given(graph=graphs(most=9), a=st.sampled_from([0.0, 30.0, 200.0]), c=st.sampled_from([0, 1e-3]))
-@settings(max_examples=500)
+@settings(max_examples=cases(500))
 def test_the_recursion_is_the_definition(graph, a, c):
     chain = chain_of(graph)
     expected = _by_definition(chain.release, chain.bytes, a, c)

@@ -22,6 +22,7 @@ from solver.simulation.replay import replay
 from solver.traces import Asked
 from solver.traces.chakra.reader import read
 from tests.chakra_bytes import file, node
+from tests.sampling import cases
 from tests.strategies import dags, graphs, networks, sends
 
 LINEAR = alike(cost_of(Cluster(2, algorithm="linear", startup_us=10.0, us_per_byte=1.0)))
@@ -120,7 +121,7 @@ def plans(draw):
     return graph, network, planned(graph, network, policy)
 
 
-@settings(max_examples=50)
+@settings(max_examples=cases(50))
 @given(plans())
 def test_reading_back_gives_the_plan(drawn):
     """Parts, their order on each channel, and the time that they take."""
@@ -144,7 +145,7 @@ def test_reading_back_gives_the_plan(drawn):
     assert trace.report.repaired == trace.report.assumed == trace.report.warnings == ()
 
 
-@settings(max_examples=50)
+@settings(max_examples=cases(50))
 @given(st.data())
 def test_rounding_does_not_add_up(data):
     """A microsecond for each launch at most, however many ops there are."""

@@ -9,6 +9,7 @@ from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.graph.compact import compact
 from solver.policies import POLICIES
 from solver.simulation.engine import simulate
+from tests.sampling import cases
 from tests.solver.test_simulate import RING
 from tests.strategies import dags, networks
 
@@ -42,7 +43,7 @@ def test_a_graph_that_keeps_most_of_its_ops_is_returned():
 
 
 @given(graph=dags(most=5), network=networks())
-@settings(max_examples=150)
+@settings(max_examples=cases(150))
 def test_nothing_changes(graph, network):
     copies = [
         Op(f"{op.id}'", COMPUTE, (op.duration_us or 0.0) / 2, None, op.after)

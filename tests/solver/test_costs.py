@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from solver.costs import Affine, Cluster, Lane, Measured, cost_of, network_of, scaled
 from solver.errors import InvalidCluster
+from tests.sampling import cases
 from tests.strategies import costs
 
 
@@ -50,7 +51,7 @@ def test_rejected(cluster, pointer, code):
 
 
 @given(cost=costs(), most=st.integers(1, 2_000_000), budget=st.floats(0, 2000))
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 def test_what_fits_is_the_most_that_fits(cost, most, budget):
     size = cost.fits(budget, most)
     assert 0 <= size <= most
@@ -70,7 +71,7 @@ def test_minorants_stay_below(cost, total):
 
 
 @given(cost=costs(), parts=st.lists(st.integers(1, 400_000), min_size=1, max_size=4))
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 def test_no_way_to_carry_bytes_beats_the_least(cost, parts):
     total = sum(parts)
     least = cost.least(2_000_000)

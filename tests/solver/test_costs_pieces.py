@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from solver.costs import Affine, Cluster, Curve, Measured, Piecewise, cost_of, scaled
+from tests.sampling import cases
 
 TOTALS = st.integers(1, 70)
 SIZES = np.arange(1, 160)  # beyond every knot
@@ -65,14 +66,14 @@ def test_one_size_or_many(cost):
 
 
 @given(cost=PIECES, most=st.integers(0, 150), budget=st.floats(0, 80))
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 def test_what_fits(cost, most, budget):
     fitting = [n for n in range(1, most + 1) if cost.time(n) <= budget]
     assert cost.fits(budget, most) == max(fitting, default=0)
 
 
 @given(cost=PIECES, most=st.integers(1, 150), data=st.data())
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 def test_what_takes_exactly_the_time_fits(cost, most, data):
     size = data.draw(st.integers(1, most))
     fitting = [n for n in range(1, most + 1) if cost.time(n) <= cost.time(size)]
@@ -89,7 +90,7 @@ def test_more_may_fit_beyond_a_fall():
 
 
 @given(cost=PIECES, total=TOTALS)
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 def test_minorants_are_the_lower_hull(cost, total):
     sizes = np.arange(1, total + 1)
     times = cost.times(sizes)
@@ -122,7 +123,7 @@ def best_launches(times):
 
 
 @given(cost=PIECES, total=TOTALS)
-@settings(max_examples=500)
+@settings(max_examples=cases(500))
 @example(cost=Piecewise(Curve(60, 10.0, 2.0, 1.0, 40.0, 0.5), 0.0), total=40)
 @example(cost=Piecewise(Curve(60, 3.0, -8.0, 1.0, 40.0, 2.0), 0.0), total=70)
 def test_oddness_is_what_other_launches_save(cost, total):
@@ -161,7 +162,7 @@ def test_small_savings_add_up():
 
 
 @given(cost=PIECES, least=st.integers(1, 70), more=st.integers(0, 70))
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 def test_no_size_is_thriftier(cost, least, more):
     sizes = np.arange(least, least + more + 1)
     found = cost.thriftiest(least, least + more)
@@ -177,7 +178,7 @@ def test_of_equally_thrifty_sizes_the_largest():
 
 
 @given(cost=PIECES, total=st.integers(1, 40))
-@settings(max_examples=200)
+@settings(max_examples=cases(200))
 def test_no_launches_beat_the_least(cost, total):
     sizes = np.arange(total + 1)
     best = best_launches(cost.times(sizes))
@@ -192,7 +193,7 @@ def test_no_launches_beat_the_least(cost, total):
     fixed=st.sampled_from([0.0, 0.5, 1.0, 3.0]),
     rest=st.sampled_from([0.0, 0.25, 1.0, 7.0]),
 )
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 def test_stretching_the_least_and_the_rest(cost, fixed, rest):
     times = cost.times(SIZES)
     # a line's least is at no bytes, a table's and a curve's at its best size

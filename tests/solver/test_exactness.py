@@ -6,11 +6,12 @@ from hypothesis import given, settings
 
 from solver.schedule import Jobs, jackson, lp
 from tests import oracles
+from tests.sampling import cases
 from tests.strategies import jobs
 
 
 @given(problem=jobs(most=3, longest=2))
-@settings(max_examples=150)
+@settings(max_examples=cases(150))
 def test_the_lexicographic_lp_and_the_one_lp_weights_agree(problem):
     value = jackson(problem).value
     assert lp(problem).value == value
@@ -18,7 +19,6 @@ def test_the_lexicographic_lp_and_the_one_lp_weights_agree(problem):
     assert oracles.weighted_value(problem) == value
 
 
-@pytest.mark.slow
 def test_cp_sat_agrees():
     generator = np.random.default_rng(0)
     problems = []

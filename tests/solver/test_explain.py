@@ -17,6 +17,7 @@ from solver.policies import POLICIES
 from solver.policies.choice import Choice, applies
 from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
+from tests.sampling import cases
 from tests.solver.test_simulate import RING, TWO_LAYERS
 from tests.strategies import dags, networks
 
@@ -180,7 +181,7 @@ def swept(graph, chain, timeline):
 
 @pytest.mark.parametrize("policy", POLICIES)
 @given(graph=dags(), network=networks())
-@settings(max_examples=60)
+@settings(max_examples=cases(60))
 def test_an_explanation_adds_up(policy, graph, network):
     chain = chain_of(graph)
     if not applies(Choice(policy), chain):

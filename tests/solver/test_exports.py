@@ -25,6 +25,7 @@ from solver.planning.replay import GivenBucket, GivenPart
 from solver.planning.result import SlotRun, SlottedSchedule
 from solver.policies import POLICIES
 from solver.simulation.engine import costs_of, simulate
+from tests.sampling import cases
 from tests.strategies import costs, dags, graphs, networks, sends
 
 FRAMEWORKS = ("ddp", "deepspeed", "horovod")
@@ -80,7 +81,7 @@ def written(export):
     return literal(export.files["horovod_groups.py"], "GROUPS")
 
 
-@settings(max_examples=20)
+@settings(max_examples=cases(20))
 @given(st.data())
 def test_forms_of_any_plan(data):
     graph, cost = data.draw(graphs()), data.draw(costs())
@@ -179,7 +180,7 @@ def zero(graph, cost, most):
     return barred(graph, [*sent, (ends[tensors[-1].id], held)], cost)
 
 
-@settings(max_examples=15)
+@settings(max_examples=cases(15))
 @given(st.data())
 def test_forms_of_general_graphs(data):
     graph, network = data.draw(dags()), data.draw(networks())

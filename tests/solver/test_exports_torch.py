@@ -75,7 +75,6 @@ def given_plan():
     return Planned(tuple(buckets), tuple(parts))
 
 
-@pytest.mark.slow
 def test_two_workers_learn_what_ddp_learns(tmp_path):
     torch = pytest.importorskip("torch")
     layers = [Layer(name, 1.0, 1.0, ((name, 4 * size),)) for name, size in SIZES]

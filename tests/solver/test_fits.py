@@ -28,6 +28,7 @@ from solver.calibration.measurements import read_measurements
 from solver.costs import Affine, Curve, Measured, Piecewise
 from solver.errors import InvalidMeasurements
 from solver.graph import MAX_BYTES, MOST_FAULTS
+from tests.sampling import cases
 
 MIB = 2**20
 
@@ -261,7 +262,7 @@ def test_the_cost_is_that_of_the_service():
     assert cost_of_model(curve) == Piecewise(curve, 0.0)
 
 
-@settings(max_examples=30)
+@settings(max_examples=cases(30))
 @given(samples(least=4), st.randoms())
 def test_order_does_not_matter_and_double_times_double_the_fit(drawn, chance):
     shuffled = list(drawn)

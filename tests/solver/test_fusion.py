@@ -19,18 +19,19 @@ from solver.models import MODELS
 from solver.planning.plan import Options, plan
 from solver.schedule.execute import cut_at_releases
 from tests import oracles
+from tests.sampling import cases
 from tests.strategies import costs, graphs
 
 
 @given(sizes=st.lists(st.integers(1, 7), min_size=1, max_size=9))
-@settings(max_examples=500)
+@settings(max_examples=cases(500))
 def test_each_cut_is_the_recursion_of_algorithm_1(sizes):
     for count, cuts in enumerate(max_min_cuts(np.array(sizes)), start=1):
         assert cuts == oracles.max_min_by_recursion(sizes, count)
 
 
 @given(graph=graphs(), cost=costs())
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 def test_max_min_keeps_the_fastest_of_all_cuts(graph, cost):
     chain = chain_of(graph)
     order = partial(cut_at_releases, cost=cost)

@@ -9,6 +9,7 @@ from solver.chain import chain_of
 from solver.errors import InvalidGraph
 from solver.graph import ALL_REDUCE, COMPUTE, MOST_FAULTS, Op, build, with_barrier
 from tests import oracles
+from tests.sampling import cases
 from tests.strategies import graphs
 
 
@@ -156,7 +157,7 @@ def test_a_long_cycle_is_abbreviated():
 
 
 @given(graph=graphs())
-@settings(max_examples=200)
+@settings(max_examples=cases(200))
 def test_releases_tails_and_compute_time_are_longest_paths(graph):
     chain = chain_of(graph)
     names = [graph.ops[i].id for i in chain.positions.tolist()]

@@ -15,6 +15,7 @@ from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.policies import POLICIES
 from solver.simulation.engine import Noise, simulate
 from solver.simulation.jitter import jitter
+from tests.sampling import cases
 from tests.solver.test_simulate import RING, TWO_LAYERS
 from tests.strategies import dags, networks
 
@@ -73,7 +74,7 @@ def test_a_rival_wins_when_it_does():
 
 
 @given(graph=dags(), network=networks())
-@settings(max_examples=30)
+@settings(max_examples=cases(30))
 def test_runs_are_simulations_under_the_same_noise(graph, network):
     found = jitter(graph, network, BOTH, 0.4, 5, 4)
     random = np.random.Generator(np.random.PCG64(5))

@@ -31,6 +31,7 @@ from solver.policies.choice import Choice, candidates, defaults
 from solver.schedule.execute import cut_at_releases
 from solver.units import slack
 from tests import oracles
+from tests.sampling import cases
 from tests.strategies import affine_costs, costs, graphs
 
 
@@ -61,12 +62,11 @@ def joint_value(chain, cost, search=EVERYDAY):
     return ChainJudge(chain, cost).value(launches), launches
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("layered", [True, False])
 def test_no_policy_beats_joint_on_thousands_of_chains(seed, layered):
     generator = np.random.default_rng(seed)
-    for _ in range(300):
+    for _ in range(cases(300)):
         chain, cost = drawn(generator, 14, layered=layered)
         value, _ = joint_value(chain, cost)
         assert lower_bound(chain, cost).value <= value + slack(value)
@@ -76,7 +76,7 @@ def test_no_policy_beats_joint_on_thousands_of_chains(seed, layered):
 
 
 @given(graph=graphs(), cost=costs())
-@settings(max_examples=200)
+@settings(max_examples=cases(200))
 def test_no_baseline_beats_joint_requested_or_not(graph, cost):
     asked = (
         *(Choice(name) for name in POLICIES),
@@ -94,28 +94,25 @@ def test_no_baseline_beats_joint_requested_or_not(graph, cost):
     assert alone.iteration_time_us <= pace.iteration_time_us * (1 + 1e-7)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("layered", [True, False])
 def test_exhaustive_search_on_a_coarse_grid_finds_nothing_better(layered):
     generator = np.random.default_rng(7)
-    for _ in range(120):
+    for _ in range(cases(120)):
         chain, cost = drawn(generator, 6, layered=layered)
         value, _ = joint_value(chain, cost)
         best = oracles.best_plan(chain, cost, value + 1e-3)
         assert value <= best + slack(best)
 
 
-@pytest.mark.slow
 def test_exhaustive_search_of_seven_tensors_finds_nothing_better():
     generator = np.random.default_rng(11)
-    for _ in range(12):
+    for _ in range(cases(12, least=2)):
         chain, cost = drawn(generator, 7, layered=False)
         value, _ = joint_value(chain, cost)
         best = oracles.best_plan(chain, cost, value + 1e-3)
         assert value <= best + slack(best)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("model", ["vgg16", "resnet50", "t5_small"])
 @pytest.mark.parametrize("startup", [500, 6000])
 def test_500_random_moves_from_paces_best_cut_gain_less_than_3_in_1000(model, startup):
@@ -146,13 +143,13 @@ def _walked(chain, cost, generator):
 
 
 @given(graph=graphs(), cost=affine_costs())
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 def test_with_a_barrier_and_affine_cost_joint_is_optimal(graph, cost):
     assert plan(graph, alike(cost), Options(barrier=True, baselines=())).status == OPTIMAL
 
 
 @given(graph=graphs(), cost=costs())
-@settings(max_examples=60)
+@settings(max_examples=cases(60))
 def test_no_launch_is_needless(graph, cost):
     chain = chain_of(graph)
     value, sends = joint_value(chain, cost)
@@ -190,11 +187,10 @@ def test_without_time_the_answer_is_the_best_of_what_is_there():
     assert from_both_ends(chain, cost, deadline=0.0) is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_bound_from_both_ends_is_never_above_the_best_plan(seed):
     generator = np.random.default_rng(seed)
-    for i in range(120):
+    for i in range(cases(120)):
         chain, cost = drawn(generator, 6, layered=i % 2 == 0)
         best = oracles.best_plan(chain, cost, np.inf)
         bound = nested_bound(chain, *cost.minorants(1)[0])
@@ -222,7 +218,7 @@ def test_many_tensors_are_bounded_in_blocks():
 
 
 @given(data=st.data(), graph=graphs(), cost=costs(), seed=st.integers(0, 3))
-@settings(max_examples=100)
+@settings(max_examples=cases(100))
 def test_searches_never_make_a_plan_worse(data, graph, cost, seed):
     chain = chain_of(graph)
     judge = ChainJudge(chain, cost)

@@ -32,6 +32,7 @@ from tests.kineto_events import (
     total,
 )
 from tests.mangled import mangled
+from tests.sampling import cases
 
 DATA = Path(__file__).parents[1] / "data"
 NAMES = (("a.weight", 150), ("a.bias", 50), ("b.weight", 100))
@@ -665,7 +666,7 @@ def recordings(draw):
     return events
 
 
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 @given(recordings(), st.randoms(use_true_random=False))
 def test_the_line_adds_up(events, rng):
     """The oracle counts microseconds; shuffling the file changes nothing."""
@@ -690,7 +691,7 @@ def test_the_line_adds_up(events, rng):
 SEED = text(small())
 
 
-@settings(max_examples=600)
+@settings(max_examples=cases(600))
 @given(st.one_of(mangled(SEED), mangled(text(waiting())), mangled(json.dumps(small()).encode())))
 def test_mangled(content):
     assert kineto.looks_like(content) in {True, False}

@@ -10,6 +10,7 @@ from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, Op, build
 from solver.planning.check import check
 from solver.planning.plan import Options, plan
 from solver.policies.choice import Choice
+from tests.sampling import cases
 from tests.solver.test_simulate import RING, TWO_LAYERS
 from tests.strategies import graphs
 
@@ -42,7 +43,7 @@ def only(graph, channel):
 
 @pytest.mark.parametrize("fusion", ["joint", "maxmin", "none"])
 @given(graph=graphs(), schedule=st.sampled_from(["jackson", "lp"]))
-@settings(max_examples=40)
+@settings(max_examples=cases(40))
 def test_the_whole_is_the_worst_of_the_channels(fusion, schedule, graph):
     graph = on(graph, ["network", "nvlink"])
     if len(graph.collectives) < 2:

@@ -19,6 +19,7 @@ from solver.schedule import SCHEDULERS
 from solver.schedule.slots import MAX_SLOTS
 from solver.simulation.what_if import Change, changed
 from solver.units import same, slack
+from tests.sampling import cases
 from tests.solver.test_simulate import RING, TWO_LAYERS
 from tests.strategies import affine_costs, costs, graphs
 
@@ -28,7 +29,7 @@ ALL = tuple(Choice(policy) for policy in POLICIES)
 @pytest.mark.parametrize("schedule", SCHEDULERS)
 @pytest.mark.parametrize("fusion", FUSIONS)
 @given(graph=graphs(), cost=costs())
-@settings(max_examples=150)
+@settings(max_examples=cases(150))
 def test_every_plan_is_feasible_and_its_numbers_are_their_definitions(
     fusion, schedule, graph, cost
 ):
@@ -52,7 +53,7 @@ def test_every_plan_is_feasible_and_its_numbers_are_their_definitions(
 
 @pytest.mark.parametrize("schedule", SCHEDULERS)
 @given(graph=graphs(), cost=costs(), slot=st.sampled_from([None, 50.0, 77.0]))
-@settings(max_examples=150)
+@settings(max_examples=cases(150))
 def test_slots_serve_every_bucket_in_time(schedule, graph, cost, slot):
     answer = plan(graph, alike(cost), Options("none", schedule, slot, ()))
     slotted = answer.slotted
@@ -113,7 +114,7 @@ def test_twice_the_times_take_twice_as_long(graph, cost):
 
 
 @given(graph=graphs(), cost=costs())
-@settings(max_examples=50)
+@settings(max_examples=cases(50))
 def test_the_same_problem_gives_the_same_plan(graph, cost):
     options = Options(baselines=ALL)
     assert plan(graph, alike(cost), options) == plan(graph, alike(cost), options)

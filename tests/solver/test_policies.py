@@ -29,6 +29,7 @@ from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
 from solver.units import slack
 from tests import policy_oracles
+from tests.sampling import cases
 from tests.solver.test_simulate import RING, TWO_LAYERS
 from tests.strategies import affine_costs, costs, graphs
 
@@ -446,7 +447,7 @@ def some_parameters(policy):
 
 @pytest.mark.parametrize("policy", ["horovod", "ddp", "bytescheduler"])
 @given(data=st.data(), graph=graphs(most=9), cost=costs())
-@settings(max_examples=400)
+@settings(max_examples=cases(400))
 def test_against_a_plain_loop(policy, data, graph, cost):
     parameters = data.draw(some_parameters(policy))
     chain = chain_of(graph)
@@ -456,7 +457,7 @@ def test_against_a_plain_loop(policy, data, graph, cost):
 
 
 @given(graph=graphs(most=9), cost=costs())
-@settings(max_examples=400)
+@settings(max_examples=cases(400))
 def test_mg_wfbp_against_a_plain_loop(graph, cost):
     chain = chain_of(graph)
     columns = (chain.release.tolist(), chain.bytes.tolist(), chain.tail.tolist())

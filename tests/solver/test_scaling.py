@@ -27,6 +27,7 @@ from solver.prediction.scaling import Asked, graph_of, predict
 from solver.simulation.engine import simulate
 from solver.simulation.what_if import Change, changed
 from solver.units import same
+from tests.sampling import cases
 from tests.strategies import affine_costs, costs, graphs
 
 TIMES = st.integers(0, 6).map(lambda n: 100.0 * n)
@@ -85,7 +86,7 @@ def by_the_book(layers, time, buffer_bytes=None, timeout=None, printed=False):
 
 
 @given(layers=layered(), cost=costs())
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 def test_without_fusion_it_is_the_papers_recursion(layers, cost):
     found = osf(passes_of_layers(layers), cost)
     assert found.iteration_time == pytest.approx(by_the_book(layers, cost.time))
@@ -101,7 +102,7 @@ def test_without_fusion_it_is_the_papers_recursion(layers, cost):
     timeout=TIMEOUTS,
     printed=st.sampled_from([0, 1]),
 )
-@settings(max_examples=500)
+@settings(max_examples=cases(500))
 def test_with_fusion_it_is_the_papers_recursion(layers, cost, buffer, timeout, printed):
     passes = passes_of_layers(layers)
     found = osf_fusion(passes, cost, buffer, timeout, paper_eq15=printed)
@@ -110,7 +111,7 @@ def test_with_fusion_it_is_the_papers_recursion(layers, cost, buffer, timeout, p
 
 
 @given(layers=layered(), cost=costs())
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 def test_the_simulator_agrees(layers, cost):
     graph = with_barrier(graph_of("drawn", layers))
     timeline = simulate(graph, alike(cost), POLICIES["wfbp"])
@@ -121,7 +122,7 @@ def test_the_simulator_agrees(layers, cost):
 
 
 @given(layers=layered(), cost=costs())
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 def test_all_bytes_in_one_launch_is_the_policy_single(layers, cost):
     # layer 1 has bytes, so that they are released after all compute
     layers = [layer(0, 100.0, 200.0, 1000), *layers]
@@ -136,7 +137,7 @@ def first_end(layers):
 
 
 @given(layers=layered(), cost=costs(), buffer=BUFFERS, timeout=TIMEOUTS)
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 def test_the_simulator_agrees_with_fusion(layers, cost, buffer, timeout):
     # a buffer is one tensor; its wait is an op beside the backward pass that only it waits for
     found = osf_fusion(passes_of_layers(layers), cost, buffer, timeout)
@@ -155,7 +156,7 @@ def test_the_simulator_agrees_with_fusion(layers, cost, buffer, timeout):
 
 
 @given(layers=layered(), cost=costs(), buffer=BUFFERS, timeout=TIMEOUTS)
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 def test_every_byte_is_sent_once_and_in_time(layers, cost, buffer, timeout):
     passes = passes_of_layers(layers)
     sizes = dict(zip(range(len(layers), 0, -1), passes.bytes, strict=True))
@@ -288,7 +289,7 @@ def test_a_graph_of_layers_gives_their_passes(layers):
 
 
 @given(graph=graphs(), cost=costs())
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 def test_a_chain_is_simulated_in_the_time_of_the_recursion(graph, cost):
     gated = with_barrier(graph)
     found = osf_of(graph, alike(cost))
@@ -354,7 +355,7 @@ def row_of(layers, cost, **asked):
 
 
 @given(layers=layered(), cost=affine_costs(), buffer=st.sampled_from([0, 250_000]))
-@settings(max_examples=30)
+@settings(max_examples=cases(30))
 def test_a_row_is_what_its_parts_say(layers, cost, buffer):
     graph, passes, row = row_of(layers, cost, buffers=(buffer, 10**9), timeout=200.0)
     alone = osf(passes, cost)
@@ -388,7 +389,7 @@ def test_the_bound_of_a_table_may_be_out_of_reach():
 
 
 @given(layers=layered(sizes=st.integers(1, 6).map(lambda n: 100_000 * n)), cost=affine_costs())
-@settings(max_examples=30)
+@settings(max_examples=cases(30))
 def test_a_graph_gets_its_barrier(layers, cost):
     rows = [
         predict(graph, [(8, alike(cost))])[0]

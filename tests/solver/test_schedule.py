@@ -9,6 +9,7 @@ from solver.errors import InvalidOptions
 from solver.schedule import SCHEDULERS, Jobs, Schedule, jackson, lp, on_grid
 from solver.schedule.lp import MAX_JOBS, bisect
 from tests import oracles
+from tests.sampling import cases
 from tests.strategies import jobs
 
 
@@ -36,7 +37,7 @@ def certify(problem: Jobs, schedule: Schedule) -> None:
 
 @pytest.mark.parametrize("name", SCHEDULERS)
 @given(problem=jobs())
-@settings(max_examples=1000)
+@settings(max_examples=cases(1000))
 def test_every_scheduler_is_optimal_and_proven(name, problem):
     schedule = SCHEDULERS[name](problem)
     certify(problem, schedule)
@@ -44,19 +45,19 @@ def test_every_scheduler_is_optimal_and_proven(name, problem):
 
 
 @given(problem=jobs(most=4, longest=3))
-@settings(max_examples=150)
+@settings(max_examples=cases(150))
 def test_the_subset_formula_is_the_best_slot_schedule(problem):
     assert oracles.best_subset(problem) == oracles.best_slot_schedule(problem)
 
 
 @given(problem=jobs(most=12, longest=9))
-@settings(max_examples=2000)
+@settings(max_examples=cases(2000))
 def test_jackson_and_lp_agree(problem):
     assert jackson(problem).value == lp(problem).value
 
 
 @given(problem=jobs(most=5))
-@settings(max_examples=200)
+@settings(max_examples=cases(200))
 def test_plain_bisection_finds_the_same_horizon(problem):
     low = int((problem.release + problem.duration + problem.tail).max()) - 1
     high = int(problem.release.max() + problem.duration.sum() + problem.tail.max())
@@ -66,7 +67,7 @@ def test_plain_bisection_finds_the_same_horizon(problem):
 
 
 @given(problem=jobs(most=5))
-@settings(max_examples=100)
+@settings(max_examples=cases(100))
 def test_merged_slots_are_the_slotted_lp(problem):
     value = int(lp(problem).value)
     assert oracles.fits_in_slots(problem, value)

@@ -14,6 +14,7 @@ from solver.schedule.execute import cut_at_releases, follow, jobs_of, value_of
 from solver.simulation.engine import Deadlock, Noise, simulate
 from solver.simulation.replay import replay
 from tests import oracles
+from tests.sampling import cases
 from tests.strategies import costs, graphs, sends
 
 TWO_LAYERS = build(
@@ -77,7 +78,7 @@ def test_a_slotted_piece_that_would_carry_nothing_is_not_launched():
 
 
 @given(graph=graphs(), cost=costs())
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 def test_the_value_of_launches_is_the_simulated_time(graph, cost):
     chain = chain_of(graph)
     buckets = singles(chain)
@@ -88,7 +89,7 @@ def test_the_value_of_launches_is_the_simulated_time(graph, cost):
 
 
 @given(data=st.data(), graph=graphs(), cost=costs())
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 def test_any_plan_runs_by_the_rules(data, graph, cost):
     chain = chain_of(graph)
     parts = data.draw(sends(chain))

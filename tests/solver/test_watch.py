@@ -33,6 +33,7 @@ from solver.simulation.engine import costs_of, simulate
 from solver.simulation.replay import replay
 from solver.simulation.what_if import Change, changed
 from solver.units import slack
+from tests.sampling import cases
 from tests.solver.test_layered import BEHIND, network, on
 from tests.solver.test_simulate import RING, TWO_LAYERS
 from tests.strategies import costs, dags, graphs, networks
@@ -92,21 +93,21 @@ def watched(graph, network, options):
 @pytest.mark.parametrize("channels", [("network",), ("network", "nvlink")])
 @pytest.mark.parametrize("fusion", ["joint", "maxmin", "none"])
 @given(graph=graphs(), baselines=st.sampled_from([(), RIVALS]), barrier=st.booleans())
-@settings(max_examples=40)
+@settings(max_examples=cases(40))
 def test_of_layered_graphs(fusion, channels, graph, baselines, barrier):
     watched(on(graph, channels), network, Options(fusion, baselines=baselines, barrier=barrier))
 
 
 @pytest.mark.parametrize("fusion", ["joint", "none"])
 @given(graph=dags(), cost=networks(), baselines=st.sampled_from([(), RIVALS]))
-@settings(max_examples=60)
+@settings(max_examples=cases(60))
 def test_of_any_graph(fusion, graph, cost, baselines):
     watched(graph, cost, Options(fusion, baselines=baselines))
 
 
 @pytest.mark.parametrize("schedule", ["jackson", "lp"])
 @given(graph=graphs(), cost=costs())
-@settings(max_examples=40)
+@settings(max_examples=cases(40))
 def test_of_any_cost(schedule, graph, cost):
     watched(graph, alike(cost), Options("maxmin", schedule))
     watched(graph, alike(cost), Options("joint", schedule))
@@ -159,7 +160,7 @@ def test_what_a_policy_sends_is_a_plan_without_its_waits():
 
 @pytest.mark.parametrize("fusion", ["joint", "maxmin", "none"])
 @given(graph=graphs())
-@settings(max_examples=20)
+@settings(max_examples=cases(20))
 def test_channels_are_told_together_or_not_at_all(fusion, graph):
     graph = on(graph, ("network", "nvlink"))
     chain = chain_of(graph)
@@ -204,7 +205,7 @@ def test_without_time_the_plan_is_not_worse_than_what_was_told():
 
 
 @given(graph=graphs(), cost=costs(), seed=st.integers(0, 3))
-@settings(max_examples=60)
+@settings(max_examples=cases(60))
 def test_every_search_tells_its_best(graph, cost, seed):
     chain = chain_of(graph)
     judge = ChainJudge(chain, cost)
@@ -229,7 +230,7 @@ def test_every_search_tells_its_best(graph, cost, seed):
 
 
 @given(graph=dags(), cost=networks(), seed=st.integers(0, 3))
-@settings(max_examples=60)
+@settings(max_examples=cases(60))
 def test_the_search_of_any_graph_tells_its_best(graph, cost, seed):
     chain = chain_of(graph)
     judge = GraphJudge(graph, chain, costs_of(chain, cost))

@@ -14,6 +14,7 @@ from solver.graph import COMPUTE, MAX_BYTES, build
 from solver.policies import POLICIES
 from solver.simulation.engine import simulate
 from solver.simulation.what_if import Change, adapted, carried, changed
+from tests.sampling import cases
 from tests.solver.test_simulate import RING, TWO_LAYERS
 from tests.strategies import dags, networks
 
@@ -110,7 +111,7 @@ def test_a_removed_member_leaves_its_bucket():
 
 
 @given(data=st.data(), graph=dags(), network=networks(), policy=st.sampled_from(["ddp", "p3"]))
-@settings(max_examples=150)
+@settings(max_examples=cases(150))
 def test_a_plan_carried_over_runs_and_sends_each_byte_once(data, graph, network, policy):
     timeline = simulate(graph, network, POLICIES[policy])
     sends = [Launch(sent.bucket, sent.bytes) for sent in timeline.launches]
