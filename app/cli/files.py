@@ -4,6 +4,7 @@ from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Any
 
+from app.codes import ServiceFaultCode
 from app.limits import MAX_NAME, MAX_UNPACKED
 from app.reading.parsing import read_json
 from app.reading.requests import checked_plain, problem_of, read_parsed
@@ -15,6 +16,7 @@ from app.schemas.predictions import PredictionRequest
 from app.schemas.problem import Problem, graph_json
 from app.schemas.simulations import SimulationRequest
 from app.schemas.sweeps import SweepRequest
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import Graph
 from solver.traces import Asked, Report
@@ -149,7 +151,7 @@ def _read_trace(content: bytes, name: str, form: str, cluster: Json) -> tuple[Js
     trace = read_files([content], form, Asked(called(name)))
     if trace.graph is None:
         detail = " ".join(["No iteration can be planned.", *trace.report.warnings])
-        raise InvalidTrace([Fault("", "not_plannable", detail)])
+        raise InvalidTrace([Fault("", ServiceFaultCode.NOT_PLANNABLE, detail)])
     return {"graph": graph_json(trace.graph), "cluster": _on(None, cluster)}, trace.report
 
 
@@ -165,5 +167,5 @@ def _text(content: bytes) -> str:
         return content.removeprefix(BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError as error:
         raise InvalidTrace(
-            [Fault("", "not_text", f"Neither JSON nor text: bad byte at {error.start}.")]
+            [Fault("", FaultCode.NOT_TEXT, f"Neither JSON nor text: bad byte at {error.start}.")]
         ) from None

@@ -13,22 +13,21 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from app.errors import title_of
+from app.codes import RefusalCode, TemporaryCode
+from app.errors import title_of, without_faults
 from app.http.middleware import HEADER, HEADERS, new
 from app.http.problems import answer
 from app.limits import HEAD_S, MAX_UNREAD, READ_BYTES, READ_S, REST_S
 
-_WRONG = {
-    HTTPStatus.BAD_REQUEST: ("not_http", "This is not an HTTP/1.1 request."),
-    HTTPStatus.REQUEST_TIMEOUT: ("request_timeout", f"The head took more than {HEAD_S:g} s."),
-    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: (
-        "headers_too_large",
-        "The head of the request is longer than 64 KiB.",
-    ),
-    HTTPStatus.NOT_IMPLEMENTED: (
-        "unknown_transfer_encoding",
-        "Of transfer encodings only chunked is known.",
-    ),
+#: What is no request, by status.
+_REFUSALS = {
+    code.status: (code, detail)
+    for code, detail in (
+        (RefusalCode.NOT_HTTP, "This is not an HTTP/1.1 request."),
+        (TemporaryCode.REQUEST_TIMEOUT, f"The head took more than {HEAD_S:g} s."),
+        (RefusalCode.HEADERS_TOO_LARGE, "The head of the request is longer than 64 KiB."),
+        (RefusalCode.UNKNOWN_TRANSFER_ENCODING, "Of transfer encodings only chunked is known."),
+    )
 }
 
 
@@ -135,7 +134,7 @@ class Protocol(H11Protocol):
         error = sys.exception()
         assert isinstance(error, h11.RemoteProtocolError), "nothing else is refused"
         hint = error.error_status_hint
-        self._refuse(hint if hint in _WRONG else HTTPStatus.BAD_REQUEST)
+        self._refuse(hint if hint in _REFUSALS else HTTPStatus.BAD_REQUEST)
 
     def _refuse(self, status: int) -> None:
         """Answer with a problem, if no answer was begun, and close."""
@@ -143,11 +142,12 @@ class Protocol(H11Protocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
-            code, detail = _WRONG[HTTPStatus(status)]
+            code, detail = _REFUSALS[HTTPStatus(status)]
             path = "" if self.conn.our_state is h11.IDLE else self.scope["path"]
-            error = {"status": int(status), "code": code, "detail": detail, "errors": []}
             name = new()
-            found = answer(error, path, {**HEADERS, HEADER: name, "Connection": "close"})
+            found = answer(
+                without_faults(code, detail), path, {**HEADERS, HEADER: name, "Connection": "close"}
+            )
             reason = title_of(status).encode()
             begun = h11.Response(status_code=status, headers=found.raw_headers, reason=reason)
             for part in (begun, h11.Data(data=bytes(found.body)), h11.EndOfMessage()):

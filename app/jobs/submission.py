@@ -13,6 +13,7 @@ import msgspec
 from sqlalchemy import Connection, delete, func, insert, select
 
 from app import VERSION
+from app.codes import ServiceFaultCode
 from app.errors import InvalidRequest, QueueFull
 from app.jobs.kinds import IMPORT, MODELS
 from app.jobs.rows import FILE, QUEUED, REQUEST, SUCCEEDED, change, put, tag
@@ -163,7 +164,9 @@ def _of_key(connection: Connection, key: Key) -> str | None:
         return None
     if row[0] != key.fingerprint:
         detail = "Idempotency-Key: this key was used for another request in the last 24 h."
-        raise InvalidRequest([Fault("/header/Idempotency-Key", "idempotency_key_reused", detail)])
+        raise InvalidRequest(
+            [Fault("/header/Idempotency-Key", ServiceFaultCode.IDEMPOTENCY_KEY_REUSED, detail)]
+        )
     return str(row[1])
 
 

@@ -17,6 +17,7 @@ from app.schemas.clusters import ClusterBody
 from app.schemas.graphs import GraphRequest
 from app.schemas.problem import Problem
 from app.schemas.sweeps import AXES, SweepRequest
+from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import Graph, Op
 
@@ -50,7 +51,7 @@ def read_body(
         return _checked(*found, library)
     if sum(map(body.count, _STARTS)) > MAX_VALUES:
         detail = f"The body does not fit the schema and has more than {MAX_VALUES:,} values."
-        raise InvalidRequest([Fault("", "too_many_faults", detail)])
+        raise InvalidRequest([Fault("", FaultCode.TOO_MANY_FAULTS, detail)])
     raw, unknown = with_graph(read_json(body), library.graph)
     try:
         _refuse_misfit(raw, model)
@@ -133,7 +134,7 @@ def _checked(
         graph, faults = checked_graph(request.graph.name, ops)
         if request.has_barrier and len(ops) == MAX_OPS:
             detail = f"Graph: at most {MAX_OPS - 1:,} ops are planned with a barrier."
-            faults.append(Fault("/graph/ops", "out_of_range", detail))
+            faults.append(Fault("/graph/ops", FaultCode.OUT_OF_RANGE, detail))
     faults += request.own_faults()
     faults += unknown or _cluster_faults(ops, request, cluster)
     if faults or (graph is None and ops is not None):

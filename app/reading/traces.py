@@ -15,6 +15,7 @@ from app.reading.unpacking import unpacked
 from app.reading.wording import shown
 from app.schemas.base import PLAIN, Body, Name
 from app.schemas.graphs import GraphBody
+from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError, InvalidTrace
 from solver.graph import MAX_BYTES, Graph, build
 from solver.traces import READERS, Asked, Report, Trace, detect
@@ -116,9 +117,9 @@ def _content_faults(files: Sequence[bytes], form: str) -> Iterator[Fault]:
         values = sum(map(content.count, (b",", b"[", b"{"))) if form in _OF_VALUES else 0
         if values > MAX_VALUES:
             detail = f"The file has more than {MAX_VALUES:,} values."
-            yield Fault("", "too_large", detail)
+            yield Fault("", FaultCode.TOO_LARGE, detail)
         if form in _OF_LINES and content.count(b"\n") > MAX_LINES:
-            yield Fault("", "too_large", f"The file has more than {MAX_LINES:,} lines.")
+            yield Fault("", FaultCode.TOO_LARGE, f"The file has more than {MAX_LINES:,} lines.")
 
 
 def _graph_faults(graph: Graph) -> Iterator[Fault]:
@@ -128,7 +129,7 @@ def _graph_faults(graph: Graph) -> Iterator[Fault]:
     for name in sorted(names):
         if len(name) > MAX_NAME or not re.fullmatch(PLAIN, name):
             detail = f"{shown(name)}: a name has at most {MAX_NAME} characters, no control ones."
-            yield Fault("/ops", "out_of_range", detail)
+            yield Fault("/ops", FaultCode.OUT_OF_RANGE, detail)
             return
 
 
@@ -165,4 +166,4 @@ def parameters_of(text: str | None) -> tuple[tuple[str, int], ...] | None:
 
 def _wrong(why: str) -> InvalidRequest:
     detail = f"Parameters: a JSON list of [name, bytes] in the order of registration; {why}"
-    return InvalidRequest([Fault("/query/parameters", "wrong_type", detail)])
+    return InvalidRequest([Fault("/query/parameters", FaultCode.WRONG_TYPE, detail)])

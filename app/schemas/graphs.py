@@ -8,6 +8,7 @@ from pydantic import FailFast, Field
 from app.limits import MAX_CHANGES, MAX_FACTOR, MAX_NAME, MAX_OPS
 from app.schemas.base import PLAIN, Answered, Body, Name, ShownAs
 from app.schemas.clusters import ClusterBody
+from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import graph
 from solver.simulation.what_if import Change
@@ -109,7 +110,9 @@ class GraphRequest(Body):
         """List what is wrong besides the graph and the cluster."""
         if self.graph_id is None:
             return []
-        return [Fault("/graph_id", "extra_field", "Give a graph or the id of one, not both.")]
+        return [
+            Fault("/graph_id", FaultCode.EXTRA_FIELD, "Give a graph or the id of one, not both.")
+        ]
 
 
 class GraphOut(Answered):

@@ -4,7 +4,13 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
+from app.codes import FAULT_CODES
 from app.limits import MAX_FAULTS
+
+#: What each code of a fault says, as a list in Markdown.
+_RULES = "\n".join(
+    ["The rule that was broken:", "", *(f"- `{code}`: {code.sentence}" for code in FAULT_CODES)]
+)
 
 
 class FaultOut(BaseModel):
@@ -17,7 +23,7 @@ class FaultOut(BaseModel):
             examples=["/graph/ops/3/bytes"],
         ),
     ]
-    code: Annotated[str, Field(description="The rule that was broken.", examples=["out_of_range"])]
+    code: Annotated[str, Field(description=_RULES, examples=["out_of_range"])]
     detail: Annotated[str, Field(examples=["Tensor 'g1': bytes must be 1 to 2^60, got 0."])]
 
 

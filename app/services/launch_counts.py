@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from app.limits import MAX_ALL_LAUNCHES
+from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.policies.bytescheduler import AUTO, CREDITS, MAX_TRIED, PARTITIONS
 from solver.policies.choice import MAX_LAUNCHES, Choice, defaults
@@ -22,7 +23,7 @@ def launch_faults(choices: Sequence[Choice], sizes: Sequence[int]) -> list[Fault
                 f"The baselines up to {choice.policy} make {total:,} launches of this graph; at "
                 f"most {MAX_ALL_LAUNCHES:,} are simulated in a request."
             )
-            return [Fault(f"/baselines/{i}", "out_of_range", detail)]
+            return [Fault(f"/baselines/{i}", FaultCode.OUT_OF_RANGE, detail)]
     return []
 
 

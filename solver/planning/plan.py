@@ -7,6 +7,7 @@ from solver.bounds import general as general_bounds
 from solver.bounds import layered as layered_bounds
 from solver.bounds.chain import COMPUTE, LowerBound
 from solver.chain import Chain, chain_of, lane_bytes
+from solver.codes import FaultCode
 from solver.costs import Cost, Network
 from solver.errors import Fault, InvalidOptions
 from solver.fusion import layered
@@ -168,7 +169,7 @@ def _are_odd(chain: Chain, costs: Sequence[Cost]) -> bool:
 
 def _check(options: Options, chain: Chain, graph: Graph) -> None:
     faults = [
-        Fault(f"/{field}", "out_of_range", f"{field} must be one of {', '.join(known)}.")
+        Fault(f"/{field}", FaultCode.OUT_OF_RANGE, f"{field} must be one of {', '.join(known)}.")
         for field, name, known in (
             ("fusion", options.fusion, FUSIONS),
             ("schedule", options.schedule, SCHEDULERS),
@@ -177,7 +178,11 @@ def _check(options: Options, chain: Chain, graph: Graph) -> None:
     ]
     if not chain.is_layered:
         faults += [
-            Fault(f"/{field}", "not_layered", f"{field} {value} needs {_why_not(chain, graph)}")
+            Fault(
+                f"/{field}",
+                FaultCode.NOT_LAYERED,
+                f"{field} {value} needs {_why_not(chain, graph)}",
+            )
             for field, value, usable in (
                 ("fusion", options.fusion, options.fusion != "maxmin"),
                 ("schedule", options.schedule, options.schedule != "lp"),

@@ -6,6 +6,7 @@ from itertools import pairwise
 import highspy
 import numpy as np
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
 from solver.schedule.jackson import jackson
 from solver.schedule.jobs import Critical, Jobs, Piece, Schedule, critical_of, joined
@@ -67,11 +68,17 @@ def lp(jobs: Jobs) -> Schedule:
     """
     if not all(np.all(a == np.rint(a)) for a in (jobs.release, jobs.duration, jobs.tail)):
         raise InvalidOptions(
-            [Fault("/schedule", "out_of_range", "The lp schedule needs whole numbers of slots.")]
+            [
+                Fault(
+                    "/schedule",
+                    FaultCode.OUT_OF_RANGE,
+                    "The lp schedule needs whole numbers of slots.",
+                )
+            ]
         )
     if len(jobs) > MAX_JOBS:
         detail = f"The lp schedule takes {MAX_JOBS} buckets at most, got {len(jobs)}; use jackson."
-        raise InvalidOptions([Fault("/schedule", "out_of_range", detail)])
+        raise InvalidOptions([Fault("/schedule", FaultCode.OUT_OF_RANGE, detail)])
     value = int(jackson(jobs).value)
     return bisect(jobs, value - 1, value)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
 from solver.schedule.jackson import jackson
 from solver.schedule.jobs import Jobs, Schedule, on_grid
@@ -51,7 +52,7 @@ def on_slots(jobs: Jobs, slot_us: float | None, scheduler: Callable[[Jobs], Sche
                 [
                     Fault(
                         "/slot_us",
-                        "slot_too_small",
+                        FaultCode.SLOT_TOO_SMALL,
                         f"slot_us {slot:g} needs {needed:.6g} slots, more than {MAX_SLOTS:,}; "
                         f"{1.00001 * _coarse(jobs, slot):.6g} is enough.",
                     )

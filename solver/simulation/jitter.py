@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from solver.chain import chain_of
+from solver.codes import FaultCode
 from solver.costs import Network
 from solver.errors import Fault, InvalidOptions
 from solver.graph import Graph
@@ -125,8 +126,10 @@ def _less(rival: float, first: float) -> bool:
 def _faults(spread: float, seed: int, runs: int) -> Iterator[Fault]:
     if not 0 <= spread <= MAX_SPREAD:
         detail = f"spread must be 0 to {MAX_SPREAD:g}, got {spread!r}."
-        yield Fault("/spread", "out_of_range", detail)
+        yield Fault("/spread", FaultCode.OUT_OF_RANGE, detail)
     if seed < 0:
-        yield Fault("/seed", "out_of_range", f"seed must be 0 or more, got {seed!r}.")
+        yield Fault("/seed", FaultCode.OUT_OF_RANGE, f"seed must be 0 or more, got {seed!r}.")
     if not 1 <= runs <= MAX_RUNS:
-        yield Fault("/runs", "out_of_range", f"runs must be 1 to {MAX_RUNS:,}, got {runs!r}.")
+        yield Fault(
+            "/runs", FaultCode.OUT_OF_RANGE, f"runs must be 1 to {MAX_RUNS:,}, got {runs!r}."
+        )

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 
 from solver.chain import chain_of
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
 from solver.graph import COMPUTE, MAX_BYTES, MAX_DURATION_US, Graph, Op
 from solver.simulation.engine import Policy, Send
@@ -72,7 +73,9 @@ def changed(graph: Graph, changes: Sequence[Change]) -> Graph:
         found = list(_factor_faults(change))
         matched = [i for i, op in enumerate(ops) if fnmatchcase(op.id, change.match)]
         if not matched:
-            found.append(Fault("/match", "unknown_op", f"No op id matches {change.match!r}."))
+            found.append(
+                Fault("/match", FaultCode.UNKNOWN_OP, f"No op id matches {change.match!r}.")
+            )
         if not found:
             made = list(ops)
             for i in matched:
@@ -103,19 +106,19 @@ def _factor_faults(change: Change) -> Iterator[Fault]:
         factor = getattr(change, name)
         if not math.isfinite(factor) or factor < 0:
             detail = f"{name} must be finite and 0 or more, got {factor!r}."
-            yield Fault(f"/{name}", "out_of_range", detail)
+            yield Fault(f"/{name}", FaultCode.OUT_OF_RANGE, detail)
 
 
 def _size_faults(ops: Sequence[Op], change: Change) -> Iterator[Fault]:
     if sum(op.bytes or 0 for op in ops) > MAX_BYTES:
         detail = f"bytes_factor {change.bytes_factor:g} makes all tensors more than 2^60 bytes."
-        yield Fault("/bytes_factor", "out_of_range", detail)
+        yield Fault("/bytes_factor", FaultCode.OUT_OF_RANGE, detail)
     if max(op.duration_us or 0.0 for op in ops) > MAX_DURATION_US:
         detail = (
             f"duration_factor {change.duration_factor:g} makes an op longer than "
             f"{MAX_DURATION_US:g} us."
         )
-        yield Fault("/duration_factor", "out_of_range", detail)
+        yield Fault("/duration_factor", FaultCode.OUT_OF_RANGE, detail)
 
 
 def adapted(sends: Sequence[Send], before: Graph, after: Graph) -> list[Send]:

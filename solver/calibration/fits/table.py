@@ -4,6 +4,7 @@ import numpy as np
 
 from solver.calibration.fits.fit import Fit, Points, fitted
 from solver.calibration.fits.samples import Samples, Sorted, checked
+from solver.codes import FaultCode
 from solver.costs import TABLE
 from solver.errors import Fault, InvalidMeasurements
 
@@ -30,7 +31,7 @@ def fit_table(samples: Samples) -> Fit:
     data = checked(samples, 2, "A table")
     if data.distinct.size > MOST_SIZES:
         detail = f"A table has at most {MOST_SIZES:,} sizes, got {data.distinct.size:,}."
-        raise InvalidMeasurements([Fault("/samples", "too_many_sizes", detail)])
+        raise InvalidMeasurements([Fault("/samples", FaultCode.TOO_MANY_SIZES, detail)])
     return fitted(TABLE, data, _fit)
 
 

@@ -25,6 +25,7 @@ from solver.calibration.measurements.readings import (
     lines_of,
     samples_of,
 )
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
 
 FORMAT = "csv"
@@ -129,7 +130,7 @@ def _header(
         cells = next(csv.reader([content], delimiter=separator), [])
         if len(cells) > MOST_COLUMNS:
             detail = f"Line {number}: {len(cells):,} columns; at most {MOST_COLUMNS} are read."
-            raise InvalidMeasurements([Fault(f"/{number}", "out_of_range", detail)])
+            raise InvalidMeasurements([Fault(f"/{number}", FaultCode.OUT_OF_RANGE, detail)])
         columns = [_column(at, cell) for at, cell in enumerate(cells)]
         roles = [column.role for column in columns]
         if "size" in roles and ("time" in roles or "algbw" in roles):
@@ -144,9 +145,9 @@ def _header(
             f"Line {number}: neither a header with a size, such as size(B), and a time, such as "
             "time(us), or algbw(GB/s), nor two numbers."
         )
-        raise InvalidMeasurements([Fault(f"/{number}", "wrong_format", detail)])
+        raise InvalidMeasurements([Fault(f"/{number}", FaultCode.WRONG_FORMAT, detail)])
     detail = f"No table in the first {MOST_HEADERS:,} lines that are not blank."
-    raise InvalidMeasurements([Fault("", "wrong_format", detail)])
+    raise InvalidMeasurements([Fault("", FaultCode.WRONG_FORMAT, detail)])
 
 
 def _readings(
@@ -178,7 +179,7 @@ def _readings(
                 else:
                     yield Reading(at, count.value, time, algbw, busbw)
         except (csv.Error, ValueError) as error:
-            yield Fault(f"/{at}", "out_of_range", f"Line {at}: {error}")
+            yield Fault(f"/{at}", FaultCode.OUT_OF_RANGE, f"Line {at}: {error}")
 
 
 def _sets(header: list[_Column]) -> list[tuple[int, tuple[_Column | None, ...]]]:

@@ -20,6 +20,7 @@ from solver.calibration.measurements.readings import (
     samples_of,
     without_prefix,
 )
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
 
@@ -78,7 +79,7 @@ class _Log:
                     yield from garbled(number, line)
         if self.unit is None:
             detail = "No header of OSU found: a line with Size and Avg Latency(us)."
-            raise InvalidMeasurements([Fault("", "wrong_format", detail)])
+            raise InvalidMeasurements([Fault("", FaultCode.WRONG_FORMAT, detail)])
 
     def _note(self, line: str) -> None:
         """Keep what a line between the rows says."""

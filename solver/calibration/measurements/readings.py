@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
 from solver.graph import MAX_BYTES, MAX_DURATION_US, first_of
 
@@ -164,7 +165,7 @@ def lines_of(text: str) -> Iterator[tuple[int, str]]:
                 f"Line {number}: too long; at most {MOST_LINES:,} lines that are not blank, of at "
                 f"most {LONGEST_LINE:,} characters, are read."
             )
-            raise InvalidMeasurements([Fault(f"/{number}", "out_of_range", detail)])
+            raise InvalidMeasurements([Fault(f"/{number}", FaultCode.OUT_OF_RANGE, detail)])
         yield number, plain[start:end]
 
 
@@ -255,13 +256,13 @@ def samples_of(readings: Iterable[Reading | Fault]) -> Kept:
                     f"Line {reading.line}: too many; at most {MOST_SAMPLES:,} samples, and "
                     f"{MOST_TIMES:,} times with those that are left out, are read."
                 )
-                yield Fault(f"/{reading.line}", "out_of_range", detail)
+                yield Fault(f"/{reading.line}", FaultCode.OUT_OF_RANGE, detail)
                 return
             if reading.time is None or left is not None:
                 left_out.setdefault(left or "no time", {})[reading.line] = None
             elif rule := broken_rule(reading.size, reading.time.value):
                 detail = f"Line {reading.line}: {rule}"
-                yield Fault(f"/{reading.line}", "out_of_range", detail)
+                yield Fault(f"/{reading.line}", FaultCode.OUT_OF_RANGE, detail)
             else:
                 samples.append((round(reading.size), reading.time.value))
                 kept.append(reading)
@@ -270,7 +271,7 @@ def samples_of(readings: Iterable[Reading | Fault]) -> Kept:
     notes = tuple(f"{_named(list(lines))} left out: {why}." for why, lines in left_out.items())
     if not found and not kept:
         detail = " ".join(["No row with a size and a time was found.", *notes])
-        found = [Fault("", "wrong_format", detail)]
+        found = [Fault("", FaultCode.WRONG_FORMAT, detail)]
     if found:
         raise InvalidMeasurements(found)
     return Kept(tuple(samples), tuple(kept), notes)

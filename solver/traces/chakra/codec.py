@@ -13,6 +13,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
 
@@ -177,12 +178,12 @@ def decode(content: bytes) -> Iterator[Any]:
         if at > len(content):
             left = len(content) - start
             detail = f"Message {place} should have {size} bytes, and {left} are left: cut short?"
-            raise InvalidTrace([Fault(f"/{place}", "truncated", detail)])
+            raise InvalidTrace([Fault(f"/{place}", FaultCode.TRUNCATED, detail)])
         try:
             yield kind.FromString(content[start:at])
         except DecodeError:
             detail = f"Message {place} is not a Chakra {name}."
-            raise InvalidTrace([Fault(f"/{place}", "wrong_format", detail)]) from None
+            raise InvalidTrace([Fault(f"/{place}", FaultCode.WRONG_FORMAT, detail)]) from None
         place += 1
 
 
@@ -194,7 +195,7 @@ def _varint(content: bytes, at: int, place: int) -> tuple[int, int]:
         if byte < 0x80:  # noqa: PLR2004 - the bit that says that more follow
             return at + i + 1, value
     detail = f"The length of message {place} does not end."
-    raise InvalidTrace([Fault(f"/{place}", "truncated", detail)])
+    raise InvalidTrace([Fault(f"/{place}", FaultCode.TRUNCATED, detail)])
 
 
 def encode(messages: Iterable[Any]) -> bytes:
