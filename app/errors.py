@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import Any, ClassVar
 
 from app.codes import FAULTY, FailureCode, RefusalCode, StatusCode, TemporaryCode
-from app.limits import MAX_FAULTS
+from app.limits import MAX_FAULTS_LISTED
 from solver.codes import Code
 from solver.errors import Fault, InterlaceError
 
@@ -130,14 +130,14 @@ def summary(faults: Sequence[Fault]) -> str:
     """Say in one line what is wrong: the first fault, and how many there are."""
     if len(faults) == 1:
         return faults[0].detail
-    listed = f", of which {MAX_FAULTS} are listed" if len(faults) > MAX_FAULTS else ""
+    listed = f", of which {MAX_FAULTS_LISTED} are listed" if len(faults) > MAX_FAULTS_LISTED else ""
     return f"{len(faults)} faults{listed}. The first: {faults[0].detail}"
 
 
 def described(error: Exception) -> dict[str, Any]:
     """Return status, code, detail and faults of an error, as a job keeps it."""
     status, code, detail = _reason(error)
-    faults = error.faults[:MAX_FAULTS] if isinstance(error, InterlaceError) else ()
+    faults = error.faults[:MAX_FAULTS_LISTED] if isinstance(error, InterlaceError) else ()
     return {
         "status": int(status),
         "code": code.value,

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from app.codes import ServiceFaultCode
-from app.limits import MAX_NAME, MAX_UNPACKED
+from app.limits import MAX_NAME_CHARACTERS, MAX_UNPACKED_BYTES
 from app.reading.parsing import read_json
 from app.reading.requests import checked_plain, problem_of, read_parsed
 from app.reading.traces import read_files, recognised
@@ -103,7 +103,7 @@ def read_benchmark(content: bytes, name: str, asked: Json) -> CostModelRequest:
     InvalidRequest, InvalidTrace
         When a field is out of range, or the file is not text.
     """
-    raw = {"name": Path(name).stem[:MAX_NAME], **asked, "text": _text(content)}
+    raw = {"name": Path(name).stem[:MAX_NAME_CHARACTERS], **asked, "text": _text(content)}
     return checked_plain(raw, CostModelRequest)
 
 
@@ -116,7 +116,7 @@ def _asked(raw: Any, asked: Json, other: set[str]) -> Any:
 
 def _read(content: bytes, name: str, cluster: Json) -> tuple[Any, Report | None]:
     """Return a file as a request that may lack options, with a cluster."""
-    content = unpacked(content, MAX_UNPACKED).removeprefix(BOM_UTF8)
+    content = unpacked(content, MAX_UNPACKED_BYTES).removeprefix(BOM_UTF8)
     is_json = content.lstrip().startswith((b"{", b"["))
     form = recognised(content)
     if form is not None or not is_json:
@@ -159,7 +159,7 @@ def called(name: str) -> str:
     """Name a graph after its file; a PipeDream ``graph.txt`` after its folder."""
     path = Path(name)
     stem = path.name.partition(".")[0] or path.name
-    return path.parent.name if stem == "graph" else stem[:MAX_NAME]
+    return path.parent.name if stem == "graph" else stem[:MAX_NAME_CHARACTERS]
 
 
 def _text(content: bytes) -> str:

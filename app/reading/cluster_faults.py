@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 
 from app.codes import ServiceFaultCode
-from app.limits import ENOUGH
 from app.reading.wording import brief, pointer
 from app.schemas.clusters import ChannelBody, ClusterBody, CostModelBody
 from solver.codes import FaultCode
 from solver.costs import Lane, cost_of
 from solver.errors import Fault, InterlaceError
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Op
+from solver.limits import MAX_FAULTS_SOUGHT
 
 #: Finds a stored cost model by its id; None when there is none.
 Models = Callable[[str], CostModelBody | None]
@@ -79,8 +79,9 @@ def lane_faults(ops: Sequence[Op], body: ClusterBody) -> list[Fault]:
         if op.channel == NETWORK or op.channel in body.channels:
             lanes[Lane(op.channel, op.kind)] = None
             continue
-        if len(faults) == ENOUGH:
-            detail = f"Graph: more than {ENOUGH:,} ops name a channel that the cluster has not."
+        if len(faults) == MAX_FAULTS_SOUGHT:
+            many = f"more than {MAX_FAULTS_SOUGHT:,} ops"
+            detail = f"Graph: {many} name a channel that the cluster has not."
             faults.append(Fault("/graph/ops", FaultCode.TOO_MANY_FAULTS, detail))
             break
         detail = (

@@ -4,13 +4,14 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from app.errors import within
-from app.limits import MAX_COLLECTIVES, MAX_EDGES, MAX_NAME, MAX_OPS
+from app.limits import MAX_COLLECTIVES, MAX_EDGES, MAX_NAME_CHARACTERS, MAX_OPS
 from app.reading.cluster_faults import cluster_faults, lane_faults
 from app.reading.schema_faults import kind_of, ops_of
 from app.schemas.clusters import ClusterBody
 from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError
-from solver.graph import COMPUTE, MAX_BYTES, NETWORK, Graph, Op, build
+from solver.graph import COMPUTE, NETWORK, Graph, Op, build
+from solver.limits import MAX_BYTES
 
 
 def check_limits(ops: list[Op]) -> Iterator[Fault]:
@@ -108,7 +109,7 @@ def _free_name(name: str, taken: Collection[str]) -> str:
 
 
 def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and len(value) <= MAX_NAME
+    return isinstance(value, str) and len(value) <= MAX_NAME_CHARACTERS
 
 
 def _moved(fault: Fault, kept: dict[int, list[int]]) -> Fault:

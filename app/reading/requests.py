@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from app.errors import InvalidRequest
-from app.limits import MAX_OPS, MAX_VALUES
+from app.limits import MAX_MISFIT_VALUES, MAX_OPS
 from app.reading.cluster_faults import cluster_faults, lane_faults, with_models
 from app.reading.fast import read_fast
 from app.reading.graph_faults import checked_graph, readable_faults
@@ -44,13 +44,13 @@ def read_body(
     ------
     NotJson, DuplicateKey, InvalidRequest
         As :func:`read_json` and :func:`read_parsed` do; also when a body that does not fit has
-        more than :data:`MAX_VALUES` values, each of which would take up memory.
+        more than :data:`MAX_MISFIT_VALUES` values, each of which would take up memory.
     """
     found = read_fast(body.removeprefix(BOM_UTF8), model, library.graph)
     if found is not None:
         return _checked(*found, library)
-    if sum(map(body.count, _STARTS)) > MAX_VALUES:
-        detail = f"The body does not fit the schema and has more than {MAX_VALUES:,} values."
+    if sum(map(body.count, _STARTS)) > MAX_MISFIT_VALUES:
+        detail = f"The body does not fit the schema and has more than {MAX_MISFIT_VALUES:,} values."
         raise InvalidRequest([Fault("", FaultCode.TOO_MANY_FAULTS, detail)])
     raw, unknown = with_graph(read_json(body), library.graph)
     try:

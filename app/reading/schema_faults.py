@@ -10,13 +10,14 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import FailFast, TypeAdapter, ValidationError
 
-from app.limits import ENOUGH, MAX_BASELINES, MAX_CHANGES, MAX_CHANNELS, MAX_KEYS, MAX_OPS
+from app.limits import MAX_BASELINES, MAX_CHANGES, MAX_CHANNELS, MAX_OBJECT_FIELDS, MAX_OPS
 from app.reading.wording import faults_of, pointer, shown
 from app.schemas.base import Body
 from app.schemas.graphs import OpBody
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import ALL_REDUCE, COLLECTIVES, COMPUTE, KINDS
+from solver.limits import MAX_FAULTS_SOUGHT
 
 Model = TypeVar("Model", bound=Body)
 
@@ -96,7 +97,7 @@ def _ops_faults(
         faults += _faults(seen, raw, place, schema)
         if isinstance(seen, dict) and seen.get("kind") != kind_of(seen):
             faults += _faults({**seen, "kind": kind_of(seen)}, raw, place, schema)
-        if len(faults) >= ENOUGH and i + 1 < len(ops):
+        if len(faults) >= MAX_FAULTS_SOUGHT and i + 1 < len(ops):
             detail = (
                 f"Graph: the first {i + 1:,} of {len(ops):,} ops have {len(faults):,} faults; "
                 "the other ops were not looked at."
@@ -192,14 +193,14 @@ def _narrow(
             pointer(place),
             FaultCode.EXTRA_FIELD,
             f"The object at {pointer(place) or 'the root'} has {len(value):,} fields, more than "
-            f"{MAX_KEYS}; {extra} is not a known field.",
+            f"{MAX_OBJECT_FIELDS}; {extra} is not a known field.",
         )
     )
     return {key: found for key, found in value.items() if key in fields}
 
 
 def _is_wide(value: Any) -> bool:
-    return isinstance(value, dict) and len(value) > MAX_KEYS
+    return isinstance(value, dict) and len(value) > MAX_OBJECT_FIELDS
 
 
 def _list(raw: Any, place: tuple[str, ...]) -> list[Any] | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from app.limits import MAX_NAME
+from app.limits import MAX_NAME_CHARACTERS
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import COLLECTIVES
@@ -102,7 +102,7 @@ def shown(value: Any) -> str:
 
 def brief(name: str) -> str:
     """Shorten what is too long for a name."""
-    return name if len(name) <= MAX_NAME else f"{name[:_LONGEST]}..."
+    return name if len(name) <= MAX_NAME_CHARACTERS else f"{name[:_LONGEST]}..."
 
 
 def _place(location: Location) -> tuple[str | int, ...]:

@@ -24,7 +24,7 @@ from app.jobs.pool import Children
 from app.jobs.rows import FAILED, RESULT, STATES, TIMED_OUT
 from app.jobs.submission import Added, Key, New, fingerprint, id_of_key
 from app.jobs.table import Job
-from app.limits import MAX_LISTED, MAX_TAGS
+from app.limits import MAX_CALL_TAGS, MAX_LISTED_RESULTS
 from app.schemas.base import OneOf
 from app.schemas.jobs import Listed, Page
 from app.storage.database import Store
@@ -123,7 +123,9 @@ def add_routes(router: APIRouter, kind: str, out: Any, row: type[Listed], page: 
     )
     def list_jobs(
         store: StoreDep,
-        limit: Annotated[int, Query(ge=1, le=MAX_LISTED, description="How many are listed.")] = 20,
+        limit: Annotated[
+            int, Query(ge=1, le=MAX_LISTED_RESULTS, description="How many are listed.")
+        ] = 20,
         cursor: Annotated[
             str | None,
             Query(pattern=r"^[1-9][0-9]{0,17}$", description="`next_cursor` of the page before."),
@@ -134,7 +136,7 @@ def add_routes(router: APIRouter, kind: str, out: Any, row: type[Listed], page: 
         ] = [],  # noqa: B006 - FastAPI copies it
         tag: Annotated[
             list[Tag],
-            Query(max_length=MAX_TAGS, description="With all these tags; may be repeated."),
+            Query(max_length=MAX_CALL_TAGS, description="With all these tags; may be repeated."),
         ] = [],  # noqa: B006
     ) -> Page:
         below = None if cursor is None else int(cursor)

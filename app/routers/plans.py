@@ -12,7 +12,7 @@ from app.http.preferences import AskedDep
 from app.jobs.kinds import PLAN
 from app.jobs.results import problem_and_answer
 from app.jobs.submission import New, problem_job
-from app.limits import MAX_NAME
+from app.limits import MAX_NAME_CHARACTERS
 from app.routers.jobs import add_routes, answer_begun, begun
 from app.schemas.base import OneOf
 from app.schemas.exports import ExportOut
@@ -85,7 +85,7 @@ def get_export(
     store: StoreDep,
     format: Format,  # noqa: A002 - the name on the wire
     file: Annotated[
-        str | None, Query(max_length=MAX_NAME, description="One of the files, as it is.")
+        str | None, Query(max_length=MAX_NAME_CHARACTERS, description="One of the files, as it is.")
     ] = None,
 ) -> Response:
     """Return the files, what of the plan that tool cannot express, and what that costs."""

@@ -6,13 +6,13 @@ from typing import Annotated
 from pydantic import Field
 
 from app.limits import (
-    MAX_BATCH,
-    MAX_BUFFERS,
+    MAX_BATCH_SAMPLES,
     MAX_COLLECTIVES,
-    MAX_COUNTS,
     MAX_FLOPS,
+    MAX_FUSION_BUFFERS,
     MAX_LAYERS,
-    MAX_SECONDS,
+    MAX_TIME_LIMIT_S,
+    MAX_WORKER_COUNTS,
     MIN_UTILISATION,
 )
 from app.schemas.base import Answered, Body, Name
@@ -22,7 +22,7 @@ from app.schemas.graphs import GraphBody, GraphRequest
 from app.schemas.plans import OptionsBody
 from solver.codes import FaultCode
 from solver.errors import Fault
-from solver.graph import MAX_BYTES, MAX_DURATION_US
+from solver.limits import MAX_BYTES, MAX_DURATION_US
 from solver.models.layers import Layer
 from solver.prediction.osf import times_of
 from solver.prediction.scaling import Asked
@@ -70,12 +70,12 @@ class PredictionRequest(GraphRequest):
         ),
     ] = None
     workers: Annotated[
-        Annotated[list[Workers], Field(min_length=1, max_length=MAX_COUNTS)] | None,
+        Annotated[list[Workers], Field(min_length=1, max_length=MAX_WORKER_COUNTS)] | None,
         Field(description="A row for each count; null for the cluster's own."),
     ] = None
     buffers_bytes: Annotated[
         list[Annotated[int, Field(ge=0, le=MAX_BYTES)]],
-        Field(max_length=MAX_BUFFERS, description="Fusion buffers; 0 for no fusion."),
+        Field(max_length=MAX_FUSION_BUFFERS, description="Fusion buffers; 0 for no fusion."),
     ] = Field(default=[0, 100 * 2**20])
     timeout_us: Annotated[
         float,
@@ -94,7 +94,7 @@ class PredictionRequest(GraphRequest):
         ),
     ] = False
     batch_size: Annotated[
-        Annotated[int, Field(ge=1, le=MAX_BATCH)] | None,
+        Annotated[int, Field(ge=1, le=MAX_BATCH_SAMPLES)] | None,
         Field(description="Samples of one worker's batch; with `flops`."),
     ] = None
     peak_flops: Annotated[
@@ -109,7 +109,7 @@ class PredictionRequest(GraphRequest):
         float,
         Field(
             gt=0,
-            le=MAX_SECONDS,
+            le=MAX_TIME_LIMIT_S,
             description="After this time the plans of all rows together are the best so far [s].",
         ),
     ] = OptionsBody().time_limit_s

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from app.codes import FAULT_CODES
-from app.limits import MAX_FAULTS
+from app.limits import MAX_FAULTS_LISTED
 
 #: What each code of a fault says, as a list in Markdown.
 _RULES = "\n".join(
@@ -37,5 +37,5 @@ class ProblemDetails(BaseModel):
     detail: Annotated[str, Field(examples=["Tensor 'g1': bytes must be 1 to 2^60, got 0."])]
     instance: Annotated[str, Field(description="Path of the request.", examples=["/v1/plans"])]
     errors: Annotated[
-        list[FaultOut], Field(description=f"The faults, the first {MAX_FAULTS} of them.")
+        list[FaultOut], Field(description=f"The faults, the first {MAX_FAULTS_LISTED} of them.")
     ]

@@ -4,7 +4,6 @@ from typing import Any
 
 from app import VERSION
 from app.errors import InvalidRequest
-from app.limits import MAX_WORKERS
 from app.reading.cluster_faults import model_faults
 from app.schemas.clusters import ClusterBody, CostModelBody
 from app.schemas.cost_models import (
@@ -19,6 +18,7 @@ from solver.calibration.measurements import read_measurements
 from solver.codes import FaultCode
 from solver.costs import PIECEWISE, TABLE, Curve, cost_of
 from solver.errors import Fault, InvalidCluster, InvalidMeasurements
+from solver.limits import MAX_WORKERS
 
 _SOURCES = ("model", "samples", "text")
 

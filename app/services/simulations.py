@@ -7,7 +7,7 @@ from typing import Any
 
 from app import VERSION
 from app.errors import InvalidRequest, within
-from app.limits import MAX_JITTER_STEPS, MAX_SENT
+from app.limits import MAX_JITTER_STEPS, MAX_SIMULATED_LAUNCHES
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import UNEXPLAINED
 from app.schemas.problem import Problem, graph_sha256
@@ -153,11 +153,12 @@ def _choice_faults(request: SimulationRequest, chain: Chain) -> Iterator[Fault]:
                 place, FaultCode.NOT_LAYERED, f"{choice.policy} is not defined where {WHERE_NOT}."
             )
         _, longest = launches_of(choice, sizes)
-        if longest > MAX_SENT and not found:
+        if longest > MAX_SIMULATED_LAUNCHES and not found:
             detail = (
-                f"{choice.policy} makes {longest:,} launches of this graph; at most {MAX_SENT:,}"
+                f"{choice.policy} makes {longest:,} launches of this graph; at most "
+                f"{MAX_SIMULATED_LAUNCHES:,} are simulated here."
             )
-            yield Fault(place, FaultCode.OUT_OF_RANGE, f"{detail} are simulated here.")
+            yield Fault(place, FaultCode.OUT_OF_RANGE, detail)
 
 
 def _jitter_faults(request: SimulationRequest, graph: Graph, chain: Chain) -> Iterator[Fault]:

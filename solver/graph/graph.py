@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph
 from solver.graph.links import link, short_cycle, stream_edges, topological
+from solver.limits import MAX_BYTES, MAX_DURATION_US, MAX_FAULTS_SOUGHT
 
 COMPUTE = "compute"
 
@@ -36,18 +37,6 @@ KINDS = (COMPUTE, *COLLECTIVES)
 
 #: The channel of a collective that names none.
 NETWORK = "network"
-
-
-#: Longest duration of one op [us]: a hundred days.
-MAX_DURATION_US = 8.64e12
-
-
-#: Largest collective [bytes]: an exbibyte.
-MAX_BYTES = 2**60
-
-
-#: So many faults of one sort are looked for.
-MOST_FAULTS = 1_000
 
 
 #: How many ops of a cycle an error names.
@@ -127,7 +116,7 @@ def build(name: str, ops: Iterable[Op]) -> Graph:
     InvalidGraph
         With every fault found: values out of range, repeated or unknown ids, self loops, a
         cycle, no compute op, no collective. Of values and of ids the first
-        :data:`MOST_FAULTS` each, then ``too_many_faults``.
+        :data:`MAX_FAULTS_SOUGHT` each, then ``too_many_faults``.
 
     Notes
     -----
@@ -157,9 +146,9 @@ def build(name: str, ops: Iterable[Op]) -> Graph:
 
 def first_of(faults: Iterator[Fault], place: str = "") -> list[Fault]:
     """Collect faults until there are too many; ``place`` is where that is said."""
-    found = list(islice(faults, MOST_FAULTS))
+    found = list(islice(faults, MAX_FAULTS_SOUGHT))
     if next(faults, None):
-        detail = f"The first {MOST_FAULTS:,} faults of a sort are listed, not the others."
+        detail = f"The first {MAX_FAULTS_SOUGHT:,} faults of a sort are listed, not the others."
         found.append(Fault(place, FaultCode.TOO_MANY_FAULTS, detail))
     return found
 

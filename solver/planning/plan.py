@@ -41,7 +41,7 @@ class Options:
         Key of :data:`solver.schedule.SCHEDULERS`; ``lp`` is for layered chains.
     slot_us
         Slot of the grid [us]; None chooses the shortest bucket's collective time, coarser when
-        that needs more than :data:`solver.schedule.slots.MAX_SLOTS` slots. For layered chains.
+        that needs more than :data:`MAX_SLOTS` slots. For layered chains.
     baselines
         Policies of today to compare with.
     barrier

@@ -12,14 +12,12 @@ from solver.codes import FaultCode
 from solver.costs import Network
 from solver.errors import Fault
 from solver.fusion.search import Candidate
-from solver.graph import MAX_BYTES, Graph
+from solver.graph import Graph
+from solver.limits import MAX_BYTES, MAX_POLICY_LAUNCHES
 from solver.policies import POLICIES
 from solver.policies.bytescheduler import AUTO, PARTITIONS, tuned
 from solver.simulation.engine import Policy
 from solver.simulation.rules import launches
-
-#: Most launches of a policy that sends in slices.
-MAX_LAUNCHES = 1_000_000
 
 Value = float | str
 
@@ -150,12 +148,12 @@ def choice_faults(choice: Choice, chain: Chain) -> Iterator[Fault]:
             value = (known | given)[name]
             size = PARTITIONS[-1] if value == AUTO else int(value)
             count = launches(chain, size)
-            if count > MAX_LAUNCHES:
+            if count > MAX_POLICY_LAUNCHES:
                 yield Fault(
                     f"/{name}" if name in given else "",
                     FaultCode.OUT_OF_RANGE,
                     f"{choice.policy}: {name} {value} makes {count:,} launches of this graph; at "
-                    f"most {MAX_LAUNCHES:,} are simulated.",
+                    f"most {MAX_POLICY_LAUNCHES:,} are simulated.",
                 )
 
 

@@ -8,12 +8,11 @@ import numpy as np
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
+from solver.limits import MAX_LP_BUCKETS
 from solver.schedule.jackson import jackson
 from solver.schedule.jobs import Critical, Jobs, Piece, Schedule, critical_of, joined
 from solver.units import FloatArray, IntArray
 
-#: Most jobs: columns grow with their square.
-MAX_JOBS = 250
 #: How far from a whole number a vertex's coordinate may be by rounding.
 _INTEGRAL = 1e-6
 
@@ -53,7 +52,7 @@ def lp(jobs: Jobs) -> Schedule:
     Raises
     ------
     InvalidOptions
-        When the data are not whole numbers of slots, or there are more than :data:`MAX_JOBS`.
+        When the data are not whole numbers of slots, or there are more than :data:`MAX_LP_BUCKETS`.
 
     Notes
     -----
@@ -76,8 +75,10 @@ def lp(jobs: Jobs) -> Schedule:
                 )
             ]
         )
-    if len(jobs) > MAX_JOBS:
-        detail = f"The lp schedule takes {MAX_JOBS} buckets at most, got {len(jobs)}; use jackson."
+    if len(jobs) > MAX_LP_BUCKETS:
+        detail = (
+            f"The lp schedule takes {MAX_LP_BUCKETS} buckets at most, got {len(jobs)}; use jackson."
+        )
         raise InvalidOptions([Fault("/schedule", FaultCode.OUT_OF_RANGE, detail)])
     value = int(jackson(jobs).value)
     return bisect(jobs, value - 1, value)

@@ -5,12 +5,9 @@ from typing import NamedTuple
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
+from solver.limits import MAX_SLOTS
 from solver.schedule.jackson import jackson
 from solver.schedule.jobs import Jobs, Schedule, on_grid
-
-#: Most slots of a grid.
-MAX_SLOTS = 20_000
-
 
 #: More slots than this are not told apart.
 _COUNTED = 1e15

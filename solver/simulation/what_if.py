@@ -9,7 +9,8 @@ from fractions import Fraction
 from solver.chain import chain_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
-from solver.graph import COMPUTE, MAX_BYTES, MAX_DURATION_US, Graph, Op
+from solver.graph import COMPUTE, Graph, Op
+from solver.limits import MAX_BYTES, MAX_DURATION_US
 from solver.simulation.engine import Policy, Send
 from solver.simulation.replay import replay
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
-from solver.graph import MOST_FAULTS, first_of
+from solver.graph import first_of
+from solver.limits import MAX_FAULTS_SOUGHT
 from solver.models.layers import Layer, iteration
 from solver.traces.checked import Edge, as_faults_of_the_file, ordered
 from solver.traces.files import only_text
@@ -100,7 +101,7 @@ def _parse(text: str) -> tuple[dict[int, _Node], list[Edge], list[Fault]]:
     for line, content in enumerate(text.splitlines(), start=1):
         fields = [field.strip() for field in _SPLIT.split(content.strip())]
         ids = [_ID.fullmatch(field) for field in fields[:2]]
-        if len(faults) > MOST_FAULTS:
+        if len(faults) > MAX_FAULTS_SOUGHT:
             break
         if fields == [""]:
             continue

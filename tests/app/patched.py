@@ -13,7 +13,7 @@ from tests.app.service import Service, environment
 #: Deadlines of a second.
 IMPATIENT = """
 from app.http import bodies, protocol
-bodies.IDLE_S = protocol.HEAD_S = protocol.REST_S = protocol.READ_S = 1.0
+bodies.MAX_PAUSE_S = protocol.MAX_HEAD_S = protocol.MAX_REST_S = protocol.READ_PERIOD_S = 1.0
 """
 
 

@@ -403,7 +403,7 @@ def asking(service: Service) -> socket.socket:
 def test_slow_readers(tmp_path: Path) -> None:
     """Who does not read an answer is dropped; when there are too many, at once."""
     keep_big(tmp_path)
-    less = "protocol.MAX_UNREAD, protocol.READ_S = 100 * 2**20, 8.0\n"
+    less = "protocol.MAX_UNREAD_BYTES, protocol.READ_PERIOD_S = 100 * 2**20, 8.0\n"
     with patched(tmp_path, IMPATIENT + less) as service, ExitStack() as opened:
         for _ in range(30):
             assert opened.enter_context(asking(service)).recv(12) == b"HTTP/1.1 200"

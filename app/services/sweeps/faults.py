@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from math import prod
 
-from app.limits import MAX_CELLS, MAX_PLANNING_S, MAX_STEPS
+from app.limits import MAX_CELLS, MAX_SWEEP_PLANNING_S, MAX_SWEEP_STEPS
 from app.reading.cluster_faults import cluster_faults, lane_faults
 from app.schemas.sweeps import AXES, SweepRequest
 from app.services.launch_counts import launches_of
@@ -99,16 +99,16 @@ def _work_faults(graph: Graph, request: SweepRequest) -> Iterator[Fault]:
     sizes = chain_of(graph).bytes.tolist()
     rivals = [choice for choice in choices if choice.policy != PLAN]
     each = sum(len(graph.ops) + launches_of(choice, sizes)[0] for choice in rivals)
-    if cells * each > MAX_STEPS:
+    if cells * each > MAX_SWEEP_STEPS:
         detail = (
             f"Sweep: {cells:,} cells take {cells * each:,} steps (ops and launches, over all "
-            f"policies); at most {MAX_STEPS:,} are simulated."
+            f"policies); at most {MAX_SWEEP_STEPS:,} are simulated."
         )
         yield Fault("/policies", FaultCode.OUT_OF_RANGE, detail)
-    if len(rivals) < len(choices) and cells * request.time_limit_s > MAX_PLANNING_S:
+    if len(rivals) < len(choices) and cells * request.time_limit_s > MAX_SWEEP_PLANNING_S:
         detail = (
             f"Sweep: {cells:,} plans may take {cells * request.time_limit_s:,.0f} s; at most "
-            f"{MAX_PLANNING_S:,} s are planned."
+            f"{MAX_SWEEP_PLANNING_S:,} s are planned."
         )
         yield Fault("/time_limit_s", FaultCode.OUT_OF_RANGE, detail)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from solver.calibration.measurements import csv_table, nccl_tests, osu
-from solver.calibration.measurements.readings import MOST_SAMPLES, Measurements, lines_of
+from solver.calibration.measurements.readings import Measurements, lines_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
 
@@ -15,7 +15,7 @@ READERS: dict[str, Callable[[str], Measurements]] = {
 }
 
 
-__all__ = ["MOST_SAMPLES", "READERS", "Measurements", "detect", "read_measurements"]
+__all__ = ["READERS", "Measurements", "detect", "read_measurements"]
 
 
 def detect(text: str) -> str:

@@ -14,8 +14,6 @@ from itertools import chain, islice, zip_longest
 
 from solver.calibration.measurements.ranks import ranks_of
 from solver.calibration.measurements.readings import (
-    MOST_COLUMNS,
-    MOST_WORKERS,
     SPEED_UNITS,
     TIME_UNITS,
     Figure,
@@ -27,15 +25,12 @@ from solver.calibration.measurements.readings import (
 )
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
+from solver.limits import MAX_COLUMNS, MAX_HEADER_LINES, MAX_WORKERS
 
 FORMAT = "csv"
 
 
 SEPARATORS = ",;\t"
-
-
-#: Most lines before the data.
-MOST_HEADERS = 1_000
 
 
 _WORDS = re.compile(r"[A-Za-zµμ]+(?:/s)?")
@@ -93,7 +88,7 @@ def read(text: str) -> Measurements:
     Raises
     ------
     InvalidMeasurements
-        When the columns cannot be told or are more than :data:`MOST_COLUMNS`, and with every row
+        When the columns cannot be told or are more than :data:`MAX_COLUMNS`, and with every row
         whose figures are no numbers, are out of range, or are of other workers than those before.
 
     Notes
@@ -124,12 +119,12 @@ def _header(
     InvalidMeasurements
         When the first line that is no comment is neither a header nor a pair of numbers.
     """
-    for number, line in islice(numbered, MOST_HEADERS):
+    for number, line in islice(numbered, MAX_HEADER_LINES):
         content = line.strip().lstrip("#").strip()
         separator = max(SEPARATORS, key=content.count)
         cells = next(csv.reader([content], delimiter=separator), [])
-        if len(cells) > MOST_COLUMNS:
-            detail = f"Line {number}: {len(cells):,} columns; at most {MOST_COLUMNS} are read."
+        if len(cells) > MAX_COLUMNS:
+            detail = f"Line {number}: {len(cells):,} columns; at most {MAX_COLUMNS} are read."
             raise InvalidMeasurements([Fault(f"/{number}", FaultCode.OUT_OF_RANGE, detail)])
         columns = [_column(at, cell) for at, cell in enumerate(cells)]
         roles = [column.role for column in columns]
@@ -146,7 +141,7 @@ def _header(
             "time(us), or algbw(GB/s), nor two numbers."
         )
         raise InvalidMeasurements([Fault(f"/{number}", FaultCode.WRONG_FORMAT, detail)])
-    detail = f"No table in the first {MOST_HEADERS:,} lines that are not blank."
+    detail = f"No table in the first {MAX_HEADER_LINES:,} lines that are not blank."
     raise InvalidMeasurements([Fault("", FaultCode.WRONG_FORMAT, detail)])
 
 
@@ -201,8 +196,8 @@ def _same_workers(found: Figure | None, workers: list[int]) -> None:
     """
     if found is None:
         return
-    if not (1 <= found.value <= MOST_WORKERS and found.value.is_integer()):
-        raise ValueError(f"workers must be 1 to {MOST_WORKERS:,}, got {found.value:.15g}.")
+    if not (1 <= found.value <= MAX_WORKERS and found.value.is_integer()):
+        raise ValueError(f"workers must be 1 to {MAX_WORKERS:,}, got {found.value:.15g}.")
     if not workers:
         workers.append(int(found.value))
     if found.value != workers[0]:

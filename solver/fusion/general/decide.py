@@ -15,9 +15,9 @@ from solver.fusion.general.improve import improve
 from solver.fusion.general.judge import Judge, Lists, flat
 from solver.fusion.search import Budget, Candidate, Search
 from solver.graph import Graph
+from solver.limits import MAX_SEARCHED_LAUNCHES
 from solver.simulation.engine import Policy, Rule, Send, simulate
 from solver.simulation.rules import (
-    MAX_SLICES,
     Unit,
     first_in_first_out,
     grouped,
@@ -131,7 +131,7 @@ def _may_win(
     size = candidate.slice_bytes
     if size is None:
         return True
-    if launches(chain, size) > MAX_SLICES:
+    if launches(chain, size) > MAX_SEARCHED_LAUNCHES:
         return False
     return _busy(sliced(chain, size), judge) < min(found.values())
 

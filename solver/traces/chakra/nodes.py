@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
-from solver.graph import MAX_BYTES, MAX_DURATION_US, NETWORK, first_of
+from solver.graph import NETWORK, first_of
+from solver.limits import MAX_BYTES, MAX_DURATION_US
 from solver.traces.chakra.codec import COMPUTE_NODE, attributes, decode
 
 _LONGEST_NAME = 100

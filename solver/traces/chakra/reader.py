@@ -12,6 +12,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER, COLLECTIVES, COMPUTE, Op, build
 from solver.graph.links import short_cycle
+from solver.limits import MAX_LAUNCH_EDGES
 from solver.traces.chakra.codec import COLLECTIVE_NODE, COMM_TYPES, COMPUTE_NODE, NODE_TYPES, decode
 from solver.traces.chakra.nodes import Node, nodes_of
 from solver.traces.contraction import contracted, in_order
@@ -27,10 +28,6 @@ _HEAD = 65_536
 
 #: So many nodes of a cycle are named.
 _SHOWN = 8
-
-
-#: Most edges that launches add between collectives and streams.
-_MOST_JOINS = 2_000_000
 
 
 _NO_TIMES = (
@@ -191,7 +188,7 @@ def _join_launches(
     """Join compute and collectives by the order of their launches, each stream once."""
     launched = [i for i in after if i in stays]
     streams = {inside[i].stream for i in launched if i not in sends}
-    if len(streams) * len(sends) > _MOST_JOINS:
+    if len(streams) * len(sends) > MAX_LAUNCH_EDGES:
         detail = f"{len(sends)} collectives beside {len(streams)} streams: too many to join."
         raise InvalidTrace([Fault("", FaultCode.TOO_MANY_STREAMS, detail)])
     last = max(place for place, i in enumerate(launched) if i in sends)

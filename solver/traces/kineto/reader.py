@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph, InvalidTrace
-from solver.graph import MAX_BYTES, build
+from solver.graph import build
+from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
 from solver.traces.kineto.events import parse
 from solver.traces.kineto.iteration import Sum, iteration
 from solver.traces.kineto.recording import Launch, Recording, recording
@@ -18,8 +19,6 @@ from solver.traces.trace import Asked, Report, Trace, totals
 FORMAT = "kineto"
 
 _SEEN = 2**16
-#: Most collectives of one step.
-_MOST = 10_000
 _EVENT = re.compile(rb'"ph"\s*:\s*"')
 _RECORDING = (
     "Record with torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], "
@@ -152,8 +151,10 @@ def _sums(
     launches: Sequence[Launch], times: Sequence[float], workers: int | None, place: str
 ) -> tuple[list[Sum], list[str]]:
     """Size the collectives; those of no bytes are left out."""
-    if len(launches) > _MOST:
-        detail = f"A step of {len(launches)} collectives: at most {_MOST:,} are read."
+    if len(launches) > MAX_STEP_COLLECTIVES:
+        detail = (
+            f"A step of {len(launches)} collectives: at most {MAX_STEP_COLLECTIVES:,} are read."
+        )
         raise InvalidTrace([Fault(place, FaultCode.TOO_LARGE, detail)])
     sums, notes, unsized = [], [], []
     for launch, time in zip(launches, times, strict=True):

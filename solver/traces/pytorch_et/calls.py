@@ -13,7 +13,8 @@ import msgspec
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
-from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, MAX_BYTES, REDUCE_SCATTER
+from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
+from solver.limits import MAX_BYTES
 from solver.traces.steps import windows
 
 #: What PyTorch calls the node, and the profiler the event, that has all a call was given.
