@@ -28,6 +28,7 @@ lint: $(VENV)/installed-dev
 
 openapi: $(VENV)/installed-dev
 	$(BIN)/python -m app.openapi
+	$(BIN)/python -m app.problem_classes
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python -m tests.benchmarks.speed

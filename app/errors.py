@@ -1,10 +1,12 @@
-"""What is refused, and why: one class a situation, with its status and code."""
+"""What is refused, and why: one class a situation, with its code."""
 
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, ClassVar
 
-from app.limits import MAX_FAULTS
+from app.codes import FAULTY, FailureCode, RefusalCode, StatusCode, TemporaryCode
+from app.limits import MAX_FAULTS_LISTED
+from solver.codes import Code
 from solver.errors import Fault, InterlaceError
 
 
@@ -15,8 +17,8 @@ class InvalidRequest(InterlaceError):
 class Refusal(Exception):
     """A request that is refused as a whole, for one reason."""
 
-    status = HTTPStatus.BAD_REQUEST
-    code = "bad_request"
+    #: Says the status too.
+    code: ClassVar[StatusCode]
     #: When it may be tried again [s].
     retry_after_s: int | None = None
     #: Whether the connection is of no use afterwards.
@@ -26,99 +28,89 @@ class Refusal(Exception):
 class NotJson(Refusal):
     """The body is not JSON."""
 
-    code = "not_json"
+    code = RefusalCode.NOT_JSON
 
 
 class NotMultipart(Refusal):
     """The body says that it is a multipart form, and is none."""
 
-    code = "not_multipart"
+    code = RefusalCode.NOT_MULTIPART
 
 
 class DuplicateKey(Refusal):
     """An object of the body has a key twice."""
 
-    code = "duplicate_key"
+    code = RefusalCode.DUPLICATE_KEY
 
 
 class IncompleteBody(Refusal):
     """The client left in the middle of its body; only the log hears of it."""
 
-    code = "incomplete_body"
+    code = RefusalCode.INCOMPLETE_BODY
 
 
 class RequestTimeout(Refusal):
     """The body did not come in time."""
 
-    status = HTTPStatus.REQUEST_TIMEOUT
-    code = "request_timeout"
+    code = TemporaryCode.REQUEST_TIMEOUT
     closes = True
 
 
 class TooLarge(Refusal):
     """The body is longer than the server reads."""
 
-    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    code = "too_large"
+    code = RefusalCode.TOO_LARGE
 
 
 class UnsupportedMediaType(Refusal):
     """The body is not declared as JSON."""
 
-    status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
-    code = "unsupported_media_type"
+    code = RefusalCode.UNSUPPORTED_MEDIA_TYPE
 
 
 class NotFound(Refusal):
     """Nothing has that name."""
 
-    status = HTTPStatus.NOT_FOUND
-    code = "not_found"
+    code = RefusalCode.NOT_FOUND
 
 
 class StorageUnavailable(Refusal):
     """The database cannot be used."""
 
-    status = HTTPStatus.SERVICE_UNAVAILABLE
-    code = "storage_unavailable"
+    code = TemporaryCode.STORAGE_UNAVAILABLE
     retry_after_s = 5
 
 
 class QueueFull(Refusal):
     """As many jobs wait as may."""
 
-    status = HTTPStatus.SERVICE_UNAVAILABLE
-    code = "queue_full"
+    code = TemporaryCode.QUEUE_FULL
     retry_after_s = 5
 
 
 class WorkersUnavailable(Refusal):
     """Jobs are taken, and wait: no process can be started."""
 
-    status = HTTPStatus.SERVICE_UNAVAILABLE
-    code = "workers_unavailable"
+    code = TemporaryCode.WORKERS_UNAVAILABLE
     retry_after_s = 5
 
 
 class NoResult(Refusal):
     """A job has no result, or none yet."""
 
-    status = HTTPStatus.CONFLICT
-    code = "no_result"
+    code = RefusalCode.NO_RESULT
 
 
 class WorkerDied(Refusal):
     """A process ended before its work did."""
 
-    status = HTTPStatus.SERVICE_UNAVAILABLE
-    code = "worker_died"
+    code = FailureCode.WORKER_DIED
 
 
 class TimeLimit(Refusal):
     """The work took longer than it may, and nothing is in hand."""
 
-    status = HTTPStatus.SERVICE_UNAVAILABLE
-    code = "time_limit"
+    code = FailureCode.TIME_LIMIT
 
 
 def title_of(status: int) -> str:
@@ -138,31 +130,42 @@ def summary(faults: Sequence[Fault]) -> str:
     """Say in one line what is wrong: the first fault, and how many there are."""
     if len(faults) == 1:
         return faults[0].detail
-    listed = f", of which {MAX_FAULTS} are listed" if len(faults) > MAX_FAULTS else ""
+    listed = f", of which {MAX_FAULTS_LISTED} are listed" if len(faults) > MAX_FAULTS_LISTED else ""
     return f"{len(faults)} faults{listed}. The first: {faults[0].detail}"
 
 
 def described(error: Exception) -> dict[str, Any]:
     """Return status, code, detail and faults of an error, as a job keeps it."""
-    match error:
-        case InterlaceError():
-            status, code, detail = 422, error.faults[0].code, summary(error.faults)
-        case Refusal():
-            status, code, detail = int(error.status), error.code, str(error)
-        case MemoryError():
-            status, code, detail = 503, "out_of_memory", _NO_MEMORY
-        case _:
-            status, code, detail = 500, "internal_error", BUG
-    faults = error.faults[:MAX_FAULTS] if isinstance(error, InterlaceError) else ()
+    status, code, detail = _reason(error)
+    faults = error.faults[:MAX_FAULTS_LISTED] if isinstance(error, InterlaceError) else ()
     return {
-        "status": status,
-        "code": code,
+        "status": int(status),
+        "code": code.value,
         "detail": detail,
-        "errors": [{"pointer": f.pointer, "code": f.code, "detail": f.detail} for f in faults],
+        "errors": [
+            {"pointer": f.pointer, "code": f.code.value, "detail": f.detail} for f in faults
+        ],
     }
 
 
-BUG = "The server failed; its log says why."
+def without_faults(code: StatusCode, detail: str) -> dict[str, Any]:
+    """Return the same of an error that has no faults."""
+    return {"status": int(code.status), "code": code.value, "detail": detail, "errors": []}
+
+
+def _reason(error: Exception) -> tuple[HTTPStatus, Code, str]:
+    match error:
+        case InterlaceError():
+            return FAULTY, error.faults[0].code, summary(error.faults)
+        case Refusal():
+            return error.code.status, error.code, str(error)
+        case MemoryError():
+            return FailureCode.OUT_OF_MEMORY.status, FailureCode.OUT_OF_MEMORY, _NO_MEMORY
+    return FailureCode.INTERNAL_ERROR.status, FailureCode.INTERNAL_ERROR, BUG
+
+
+#: What is told of a bug, and no more.
+BUG = FailureCode.INTERNAL_ERROR.sentence
 
 
 _NO_MEMORY = "The job needs more memory than it may have (job_memory_bytes); ask for less."

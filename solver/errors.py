@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from solver.codes import Code
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
@@ -13,13 +15,13 @@ class Fault:
     pointer
         JSON pointer (RFC 6901) to the place, relative to the object that was checked.
     code
-        Stable word for the rule that was broken, such as ``cycle``.
+        Which rule was broken, such as ``cycle``; a stable word.
     detail
         Sentence that names the thing and the rule.
     """
 
     pointer: str
-    code: str
+    code: Code
     detail: str
 
 

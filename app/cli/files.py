@@ -4,7 +4,8 @@ from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Any
 
-from app.limits import MAX_NAME, MAX_UNPACKED
+from app.codes import ServiceFaultCode
+from app.limits import MAX_NAME_CHARACTERS, MAX_UNPACKED_BYTES
 from app.reading.parsing import read_json
 from app.reading.requests import checked_plain, problem_of, read_parsed
 from app.reading.traces import read_files, recognised
@@ -15,6 +16,7 @@ from app.schemas.predictions import PredictionRequest
 from app.schemas.problem import Problem, graph_json
 from app.schemas.simulations import SimulationRequest
 from app.schemas.sweeps import SweepRequest
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import Graph
 from solver.traces import Asked, Report
@@ -101,7 +103,7 @@ def read_benchmark(content: bytes, name: str, asked: Json) -> CostModelRequest:
     InvalidRequest, InvalidTrace
         When a field is out of range, or the file is not text.
     """
-    raw = {"name": Path(name).stem[:MAX_NAME], **asked, "text": _text(content)}
+    raw = {"name": Path(name).stem[:MAX_NAME_CHARACTERS], **asked, "text": _text(content)}
     return checked_plain(raw, CostModelRequest)
 
 
@@ -114,7 +116,7 @@ def _asked(raw: Any, asked: Json, other: set[str]) -> Any:
 
 def _read(content: bytes, name: str, cluster: Json) -> tuple[Any, Report | None]:
     """Return a file as a request that may lack options, with a cluster."""
-    content = unpacked(content, MAX_UNPACKED).removeprefix(BOM_UTF8)
+    content = unpacked(content, MAX_UNPACKED_BYTES).removeprefix(BOM_UTF8)
     is_json = content.lstrip().startswith((b"{", b"["))
     form = recognised(content)
     if form is not None or not is_json:
@@ -149,7 +151,7 @@ def _read_trace(content: bytes, name: str, form: str, cluster: Json) -> tuple[Js
     trace = read_files([content], form, Asked(called(name)))
     if trace.graph is None:
         detail = " ".join(["No iteration can be planned.", *trace.report.warnings])
-        raise InvalidTrace([Fault("", "not_plannable", detail)])
+        raise InvalidTrace([Fault("", ServiceFaultCode.NOT_PLANNABLE, detail)])
     return {"graph": graph_json(trace.graph), "cluster": _on(None, cluster)}, trace.report
 
 
@@ -157,7 +159,7 @@ def called(name: str) -> str:
     """Name a graph after its file; a PipeDream ``graph.txt`` after its folder."""
     path = Path(name)
     stem = path.name.partition(".")[0] or path.name
-    return path.parent.name if stem == "graph" else stem[:MAX_NAME]
+    return path.parent.name if stem == "graph" else stem[:MAX_NAME_CHARACTERS]
 
 
 def _text(content: bytes) -> str:
@@ -165,5 +167,5 @@ def _text(content: bytes) -> str:
         return content.removeprefix(BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError as error:
         raise InvalidTrace(
-            [Fault("", "not_text", f"Neither JSON nor text: bad byte at {error.start}.")]
+            [Fault("", FaultCode.NOT_TEXT, f"Neither JSON nor text: bad byte at {error.start}.")]
         ) from None

@@ -16,6 +16,7 @@ import typer
 from pydantic import ValidationError
 
 from app.cli.terminal import FAILED, INTERRUPTED, complain, following
+from app.codes import code_of
 from app.errors import InvalidRequest
 from app.schemas.base import Answered, Body
 from app.schemas.cost_models import CostModelAnswer, CostModelRequest
@@ -215,7 +216,9 @@ class Server:
             yield
         except ProblemError as error:
             if error.faults:
-                faults = [Fault(each.pointer, each.code, each.detail) for each in error.faults]
+                faults = [
+                    Fault(each.pointer, code_of(each.code), each.detail) for each in error.faults
+                ]
                 raise InvalidRequest(faults) from None
             self._give_up(str(error), code)
         except Unreachable as error:

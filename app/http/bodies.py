@@ -12,7 +12,7 @@ from python_multipart.multipart import parse_options_header
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from app.errors import IncompleteBody, NotMultipart, RequestTimeout, TooLarge, UnsupportedMediaType
-from app.limits import BIG, IDLE_S, LEAST_RATE, MAX_FILES
+from app.limits import BIG_BODY_BYTES, MAX_FILES, MAX_PAUSE_S, MIN_BODY_RATE
 
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]*)', re.IGNORECASE)
 
@@ -109,8 +109,8 @@ async def _held(request: Request) -> AsyncIterator[HeldBody]:
 
     A body that says itself that it is too long is not read. What comes beyond the limit is read
     and forgotten, up to as much again, so that a client that writes before it listens hears the
-    answer. A body of more than :data:`BIG` bytes is read on when few others are held; until then
-    its client waits.
+    answer. A body of more than :data:`BIG_BODY_BYTES` is read on when few others are held; until
+    then its client waits.
     """
     most = request.app.state.settings.max_body_bytes
     said = request.headers.get("content-length", "0")
@@ -123,7 +123,7 @@ async def _held(request: Request) -> AsyncIterator[HeldBody]:
             length += len(chunk)
             if length > 2 * most:
                 break
-            if length > BIG and not is_big:
+            if length > BIG_BODY_BYTES and not is_big:
                 await held.enter_async_context(request.app.state.bodies)
                 is_big = True
             if length <= most:
@@ -139,19 +139,21 @@ async def _chunks(request: Request) -> AsyncIterator[bytes]:
     Raises
     ------
     RequestTimeout
-        When the client is silent for :data:`IDLE_S`, or slower than :data:`LEAST_RATE`.
+        When the client is silent for :data:`MAX_PAUSE_S`, or slower than :data:`MIN_BODY_RATE`.
     IncompleteBody
         When it has left.
     """
     length, waited, more = 0, 0.0, True
     while more:
         began = monotonic()
-        with move_on_after(min(IDLE_S, IDLE_S + length / LEAST_RATE - waited)) as patience:
+        with move_on_after(
+            min(MAX_PAUSE_S, MAX_PAUSE_S + length / MIN_BODY_RATE - waited)
+        ) as patience:
             message = await request.receive()
         if patience.cancelled_caught:
             raise RequestTimeout(
                 f"The body did not come in time: after {length:,} bytes its client was silent "
-                f"for {IDLE_S:g} s, or slower than {LEAST_RATE:,} bytes/s."
+                f"for {MAX_PAUSE_S:g} s, or slower than {MIN_BODY_RATE:,} bytes/s."
             )
         if message["type"] == "http.disconnect":
             raise IncompleteBody(f"The client left after {length:,} bytes of its body.")

@@ -9,7 +9,7 @@ from fastapi import Depends, Query, Request
 from app.http.preferences import Preferences, PreferencesDep
 from app.jobs.pool import Pool
 from app.limits import (
-    MAX_LISTED,
+    MAX_LISTED_RESULTS,
 )
 from app.operations.settings import Settings
 from app.storage.database import Store
@@ -42,7 +42,7 @@ SolvesDep = Annotated[CapacityLimiter, Depends(solves_of)]
 ChecksDep = Annotated[CapacityLimiter, Depends(checks_of)]
 
 
-ListedDep = Annotated[int, Query(ge=1, le=MAX_LISTED, description="How many are listed.")]
+ListedDep = Annotated[int, Query(ge=1, le=MAX_LISTED_RESULTS, description="How many are listed.")]
 
 
 async def pool_of(request: Request) -> Pool:

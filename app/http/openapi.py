@@ -8,7 +8,15 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from app.errors import title_of
+from app.codes import (
+    CODES,
+    FAULTY,
+    FailureCode,
+    RefusalCode,
+    TemporaryCode,
+    status_of,
+)
+from app.errors import BUG, title_of
 from app.http.problems import MEDIA_TYPE
 from app.schemas.cost_models import CostModelRequest
 from app.schemas.plans import PlanRequest
@@ -16,6 +24,7 @@ from app.schemas.predictions import PredictionRequest
 from app.schemas.problems import ProblemDetails
 from app.schemas.simulations import SimulationRequest
 from app.schemas.sweeps import SweepRequest
+from solver.codes import Code, FaultCode
 
 _ATTRIBUTES = "Attributes\n----------\n"
 
@@ -27,61 +36,24 @@ _SECTION = re.compile(r"\n\n\w+\n-+\n")
 _REF = "#/components/schemas/{model}"
 
 
-_RULES = """Wrong values; all faults are listed. Codes `cycle`, `unknown_op`, `duplicate_id`, \
-`self_loop`, `missing_field`, `extra_field`, `wrong_type`, `out_of_range`, `no_compute`, \
-`no_collective`, `unknown_channel`, `unknown_cost_model`, `not_measured`, `not_all_reduce`, \
-`wrong_format`, `too_few_sizes`, `not_layered`, `unknown_graph`, `mixed_bucket`, `deadlock`, \
-`slot_too_small`, `too_many_faults`, `idempotency_key_reused`; of files also `empty`, `truncated`, \
-`not_gzip`, `too_large`, `not_text`, `too_many_files`."""
-
-
-_UNAVAILABLE = """No database: code `storage_unavailable`. The queue is full: `queue_full`. A job \
-that failed: `time_limit`, `worker_died`, `out_of_memory`."""
-
-
-#: Code, when it is used, and an example of the detail.
-_MEANINGS = {
-    400: (
-        "not_json",
-        "Not JSON: codes `not_json`, `duplicate_key`; `incomplete_body`, `not_http`.",
-        "The body is not JSON: Expecting value at line 1, column 1.",
-    ),
-    408: (
-        "request_timeout",
-        "The body did not come, or too slowly: code `request_timeout`.",
-        "The body did not come in time.",
-    ),
-    409: (
-        "no_result",
-        "The job has no result, or none yet: code `no_result`.",
-        "This plan has no result: it is running.",
-    ),
-    500: (
-        "internal_error",
-        "The server failed, or a job inside: code `internal_error`.",
-        "The server failed; its log says why.",
-    ),
-    404: ("not_found", "Nothing has that name: code `not_found`.", "No plan has this id."),
-    413: (
-        "too_large",
-        "Longer than the server reads: code `too_large`.",
-        "The body is longer than 268435456 bytes.",
-    ),
-    415: (
-        "unsupported_media_type",
-        "Not declared as JSON in UTF-8: code `unsupported_media_type`.",
-        "The body must be sent as application/json.",
-    ),
-    422: ("out_of_range", _RULES, "Tensor 'g1': bytes must be 1 to 2^60, got 0."),
-    503: (
-        "storage_unavailable",
-        _UNAVAILABLE,
-        "The database cannot be used: unable to open database file.",
-    ),
+#: A code of each status, and how a detail of it reads.
+_EXAMPLES: dict[int, tuple[Code, str]] = {
+    status_of(code): (code, detail)
+    for code, detail in (
+        (RefusalCode.NOT_JSON, "The body is not JSON: Expecting value at line 1, column 1."),
+        (RefusalCode.NOT_FOUND, "No plan has this id."),
+        (TemporaryCode.REQUEST_TIMEOUT, "The body did not come in time."),
+        (RefusalCode.NO_RESULT, "This plan has no result: it is running."),
+        (RefusalCode.TOO_LARGE, "The body is longer than 268435456 bytes."),
+        (RefusalCode.UNSUPPORTED_MEDIA_TYPE, "The body must be sent as application/json."),
+        (FaultCode.OUT_OF_RANGE, "Tensor 'g1': bytes must be 1 to 2^60, got 0."),
+        (FailureCode.INTERNAL_ERROR, BUG),
+        (
+            TemporaryCode.STORAGE_UNAVAILABLE,
+            "The database cannot be used: unable to open database file.",
+        ),
+    )
 }
-
-
-_UNPROCESSABLE = 422
 
 
 #: What is accepted at the one is found at the other until it has ended.
@@ -100,20 +72,29 @@ def problems(*statuses: int) -> Responses:
     schema = {"$ref": _REF.format(model=ProblemDetails.__name__)}
     documented: Responses = {}
     for status in statuses:
-        code, meaning, detail = _MEANINGS[status]
-        fault = {"pointer": "/graph/ops/3/bytes", "code": code, "detail": detail}
+        code, detail = _EXAMPLES[status]
+        fault = {"pointer": "/graph/ops/3/bytes", "code": code.value, "detail": detail}
         example = {
             "type": "about:blank",
             "title": title_of(status),
             "status": status,
-            "code": code,
+            "code": code.value,
             "detail": detail,
             "instance": "/v1/plans",
-            "errors": [fault] if status == _UNPROCESSABLE else [],
+            "errors": [fault] if status == FAULTY else [],
         }
         content = {MEDIA_TYPE: {"schema": schema, "example": example}}
-        documented[status] = {"description": meaning, "content": content}
+        documented[status] = {"description": _meaning(status), "content": content}
     return documented
+
+
+def _meaning(status: int) -> str:
+    """Say which codes a status comes with; those of faults are explained at :class:`FaultOut`."""
+    codes = [code for code in CODES if status_of(code) == status]
+    if status == FAULTY:
+        words = ", ".join(f"`{code}`" for code in codes)
+        return f"Wrong values; all faults are listed. Codes {words}."
+    return " ".join(f"`{code}`: {code.sentence}" for code in codes)
 
 
 def accepted(model: type[BaseModel]) -> Responses:

@@ -6,7 +6,13 @@ from typing import Annotated
 
 from fastapi import Depends, Header, Query, Request
 
-from app.limits import MAX_KEY, MAX_TAG, MAX_TAGS, MAX_WAIT_S, WAIT_S
+from app.limits import (
+    DEFAULT_WAIT_S,
+    MAX_CALL_TAGS,
+    MAX_KEY_CHARACTERS,
+    MAX_TAG_CHARACTERS,
+    MAX_WAIT_S,
+)
 from app.schemas.base import PLAIN
 
 _PREFERRED = re.compile(r"(?:^|[,;])\s*wait\s*=\s*\"?(\d{1,9})\"?\s*(?=$|[,;])")
@@ -21,18 +27,20 @@ WaitDep = Annotated[
         ge=0,
         le=MAX_WAIT_S,
         allow_inf_nan=False,
-        description=f"How long to wait for the end of the job [s]; left out, {WAIT_S} or what the "
-        "header `Prefer: wait=N` says.",
+        description=f"How long to wait for the end of the job [s]; left out, {DEFAULT_WAIT_S} or "
+        "what the header `Prefer: wait=N` says.",
     ),
 ]
 
 
-Tag = Annotated[str, Query(min_length=1, max_length=MAX_TAG, pattern=PLAIN)]
+Tag = Annotated[str, Query(min_length=1, max_length=MAX_TAG_CHARACTERS, pattern=PLAIN)]
 
 
 TagsDep = Annotated[
     list[Tag],
-    Query(max_length=MAX_TAGS, description="Words by which lists find the job; may be repeated."),
+    Query(
+        max_length=MAX_CALL_TAGS, description="Words by which lists find the job; may be repeated."
+    ),
 ]
 
 
@@ -75,7 +83,7 @@ async def preferences_of(
         str | None,
         Header(
             alias="Idempotency-Key",
-            pattern=rf"^[!-~]{{1,{MAX_KEY}}}$",
+            pattern=rf"^[!-~]{{1,{MAX_KEY_CHARACTERS}}}$",
             description="A word of the client, such as a UUID: for 24 h the same request with "
             "the same key gives the same job, whatever happened to the first answer.",
         ),
@@ -89,7 +97,7 @@ async def preferences_of(
     found = _PREFERRED.search(prefer or "")
     preferred = wait is None and found is not None
     if wait is None:
-        wait = min(int(found[1]), MAX_WAIT_S) if found else WAIT_S
+        wait = min(int(found[1]), MAX_WAIT_S) if found else DEFAULT_WAIT_S
     fresh = _NO_STORE.search(cache_control or "") is not None
     return Preferences(wait, preferred, tuple(dict.fromkeys(tag)), idempotency_key, fresh)
 

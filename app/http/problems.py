@@ -10,7 +10,9 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from app.errors import BUG, InvalidRequest, Refusal, described, title_of
+from app.codes import FailureCode, RefusalCode, StatusCode
+from app.errors import BUG, InvalidRequest, Refusal, described, title_of, without_faults
+from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError
 
 MEDIA_TYPE = "application/problem+json"
@@ -41,11 +43,16 @@ def answer(error: Mapping[str, Any], instance: str, headers: Any = None) -> Resp
 
 
 def problem(
-    request: Request, status: int, code: str, detail: str, *, headers: Any = None
+    request: Request,
+    code: StatusCode,
+    detail: str,
+    *,
+    status: int | None = None,
+    headers: Any = None,
 ) -> Response:
-    """Answer with a problem that has no faults."""
-    error = {"status": status, "code": code, "detail": detail, "errors": []}
-    return answer(error, request.url.path, headers)
+    """Answer with a problem that has no faults, of its code's status or another one."""
+    error = without_faults(code, detail)
+    return answer({**error, "status": status or error["status"]}, request.url.path, headers)
 
 
 def on_faults(request: Request, error: InterlaceError) -> Response:
@@ -65,7 +72,7 @@ def on_parameter(request: Request, error: RequestValidationError) -> Response:
     faults = [
         Fault(
             "".join(f"/{step}" for step in item["loc"]),
-            "wrong_type" if item["type"].endswith("_parsing") else "out_of_range",
+            FaultCode.WRONG_TYPE if item["type"].endswith("_parsing") else FaultCode.OUT_OF_RANGE,
             f"Query parameter {item['loc'][1]}: {item['msg']}.",
         )
         for item in error.errors()
@@ -75,15 +82,17 @@ def on_parameter(request: Request, error: RequestValidationError) -> Response:
 
 def on_http(request: Request, error: HTTPException) -> Response:
     """Answer unknown routes and methods."""
-    codes = {
-        404: ("not_found", "No such page."),
-        405: ("method_not_allowed", "No such method here."),
-    }
-    code, detail = codes.get(error.status_code, ("http_error", error.detail))
+    match error.status_code:
+        case HTTPStatus.NOT_FOUND:
+            code, detail = RefusalCode.NOT_FOUND, "No such page."
+        case HTTPStatus.METHOD_NOT_ALLOWED:
+            code, detail = RefusalCode.METHOD_NOT_ALLOWED, "No such method here."
+        case _:
+            code, detail = RefusalCode.HTTP_ERROR, error.detail
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = ", ".join(sorted(_methods(request)))
-    return problem(request, error.status_code, code, detail, headers=headers)
+    return problem(request, code, detail, status=error.status_code, headers=headers)
 
 
 def _methods(request: Request) -> set[str]:
@@ -98,7 +107,7 @@ def _methods(request: Request) -> set[str]:
 
 def on_bug(request: Request, _error: Exception) -> Response:
     """Answer 500 without details; the server logs them."""
-    return problem(request, 500, "internal_error", BUG)
+    return problem(request, FailureCode.INTERNAL_ERROR, BUG)
 
 
 def install(app: FastAPI) -> None:

@@ -1,7 +1,8 @@
 """HTTP/1.1 as uvicorn speaks it, with problem details for what is no request, and deadlines.
 
 A client is left alone while the service works for it. It must send a request's head, and what it
-still has to send once it was answered, in :data:`HEAD_S` and :data:`REST_S`; and it must read.
+still has to send once it was answered, in :data:`MAX_HEAD_S` and :data:`MAX_REST_S`; and it must
+read.
 """
 
 import asyncio
@@ -13,22 +14,21 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from app.errors import title_of
+from app.codes import RefusalCode, TemporaryCode
+from app.errors import title_of, without_faults
 from app.http.middleware import HEADER, HEADERS, new
 from app.http.problems import answer
-from app.limits import HEAD_S, MAX_UNREAD, READ_BYTES, READ_S, REST_S
+from app.limits import MAX_HEAD_S, MAX_REST_S, MAX_UNREAD_BYTES, MIN_READ_BYTES, READ_PERIOD_S
 
-_WRONG = {
-    HTTPStatus.BAD_REQUEST: ("not_http", "This is not an HTTP/1.1 request."),
-    HTTPStatus.REQUEST_TIMEOUT: ("request_timeout", f"The head took more than {HEAD_S:g} s."),
-    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: (
-        "headers_too_large",
-        "The head of the request is longer than 64 KiB.",
-    ),
-    HTTPStatus.NOT_IMPLEMENTED: (
-        "unknown_transfer_encoding",
-        "Of transfer encodings only chunked is known.",
-    ),
+#: What is no request, by status.
+_REFUSALS = {
+    code.status: (code, detail)
+    for code, detail in (
+        (RefusalCode.NOT_HTTP, "This is not an HTTP/1.1 request."),
+        (TemporaryCode.REQUEST_TIMEOUT, f"The head took more than {MAX_HEAD_S:g} s."),
+        (RefusalCode.HEADERS_TOO_LARGE, "The head of the request is longer than 64 KiB."),
+        (RefusalCode.UNKNOWN_TRANSFER_ENCODING, "Of transfer encodings only chunked is known."),
+    )
 }
 
 
@@ -80,7 +80,7 @@ class Protocol(H11Protocol):
             self._timer.cancel()
         self._awaited, self._timer = awaited, None
         if awaited is not None:
-            seconds = HEAD_S if awaited == "head" else REST_S
+            seconds = MAX_HEAD_S if awaited == "head" else MAX_REST_S
             self._timer = self.loop.call_later(seconds, self._on_late)
 
     def _on_late(self) -> None:
@@ -97,7 +97,7 @@ class Protocol(H11Protocol):
         self.paused = (self.loop.time(), self.transport.get_write_buffer_size())
         self._expect_reading()
         readers = [each for each in self.connections if isinstance(each, Protocol) and each.paused]
-        if sum(each.transport.get_write_buffer_size() for each in readers) > MAX_UNREAD:
+        if sum(each.transport.get_write_buffer_size() for each in readers) > MAX_UNREAD_BYTES:
             slowest = min(readers, key=Protocol.speed)
             slowest.drop("others' answers need its memory")
 
@@ -110,10 +110,10 @@ class Protocol(H11Protocol):
 
     def _expect_reading(self) -> None:
         unread = self.transport.get_write_buffer_size()
-        self._reader = self.loop.call_later(READ_S, self._check_reading, unread)
+        self._reader = self.loop.call_later(READ_PERIOD_S, self._check_reading, unread)
 
     def _check_reading(self, before: int) -> None:
-        if before - self.transport.get_write_buffer_size() < READ_BYTES:
+        if before - self.transport.get_write_buffer_size() < MIN_READ_BYTES:
             self.drop("it reads too slowly")
         else:
             self._expect_reading()
@@ -135,7 +135,7 @@ class Protocol(H11Protocol):
         error = sys.exception()
         assert isinstance(error, h11.RemoteProtocolError), "nothing else is refused"
         hint = error.error_status_hint
-        self._refuse(hint if hint in _WRONG else HTTPStatus.BAD_REQUEST)
+        self._refuse(hint if hint in _REFUSALS else HTTPStatus.BAD_REQUEST)
 
     def _refuse(self, status: int) -> None:
         """Answer with a problem, if no answer was begun, and close."""
@@ -143,11 +143,12 @@ class Protocol(H11Protocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
-            code, detail = _WRONG[HTTPStatus(status)]
+            code, detail = _REFUSALS[HTTPStatus(status)]
             path = "" if self.conn.our_state is h11.IDLE else self.scope["path"]
-            error = {"status": int(status), "code": code, "detail": detail, "errors": []}
             name = new()
-            found = answer(error, path, {**HEADERS, HEADER: name, "Connection": "close"})
+            found = answer(
+                without_faults(code, detail), path, {**HEADERS, HEADER: name, "Connection": "close"}
+            )
             reason = title_of(status).encode()
             begun = h11.Response(status_code=status, headers=found.raw_headers, reason=reason)
             for part in (begun, h11.Data(data=bytes(found.body)), h11.EndOfMessage()):

@@ -29,7 +29,7 @@ from app.jobs.rows import (
     put,
     take_draft,
 )
-from app.limits import MOST_S
+from app.limits import JOB_TIME_LIMIT_S
 from app.storage.clock import ago, now
 from app.storage.database import Store
 from app.storage.tables import JobRow
@@ -206,5 +206,6 @@ def held(store: Store, owner: str) -> dict[str, Lease]:
     with store.reading() as connection:
         rows = connection.execute(query).all()
     return {
-        row.lease: Lease(row.number, MOST_S if row.limit_s is None else row.limit_s) for row in rows
+        row.lease: Lease(row.number, JOB_TIME_LIMIT_S if row.limit_s is None else row.limit_s)
+        for row in rows
     }

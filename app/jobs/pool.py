@@ -33,7 +33,7 @@ from app.jobs.process import Child, has_done, kill, reason_of, start
 from app.jobs.submission import Key, NewJob, Receipt
 from app.jobs.table import Job
 from app.jobs.waiting import Waiting
-from app.limits import MAX_ATTEMPTS
+from app.limits import MAX_JOB_ATTEMPTS
 from app.operations.settings import Settings
 from app.storage.database import Store
 
@@ -275,8 +275,10 @@ class Pool:
         if self._ended(job):
             return
         reason = reason_of(code)
-        if job.attempts >= MAX_ATTEMPTS:
-            times = f"Its process ended {MAX_ATTEMPTS} times before the job did, at last {reason}."
+        if job.attempts >= MAX_JOB_ATTEMPTS:
+            times = (
+                f"Its process ended {MAX_JOB_ATTEMPTS} times before the job did, at last {reason}."
+            )
             died = leases.fail(self._store, job, described(WorkerDied(times)))
         else:
             died = leases.hand_back(self._store, job.number, job.lease, died=True)

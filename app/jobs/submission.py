@@ -13,11 +13,12 @@ import msgspec
 from sqlalchemy import Connection, delete, func, insert, select
 
 from app import VERSION
+from app.codes import ServiceFaultCode
 from app.errors import InvalidRequest, QueueFull
 from app.jobs.kinds import IMPORT, MODELS
 from app.jobs.rows import FILE, QUEUED, REQUEST, SUCCEEDED, change, put, tag
 from app.jobs.tasks import limit_of
-from app.limits import BIG, KEY_HOURS, LIMIT_S, MAX_JOB_TAGS
+from app.limits import BIG_BODY_BYTES, JOB_TIME_LIMIT_S, KEY_LIFETIME_H, MAX_JOB_TAGS
 from app.reading.references import LargeGraph
 from app.reading.requests import problem_of, read_body
 from app.storage.clock import ago, now
@@ -157,13 +158,15 @@ def _insert(connection: Connection, new: NewJob) -> tuple[int, str]:
 def _of_key(connection: Connection, key: Key) -> str | None:
     """Find the job of a key that still counts."""
     query = select(KeyRow.fingerprint, JobRow.id).join(JobRow, JobRow.number == KeyRow.job)
-    since = ago(KEY_HOURS * 3_600)
+    since = ago(KEY_LIFETIME_H * 3_600)
     row = connection.execute(query.where(KeyRow.key == key.key, KeyRow.created_at > since)).first()
     if row is None:
         return None
     if row[0] != key.fingerprint:
         detail = "Idempotency-Key: this key was used for another request in the last 24 h."
-        raise InvalidRequest([Fault("/header/Idempotency-Key", "idempotency_key_reused", detail)])
+        raise InvalidRequest(
+            [Fault("/header/Idempotency-Key", ServiceFaultCode.IDEMPOTENCY_KEY_REUSED, detail)]
+        )
     return str(row[1])
 
 
@@ -192,7 +195,7 @@ def problem_job(
 ) -> NewJob:
     """Check a request about a graph, and make a job of it.
 
-    A request of more than :data:`BIG` bytes, its stored graph included, is checked by the job.
+    A request of more than :data:`BIG_BODY_BYTES`, its stored graph included, is checked by the job.
 
     Raises
     ------
@@ -200,9 +203,9 @@ def problem_job(
         As :func:`app.reading.requests.read_body` does.
     """
     name, limit_s, content = "", None, bytes(body)
-    if len(body) <= BIG:
+    if len(body) <= BIG_BODY_BYTES:
         with suppress(LargeGraph):
-            problem = problem_of(read_body(body, MODELS[kind], library_of(store, BIG)))
+            problem = problem_of(read_body(body, MODELS[kind], library_of(store, BIG_BODY_BYTES)))
             name, limit_s = problem.graph.name, limit_of(problem.request)
             content = _sorted(body)
     hashed = fingerprint(kind, VERSION, content)
@@ -221,7 +224,7 @@ def import_job(
     """Make a job of files to read."""
     text = json.dumps(asked).encode()
     content = fingerprint(IMPORT, VERSION, text, *files)
-    return NewJob(IMPORT, asked["name"], text, tags, request_id, LIMIT_S, content, files)
+    return NewJob(IMPORT, asked["name"], text, tags, request_id, JOB_TIME_LIMIT_S, content, files)
 
 
 def fingerprint(*parts: str | bytes | bytearray) -> str:

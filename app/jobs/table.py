@@ -20,7 +20,7 @@ from app.jobs.rows import (
     end,
     take_draft,
 )
-from app.limits import KEY_HOURS
+from app.limits import KEY_LIFETIME_H
 from app.storage.clock import ago
 from app.storage.database import Store
 from app.storage.tables import JobRow, KeyRow, PayloadRow, TagRow
@@ -173,7 +173,7 @@ def expire(store: Store, days: float) -> int:
     with store.reading() as connection:
         numbers = list(connection.scalars(old))
     with store.writing() as connection:
-        keys = KeyRow.created_at < ago(KEY_HOURS * 3_600)
+        keys = KeyRow.created_at < ago(KEY_LIFETIME_H * 3_600)
         connection.execute(delete(KeyRow).where(keys))
         _remove(connection, numbers)
     return len(numbers)

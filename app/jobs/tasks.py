@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from app.jobs.kinds import IMPORT, PLAN, SIMULATION, SWEEP
 from app.jobs.progress import ProgressWriter
-from app.limits import LIMIT_S
+from app.limits import JOB_TIME_LIMIT_S
 from app.reading.requests import problem_of, read_body
 from app.reading.traces import parameters_of, read_files
 from app.schemas.graphs import GraphRequest
@@ -38,7 +38,7 @@ def limit_of(request: GraphRequest) -> float:
             return request.options.time_limit_s * (2 if request.what_if else 1)
         case SweepRequest():
             return request.sweep_limit_s
-    return LIMIT_S
+    return JOB_TIME_LIMIT_S
 
 
 def _plan(store: Store, body: bytes, _files: list[bytes], report: ProgressWriter) -> Done:
@@ -73,7 +73,7 @@ def _import(store: Store, body: bytes, files: list[bytes], report: ProgressWrite
     trace = read_files(files, asked["format"], what)
     answer = graphs.create(store, trace)
     name = trace.graph.name if trace.graph else asked["name"]
-    report.describe(name, LIMIT_S)
+    report.describe(name, JOB_TIME_LIMIT_S)
     return Done(answer.model_dump_json(), {"graph_id": answer.graph_id})
 
 

@@ -2,19 +2,17 @@
 
 from collections.abc import Callable, Sequence
 
-from app.limits import ENOUGH
+from app.codes import ServiceFaultCode
 from app.reading.wording import brief, pointer
 from app.schemas.clusters import ChannelBody, ClusterBody, CostModelBody
+from solver.codes import FaultCode
 from solver.costs import Lane, cost_of
 from solver.errors import Fault, InterlaceError
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Op
+from solver.limits import MAX_FAULTS_SOUGHT
 
 #: Finds a stored cost model by its id; None when there is none.
 Models = Callable[[str], CostModelBody | None]
-
-
-#: The solver's code where a cluster is not the one that its cost model was measured on.
-_NOT_MEASURED = "not_measured"
 
 
 def with_models(body: ClusterBody, models: Models) -> tuple[ClusterBody, list[Fault]]:
@@ -31,7 +29,7 @@ def with_models(body: ClusterBody, models: Models) -> tuple[ClusterBody, list[Fa
             continue
         under = pointer(("cluster", *place, "cost_model"))
         detail = f"Cluster: no cost model has the id {brief(known)!r}."
-        faults.append(Fault(under, "unknown_cost_model", detail))
+        faults.append(Fault(under, ServiceFaultCode.UNKNOWN_COST_MODEL, detail))
     return body.with_models(found), faults
 
 
@@ -53,7 +51,7 @@ def cluster_faults(body: ClusterBody) -> list[Fault]:
             faults.append(_idle(under, "bandwidth_gbps", beside))
     if NETWORK in body.channels:
         detail = f"Cluster: the channel {NETWORK} is the cluster's own fields."
-        faults.append(Fault(f"/cluster/channels/{NETWORK}", "extra_field", detail))
+        faults.append(Fault(f"/cluster/channels/{NETWORK}", FaultCode.EXTRA_FIELD, detail))
     return faults
 
 
@@ -63,7 +61,7 @@ def model_faults(model: CostModelBody, under: str) -> list[Fault]:
     faults = [_idle(under, field, beside) for field in model.idle()]
     if (measured := model.measured_bytes) and measured[0] > measured[1]:
         detail = f"Cost model: measured_bytes must ascend, got {measured[0]:,}, {measured[1]:,}."
-        faults.append(Fault(f"{under}/measured_bytes", "out_of_range", detail))
+        faults.append(Fault(f"{under}/measured_bytes", FaultCode.OUT_OF_RANGE, detail))
     return faults
 
 
@@ -81,15 +79,16 @@ def lane_faults(ops: Sequence[Op], body: ClusterBody) -> list[Fault]:
         if op.channel == NETWORK or op.channel in body.channels:
             lanes[Lane(op.channel, op.kind)] = None
             continue
-        if len(faults) == ENOUGH:
-            detail = f"Graph: more than {ENOUGH:,} ops name a channel that the cluster has not."
-            faults.append(Fault("/graph/ops", "too_many_faults", detail))
+        if len(faults) == MAX_FAULTS_SOUGHT:
+            many = f"more than {MAX_FAULTS_SOUGHT:,} ops"
+            detail = f"Graph: {many} name a channel that the cluster has not."
+            faults.append(Fault("/graph/ops", FaultCode.TOO_MANY_FAULTS, detail))
             break
         detail = (
             f"Tensor {brief(op.id)!r}: the cluster has no channel {brief(op.channel)!r}; it has "
             f"{known}."
         )
-        faults.append(Fault(f"/graph/ops/{i}/channel", "unknown_channel", detail))
+        faults.append(Fault(f"/graph/ops/{i}/channel", FaultCode.UNKNOWN_CHANNEL, detail))
     used = lanes or {Lane(NETWORK, ALL_REDUCE): None}
     return faults + [fault for lane in used for fault in _cost_faults(body, lane)]
 
@@ -97,7 +96,7 @@ def lane_faults(ops: Sequence[Op], body: ClusterBody) -> list[Fault]:
 def _idle(under: str, field: str, beside: str) -> Fault:
     name = f"{under}/{field}".removeprefix("/cluster/")
     detail = f"Cluster: {name} does not count {beside}; leave it out."
-    return Fault(f"{under}/{field}", "extra_field", detail)
+    return Fault(f"{under}/{field}", FaultCode.EXTRA_FIELD, detail)
 
 
 def _beside(channel: ChannelBody) -> str:
@@ -117,7 +116,9 @@ def _cost_faults(body: ClusterBody, lane: Lane) -> list[Fault]:
         under = pointer(("cluster", *place))
         model = f"{under}/cost_model" if channel.cost_model else under
         return [
-            Fault((under if f.code == _NOT_MEASURED else model) + f.pointer, f.code, f.detail)
+            Fault(
+                (under if f.code == FaultCode.NOT_MEASURED else model) + f.pointer, f.code, f.detail
+            )
             for f in error.faults
         ]
     return []

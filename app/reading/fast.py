@@ -7,15 +7,16 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from app.limits import MAX_NAME, MAX_OPS
+from app.limits import MAX_NAME_CHARACTERS, MAX_OPS
 from app.reading.parsing import repeats_key
 from app.reading.references import FindGraph
 from app.reading.schema_faults import Model, fitting
 from app.schemas.base import PLAIN
 from app.schemas.graphs import CollectiveKind
-from solver.graph import COMPUTE, MAX_BYTES, MAX_DURATION_US, NETWORK, Op
+from solver.graph import COMPUTE, NETWORK, Op
+from solver.limits import MAX_BYTES, MAX_DURATION_US
 
-_Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
+_Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_CHARACTERS)]
 
 
 class _Op(msgspec.Struct, forbid_unknown_fields=True, gc=False):

@@ -4,12 +4,14 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from app.errors import within
-from app.limits import MAX_COLLECTIVES, MAX_EDGES, MAX_NAME, MAX_OPS
+from app.limits import MAX_COLLECTIVES, MAX_EDGES, MAX_NAME_CHARACTERS, MAX_OPS
 from app.reading.cluster_faults import cluster_faults, lane_faults
 from app.reading.schema_faults import kind_of, ops_of
 from app.schemas.clusters import ClusterBody
+from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError
-from solver.graph import COMPUTE, MAX_BYTES, NETWORK, Graph, Op, build
+from solver.graph import COMPUTE, NETWORK, Graph, Op, build
+from solver.limits import MAX_BYTES
 
 
 def check_limits(ops: list[Op]) -> Iterator[Fault]:
@@ -24,7 +26,7 @@ def check_limits(ops: list[Op]) -> Iterator[Fault]:
         if count > most:
             yield Fault(
                 "/ops",
-                "out_of_range",
+                FaultCode.OUT_OF_RANGE,
                 f"Graph: at most {most:,} {name} are planned, got {count:,}.",
             )
 
@@ -75,9 +77,9 @@ def _readable_faults(raw: Any) -> tuple[list[Fault], list[Op]]:
         if len(places) < len(after):
             kept[i] = places
         ops.append(_readable_op(known, name, tuple(after[place] for place in places)))
-    unsure = {"unknown_op", "too_many_faults"} if hidden else set()
+    unsure = {FaultCode.UNKNOWN_OP, FaultCode.TOO_MANY_FAULTS} if hidden else set()
     if not all(isinstance(op, dict) for op in found):
-        unsure |= {"no_compute", "no_collective"}
+        unsure |= {FaultCode.NO_COMPUTE, FaultCode.NO_COLLECTIVE}
     faults = [
         _moved(fault, kept) for fault in checked_graph("", ops)[1] if fault.code not in unsure
     ]
@@ -107,7 +109,7 @@ def _free_name(name: str, taken: Collection[str]) -> str:
 
 
 def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and len(value) <= MAX_NAME
+    return isinstance(value, str) and len(value) <= MAX_NAME_CHARACTERS
 
 
 def _moved(fault: Fault, kept: dict[int, list[int]]) -> Fault:

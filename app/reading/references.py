@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from app.codes import ServiceFaultCode
 from app.reading.wording import shown
 from app.schemas.clusters import CostModelBody
 from solver.errors import Fault
@@ -43,4 +44,4 @@ def with_graph(raw: Any, graph_of: FindGraph) -> tuple[Any, list[Fault]]:
     if text is not None:
         return {"graph": json.loads(text), **rest}, []
     detail = f"No graph has the id {shown(raw['graph_id'])}."
-    return {"graph": _ANY, **rest}, [Fault("/graph_id", "unknown_graph", detail)]
+    return {"graph": _ANY, **rest}, [Fault("/graph_id", ServiceFaultCode.UNKNOWN_GRAPH, detail)]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from app.errors import InvalidRequest
-from app.limits import MAX_OPS, MAX_VALUES
+from app.limits import MAX_MISFIT_VALUES, MAX_OPS
 from app.reading.cluster_faults import cluster_faults, lane_faults, with_models
 from app.reading.fast import read_fast
 from app.reading.graph_faults import checked_graph, readable_faults
@@ -17,6 +17,7 @@ from app.schemas.clusters import ClusterBody
 from app.schemas.graphs import GraphRequest
 from app.schemas.problem import Problem
 from app.schemas.sweeps import AXES, SweepRequest
+from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import Graph, Op
 
@@ -43,14 +44,14 @@ def read_body(
     ------
     NotJson, DuplicateKey, InvalidRequest
         As :func:`read_json` and :func:`read_parsed` do; also when a body that does not fit has
-        more than :data:`MAX_VALUES` values, each of which would take up memory.
+        more than :data:`MAX_MISFIT_VALUES` values, each of which would take up memory.
     """
     found = read_fast(body.removeprefix(BOM_UTF8), model, library.graph)
     if found is not None:
         return _checked(*found, library)
-    if sum(map(body.count, _STARTS)) > MAX_VALUES:
-        detail = f"The body does not fit the schema and has more than {MAX_VALUES:,} values."
-        raise InvalidRequest([Fault("", "too_many_faults", detail)])
+    if sum(map(body.count, _STARTS)) > MAX_MISFIT_VALUES:
+        detail = f"The body does not fit the schema and has more than {MAX_MISFIT_VALUES:,} values."
+        raise InvalidRequest([Fault("", FaultCode.TOO_MANY_FAULTS, detail)])
     raw, unknown = with_graph(read_json(body), library.graph)
     try:
         _refuse_misfit(raw, model)
@@ -133,7 +134,7 @@ def _checked(
         graph, faults = checked_graph(request.graph.name, ops)
         if request.has_barrier and len(ops) == MAX_OPS:
             detail = f"Graph: at most {MAX_OPS - 1:,} ops are planned with a barrier."
-            faults.append(Fault("/graph/ops", "out_of_range", detail))
+            faults.append(Fault("/graph/ops", FaultCode.OUT_OF_RANGE, detail))
     faults += request.own_faults()
     faults += unknown or _cluster_faults(ops, request, cluster)
     if faults or (graph is None and ops is not None):

@@ -10,12 +10,14 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import FailFast, TypeAdapter, ValidationError
 
-from app.limits import ENOUGH, MAX_BASELINES, MAX_CHANGES, MAX_CHANNELS, MAX_KEYS, MAX_OPS
+from app.limits import MAX_BASELINES, MAX_CHANGES, MAX_CHANNELS, MAX_OBJECT_FIELDS, MAX_OPS
 from app.reading.wording import faults_of, pointer, shown
 from app.schemas.base import Body
 from app.schemas.graphs import OpBody
+from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import ALL_REDUCE, COLLECTIVES, COMPUTE, KINDS
+from solver.limits import MAX_FAULTS_SOUGHT
 
 Model = TypeVar("Model", bound=Body)
 
@@ -87,7 +89,7 @@ def _ops_faults(
 ) -> list[Fault]:
     if len(ops) > MAX_OPS:
         detail = f"Graph: at most {MAX_OPS:,} ops are planned, got {len(ops):,}."
-        return [Fault("/graph/ops", "out_of_range", detail)]
+        return [Fault("/graph/ops", FaultCode.OUT_OF_RANGE, detail)]
     faults: list[Fault] = []
     for i in _suspects(ops):
         op, place = ops[i], ("graph", "ops", i)
@@ -95,12 +97,12 @@ def _ops_faults(
         faults += _faults(seen, raw, place, schema)
         if isinstance(seen, dict) and seen.get("kind") != kind_of(seen):
             faults += _faults({**seen, "kind": kind_of(seen)}, raw, place, schema)
-        if len(faults) >= ENOUGH and i + 1 < len(ops):
+        if len(faults) >= MAX_FAULTS_SOUGHT and i + 1 < len(ops):
             detail = (
                 f"Graph: the first {i + 1:,} of {len(ops):,} ops have {len(faults):,} faults; "
                 "the other ops were not looked at."
             )
-            return [Fault("/graph/ops", "too_many_faults", detail), *faults]
+            return [Fault("/graph/ops", FaultCode.TOO_MANY_FAULTS, detail), *faults]
     return faults
 
 
@@ -163,7 +165,7 @@ def _narrow_channels(
     if _is_wide(channels):
         count = f"{len(channels):,} fields"
         detail = f"Cluster: channels must be at most {MAX_CHANNELS} fields, got {count}."
-        faults.append(Fault("/cluster/channels", "out_of_range", detail))
+        faults.append(Fault("/cluster/channels", FaultCode.OUT_OF_RANGE, detail))
         channels = {}
     seen = {}
     for name, channel in channels.items():
@@ -189,16 +191,16 @@ def _narrow(
     faults.append(
         Fault(
             pointer(place),
-            "extra_field",
+            FaultCode.EXTRA_FIELD,
             f"The object at {pointer(place) or 'the root'} has {len(value):,} fields, more than "
-            f"{MAX_KEYS}; {extra} is not a known field.",
+            f"{MAX_OBJECT_FIELDS}; {extra} is not a known field.",
         )
     )
     return {key: found for key, found in value.items() if key in fields}
 
 
 def _is_wide(value: Any) -> bool:
-    return isinstance(value, dict) and len(value) > MAX_KEYS
+    return isinstance(value, dict) and len(value) > MAX_OBJECT_FIELDS
 
 
 def _list(raw: Any, place: tuple[str, ...]) -> list[Any] | None:

@@ -7,7 +7,13 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from app.errors import InvalidRequest, Refusal, within
-from app.limits import MAX_COLLECTIVES, MAX_LINES, MAX_NAME, MAX_UNPACKED, MAX_VALUES
+from app.limits import (
+    MAX_COLLECTIVES,
+    MAX_MISFIT_VALUES,
+    MAX_NAME_CHARACTERS,
+    MAX_TRACE_LINES,
+    MAX_UNPACKED_BYTES,
+)
 from app.reading.graph_faults import check_limits
 from app.reading.parsing import read_json
 from app.reading.requests import checked_plain
@@ -15,8 +21,10 @@ from app.reading.unpacking import unpacked
 from app.reading.wording import shown
 from app.schemas.base import PLAIN, Body, Name
 from app.schemas.graphs import GraphBody
+from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError, InvalidTrace
-from solver.graph import MAX_BYTES, Graph, build
+from solver.graph import Graph, build
+from solver.limits import MAX_BYTES
 from solver.traces import READERS, Asked, Report, Trace, detect
 from solver.traces.trace import totals
 
@@ -93,7 +101,7 @@ def read_files(files: Sequence[bytes], form: str | None, asked: Asked) -> Trace:
     InvalidTrace, InvalidRequest
         When a file cannot be unpacked or read, or the graph is over the limits.
     """
-    plain, left = [], MAX_UNPACKED
+    plain, left = [], MAX_UNPACKED_BYTES
     for file in files:
         plain.append(unpacked(file, left))
         left -= len(plain[-1])
@@ -114,11 +122,13 @@ def _content_faults(files: Sequence[bytes], form: str) -> Iterator[Fault]:
     """Bound the work and the memory of a reader by what is plain to see."""
     for content in files:
         values = sum(map(content.count, (b",", b"[", b"{"))) if form in _OF_VALUES else 0
-        if values > MAX_VALUES:
-            detail = f"The file has more than {MAX_VALUES:,} values."
-            yield Fault("", "too_large", detail)
-        if form in _OF_LINES and content.count(b"\n") > MAX_LINES:
-            yield Fault("", "too_large", f"The file has more than {MAX_LINES:,} lines.")
+        if values > MAX_MISFIT_VALUES:
+            detail = f"The file has more than {MAX_MISFIT_VALUES:,} values."
+            yield Fault("", FaultCode.TOO_LARGE, detail)
+        if form in _OF_LINES and content.count(b"\n") > MAX_TRACE_LINES:
+            yield Fault(
+                "", FaultCode.TOO_LARGE, f"The file has more than {MAX_TRACE_LINES:,} lines."
+            )
 
 
 def _graph_faults(graph: Graph) -> Iterator[Fault]:
@@ -126,9 +136,10 @@ def _graph_faults(graph: Graph) -> Iterator[Fault]:
     yield from check_limits(list(graph.ops))
     names = {graph.name, *(n for op in graph.ops for n in (op.id, op.channel, op.stream or ""))}
     for name in sorted(names):
-        if len(name) > MAX_NAME or not re.fullmatch(PLAIN, name):
-            detail = f"{shown(name)}: a name has at most {MAX_NAME} characters, no control ones."
-            yield Fault("/ops", "out_of_range", detail)
+        if len(name) > MAX_NAME_CHARACTERS or not re.fullmatch(PLAIN, name):
+            rule = f"a name has at most {MAX_NAME_CHARACTERS} characters, no control ones"
+            detail = f"{shown(name)}: {rule}."
+            yield Fault("/ops", FaultCode.OUT_OF_RANGE, detail)
             return
 
 
@@ -165,4 +176,4 @@ def parameters_of(text: str | None) -> tuple[tuple[str, int], ...] | None:
 
 def _wrong(why: str) -> InvalidRequest:
     detail = f"Parameters: a JSON list of [name, bytes] in the order of registration; {why}"
-    return InvalidRequest([Fault("/query/parameters", "wrong_type", detail)])
+    return InvalidRequest([Fault("/query/parameters", FaultCode.WRONG_TYPE, detail)])

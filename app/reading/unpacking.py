@@ -4,6 +4,8 @@ import zlib
 from gzip import BadGzipFile, GzipFile
 from io import BytesIO
 
+from app.codes import ServiceFaultCode
+from solver.codes import Code, FaultCode
 from solver.errors import Fault, InvalidTrace
 
 _GZIP = b"\x1f\x8b"
@@ -26,24 +28,26 @@ def unpacked(content: bytes, most: int) -> bytes:
         than that is unpacked; ``wrong_format`` for an archive of files.
     """
     if not content:
-        raise _refused("empty", "The file is empty.")
+        raise _refused(FaultCode.EMPTY, "The file is empty.")
     if content.startswith(_ZIP):
-        raise _refused("wrong_format", "This is a zip archive; give the files in it.")
+        raise _refused(FaultCode.WRONG_FORMAT, "This is a zip archive; give the files in it.")
     if not content.startswith(_GZIP):
         return content
     if content.count(_MEMBER) > _MEMBERS:
-        raise _refused("too_large", f"The gzip file has more than {_MEMBERS:,} members.")
+        raise _refused(FaultCode.TOO_LARGE, f"The gzip file has more than {_MEMBERS:,} members.")
     try:
         with GzipFile(fileobj=BytesIO(content)) as file:
             plain = file.read(most + 1)
     except EOFError:
-        raise _refused("truncated", "The gzip file ends in the middle.") from None
+        raise _refused(FaultCode.TRUNCATED, "The gzip file ends in the middle.") from None
     except (BadGzipFile, zlib.error) as error:
-        raise _refused("not_gzip", f"The file begins like gzip, but: {error}.") from None
+        raise _refused(
+            ServiceFaultCode.NOT_GZIP, f"The file begins like gzip, but: {error}."
+        ) from None
     if len(plain) > most:
-        raise _refused("too_large", f"The file unpacks to more than {most:,} bytes.")
+        raise _refused(FaultCode.TOO_LARGE, f"The file unpacks to more than {most:,} bytes.")
     return plain
 
 
-def _refused(code: str, detail: str) -> InvalidTrace:
+def _refused(code: Code, detail: str) -> InvalidTrace:
     return InvalidTrace([Fault("", code, detail)])

@@ -7,7 +7,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from app.limits import MAX_NAME
+from app.limits import MAX_NAME_CHARACTERS
+from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import COLLECTIVES
 
@@ -79,11 +80,11 @@ def faults_of(
             rules = {"enum": list(rules["discriminator"]["mapping"])}
         code = _code(kind, value)
         name = _name(place, raw)
-        if code == "missing_field":
+        if code == FaultCode.MISSING_FIELD:
             detail = f"{name} is missing."
-        elif code == "extra_field":
+        elif code == FaultCode.EXTRA_FIELD:
             detail = f"{name} is not a known field."
-        elif code == "wrong_type":
+        elif code == FaultCode.WRONG_TYPE:
             wanted = " or ".join([_KINDS.get(kind, "text"), *map(shown, rules.get("or", []))])
             detail = f"{name} must be {wanted}, got {shown(value)}."
         else:
@@ -101,7 +102,7 @@ def shown(value: Any) -> str:
 
 def brief(name: str) -> str:
     """Shorten what is too long for a name."""
-    return name if len(name) <= MAX_NAME else f"{name[:_LONGEST]}..."
+    return name if len(name) <= MAX_NAME_CHARACTERS else f"{name[:_LONGEST]}..."
 
 
 def _place(location: Location) -> tuple[str | int, ...]:
@@ -122,18 +123,18 @@ def _at(raw: Any, place: Location) -> Any:
     return raw
 
 
-def _code(kind: str, value: Any) -> str:
+def _code(kind: str, value: Any) -> FaultCode:
     if kind in {"missing", "union_tag_not_found"}:
-        return "missing_field"
+        return FaultCode.MISSING_FIELD
     if kind == "extra_forbidden":
-        return "extra_field"
+        return FaultCode.EXTRA_FIELD
     if kind == "int_type" and isinstance(value, float) and not math.isfinite(value):
-        return "out_of_range"
+        return FaultCode.OUT_OF_RANGE
     if kind == "float_type" and type(value) is int:  # more digits than a float can hold
-        return "out_of_range"
+        return FaultCode.OUT_OF_RANGE
     if kind in _NAMED_ALIKE:
-        return "out_of_range" if isinstance(value, str) else "wrong_type"
-    return "wrong_type" if kind in _KINDS else "out_of_range"
+        return FaultCode.OUT_OF_RANGE if isinstance(value, str) else FaultCode.WRONG_TYPE
+    return FaultCode.WRONG_TYPE if kind in _KINDS else FaultCode.OUT_OF_RANGE
 
 
 def _name(place: Location, raw: Any) -> str:

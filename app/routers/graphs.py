@@ -14,7 +14,7 @@ from app.jobs.kinds import IMPORT
 from app.jobs.rows import SUCCEEDED
 from app.jobs.submission import NewJob, import_job
 from app.jobs.table import Job
-from app.limits import MAX_NAME
+from app.limits import MAX_NAME_CHARACTERS
 from app.reading.traces import parameters_of
 from app.routers.jobs import acknowledged, add_routes, answer_to, enqueue
 from app.schemas.base import PLAIN, OneOf
@@ -43,7 +43,8 @@ Parameters = Annotated[
     ),
 ]
 GraphName = Annotated[
-    str, Query(max_length=MAX_NAME, pattern=PLAIN, description="What the graph is called.")
+    str,
+    Query(max_length=MAX_NAME_CHARACTERS, pattern=PLAIN, description="What the graph is called."),
 ]
 _FILES: dict[str, Any] = {
     "requestBody": {

@@ -25,7 +25,7 @@ from app.jobs.pool import Pool
 from app.jobs.rows import FAILED, RESULT, STATES, TIMED_OUT
 from app.jobs.submission import Key, NewJob, Receipt, fingerprint, id_of_key, problem_job
 from app.jobs.table import Job
-from app.limits import MAX_LISTED, MAX_TAGS
+from app.limits import MAX_CALL_TAGS, MAX_LISTED_RESULTS
 from app.schemas.base import OneOf
 from app.schemas.jobs import Listed, Page
 from app.storage.database import Store
@@ -135,7 +135,9 @@ def add_routes(router: APIRouter, kind: str, out: Any, row: type[Listed], page: 
     )
     def list_jobs(
         store: StoreDep,
-        limit: Annotated[int, Query(ge=1, le=MAX_LISTED, description="How many are listed.")] = 20,
+        limit: Annotated[
+            int, Query(ge=1, le=MAX_LISTED_RESULTS, description="How many are listed.")
+        ] = 20,
         cursor: Annotated[
             str | None,
             Query(pattern=r"^[1-9][0-9]{0,17}$", description="`next_cursor` of the page before."),
@@ -146,7 +148,7 @@ def add_routes(router: APIRouter, kind: str, out: Any, row: type[Listed], page: 
         ] = [],  # noqa: B006 - FastAPI copies it
         tag: Annotated[
             list[Tag],
-            Query(max_length=MAX_TAGS, description="With all these tags; may be repeated."),
+            Query(max_length=MAX_CALL_TAGS, description="With all these tags; may be repeated."),
         ] = [],  # noqa: B006
     ) -> Page:
         below = None if cursor is None else int(cursor)

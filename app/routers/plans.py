@@ -10,7 +10,7 @@ from app.http.dependencies import StoreDep, SubmitterDep
 from app.http.openapi import accepted, json_body, problems
 from app.jobs.kinds import PLAN
 from app.jobs.results import problem_and_answer
-from app.limits import MAX_NAME
+from app.limits import MAX_NAME_CHARACTERS
 from app.routers.jobs import add_routes, submit
 from app.schemas.base import OneOf
 from app.schemas.exports import ExportOut
@@ -71,7 +71,7 @@ def get_export(
     store: StoreDep,
     format: Format,  # noqa: A002 - the name on the wire
     file: Annotated[
-        str | None, Query(max_length=MAX_NAME, description="One of the files, as it is.")
+        str | None, Query(max_length=MAX_NAME_CHARACTERS, description="One of the files, as it is.")
     ] = None,
 ) -> Response:
     """Return the files, what of the plan that tool cannot express, and what that costs."""

@@ -7,13 +7,13 @@ from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJson
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from app.limits import MAX_NAME
+from app.limits import MAX_NAME_CHARACTERS
 
 #: A text without control characters.
 PLAIN = r"^[^\x00-\x1f\x7f]*$"
 
 
-Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=PLAIN)]
+Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARACTERS, pattern=PLAIN)]
 
 
 @dataclass(frozen=True)

@@ -10,33 +10,40 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, GetCoreSchemaHandler, Strict
 from pydantic_core import CoreSchema, core_schema
 
-from app.limits import MAX_CHANNELS, MAX_GBPS, MAX_NAME, MAX_POINTS, MAX_US, MAX_WORKERS, MIN_GBPS
+from app.limits import (
+    MAX_BANDWIDTH_GBPS,
+    MAX_CHANNELS,
+    MAX_NAME_CHARACTERS,
+    MAX_STARTUP_US,
+    MIN_BANDWIDTH_GBPS,
+)
 from app.schemas.base import PLAIN, Body, Name, OneOf
 from solver.costs import ALGORITHMS, LINEAR, MEASURED, PIECEWISE, PLACEMENTS, RING, Cluster, Curve
 from solver.graph import graph
+from solver.limits import MAX_BYTES, MAX_DURATION_US, MAX_TABLE_SIZES, MAX_WORKERS
 
-Microseconds = Annotated[float, Field(ge=0, le=MAX_US)]
+Microseconds = Annotated[float, Field(ge=0, le=MAX_STARTUP_US)]
 
 
-Gbps = Annotated[float, Field(ge=MIN_GBPS, le=MAX_GBPS)]
+Gbps = Annotated[float, Field(ge=MIN_BANDWIDTH_GBPS, le=MAX_BANDWIDTH_GBPS)]
 
 
 Workers = Annotated[int, Field(ge=1, le=MAX_WORKERS)]
 
 
-Size = Annotated[int, Field(ge=1, le=graph.MAX_BYTES)]
+Size = Annotated[int, Field(ge=1, le=MAX_BYTES)]
 
 
 Point = Annotated[
     tuple[
-        Annotated[int, Strict(), Field(ge=1, le=graph.MAX_BYTES)],
-        Annotated[float, Strict(), Field(gt=0, le=graph.MAX_DURATION_US)],
+        Annotated[int, Strict(), Field(ge=1, le=MAX_BYTES)],
+        Annotated[float, Strict(), Field(gt=0, le=MAX_DURATION_US)],
     ],
     Strict(strict=False),  # JSON has no tuples
 ]
 
 
-Table = Annotated[list[Point], Field(max_length=MAX_POINTS)]
+Table = Annotated[list[Point], Field(max_length=MAX_TABLE_SIZES)]
 
 
 #: The kinds of collective whose measured points stand in ``tables``; the others' in ``table``.
@@ -150,18 +157,21 @@ class CurveBody(Body):
 
     threshold_bytes: Annotated[Size, Field(description="Where the second piece begins.")]
     log_us: Annotated[Microseconds, Field(description="a1 [us for each doubling].")]
-    log_constant_us: Annotated[float, Field(ge=-MAX_US, le=MAX_US, description="b1 [us].")]
-    us_per_byte: Annotated[float, Field(ge=0, le=MAX_US, description="a2 [us a byte].")]
+    log_constant_us: Annotated[
+        float, Field(ge=-MAX_STARTUP_US, le=MAX_STARTUP_US, description="b1 [us].")
+    ]
+    us_per_byte: Annotated[float, Field(ge=0, le=MAX_STARTUP_US, description="a2 [us a byte].")]
     constant_us: Annotated[Microseconds, Field(description="b2 [us].")]
     least_us: Annotated[
-        float, Field(gt=0, le=MAX_US, description="Nothing costs less: the smallest sample [us].")
+        float,
+        Field(gt=0, le=MAX_STARTUP_US, description="Nothing costs less: the smallest sample [us]."),
     ]
 
 
 class CostModelBody(NetworkBody):
     """A network of any kind, as it is stored; what was measured says where."""
 
-    name: Annotated[str, Field(max_length=MAX_NAME, pattern=PLAIN)] = ""
+    name: Annotated[str, Field(max_length=MAX_NAME_CHARACTERS, pattern=PLAIN)] = ""
     id: Annotated[
         Name | None,
         Field(description="Of a stored model, which stands alone for it; beside figures a label."),
@@ -177,7 +187,7 @@ class CostModelBody(NetworkBody):
         Microseconds, Field(description="`linear`: time of any launch that was measured [us].")
     ] = 0
     us_per_byte: Annotated[
-        Annotated[float, Field(ge=0, le=MAX_US)] | None,
+        Annotated[float, Field(ge=0, le=MAX_STARTUP_US)] | None,
         Field(description="`linear`: time of a byte [us]."),
     ] = None
     piecewise: Annotated[CurveBody | None, Field(description="`piecewise`: its figures.")] = None

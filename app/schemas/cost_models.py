@@ -5,12 +5,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from app.limits import MAX_NAME, MAX_SAMPLES, MAX_TEXT
+from app.limits import MAX_NAME_CHARACTERS, MAX_TEXT_CHARACTERS
 from app.schemas.base import PLAIN, Answered, Body, OneOf
 from app.schemas.clusters import CostModelBody, Gbps, Point, Size, Workers
 from solver.calibration.fits import Errors
 from solver.calibration.measurements import READERS
 from solver.costs import LINEAR, PIECEWISE, TABLE
+from solver.limits import MAX_SAMPLES
 
 BEST, AUTO = "best", "auto"
 
@@ -18,7 +19,7 @@ BEST, AUTO = "best", "auto"
 class CostModelRequest(Body):
     """A cost model to store: its figures, or measurements to fit it to; one of these."""
 
-    name: Annotated[str, Field(max_length=MAX_NAME, pattern=PLAIN)] = ""
+    name: Annotated[str, Field(max_length=MAX_NAME_CHARACTERS, pattern=PLAIN)] = ""
     model: Annotated[
         CostModelBody | None, Field(description="Figures that are known; stored as they are.")
     ] = None
@@ -27,7 +28,7 @@ class CostModelRequest(Body):
         Field(description="Measured all-reduces [bytes, us]; a size may be there many times."),
     ] = None
     text: Annotated[
-        Annotated[str, Field(max_length=MAX_TEXT)] | None,
+        Annotated[str, Field(max_length=MAX_TEXT_CHARACTERS)] | None,
         Field(
             description="What `all_reduce_perf` of nccl-tests or `osu_allreduce` printed, or a "
             "table with a header such as `size(B),time(us)`."

@@ -5,11 +5,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import FailFast, Field
 
-from app.limits import MAX_CHANGES, MAX_FACTOR, MAX_NAME, MAX_OPS
+from app.limits import MAX_CHANGE_FACTOR, MAX_CHANGES, MAX_NAME_CHARACTERS, MAX_OPS
 from app.schemas.base import PLAIN, Answered, Body, Name, ShownAs
 from app.schemas.clusters import ClusterBody
+from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import graph
+from solver.limits import MAX_BYTES, MAX_DURATION_US
 from solver.simulation.what_if import Change
 from solver.traces import Report
 
@@ -29,7 +31,7 @@ class ComputeOp(Body):
 
     id: Id
     kind: Literal["compute"]
-    duration_us: Annotated[float, Field(ge=0, le=graph.MAX_DURATION_US, description="Time [us].")]
+    duration_us: Annotated[float, Field(ge=0, le=MAX_DURATION_US, description="Time [us].")]
     after: After = Field(default=[])
     stream: Annotated[
         Name | None,
@@ -49,7 +51,7 @@ class CollectiveOp(Body):
         int,
         Field(
             ge=1,
-            le=graph.MAX_BYTES,
+            le=MAX_BYTES,
             description="Size of the whole tensor, not of a worker's share of it; for an "
             "all-to-all all that one worker holds.",
         ),
@@ -66,7 +68,7 @@ OpBody = Annotated[ComputeOp | CollectiveOp, Field(discriminator="kind")]
 class GraphBody(Body):
     """One training iteration: ops and what each waits for."""
 
-    name: Annotated[str, Field(max_length=MAX_NAME, pattern=PLAIN)] = ""
+    name: Annotated[str, Field(max_length=MAX_NAME_CHARACTERS, pattern=PLAIN)] = ""
     ops: Annotated[
         list[OpBody],
         FailFast(),
@@ -109,7 +111,9 @@ class GraphRequest(Body):
         """List what is wrong besides the graph and the cluster."""
         if self.graph_id is None:
             return []
-        return [Fault("/graph_id", "extra_field", "Give a graph or the id of one, not both.")]
+        return [
+            Fault("/graph_id", FaultCode.EXTRA_FIELD, "Give a graph or the id of one, not both.")
+        ]
 
 
 class GraphOut(Answered):
@@ -170,10 +174,13 @@ class ChangeBody(Body):
         bool, Field(description="The ops take no time and send nothing; their order stays.")
     ] = False
     bytes_factor: Annotated[
-        float, Field(ge=0, le=MAX_FACTOR, description="Times the bytes of collectives, at least 1.")
+        float,
+        Field(
+            ge=0, le=MAX_CHANGE_FACTOR, description="Times the bytes of collectives, at least 1."
+        ),
     ] = 1
     duration_factor: Annotated[
-        float, Field(ge=0, le=MAX_FACTOR, description="Times the duration of compute ops.")
+        float, Field(ge=0, le=MAX_CHANGE_FACTOR, description="Times the duration of compute ops.")
     ] = 1
 
     def to_change(self) -> Change:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from app.limits import MAX_BASELINES, MAX_SECONDS, MAX_SEED, MIN_SLOT_US
+from app.limits import MAX_BASELINES, MAX_SEED, MAX_TIME_LIMIT_S, MIN_SLOT_US
 from app.schemas.base import Answered, Body, OneOf, ShownAs
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import Explained, Warned
@@ -15,7 +15,7 @@ from app.schemas.graphs import ChangeBody, Changes, GraphBody, GraphRequest
 from app.schemas.policies import PolicyBody
 from app.schemas.schedules import Bucket, Schedule
 from solver.fusion.layered import FUSIONS
-from solver.graph import graph
+from solver.limits import MAX_DURATION_US
 from solver.planning.plan import Options
 from solver.prediction.osf import Osf
 from solver.schedule import SCHEDULERS
@@ -42,7 +42,7 @@ class OptionsBody(Body):
         ),
     ] = "jackson"
     slot_us: Annotated[
-        Annotated[float, Field(ge=MIN_SLOT_US, le=graph.MAX_DURATION_US)] | None,
+        Annotated[float, Field(ge=MIN_SLOT_US, le=MAX_DURATION_US)] | None,
         Field(description="Length of a slot [us]; null chooses one."),
     ] = None
     baselines: Annotated[
@@ -63,7 +63,7 @@ class OptionsBody(Body):
         float,
         Field(
             gt=0,
-            le=MAX_SECONDS,
+            le=MAX_TIME_LIMIT_S,
             description="After this time `joint` answers with the best plan so far [s].",
         ),
     ] = 10

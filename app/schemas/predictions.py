@@ -6,13 +6,13 @@ from typing import Annotated
 from pydantic import Field
 
 from app.limits import (
-    MAX_BATCH,
-    MAX_BUFFERS,
+    MAX_BATCH_SAMPLES,
     MAX_COLLECTIVES,
-    MAX_COUNTS,
     MAX_FLOPS,
+    MAX_FUSION_BUFFERS,
     MAX_LAYERS,
-    MAX_SECONDS,
+    MAX_TIME_LIMIT_S,
+    MAX_WORKER_COUNTS,
     MIN_UTILISATION,
 )
 from app.schemas.base import Answered, Body, Name
@@ -20,8 +20,9 @@ from app.schemas.clusters import ClusterBody, Workers
 from app.schemas.explanations import Warned
 from app.schemas.graphs import GraphBody, GraphRequest
 from app.schemas.plans import OptionsBody
+from solver.codes import FaultCode
 from solver.errors import Fault
-from solver.graph import MAX_BYTES, MAX_DURATION_US
+from solver.limits import MAX_BYTES, MAX_DURATION_US
 from solver.models.layers import Layer
 from solver.prediction.osf import times_of
 from solver.prediction.scaling import Asked
@@ -69,12 +70,12 @@ class PredictionRequest(GraphRequest):
         ),
     ] = None
     workers: Annotated[
-        Annotated[list[Workers], Field(min_length=1, max_length=MAX_COUNTS)] | None,
+        Annotated[list[Workers], Field(min_length=1, max_length=MAX_WORKER_COUNTS)] | None,
         Field(description="A row for each count; null for the cluster's own."),
     ] = None
     buffers_bytes: Annotated[
         list[Annotated[int, Field(ge=0, le=MAX_BYTES)]],
-        Field(max_length=MAX_BUFFERS, description="Fusion buffers; 0 for no fusion."),
+        Field(max_length=MAX_FUSION_BUFFERS, description="Fusion buffers; 0 for no fusion."),
     ] = Field(default=[0, 100 * 2**20])
     timeout_us: Annotated[
         float,
@@ -93,7 +94,7 @@ class PredictionRequest(GraphRequest):
         ),
     ] = False
     batch_size: Annotated[
-        Annotated[int, Field(ge=1, le=MAX_BATCH)] | None,
+        Annotated[int, Field(ge=1, le=MAX_BATCH_SAMPLES)] | None,
         Field(description="Samples of one worker's batch; with `flops`."),
     ] = None
     peak_flops: Annotated[
@@ -108,7 +109,7 @@ class PredictionRequest(GraphRequest):
         float,
         Field(
             gt=0,
-            le=MAX_SECONDS,
+            le=MAX_TIME_LIMIT_S,
             description="After this time the plans of all rows together are the best so far [s].",
         ),
     ] = OptionsBody().time_limit_s
@@ -145,17 +146,17 @@ class PredictionRequest(GraphRequest):
 def _source_faults(request: PredictionRequest) -> Iterator[Fault]:
     """Want layers or a graph, and what turns FLOPs into time where there are FLOPs."""
     if request.layers is None and request.graph is None:
-        yield Fault("/layers", "missing_field", "Give layers, or a graph.")
+        yield Fault("/layers", FaultCode.MISSING_FIELD, "Give layers, or a graph.")
     if request.layers is not None and request.graph is not None:
-        yield Fault("/graph", "extra_field", "Give layers or a graph, not both.")
+        yield Fault("/graph", FaultCode.EXTRA_FIELD, "Give layers or a graph, not both.")
     uses = any(layer.flops is not None for layer in request.layers or ())
     for field in _SPEED:
         given = getattr(request, field) is not None
         if uses and not given:
-            yield Fault(f"/{field}", "missing_field", f"Layers with flops need {field}.")
+            yield Fault(f"/{field}", FaultCode.MISSING_FIELD, f"Layers with flops need {field}.")
         if given and not uses:
             detail = f"{field} does not count where no layer has flops; leave it out."
-            yield Fault(f"/{field}", "extra_field", detail)
+            yield Fault(f"/{field}", FaultCode.EXTRA_FIELD, detail)
 
 
 def _repeats(request: PredictionRequest) -> Iterator[Fault]:
@@ -164,7 +165,7 @@ def _repeats(request: PredictionRequest) -> Iterator[Fault]:
         for i, value in enumerate(getattr(request, field) or ()):
             if value in seen:
                 yield Fault(
-                    f"/{field}/{i}", "out_of_range", f"{field}: {value} stands there twice."
+                    f"/{field}/{i}", FaultCode.OUT_OF_RANGE, f"{field}: {value} stands there twice."
                 )
             seen.add(value)
 
@@ -177,24 +178,26 @@ def _layer_faults(request: PredictionRequest) -> Iterator[Fault]:
         if layer.flops is None:
             for field in missing:
                 detail = f"{name} needs {field}, or flops instead of times."
-                yield Fault(f"/layers/{i}/{field}", "missing_field", detail)
+                yield Fault(f"/layers/{i}/{field}", FaultCode.MISSING_FIELD, detail)
         elif len(missing) < len(_TIMES):
             detail = f"{name}: give flops or times, not both."
-            yield Fault(f"/layers/{i}/flops", "extra_field", detail)
+            yield Fault(f"/layers/{i}/flops", FaultCode.EXTRA_FIELD, detail)
     sizes = [layer.bytes for layer in layers]
     sending = sum(map(bool, sizes))
     if layers and not sending:
-        yield Fault("/layers", "no_collective", "No layer has bytes to send.")
+        yield Fault("/layers", FaultCode.NO_COLLECTIVE, "No layer has bytes to send.")
     if sending > MAX_COLLECTIVES:
         detail = f"At most {MAX_COLLECTIVES:,} layers may have bytes, got {sending:,}."
-        yield Fault("/layers", "out_of_range", detail)
+        yield Fault("/layers", FaultCode.OUT_OF_RANGE, detail)
     if sum(sizes) > MAX_BYTES:
-        yield Fault("/layers", "out_of_range", f"All layers: 2^60 bytes at most, got {sum(sizes)}.")
+        yield Fault(
+            "/layers", FaultCode.OUT_OF_RANGE, f"All layers: 2^60 bytes at most, got {sum(sizes)}."
+        )
     time = sum(layer.forward_us + layer.backward_us for layer in request.to_layers())
     known = all(layer.flops is None for layer in layers) or request.peak_flops is not None
     if known and time > MAX_DURATION_US:
         detail = f"All layers: {MAX_DURATION_US:g} us of compute at most, got {time:g}."
-        yield Fault("/layers", "out_of_range", detail)
+        yield Fault("/layers", FaultCode.OUT_OF_RANGE, detail)
 
 
 Factor = Annotated[float | None, Field(description="Null when the iteration takes no time.")]

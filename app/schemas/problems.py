@@ -4,7 +4,13 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from app.limits import MAX_FAULTS
+from app.codes import FAULT_CODES
+from app.limits import MAX_FAULTS_LISTED
+
+#: What each code of a fault says, as a list in Markdown.
+_RULES = "\n".join(
+    ["The rule that was broken:", "", *(f"- `{code}`: {code.sentence}" for code in FAULT_CODES)]
+)
 
 
 class FaultOut(BaseModel):
@@ -17,7 +23,7 @@ class FaultOut(BaseModel):
             examples=["/graph/ops/3/bytes"],
         ),
     ]
-    code: Annotated[str, Field(description="The rule that was broken.", examples=["out_of_range"])]
+    code: Annotated[str, Field(description=_RULES, examples=["out_of_range"])]
     detail: Annotated[str, Field(examples=["Tensor 'g1': bytes must be 1 to 2^60, got 0."])]
 
 
@@ -31,5 +37,5 @@ class ProblemDetails(BaseModel):
     detail: Annotated[str, Field(examples=["Tensor 'g1': bytes must be 1 to 2^60, got 0."])]
     instance: Annotated[str, Field(description="Path of the request.", examples=["/v1/plans"])]
     errors: Annotated[
-        list[FaultOut], Field(description=f"The faults, the first {MAX_FAULTS} of them.")
+        list[FaultOut], Field(description=f"The faults, the first {MAX_FAULTS_LISTED} of them.")
     ]

@@ -4,10 +4,11 @@ from typing import Annotated
 
 from pydantic import ConfigDict, FailFast, Field
 
-from app.limits import MAX_OPS, MAX_SENT
+from app.limits import MAX_OPS, MAX_SIMULATED_LAUNCHES
 from app.schemas.base import Answered, Body
 from app.schemas.graphs import Id
-from solver.graph import ALL_REDUCE, MAX_BYTES, NETWORK
+from solver.graph import ALL_REDUCE, NETWORK
+from solver.limits import MAX_BYTES
 from solver.planning.replay import GivenBucket, GivenPart
 
 
@@ -79,7 +80,7 @@ class GivenScheduleBody(Body):
 
     model_config = ConfigDict(extra="ignore")
 
-    parts: Annotated[list[GivenPartBody], FailFast(), Field(max_length=MAX_SENT)]
+    parts: Annotated[list[GivenPartBody], FailFast(), Field(max_length=MAX_SIMULATED_LAUNCHES)]
 
 
 class GivenPlanBody(Body):

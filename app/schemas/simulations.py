@@ -12,8 +12,9 @@ from app.schemas.graphs import ChangeBody, Changes, GraphBody, GraphRequest
 from app.schemas.policies import PolicyBody
 from app.schemas.schedules import Bucket, GivenPlanBody, Launches
 from solver.explanation.usage import Usage
+from solver.limits import MAX_JITTER_RUNS, MAX_JITTER_SPREAD
 from solver.policies.choice import Choice
-from solver.simulation.jitter import MAX_RUNS, MAX_SPREAD, Jitter
+from solver.simulation.jitter import Jitter
 
 
 class JitterBody(Body):
@@ -23,12 +24,12 @@ class JitterBody(Body):
         float,
         Field(
             ge=0,
-            le=MAX_SPREAD,
+            le=MAX_JITTER_SPREAD,
             description="Standard deviation of each op's factor, log-normal with mean 1.",
         ),
     ]
     seed: Annotated[int, Field(ge=0, le=MAX_SEED, description="Seed of the factors.")] = 0
-    runs: Annotated[int, Field(ge=1, le=MAX_RUNS, description="How many iterations.")] = 100
+    runs: Annotated[int, Field(ge=1, le=MAX_JITTER_RUNS, description="How many iterations.")] = 100
     rivals: Annotated[
         list[PolicyBody],
         Field(

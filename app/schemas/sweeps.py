@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from app.limits import MAX_BASELINES, MAX_CELLS, MAX_PLAN_S, MAX_SEED, MAX_SWEEP_S
+from app.limits import MAX_BASELINES, MAX_CELL_TIME_LIMIT_S, MAX_CELLS, MAX_SEED, MAX_SWEEP_LIMIT_S
 from app.schemas.base import Answered, OneOf
 from app.schemas.clusters import ClusterBody, Gbps, Microseconds, Workers
 from app.schemas.explanations import Warned
@@ -84,7 +84,7 @@ class SweepRequest(GraphRequest):
         float,
         Field(
             gt=0,
-            le=MAX_PLAN_S,
+            le=MAX_CELL_TIME_LIMIT_S,
             description="After this time a plan is the best found so far [s].",
         ),
     ] = 2
@@ -92,7 +92,7 @@ class SweepRequest(GraphRequest):
         float,
         Field(
             gt=0,
-            le=MAX_SWEEP_S,
+            le=MAX_SWEEP_LIMIT_S,
             description="A sweep that takes longer is given up and answered with an error, its "
             "wait for the processes of another sweep included [s].",
         ),

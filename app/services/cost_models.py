@@ -4,7 +4,6 @@ from typing import Any
 
 from app import VERSION
 from app.errors import InvalidRequest
-from app.limits import MAX_WORKERS
 from app.reading.cluster_faults import model_faults
 from app.schemas.clusters import ClusterBody, CostModelBody
 from app.schemas.cost_models import (
@@ -16,8 +15,10 @@ from app.schemas.cost_models import (
 )
 from solver.calibration.fits import FITS, Fit, Line, Samples, best, fit_all, fit_piecewise
 from solver.calibration.measurements import read_measurements
+from solver.codes import FaultCode
 from solver.costs import PIECEWISE, TABLE, Curve, cost_of
 from solver.errors import Fault, InvalidCluster, InvalidMeasurements
+from solver.limits import MAX_WORKERS
 
 _SOURCES = ("model", "samples", "text")
 
@@ -60,17 +61,19 @@ def _source_faults(request: CostModelRequest) -> list[Fault]:
     given = [source for source in _SOURCES if getattr(request, source) is not None]
     if not given:
         detail = "Give a model, samples, or the text of a benchmark."
-        return [Fault("/text", "missing_field", detail)]
+        return [Fault("/text", FaultCode.MISSING_FIELD, detail)]
     if len(given) > 1:
         detail = f"Give one of {', '.join(given)}, not more."
-        return [Fault(f"/{source}", "extra_field", detail) for source in given[1:]]
+        return [Fault(f"/{source}", FaultCode.EXTRA_FIELD, detail) for source in given[1:]]
     return _model_faults(request.model) if request.model else []
 
 
 def _model_faults(model: CostModelBody) -> list[Fault]:
     """List what is wrong with figures that are to be stored."""
     if model.id is not None:
-        return [Fault("/model/id", "extra_field", "Model: what is stored has its own figures.")]
+        return [
+            Fault("/model/id", FaultCode.EXTRA_FIELD, "Model: what is stored has its own figures.")
+        ]
     some = model.workers or min(2 * (model.node_workers or 1), MAX_WORKERS)
     cluster = ClusterBody(workers=some, cost_model=model).to_cluster()
     try:
@@ -92,7 +95,11 @@ def _idle_faults(request: CostModelRequest) -> list[Fault]:
     if request.model is not None or request.fit not in {BEST, PIECEWISE}:
         idle.append(("threshold_bytes", "no piecewise fit"))
     return [
-        Fault(f"/{field}", "extra_field", f"{field} does not count with {beside}; leave it out.")
+        Fault(
+            f"/{field}",
+            FaultCode.EXTRA_FIELD,
+            f"{field} does not count with {beside}; leave it out.",
+        )
         for field, beside in idle
         if getattr(request, field) != CostModelRequest.model_fields[field].default
     ]
@@ -111,7 +118,7 @@ def _measured(request: CostModelRequest) -> tuple[Samples, int | None, list[str]
     notes = list(found.notes)
     if found.kind not in {None, "all_reduce"}:
         detail = " ".join(["A cost model is that of an all-reduce.", *notes])
-        raise InvalidRequest([Fault("/text", "not_all_reduce", detail)])
+        raise InvalidRequest([Fault("/text", FaultCode.NOT_ALL_REDUCE, detail)])
     if request.workers and found.workers and request.workers != found.workers:
         notes.append(
             f"The text says {found.workers} workers; {request.workers} were given, and count."

@@ -11,6 +11,7 @@ from app.schemas.plans import PlanRequest
 from app.schemas.problem import Problem
 from app.schemas.schedules import GivenPlanBody, Schedule
 from app.services.graphs import lightened
+from solver.codes import FaultCode
 from solver.costs import network_of
 from solver.errors import Fault, InvalidPlan
 from solver.exports import EXPORTS, Export, Planned
@@ -44,7 +45,7 @@ def exported(problem: Problem[PlanRequest], answer: Any, form: str) -> Export:
         first = error.errors(include_url=False)[0]
         place = "".join(f"/{step}" for step in first["loc"])
         detail = f"This is no plan as plan --json prints it: at {place}, {first['msg']}."
-        raise InvalidPlan([Fault("", "wrong_type", detail)]) from None
+        raise InvalidPlan([Fault("", FaultCode.WRONG_TYPE, detail)]) from None
     planned = Planned(tuple(buckets), tuple(parts), slotted, cluster.workers)
     return EXPORTS[form](graph, network_of(cluster.to_cluster()), planned)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from app.errors import InvalidRequest
-from app.limits import DETAIL
+from app.limits import MAX_UNMERGED
 from app.schemas.graphs import ChangeBody, GraphOut
 from app.schemas.problem import GRAPH_ID_LENGTH, graph_json, graph_sha256
 from solver.errors import Fault, InvalidOptions
@@ -15,7 +15,7 @@ from solver.traces import Trace
 
 def is_large(graph: Graph) -> bool:
     """Tell whether a graph has more ops and edges than are told apart."""
-    return len(graph.ops) + sum(map(len, graph.preds)) > DETAIL
+    return len(graph.ops) + sum(map(len, graph.preds)) > MAX_UNMERGED
 
 
 def lightened(graph: Graph) -> Graph:

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
-from app.limits import MAX_ALL_LAUNCHES
+from app.limits import MAX_BASELINES_LAUNCHES
+from solver.codes import FaultCode
 from solver.errors import Fault
-from solver.policies.bytescheduler import AUTO, CREDITS, MAX_TRIED, PARTITIONS
-from solver.policies.choice import MAX_LAUNCHES, Choice, defaults
+from solver.limits import MAX_POLICY_LAUNCHES, MAX_TUNED_LAUNCHES
+from solver.policies.bytescheduler import AUTO, CREDITS, PARTITIONS
+from solver.policies.choice import Choice, defaults
 
 
 def launch_faults(choices: Sequence[Choice], sizes: Sequence[int]) -> list[Fault]:
@@ -16,13 +18,13 @@ def launch_faults(choices: Sequence[Choice], sizes: Sequence[int]) -> list[Fault
     total = 0
     for i, choice in enumerate(choices):
         count, longest = launches_of(choice, sizes)
-        total += count if longest <= MAX_LAUNCHES else 0
-        if total > MAX_ALL_LAUNCHES:
+        total += count if longest <= MAX_POLICY_LAUNCHES else 0
+        if total > MAX_BASELINES_LAUNCHES:
             detail = (
                 f"The baselines up to {choice.policy} make {total:,} launches of this graph; at "
-                f"most {MAX_ALL_LAUNCHES:,} are simulated in a request."
+                f"most {MAX_BASELINES_LAUNCHES:,} are simulated in a request."
             )
-            return [Fault(f"/baselines/{i}", "out_of_range", detail)]
+            return [Fault(f"/baselines/{i}", FaultCode.OUT_OF_RANGE, detail)]
     return []
 
 
@@ -35,7 +37,7 @@ def launches_of(choice: Choice, sizes: Sequence[int]) -> tuple[int, int]:
     tried = PARTITIONS if slice_ == AUTO else [int(slice_)]
     counts = [sum(-(-size // each) for size in sizes) for each in tried]
     if slice_ == AUTO:
-        counts = [count for count in counts if count <= MAX_TRIED] or counts[-1:]
+        counts = [count for count in counts if count <= MAX_TUNED_LAUNCHES] or counts[-1:]
     searched = AUTO in {slice_, used.get("credit_bytes")}
     runs = len(CREDITS) if used.get("credit_bytes") == AUTO else 1
     return searched * runs * sum(counts) + max(counts), max(counts)

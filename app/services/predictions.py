@@ -13,6 +13,7 @@ from app.schemas.predictions import PredictionAnswer, PredictionRequest
 from app.schemas.problem import graph_sha256
 from app.services.graphs import lightened
 from app.services.warnings import tensors_of, warnings_of
+from solver.codes import FaultCode
 from solver.costs import TABLE, network_of
 from solver.errors import Fault, InvalidGraph
 from solver.graph import NETWORK, Graph
@@ -108,4 +109,4 @@ def _fixed_faults(graph: Graph, request: PredictionRequest) -> list[Fault]:
     if len(request.counts()) == 1 or not fixed:
         return []
     detail = f"Workers: the channel {fixed[0]!r} has workers of its own, so no row would differ."
-    return [Fault("/workers", "extra_field", detail)]
+    return [Fault("/workers", FaultCode.EXTRA_FIELD, detail)]

@@ -7,7 +7,7 @@ from typing import Any
 
 from app import VERSION
 from app.errors import InvalidRequest, within
-from app.limits import MAX_JITTER_STEPS, MAX_SENT
+from app.limits import MAX_JITTER_STEPS, MAX_SIMULATED_LAUNCHES
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import UNEXPLAINED
 from app.schemas.problem import Problem, graph_sha256
@@ -18,6 +18,7 @@ from app.services.launch_counts import launches_of
 from app.services.warnings import launched, warnings_of
 from solver.buckets import Launch
 from solver.chain import Chain, chain_of
+from solver.codes import FaultCode
 from solver.costs import Network, network_of
 from solver.errors import Fault, InvalidGraph, InvalidPlan
 from solver.explanation.explain import explain
@@ -138,24 +139,27 @@ def _choices(request: SimulationRequest) -> Iterator[tuple[str, Choice]]:
 
 def _choice_faults(request: SimulationRequest, chain: Chain) -> Iterator[Fault]:
     if request.policy is None and request.plan is None:
-        yield Fault("/policy", "missing_field", "Give a policy or a plan to simulate.")
+        yield Fault("/policy", FaultCode.MISSING_FIELD, "Give a policy or a plan to simulate.")
     if request.policy is not None and request.plan is not None:
-        yield Fault("/plan", "extra_field", "Give a policy or a plan, not both.")
+        yield Fault("/plan", FaultCode.EXTRA_FIELD, "Give a policy or a plan, not both.")
     sizes = chain.bytes.tolist()
     for place, choice in _choices(request):
         if choice.barrier and place != "/policy":
             detail = "A rival runs through the same iterations; give the simulation a barrier."
-            yield Fault(f"{place}/barrier", "extra_field", detail)
+            yield Fault(f"{place}/barrier", FaultCode.EXTRA_FIELD, detail)
         found = list(choice_faults(choice, chain))
         yield from (Fault(place + f.pointer, f.code, f.detail) for f in found)
         if not applies(choice, chain):
-            yield Fault(place, "not_layered", f"{choice.policy} is not defined where {WHERE_NOT}.")
-        _, longest = launches_of(choice, sizes)
-        if longest > MAX_SENT and not found:
-            detail = (
-                f"{choice.policy} makes {longest:,} launches of this graph; at most {MAX_SENT:,}"
+            yield Fault(
+                place, FaultCode.NOT_LAYERED, f"{choice.policy} is not defined where {WHERE_NOT}."
             )
-            yield Fault(place, "out_of_range", f"{detail} are simulated here.")
+        _, longest = launches_of(choice, sizes)
+        if longest > MAX_SIMULATED_LAUNCHES and not found:
+            detail = (
+                f"{choice.policy} makes {longest:,} launches of this graph; at most "
+                f"{MAX_SIMULATED_LAUNCHES:,} are simulated here."
+            )
+            yield Fault(place, FaultCode.OUT_OF_RANGE, detail)
 
 
 def _jitter_faults(request: SimulationRequest, graph: Graph, chain: Chain) -> Iterator[Fault]:
@@ -171,7 +175,7 @@ def _jitter_faults(request: SimulationRequest, graph: Graph, chain: Chain) -> It
             f"Jitter: {request.jitter.runs:,} runs take {steps:,} steps (ops and launches, over "
             f"all policies); at most {MAX_JITTER_STEPS:,} are simulated."
         )
-        yield Fault("/jitter/runs", "out_of_range", detail)
+        yield Fault("/jitter/runs", FaultCode.OUT_OF_RANGE, detail)
 
 
 def _jitter(

@@ -1,8 +1,9 @@
-"""A class for each code of the service's problems, in three sorts."""
+"""A class for each code of the service's problems, in three sorts.
+
+Made of the service's codes by ``python -m app.problem_classes``.
+"""
 
 from __future__ import annotations
-
-import re
 
 from interlace_client.errors import ProblemError
 
@@ -32,7 +33,7 @@ class StorageUnavailable(Temporary):
 
 
 class RequestTimeout(Temporary):
-    """The request's body came too slowly."""
+    """The request, or its body, came too slowly."""
 
 
 class TimeLimit(JobFailed):
@@ -51,28 +52,48 @@ class InternalError(JobFailed):
     """The server failed; its log says why."""
 
 
-class BadRequest(Refused):
-    """The request is no HTTP that the service reads."""
+class NotHttp(Refused):
+    """What was sent is no HTTP/1.1 request."""
+
+
+class NotJson(Refused):
+    """The body is not JSON. A file is not JSON."""
+
+
+class DuplicateKey(Refused):
+    """An object of the body has a key twice."""
+
+
+class NotMultipart(Refused):
+    """The body says that it is a form, and is none."""
+
+
+class IncompleteBody(Refused):
+    """The request's body ended before it was whole."""
 
 
 class HttpError(Refused):
-    """The status says all that is known; a proxy may have answered."""
+    """The status, this or another one, says all that is known; a proxy may have answered."""
 
 
 class NotFound(Refused):
     """Nothing has that name, or not any more."""
 
 
-class NoResult(Refused):
-    """The job has no result, or none yet."""
-
-
 class MethodNotAllowed(Refused):
     """There is no such method at this path."""
 
 
-class NotHttp(Refused):
-    """What was sent is no HTTP/1.1 request."""
+class NoResult(Refused):
+    """The job has no result, or none yet."""
+
+
+class TooLarge(Refused):
+    """The body is longer than the service reads. A file holds more than is read."""
+
+
+class UnsupportedMediaType(Refused):
+    """The body is not declared as what it must be."""
 
 
 class HeadersTooLarge(Refused):
@@ -81,34 +102,6 @@ class HeadersTooLarge(Refused):
 
 class UnknownTransferEncoding(Refused):
     """The service does not know that transfer encoding."""
-
-
-class IncompleteBody(Refused):
-    """The request's body ended before it was whole."""
-
-
-class DuplicateKey(Refused):
-    """An object of the body has a key twice."""
-
-
-class NotJson(Refused):
-    """The body is not JSON."""
-
-
-class NotMultipart(Refused):
-    """The body says that it is a form, and is none."""
-
-
-class TooLarge(Refused):
-    """The body, or a file, is longer than the service reads."""
-
-
-class UnsupportedMediaType(Refused):
-    """The body is not declared as what it must be."""
-
-
-class IdempotencyKeyReused(Refused):
-    """The key was used before, for another request."""
 
 
 class MissingField(Refused):
@@ -155,16 +148,8 @@ class NoCollective(Refused):
     """There is nothing to send."""
 
 
-class UnknownGraph(Refused):
-    """No stored graph has this id."""
-
-
 class UnknownChannel(Refused):
     """A collective names a channel that the cluster lacks."""
-
-
-class UnknownCostModel(Refused):
-    """No stored cost model has this id."""
 
 
 class NotMeasured(Refused):
@@ -199,10 +184,6 @@ class NoAllReduce(Refused):
     """The plan holds nothing that the tool could sum."""
 
 
-class NotPlannable(Refused):
-    """The files hold no times to plan with."""
-
-
 class WrongFormat(Refused):
     """A file or text is not of its format."""
 
@@ -219,16 +200,20 @@ class Truncated(Refused):
     """A file ends in the middle."""
 
 
-class NotGzip(Refused):
-    """A file begins like gzip and is none."""
-
-
 class NotText(Refused):
     """A file is not text."""
 
 
 class TooDeep(Refused):
     """The JSON is nested too deeply."""
+
+
+class TooManyFiles(Refused):
+    """The format takes fewer files."""
+
+
+class TooManyStreams(Refused):
+    """A trace has more streams than are read."""
 
 
 class NoSizes(Refused):
@@ -251,14 +236,6 @@ class TracesDiffer(Refused):
     """Two files of a pair do not belong together."""
 
 
-class TooManyFiles(Refused):
-    """The format takes fewer files."""
-
-
-class TooManyStreams(Refused):
-    """A trace has more streams than are read."""
-
-
 class Unpaired(Refused):
     """A node of the forward pass has none of the backward pass."""
 
@@ -271,14 +248,88 @@ class TooManySizes(Refused):
     """A table takes fewer sizes."""
 
 
-def _code(problem: type[ProblemError]) -> str:
-    """Write the name of a class as the service writes its code."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", problem.__name__).lower()
+class UnknownGraph(Refused):
+    """No stored graph has this id."""
+
+
+class UnknownCostModel(Refused):
+    """No stored cost model has this id."""
+
+
+class IdempotencyKeyReused(Refused):
+    """The key was used before, for another request."""
+
+
+class NotGzip(Refused):
+    """A file begins like gzip and is none."""
+
+
+class NotPlannable(Refused):
+    """The files hold no times to plan with."""
 
 
 #: The class of each code; another code is a plain ProblemError.
 PROBLEMS: dict[str, type[ProblemError]] = {
-    _code(problem): problem
-    for sort in (Temporary, JobFailed, Refused)
-    for problem in sort.__subclasses__()
+    "queue_full": QueueFull,
+    "workers_unavailable": WorkersUnavailable,
+    "storage_unavailable": StorageUnavailable,
+    "request_timeout": RequestTimeout,
+    "time_limit": TimeLimit,
+    "worker_died": WorkerDied,
+    "out_of_memory": OutOfMemory,
+    "internal_error": InternalError,
+    "not_http": NotHttp,
+    "not_json": NotJson,
+    "duplicate_key": DuplicateKey,
+    "not_multipart": NotMultipart,
+    "incomplete_body": IncompleteBody,
+    "http_error": HttpError,
+    "not_found": NotFound,
+    "method_not_allowed": MethodNotAllowed,
+    "no_result": NoResult,
+    "too_large": TooLarge,
+    "unsupported_media_type": UnsupportedMediaType,
+    "headers_too_large": HeadersTooLarge,
+    "unknown_transfer_encoding": UnknownTransferEncoding,
+    "missing_field": MissingField,
+    "extra_field": ExtraField,
+    "wrong_type": WrongType,
+    "out_of_range": OutOfRange,
+    "too_many_faults": TooManyFaults,
+    "cycle": Cycle,
+    "self_loop": SelfLoop,
+    "unknown_op": UnknownOp,
+    "duplicate_id": DuplicateId,
+    "no_compute": NoCompute,
+    "no_collective": NoCollective,
+    "unknown_channel": UnknownChannel,
+    "not_measured": NotMeasured,
+    "not_all_reduce": NotAllReduce,
+    "not_layered": NotLayered,
+    "slot_too_small": SlotTooSmall,
+    "infeasible": Infeasible,
+    "mixed_bucket": MixedBucket,
+    "deadlock": Deadlock,
+    "no_all_reduce": NoAllReduce,
+    "wrong_format": WrongFormat,
+    "unknown_format": UnknownFormat,
+    "empty": Empty,
+    "truncated": Truncated,
+    "not_text": NotText,
+    "too_deep": TooDeep,
+    "too_many_files": TooManyFiles,
+    "too_many_streams": TooManyStreams,
+    "no_sizes": NoSizes,
+    "no_backward": NoBackward,
+    "not_supported": NotSupported,
+    "ranks_differ": RanksDiffer,
+    "traces_differ": TracesDiffer,
+    "unpaired": Unpaired,
+    "too_few_sizes": TooFewSizes,
+    "too_many_sizes": TooManySizes,
+    "unknown_graph": UnknownGraph,
+    "unknown_cost_model": UnknownCostModel,
+    "idempotency_key_reused": IdempotencyKeyReused,
+    "not_gzip": NotGzip,
+    "not_plannable": NotPlannable,
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from solver.codes import FaultCode
 from solver.costs.affine import Affine
 from solver.costs.calibrated import linear, piecewise, table
 from solver.costs.cluster import (
@@ -64,5 +65,5 @@ def cost_of(cluster: Cluster, kind: str = ALL_REDUCE) -> Cost:
             f"The algorithm {cluster.algorithm} describes all_reduce only; "
             f"give {kind} a channel of its own with a ring or a table."
         )
-        raise InvalidCluster([Fault("/algorithm", "not_all_reduce", detail)])
+        raise InvalidCluster([Fault("/algorithm", FaultCode.NOT_ALL_REDUCE, detail)])
     return ALGORITHMS[cluster.algorithm](cluster, kind)

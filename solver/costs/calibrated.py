@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from solver.codes import FaultCode
 from solver.costs.affine import Affine
 from solver.costs.cluster import Cluster, missing
 from solver.costs.extrapolation import extrapolation_faults, growth
@@ -28,7 +29,7 @@ def table(cluster: Cluster, kind: str) -> Measured:
     faults = extrapolation_faults(cluster)
     if len(groups) < 2:  # noqa: PLR2004 - a line takes two points
         detail = f"A table of {kind} needs points of two different sizes."
-        code = "out_of_range" if kind == ALL_REDUCE or points else "missing_field"
+        code = FaultCode.OUT_OF_RANGE if kind == ALL_REDUCE or points else FaultCode.MISSING_FIELD
         faults.append(Fault(pointer, code, detail))
     if faults:
         raise InvalidCluster(faults)

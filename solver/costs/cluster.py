@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from solver.codes import FaultCode
 from solver.costs.piecewise import Curve
 from solver.errors import Fault
 
@@ -85,7 +86,11 @@ class Cluster:
 def missing(cluster: Cluster, *fields: str) -> list[Fault]:
     """Find which fields the cluster's algorithm needs and does not have."""
     return [
-        Fault(f"/{field}", "missing_field", f"The algorithm {cluster.algorithm} needs {field}.")
+        Fault(
+            f"/{field}",
+            FaultCode.MISSING_FIELD,
+            f"The algorithm {cluster.algorithm} needs {field}.",
+        )
         for field in fields
         if getattr(cluster, field) is None
     ]

@@ -1,5 +1,6 @@
 """Measured costs on other workers, or over another bandwidth, than those of the measurement."""
 
+from solver.codes import FaultCode
 from solver.costs.cluster import LINEAR, PIECEWISE, TABLE, Cluster
 from solver.costs.stepwise import ring_effort
 from solver.errors import Fault
@@ -19,7 +20,7 @@ def extrapolation_faults(cluster: Cluster) -> list[Fault]:
         return [
             Fault(
                 f"/{field}",
-                "not_measured",
+                FaultCode.NOT_MEASURED,
                 f"The cost was measured with {measured}, not {wanted}; "
                 "extrapolate: true scales it as a ring would.",
             )
@@ -27,7 +28,7 @@ def extrapolation_faults(cluster: Cluster) -> list[Fault]:
         ]
     if cluster.measured_workers == 1:
         detail = "A cost measured with 1 worker cannot be scaled to more; it takes 2 at least."
-        return [Fault("/measured_workers", "out_of_range", detail)]
+        return [Fault("/measured_workers", FaultCode.OUT_OF_RANGE, detail)]
     return []
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
+from solver.codes import FaultCode
 from solver.costs.algorithms import cost_of
 from solver.costs.cluster import Cluster
 from solver.costs.cost import Cost
@@ -36,7 +37,7 @@ def network_of(cluster: Cluster) -> Network:
     def network(lane: Lane) -> Cost:
         if lane.channel not in channels:
             detail = f"The cluster has no channel {lane.channel!r}."
-            raise InvalidCluster([Fault("/channels", "unknown_channel", detail)])
+            raise InvalidCluster([Fault("/channels", FaultCode.UNKNOWN_CHANNEL, detail)])
         try:
             return cost_of(channels[lane.channel], lane.kind)
         except InvalidCluster as error:

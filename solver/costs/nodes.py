@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from solver.codes import FaultCode
 from solver.costs.affine import Affine
 from solver.costs.cluster import Cluster, missing
 from solver.costs.stepwise import ring
@@ -24,7 +25,7 @@ def hierarchical(cluster: Cluster, kind: str) -> Affine:
     faults = missing(cluster, "bandwidth_gbps", "node_workers", "node_bandwidth_gbps")
     if g is not None and n % g:
         detail = f"node_workers must divide the {n} workers, got {g}."
-        faults.append(Fault("/node_workers", "out_of_range", detail))
+        faults.append(Fault("/node_workers", FaultCode.OUT_OF_RANGE, detail))
     if faults:
         raise InvalidCluster(faults)
     assert g is not None, "not missing"

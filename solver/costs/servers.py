@@ -5,6 +5,7 @@ sharded), on a worker's machine (C, colocated) or not (NC). Push and pull go one
 full duplex; the busiest link decides.
 """
 
+from solver.codes import FaultCode
 from solver.costs.affine import Affine
 from solver.costs.cluster import Cluster, missing
 from solver.costs.stepwise import Effort, stepwise
@@ -29,6 +30,6 @@ def parameter_server(cluster: Cluster, kind: str) -> Affine:
     passes = {"ncc": 2 * n, "cc": 2 * (n - 1), "ncs": 2, "cs": 2 * (n - 1) / n}
     if cluster.placement not in passes:
         detail = f"placement must be one of {', '.join(PLACEMENTS)}."
-        fault = Fault("/placement", "out_of_range", detail)
+        fault = Fault("/placement", FaultCode.OUT_OF_RANGE, detail)
         raise InvalidCluster([*missing(cluster, "bandwidth_gbps"), fault])
     return stepwise(cluster, Effort(2, passes[cluster.placement]))

@@ -13,6 +13,7 @@ from solver.chain import chain_of
 from solver.costs import Network
 from solver.exports.files import Export, Planned, replayed
 from solver.graph import ALL_GATHER, COMPUTE, NETWORK, Graph, Op, build
+from solver.limits import MAX_EXPORTED_FILES
 from solver.policies.wfbp import wfbp
 from solver.simulation.engine import Timeline, simulate
 from solver.traces.chakra.codec import (
@@ -32,9 +33,6 @@ NOTES = (
     "ASTRA-sim simulates the network itself, but takes a broadcast's time from the file.",
 )
 
-#: Most files that are written.
-MOST_FILES = 256
-
 _VERSION = "0.0.4"
 _TYPES = {kind: number for number, kind in reversed(COMM_TYPES.items())}
 
@@ -42,7 +40,7 @@ _TYPES = {kind: number for number, kind in reversed(COMM_TYPES.items())}
 def export(graph: Graph, network: Network, planned: Planned) -> Export:
     """Write ``plan.0.et``, ``plan.1.et``, ...: one file for each worker, all alike.
 
-    Of more workers than :data:`MOST_FILES` not every file is written, and a note says so.
+    Of more workers than :data:`MAX_EXPORTED_FILES` not every file is written, and a note says so.
 
     Raises
     ------
@@ -53,7 +51,7 @@ def export(graph: Graph, network: Network, planned: Planned) -> Export:
     sent = as_sent(graph, planned, timeline)
     again = simulate(sent, network, wfbp)
     content = encode(_messages(sent, again, planned.workers))
-    ranks = min(planned.workers, MOST_FILES)
+    ranks = min(planned.workers, MAX_EXPORTED_FILES)
     left_out = (f"All {planned.workers:,} files are alike; {ranks:,} are written.",)
     return Export(
         format=FORMAT,

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from solver.buckets import Launch
 from solver.chain import Chain, chain_of
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidPlan
 from solver.fusion.fused import fused_ops
 from solver.graph import ALL_REDUCE, NETWORK, Graph, build
@@ -46,7 +47,7 @@ def buckets_of(graph: Graph, launches: Iterable[Launch]) -> tuple[Bucket, ...]:
     lanes = gradient_lanes(chain)
     if not lanes:
         detail = "The plan has no all-reduce, so there are no buckets of gradients to write."
-        raise InvalidPlan([Fault("/buckets", "no_all_reduce", detail)])
+        raise InvalidPlan([Fault("/buckets", FaultCode.NO_ALL_REDUCE, detail)])
     buckets = dict.fromkeys(launch.bucket for launch in launches)
     return tuple(bucket for bucket in buckets if chain.lane[bucket[0]] in lanes)
 

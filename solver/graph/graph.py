@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph
 from solver.graph.links import link, short_cycle, stream_edges, topological
+from solver.limits import MAX_BYTES, MAX_DURATION_US, MAX_FAULTS_SOUGHT
 
 COMPUTE = "compute"
 
@@ -35,18 +37,6 @@ KINDS = (COMPUTE, *COLLECTIVES)
 
 #: The channel of a collective that names none.
 NETWORK = "network"
-
-
-#: Longest duration of one op [us]: a hundred days.
-MAX_DURATION_US = 8.64e12
-
-
-#: Largest collective [bytes]: an exbibyte.
-MAX_BYTES = 2**60
-
-
-#: So many faults of one sort are looked for.
-MOST_FAULTS = 1_000
 
 
 #: How many ops of a cycle an error names.
@@ -126,7 +116,7 @@ def build(name: str, ops: Iterable[Op]) -> Graph:
     InvalidGraph
         With every fault found: values out of range, repeated or unknown ids, self loops, a
         cycle, no compute op, no collective. Of values and of ids the first
-        :data:`MOST_FAULTS` each, then ``too_many_faults``.
+        :data:`MAX_FAULTS_SOUGHT` each, then ``too_many_faults``.
 
     Notes
     -----
@@ -156,10 +146,10 @@ def build(name: str, ops: Iterable[Op]) -> Graph:
 
 def first_of(faults: Iterator[Fault], place: str = "") -> list[Fault]:
     """Collect faults until there are too many; ``place`` is where that is said."""
-    found = list(islice(faults, MOST_FAULTS))
+    found = list(islice(faults, MAX_FAULTS_SOUGHT))
     if next(faults, None):
-        detail = f"The first {MOST_FAULTS:,} faults of a sort are listed, not the others."
-        found.append(Fault(place, "too_many_faults", detail))
+        detail = f"The first {MAX_FAULTS_SOUGHT:,} faults of a sort are listed, not the others."
+        found.append(Fault(place, FaultCode.TOO_MANY_FAULTS, detail))
     return found
 
 
@@ -170,7 +160,7 @@ def _name_faults(ops: Sequence[Op]) -> Iterator[Fault]:
         if op.id in first:
             yield Fault(
                 f"/ops/{position}/id",
-                "duplicate_id",
+                FaultCode.DUPLICATE_ID,
                 f"Op id {op.id!r} is taken by /ops/{first[op.id]}; ids must be unique.",
             )
         else:
@@ -179,10 +169,12 @@ def _name_faults(ops: Sequence[Op]) -> Iterator[Fault]:
         for place, other in enumerate(op.after):
             pointer = f"/ops/{position}/after/{place}"
             if other == op.id:
-                yield Fault(pointer, "self_loop", f"Op {op.id!r} comes after itself.")
+                yield Fault(pointer, FaultCode.SELF_LOOP, f"Op {op.id!r} comes after itself.")
             elif other not in first:
                 yield Fault(
-                    pointer, "unknown_op", f"Op {op.id!r} comes after {other!r}: no such op."
+                    pointer,
+                    FaultCode.UNKNOWN_OP,
+                    f"Op {op.id!r} comes after {other!r}: no such op.",
                 )
 
 
@@ -196,20 +188,20 @@ def _cycle_fault(ops: Sequence[Op], cycle: Sequence[int]) -> Fault:
     shown = steps if len(steps) <= _NAMED else [*steps[: _NAMED - 1], "... -> "]
     return Fault(
         f"/ops/{cycle[0]}",
-        "cycle",
+        FaultCode.CYCLE,
         f"Ops wait for one another in a cycle of {len(cycle)}: {''.join(shown)}{ops[cycle[0]].id}.",
     )
 
 
 def _whole_faults(ops: Sequence[Op]) -> Iterator[Fault]:
     if all(op.kind != COMPUTE for op in ops):
-        yield Fault("/ops", "no_compute", "The graph has no compute op.")
+        yield Fault("/ops", FaultCode.NO_COMPUTE, "The graph has no compute op.")
     sizes = [op.bytes or 0 for op in ops]
     if max(sizes, default=0) <= MAX_BYTES < sum(sizes):
         detail = f"All tensors: 2^60 bytes at most, got {sum(sizes)}."
-        yield Fault("/ops", "out_of_range", detail)
+        yield Fault("/ops", FaultCode.OUT_OF_RANGE, detail)
     if all(op.kind == COMPUTE for op in ops):
-        yield Fault("/ops", "no_collective", "The graph has no collective op.")
+        yield Fault("/ops", FaultCode.NO_COLLECTIVE, "The graph has no collective op.")
 
 
 def _value_faults(ops: Sequence[Op]) -> Iterator[Fault]:
@@ -217,29 +209,35 @@ def _value_faults(ops: Sequence[Op]) -> Iterator[Fault]:
         if op.kind not in KINDS:
             known = ", ".join(KINDS)
             yield Fault(
-                f"/ops/{i}/kind", "out_of_range", f"Op {op.id!r}: kind must be one of {known}."
+                f"/ops/{i}/kind",
+                FaultCode.OUT_OF_RANGE,
+                f"Op {op.id!r}: kind must be one of {known}.",
             )
         elif op.kind == COMPUTE:
             value = op.duration_us
             if value is None:
                 yield Fault(
-                    f"/ops/{i}/duration_us", "missing_field", f"Op {op.id!r} needs duration_us."
+                    f"/ops/{i}/duration_us",
+                    FaultCode.MISSING_FIELD,
+                    f"Op {op.id!r} needs duration_us.",
                 )
             elif not math.isfinite(value) or not 0 <= value <= MAX_DURATION_US:
                 yield Fault(
                     f"/ops/{i}/duration_us",
-                    "out_of_range",
+                    FaultCode.OUT_OF_RANGE,
                     f"Op {op.id!r}: duration_us must be 0 to {MAX_DURATION_US:g}, got {value!r}.",
                 )
         elif op.stream is not None:
             detail = f"Tensor {op.id!r}: only compute ops have a stream."
-            yield Fault(f"/ops/{i}/stream", "extra_field", detail)
+            yield Fault(f"/ops/{i}/stream", FaultCode.EXTRA_FIELD, detail)
         elif op.bytes is None:
-            yield Fault(f"/ops/{i}/bytes", "missing_field", f"Tensor {op.id!r} needs bytes.")
+            yield Fault(
+                f"/ops/{i}/bytes", FaultCode.MISSING_FIELD, f"Tensor {op.id!r} needs bytes."
+            )
         elif not 0 < op.bytes <= MAX_BYTES:
             yield Fault(
                 f"/ops/{i}/bytes",
-                "out_of_range",
+                FaultCode.OUT_OF_RANGE,
                 f"Tensor {op.id!r}: bytes must be 1 to 2^60, got {op.bytes!r}.",
             )
 

@@ -5,6 +5,7 @@ Dimensions are published, time is split by FLOPs; nothing here is measured.
 
 from dataclasses import dataclass
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph
 from solver.graph import ALL_REDUCE, Graph
 from solver.models.layers import Layer
@@ -140,7 +141,7 @@ def _check(gpt: Gpt, ways: int, batch: int, flops_per_us: float) -> None:
         flops_per_us=flops_per_us,
     )
     faults += [
-        Fault(f"/{field}", "out_of_range", f"{field} must be a multiple of {by} {divisor}.")
+        Fault(f"/{field}", FaultCode.OUT_OF_RANGE, f"{field} must be a multiple of {by} {divisor}.")
         for field, value, by, divisor in (
             ("width", gpt.width, gpt.heads, "heads"),
             ("heads", gpt.heads, ways, "ways"),

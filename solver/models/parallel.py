@@ -10,6 +10,7 @@ policy.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, NETWORK, REDUCE_SCATTER, Graph, Op, build
 from solver.models.layers import Layer
@@ -121,12 +122,16 @@ def _size(layer: Layer) -> int:
 
 def _check_units(layers: Sequence[Layer], shards: int | None, limit: int) -> None:
     faults = [
-        Fault(f"/layers/{i}/gradients", "missing_field", f"Layer {layer.name!r} has no gradients.")
+        Fault(
+            f"/layers/{i}/gradients",
+            FaultCode.MISSING_FIELD,
+            f"Layer {layer.name!r} has no gradients.",
+        )
         for i, layer in enumerate(layers)
         if not layer.gradients
     ]
     if not layers:
-        faults.append(Fault("/layers", "missing_field", "There are no layers."))
+        faults.append(Fault("/layers", FaultCode.MISSING_FIELD, "There are no layers."))
     faults += not_positive(shards=1 if shards is None else shards, limit=limit)
     if faults:
         raise InvalidGraph(faults)
@@ -217,7 +222,7 @@ def adam_us(parameters: float, bytes_per_us: float) -> float:
 def not_positive(**values: float) -> list[Fault]:
     """List the arguments that should be positive and are not."""
     return [
-        Fault(f"/{field}", "out_of_range", f"{field} must be positive, got {value}.")
+        Fault(f"/{field}", FaultCode.OUT_OF_RANGE, f"{field} must be positive, got {value}.")
         for field, value in values.items()
         if value <= 0
     ]

@@ -4,6 +4,7 @@ Shares no code with the simulator: releases and the objective come from the grap
 parts' times alone.
 """
 
+from solver.codes import FaultCode
 from solver.costs import Lane, Network
 from solver.errors import Fault, InterlaceError
 from solver.graph import Graph
@@ -40,7 +41,7 @@ def check(graph: Graph, network: Network, plan: Plan) -> float:
     found = [*_bucket_faults(graph, after, plan, ends), *_tail_faults(graph, after, plan)]
     found += _part_faults(network, plan)
     if found:
-        raise InfeasiblePlan([Fault("", "infeasible", detail) for detail in found])
+        raise InfeasiblePlan([Fault("", FaultCode.INFEASIBLE, detail) for detail in found])
     return max(ends.values())
 
 

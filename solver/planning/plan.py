@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from solver.bounds.bound import lower_bound
 from solver.buckets import Launch
 from solver.chain import Chain, chain_of, lane_bytes
+from solver.codes import FaultCode
 from solver.costs import Cost, Network
 from solver.errors import Fault, InvalidOptions
 from solver.fusion import layered
@@ -39,7 +40,7 @@ class Options:
         Key of :data:`solver.schedule.SCHEDULERS`; ``lp`` is for layered chains.
     slot_us
         Slot of the grid [us]; None chooses the shortest bucket's collective time, coarser when
-        that needs more than :data:`solver.schedule.slots.MAX_SLOTS` slots. For layered chains.
+        that needs more than :data:`MAX_SLOTS` slots. For layered chains.
     baselines
         Policies of today to compare with.
     barrier
@@ -157,7 +158,7 @@ def _are_odd(chain: Chain, costs: Sequence[Cost]) -> bool:
 
 def _check(options: Options, chain: Chain, graph: Graph) -> None:
     faults = [
-        Fault(f"/{field}", "out_of_range", f"{field} must be one of {', '.join(known)}.")
+        Fault(f"/{field}", FaultCode.OUT_OF_RANGE, f"{field} must be one of {', '.join(known)}.")
         for field, name, known in (
             ("fusion", options.fusion, FUSIONS),
             ("schedule", options.schedule, SCHEDULERS),
@@ -166,7 +167,11 @@ def _check(options: Options, chain: Chain, graph: Graph) -> None:
     ]
     if not chain.is_layered:
         faults += [
-            Fault(f"/{field}", "not_layered", f"{field} {value} needs {_why_not(chain, graph)}")
+            Fault(
+                f"/{field}",
+                FaultCode.NOT_LAYERED,
+                f"{field} {value} needs {_why_not(chain, graph)}",
+            )
             for field, value, usable in (
                 ("fusion", options.fusion, options.fusion != "maxmin"),
                 ("schedule", options.schedule, options.schedule != "lp"),

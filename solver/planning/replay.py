@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from solver.buckets import Launch
 from solver.chain import Chain
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidPlan
 from solver.graph import Graph, first_of
 from solver.simulation.engine import Deadlock
@@ -40,7 +41,7 @@ def sends_of(
     named = [tensor for bucket in buckets for tensor in bucket.tensors]
     if named and index.keys().isdisjoint(named):
         detail = f"The graph has none of the plan's tensors, such as {named[0]!r}: another's plan?"
-        raise InvalidPlan([Fault("/buckets", "unknown_op", detail)])
+        raise InvalidPlan([Fault("/buckets", FaultCode.UNKNOWN_OP, detail)])
     faults = first_of(_bucket_faults(chain, index, buckets))
     faults += first_of(_part_faults(chain, index, buckets, parts))
     if faults:
@@ -54,7 +55,7 @@ def deadlock_fault(graph: Graph, chain: Chain, error: Deadlock) -> Fault:
     first = graph.ops[int(chain.positions[error.unsent[0]])].id
     return Fault(
         "/schedule/parts",
-        "deadlock",
+        FaultCode.DEADLOCK,
         f"The launches wait for one another in this order: {first!r} and "
         f"{len(error.unsent) - 1} other tensors are never sent.",
     )
@@ -67,31 +68,33 @@ def _bucket_faults(
     seen: set[str] = set()
     for b, bucket in enumerate(buckets):
         if bucket.id in names:
-            yield Fault(f"/buckets/{b}/id", "duplicate_id", f"Bucket id {bucket.id!r} is taken.")
+            yield Fault(
+                f"/buckets/{b}/id", FaultCode.DUPLICATE_ID, f"Bucket id {bucket.id!r} is taken."
+            )
         names.add(bucket.id)
         lanes = set()
         for t, tensor in enumerate(bucket.tensors):
             pointer = f"/buckets/{b}/tensors/{t}"
             if tensor not in index:
                 detail = f"Bucket {bucket.id!r}: the graph has no collective {tensor!r}."
-                yield Fault(pointer, "unknown_op", detail)
+                yield Fault(pointer, FaultCode.UNKNOWN_OP, detail)
                 continue
             if tensor in seen:
                 detail = f"Bucket {bucket.id!r}: {tensor!r} is in a bucket already."
-                yield Fault(pointer, "duplicate_id", detail)
+                yield Fault(pointer, FaultCode.DUPLICATE_ID, detail)
             seen.add(tensor)
             lanes.add(chain.lanes[chain.lane[index[tensor]]])
         if len(lanes) > 1:
             detail = f"Bucket {bucket.id!r}: its tensors are of several kinds or channels."
-            yield Fault(f"/buckets/{b}/tensors", "mixed_bucket", detail)
+            yield Fault(f"/buckets/{b}/tensors", FaultCode.MIXED_BUCKET, detail)
         members = [index[tensor] for tensor in bucket.tensors if tensor in index]
         mask = sum(1 << i for i in set(members)) if chain.before else 0
         if any(chain.before[i] & mask for i in members if mask):
             detail = f"Bucket {bucket.id!r} waits for itself: one of its tensors is after another."
-            yield Fault(f"/buckets/{b}/tensors", "deadlock", detail)
+            yield Fault(f"/buckets/{b}/tensors", FaultCode.DEADLOCK, detail)
     if left := [name for name in index if name not in seen]:
         detail = f"{len(left)} collectives are in no bucket, {left[0]!r} among them."
-        yield Fault("/buckets", "missing_field", detail)
+        yield Fault("/buckets", FaultCode.MISSING_FIELD, detail)
 
 
 def _part_faults(
@@ -108,17 +111,17 @@ def _part_faults(
         pointer = f"/schedule/parts/{p}"
         if part.bucket not in sizes:
             detail = f"Part {p}: the plan has no bucket {part.bucket!r}."
-            yield Fault(f"{pointer}/bucket", "unknown_op", detail)
+            yield Fault(f"{pointer}/bucket", FaultCode.UNKNOWN_OP, detail)
             continue
         if part.bytes < 1:
             detail = f"Part {p}: bytes must be 1 or more, got {part.bytes}."
-            yield Fault(f"{pointer}/bytes", "out_of_range", detail)
+            yield Fault(f"{pointer}/bytes", FaultCode.OUT_OF_RANGE, detail)
         carried[part.bucket] += part.bytes
     for b, bucket in enumerate(buckets):
         if carried[bucket.id] != sizes[bucket.id]:
             yield Fault(
                 f"/buckets/{b}",
-                "out_of_range",
+                FaultCode.OUT_OF_RANGE,
                 f"Bucket {bucket.id!r}: its parts carry {carried[bucket.id]} of "
                 f"{sizes[bucket.id]} bytes.",
             )

@@ -8,6 +8,7 @@ from solver.buckets import Launch
 from solver.chain import Chain, chain_of
 from solver.costs import Cost, Network
 from solver.graph import Graph
+from solver.limits import MAX_TUNED_LAUNCHES
 from solver.simulation.engine import Rule, simulate
 from solver.simulation.rules import Queue, most_urgent, queues, slice_count, sliced
 from solver.units import same
@@ -17,8 +18,6 @@ AUTO = "auto"
 #: Slices that are tried [bytes], and credits as multiples of the slice.
 PARTITIONS = tuple(1_000_000 * 2**k for k in range(7))
 CREDITS = (1, 2, 4)
-#: Slices that make more launches than this are not tried, unless they are the longest.
-MAX_TRIED = 100_000
 
 
 def bytescheduler(
@@ -69,8 +68,8 @@ def tuned(
     """Replace "auto" by the value with the least simulated time; the first wins a tie.
 
     The grid, in this order: slices of 1, 2, 4, ... 64 MB, without those that make more than
-    :data:`MAX_TRIED` launches, and for each a credit of 1, 2 and 4 slices. A value that is given
-    stays.
+    :data:`MAX_TUNED_LAUNCHES` launches, and for each a credit of 1, 2 and 4 slices. A value that is
+    given stays.
     """
     if isinstance(partition, int) and isinstance(credit, int):
         return partition, credit
@@ -85,7 +84,9 @@ def tuned(
 
 
 def _grid(chain: Chain, partition: int | str, credit: int | str) -> Iterator[tuple[int, int]]:
-    tried = [p for p in PARTITIONS if slice_count(chain, p) <= MAX_TRIED] or [PARTITIONS[-1]]
+    tried = [p for p in PARTITIONS if slice_count(chain, p) <= MAX_TUNED_LAUNCHES] or [
+        PARTITIONS[-1]
+    ]
     for size in [partition] if isinstance(partition, int) else tried:
         for times in CREDITS[:1] if isinstance(credit, int) else CREDITS:
             yield size, credit if isinstance(credit, int) else times * size

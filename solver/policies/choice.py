@@ -8,17 +8,16 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from solver.chain import Chain
+from solver.codes import FaultCode
 from solver.costs import Network
 from solver.errors import Fault
 from solver.fusion.search import Candidate
-from solver.graph import MAX_BYTES, Graph
+from solver.graph import Graph
+from solver.limits import MAX_BYTES, MAX_POLICY_LAUNCHES
 from solver.policies import POLICIES
 from solver.policies.bytescheduler import AUTO, PARTITIONS, tuned
 from solver.simulation.engine import Policy
 from solver.simulation.rules import slice_count
-
-#: Most launches of a policy that sends in slices.
-MAX_LAUNCHES = 1_000_000
 
 Value = float | str
 
@@ -124,7 +123,7 @@ def choice_faults(choice: Choice, chain: Chain) -> Iterator[Fault]:
     Pointers are relative to the choice: ``/name`` of a parameter that was given, else empty.
     """
     if choice.policy not in POLICIES:
-        yield Fault("", "out_of_range", f"Policy must be one of {', '.join(POLICIES)}.")
+        yield Fault("", FaultCode.OUT_OF_RANGE, f"Policy must be one of {', '.join(POLICIES)}.")
         return
     known = defaults(choice.policy)
     given = dict(choice.parameters)
@@ -134,7 +133,11 @@ def choice_faults(choice: Choice, chain: Chain) -> Iterator[Fault]:
         for fault in (
             _value_faults(choice.policy, name, value)
             if name in known
-            else [Fault(f"/{name}", "extra_field", f"{choice.policy} has no parameter {name}.")]
+            else [
+                Fault(
+                    f"/{name}", FaultCode.EXTRA_FIELD, f"{choice.policy} has no parameter {name}."
+                )
+            ]
         )
     ]
     yield from wrong
@@ -145,12 +148,12 @@ def choice_faults(choice: Choice, chain: Chain) -> Iterator[Fault]:
             value = (known | given)[name]
             size = PARTITIONS[-1] if value == AUTO else int(value)
             count = slice_count(chain, size)
-            if count > MAX_LAUNCHES:
+            if count > MAX_POLICY_LAUNCHES:
                 yield Fault(
                     f"/{name}" if name in given else "",
-                    "out_of_range",
+                    FaultCode.OUT_OF_RANGE,
                     f"{choice.policy}: {name} {value} makes {count:,} launches of this graph; at "
-                    f"most {MAX_LAUNCHES:,} are simulated.",
+                    f"most {MAX_POLICY_LAUNCHES:,} are simulated.",
                 )
 
 
@@ -161,11 +164,13 @@ def _value_faults(policy: str, name: str, value: Value) -> Iterator[Fault]:
     if isinstance(value, str | bool) or (rule.kind is int and not isinstance(value, int)):
         wanted = "an integer" if rule.kind is int else "a number"
         wanted += f' or "{AUTO}"' if rule.auto else ""
-        yield Fault(f"/{name}", "wrong_type", f"{policy}: {name} must be {wanted}, got {value!r}.")
+        yield Fault(
+            f"/{name}", FaultCode.WRONG_TYPE, f"{policy}: {name} must be {wanted}, got {value!r}."
+        )
     elif not math.isfinite(value) or not rule.least <= value <= rule.most:
         most = "2^60" if rule.most == MAX_BYTES else f"{rule.most:g}"
         yield Fault(
             f"/{name}",
-            "out_of_range",
+            FaultCode.OUT_OF_RANGE,
             f"{policy}: {name} must be {rule.least:g} to {most}, got {value!r}.",
         )

@@ -12,6 +12,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from solver.chain import Chain, chain_of
+from solver.codes import FaultCode
 from solver.costs import Cost, Network
 from solver.errors import Fault, InvalidGraph
 from solver.graph import ALL_REDUCE, Graph
@@ -133,7 +134,7 @@ def passes_of(graph: Graph) -> Passes:
     """
     chain = chain_of(graph)
     if why_not := _why_not(chain, graph):
-        raise InvalidGraph([Fault("", "not_layered", f"OSF needs {why_not}")])
+        raise InvalidGraph([Fault("", FaultCode.NOT_LAYERED, f"OSF needs {why_not}")])
     return _passes(chain)
 
 

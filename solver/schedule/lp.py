@@ -6,13 +6,13 @@ from itertools import pairwise
 import highspy
 import numpy as np
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
+from solver.limits import MAX_LP_BUCKETS
 from solver.schedule.jackson import jackson
 from solver.schedule.jobs import Critical, Jobs, Piece, Schedule, critical_of, joined
 from solver.units import FloatArray, IntArray
 
-#: Most jobs: columns grow with their square.
-MAX_JOBS = 250
 #: How far from a whole number a vertex's coordinate may be by rounding.
 _INTEGRAL = 1e-6
 
@@ -52,7 +52,7 @@ def lp(jobs: Jobs) -> Schedule:
     Raises
     ------
     InvalidOptions
-        When the data are not whole numbers of slots, or there are more than :data:`MAX_JOBS`.
+        When the data are not whole numbers of slots, or there are more than :data:`MAX_LP_BUCKETS`.
 
     Notes
     -----
@@ -67,11 +67,19 @@ def lp(jobs: Jobs) -> Schedule:
     """
     if not all(np.all(a == np.rint(a)) for a in (jobs.release, jobs.duration, jobs.tail)):
         raise InvalidOptions(
-            [Fault("/schedule", "out_of_range", "The lp schedule needs whole numbers of slots.")]
+            [
+                Fault(
+                    "/schedule",
+                    FaultCode.OUT_OF_RANGE,
+                    "The lp schedule needs whole numbers of slots.",
+                )
+            ]
         )
-    if len(jobs) > MAX_JOBS:
-        detail = f"The lp schedule takes {MAX_JOBS} buckets at most, got {len(jobs)}; use jackson."
-        raise InvalidOptions([Fault("/schedule", "out_of_range", detail)])
+    if len(jobs) > MAX_LP_BUCKETS:
+        detail = (
+            f"The lp schedule takes {MAX_LP_BUCKETS} buckets at most, got {len(jobs)}; use jackson."
+        )
+        raise InvalidOptions([Fault("/schedule", FaultCode.OUT_OF_RANGE, detail)])
     value = int(jackson(jobs).value)
     return bisect(jobs, value - 1, value)
 

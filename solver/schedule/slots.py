@@ -3,13 +3,11 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
+from solver.limits import MAX_SLOTS
 from solver.schedule.jackson import jackson
 from solver.schedule.jobs import Jobs, Schedule, on_grid
-
-#: Most slots of a grid.
-MAX_SLOTS = 20_000
-
 
 #: More slots than this are not told apart.
 _COUNTED = 1e15
@@ -51,7 +49,7 @@ def on_slots(jobs: Jobs, slot_us: float | None, scheduler: Callable[[Jobs], Sche
                 [
                     Fault(
                         "/slot_us",
-                        "slot_too_small",
+                        FaultCode.SLOT_TOO_SMALL,
                         f"slot_us {slot:g} needs {needed:.6g} slots, more than {MAX_SLOTS:,}; "
                         f"{1.00001 * _coarse(jobs, slot):.6g} is enough.",
                     )

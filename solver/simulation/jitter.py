@@ -7,17 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from solver.chain import chain_of
+from solver.codes import FaultCode
 from solver.costs import Network
 from solver.errors import Fault, InvalidOptions
 from solver.graph import Graph
+from solver.limits import MAX_JITTER_RUNS, MAX_JITTER_SPREAD
 from solver.simulation.engine import Noise, Policy, simulate
 from solver.units import FloatArray, same
-
-#: Most runs, and the largest spread.
-MAX_RUNS = 10_000
-
-
-MAX_SPREAD = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +119,12 @@ def _less(rival: float, first: float) -> bool:
 
 
 def _faults(spread: float, seed: int, runs: int) -> Iterator[Fault]:
-    if not 0 <= spread <= MAX_SPREAD:
-        detail = f"spread must be 0 to {MAX_SPREAD:g}, got {spread!r}."
-        yield Fault("/spread", "out_of_range", detail)
+    if not 0 <= spread <= MAX_JITTER_SPREAD:
+        detail = f"spread must be 0 to {MAX_JITTER_SPREAD:g}, got {spread!r}."
+        yield Fault("/spread", FaultCode.OUT_OF_RANGE, detail)
     if seed < 0:
-        yield Fault("/seed", "out_of_range", f"seed must be 0 or more, got {seed!r}.")
-    if not 1 <= runs <= MAX_RUNS:
-        yield Fault("/runs", "out_of_range", f"runs must be 1 to {MAX_RUNS:,}, got {runs!r}.")
+        yield Fault("/seed", FaultCode.OUT_OF_RANGE, f"seed must be 0 or more, got {seed!r}.")
+    if not 1 <= runs <= MAX_JITTER_RUNS:
+        yield Fault(
+            "/runs", FaultCode.OUT_OF_RANGE, f"runs must be 1 to {MAX_JITTER_RUNS:,}, got {runs!r}."
+        )

@@ -10,10 +10,6 @@ from solver.chain import Chain
 Unit = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-#: Policies that make more launches are tried as plans only when asked for: it takes seconds.
-MAX_SLICES = 200_000
-
-
 #: Sort key of a unit (its index) that became ready at a time [us]; least goes first.
 Key = Callable[[int, float], tuple[float, ...]]
 

@@ -8,8 +8,10 @@ from fractions import Fraction
 
 from solver.buckets import Launch
 from solver.chain import chain_of
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
-from solver.graph import COMPUTE, MAX_BYTES, MAX_DURATION_US, Graph, Op
+from solver.graph import COMPUTE, Graph, Op
+from solver.limits import MAX_BYTES, MAX_DURATION_US
 from solver.simulation.engine import Policy
 from solver.simulation.replay import replay
 
@@ -73,7 +75,9 @@ def changed(graph: Graph, changes: Sequence[Change]) -> Graph:
         found = list(_factor_faults(change))
         matched = [i for i, op in enumerate(ops) if fnmatchcase(op.id, change.match)]
         if not matched:
-            found.append(Fault("/match", "unknown_op", f"No op id matches {change.match!r}."))
+            found.append(
+                Fault("/match", FaultCode.UNKNOWN_OP, f"No op id matches {change.match!r}.")
+            )
         if not found:
             made = list(ops)
             for i in matched:
@@ -104,19 +108,19 @@ def _factor_faults(change: Change) -> Iterator[Fault]:
         factor = getattr(change, name)
         if not math.isfinite(factor) or factor < 0:
             detail = f"{name} must be finite and 0 or more, got {factor!r}."
-            yield Fault(f"/{name}", "out_of_range", detail)
+            yield Fault(f"/{name}", FaultCode.OUT_OF_RANGE, detail)
 
 
 def _size_faults(ops: Sequence[Op], change: Change) -> Iterator[Fault]:
     if sum(op.bytes or 0 for op in ops) > MAX_BYTES:
         detail = f"bytes_factor {change.bytes_factor:g} makes all tensors more than 2^60 bytes."
-        yield Fault("/bytes_factor", "out_of_range", detail)
+        yield Fault("/bytes_factor", FaultCode.OUT_OF_RANGE, detail)
     if max(op.duration_us or 0.0 for op in ops) > MAX_DURATION_US:
         detail = (
             f"duration_factor {change.duration_factor:g} makes an op longer than "
             f"{MAX_DURATION_US:g} us."
         )
-        yield Fault("/duration_factor", "out_of_range", detail)
+        yield Fault("/duration_factor", FaultCode.OUT_OF_RANGE, detail)
 
 
 def adapted(launches: Sequence[Launch], before: Graph, after: Graph) -> list[Launch]:

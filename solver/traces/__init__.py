@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.traces import astra_text, chakra, dnn_partitioning, kineto, pipedream, pytorch_et
 from solver.traces.trace import Asked, Reader, Report, Total, Trace
@@ -38,18 +39,18 @@ def detect(files: Sequence[bytes]) -> str:
         When there is none, or they are of several formats that do not go together.
     """
     if not files:
-        raise InvalidTrace([Fault("", "empty", "No file was given.")])
+        raise InvalidTrace([Fault("", FaultCode.EMPTY, "No file was given.")])
     found = [next((name for name, looks in _LOOKS.items() if looks(file)), None) for file in files]
     for i, name in enumerate(found):
         if name is None:
             which = f"File {i + 1}" if len(files) > 1 else "The file"
             detail = f"{which} is of none of the known formats: {', '.join(READERS)}."
-            raise InvalidTrace([Fault("", "wrong_format", detail)])
+            raise InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)])
     names = [name for name in dict.fromkeys(found) if name is not None]
     leading = [name for name in _LEADING if name in names]
     if len(names) > 1 and not leading:
         detail = f"The files are of several formats: {', '.join(names)}."
-        raise InvalidTrace([Fault("", "wrong_format", detail)])
+        raise InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)])
     return (leading or names)[0]
 
 
@@ -66,5 +67,5 @@ def read_trace(files: Sequence[bytes], asked: Asked = Asked(), form: str | None 
     name = detect(files) if form is None else form
     if name not in READERS:
         detail = f"Unknown format {name!r}: one of {', '.join(READERS)}."
-        raise InvalidTrace([Fault("/format", "wrong_format", detail)])
+        raise InvalidTrace([Fault("/format", FaultCode.WRONG_FORMAT, detail)])
     return READERS[name](files, asked)

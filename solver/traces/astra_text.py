@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import (
     ALL_GATHER,
@@ -157,24 +158,24 @@ def _parsed(lines: Sequence[tuple[int, list[str]]]) -> list[_Layer]:
     """Read the lines that are not empty, with their numbers."""
     if not lines or lines[0][1][0] not in _PARALLELISMS:
         detail = f"Line 1 must name a parallelism of ASTRA-sim: {', '.join(_PARALLELISMS)}."
-        raise InvalidTrace([Fault("/1", "wrong_format", detail)])
+        raise InvalidTrace([Fault("/1", FaultCode.WRONG_FORMAT, detail)])
     number, fields = lines[0]
     if fields[0] != _PARALLELISMS[0]:
         detail = (
             f"Parallelism {fields[0]} is not read, only DATA: the file does not say which workers "
             "share in what a layer sends."
         )
-        raise InvalidTrace([Fault(f"/{number}", "not_supported", detail)])
+        raise InvalidTrace([Fault(f"/{number}", FaultCode.NOT_SUPPORTED, detail)])
     if len(lines) == 1 or not _NUMBER.fullmatch(lines[1][1][0]):
         detail = "The second line must be the number of layers."
-        raise InvalidTrace([Fault("/2", "wrong_format", detail)])
+        raise InvalidTrace([Fault("/2", FaultCode.WRONG_FORMAT, detail)])
     count = int(lines[1][1][0])
     faults = first_of(_faults(lines[2:]))
     if count != len(lines) - 2:
         detail = f"Line {lines[1][0]} says {count} layers, but {len(lines) - 2} follow."
-        faults.append(Fault("", "truncated", detail))
+        faults.append(Fault("", FaultCode.TRUNCATED, detail))
     if not faults and not count:
-        faults = [Fault("", "no_collective", "The workload has no layers.")]
+        faults = [Fault("", FaultCode.NO_COLLECTIVE, "The workload has no layers.")]
     if faults:
         raise InvalidTrace(faults)
     return [_layer(fields) for _, fields in lines[2:]]
@@ -186,20 +187,20 @@ def _faults(lines: Sequence[tuple[int, list[str]]]) -> Iterator[Fault]:
         pointer = f"/{number}"
         if len(fields) < _FIELDS:
             detail = f"Line {number}: a layer has {_FIELDS} fields, here are {len(fields)}."
-            yield Fault(pointer, "wrong_format", detail)
+            yield Fault(pointer, FaultCode.WRONG_FORMAT, detail)
             continue
         if fields[0] in names:
             detail = f"Line {number}: layer {fields[0]!r} is there twice."
-            yield Fault(pointer, "duplicate_id", detail)
+            yield Fault(pointer, FaultCode.DUPLICATE_ID, detail)
         names.add(fields[0])
         for place in _NUMBERS:
             if not _NUMBER.fullmatch(fields[place]):
                 detail = f"Line {number}: field {place + 1} must be a whole number, 0 or more."
-                yield Fault(pointer, "out_of_range", detail)
+                yield Fault(pointer, FaultCode.OUT_OF_RANGE, detail)
         for place in _KINDS_AT:
             if fields[place] not in _KINDS:
                 detail = f"Line {number}: field {place + 1} must be one of {', '.join(_KINDS)}."
-                yield Fault(pointer, "out_of_range", detail)
+                yield Fault(pointer, FaultCode.OUT_OF_RANGE, detail)
 
 
 def _layer(fields: Sequence[str]) -> _Layer:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import networkx as nx
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph, InvalidTrace
 from solver.graph import first_of
 from solver.graph.links import short_cycle
@@ -33,7 +34,7 @@ def ordered(nodes: Sequence[int], edges: Sequence[Edge], name: str) -> list[int]
     """
     known = set(nodes)
     faults = first_of(
-        Fault(edge.pointer, "unknown_op", f"The edge names {name}{end}: no such node.")
+        Fault(edge.pointer, FaultCode.UNKNOWN_OP, f"The edge names {name}{end}: no such node.")
         for edge in edges
         for end in (edge.tail, edge.head)
         if end not in known
@@ -62,7 +63,7 @@ def _cycle_fault(graph: "nx.DiGraph[int]", order: Sequence[int], name: str) -> F
     if len(shown) > _NAMED:
         shown = [*shown[: _NAMED - 1], "..."]
     steps = " -> ".join([*shown, f"{name}{nodes[cycle[0]]}"])
-    return Fault("", "cycle", f"The nodes form a cycle of {len(cycle)}: {steps}.")
+    return Fault("", FaultCode.CYCLE, f"The nodes form a cycle of {len(cycle)}: {steps}.")
 
 
 @contextmanager

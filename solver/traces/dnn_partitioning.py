@@ -22,6 +22,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
 from solver.models.layers import Layer, iteration
@@ -90,7 +91,7 @@ def read(files: Sequence[bytes], asked: Asked) -> Trace:
     passes = _paired(nodes)
     if all(edge.bytes is None for edge in edges):
         detail = "No edge has a size, so what parameters a node has cannot be told."
-        raise InvalidTrace([Fault("/edges", "no_sizes", detail)])
+        raise InvalidTrace([Fault("/edges", FaultCode.NO_SIZES, detail)])
     outputs = _outputs(edges)
     pairs = {forward.id: _pair(forward, other, outputs) for forward, other in passes}
     between = [Edge(e.tail, e.head, "") for e in edges if e.tail in pairs and e.head in pairs]
@@ -156,13 +157,13 @@ def _paired(nodes: Sequence[_Node]) -> list[tuple[_Node, _Node]]:
     """Put the forward and the backward node of each colour class together."""
     if not any(node.is_backward for node in nodes):
         detail = "No node is a backward node: this is inference, which sends no gradients."
-        raise InvalidTrace([Fault("/nodes", "no_backward", detail)])
+        raise InvalidTrace([Fault("/nodes", FaultCode.NO_BACKWARD, detail)])
     classes: dict[int, list[_Node]] = {}
     faults = []
     for i, node in enumerate(nodes):
         if node.colour is None:
             detail = f"Node {node.id} has no colorClass, so its other pass is not known."
-            faults.append(Fault(f"/nodes/{i}", "unpaired", detail))
+            faults.append(Fault(f"/nodes/{i}", FaultCode.UNPAIRED, detail))
         else:
             classes.setdefault(node.colour, []).append(node)
     for colour, members in classes.items():
@@ -171,7 +172,7 @@ def _paired(nodes: Sequence[_Node]) -> list[tuple[_Node, _Node]]:
                 f"Colour class {colour} has {len(members)} nodes, not one forward and one "
                 "backward node: only layer graphs are read, not operator graphs."
             )
-            faults.append(Fault("/nodes", "unpaired", detail))
+            faults.append(Fault("/nodes", FaultCode.UNPAIRED, detail))
     if faults:
         raise InvalidTrace(first_of(iter(faults)))
     pairs = [sorted(members, key=_pass) for members in classes.values()]
@@ -187,12 +188,14 @@ def _parsed(text: str) -> tuple[list[_Node], list[_Edge]]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        raise InvalidTrace([Fault("", "not_json", "Not JSON, or nested too deeply.")]) from None
+        raise InvalidTrace(
+            [Fault("", FaultCode.NOT_JSON, "Not JSON, or nested too deeply.")]
+        ) from None
     whole = found if isinstance(found, dict) else {}
     nodes, edges = whole.get("nodes"), whole.get("edges")
     if not isinstance(nodes, list) or not isinstance(edges, list):
         detail = "A graph needs a list of nodes and a list of edges."
-        raise InvalidTrace([Fault("", "wrong_format", detail)])
+        raise InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)])
     faults = first_of(_node_faults(nodes))
     if not faults:
         faults = first_of(_edge_faults(edges, {node["id"] for node in nodes}))
@@ -221,40 +224,42 @@ def _node_faults(nodes: Sequence[Any]) -> Iterator[Fault]:
     for i, node in enumerate(nodes):
         pointer = f"/nodes/{i}"
         if not isinstance(node, dict):
-            yield Fault(pointer, "wrong_type", f"Node {i} is no object.")
+            yield Fault(pointer, FaultCode.WRONG_TYPE, f"Node {i} is no object.")
             continue
         if not _is_id(node.get("id")):
             detail = f"Node {i}: id must be an integer from 0 to 10^18."
-            yield Fault(f"{pointer}/id", "wrong_type", detail)
+            yield Fault(f"{pointer}/id", FaultCode.WRONG_TYPE, detail)
         elif node["id"] in seen:
-            yield Fault(f"{pointer}/id", "duplicate_id", f"Node {i}: id {node['id']} is taken.")
+            yield Fault(
+                f"{pointer}/id", FaultCode.DUPLICATE_ID, f"Node {i}: id {node['id']} is taken."
+            )
         else:
             seen.add(node["id"])
         if node.get("isBackwardNode") not in (None, 0, 1):
             detail = f"Node {i}: isBackwardNode must be true, false, 1 or 0."
-            yield Fault(f"{pointer}/isBackwardNode", "wrong_type", detail)
+            yield Fault(f"{pointer}/isBackwardNode", FaultCode.WRONG_TYPE, detail)
         for field in ("fpgaLatency", "size"):
             if not _is_amount(node.get(field)):
                 detail = f"Node {i}: {field} must be a number, 0 or more."
-                yield Fault(f"{pointer}/{field}", "out_of_range", detail)
+                yield Fault(f"{pointer}/{field}", FaultCode.OUT_OF_RANGE, detail)
         if node.get("colorClass") is not None and not _is_id(node["colorClass"]):
             detail = f"Node {i}: colorClass must be an integer from 0 to 10^18."
-            yield Fault(f"{pointer}/colorClass", "wrong_type", detail)
+            yield Fault(f"{pointer}/colorClass", FaultCode.WRONG_TYPE, detail)
 
 
 def _edge_faults(edges: Sequence[Any], known: set[int]) -> Iterator[Fault]:
     for i, edge in enumerate(edges):
         pointer = f"/edges/{i}"
         if not isinstance(edge, dict):
-            yield Fault(pointer, "wrong_type", f"Edge {i} is no object.")
+            yield Fault(pointer, FaultCode.WRONG_TYPE, f"Edge {i} is no object.")
             continue
         for field in ("sourceId", "destId"):
             if not _is_id(edge.get(field)) or edge[field] not in known:
                 detail = f"Edge {i}: {field} must be the id of a node."
-                yield Fault(f"{pointer}/{field}", "unknown_op", detail)
+                yield Fault(f"{pointer}/{field}", FaultCode.UNKNOWN_OP, detail)
         if edge.get("size") is not None and not _is_amount(edge["size"]):
             detail = f"Edge {i}: size must be a number, 0 or more."
-            yield Fault(f"{pointer}/size", "out_of_range", detail)
+            yield Fault(f"{pointer}/size", FaultCode.OUT_OF_RANGE, detail)
 
 
 def _is_id(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 
 _MARK = b"\xef\xbb\xbf"
@@ -17,7 +18,7 @@ def only(files: Sequence[bytes]) -> bytes:
     """
     if len(files) != 1:
         detail = f"This format is one file, got {len(files)}."
-        raise InvalidTrace([Fault("", "too_many_files", detail)])
+        raise InvalidTrace([Fault("", FaultCode.TOO_MANY_FILES, detail)])
     return files[0]
 
 
@@ -34,4 +35,4 @@ def only_text(files: Sequence[bytes]) -> str:
         return content.removeprefix(_MARK).decode("utf-8")
     except UnicodeDecodeError as error:
         detail = f"Not text: bad byte at {error.start}."
-        raise InvalidTrace([Fault("", "not_text", detail)]) from None
+        raise InvalidTrace([Fault("", FaultCode.NOT_TEXT, detail)]) from None

@@ -11,8 +11,10 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
-from solver.graph import MOST_FAULTS, first_of
+from solver.graph import first_of
+from solver.limits import MAX_FAULTS_SOUGHT
 from solver.models.layers import Layer, iteration
 from solver.traces.checked import Edge, as_faults_of_the_file, ordered
 from solver.traces.files import only_text
@@ -61,7 +63,7 @@ def read(files: Sequence[bytes], asked: Asked) -> Trace:
     """
     nodes, edges, faults = _parse(only_text(files))
     if not faults and not nodes:
-        faults = [Fault("", "wrong_format", "No node found: not a PipeDream graph.txt.")]
+        faults = [Fault("", FaultCode.WRONG_FORMAT, "No node found: not a PipeDream graph.txt.")]
     if faults:
         raise InvalidTrace(first_of(iter(faults)))
     order = [nodes[number] for number in ordered(list(nodes), edges, "node")]
@@ -99,7 +101,7 @@ def _parse(text: str) -> tuple[dict[int, _Node], list[Edge], list[Fault]]:
     for line, content in enumerate(text.splitlines(), start=1):
         fields = [field.strip() for field in _SPLIT.split(content.strip())]
         ids = [_ID.fullmatch(field) for field in fields[:2]]
-        if len(faults) > MOST_FAULTS:
+        if len(faults) > MAX_FAULTS_SOUGHT:
             break
         if fields == [""]:
             continue
@@ -108,15 +110,17 @@ def _parse(text: str) -> tuple[dict[int, _Node], list[Edge], list[Fault]]:
         elif len(fields) >= 3 and ids[0]:  # noqa: PLR2004 - id, description, values
             node = _node(int(ids[0][1]), fields[1], fields[2:])
             if isinstance(node, str):
-                faults.append(Fault(f"/{line}", "out_of_range", f"Line {line}: {node}"))
+                faults.append(Fault(f"/{line}", FaultCode.OUT_OF_RANGE, f"Line {line}: {node}"))
             elif node.number in nodes:
                 detail = f"Line {line}: node{node.number} is there twice."
-                faults.append(Fault(f"/{line}", "duplicate_id", detail))
+                faults.append(Fault(f"/{line}", FaultCode.DUPLICATE_ID, detail))
             else:
                 nodes[node.number] = node
         else:
             faults.append(
-                Fault(f"/{line}", "wrong_format", f"Line {line}: neither a node nor an edge.")
+                Fault(
+                    f"/{line}", FaultCode.WRONG_FORMAT, f"Line {line}: neither a node nor an edge."
+                )
             )
     return nodes, edges, faults
 

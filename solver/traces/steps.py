@@ -4,6 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 
 _STEP = re.compile(r"ProfilerStep#\d+")
@@ -45,5 +46,5 @@ def chosen(step: int | None, times: Sequence[float]) -> int:
         return by_length[(len(times) - 1) // 2]
     if not 0 <= step < len(times):
         detail = f"Steps 0 to {len(times) - 1} are there, not step {step}."
-        raise InvalidTrace([Fault("", "out_of_range", detail)])
+        raise InvalidTrace([Fault("", FaultCode.OUT_OF_RANGE, detail)])
     return step

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 
@@ -56,7 +57,7 @@ def keep_posting(service: Service, enough: Event) -> list[Json]:
     return found
 
 
-def with_database(data_dir: Path, **settings: str) -> None:
+def with_database(data_dir: Path, **settings: Any) -> None:
     """Make an empty database, as a server does when it starts."""
     store = Store(Settings(data_dir=data_dir, **settings))
     store.open()

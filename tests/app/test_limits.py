@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from app.errors import InvalidRequest
-from app.limits import ENOUGH, MAX_OPS
+from app.limits import MAX_OPS
 from app.reading import requests as door
 from app.reading.requests import read_parsed
 from app.schemas.plans import PlanRequest
 from solver.errors import Fault
+from solver.limits import MAX_FAULTS_SOUGHT
 from tests.app.service import Json, Service, faults, running, two_layers
 
 MANY = {f"k{i}": 0 for i in range(300_000)}
@@ -103,7 +104,7 @@ def test_faults_are_bounded(ops: list[Any]) -> None:
     body["graph"]["ops"] = ops
     found = refused(body)
     assert "too_many_faults" in {fault.code for fault in found}
-    assert ENOUGH <= len(found) < 3.2 * ENOUGH
+    assert MAX_FAULTS_SOUGHT <= len(found) < 3.2 * MAX_FAULTS_SOUGHT
 
 
 def test_edges_are_looked_at_beside_a_repeated_id() -> None:
@@ -140,7 +141,7 @@ def test_most_ops_are_one_less_with_a_barrier(monkeypatch: pytest.MonkeyPatch) -
 
 def test_values_of_a_body_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     body = json.dumps(two_layers()).encode()
-    monkeypatch.setattr(door, "MAX_VALUES", 10)
+    monkeypatch.setattr(door, "MAX_MISFIT_VALUES", 10)
     door.read_body(body, PlanRequest)
     with pytest.raises(InvalidRequest) as caught:
         door.read_body(body[:-1] + b', "x": 1}', PlanRequest)

@@ -1,7 +1,6 @@
 """Solvers that work differently find the same optimum."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 
 from solver.schedule import Jobs, jackson, lp

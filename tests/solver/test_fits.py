@@ -13,7 +13,6 @@ from scipy.optimize import isotonic_regression, lsq_linear
 
 from solver.calibration.fits import (
     FITS,
-    MOST_SIZES,
     Errors,
     Line,
     Points,
@@ -27,7 +26,7 @@ from solver.calibration.fits import (
 from solver.calibration.measurements import read_measurements
 from solver.costs import Affine, Curve, Measured, Piecewise
 from solver.errors import InvalidMeasurements
-from solver.graph import MAX_BYTES, MOST_FAULTS
+from solver.limits import MAX_BYTES, MAX_FAULTS_SOUGHT, MAX_TABLE_SIZES
 from tests.sampling import cases
 
 MIB = 2**20
@@ -158,7 +157,7 @@ def test_the_table_is_the_best_monotone_one(drawn):
 
 def test_a_large_table_agrees_with_scipy():
     rng = np.random.default_rng(0)
-    sizes = np.arange(1, MOST_SIZES + 1) * 1000
+    sizes = np.arange(1, MAX_TABLE_SIZES + 1) * 1000
     times = sizes * 0.01 * rng.uniform(0.5, 1.5, sizes.size)
     points = fitted(fit_table(list(zip(sizes.tolist(), times.tolist(), strict=True)))).points
     oracle = isotonic_regression(times, weights=times**-2).x
@@ -320,7 +319,7 @@ def test_best_is_the_simplest_of_equals():
         # too many sizes for a table
         (
             fit_table,
-            [(size, 1.0) for size in range(1, MOST_SIZES + 2)],
+            [(size, 1.0) for size in range(1, MAX_TABLE_SIZES + 2)],
             [("/samples", "too_many_sizes")],
         ),
         # too few sizes on a side
@@ -338,7 +337,7 @@ def test_rejected(fit, given_samples, faults):
 
 
 def test_all_fits_say_what_is_left_out():
-    fits, left_out = fit_all([(size, 1.0 + size) for size in range(1, MOST_SIZES + 2)])
+    fits, left_out = fit_all([(size, 1.0 + size) for size in range(1, MAX_TABLE_SIZES + 2)])
     assert [fit.name for fit in fits] == ["linear", "piecewise"]
     assert [fault.code for fault in left_out] == ["too_many_sizes"]
     fits, left_out = fit_all([(8, 1.0), (16, 2.0)])
@@ -347,8 +346,8 @@ def test_all_fits_say_what_is_left_out():
     fits, left_out = fit_all([(k, 1.0) for k in range(1, 9)], threshold_bytes=2)
     assert [fault.pointer for fault in left_out] == ["/threshold_bytes"]
     with pytest.raises(InvalidMeasurements) as caught:
-        fit_all([(8, -1.0)] * (MOST_FAULTS + 5))
-    assert len(caught.value.faults) == MOST_FAULTS + 1  # once, not for each fit
+        fit_all([(8, -1.0)] * (MAX_FAULTS_SOUGHT + 5))
+    assert len(caught.value.faults) == MAX_FAULTS_SOUGHT + 1  # once, not for each fit
 
 
 @pytest.mark.parametrize("startup", [1e-6, 8e12])

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 
 from solver.chain import chain_of
 from solver.errors import InvalidGraph
-from solver.graph import ALL_REDUCE, COMPUTE, MOST_FAULTS, Op, build, with_barrier
+from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
+from solver.limits import MAX_FAULTS_SOUGHT
 from tests import oracles
 from tests.sampling import cases
 from tests.strategies import graphs
@@ -86,11 +87,11 @@ def test_rejected(ops, faults):
 
 
 def test_of_too_many_faults_the_first_are_listed():
-    ops = [compute(f"c{i}", us=-1.0) for i in range(MOST_FAULTS + 5)]
+    ops = [compute(f"c{i}", us=-1.0) for i in range(MAX_FAULTS_SOUGHT + 5)]
     with pytest.raises(InvalidGraph) as caught:
         build("bad", [*ops, reduce("g")])
     codes = [fault.code for fault in caught.value.faults]
-    assert codes == ["out_of_range"] * MOST_FAULTS + ["too_many_faults"]
+    assert codes == ["out_of_range"] * MAX_FAULTS_SOUGHT + ["too_many_faults"]
 
 
 def test_messages_name_the_thing_and_the_rule():

@@ -10,21 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver.calibration.measurements import MOST_SAMPLES, READERS, detect, read_measurements
-from solver.calibration.measurements.readings import (
-    LONGEST_LINE,
-    MOST_COLUMNS,
-    MOST_LINES,
-    MOST_TIMES,
-    MOST_WORKERS,
-    Figure,
-    Reading,
-    figure,
-    lines_of,
-    samples_of,
-)
+from solver.calibration.measurements import READERS, detect, read_measurements
+from solver.calibration.measurements.readings import Figure, Reading, figure, lines_of, samples_of
 from solver.errors import InterlaceError, InvalidMeasurements
-from solver.graph import MAX_BYTES, MOST_FAULTS
+from solver.limits import (
+    MAX_BYTES,
+    MAX_COLUMNS,
+    MAX_FAULTS_SOUGHT,
+    MAX_LINE_CHARACTERS,
+    MAX_MEASURED_TIMES,
+    MAX_SAMPLES,
+    MAX_TEXT_LINES,
+    MAX_WORKERS,
+)
 
 MIB = 2**20
 
@@ -126,7 +124,7 @@ def test_a_row_that_is_garbled_is_noted(before):
 
 def test_a_row_of_too_many_columns_is_garbled():
     row = nccl(ROWS).splitlines()[2]
-    wide = row + " 1" * (MOST_COLUMNS - len(row.split()))
+    wide = row + " 1" * (MAX_COLUMNS - len(row.split()))
     assert read_measurements(nccl([]) + wide).notes == read_measurements(nccl([]) + row).notes
     found = read_measurements(f"{nccl(ROWS)}{wide} 1\n")
     assert (found.samples, found.notes) == (SAMPLES, ("Line 6 left out: garbled.",))
@@ -239,8 +237,8 @@ def test_osu_of_every_width(before, more):
         ("srun --ntasks=16 ./osu_allreduce", 16),
         ("./osu_allreduce -n 16 ", None),
         ("srun -n 0 ./osu_allreduce", None),
-        (f"srun -n {MOST_WORKERS} ./osu_allreduce", MOST_WORKERS),
-        (f"srun -n {MOST_WORKERS + 1} ./osu_allreduce", None),
+        (f"srun -n {MAX_WORKERS} ./osu_allreduce", MAX_WORKERS),
+        (f"srun -n {MAX_WORKERS + 1} ./osu_allreduce", None),
         ("srun -N 2 ./osu_allreduce", None),
     ],
 )
@@ -448,23 +446,30 @@ def test_real_files(shared, place, form, samples, workers):
         # workers that are no number of them, and other ones than before
         (
             None,
-            f"bytes,us,np\n8,1,2.5\n8,1,0\n8,1,{MOST_WORKERS + 1}\n8,1,4\n8,1,\n8,1,4\n8,1,8\n",
+            f"bytes,us,np\n8,1,2.5\n8,1,0\n8,1,{MAX_WORKERS + 1}\n8,1,4\n8,1,\n8,1,4\n8,1,8\n",
             [(f"/{i}", "out_of_range") for i in (2, 3, 4, 8)],
         ),
         # too wide, too long
-        (None, "size,time" + "," * (MOST_COLUMNS - 1), [("/1", "out_of_range")]),
-        (None, "\n\n" + "," * (LONGEST_LINE + 1), [("/3", "out_of_range")]),
+        (None, "size,time" + "," * (MAX_COLUMNS - 1), [("/1", "out_of_range")]),
+        (None, "\n\n" + "," * (MAX_LINE_CHARACTERS + 1), [("/3", "out_of_range")]),
         (None, "\n\n" + "# a, b\n" * 1001 + "bytes,us\n8,1\n", [("", "wrong_format")]),
-        (None, "bytes,us\n\n" + "8,1\n" * MOST_LINES, [(f"/{MOST_LINES + 2}", "out_of_range")]),
         (
             None,
-            "bytes,us\n" + "0,1\n8,1\n" * (MOST_SAMPLES + 1),
-            [(f"/{2 * MOST_SAMPLES + 3}", "out_of_range")],
+            "bytes,us\n\n" + "8,1\n" * MAX_TEXT_LINES,
+            [(f"/{MAX_TEXT_LINES + 2}", "out_of_range")],
         ),
         (
             None,
-            "bytes," + ",".join(["us"] * 20) + "\n" + (",N/A" * 20 + "\n") * (MOST_TIMES // 20 + 1),
-            [(f"/{MOST_TIMES // 20 + 2}", "out_of_range")],
+            "bytes,us\n" + "0,1\n8,1\n" * (MAX_SAMPLES + 1),
+            [(f"/{2 * MAX_SAMPLES + 3}", "out_of_range")],
+        ),
+        (
+            None,
+            "bytes,"
+            + ",".join(["us"] * 20)
+            + "\n"
+            + (",N/A" * 20 + "\n") * (MAX_MEASURED_TIMES // 20 + 1),
+            [(f"/{MAX_MEASURED_TIMES // 20 + 2}", "out_of_range")],
         ),
     ],
 )
@@ -476,8 +481,8 @@ def test_rejected(form, text, faults):
 
 def test_so_many_faults():
     with pytest.raises(InvalidMeasurements) as caught:
-        read_measurements("bytes,us\n" + "8,-1\n" * 5 * MOST_FAULTS)
-    assert len(caught.value.faults) == MOST_FAULTS + 1
+        read_measurements("bytes,us\n" + "8,-1\n" * 5 * MAX_FAULTS_SOUGHT)
+    assert len(caught.value.faults) == MAX_FAULTS_SOUGHT + 1
     assert caught.value.faults[-1].code == "too_many_faults"
 
 
@@ -547,13 +552,13 @@ def test_lines_are_those_that_are_not_blank(text):
 
 
 def test_as_much_as_may_be_is_read():
-    text = "bytes,us\n" + "8,1\n\n0,1\n" * MOST_SAMPLES
-    assert len(read_measurements(text + "0,1\n").samples) == MOST_SAMPLES
-    row = f"8,1{' ' * (LONGEST_LINE - 3)}\n"
+    text = "bytes,us\n" + "8,1\n\n0,1\n" * MAX_SAMPLES
+    assert len(read_measurements(text + "0,1\n").samples) == MAX_SAMPLES
+    row = f"8,1{' ' * (MAX_LINE_CHARACTERS - 3)}\n"
     assert read_measurements("bytes,us\n" + row).samples == ((8, 1.0),)
     with pytest.raises(InvalidMeasurements, match=r"Line 2: too long; .* 100,000 characters, are"):
         read_measurements("bytes,us\n " + row)
-    wide = "bytes,us" + "," * (MOST_COLUMNS - 2) + "\n8,1\n"
+    wide = "bytes,us" + "," * (MAX_COLUMNS - 2) + "\n8,1\n"
     assert read_measurements(wide).samples == ((8, 1.0),)
 
 
@@ -562,7 +567,7 @@ def test_as_much_as_may_be_is_read():
     [Reading(1, 8, Figure(1.0, 0.1)), Reading(1, 0, None), Reading(1, -8, Figure(1.0, 0.1))],
 )
 def test_an_endless_file_is_read_to_a_limit(reading):
-    left = iter(range(MOST_TIMES + 1))
+    left = iter(range(MAX_MEASURED_TIMES + 1))
     with pytest.raises(InvalidMeasurements):
         samples_of(reading for _ in repeat(None) if next(left) >= 0)
 
@@ -589,7 +594,7 @@ def calls_of(text):
     ("head", "piece", "tail", "most"),
     [
         # cells that are not there, in columns that are: some 60 calls a row, not 500
-        ("size," + "t," * (MOST_COLUMNS - 2) + "\n", "1\n", "", 100),
+        ("size," + "t," * (MAX_COLUMNS - 2) + "\n", "1\n", "", 100),
         ("bytes,us\n8,1\n", "\n", "8,2\n", 0.1),
         ("bytes,us\n8,1\n", " \n", "8,2\n", 0.1),
         ("size,t", ",", "\n1,1\n", 0.1),

@@ -10,13 +10,13 @@ from solver.costs import Affine, alike
 from solver.errors import InvalidOptions
 from solver.fusion.layered import FUSIONS
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
+from solver.limits import MAX_SLOTS
 from solver.planning.check import InfeasiblePlan, check
 from solver.planning.plan import Options, plan
 from solver.planning.result import OPTIMAL
 from solver.policies import POLICIES
 from solver.policies.choice import Choice
 from solver.schedule import SCHEDULERS
-from solver.schedule.slots import MAX_SLOTS
 from solver.simulation.what_if import Change, changed
 from solver.units import same, slack
 from tests.sampling import cases

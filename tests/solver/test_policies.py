@@ -12,18 +12,11 @@ from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Affine, Measured, alike
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
+from solver.limits import MAX_POLICY_LAUNCHES
 from solver.planning.plan import Options, plan
 from solver.policies import POLICIES
 from solver.policies.bytescheduler import tuned
-from solver.policies.choice import (
-    MAX_LAUNCHES,
-    PARAMETERS,
-    Choice,
-    bind,
-    choice_faults,
-    defaults,
-    resolved,
-)
+from solver.policies.choice import PARAMETERS, Choice, bind, choice_faults, defaults, resolved
 from solver.policies.horovod import _Cycles
 from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
@@ -254,9 +247,9 @@ def test_bytescheduler_auto(given_sizes, found):
 def test_bytescheduler_auto_tries_no_slice_that_is_too_short(monkeypatch):
     cheap = Affine(0.0, 0.001)  # all tie, so the first that is tried is found
     assert tuned(ONE_LARGE, alike(cheap), "auto", 1) == (1_000_000, 1)
-    monkeypatch.setitem(tuned.__globals__, "MAX_TRIED", 3)
+    monkeypatch.setitem(tuned.__globals__, "MAX_TUNED_LAUNCHES", 3)
     assert tuned(ONE_LARGE, alike(cheap), "auto", 1) == (4_000_000, 1)
-    monkeypatch.setitem(tuned.__globals__, "MAX_TRIED", 0)
+    monkeypatch.setitem(tuned.__globals__, "MAX_TUNED_LAUNCHES", 0)
     assert tuned(ONE_LARGE, alike(cheap), "auto", 1) == (64_000_000, 1)
 
 
@@ -413,16 +406,16 @@ def test_rejected(chosen, expected):
     [("p3", 200_000), ("bytescheduler", 4_000_000)],
 )
 def test_as_many_launches_as_are_simulated(policy, most):
-    chain = chain_of(tensors((0, MAX_LAUNCHES * most, 0)))
+    chain = chain_of(tensors((0, MAX_POLICY_LAUNCHES * most, 0)))
     assert list(choice_faults(choice(policy), chain)) == []
-    chain = chain_of(tensors((0, MAX_LAUNCHES * most, 0), (0, 1, 0)))
+    chain = chain_of(tensors((0, MAX_POLICY_LAUNCHES * most, 0), (0, 1, 0)))
     (fault,) = choice_faults(choice(policy), chain)
     assert (fault.pointer, fault.code) == ("", "out_of_range")  # not a parameter that was given
     assert "1,000,001 launches" in fault.detail
 
 
 def test_auto_is_refused_when_its_longest_slice_makes_too_many_launches():
-    chain = chain_of(tensors((0, MAX_LAUNCHES * 64_000_000 + 1, 0)))
+    chain = chain_of(tensors((0, MAX_POLICY_LAUNCHES * 64_000_000 + 1, 0)))
     (fault,) = choice_faults(choice("bytescheduler", partition_bytes="auto"), chain)
     assert (fault.pointer, fault.code) == ("/partition_bytes", "out_of_range")
 

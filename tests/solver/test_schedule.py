@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.errors import InvalidOptions
+from solver.limits import MAX_LP_BUCKETS
 from solver.schedule import SCHEDULERS, Jobs, Schedule, jackson, lp, on_grid
-from solver.schedule.lp import MAX_JOBS, bisect
+from solver.schedule.lp import bisect
 from tests import oracles
 from tests.sampling import cases
 from tests.strategies import jobs
@@ -104,7 +105,7 @@ def test_jobs_that_take_no_time_end_at_their_release(name):
 
 
 def test_lp_refuses_more_jobs_than_it_can_solve():
-    many = np.ones(MAX_JOBS + 1)
+    many = np.ones(MAX_LP_BUCKETS + 1)
     with pytest.raises(InvalidOptions, match="takes 250 buckets at most, got 251"):
         lp(Jobs(many, many, many))
 

@@ -10,7 +10,8 @@ from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import alike
 from solver.errors import InvalidOptions
-from solver.graph import COMPUTE, MAX_BYTES, build
+from solver.graph import COMPUTE, build
+from solver.limits import MAX_BYTES
 from solver.policies import POLICIES
 from solver.simulation.engine import simulate
 from solver.simulation.what_if import Change, adapted, carried, changed

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from math import prod
 
-from app.limits import MAX_CELLS, MAX_PLANNING_S, MAX_STEPS
+from app.limits import MAX_CELLS, MAX_SWEEP_PLANNING_S, MAX_SWEEP_STEPS
 from app.reading.cluster_faults import cluster_faults, lane_faults
 from app.schemas.sweeps import AXES, SweepRequest
 from app.services.launch_counts import launches_of
 from solver.chain import chain_of
+from solver.codes import FaultCode
 from solver.costs import Cost, network_of
 from solver.errors import Fault, InvalidCluster
 from solver.graph import NETWORK, Graph, Op
@@ -42,12 +43,12 @@ def _axis_faults(request: SweepRequest) -> Iterator[Fault]:
         for i, value in enumerate(values):
             if (first := values.index(value)) < i:
                 detail = f"Sweep: {axis} must be distinct; {value:g} is at {first} already."
-                yield Fault(f"/{axis}/{i}", "out_of_range", detail)
+                yield Fault(f"/{axis}/{i}", FaultCode.OUT_OF_RANGE, detail)
                 break
     cells = prod(max(1, len(getattr(request, axis))) for axis in AXES)
     if cells > MAX_CELLS:
         detail = f"Sweep: at most {MAX_CELLS:,} cells are computed, got {cells:,}."
-        yield Fault("", "out_of_range", detail)
+        yield Fault("", FaultCode.OUT_OF_RANGE, detail)
 
 
 def _policy_faults(graph: Graph, request: SweepRequest) -> Iterator[Fault]:
@@ -56,14 +57,14 @@ def _policy_faults(graph: Graph, request: SweepRequest) -> Iterator[Fault]:
         label = label_of(choice)
         if label in first:
             detail = f"Policy {label} is at {first[label]} already; each is swept once."
-            yield Fault(f"/policies/{i}", "duplicate_id", detail)
+            yield Fault(f"/policies/{i}", FaultCode.DUPLICATE_ID, detail)
         first.setdefault(label, i)
         if choice.policy != PLAN:
             for fault in choice_faults(choice, chain_of(graph)):
                 yield Fault(f"/policies/{i}{fault.pointer}", fault.code, fault.detail)
         elif choice.barrier:
             detail = "The plan has the barrier of the sweep; give the sweep one."
-            yield Fault(f"/policies/{i}/barrier", "extra_field", detail)
+            yield Fault(f"/policies/{i}/barrier", FaultCode.EXTRA_FIELD, detail)
 
 
 def _cluster_faults(graph: Graph, request: SweepRequest) -> list[Fault]:
@@ -98,18 +99,18 @@ def _work_faults(graph: Graph, request: SweepRequest) -> Iterator[Fault]:
     sizes = chain_of(graph).bytes.tolist()
     rivals = [choice for choice in choices if choice.policy != PLAN]
     each = sum(len(graph.ops) + launches_of(choice, sizes)[0] for choice in rivals)
-    if cells * each > MAX_STEPS:
+    if cells * each > MAX_SWEEP_STEPS:
         detail = (
             f"Sweep: {cells:,} cells take {cells * each:,} steps (ops and launches, over all "
-            f"policies); at most {MAX_STEPS:,} are simulated."
+            f"policies); at most {MAX_SWEEP_STEPS:,} are simulated."
         )
-        yield Fault("/policies", "out_of_range", detail)
-    if len(rivals) < len(choices) and cells * request.time_limit_s > MAX_PLANNING_S:
+        yield Fault("/policies", FaultCode.OUT_OF_RANGE, detail)
+    if len(rivals) < len(choices) and cells * request.time_limit_s > MAX_SWEEP_PLANNING_S:
         detail = (
             f"Sweep: {cells:,} plans may take {cells * request.time_limit_s:,.0f} s; at most "
-            f"{MAX_PLANNING_S:,} s are planned."
+            f"{MAX_SWEEP_PLANNING_S:,} s are planned."
         )
-        yield Fault("/time_limit_s", "out_of_range", detail)
+        yield Fault("/time_limit_s", FaultCode.OUT_OF_RANGE, detail)
 
 
 def _idle_faults(graph: Graph, request: SweepRequest) -> Iterator[Fault]:
@@ -120,7 +121,7 @@ def _idle_faults(graph: Graph, request: SweepRequest) -> Iterator[Fault]:
             "Sweep: all collectives of this graph are on channels with workers of their own; leave "
             "workers out."
         )
-        yield Fault("/workers", "extra_field", detail)
+        yield Fault("/workers", FaultCode.EXTRA_FIELD, detail)
     if max(request.workers, default=request.cluster.workers) == 1:
         return
     for axis in ("bandwidths_gbps", "startups_us"):
@@ -129,7 +130,7 @@ def _idle_faults(graph: Graph, request: SweepRequest) -> Iterator[Fault]:
                 f"Sweep: no collective of this graph costs less or more with another {AXES[axis]} "
                 f"(algorithm {request.cluster.to_cluster().algorithm}); leave {axis} out."
             )
-            yield Fault(f"/{axis}", "extra_field", detail)
+            yield Fault(f"/{axis}", FaultCode.EXTRA_FIELD, detail)
 
 
 def _counts(graph: Graph, request: SweepRequest, axis: str) -> bool:

@@ -8,7 +8,7 @@ from functools import partial
 
 from app import VERSION
 from app.errors import InvalidRequest, TimeLimit, within
-from app.limits import MAX_SWEEP_S
+from app.limits import MAX_SWEEP_LIMIT_S
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import Warned
 from app.schemas.problem import Problem, graph_sha256
@@ -63,7 +63,7 @@ def run(problem: Problem[SweepRequest], progress: Progress | None = None) -> Swe
             raise TimeLimit(
                 f"Sweep: {done:,} of {many:,} cells were done when the limit of "
                 f"{request.sweep_limit_s:g} s was reached. Nothing is kept; ask for fewer cells or "
-                f"policies, or for a longer sweep_limit_s (at most {MAX_SWEEP_S:,})."
+                f"policies, or for a longer sweep_limit_s (at most {MAX_SWEEP_LIMIT_S:,})."
             )
 
     short_s = SHORT_S if len(graph.ops) <= _SMALL else 0

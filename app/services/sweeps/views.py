@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from app.errors import InvalidRequest, NotFound
 from app.schemas.sweeps import SweepAnswer, SweepCell
 from app.services.sweeps.plots import Curve, Plot, draw
+from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.policies import POLICIES
 from solver.prediction.knees import counted
@@ -127,7 +128,7 @@ def _value(name: str, known: Sequence[Any], asked: float | None) -> Any:
     if asked not in known:
         have = ", ".join(f"{value:g}" for value in known if value is not None) or "none"
         detail = f"Query parameter {name}: the sweep has {have}; got {asked:g}."
-        raise InvalidRequest([Fault(f"/query/{name}", "out_of_range", detail)])
+        raise InvalidRequest([Fault(f"/query/{name}", FaultCode.OUT_OF_RANGE, detail)])
     return asked
 
 

@@ -19,7 +19,7 @@ from solver.calibration.fits.fit import (
 from solver.calibration.fits.linear import fit_linear
 from solver.calibration.fits.piecewise import fit_piecewise
 from solver.calibration.fits.samples import Samples
-from solver.calibration.fits.table import MOST_SIZES, fit_table
+from solver.calibration.fits.table import fit_table
 from solver.costs import LINEAR, PIECEWISE, TABLE
 from solver.errors import Fault, InvalidMeasurements
 
@@ -33,7 +33,6 @@ FITS: dict[str, Callable[[Samples], Fit]] = {
 
 __all__ = [
     "FITS",
-    "MOST_SIZES",
     "Decade",
     "Errors",
     "Fit",

@@ -9,6 +9,7 @@ import numpy as np
 from solver.calibration.fits.fit import Fit, fitted
 from solver.calibration.fits.samples import Samples, Sorted, checked
 from solver.calibration.fits.straight import moments, running, straight
+from solver.codes import FaultCode
 from solver.costs import PIECEWISE, Curve
 from solver.errors import Fault, InvalidMeasurements
 
@@ -51,7 +52,7 @@ def _fit(data: Sorted, given: int | None) -> Curve:
             f"A piecewise fit needs {_SIDE} sizes below threshold_bytes {threshold} and "
             f"{_SIDE} from it on, got {sides[0]} and {sides[1]}."
         )
-        raise InvalidMeasurements([Fault("/threshold_bytes", "out_of_range", detail)])
+        raise InvalidMeasurements([Fault("/threshold_bytes", FaultCode.OUT_OF_RANGE, detail)])
     cut = int(np.searchsorted(data.sizes, threshold))
     low = straight(moments(np.log2(data.sizes[:cut]), data.times[:cut]), is_constant_free=True)
     high = straight(moments(data.sizes[cut:].astype(np.float64), data.times[cut:]))

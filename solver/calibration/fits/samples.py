@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from solver.calibration.measurements.readings import broken_rule
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
 from solver.graph import first_of
 from solver.units import FloatArray, IntArray
@@ -50,7 +51,7 @@ def checked(samples: Samples, least: int, name: str) -> Sorted:
         With every sample out of range, or when there are too few sizes.
     """
     found = (
-        Fault(f"/samples/{i}", "out_of_range", f"Sample {i}: {rule}")
+        Fault(f"/samples/{i}", FaultCode.OUT_OF_RANGE, f"Sample {i}: {rule}")
         for i, (size, time) in enumerate(samples)
         if (rule := broken_rule(size, time))
     )
@@ -63,7 +64,7 @@ def checked(samples: Samples, least: int, name: str) -> Sorted:
     )
     if data.distinct.size < least:
         detail = f"{name} needs samples of {least} different sizes, got {data.distinct.size}."
-        raise InvalidMeasurements([Fault("/samples", "too_few_sizes", detail)])
+        raise InvalidMeasurements([Fault("/samples", FaultCode.TOO_FEW_SIZES, detail)])
     return data
 
 

@@ -4,11 +4,10 @@ import numpy as np
 
 from solver.calibration.fits.fit import Fit, Points, fitted
 from solver.calibration.fits.samples import Samples, Sorted, checked
+from solver.codes import FaultCode
 from solver.costs import TABLE
 from solver.errors import Fault, InvalidMeasurements
-
-#: Sizes that a table may have.
-MOST_SIZES = 2_048
+from solver.limits import MAX_TABLE_SIZES
 
 
 def fit_table(samples: Samples) -> Fit:
@@ -21,16 +20,16 @@ def fit_table(samples: Samples) -> Fit:
     ------
     InvalidMeasurements
         With every sample out of range, or when there are fewer than two sizes or more than
-        :data:`MOST_SIZES`.
+        :data:`MAX_TABLE_SIZES`.
 
     Notes
     -----
     O(n log n) for n samples, by pooling adjacent violators.
     """
     data = checked(samples, 2, "A table")
-    if data.distinct.size > MOST_SIZES:
-        detail = f"A table has at most {MOST_SIZES:,} sizes, got {data.distinct.size:,}."
-        raise InvalidMeasurements([Fault("/samples", "too_many_sizes", detail)])
+    if data.distinct.size > MAX_TABLE_SIZES:
+        detail = f"A table has at most {MAX_TABLE_SIZES:,} sizes, got {data.distinct.size:,}."
+        raise InvalidMeasurements([Fault("/samples", FaultCode.TOO_MANY_SIZES, detail)])
     return fitted(TABLE, data, _fit)
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from solver.calibration.measurements import csv_table, nccl_tests, osu
-from solver.calibration.measurements.readings import MOST_SAMPLES, Measurements, lines_of
+from solver.calibration.measurements.readings import Measurements, lines_of
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
 
 #: The readers by format name; add one here.
@@ -14,7 +15,7 @@ READERS: dict[str, Callable[[str], Measurements]] = {
 }
 
 
-__all__ = ["MOST_SAMPLES", "READERS", "Measurements", "detect", "read_measurements"]
+__all__ = ["READERS", "Measurements", "detect", "read_measurements"]
 
 
 def detect(text: str) -> str:
@@ -38,7 +39,7 @@ def detect(text: str) -> str:
         "Not a benchmark's output: no header of nccl-tests (size count type ...), none of OSU "
         "(Size  Avg Latency(us)), and no table separated by comma, semicolon or tab."
     )
-    raise InvalidMeasurements([Fault("", "wrong_format", detail)])
+    raise InvalidMeasurements([Fault("", FaultCode.WRONG_FORMAT, detail)])
 
 
 def read_measurements(text: str, form: str | None = None) -> Measurements:
@@ -52,5 +53,5 @@ def read_measurements(text: str, form: str | None = None) -> Measurements:
     form = detect(text) if form is None else form
     if form not in READERS:
         detail = f"Unknown format {form!r}: one of {', '.join(READERS)}."
-        raise InvalidMeasurements([Fault("/format", "unknown_format", detail)])
+        raise InvalidMeasurements([Fault("/format", FaultCode.UNKNOWN_FORMAT, detail)])
     return READERS[form](text)

@@ -14,8 +14,6 @@ from itertools import chain, islice, zip_longest
 
 from solver.calibration.measurements.ranks import ranks_of
 from solver.calibration.measurements.readings import (
-    MOST_COLUMNS,
-    MOST_WORKERS,
     SPEED_UNITS,
     TIME_UNITS,
     Figure,
@@ -25,16 +23,14 @@ from solver.calibration.measurements.readings import (
     lines_of,
     samples_of,
 )
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
+from solver.limits import MAX_COLUMNS, MAX_HEADER_LINES, MAX_WORKERS
 
 FORMAT = "csv"
 
 
 SEPARATORS = ",;\t"
-
-
-#: Most lines before the data.
-MOST_HEADERS = 1_000
 
 
 _WORDS = re.compile(r"[A-Za-zµμ]+(?:/s)?")
@@ -92,7 +88,7 @@ def read(text: str) -> Measurements:
     Raises
     ------
     InvalidMeasurements
-        When the columns cannot be told or are more than :data:`MOST_COLUMNS`, and with every row
+        When the columns cannot be told or are more than :data:`MAX_COLUMNS`, and with every row
         whose figures are no numbers, are out of range, or are of other workers than those before.
 
     Notes
@@ -123,13 +119,13 @@ def _header(
     InvalidMeasurements
         When the first line that is no comment is neither a header nor a pair of numbers.
     """
-    for number, line in islice(numbered, MOST_HEADERS):
+    for number, line in islice(numbered, MAX_HEADER_LINES):
         content = line.strip().lstrip("#").strip()
         separator = max(SEPARATORS, key=content.count)
         cells = next(csv.reader([content], delimiter=separator), [])
-        if len(cells) > MOST_COLUMNS:
-            detail = f"Line {number}: {len(cells):,} columns; at most {MOST_COLUMNS} are read."
-            raise InvalidMeasurements([Fault(f"/{number}", "out_of_range", detail)])
+        if len(cells) > MAX_COLUMNS:
+            detail = f"Line {number}: {len(cells):,} columns; at most {MAX_COLUMNS} are read."
+            raise InvalidMeasurements([Fault(f"/{number}", FaultCode.OUT_OF_RANGE, detail)])
         columns = [_column(at, cell) for at, cell in enumerate(cells)]
         roles = [column.role for column in columns]
         if "size" in roles and ("time" in roles or "algbw" in roles):
@@ -144,9 +140,9 @@ def _header(
             f"Line {number}: neither a header with a size, such as size(B), and a time, such as "
             "time(us), or algbw(GB/s), nor two numbers."
         )
-        raise InvalidMeasurements([Fault(f"/{number}", "wrong_format", detail)])
-    detail = f"No table in the first {MOST_HEADERS:,} lines that are not blank."
-    raise InvalidMeasurements([Fault("", "wrong_format", detail)])
+        raise InvalidMeasurements([Fault(f"/{number}", FaultCode.WRONG_FORMAT, detail)])
+    detail = f"No table in the first {MAX_HEADER_LINES:,} lines that are not blank."
+    raise InvalidMeasurements([Fault("", FaultCode.WRONG_FORMAT, detail)])
 
 
 def _readings(
@@ -178,7 +174,7 @@ def _readings(
                 else:
                     yield Reading(at, count.value, time, algbw, busbw)
         except (csv.Error, ValueError) as error:
-            yield Fault(f"/{at}", "out_of_range", f"Line {at}: {error}")
+            yield Fault(f"/{at}", FaultCode.OUT_OF_RANGE, f"Line {at}: {error}")
 
 
 def _sets(header: list[_Column]) -> list[tuple[int, tuple[_Column | None, ...]]]:
@@ -200,8 +196,8 @@ def _same_workers(found: Figure | None, workers: list[int]) -> None:
     """
     if found is None:
         return
-    if not (1 <= found.value <= MOST_WORKERS and found.value.is_integer()):
-        raise ValueError(f"workers must be 1 to {MOST_WORKERS:,}, got {found.value:.15g}.")
+    if not (1 <= found.value <= MAX_WORKERS and found.value.is_integer()):
+        raise ValueError(f"workers must be 1 to {MAX_WORKERS:,}, got {found.value:.15g}.")
     if not workers:
         workers.append(int(found.value))
     if found.value != workers[0]:

@@ -21,6 +21,7 @@ from solver.calibration.measurements.readings import (
     samples_of,
     without_prefix,
 )
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
 from solver.graph import ALL_REDUCE
 
@@ -117,7 +118,7 @@ class _Log:
                     yield from garbled(number, line)
         if not self.names:
             detail = "No header of nccl-tests found: a line with size, count, type, ..., time."
-            raise InvalidMeasurements([Fault("", "wrong_format", detail)])
+            raise InvalidMeasurements([Fault("", FaultCode.WRONG_FORMAT, detail)])
 
     def told(self) -> tuple[int | None, str | None, tuple[str, ...]]:
         """Ranks and collective that the lines name, and notes."""

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from solver.calibration.measurements.readings import (
-    MOST_WORKERS,
     TIME_UNITS,
     Measurements,
     Reading,
@@ -20,8 +19,10 @@ from solver.calibration.measurements.readings import (
     samples_of,
     without_prefix,
 )
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
+from solver.limits import MAX_WORKERS
 
 FORMAT = "osu"
 
@@ -78,7 +79,7 @@ class _Log:
                     yield from garbled(number, line)
         if self.unit is None:
             detail = "No header of OSU found: a line with Size and Avg Latency(us)."
-            raise InvalidMeasurements([Fault("", "wrong_format", detail)])
+            raise InvalidMeasurements([Fault("", FaultCode.WRONG_FORMAT, detail)])
 
     def _note(self, line: str) -> None:
         """Keep what a line between the rows says."""
@@ -89,7 +90,7 @@ class _Log:
         launcher, program, _ = line.partition("osu_")
         if program and (ranks := _RANKS.search(launcher)):
             workers = int(ranks[1])
-            self.workers = workers if 1 <= workers <= MOST_WORKERS else None
+            self.workers = workers if 1 <= workers <= MAX_WORKERS else None
 
 
 def read(text: str) -> Measurements:

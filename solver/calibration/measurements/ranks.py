@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solver.calibration.measurements.readings import MOST_WORKERS, Figure, Reading
+from solver.calibration.measurements.readings import Figure, Reading
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER
+from solver.limits import MAX_WORKERS
 
 #: A collective that is no all-reduce, which one nobody knows.
 OTHER = "other"
@@ -70,7 +71,7 @@ def ranks_of(readings: Iterable[Reading], named: int | None, kind: str | None) -
         shares = SHARES[kind or ALL_REDUCE]
         first = max(1.0, float(np.ceil(_count(low, shares))))
         last = float(np.floor(_count(high, shares)))
-        if named is None and first == last <= MOST_WORKERS:
+        if named is None and first == last <= MAX_WORKERS:
             named = int(first)
             if kind is None and high >= 1:
                 notes.append("busbw is algbw: 2 ranks if this is an all-reduce, unknown if not.")

@@ -6,36 +6,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
-from solver.graph import MAX_BYTES, MAX_DURATION_US, first_of
-
-#: Shortest time [us] that counts as one.
-LEAST_US = 1e-6
-
+from solver.graph import first_of
+from solver.limits import (
+    MAX_BYTES,
+    MAX_COLUMNS,
+    MAX_DURATION_US,
+    MAX_LINE_CHARACTERS,
+    MAX_MEASURED_TIMES,
+    MAX_SAMPLES,
+    MAX_TEXT_LINES,
+    MIN_TIME_US,
+)
 
 #: A time that follows from a bandwidth is a sample when its rounding is at most this share.
 ROUNDING = 0.01
-
-
-#: Most samples, times (samples or not), lines that are not blank, and characters of one that are
-#: read: so work and memory stay bounded.
-MOST_SAMPLES = 20_000
-
-
-MOST_TIMES = 200_000
-
-
-MOST_LINES = 200_000
-
-
-LONGEST_LINE = 100_000
-
-
-#: Most columns of a row, and most workers.
-MOST_COLUMNS = 64
-
-
-MOST_WORKERS = 1_000_000
 
 
 #: Longest number [characters].
@@ -149,7 +135,7 @@ def lines_of(text: str) -> Iterator[tuple[int, str]]:
     Raises
     ------
     InvalidMeasurements
-        At a line that is longer than :data:`LONGEST_LINE`, or after :data:`MOST_LINES`.
+        At a line that is longer than :data:`MAX_LINE_CHARACTERS`, or after :data:`MAX_TEXT_LINES`.
     """
     plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     plain = _ANSI.sub("", plain) if "\x1b" in plain else plain
@@ -159,12 +145,12 @@ def lines_of(text: str) -> Iterator[tuple[int, str]]:
         number += plain.count("\n", end, start)
         end = plain.find("\n", start) % (len(plain) + 1)
         listed += 1
-        if listed > MOST_LINES or end - start > LONGEST_LINE:
+        if listed > MAX_TEXT_LINES or end - start > MAX_LINE_CHARACTERS:
             detail = (
-                f"Line {number}: too long; at most {MOST_LINES:,} lines that are not blank, of at "
-                f"most {LONGEST_LINE:,} characters, are read."
+                f"Line {number}: too long; at most {MAX_TEXT_LINES:,} lines that are not blank, of "
+                f"at most {MAX_LINE_CHARACTERS:,} characters, are read."
             )
-            raise InvalidMeasurements([Fault(f"/{number}", "out_of_range", detail)])
+            raise InvalidMeasurements([Fault(f"/{number}", FaultCode.OUT_OF_RANGE, detail)])
         yield number, plain[start:end]
 
 
@@ -194,10 +180,10 @@ def without_prefix(line: str) -> Iterator[list[str]]:
     """List what the tokens of a line may be without ``0:``, ``[1,0]<stdout>:``, ``host:``, a date.
 
     The prefix is up to three tokens, or stands before the first one without a space. A line of
-    more than :data:`MOST_COLUMNS` tokens is nothing.
+    more than :data:`MAX_COLUMNS` tokens is nothing.
     """
-    tokens = line.split(maxsplit=MOST_COLUMNS)
-    if len(tokens) > MOST_COLUMNS:
+    tokens = line.split(maxsplit=MAX_COLUMNS)
+    if len(tokens) > MAX_COLUMNS:
         return
     for at in range(min(_PREFIX_TOKENS, len(tokens))):
         yield [_PREFIX.split(tokens[0])[-1], *tokens[1:]] if at == 0 else tokens[at:]
@@ -236,8 +222,8 @@ def samples_of(readings: Iterable[Reading | Fault]) -> Kept:
     ------
     InvalidMeasurements
         With every time that is not positive or not finite and every size out of range, at
-        ``/line``; when there are more than :data:`MOST_SAMPLES` samples or :data:`MOST_TIMES`
-        times, of which no more is read; or when no sample is left.
+        ``/line``; when there are more than :data:`MAX_SAMPLES` samples or
+        :data:`MAX_MEASURED_TIMES` times, of which no more is read; or when no sample is left.
     """
     samples: list[tuple[int, float]] = []
     kept: list[Reading] = []
@@ -250,18 +236,18 @@ def samples_of(readings: Iterable[Reading | Fault]) -> Kept:
                 continue
             reading = _timed(found)
             left = reading.left_out or (None if reading.time else "no time")
-            if many > MOST_TIMES or (left is None and len(samples) == MOST_SAMPLES):
+            if many > MAX_MEASURED_TIMES or (left is None and len(samples) == MAX_SAMPLES):
                 detail = (
-                    f"Line {reading.line}: too many; at most {MOST_SAMPLES:,} samples, and "
-                    f"{MOST_TIMES:,} times with those that are left out, are read."
+                    f"Line {reading.line}: too many; at most {MAX_SAMPLES:,} samples, and "
+                    f"{MAX_MEASURED_TIMES:,} times with those that are left out, are read."
                 )
-                yield Fault(f"/{reading.line}", "out_of_range", detail)
+                yield Fault(f"/{reading.line}", FaultCode.OUT_OF_RANGE, detail)
                 return
             if reading.time is None or left is not None:
                 left_out.setdefault(left or "no time", {})[reading.line] = None
             elif rule := broken_rule(reading.size, reading.time.value):
                 detail = f"Line {reading.line}: {rule}"
-                yield Fault(f"/{reading.line}", "out_of_range", detail)
+                yield Fault(f"/{reading.line}", FaultCode.OUT_OF_RANGE, detail)
             else:
                 samples.append((round(reading.size), reading.time.value))
                 kept.append(reading)
@@ -270,7 +256,7 @@ def samples_of(readings: Iterable[Reading | Fault]) -> Kept:
     notes = tuple(f"{_named(list(lines))} left out: {why}." for why, lines in left_out.items())
     if not found and not kept:
         detail = " ".join(["No row with a size and a time was found.", *notes])
-        found = [Fault("", "wrong_format", detail)]
+        found = [Fault("", FaultCode.WRONG_FORMAT, detail)]
     if found:
         raise InvalidMeasurements(found)
     return Kept(tuple(samples), tuple(kept), notes)
@@ -280,8 +266,8 @@ def broken_rule(size: float, time: float) -> str | None:
     """Say which rule a sample breaks, if any; size in bytes, time in us."""
     if not 1 <= size <= MAX_BYTES:
         return f"bytes must be 1 to 2^60, got {size:.15g}."
-    if not LEAST_US <= time <= MAX_DURATION_US:
-        return f"the time must be {LEAST_US:g} to {MAX_DURATION_US:g} us, got {time:.15g}."
+    if not MIN_TIME_US <= time <= MAX_DURATION_US:
+        return f"the time must be {MIN_TIME_US:g} to {MAX_DURATION_US:g} us, got {time:.15g}."
     return None
 
 

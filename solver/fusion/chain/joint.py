@@ -17,9 +17,10 @@ from solver.fusion.chain.maxmin import max_min_below
 from solver.fusion.chain.nested import from_both_ends
 from solver.fusion.search import Budget, Candidate, Order, Search
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build
+from solver.limits import MAX_SEARCHED_LAUNCHES
 from solver.schedule.execute import cut_at_releases
 from solver.simulation.engine import simulate
-from solver.simulation.rules import MAX_SLICES, slice_count
+from solver.simulation.rules import slice_count
 from solver.units import same
 
 #: Plans looked at by the local search, and launches over all of them; the smaller limit counts.
@@ -37,7 +38,7 @@ def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> Launches:
     (:mod:`solver.fusion.chain.nested`), which knows the form of the best plans of a layer chain; on
     other graphs also with the tensors in the order of their tails. Then every candidate, unless it
     needs so many launches that it cannot win, or more than
-    :data:`solver.simulation.rules.MAX_SLICES`. The best is improved by local search, for up to
+    :data:`solver.limits.MAX_SEARCHED_LAUNCHES`. The best is improved by local search, for up to
     seven tensors by looking at all plans. Parts, and buckets sent one after the other, that gain
     nothing by being apart are joined. A plan that reaches the lower bound ends the search. Better
     plans are reported on the way.
@@ -97,7 +98,7 @@ def _sources(
         count = slice_count(chain, size) if size else 1
 
         def source(to_beat: float) -> Launches | None:
-            if count > MAX_SLICES:
+            if count > MAX_SEARCHED_LAUNCHES:
                 return None
             if free + max(count * a + c * total for a, c in lines) >= to_beat:
                 return None

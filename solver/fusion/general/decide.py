@@ -16,9 +16,9 @@ from solver.fusion.general.improve import improve
 from solver.fusion.general.judge import GraphJudge, Lists, flat
 from solver.fusion.search import Budget, Candidate, Search
 from solver.graph import Graph
+from solver.limits import MAX_SEARCHED_LAUNCHES
 from solver.simulation.engine import Policy, Rule, simulate
 from solver.simulation.rules import (
-    MAX_SLICES,
     Unit,
     first_in_first_out,
     grouped,
@@ -132,7 +132,7 @@ def _may_win(
     size = candidate.slice_bytes
     if size is None:
         return True
-    if slice_count(chain, size) > MAX_SLICES:
+    if slice_count(chain, size) > MAX_SEARCHED_LAUNCHES:
         return False
     return _busy(sliced(chain, size), judge) < min(found.values())
 

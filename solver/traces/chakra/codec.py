@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.proto import parse_length_prefixed, serialize_length_prefixed
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
 
@@ -197,13 +198,13 @@ def decode(content: bytes) -> Iterator[Any]:
             message = parse_length_prefixed(kind, source)
         except EOFError as error:
             detail = f"Message {place} {error}: cut short?"
-            raise InvalidTrace([Fault(f"/{place}", "truncated", detail)]) from None
+            raise InvalidTrace([Fault(f"/{place}", FaultCode.TRUNCATED, detail)]) from None
         except ValueError:
             detail = f"Message {place} does not end: cut short?"
-            raise InvalidTrace([Fault(f"/{place}", "truncated", detail)]) from None
+            raise InvalidTrace([Fault(f"/{place}", FaultCode.TRUNCATED, detail)]) from None
         except DecodeError:
             detail = f"Message {place} is not a Chakra {name}."
-            raise InvalidTrace([Fault(f"/{place}", "wrong_format", detail)]) from None
+            raise InvalidTrace([Fault(f"/{place}", FaultCode.WRONG_FORMAT, detail)]) from None
         if message is None:
             return
         yield message

@@ -4,8 +4,10 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
-from solver.graph import MAX_BYTES, MAX_DURATION_US, NETWORK, first_of
+from solver.graph import NETWORK, first_of
+from solver.limits import MAX_BYTES, MAX_DURATION_US
 from solver.traces.chakra.codec import COMPUTE_NODE, attributes, decode
 
 _LONGEST_NAME = 100
@@ -62,7 +64,7 @@ def nodes_of(content: bytes) -> list[Node]:
     """
     messages = decode(content)
     if next(messages, None) is None:
-        raise InvalidTrace([Fault("", "empty", "The file is empty.")])
+        raise InvalidTrace([Fault("", FaultCode.EMPTY, "The file is empty.")])
     nodes: list[Node] = []
     read = (_node(place, message) for place, message in enumerate(messages, start=1))
     if faults := first_of(_faults(read, nodes)):
@@ -109,10 +111,12 @@ def _faults(read: Iterator[Node], nodes: list[Node]) -> Iterator[Fault]:
         pointer, called = f"/{node.place}", f"Node {node.id}"
         if node.id in places:
             detail = f"{called} is there twice: messages {places[node.id]} and {node.place}."
-            yield Fault(pointer, "duplicate_id", detail)
+            yield Fault(pointer, FaultCode.DUPLICATE_ID, detail)
         places[node.id] = node.place
         if node.type == COMPUTE_NODE and node.us > MAX_DURATION_US:
             detail = f"{called}: duration_micros must be 0 to {MAX_DURATION_US:g}, got {node.us}."
-            yield Fault(pointer, "out_of_range", detail)
+            yield Fault(pointer, FaultCode.OUT_OF_RANGE, detail)
         if not 0 <= node.bytes <= MAX_BYTES:
-            yield Fault(pointer, "out_of_range", f"{called}: comm_size must be 0 to 2^60 bytes.")
+            yield Fault(
+                pointer, FaultCode.OUT_OF_RANGE, f"{called}: comm_size must be 0 to 2^60 bytes."
+            )

@@ -8,9 +8,11 @@ comes from ``data_deps`` alone.
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER, COLLECTIVES, COMPUTE, Op, build
 from solver.graph.links import short_cycle
+from solver.limits import MAX_LAUNCH_EDGES
 from solver.traces.chakra.codec import COLLECTIVE_NODE, COMM_TYPES, COMPUTE_NODE, NODE_TYPES, decode
 from solver.traces.chakra.nodes import Node, nodes_of
 from solver.traces.contraction import contracted, in_order
@@ -26,10 +28,6 @@ _HEAD = 65_536
 
 #: So many nodes of a cycle are named.
 _SHOWN = 8
-
-
-#: Most edges that launches add between collectives and streams.
-_MOST_JOINS = 2_000_000
 
 
 _NO_TIMES = (
@@ -128,8 +126,8 @@ def _nothing_sent(sending: Sequence[Node]) -> Fault:
         detail = (
             f"None of the {len(sending)} collective nodes has a comm_size and a known comm_type."
         )
-        return Fault("", "no_sizes", detail)
-    return Fault("", "no_collective", "The file has no collective node.")
+        return Fault("", FaultCode.NO_SIZES, detail)
+    return Fault("", FaultCode.NO_COLLECTIVE, "The file has no collective node.")
 
 
 def _ops(
@@ -190,9 +188,9 @@ def _join_launches(
     """Join compute and collectives by the order of their launches, each stream once."""
     launched = [i for i in after if i in stays]
     streams = {inside[i].stream for i in launched if i not in sends}
-    if len(streams) * len(sends) > _MOST_JOINS:
+    if len(streams) * len(sends) > MAX_LAUNCH_EDGES:
         detail = f"{len(sends)} collectives beside {len(streams)} streams: too many to join."
-        raise InvalidTrace([Fault("", "too_many_streams", detail)])
+        raise InvalidTrace([Fault("", FaultCode.TOO_MANY_STREAMS, detail)])
     last = max(place for place, i in enumerate(launched) if i in sends)
     running: dict[str | None, int] = {}
     for i in launched[: last + 1]:
@@ -215,7 +213,7 @@ def _names(nodes: Sequence[Node]) -> dict[int, str]:
 def _cycle(inside: Sequence[Node], cycle: Sequence[int]) -> Fault:
     shown = [str(inside[i].id) for i in cycle[:_SHOWN]] + ["..."] * (len(cycle) > _SHOWN)
     detail = f"Nodes wait for one another in a cycle of {len(cycle)}: {' -> '.join(shown)}."
-    return Fault(f"/{inside[cycle[0]].place}", "cycle", detail)
+    return Fault(f"/{inside[cycle[0]].place}", FaultCode.CYCLE, detail)
 
 
 def _dropped(inside: Sequence[Node], names: Mapping[int, str]) -> Iterator[str]:

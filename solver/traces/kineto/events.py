@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 
 _MARK = b"\xef\xbb\xbf"
@@ -72,7 +73,7 @@ def parse(content: bytes, place: str) -> tuple[list[Event], int | None]:
     """
     content = content.removeprefix(_MARK)
     if not content.strip():
-        raise InvalidTrace([Fault(place, "empty", "The file is empty.")])
+        raise InvalidTrace([Fault(place, FaultCode.EMPTY, "The file is empty.")])
     try:
         found = _DECODER.decode(content)
     except msgspec.ValidationError as error:
@@ -80,10 +81,12 @@ def parse(content: bytes, place: str) -> tuple[list[Event], int | None]:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         is_cut = "truncated" in str(error)
         detail = "The JSON ends too early: the file was cut off." if is_cut else f"No JSON: {error}"
-        code = "truncated" if is_cut else "wrong_format"
+        code = FaultCode.TRUNCATED if is_cut else FaultCode.WRONG_FORMAT
         raise InvalidTrace([Fault(place, code, detail)]) from None
     except RecursionError:
-        raise InvalidTrace([Fault(place, "too_deep", "The JSON is nested too deeply.")]) from None
+        raise InvalidTrace(
+            [Fault(place, FaultCode.TOO_DEEP, "The JSON is nested too deeply.")]
+        ) from None
     workers = None
     if isinstance(found, _File):
         events, head = found.trace_events, f"{place}/traceEvents"
@@ -94,7 +97,7 @@ def parse(content: bytes, place: str) -> tuple[list[Event], int | None]:
     for i, event in enumerate(events):
         if event.ph == "X" and not (_fits(event.ts) and _fits(event.dur)):
             detail = f"Event {i}: ts and dur must be at most 2^53 us."
-            raise InvalidTrace([Fault(f"{head}/{i}", "out_of_range", detail)])
+            raise InvalidTrace([Fault(f"{head}/{i}", FaultCode.OUT_OF_RANGE, detail)])
     whole = [e for e in events if e.ph == "X" and e.name is not None and e.ts is not None]
     return whole, workers
 
@@ -108,9 +111,9 @@ def _misfit(message: str, place: str) -> Fault:
     where = _PLACE.search(message)
     if where is None:
         detail = f"No Chrome trace: an object with traceEvents, or a list of events ({message})."
-        return Fault(place, "wrong_format", detail)
+        return Fault(place, FaultCode.WRONG_FORMAT, detail)
     pointer = f"{place}{where[1]}/{where[2]}{where[3]}".replace(".", "/")
-    return Fault(pointer, "wrong_format", f"{message}.")
+    return Fault(pointer, FaultCode.WRONG_FORMAT, f"{message}.")
 
 
 def json_of(raw: msgspec.Raw) -> Any:

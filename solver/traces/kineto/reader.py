@@ -4,8 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph, InvalidTrace
-from solver.graph import MAX_BYTES, build
+from solver.graph import build
+from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
 from solver.traces.kineto.events import parse
 from solver.traces.kineto.iteration import Sum, iteration
 from solver.traces.kineto.recording import Launch, Recording, recording
@@ -17,8 +19,6 @@ from solver.traces.trace import Asked, Report, Trace, totals
 FORMAT = "kineto"
 
 _SEEN = 2**16
-#: Most collectives of one step.
-_MOST = 10_000
 _EVENT = re.compile(rb'"ph"\s*:\s*"')
 _RECORDING = (
     "Record with torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], "
@@ -59,7 +59,7 @@ def read(files: Sequence[bytes], asked: Asked) -> Trace:
         two parameters of one name.
     """
     if not files:
-        raise InvalidTrace([Fault("", "empty", "No file was given.")])
+        raise InvalidTrace([Fault("", FaultCode.EMPTY, "No file was given.")])
     places = [f"/files/{i}" if len(files) > 1 else "" for i in range(len(files))]
     ranks = [_rank(file, place) for file, place in zip(files, places, strict=True)]
     index = _choose(ranks[0], asked.step)
@@ -100,18 +100,18 @@ def _choose(rank: _Rank, step: int | None) -> int:
             "No collective found: the trace is of one worker, or its collectives were not "
             f"recorded. {_RECORDING} on a run with more workers."
         )
-        raise InvalidTrace([Fault("", "no_collective", detail)])
+        raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, detail)])
     lengths = [one.length for one in rank.steps]
     if step is not None:
         index = chosen(step, lengths)
         if not rank.steps[index].launches:
             detail = f"Step {step} launched no collective."
-            raise InvalidTrace([Fault("", "no_collective", detail)])
+            raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, detail)])
         return index
     able = [i for i, one in enumerate(rank.steps) if one.launches]
     if not able:
         detail = "No step launched a collective."
-        raise InvalidTrace([Fault("", "no_collective", detail)])
+        raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, detail)])
     return able[chosen(None, [lengths[i] for i in able])]
 
 
@@ -124,13 +124,13 @@ def _same_step(ranks: Sequence[_Rank], index: int, places: Sequence[str]) -> lis
         same = [step for step in rank.steps if step.number == first.number]
         if not same:
             detail = f"This rank has no ProfilerStep#{first.number}, the first file has."
-            raise InvalidTrace([Fault(place, "ranks_differ", detail)])
+            raise InvalidTrace([Fault(place, FaultCode.RANKS_DIFFER, detail)])
         if [kind_of(launch)[0] for launch in same[0].launches] != kinds:
             detail = (
                 f"The collectives of this rank's step ({len(same[0].launches)}) and of the first "
                 f"file's ({len(kinds)}) differ: not ranks of one job."
             )
-            raise InvalidTrace([Fault(place, "ranks_differ", detail)])
+            raise InvalidTrace([Fault(place, FaultCode.RANKS_DIFFER, detail)])
         parts.append(same[0])
     return parts
 
@@ -151,9 +151,11 @@ def _sums(
     launches: Sequence[Launch], times: Sequence[float], workers: int | None, place: str
 ) -> tuple[list[Sum], list[str]]:
     """Size the collectives; those of no bytes are left out."""
-    if len(launches) > _MOST:
-        detail = f"A step of {len(launches)} collectives: at most {_MOST:,} are read."
-        raise InvalidTrace([Fault(place, "too_large", detail)])
+    if len(launches) > MAX_STEP_COLLECTIVES:
+        detail = (
+            f"A step of {len(launches)} collectives: at most {MAX_STEP_COLLECTIVES:,} are read."
+        )
+        raise InvalidTrace([Fault(place, FaultCode.TOO_LARGE, detail)])
     sums, notes, unsized = [], [], []
     for launch, time in zip(launches, times, strict=True):
         kind, is_exact = kind_of(launch)
@@ -172,9 +174,11 @@ def _sums(
             f"{len(unsized)} of {len(launches)} collectives have no size ({unsized[0]}). "
             f"{_RECORDING}, with PyTorch 2.2 or newer."
         )
-        raise InvalidTrace([Fault(place, "no_sizes", detail)])
+        raise InvalidTrace([Fault(place, FaultCode.NO_SIZES, detail)])
     if not sums:
-        raise InvalidTrace([Fault(place, "no_collective", "All collectives are of 0 bytes.")])
+        raise InvalidTrace(
+            [Fault(place, FaultCode.NO_COLLECTIVE, "All collectives are of 0 bytes.")]
+        )
     return sums, list(dict.fromkeys(notes))
 
 

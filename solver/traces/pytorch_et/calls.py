@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
-from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, MAX_BYTES, REDUCE_SCATTER
+from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
+from solver.limits import MAX_BYTES
 from solver.traces.steps import windows
 
 #: What PyTorch calls the node, and the profiler the event, that has all a call was given.
@@ -125,7 +127,7 @@ def calls_of(content: bytes) -> tuple[list[range], list[Call]]:
         calls = [_call(node) for node in _launched(nodes)]
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
         detail = f"Not a PyTorch execution trace: {error}."
-        raise InvalidTrace([Fault("", "wrong_format", detail)]) from None
+        raise InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)]) from None
     return windows((node.id, node.name) for node in nodes), calls
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import Op
 from solver.traces import kineto
@@ -79,7 +80,7 @@ def _joined(
     try:
         trace = kineto.read(others, asked)
     except InvalidTrace as error:
-        if all(fault.code != "no_sizes" for fault in error.faults):
+        if all(fault.code != FaultCode.NO_SIZES for fault in error.faults):
             raise
         trace = kineto.read([sized(file, calls) for file in others], asked)
         said = (_SIZED,)
@@ -106,10 +107,10 @@ def _bytes(found: dict[str, Total]) -> dict[str, int]:
 def _nothing_sent(calls: Iterable[Call]) -> Fault | None:
     known = [call for call in calls if call.kind]
     if not known:
-        return Fault("", "no_collective", "The step has no collective.")
+        return Fault("", FaultCode.NO_COLLECTIVE, "The step has no collective.")
     if not any(call.bytes for call in known):
         detail = f"None of the {len(known)} collectives of the step has a size."
-        return Fault("", "no_sizes", detail)
+        return Fault("", FaultCode.NO_SIZES, detail)
     return None
 
 

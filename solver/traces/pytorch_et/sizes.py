@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.traces.kineto import events
 from solver.traces.pytorch_et.calls import LIBRARY, RECORD, Call
@@ -69,5 +70,5 @@ def _matched(asked: Sequence[_Event], calls: Sequence[Call]) -> Sequence[Call]:
             f"The profiler recorded {len(asked)} calls of collectives, the execution trace has "
             f"{len(calls)}: not of the same run."
         )
-        raise InvalidTrace([Fault("", "traces_differ", detail)])
+        raise InvalidTrace([Fault("", FaultCode.TRACES_DIFFER, detail)])
     return list(calls) * (len(asked) // len(calls))

@@ -1,0 +1,68 @@
+"""The most that the solver takes, where more would be wrong or would not end: every limit.
+
+The service's own limits stand in ``app/limits.py``.
+"""
+
+# Graphs ---------------------------------------------------------------------------------------
+
+#: Longest duration of one op [us]: a hundred days.
+MAX_DURATION_US = 8.64e12
+#: Largest collective, and all of a graph together [bytes]: an exbibyte.
+MAX_BYTES = 2**60
+#: So many faults of one sort are looked for.
+MAX_FAULTS_SOUGHT = 1_000
+
+# Clusters -------------------------------------------------------------------------------------
+
+#: Most workers, of a cluster or of a measurement.
+MAX_WORKERS = 1_000_000
+#: Most sizes of a table of measured points.
+MAX_TABLE_SIZES = 2_048
+
+# Schedules ------------------------------------------------------------------------------------
+
+#: Most slots of a schedule.
+MAX_SLOTS = 20_000
+#: Most buckets of the linear program: its columns grow with their square.
+MAX_LP_BUCKETS = 250
+
+# Policies -------------------------------------------------------------------------------------
+
+#: Most launches of a policy that sends in slices.
+MAX_POLICY_LAUNCHES = 1_000_000
+#: Policies of more launches are tried as plans only when they are asked for: it takes seconds.
+MAX_SEARCHED_LAUNCHES = 200_000
+#: Slices that make more launches are not tried by a policy that searches its slice, unless they
+#: are the longest.
+MAX_TUNED_LAUNCHES = 100_000
+
+# Jitter ---------------------------------------------------------------------------------------
+
+#: Most iterations.
+MAX_JITTER_RUNS = 10_000
+#: Largest standard deviation of an op's factor.
+MAX_JITTER_SPREAD = 10.0
+
+# Traces and exports ---------------------------------------------------------------------------
+
+#: Most collectives of one step of a Kineto trace.
+MAX_STEP_COLLECTIVES = 10_000
+#: Most edges that the launches of a Chakra trace add between collectives and streams.
+MAX_LAUNCH_EDGES = 2_000_000
+#: Most files that an export writes.
+MAX_EXPORTED_FILES = 256
+
+# Measurements ---------------------------------------------------------------------------------
+
+#: Most samples, posted or read.
+MAX_SAMPLES = 20_000
+#: Most times in a text, samples or not.
+MAX_MEASURED_TIMES = 200_000
+#: Shortest time that counts as one [us].
+MIN_TIME_US = 1e-6
+#: Most lines that are not blank, and most characters of one.
+MAX_TEXT_LINES = 200_000
+MAX_LINE_CHARACTERS = 100_000
+#: Most lines before the data of a table, and most columns of it.
+MAX_HEADER_LINES = 1_000
+MAX_COLUMNS = 64
