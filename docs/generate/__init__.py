@@ -28,6 +28,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "errors": errors,
     "exporters": exporters,
     "limits": limits,
+    "names": partial(names, "interlace"),
     "policies": policies,
     "readers": readers,
     "schemas": schemas,

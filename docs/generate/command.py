@@ -5,7 +5,7 @@ from typing import Any
 
 import typer.main
 
-from app.cli import app
+from app.cli.main import app
 from docs.generate.markdown import table
 
 #: What click and typer put before lines that are not to be joined.
@@ -39,5 +39,10 @@ def _help(text: str | None) -> str:
 
 def _parameters(one: Any, context: Any) -> str:
     records = [each.get_help_record(context) for each in one.params if not getattr(each, "hidden", False)]
-    rows = [(f"`{record[0]}`", record[1]) for record in records if record is not None]
+    rows = [(f"`{record[0]}`", _escaped(record[1])) for record in records if record is not None]
     return table(["", "meaning"], rows) if rows else ""
+
+
+def _escaped(text: str) -> str:
+    """Keep what stands in brackets from being read as a link, or as HTML."""
+    return text.replace("[", "\\[").replace("<", "&lt;")

@@ -1,8 +1,6 @@
 """The algorithms that a cluster may name, and the fields that they read."""
 
-import json
-
-from app.openapi import document
+from docs.generate.api import objects
 from docs.generate.markdown import sections
 from docs.generate.requests import fields
 from solver.costs.algorithms import ALGORITHMS
@@ -17,4 +15,4 @@ def algorithms() -> str:
 
 def cluster_fields() -> str:
     """Write the fields of a cluster."""
-    return fields(json.loads(document())["components"]["schemas"]["ClusterBody"])
+    return fields(objects()["ClusterBody"])

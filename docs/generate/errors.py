@@ -1,10 +1,9 @@
 """The codes of problems: status, sort and sentence of each."""
 
-import json
 import re
 from typing import NamedTuple
 
-from app.openapi import document
+from docs.generate.api import api
 from docs.generate.markdown import table
 from interlace_client.problems import PROBLEMS
 
@@ -44,7 +43,7 @@ def _sentence(kind: type) -> str:
 def _statuses() -> dict[str, set[int]]:
     """Return the statuses under which the OpenAPI document names each code."""
     found: dict[str, set[int]] = {}
-    for path in json.loads(document())["paths"].values():
+    for path in api()["paths"].values():
         for operation in path.values():
             for status, response in operation["responses"].items():
                 for code in re.findall(r"`(\w+)`", response["description"]):

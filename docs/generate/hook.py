@@ -11,8 +11,9 @@ ROOT = Path(__file__).resolve().parents[2]
 _GENERATE = re.compile(r"^<!-- generate: (\w+) -->$", re.MULTILINE)
 _INCLUDE = re.compile(r"^<!-- include: (\S+) -->$", re.MULTILINE)
 _LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
-#: Pages that are files elsewhere in the repository.
+#: Files elsewhere in the repository, and the pages that show them or stand for them.
 INCLUDED = {
+    "README.md": "docs/index.md",
     "CHANGELOG.md": "docs/reference/changelog.md",
     "client/README.md": "docs/how-to/launchers.md",
     "solver/MODEL.md": "docs/explanation/model.md",

@@ -1,17 +1,15 @@
 """The limits, as ``GET /v1/limits`` describes them."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
-from app.openapi import document
+from docs.generate.api import objects
 from docs.generate.markdown import number, table
 
 
 def limits() -> str:
     """Write a table for each part of the limits."""
-    schemas = json.loads(document())["components"]["schemas"]
-    return "\n\n".join(_parts(schemas))
+    return "\n\n".join(_parts(objects()))
 
 
 def _parts(schemas: dict[str, Any]) -> Iterator[str]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from app.openapi import document
+from docs.generate.api import api, objects
 from docs.generate.markdown import number, table
 
 Json = dict[str, Any]
@@ -13,7 +13,7 @@ Json = dict[str, Any]
 def calls() -> str:
     """Write a table of all calls for each sort of thing that is asked for."""
     by_tag: dict[str, list[tuple[str, str, str]]] = {}
-    for path, methods in json.loads(document())["paths"].items():
+    for path, methods in api()["paths"].items():
         for method, call in methods.items():
             done = ", ".join(status for status in call["responses"] if status < "400")
             row = f"`{method.upper()} {path}`", call["summary"], done
@@ -27,7 +27,7 @@ def calls() -> str:
 
 def schemas() -> str:
     """Write the fields of every object that is sent or answered."""
-    return "\n\n".join(_objects(json.loads(document())["components"]["schemas"]))
+    return "\n\n".join(_objects(objects()))
 
 
 def _objects(found: dict[str, Json]) -> Iterator[str]:

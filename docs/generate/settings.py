@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from app.cli_operator import described
-from app.settings import Settings
+from app.operations.settings import Settings, described
 from docs.generate.markdown import number, table
 
 
