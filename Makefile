@@ -56,7 +56,7 @@ $(VENV)/installed-dev: $(BIN)/python pyproject.toml constraints.txt
 	@touch $(VENV)/installed $@
 
 $(VENV)/installed-docs: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) --editable '.[docs]'
+	$(PIP) --editable ./client --editable '.[docs]'
 	@touch $(VENV)/installed $@
 
 clean:
