@@ -26,6 +26,9 @@ lint: $(VENV)/installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: $(VENV)/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 openapi: $(VENV)/installed-dev
 	$(BIN)/python -m app.openapi
 	$(BIN)/python -m app.problem_classes
@@ -53,5 +56,9 @@ $(VENV)/installed-dev: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) --editable ./client --editable '.[dev]'
 	@touch $(VENV)/installed $@
 
+$(VENV)/installed-docs: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) --editable ./client --editable '.[docs]'
+	@touch $(VENV)/installed $@
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site *.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,6 +1,6 @@
 """A lower bound on the iteration time over all fusions, partitions and orders.
 
-Valid for any cost (model.md section 5). All bytes of a set J of tensors are launched after its
+Valid for any cost (MODEL.md section 5). All bytes of a set J of tensors are launched after its
 first release; refilling the launches in release order, and moving a split tensor's bytes into its
 earlier launch, makes no later launch end later. So with an affine minorant a + c s of the cost the
 channel is busy with J until M(J) at least, the value of a recursion over contiguous launches, and

@@ -2,7 +2,7 @@
 
 However a collective is fused and cut, launches that carry its bytes run after its release and
 before its end, on one channel, so its end follows its release by h(bytes) at least, the least
-total time of launches that carry so many bytes (model.md section 5). Hence longest paths with each
+total time of launches that carry so many bytes (MODEL.md section 7). Hence longest paths with each
 collective at h are heads (r) and tails (q) that every schedule respects, and on these each channel
 is a one-machine problem. The same holds before any op: all collectives of one channel that
 precede it have been carried by then, which raises heads, and in reverse tails.

@@ -15,7 +15,7 @@ class Measured(Knotted):
     """A table of measured times, linear between its points.
 
     Constant below the first point; beyond the last, the slope between it and the point nearest
-    half its size (model.md section 3). Every launch pays ``startup`` on top.
+    half its size (MODEL.md section 2). Every launch pays ``startup`` on top.
 
     Attributes
     ----------

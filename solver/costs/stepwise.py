@@ -1,7 +1,7 @@
 """Algorithms of equal steps between all workers: ring, doubling, tree, in-network reduction.
 
 T = startup + steps hop + passes S/B + reductions S/G, with S bytes of the whole tensor, bandwidth
-B and speed of adding G (model.md section 3). Of n workers each algorithm has its own steps, passes
+B and speed of adding G (MODEL.md section 2). Of n workers each algorithm has its own steps, passes
 and reductions.
 """
 

@@ -247,7 +247,7 @@ def with_barrier(graph: Graph) -> Graph:
 
     A last collective is one that precedes no other. This is an optimizer step between the
     backward and the next forward pass, as in PyTorch. Where no collective precedes another, all
-    are last, and all tails become equal (model.md section 6).
+    are last, and all tails become equal (MODEL.md section 7).
     """
     names = {op.id for op in graph.ops}
     barrier = "barrier"

@@ -40,7 +40,7 @@ def buckets_of(graph: Graph, chain: Chain, timeline: Timeline) -> tuple[Names, t
 class Figures(NamedTuple):
     """What follows from an iteration time: exposed [us], overlap and scaling factor.
 
-    Overlap is 1 - exposed / time of all launches, clipped to 0..1 (model.md section 4); None when
+    Overlap is 1 - exposed / time of all launches, clipped to 0..1 (MODEL.md section 2.2); None when
     nothing is sent. The scaling factor is None when the iteration takes no time.
     """
 

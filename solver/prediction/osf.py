@@ -3,7 +3,7 @@
 Layers are numbered n..1 in the order of the backward pass, and time 0 is the end of layer n's
 backward pass; layer 1 is the first of the forward pass. The next iteration waits for all updates,
 so these are times under a barrier. Where the paper's equations and its text differ, the text
-decides (MODEL.md); ``paper_eq15`` is there to compare.
+decides (MODEL.md section 8); ``paper_eq15`` is there to compare.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

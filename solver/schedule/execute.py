@@ -20,7 +20,7 @@ def cut_at_releases(buckets: Buckets, cost: Cost) -> tuple[list[Launch], float]:
 
     The part that runs then carries the whole bytes that fit by that release, and the rest pays
     the start-up again; when none fit, that part is not launched and the channel waits
-    (model.md section 4). An equal tail does not cut; ties go to the smaller index.
+    (MODEL.md section 3). An equal tail does not cut; ties go to the smaller index.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def follow(schedule: Schedule, jobs: Jobs, buckets: Buckets) -> list[Launch]:
     """Turn a slotted schedule's pieces into launches, in its order.
 
     A piece that serves x of a bucket's p slots carries floor(bytes x / p), the last one the rest;
-    pieces that would carry nothing are not launched (model.md section 4). A bucket that needs no
+    pieces that would carry nothing are not launched (MODEL.md section 3). A bucket that needs no
     slot goes at its release.
     """
     left = buckets.bytes.tolist()

@@ -72,7 +72,7 @@ def on_grid(jobs: Jobs, slot: float) -> Jobs:
     """Round releases, durations and tails up to whole slots, as integers in float arrays.
 
     The optimum on the grid, times ``slot``, bounds the continuous one from above
-    (model.md section 1).
+    (MODEL.md section 3).
     """
     return Jobs(
         *(

@@ -1,7 +1,7 @@
 """Launches for graphs whose channels are not problems of their own.
 
 A collective comes after another, or kinds share a channel: then the schedule decides releases, and
-the problem is NP-hard in general (model.md section 2). The candidates and several simple rules give
+the problem is NP-hard in general (MODEL.md section 7). The candidates and several simple rules give
 a plan, the best ones are improved by local search.
 """
 

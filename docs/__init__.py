@@ -1,0 +1,1 @@
+"""The documentation: pages in Markdown, and :mod:`docs.generate`, which writes the rest of them."""

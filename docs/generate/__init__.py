@@ -1,0 +1,36 @@
+"""The parts of the reference that are written from the code, each time the site is built.
+
+A page says where such a part belongs: ``<!-- generate: errors -->`` stands for what the function of
+that name in :data:`PARTS` returns, and ``<!-- include: solver/MODEL.md -->`` for a page that lies
+elsewhere in the repository.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from docs.generate.command import command
+from docs.generate.costs import algorithms, cluster_fields
+from docs.generate.errors import errors
+from docs.generate.formats import exporters, readers
+from docs.generate.limits import limits
+from docs.generate.names import names
+from docs.generate.policies import policies
+from docs.generate.requests import calls, schemas
+from docs.generate.settings import settings
+
+#: What can be generated, in Markdown; add a part here.
+PARTS: dict[str, Callable[[], str]] = {
+    "algorithms": algorithms,
+    "calls": calls,
+    "cluster_fields": cluster_fields,
+    "client": partial(names, "interlace_client"),
+    "command": command,
+    "errors": errors,
+    "exporters": exporters,
+    "limits": limits,
+    "names": partial(names, "interlace"),
+    "policies": policies,
+    "readers": readers,
+    "schemas": schemas,
+    "settings": settings,
+}

@@ -1,0 +1,38 @@
+"""The formats that are read and written, as their modules describe them."""
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from docs.generate.markdown import sections
+from solver.exports import EXPORTS
+from solver.traces import READERS
+
+
+def readers() -> str:
+    """Write a section for each format that is read."""
+    return _formats(READERS)
+
+
+def exporters() -> str:
+    """Write a section for each format that is written."""
+    return _formats(EXPORTS)
+
+
+def _formats(functions: Mapping[str, Callable[..., Any]]) -> str:
+    return "\n\n".join(
+        f"### `{name}`\n\n" + "\n\n".join(_paragraphs(function))
+        for name, function in functions.items()
+    )
+
+
+def _paragraphs(function: Callable[..., Any]) -> Iterable[str]:
+    """Return what module and function say of a format."""
+    module = sections(sys.modules[function.__module__].__doc__)
+    called = sections(function.__doc__)
+    yield module[""]
+    yield called[""]
+    for written in (called, module):
+        for section in ("Notes", "References"):
+            if section in written:
+                yield written[section]

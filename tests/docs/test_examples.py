@@ -1,0 +1,175 @@
+"""Every example of the README and the docs is run, and prints what the page says."""
+
+import contextlib
+import io
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docs.generate.command import command
+from tests.app.service import Service, two_layers
+from tests.app.test_cli import PROFILE
+from tests.docs.blocks import ROOT, Block, blocks_of, pages
+
+#: The addresses that examples name.
+_ADDRESS = re.compile(r"(?:localhost|127\.0\.0\.1|planner):8000")
+_DATA = ROOT / "tests" / "data"
+#: Examples in the help of the command that are not run.
+_NOT_RUN = {
+    "interlace serve": "it goes on until it is stopped; the suite starts one for all examples",
+    "INTERLACE_DATA_DIR=/var/lib/interlace": "it needs that folder",
+    "interlace backup /backups": "it needs that folder",
+    "interlace demo": "tests/app runs it",
+}
+_LAYERS = [{"bytes": 1_000_000, "forward_us": 400, "backward_us": 900}] * 4
+pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="no curl here")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A reader's folder, with what he has before he begins: recordings, a benchmark, a graph."""
+    for rank in range(2):
+        shutil.copy(_DATA / f"kineto_gloo_{rank}.json.gz", tmp_path / f"rank{rank}.json.gz")
+    shutil.copy(_DATA / "kineto_parameters.json", tmp_path / "parameters.json")
+    (tmp_path / "nccl.log").write_text(_nccl_log())
+    (tmp_path / "graph.json").write_text(json.dumps(two_layers()["graph"]))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _nccl_log() -> str:
+    """What all_reduce_perf prints of 8 ranks with a start-up of 20 us and 100 GB/s."""
+    lines = [
+        "#       size         count      type   redop    root     time   algbw   busbw #wrong",
+        "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)",
+    ]
+    for size in (2**power for power in range(10, 27)):
+        time = 20 + size / 1e5
+        speed = size / time / 1e3
+        lines.append(
+            f"{size:12} {size // 4:12}     float     sum      -1 {time:8.2f} {speed:7.2f}"
+            f" {speed * 1.75:7.2f}      0"
+        )
+    return "\n".join(lines) + "\n"
+
+
+class Reader:
+    """Someone who does what a page says, block by block."""
+
+    def __init__(self, folder: Path, server: Service, shell: dict[str, str]) -> None:
+        self._folder = folder
+        self._server = server
+        self._shell = shell
+        self._names: dict[str, Any] = {"__name__": "__main__"}
+        self._printed: str | None = None
+
+    def do(self, block: Block) -> None:
+        """Run a block, or compare it with what the one before it printed."""
+        match block:
+            case Block(language="sh"):
+                self._printed = self._in_shell(self._here(block.text))
+            case Block(language="python"):
+                self._printed = self._in_python(self._here(block.text))
+            case Block(language="text"):
+                assert self._printed is not None, "nothing printed this"
+                assert _pattern(block.text).fullmatch(self._printed), self._printed
+            case Block(language="json", mark="answer"):
+                assert self._printed is not None, "nothing answered this"
+                _compare(json.loads(block.text), json.loads(self._printed))
+            case Block(language="json", mark=mark) if mark.startswith("POST "):
+                path = mark.removeprefix("POST ")
+                answer = self._server.client.post(path, json=json.loads(block.text))
+                assert answer.status_code in {200, 201}, answer.text
+            case _:
+                pytest.fail(f"what is to be done with {block.language or 'this'}?")
+
+    def _here(self, text: str) -> str:
+        url = self._server.client.base_url
+        return _ADDRESS.sub(f"{url.host}:{url.port}", text)
+
+    def _in_shell(self, text: str) -> str:
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", text],
+            cwd=self._folder,
+            env=self._shell,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def _in_python(self, text: str) -> str:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile(text, "<example>", "exec"), self._names)
+        return printed.getvalue()
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """Match a text in which ``...`` stands for anything: lines, or the rest of one."""
+    lines = [
+        r"(?:.*\n)*?" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + "\n"
+        for line in text.splitlines()
+    ]
+    return re.compile("".join(lines))
+
+
+def _compare(said: Any, answered: Any) -> None:
+    """Check that what a page shows is part of an answer, with figures as far as they are shown."""
+    match said:
+        case dict():
+            for key, value in said.items():
+                _compare(value, answered[key])
+        case list():
+            for each, other in zip(said, answered, strict=True):
+                _compare(each, other)
+        case float():
+            digits = len(repr(said).partition(".")[2])
+            assert round(answered, digits) == said
+        case _:
+            assert answered == said
+
+
+@pytest.mark.parametrize("page", pages())
+def test_page(page: str, folder: Path, server: Service, shell: dict[str, str]) -> None:
+    reader = Reader(folder, server, shell)
+    for block in blocks_of((ROOT / page).read_text("utf-8")):
+        if block.is_run:
+            try:
+                reader.do(block)
+            except (AssertionError, Exception) as error:
+                error.add_note(f"{page}:{block.line}")
+                raise
+
+
+@pytest.fixture
+def desk(folder: Path, shell: dict[str, str]) -> Path:
+    """The files that the help of the command speaks of."""
+    (folder / "layers.json").write_text(json.dumps({"layers": _LAYERS}))
+    (folder / "trace.json.gz").symlink_to("rank0.json.gz")
+    (folder / "resnet50").mkdir()
+    (folder / "resnet50" / "graph.txt").write_text(PROFILE)
+    for line in (
+        "interlace example vgg16 > graph.json",
+        "interlace plan graph.json --json > plan.json",
+        "interlace calibrate nccl.log --json > model.json",
+    ):
+        subprocess.run(["bash", "-c", line], cwd=folder, env=shell, check=True)
+    return folder
+
+
+def _examples_of_help() -> list[str]:
+    lines = [line for block in blocks_of(command()) for line in block.text.splitlines()]
+    assert all(any(line.startswith(begin) for line in lines) for begin in _NOT_RUN)
+    return [line for line in lines if not line.startswith(tuple(_NOT_RUN))]
+
+
+@pytest.mark.parametrize("line", dict.fromkeys(_examples_of_help()))
+def test_help(line: str, desk: Path, server: Service, shell: dict[str, str]) -> None:
+    Reader(desk, server, shell).do(Block(0, "sh", line, ""))
