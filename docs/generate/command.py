@@ -38,7 +38,9 @@ def _help(text: str | None) -> str:
 
 
 def _parameters(one: Any, context: Any) -> str:
-    records = [each.get_help_record(context) for each in one.params if not getattr(each, "hidden", False)]
+    records = [
+        each.get_help_record(context) for each in one.params if not getattr(each, "hidden", False)
+    ]
     rows = [(f"`{record[0]}`", _escaped(record[1])) for record in records if record is not None]
     return table(["", "meaning"], rows) if rows else ""
 

@@ -31,7 +31,12 @@ def codes() -> list[Code]:
     """Return every code that the service may answer with."""
     statuses = _statuses()
     return [
-        Code(code, tuple(sorted(statuses.get(code, {422}))), _sentence(kind), kind.__mro__[1].__name__)
+        Code(
+            code,
+            tuple(sorted(statuses.get(code, {422}))),
+            _sentence(kind),
+            kind.__mro__[1].__name__,
+        )
         for code, kind in PROBLEMS.items()
     ]
 

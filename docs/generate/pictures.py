@@ -51,9 +51,7 @@ def svg(width: float, height: float, title: str, body: Iterable[str]) -> str:
 
 
 def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> str:
-    return (
-        f'<text x="{x:g}" y="{y:g}" class="{kind}" text-anchor="{anchor}">{escape(text)}</text>'
-    )
+    return f'<text x="{x:g}" y="{y:g}" class="{kind}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
 def _box(x: float, y: float, width: float, height: float, kind: str, radius: float = 0) -> str:
@@ -177,7 +175,11 @@ def rooms() -> str:
         _box(width + 68, 8, width + 24, 30, "room", 4),
         _text(right - width / 2, 28, "interlace/: the public face", "", "middle"),
         _text(
-            right / 2, bottom + 24, "What stands higher may import what stands lower", "small", "middle"
+            right / 2,
+            bottom + 24,
+            "What stands higher may import what stands lower",
+            "small",
+            "middle",
         ),
         f'<path class="line" d="M{width + 34} {bottom / 2:g}h30m-6 -4l6 4l-6 4"/>',
         f'<path class="line" d="M{right - width / 2} 40v10m-4 -5l4 5l4 -5"/>',

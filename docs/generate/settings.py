@@ -14,14 +14,18 @@ def settings() -> str:
     rows = []
     for name, field in Settings.model_fields.items():
         variable = f"{prefix}{name.upper()}"
-        default = "" if field.get_default() is None or field.default_factory else number(field.default)
+        default = (
+            "" if field.get_default() is None or field.default_factory else number(field.default)
+        )
         rows.append((f"`{variable}`", default, _range(schema[name]), meanings[variable]))
     return table(["variable", "default", "range", "meaning"], rows)
 
 
 def _range(field: dict[str, Any]) -> str:
     """Write what values are allowed."""
-    choices = next((part["enum"] for part in [field, *field.get("anyOf", [])] if "enum" in part), None)
+    choices = next(
+        (part["enum"] for part in [field, *field.get("anyOf", [])] if "enum" in part), None
+    )
     if choices:
         return ", ".join(f"`{choice}`" for choice in choices)
     bounds = []
