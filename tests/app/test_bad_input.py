@@ -360,7 +360,6 @@ def test_a_body_that_goes_on_after_the_answer(impatient: Service) -> None:
     pytest.fail("no end was put to it")
 
 
-@pytest.mark.slow
 def test_gzip_bomb(tmp_path: Path) -> None:
     """Half a megabyte that unpacks to more than is read: a process of its own refuses it."""
     packer = zlib.compressobj(9, wbits=31)
@@ -398,7 +397,6 @@ def asking(service: Service) -> socket.socket:
     return client
 
 
-@pytest.mark.slow
 def test_slow_readers(tmp_path: Path) -> None:
     """Who does not read an answer is dropped; when there are too many, at once."""
     keep_big(tmp_path)

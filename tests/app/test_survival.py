@@ -25,7 +25,7 @@ from app.storage.database import Store
 from tests.app.long import busy, gone, highs, needs_proc, search, sweep, until
 from tests.app.service import Json, Service, faults, running, two_layers
 
-pytestmark = [needs_proc, pytest.mark.slow]
+pytestmark = needs_proc
 PLANS = "/v1/plans"
 
 

@@ -492,7 +492,6 @@ def test_the_json_has_no_infinity(posted: Json) -> None:
     json.dumps(posted, allow_nan=False)
 
 
-@pytest.mark.slow
 def test_the_service_uses_its_cores(service: Service) -> None:
     asked = service.client.get("/v1/examples/resnet50").json()
     body = {key: asked[key] for key in ("graph", "cluster")}

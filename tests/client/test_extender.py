@@ -116,7 +116,6 @@ def test_unknown_graph_is_neutral(service: Service) -> None:
     assert took < TOO_LATE_S
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("listens", [False, True], ids=["down", "hung"])
 def test_service_that_does_not_answer(listens: bool) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -129,7 +128,6 @@ def test_service_that_does_not_answer(listens: bool) -> None:
     assert took < TOO_LATE_S
 
 
-@pytest.mark.slow
 def test_jobs_that_are_late_are_cancelled_and_their_best_counts() -> None:
     running: Json = {"id": "7", "state": "running", "progress": None, "error": None, **NOTHING}
     best = {**running, **PLAN, "state": "cancelled", "iteration_time_us": 125.0}

@@ -120,7 +120,6 @@ DONE = {"id": "7", "state": "succeeded", "buckets": [{"id": "b0", "state": "fail
 PROBLEM = {"status": 503, "code": "time_limit", "detail": "It took too long.", "errors": []}
 
 
-@pytest.mark.slow
 def test_job_that_takes_longer_than_the_wait(tmp_path: Path) -> None:
     busy = answer(503, {**PROBLEM, "code": "queue_full"}, retry_after="1")
     busy.headers["Retry-After"] = busy.headers.pop("retry_after")
