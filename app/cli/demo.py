@@ -16,7 +16,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 import typer
 
 from app.cli.report import render
-from app.schemas.plans import Answer
+from app.schemas.plans import PlanAnswer
 
 _EXAMPLE = "vgg16"
 
@@ -44,7 +44,7 @@ def demo() -> None:
             name = request["graph"]["name"]
             typer.echo(f"POST {url}/v1/plans: {name}, {len(request['graph']['ops'])} ops\n")
             made = _call(f"{url}/v1/plans?wait={_TIMEOUT_S}", request)
-            plan = Answer.model_validate(made)
+            plan = PlanAnswer.model_validate(made)
             events = _call(f"{url}/v1/plans/{made['id']}/timeline.json")["traceEvents"]
             typer.echo(render(plan, name))
             typer.echo(f"\nPlanned in {plan.runtime_s:.3f} s; {len(events)} timeline events.")

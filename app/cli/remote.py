@@ -18,10 +18,10 @@ from pydantic import ValidationError
 from app.cli.terminal import FAILED, INTERRUPTED, complain, following
 from app.codes import code_of
 from app.errors import InvalidRequest
-from app.schemas.base import Answered, Body
+from app.schemas.base import AnswerModel, RequestModel
 from app.schemas.cost_models import CostModelAnswer, CostModelRequest
 from app.schemas.graphs import GraphOut
-from app.schemas.plans import Answer, PlanRequest
+from app.schemas.plans import PlanAnswer, PlanRequest
 from app.schemas.predictions import PredictionAnswer, PredictionRequest
 from app.schemas.problem import Problem, graph_json
 from app.schemas.simulations import SimulationAnswer, SimulationRequest
@@ -46,7 +46,7 @@ from solver.graph import Graph
 T = TypeVar("T")
 
 
-Found = TypeVar("Found", bound=Answered)
+Found = TypeVar("Found", bound=AnswerModel)
 
 
 Json = dict[str, Any]
@@ -92,9 +92,9 @@ class Server:
     tags: tuple[str, ...] = ()
     is_fresh: bool = False
 
-    def plan(self, problem: Problem[PlanRequest]) -> Answer:
+    def plan(self, problem: Problem[PlanRequest]) -> PlanAnswer:
         """Plan one training iteration."""
-        return self._solved(PLANS, problem, Answer)
+        return self._solved(PLANS, problem, PlanAnswer)
 
     def simulate(self, problem: Problem[SimulationRequest]) -> SimulationAnswer:
         """Simulate one training iteration."""
@@ -243,7 +243,7 @@ class Server:
         raise typer.Exit(code) from None
 
 
-def _body(request: Body, graph: Graph | None = None) -> Json:
+def _body(request: RequestModel, graph: Graph | None = None) -> Json:
     """Write a request again as it was asked for: labels of policies show what was given."""
     body = request.model_dump(mode="json", exclude={"graph"}, exclude_unset=True)
     return body if graph is None else {**body, "graph": graph_json(graph)}

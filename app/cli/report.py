@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from app.schemas.clusters import ChannelBody, ClusterBody
-from app.schemas.explanations import Explained, Warned
-from app.schemas.plans import Answer, Baseline, Bound
+from app.schemas.explanations import CostWarning, ExplainedAnswer
+from app.schemas.plans import Baseline, Bound, PlanAnswer
 from app.schemas.simulations import SimulationAnswer
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.policies.choice import WHERE_NOT, Choice, defaults
@@ -40,7 +40,7 @@ TITLES = {
 _WIDTH = 26
 
 
-def render(answer: Answer, name: str, report: Report | None = None) -> str:
+def render(answer: PlanAnswer, name: str, report: Report | None = None) -> str:
     """Write an answer as a page of text, and what a reader dropped and assumed."""
     parts = [
         _head(answer, name),
@@ -67,7 +67,7 @@ def render_simulation(answer: SimulationAnswer, name: str) -> str:
     return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part)))
 
 
-def warned(warnings: Sequence[Warned]) -> Iterator[str]:
+def warned(warnings: Sequence[CostWarning]) -> Iterator[str]:
     """Say what an answer rests on that was not measured."""
     yield from (f"Warning: {warning.detail}" for warning in warnings)
 
@@ -114,7 +114,7 @@ def _channels(cluster: ClusterBody) -> Iterator[str]:
         )
 
 
-def _why(answer: Explained) -> Iterator[str]:
+def _why(answer: ExplainedAnswer) -> Iterator[str]:
     """Say what limits the iteration, and which tensors are exposed."""
     if answer.summary is None or answer.tensors is None:
         yield "Too many ops to explain"
@@ -165,7 +165,7 @@ def _spread(answer: SimulationAnswer, rivals: Sequence[str]) -> Iterator[str]:
         yield f"  {name:{width}}{times}  {remark}".rstrip()
 
 
-def _head(answer: Answer, name: str) -> Iterator[str]:
+def _head(answer: PlanAnswer, name: str) -> Iterator[str]:
     cluster, options = answer.request.cluster, answer.request.options
     yield _where(name, cluster)
     solved = f", {'slots by' if options.fusion == 'joint' else 'schedule'} {options.schedule}"
@@ -176,7 +176,7 @@ def _head(answer: Answer, name: str) -> Iterator[str]:
     yield from _channels(cluster)
 
 
-def _times(answer: Answer) -> Iterator[str]:
+def _times(answer: PlanAnswer) -> Iterator[str]:
     yield "Time of one iteration"
     barrier = answer.request.options.barrier
     titles = [_title(baseline, barrier=barrier) for baseline in answer.baselines]
@@ -196,7 +196,7 @@ def _times(answer: Answer) -> Iterator[str]:
         yield f"  {'communication hidden':{width}}{100 * answer.overlap:12.2f} %"
 
 
-def _buckets(answer: Answer) -> Iterator[str]:
+def _buckets(answer: PlanAnswer) -> Iterator[str]:
     parts = Counter(part.bucket for part in answer.schedule.parts)
     tensors = sum(len(bucket.tensors) for bucket in answer.buckets)
     yield (

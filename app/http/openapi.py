@@ -1,8 +1,9 @@
-"""What OpenAPI cannot see for itself: the body that the door reads, and the problems."""
+"""What OpenAPI cannot see for itself: bodies that are read by a dependency, and the problems."""
 
 import re
 from typing import Any
 
+from docstring_parser import DocstringStyle, parse
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
@@ -25,13 +26,6 @@ from app.schemas.problems import ProblemDetails
 from app.schemas.simulations import SimulationRequest
 from app.schemas.sweeps import SweepRequest
 from solver.codes import Code, FaultCode
-
-_ATTRIBUTES = "Attributes\n----------\n"
-
-
-#: The next section of a docstring.
-_SECTION = re.compile(r"\n\n\w+\n-+\n")
-
 
 _REF = "#/components/schemas/{model}"
 
@@ -60,7 +54,7 @@ _EXAMPLES: dict[int, tuple[Code, str]] = {
 _GRAPHS, _IMPORTS = "/v1/graphs", "/v1/imports"
 
 
-#: What the door reads.
+#: Requests that a dependency reads.
 _BODIES = (PlanRequest, SimulationRequest, PredictionRequest, SweepRequest, CostModelRequest)
 
 
@@ -165,20 +159,26 @@ def _link(paths: dict[str, dict[str, Any]]) -> None:
 
 
 def _explain_fields(schema: dict[str, Any]) -> None:
-    """Move what a docstring says of each attribute to the attribute; keep its first paragraph."""
+    """Let each field say what the docstring of its dataclass does; keep the first paragraph there.
+
+    The solver knows no pydantic and documents its results as numpydoc, once.
+    """
     text = schema.get("description", "")
-    if _ATTRIBUTES not in text:
-        schema.update({"description": text.replace("``", "`")} if text else {})
-        return
-    head, _, rest = text.partition(_ATTRIBUTES)
-    schema["description"] = " ".join(head.split("\n\n")[0].split()).replace("``", "`")
-    rest = _SECTION.split(rest)[0]
-    names: list[str] = []
-    for line in rest.splitlines():
-        if line and not line.startswith(" "):
-            names = line.split(", ")
-            continue
-        for name in names:
-            field = schema["properties"].get(name, {})
-            told = f"{field.get('description', '')} {line.strip()}".strip()
-            field["description"] = told.replace("``", "`")
+    documented = parse(text, DocstringStyle.NUMPYDOC)
+    if documented.params:
+        text = _one_line(documented.short_description)
+    if text:
+        schema["description"] = _as_markdown(text)
+    for attribute in documented.params:
+        for name in attribute.arg_name.split(", "):
+            field = schema["properties"][name]
+            field["description"] = _as_markdown(_one_line(attribute.description))
+
+
+def _one_line(text: str | None) -> str:
+    return " ".join((text or "").split())
+
+
+def _as_markdown(text: str) -> str:
+    """Write what reStructuredText quotes as code in Markdown's way."""
+    return text.replace("``", "`")

@@ -4,7 +4,7 @@ import json
 
 from app.jobs.kinds import KINDS
 from app.jobs.table import Job
-from app.schemas.jobs import Listed
+from app.schemas.jobs import JobSummary
 
 
 def text_of(kind: str, job: Job, result: bytes | None) -> bytes:
@@ -15,9 +15,9 @@ def text_of(kind: str, job: Job, result: bytes | None) -> bytes:
     return json.dumps(light)[:-1].encode() + b", " + result[1:]
 
 
-def row_of(job: Job, summary: type[Listed]) -> Listed:
+def row_of(job: Job, summary: type[JobSummary]) -> JobSummary:
     """Write a job for a list; what a draft gave is not told before the end."""
-    known = dict.fromkeys(summary.model_fields.keys() - Listed.model_fields.keys())
+    known = dict.fromkeys(summary.model_fields.keys() - JobSummary.model_fields.keys())
     found = {**known, **(job.summary if job.has_ended else {})}
     kept = {field: found[field] for field in known}
     return summary.model_validate({**job.light(), "name": job.name, **kept})

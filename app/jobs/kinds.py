@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from app.schemas.graphs import GraphRequest, ImportAnswer
-from app.schemas.plans import Answer, PlanRequest
+from app.schemas.plans import PlanAnswer, PlanRequest
 from app.schemas.simulations import SimulationAnswer, SimulationRequest
 from app.schemas.sweeps import SweepAnswer, SweepRequest
 
@@ -31,7 +31,7 @@ class Kind:
 
 
 KINDS = {
-    PLAN: Kind("/v1/plans", tuple(Answer.model_fields), "solves"),
+    PLAN: Kind("/v1/plans", tuple(PlanAnswer.model_fields), "solves"),
     SIMULATION: Kind("/v1/simulations", tuple(SimulationAnswer.model_fields), "solves"),
     SWEEP: Kind("/v1/sweeps", tuple(SweepAnswer.model_fields), "sweeps"),
     IMPORT: Kind("/v1/imports", tuple(ImportAnswer.model_fields), "solves"),

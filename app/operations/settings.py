@@ -1,10 +1,8 @@
 """Settings, read from environment variables that start with ``INTERLACE_``."""
 
-import inspect
 import os
-import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
@@ -29,45 +27,42 @@ def _data_dir() -> Path:
 
 
 class Settings(BaseSettings):
-    """What an operator can choose.
+    """What an operator can choose."""
 
-    Attributes
-    ----------
-    data_dir
-        Where the default database lives; made when missing.
-    database_url
-        SQLAlchemy URL; a SQLite file in ``data_dir`` when left out.
-    max_body_bytes
-        Longest request body that is read [bytes].
-    workers
-        Plans, simulations and imports that are worked on at once; the number of cores when left
-        out.
-    max_queued
-        Jobs that may wait in a queue; beyond, requests are refused.
-    job_memory_bytes
-        Memory that a job's process may take [bytes].
-    job_grace_s
-        A job may take so much longer than its own time limit to read, bound and explain [s].
-    retention_days
-        Jobs are deleted so long after their end [days].
-    log_format
-        ``json`` or ``text``; text on a terminal and else JSON when left out.
-    log_level
-        ``debug``, ``info``, ``warning`` or ``error``.
-    """
-
-    model_config = SettingsConfigDict(env_prefix="INTERLACE_", env_ignore_empty=True, frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="INTERLACE_", env_ignore_empty=True, frozen=True, use_attribute_docstrings=True
+    )
 
     data_dir: Path = Field(default_factory=_data_dir)
+    """Where the default database lives; made when missing."""
+
     database_url: str | None = None
+    """SQLAlchemy URL; a SQLite file in `data_dir` when left out."""
+
     max_body_bytes: Annotated[int, Field(ge=1, le=2**30)] = 256 * 2**20
+    """Longest request body that is read [bytes]."""
+
     workers: Annotated[int, Field(ge=1, le=1_024)] = Field(default_factory=cores)
+    """Plans, simulations and imports that are worked on at once; the number of cores when left
+    out."""
+
     max_queued: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
+    """Jobs that may wait in a queue; beyond, requests are refused."""
+
     job_memory_bytes: Annotated[int, Field(ge=2**28)] = 4 * 2**30
+    """Memory that a job's process may take [bytes]."""
+
     job_grace_s: Annotated[float, Field(ge=0, le=3_600)] = 60
+    """A job may take so much longer than its own time limit to read, bound and explain [s]."""
+
     retention_days: Annotated[float, Field(gt=0, le=36_500)] = 30
+    """Jobs are deleted so long after their end [days]."""
+
     log_format: Format | None = None
+    """`json` or `text`; text on a terminal and else JSON when left out."""
+
     log_level: Level = "info"
+    """`debug`, `info`, `warning` or `error`."""
 
     @field_validator("database_url")
     @classmethod
@@ -87,24 +82,28 @@ class Settings(BaseSettings):
 _PREFIX = str(Settings.model_config["env_prefix"])
 
 
-#: An attribute in a docstring, and what is said of it.
-_TOLD = re.compile(r"^(\w+)\n((?: {4}.*\n?)+)", re.MULTILINE)
+class Setting(TypedDict):
+    """A setting as it is: its variable, value, where that comes from, and what it means."""
+
+    variable: str
+    value: Any
+    source: Literal["environment", "default"]
+    meaning: str
 
 
-def described(settings: Settings) -> list[dict[str, Any]]:
-    """Return variable, value, source and meaning of each setting; passwords are hidden."""
-    told = dict(_TOLD.findall(f"{inspect.getdoc(Settings)}\n"))
+def described(settings: Settings) -> list[Setting]:
+    """Describe each setting; passwords are hidden."""
     values = settings.model_dump(mode="json")
     if settings.database_url is not None:
         values["database_url"] = _without_secrets(make_url(settings.database_url))
     return [
         {
             "variable": f"{_PREFIX}{name.upper()}",
-            "value": value,
+            "value": values[name],
             "source": "environment" if name in settings.model_fields_set else "default",
-            "meaning": " ".join(told[name].split()).replace("``", "`"),
+            "meaning": " ".join((field.description or "").split()),
         }
-        for name, value in values.items()
+        for name, field in Settings.model_fields.items()
     ]
 
 

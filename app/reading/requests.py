@@ -12,7 +12,7 @@ from app.reading.graph_faults import checked_graph, readable_faults
 from app.reading.parsing import read_json
 from app.reading.references import NOTHING, Library, with_graph
 from app.reading.schema_faults import fitting, shape_faults
-from app.schemas.base import Body
+from app.schemas.base import RequestModel
 from app.schemas.clusters import ClusterBody
 from app.schemas.graphs import GraphRequest
 from app.schemas.problem import Problem
@@ -28,7 +28,7 @@ _STARTS = (b",", b"[", b"{")
 Request = TypeVar("Request", bound=GraphRequest)
 
 
-Plain = TypeVar("Plain", bound=Body)
+Plain = TypeVar("Plain", bound=RequestModel)
 
 
 def read_body(

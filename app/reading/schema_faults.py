@@ -12,14 +12,14 @@ from pydantic import FailFast, TypeAdapter, ValidationError
 
 from app.limits import MAX_BASELINES, MAX_CHANGES, MAX_CHANNELS, MAX_OBJECT_FIELDS, MAX_OPS
 from app.reading.wording import faults_of, pointer, shown
-from app.schemas.base import Body
+from app.schemas.base import RequestModel
 from app.schemas.graphs import OpBody
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import ALL_REDUCE, COLLECTIVES, COMPUTE, KINDS
 from solver.limits import MAX_FAULTS_SOUGHT
 
-Model = TypeVar("Model", bound=Body)
+Model = TypeVar("Model", bound=RequestModel)
 
 
 _OP: TypeAdapter[Any] = TypeAdapter(OpBody)
@@ -64,7 +64,7 @@ def shape_faults(raw: Any, model: type[Model]) -> list[Fault]:
 
 
 @cache
-def _schema_of(model: type[Body]) -> tuple[dict[str, Any], frozenset[str]]:
+def _schema_of(model: type[RequestModel]) -> tuple[dict[str, Any], frozenset[str]]:
     """Return the JSON schema of a request, and the names of all its fields."""
     schema = model.model_json_schema()
     parts = (schema, *schema["$defs"].values())
@@ -131,7 +131,7 @@ def _faults(
         yield from faults_of(error, raw, schema, place)
 
 
-def _narrowed(raw: Any, model: type[Body]) -> tuple[Any, list[Fault]]:
+def _narrowed(raw: Any, model: type[RequestModel]) -> tuple[Any, list[Fault]]:
     """Copy a body, its objects of too many fields narrowed, ops aside; list what they were."""
     _, fields = _schema_of(model)
     faults: list[Fault] = []

@@ -19,7 +19,7 @@ from app.reading.parsing import read_json
 from app.reading.requests import checked_plain
 from app.reading.unpacking import unpacked
 from app.reading.wording import shown
-from app.schemas.base import PLAIN, Body, Name
+from app.schemas.base import PLAIN, Name, RequestModel
 from app.schemas.graphs import GraphBody
 from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError, InvalidTrace
@@ -31,7 +31,7 @@ from solver.traces.trace import totals
 FORMAT = "interlace"
 
 
-class _File(Body):
+class _File(RequestModel):
     graph: GraphBody
 
 

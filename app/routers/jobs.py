@@ -27,7 +27,7 @@ from app.jobs.submission import Key, NewJob, Receipt, fingerprint, id_of_key, pr
 from app.jobs.table import Job
 from app.limits import MAX_CALL_TAGS, MAX_LISTED_RESULTS
 from app.schemas.base import OneOf
-from app.schemas.jobs import Listed, Page
+from app.schemas.jobs import JobSummary, Page
 from app.storage.database import Store
 
 #: When a client should look again at a job that has not ended [s].
@@ -122,7 +122,9 @@ def acknowledged(wishes: Preferences, receipt: Receipt) -> dict[str, str]:
     return headers
 
 
-def add_routes(router: APIRouter, kind: str, out: Any, row: type[Listed], page: type[Page]) -> None:
+def add_routes(
+    router: APIRouter, kind: str, out: Any, row: type[JobSummary], page: type[Page]
+) -> None:
     """Add what every kind of job is asked, but for how one is begun."""
     one = f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
     plural = next(iter(page.model_fields.keys() - Page.model_fields.keys()))

@@ -48,13 +48,13 @@ class ShownAs:
         return handler(self.model.__pydantic_core_schema__)
 
 
-class Body(BaseModel):
+class RequestModel(BaseModel):
     """A part of a request."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class Answered(BaseModel):
+class AnswerModel(BaseModel):
     """A part of an answer."""
 
     model_config = ConfigDict(frozen=True)

@@ -17,7 +17,7 @@ from app.limits import (
     MAX_STARTUP_US,
     MIN_BANDWIDTH_GBPS,
 )
-from app.schemas.base import PLAIN, Body, Name, OneOf
+from app.schemas.base import PLAIN, Name, OneOf, RequestModel
 from solver.costs import ALGORITHMS, LINEAR, MEASURED, PIECEWISE, PLACEMENTS, RING, Cluster, Curve
 from solver.graph import graph
 from solver.limits import MAX_BYTES, MAX_DURATION_US, MAX_TABLE_SIZES, MAX_WORKERS
@@ -77,7 +77,7 @@ _COUNTS: dict[str, tuple[str, ...]] = {
 }
 
 
-class NetworkBody(Body):
+class NetworkBody(RequestModel):
     """What a launch costs."""
 
     bandwidth_gbps: Annotated[
@@ -152,7 +152,7 @@ class NetworkBody(Body):
         ]
 
 
-class CurveBody(Body):
+class CurveBody(RequestModel):
     """OSF (18): a1 log2 D + b1 below a threshold, a2 D + b2 from there on."""
 
     threshold_bytes: Annotated[Size, Field(description="Where the second piece begins.")]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from app.limits import MAX_NAME_CHARACTERS, MAX_TEXT_CHARACTERS
-from app.schemas.base import PLAIN, Answered, Body, OneOf
+from app.schemas.base import PLAIN, AnswerModel, OneOf, RequestModel
 from app.schemas.clusters import CostModelBody, Gbps, Point, Size, Workers
 from solver.calibration.fits import Errors
 from solver.calibration.measurements import READERS
@@ -16,7 +16,7 @@ from solver.limits import MAX_SAMPLES
 BEST, AUTO = "best", "auto"
 
 
-class CostModelRequest(Body):
+class CostModelRequest(RequestModel):
     """A cost model to store: its figures, or measurements to fit it to; one of these."""
 
     name: Annotated[str, Field(max_length=MAX_NAME_CHARACTERS, pattern=PLAIN)] = ""
@@ -65,7 +65,7 @@ class CostModelRequest(Body):
     ] = None
 
 
-class Fitted(Answered):
+class FitOut(AnswerModel):
     """One fit, and how far it is from the samples."""
 
     algorithm: Annotated[str, Field(description="`linear`, `piecewise` or `table`.")]
@@ -76,7 +76,7 @@ class Fitted(Answered):
     ]
 
 
-class CostModelAnswer(Answered):
+class CostModelAnswer(AnswerModel):
     """A cost model, and how well it fits what was measured."""
 
     name: str
@@ -84,7 +84,7 @@ class CostModelAnswer(Answered):
         CostModelBody, Field(description="What `cluster.cost_model` takes, as it is or by id.")
     ]
     fits: Annotated[
-        list[Fitted], Field(description="All fits; the first is the model. Empty when none was.")
+        list[FitOut], Field(description="All fits; the first is the model. Empty when none was.")
     ]
     samples: Annotated[int, Field(description="Samples that were fitted.")]
     notes: Annotated[
@@ -93,7 +93,7 @@ class CostModelAnswer(Answered):
     version: str
 
 
-class Made(Answered):
+class StoredCostModel(AnswerModel):
     """When a cost model was made."""
 
     id: str
@@ -102,18 +102,18 @@ class Made(Answered):
     finished_at: datetime
 
 
-class CostModelOut(CostModelAnswer, Made):
+class CostModelOut(CostModelAnswer, StoredCostModel):
     """A stored cost model."""
 
 
-class CostModelSummary(Made):
+class CostModelSummary(StoredCostModel):
     """A stored cost model in a list."""
 
     name: str
     algorithm: str
 
 
-class CostModelList(Answered):
+class CostModelList(AnswerModel):
     """Stored cost models, the newest first."""
 
     cost_models: list[CostModelSummary]

@@ -4,13 +4,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from app.schemas.base import Answered
+from app.schemas.base import AnswerModel
 from solver.explanation.critical import Step
 from solver.explanation.explain import Breakdown, TensorTimes
 from solver.explanation.sensitivity import Sensitivity
 
 
-class Explained(Answered):
+class ExplainedAnswer(AnswerModel):
     """What limits an iteration, and what would move it.
 
     In a graph of more than 200,000 ops and edges, compute ops side by side or in a row count as
@@ -43,10 +43,10 @@ class Explained(Answered):
 
 
 #: What is told of a graph that is too large to be explained.
-UNEXPLAINED: dict[str, Any] = dict.fromkeys(Explained.model_fields)
+UNEXPLAINED: dict[str, Any] = dict.fromkeys(ExplainedAnswer.model_fields)
 
 
-class Warned(Answered):
+class CostWarning(AnswerModel):
     """One thing that an answer rests on and that was not measured."""
 
     pointer: Annotated[

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from app.schemas.base import Answered
+from app.schemas.base import AnswerModel
 
 
-class ExportedFile(Answered):
+class ExportedFile(AnswerModel):
     """One file of an export."""
 
     name: str
@@ -15,7 +15,7 @@ class ExportedFile(Answered):
     base64: Annotated[str | None, Field(description="The same in base 64; null when it is text.")]
 
 
-class ExportOut(Answered):
+class ExportOut(AnswerModel):
     """A plan as files of another tool, and what that costs."""
 
     format: str

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import FailFast, Field
 
 from app.limits import MAX_CHANGE_FACTOR, MAX_CHANGES, MAX_NAME_CHARACTERS, MAX_OPS
-from app.schemas.base import PLAIN, Answered, Body, Name, ShownAs
+from app.schemas.base import PLAIN, AnswerModel, Name, RequestModel, ShownAs
 from app.schemas.clusters import ClusterBody
 from solver.codes import FaultCode
 from solver.errors import Fault
@@ -26,7 +26,7 @@ After = Annotated[
 ]
 
 
-class ComputeOp(Body):
+class ComputeOp(RequestModel):
     """An op that takes time on a device."""
 
     id: Id
@@ -42,7 +42,7 @@ class ComputeOp(Body):
 CollectiveKind = Literal["all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all"]
 
 
-class CollectiveOp(Body):
+class CollectiveOp(RequestModel):
     """An op in which all workers take part: a gradient to sum, a shard to gather."""
 
     id: Id
@@ -65,7 +65,7 @@ class CollectiveOp(Body):
 OpBody = Annotated[ComputeOp | CollectiveOp, Field(discriminator="kind")]
 
 
-class GraphBody(Body):
+class GraphBody(RequestModel):
     """One training iteration: ops and what each waits for."""
 
     name: Annotated[str, Field(max_length=MAX_NAME_CHARACTERS, pattern=PLAIN)] = ""
@@ -90,10 +90,10 @@ def _or_id(schema: dict[str, Any]) -> None:
     schema["required"] = [name for name in schema.get("required", ()) if name != "graph"]
 
 
-class GraphRequest(Body):
+class GraphRequest(RequestModel):
     """A request about a graph, or the id of one, on a cluster."""
 
-    model_config = Body.model_config | {"json_schema_extra": _or_id}
+    model_config = RequestModel.model_config | {"json_schema_extra": _or_id}
 
     graph: GraphBody | None = None
     graph_id: Annotated[
@@ -116,7 +116,7 @@ class GraphRequest(Body):
         ]
 
 
-class GraphOut(Answered):
+class GraphOut(AnswerModel):
     """A graph, and what its reader did."""
 
     id: Annotated[
@@ -132,7 +132,7 @@ class GraphOut(Answered):
     report: Report
 
 
-class ImportAnswer(Answered):
+class ImportAnswer(AnswerModel):
     """What an import made."""
 
     graph_id: Annotated[
@@ -142,7 +142,7 @@ class ImportAnswer(Answered):
     report: Report
 
 
-class GraphSummary(Answered):
+class GraphSummary(AnswerModel):
     """A stored graph in a list."""
 
     id: str
@@ -152,13 +152,13 @@ class GraphSummary(Answered):
     ops: int
 
 
-class GraphList(Answered):
+class GraphList(AnswerModel):
     """Stored graphs, the newest first."""
 
     graphs: list[GraphSummary]
 
 
-class ChangeBody(Body):
+class ChangeBody(RequestModel):
     """One change of all ops that a pattern matches: OSF's layer replacement."""
 
     match: Annotated[

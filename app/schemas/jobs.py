@@ -5,15 +5,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from app.schemas.base import Answered
+from app.schemas.base import AnswerModel
 from app.schemas.graphs import ImportAnswer
-from app.schemas.plans import Answer
+from app.schemas.plans import PlanAnswer
 from app.schemas.problems import FaultOut
 from app.schemas.simulations import SimulationAnswer
 from app.schemas.sweeps import SweepAnswer
 
 
-class Progress(Answered):
+class Progress(AnswerModel):
     """How far a job is."""
 
     phase: Annotated[
@@ -31,7 +31,7 @@ class Progress(Answered):
     ]
 
 
-class JobError(Answered):
+class JobError(AnswerModel):
     """Why a job has no result: the problem that its POST answers with, if that still waits."""
 
     status: int
@@ -40,7 +40,7 @@ class JobError(Answered):
     errors: list[FaultOut]
 
 
-class JobOut(Answered):
+class JobOut(AnswerModel):
     """The life of a job."""
 
     id: Annotated[str, Field(examples=["0123456789abcdef"])]
@@ -62,7 +62,7 @@ class JobOut(Answered):
     error: JobError | None
 
 
-def _with_job(name: str, answer: type[Answered], doc: str) -> type[BaseModel]:
+def _with_job(name: str, answer: type[AnswerModel], doc: str) -> type[BaseModel]:
     """Make the body of a job: the fields of its answer, each null until there is one."""
     fields: dict[str, Any] = {}
     for field, info in answer.model_fields.items():
@@ -73,7 +73,7 @@ def _with_job(name: str, answer: type[Answered], doc: str) -> type[BaseModel]:
     return create_model(name, __base__=JobOut, __doc__=doc, __module__=__name__, **fields)
 
 
-PlanOut = _with_job("PlanOut", Answer, "A plan, and the job that makes it.")
+PlanOut = _with_job("PlanOut", PlanAnswer, "A plan, and the job that makes it.")
 
 
 SimulationOut = _with_job(
@@ -87,39 +87,39 @@ SweepOut = _with_job("SweepOut", SweepAnswer, "A sweep, and the job that makes i
 ImportOut = _with_job("ImportOut", ImportAnswer, "The job that reads files as a graph.")
 
 
-class Listed(JobOut):
+class JobSummary(JobOut):
     """A job in a list."""
 
     name: Annotated[str, Field(description="Name of the graph; empty until it was read.")]
 
 
-class PlanSummary(Listed):
+class PlanSummary(JobSummary):
     """A plan in a list."""
 
     status: Literal["optimal", "feasible"] | None
     iteration_time_us: float | None
 
 
-class SimulationSummary(Listed):
+class SimulationSummary(JobSummary):
     """A simulation in a list."""
 
     policy: Annotated[str | None, Field(description="Policy, or `plan` for an explicit plan.")]
     iteration_time_us: float | None
 
 
-class SweepSummary(Listed):
+class SweepSummary(JobSummary):
     """A sweep in a list."""
 
     cells: Annotated[int | None, Field(description="How many cells it has.")]
 
 
-class ImportSummary(Listed):
+class ImportSummary(JobSummary):
     """An import in a list."""
 
     graph_id: str | None
 
 
-class Page(Answered):
+class Page(AnswerModel):
     """Jobs, the newest first."""
 
     next_cursor: Annotated[

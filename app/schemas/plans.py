@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from app.limits import MAX_BASELINES, MAX_SEED, MAX_TIME_LIMIT_S, MIN_SLOT_US
-from app.schemas.base import Answered, Body, OneOf, ShownAs
+from app.schemas.base import AnswerModel, OneOf, RequestModel, ShownAs
 from app.schemas.clusters import ClusterBody
-from app.schemas.explanations import Explained, Warned
+from app.schemas.explanations import CostWarning, ExplainedAnswer
 from app.schemas.graphs import ChangeBody, Changes, GraphBody, GraphRequest
 from app.schemas.policies import PolicyBody
 from app.schemas.schedules import Bucket, Schedule
@@ -22,7 +22,7 @@ from solver.schedule import SCHEDULERS
 from solver.traces import Report
 
 
-class OptionsBody(Body):
+class OptionsBody(RequestModel):
     """How to plan; every field may be left out."""
 
     fusion: Annotated[
@@ -94,7 +94,7 @@ class PlanRequest(GraphRequest):
         return self.options.barrier
 
 
-class Proof(Answered):
+class Proof(AnswerModel):
     """Why these buckets cannot be faster than `ideal_us`: release + work + tail."""
 
     critical_buckets: list[str]
@@ -103,7 +103,7 @@ class Proof(Answered):
     tail_us: float | None
 
 
-class Bound(Answered):
+class Bound(AnswerModel):
     """Why no fusion, partition or order is faster than `lower_bound_us`."""
 
     kind: Annotated[
@@ -120,7 +120,7 @@ class Bound(Answered):
     tail_us: float | None
 
 
-class Baseline(Answered):
+class Baseline(AnswerModel):
     """What a policy of today takes."""
 
     policy: str
@@ -139,7 +139,7 @@ class Baseline(Answered):
     ] = None
 
 
-class RequestOut(Answered):
+class PlanRequestOut(AnswerModel):
     """What was asked, defaults filled in; the graph by its hash."""
 
     cluster: ClusterBody
@@ -148,7 +148,7 @@ class RequestOut(Answered):
     graph_sha256: str
 
 
-class WhatIf(Answered):
+class WhatIf(AnswerModel):
     """The changed graph, planned in the same way."""
 
     iteration_time_us: float
@@ -158,7 +158,7 @@ class WhatIf(Answered):
     gain_us: Annotated[float, Field(description="How much less that is than without [us].")]
 
 
-class Answer(Explained):
+class PlanAnswer(ExplainedAnswer):
     """A plan with its evidence."""
 
     runtime_s: Annotated[float, Field(description="Time that planning took [s].")]
@@ -201,13 +201,13 @@ class Answer(Explained):
         Field(description="What OSF predicts for each tensor alone; null where there is no chain."),
     ] = None
     warnings: Annotated[
-        list[Warned], Field(description="What the answer rests on that was not measured.")
+        list[CostWarning], Field(description="What the answer rests on that was not measured.")
     ] = Field(default=[])
-    request: RequestOut
+    request: PlanRequestOut
     version: str
 
 
-class TraceAnswer(Answer):
+class TraceAnswer(PlanAnswer):
     """A plan of a file of another tool, with what its reader dropped and assumed."""
 
     report: Report

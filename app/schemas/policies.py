@@ -10,13 +10,13 @@ from typing import Annotated, Any
 from pydantic import Field, GetCoreSchemaHandler, create_model
 from pydantic_core import CoreSchema, core_schema
 
-from app.schemas.base import Body, OneOf
+from app.schemas.base import OneOf, RequestModel
 from solver.policies import POLICIES
 from solver.policies.bytescheduler import AUTO
 from solver.policies.choice import PARAMETERS, Choice, defaults
 
 
-class BaselineBody(Body):
+class BaselineBody(RequestModel):
     """A policy of today to compare with."""
 
     policy: str

@@ -15,9 +15,9 @@ from app.limits import (
     MAX_WORKER_COUNTS,
     MIN_UTILISATION,
 )
-from app.schemas.base import Answered, Body, Name
+from app.schemas.base import AnswerModel, Name, RequestModel
 from app.schemas.clusters import ClusterBody, Workers
-from app.schemas.explanations import Warned
+from app.schemas.explanations import CostWarning
 from app.schemas.graphs import GraphBody, GraphRequest
 from app.schemas.plans import OptionsBody
 from solver.codes import FaultCode
@@ -37,7 +37,7 @@ _TIMES = ("forward_us", "backward_us")
 Time = Annotated[float, Field(ge=0, le=MAX_DURATION_US)] | None
 
 
-class LayerBody(Body):
+class LayerBody(RequestModel):
     """A layer: its gradients, and the time of its passes or their FLOPs."""
 
     name: Annotated[Name | None, Field(description="For messages.")] = None
@@ -203,21 +203,21 @@ def _layer_faults(request: PredictionRequest) -> Iterator[Fault]:
 Factor = Annotated[float | None, Field(description="Null when the iteration takes no time.")]
 
 
-class FusedFactor(Answered):
+class FusedFactor(AnswerModel):
     """OSF with a fusion buffer."""
 
     buffer_bytes: int
     factor: Factor
 
 
-class AdaFusionFactor(Answered):
+class AdaFusionFactor(AnswerModel):
     """OSF's adaptive fusion, simulated."""
 
     factor: Factor
     buckets: Annotated[int, Field(description="How many launches it makes.")]
 
 
-class ScalingRow(Answered):
+class ScalingRow(AnswerModel):
     """Scaling factors of so many workers: compute time / iteration time, all under a barrier."""
 
     workers: int
@@ -249,7 +249,7 @@ class ScalingRow(Answered):
     ]
 
 
-class PredictionRequestOut(Answered):
+class PredictionRequestOut(AnswerModel):
     """What was asked, defaults filled in; the graph by its hash, that of layers too."""
 
     cluster: ClusterBody
@@ -264,10 +264,10 @@ class PredictionRequestOut(Answered):
     graph_sha256: str
 
 
-class PredictionAnswer(Answered):
+class PredictionAnswer(AnswerModel):
     """How the iteration scales."""
 
     rows: Annotated[list[ScalingRow], Field(description="One a worker count, in the order asked.")]
-    warnings: list[Warned]
+    warnings: list[CostWarning]
     request: PredictionRequestOut
     version: str

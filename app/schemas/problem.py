@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any, Generic, TypeVar
 
-from app.schemas.base import Body
+from app.schemas.base import RequestModel
 from solver.graph import COMPUTE, NETWORK, Graph, Op
 
-Request = TypeVar("Request", bound=Body)
+Request = TypeVar("Request", bound=RequestModel)
 
 
 @dataclass(frozen=True, slots=True)

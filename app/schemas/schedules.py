@@ -1,18 +1,18 @@
-"""Buckets and launches, as plans and simulations answer them and as a given plan states them."""
+"""Buckets and launches, as plans and simulations answer them and as an explicit plan states them."""
 
 from typing import Annotated
 
 from pydantic import ConfigDict, FailFast, Field
 
 from app.limits import MAX_OPS, MAX_SIMULATED_LAUNCHES
-from app.schemas.base import Answered, Body
+from app.schemas.base import AnswerModel, RequestModel
 from app.schemas.graphs import Id
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.limits import MAX_BYTES
-from solver.planning.replay import GivenBucket, GivenPart
+from solver.planning.replay import ExplicitBucket, ExplicitPart
 
 
-class Bucket(Answered):
+class Bucket(AnswerModel):
     """Tensors sent as one collective."""
 
     id: str
@@ -24,7 +24,7 @@ class Bucket(Answered):
     tail_us: Annotated[float, Field(description="Compute left after it, longest path [us].")]
 
 
-class Part(Answered):
+class Part(AnswerModel):
     """A piece of a bucket between two preemptions: one launch."""
 
     bucket: str
@@ -34,7 +34,7 @@ class Part(Answered):
     bytes: int
 
 
-class SlotRun(Answered):
+class SlotRun(AnswerModel):
     """Slots from `slot` on, `count` of them, that serve one bucket."""
 
     slot: int
@@ -42,7 +42,7 @@ class SlotRun(Answered):
     bucket: str
 
 
-class Schedule(Answered):
+class Schedule(AnswerModel):
     """When to send what: launches in continuous time, and per slot."""
 
     parts: list[Part]
@@ -57,7 +57,7 @@ class Schedule(Answered):
     ]
 
 
-class GivenBucketBody(Body):
+class BucketBody(RequestModel):
     """Tensors that are sent as one collective; other fields of an answer are not read."""
 
     model_config = ConfigDict(extra="ignore")
@@ -66,7 +66,7 @@ class GivenBucketBody(Body):
     tensors: Annotated[list[Id], FailFast(), Field(min_length=1, max_length=MAX_OPS)]
 
 
-class GivenPartBody(Body):
+class PartBody(RequestModel):
     """One launch; other fields of an answer are not read."""
 
     model_config = ConfigDict(extra="ignore")
@@ -75,15 +75,15 @@ class GivenPartBody(Body):
     bytes: Annotated[int, Field(ge=1, le=MAX_BYTES)]
 
 
-class GivenScheduleBody(Body):
+class ScheduleBody(RequestModel):
     """The launches in order; those of one channel run in this order."""
 
     model_config = ConfigDict(extra="ignore")
 
-    parts: Annotated[list[GivenPartBody], FailFast(), Field(max_length=MAX_SIMULATED_LAUNCHES)]
+    parts: Annotated[list[PartBody], FailFast(), Field(max_length=MAX_SIMULATED_LAUNCHES)]
 
 
-class GivenPlanBody(Body):
+class PlanBody(RequestModel):
     """A plan: the answer of `POST /v1/plans` as it is, or its `buckets` and `schedule` alone.
 
     Only what each launch carries and the order of launches count; times are simulated anew.
@@ -91,18 +91,18 @@ class GivenPlanBody(Body):
 
     model_config = ConfigDict(extra="ignore")
 
-    buckets: Annotated[list[GivenBucketBody], FailFast(), Field(max_length=MAX_OPS)]
-    schedule: GivenScheduleBody
+    buckets: Annotated[list[BucketBody], FailFast(), Field(max_length=MAX_OPS)]
+    schedule: ScheduleBody
 
-    def given(self) -> tuple[list[GivenBucket], list[GivenPart]]:
+    def by_name(self) -> tuple[list[ExplicitBucket], list[ExplicitPart]]:
         """Return buckets and launches by name."""
         return (
-            [GivenBucket(bucket.id, tuple(bucket.tensors)) for bucket in self.buckets],
-            [GivenPart(part.bucket, part.bytes) for part in self.schedule.parts],
+            [ExplicitBucket(bucket.id, tuple(bucket.tensors)) for bucket in self.buckets],
+            [ExplicitPart(part.bucket, part.bytes) for part in self.schedule.parts],
         )
 
 
-class Launches(Answered):
+class Launches(AnswerModel):
     """What was launched, in the order of starts."""
 
     parts: list[Part]

@@ -5,19 +5,19 @@ from typing import Annotated
 from pydantic import Field
 
 from app.limits import MAX_BASELINES, MAX_BINS, MAX_SEED
-from app.schemas.base import Answered, Body
+from app.schemas.base import AnswerModel, RequestModel
 from app.schemas.clusters import ClusterBody
-from app.schemas.explanations import Explained, Warned
+from app.schemas.explanations import CostWarning, ExplainedAnswer
 from app.schemas.graphs import ChangeBody, Changes, GraphBody, GraphRequest
 from app.schemas.policies import PolicyBody
-from app.schemas.schedules import Bucket, GivenPlanBody, Launches
+from app.schemas.schedules import Bucket, Launches, PlanBody
 from solver.explanation.usage import Usage
 from solver.limits import MAX_JITTER_RUNS, MAX_JITTER_SPREAD
 from solver.policies.choice import Choice
 from solver.simulation.jitter import Jitter
 
 
-class JitterBody(Body):
+class JitterBody(RequestModel):
     """Many iterations in which each op takes more or less than it should."""
 
     spread: Annotated[
@@ -47,7 +47,7 @@ class SimulationRequest(GraphRequest):
         PolicyBody | None, Field(description="A policy by name, or an object with its parameters.")
     ] = None
     plan: Annotated[
-        GivenPlanBody | None, Field(description="Instead of a policy: what to launch, in order.")
+        PlanBody | None, Field(description="Instead of a policy: what to launch, in order.")
     ] = None
     barrier: Annotated[
         bool,
@@ -71,14 +71,14 @@ class SimulationRequest(GraphRequest):
         return self.policy.to_choice() if self.policy else None
 
 
-class SimulatedPolicy(Answered):
+class SimulatedPolicy(AnswerModel):
     """The policy, with each parameter as it was used."""
 
     policy: str
     parameters: dict[str, int | float]
 
 
-class SimulatedWhatIf(Answered):
+class SimulatedWhatIf(AnswerModel):
     """The changed graph under the same policy, or the plan carried over to it."""
 
     iteration_time_us: float
@@ -87,7 +87,7 @@ class SimulatedWhatIf(Answered):
     gain_us: Annotated[float, Field(description="How much less that is than without [us].")]
 
 
-class SimulationRequestOut(Answered):
+class SimulationRequestOut(AnswerModel):
     """What was asked, defaults filled in; the graph by its hash."""
 
     cluster: ClusterBody
@@ -98,7 +98,7 @@ class SimulationRequestOut(Answered):
     graph_sha256: str
 
 
-class SimulationAnswer(Explained):
+class SimulationAnswer(ExplainedAnswer):
     """One simulated iteration."""
 
     runtime_s: Annotated[float, Field(description="Time that simulating took [s].")]
@@ -130,7 +130,7 @@ class SimulationAnswer(Explained):
         SimulatedWhatIf | None, Field(description="Null when no change was asked for.")
     ]
     warnings: Annotated[
-        list[Warned], Field(description="What the answer rests on that was not measured.")
+        list[CostWarning], Field(description="What the answer rests on that was not measured.")
     ] = Field(default=[])
     request: SimulationRequestOut
     version: str

@@ -7,9 +7,9 @@ from typing import Annotated
 from pydantic import Field
 
 from app.limits import MAX_BASELINES, MAX_CELL_TIME_LIMIT_S, MAX_CELLS, MAX_SEED, MAX_SWEEP_LIMIT_S
-from app.schemas.base import Answered, OneOf
+from app.schemas.base import AnswerModel, OneOf
 from app.schemas.clusters import ClusterBody, Gbps, Microseconds, Workers
-from app.schemas.explanations import Warned
+from app.schemas.explanations import CostWarning
 from app.schemas.graphs import GraphBody, GraphRequest
 from app.schemas.policies import BaselineBody, Choices
 from solver.policies.choice import Choice
@@ -125,7 +125,7 @@ class SweepRequest(GraphRequest):
                 yield axis, i, first.model_copy(update={field: value})
 
 
-class SweepPolicy(Answered):
+class SweepPolicy(AnswerModel):
     """A policy of a sweep, with the parameters that were given."""
 
     label: Annotated[
@@ -140,7 +140,7 @@ class SweepPolicy(Answered):
     parameters: dict[str, int | float | str]
 
 
-class SweepCell(Answered):
+class SweepCell(AnswerModel):
     """One cluster, and what each policy does on it."""
 
     workers: int
@@ -174,7 +174,7 @@ class SweepCell(Answered):
     ]
 
 
-class SweepAxes(Answered):
+class SweepAxes(AnswerModel):
     """The values of a sweep, ascending; one value where nothing is swept."""
 
     workers: list[int]
@@ -182,7 +182,7 @@ class SweepAxes(Answered):
     startups_us: list[float]
 
 
-class SweepRequestOut(Answered):
+class SweepRequestOut(AnswerModel):
     """What was asked, defaults filled in; the graph by its hash."""
 
     cluster: ClusterBody
@@ -193,7 +193,7 @@ class SweepRequestOut(Answered):
     graph_sha256: str
 
 
-class SweepAnswer(Answered):
+class SweepAnswer(AnswerModel):
     """Cells in the order of workers, then bandwidth, then start-up, all ascending."""
 
     runtime_s: Annotated[float, Field(description="Time that the sweep took [s].")]
@@ -210,7 +210,7 @@ class SweepAnswer(Answered):
         ),
     ]
     warnings: Annotated[
-        list[Warned],
+        list[CostWarning],
         Field(
             description="What the cells rest on that was not measured; sizes are those of the "
             "tensors alone."

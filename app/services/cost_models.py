@@ -11,7 +11,7 @@ from app.schemas.cost_models import (
     BEST,
     CostModelAnswer,
     CostModelRequest,
-    Fitted,
+    FitOut,
 )
 from solver.calibration.fits import FITS, Fit, Line, Samples, best, fit_all, fit_piecewise
 from solver.calibration.measurements import read_measurements
@@ -47,7 +47,7 @@ def run(request: CostModelRequest) -> CostModelAnswer:
         name=request.name,
         model=_model(request, chosen, workers),
         fits=[
-            Fitted(algorithm=fit.name, errors=fit.errors, validated=fit.validated)
+            FitOut(algorithm=fit.name, errors=fit.errors, validated=fit.validated)
             for fit in ordered
         ],
         samples=len(samples),

@@ -13,7 +13,7 @@ from solver.simulation.what_if import Rerun
 def explained(
     graph: Graph, network: Network, rerun: Rerun, timeline: Timeline, explanation: Explanation
 ) -> dict[str, Any]:
-    """Return the fields of :class:`Explained` for a simulated iteration."""
+    """Return the fields of :class:`ExplainedAnswer` for a simulated iteration."""
     advice: Advice = advise(graph, network, rerun, timeline, explanation)
     return {
         "summary": advice.summary,

@@ -9,7 +9,7 @@ from app.errors import NotFound
 from app.schemas.exports import ExportedFile, ExportOut
 from app.schemas.plans import PlanRequest
 from app.schemas.problem import Problem
-from app.schemas.schedules import GivenPlanBody, Schedule
+from app.schemas.schedules import PlanBody, Schedule
 from app.services.graphs import lightened
 from solver.codes import FaultCode
 from solver.costs import network_of
@@ -39,7 +39,7 @@ def exported(problem: Problem[PlanRequest], answer: Any, form: str) -> Export:
     graph, cluster = lightened(problem.graph), problem.request.cluster
     graph = with_barrier(graph) if problem.request.has_barrier else graph
     try:
-        buckets, parts = GivenPlanBody.model_validate(answer).given()
+        buckets, parts = PlanBody.model_validate(answer).by_name()
         slotted = _slotted(Schedule.model_validate(answer["schedule"]))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from app import VERSION
-from app.schemas.plans import Answer, PlanRequest
+from app.schemas.plans import PlanAnswer, PlanRequest
 from app.schemas.problem import Problem, graph_sha256, ops_json
 from app.services.graphs import is_large
 from app.services.warnings import launched, warnings_of
@@ -19,10 +19,10 @@ def plan_answer(
     other: result.Plan | None,
     osf: Osf | None,
     runtime_s: float,
-) -> Answer:
+) -> PlanAnswer:
     """Write a plan as the answer to a problem, with its explanation and its what-if."""
     slotted, bound = plan.slotted, asdict(plan.bound)
-    return Answer.model_validate(
+    return PlanAnswer.model_validate(
         {
             "runtime_s": runtime_s,
             "status": plan.status,

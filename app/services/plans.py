@@ -6,9 +6,9 @@ from typing import Any
 
 from app.errors import InvalidRequest, within
 from app.schemas.explanations import UNEXPLAINED
-from app.schemas.plans import Answer, PlanRequest
+from app.schemas.plans import PlanAnswer, PlanRequest
 from app.schemas.problem import Problem
-from app.schemas.schedules import GivenPlanBody
+from app.schemas.schedules import PlanBody
 from app.services.drafts import EXPLANATION, WHAT_IF, Follower, Following
 from app.services.explanations import explained
 from app.services.graphs import is_large, lightened, what_if
@@ -31,7 +31,7 @@ from solver.simulation.timeline import chrome_trace
 from solver.simulation.what_if import carried
 
 
-def solve(problem: Problem[PlanRequest], watch: Follower | None = None) -> Answer:
+def solve(problem: Problem[PlanRequest], watch: Follower | None = None) -> PlanAnswer:
     """Plan one training iteration, say why it takes as long, and plan the what-if.
 
     ``watch`` is told how it goes, and changes nothing of the answer unless the time limit cuts the
@@ -82,7 +82,7 @@ def timeline(problem: Problem[PlanRequest], answer: Any) -> dict[str, Any]:
     graph = lightened(problem.graph)
     graph = with_barrier(graph) if problem.request.has_barrier else graph
     network = network_of(problem.request.cluster.to_cluster())
-    sends = sends_of(graph, chain_of(graph), *GivenPlanBody.model_validate(answer).given())
+    sends = sends_of(graph, chain_of(graph), *PlanBody.model_validate(answer).by_name())
     timelines = {
         "plan": simulate(graph, network, replay(sends)),
         "fifo": simulate(graph, network, wfbp),

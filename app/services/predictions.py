@@ -8,7 +8,7 @@ from app.errors import InvalidRequest
 from app.reading.cluster_faults import lane_faults
 from app.reading.wording import pointer
 from app.schemas.clusters import ClusterBody
-from app.schemas.explanations import Warned
+from app.schemas.explanations import CostWarning
 from app.schemas.predictions import PredictionAnswer, PredictionRequest
 from app.schemas.problem import graph_sha256
 from app.services.graphs import lightened
@@ -86,7 +86,7 @@ def _cost_faults(graph: Graph, clusters: Sequence[ClusterBody], *, own: bool) ->
     ]
 
 
-def _warnings(graph: Graph, passes: Passes, clusters: Sequence[ClusterBody]) -> list[Warned]:
+def _warnings(graph: Graph, passes: Passes, clusters: Sequence[ClusterBody]) -> list[CostWarning]:
     """List what was not measured of launches from one layer to all together."""
     (lane,) = tensors_of(graph)
     sizes = [*(size for size in passes.bytes if size), sum(passes.bytes)]
@@ -96,7 +96,7 @@ def _warnings(graph: Graph, passes: Passes, clusters: Sequence[ClusterBody]) -> 
     if network.cost_model is None and network.algorithm == TABLE and len(counts) > 1:
         detail = "The table does not say how many workers it was measured with; all rows use it."
         under = pointer(("cluster", *place, "table"))
-        found.append(Warned(pointer=under, code="workers_unknown", detail=detail))
+        found.append(CostWarning(pointer=under, code="workers_unknown", detail=detail))
     return list(dict.fromkeys(found))
 
 

@@ -102,7 +102,7 @@ def _prepared(problem: Problem[SimulationRequest]) -> tuple[Graph, Network, Choi
         return graph, network, used, lambda _: policy
     assert request.plan is not None, "a policy or a plan"
     try:
-        sends = sends_of(graph, chain, *request.plan.given())
+        sends = sends_of(graph, chain, *request.plan.by_name())
     except InvalidPlan as error:
         raise InvalidRequest(within("plan", error.faults)) from error
     return graph, network, None, carried(sends, graph)

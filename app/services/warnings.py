@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from app.reading.wording import pointer
 from app.schemas.clusters import ChannelBody, ClusterBody, CostModelBody
-from app.schemas.explanations import Warned
+from app.schemas.explanations import CostWarning
 from solver.costs import TABLE, Lane
 from solver.graph import ALL_REDUCE, Graph
 from solver.planning.result import Bucket, Part
@@ -27,7 +27,7 @@ def tensors_of(graph: Graph) -> dict[Lane, list[int]]:
     return found
 
 
-def warnings_of(cluster: ClusterBody, launches: Mapping[Lane, Sequence[int]]) -> list[Warned]:
+def warnings_of(cluster: ClusterBody, launches: Mapping[Lane, Sequence[int]]) -> list[CostWarning]:
     """List what the cost of these launches was not measured for.
 
     Parameters
@@ -37,7 +37,7 @@ def warnings_of(cluster: ClusterBody, launches: Mapping[Lane, Sequence[int]]) ->
     launches
         Bytes of each launch, by lane.
     """
-    networks, found = cluster.networks(), list[Warned]()
+    networks, found = cluster.networks(), list[CostWarning]()
     for lane, sizes in launches.items():
         place, channel = networks[lane.channel]
         if not sizes or (workers := channel.workers or cluster.workers) == 1:
@@ -62,7 +62,7 @@ def warnings_of(cluster: ClusterBody, launches: Mapping[Lane, Sequence[int]]) ->
 
 def _scaled(
     under: str, channel: ChannelBody, model: CostModelBody, workers: int
-) -> Iterator[Warned]:
+) -> Iterator[CostWarning]:
     if not model.is_measured:
         return
     if model.workers is None:
@@ -70,7 +70,7 @@ def _scaled(
             "The cost model does not say how many workers it was measured with; it is taken to be "
             f"for {workers:,}."
         )
-        yield Warned(pointer=under, code="workers_unknown", detail=detail)
+        yield CostWarning(pointer=under, code="workers_unknown", detail=detail)
     changes = [
         f"{unit} of {was:g} scaled to {is_:g}"
         for unit, was, is_ in (
@@ -81,10 +81,10 @@ def _scaled(
     ]
     if changes:
         detail = f"The cost was not measured here: {' and '.join(changes)}, as a ring would."
-        yield Warned(pointer=under, code="extrapolated", detail=detail)
+        yield CostWarning(pointer=under, code="extrapolated", detail=detail)
 
 
-def _outside(under: str, measured: tuple[int, int], sizes: Sequence[int]) -> Iterator[Warned]:
+def _outside(under: str, measured: tuple[int, int], sizes: Sequence[int]) -> Iterator[CostWarning]:
     least, most = measured
     small, large = (sum(s < least for s in sizes), sum(s > most for s in sizes))
     if small or large:
@@ -92,4 +92,4 @@ def _outside(under: str, measured: tuple[int, int], sizes: Sequence[int]) -> Ite
             f"{small + large:,} of {len(sizes):,} launches ({min(sizes):,} to {max(sizes):,} "
             f"bytes) are outside of what was measured, {least:,} to {most:,} bytes."
         )
-        yield Warned(pointer=under, code="outside_measured_range", detail=detail)
+        yield CostWarning(pointer=under, code="outside_measured_range", detail=detail)

@@ -3,7 +3,7 @@
 from solver.costs import Network
 from solver.exports import chakra, chrome, csv_tables, ddp, deepspeed, horovod
 from solver.exports.files import Export, Exporter, Planned
-from solver.planning.replay import GivenBucket, GivenPart
+from solver.planning.replay import ExplicitBucket, ExplicitPart
 from solver.planning.result import Plan
 
 #: The writers by format name; add one here.
@@ -37,8 +37,8 @@ def export(form: str, network: Network, plan: Plan, workers: int = 1) -> Export:
         When the format has no form for this plan.
     """
     planned = Planned(
-        tuple(GivenBucket(bucket.id, bucket.tensors) for bucket in plan.buckets),
-        tuple(GivenPart(part.bucket, part.bytes) for part in plan.parts),
+        tuple(ExplicitBucket(bucket.id, bucket.tensors) for bucket in plan.buckets),
+        tuple(ExplicitPart(part.bucket, part.bytes) for part in plan.parts),
         plan.slotted,
         workers,
     )

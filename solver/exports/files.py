@@ -7,7 +7,7 @@ from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Network
 from solver.graph import Graph
-from solver.planning.replay import GivenBucket, GivenPart, sends_of
+from solver.planning.replay import ExplicitBucket, ExplicitPart, sends_of
 from solver.planning.result import SlottedSchedule
 from solver.simulation.engine import Timeline, simulate
 from solver.simulation.replay import replay
@@ -27,8 +27,8 @@ class Planned:
         Ranks that take part.
     """
 
-    buckets: tuple[GivenBucket, ...]
-    parts: tuple[GivenPart, ...]
+    buckets: tuple[ExplicitBucket, ...]
+    parts: tuple[ExplicitPart, ...]
     slotted: SlottedSchedule | None = None
     workers: int = 1
 

@@ -11,14 +11,14 @@ from solver.graph import Graph, first_of
 from solver.simulation.engine import Deadlock
 
 
-class GivenBucket(NamedTuple):
+class ExplicitBucket(NamedTuple):
     """A bucket by its id and its tensors' ids."""
 
     id: str
     tensors: tuple[str, ...]
 
 
-class GivenPart(NamedTuple):
+class ExplicitPart(NamedTuple):
     """A launch: so many bytes of a bucket."""
 
     bucket: str
@@ -26,7 +26,7 @@ class GivenPart(NamedTuple):
 
 
 def sends_of(
-    graph: Graph, chain: Chain, buckets: Sequence[GivenBucket], parts: Sequence[GivenPart]
+    graph: Graph, chain: Chain, buckets: Sequence[ExplicitBucket], parts: Sequence[ExplicitPart]
 ) -> tuple[Launch, ...]:
     """Name each launch's bucket by chain indices, in the order given.
 
@@ -62,7 +62,7 @@ def deadlock_fault(graph: Graph, chain: Chain, error: Deadlock) -> Fault:
 
 
 def _bucket_faults(
-    chain: Chain, index: Mapping[str, int], buckets: Sequence[GivenBucket]
+    chain: Chain, index: Mapping[str, int], buckets: Sequence[ExplicitBucket]
 ) -> Iterator[Fault]:
     names: set[str] = set()
     seen: set[str] = set()
@@ -100,8 +100,8 @@ def _bucket_faults(
 def _part_faults(
     chain: Chain,
     index: Mapping[str, int],
-    buckets: Sequence[GivenBucket],
-    parts: Sequence[GivenPart],
+    buckets: Sequence[ExplicitBucket],
+    parts: Sequence[ExplicitPart],
 ) -> Iterator[Fault]:
     sizes = {
         b.id: sum(int(chain.bytes[index[t]]) for t in b.tensors if t in index) for b in buckets

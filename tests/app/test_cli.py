@@ -9,7 +9,7 @@ import pytest
 from app import VERSION
 from app.cli.report import TITLES, render
 from app.schemas.jobs import JobOut
-from app.schemas.plans import Answer, Bound
+from app.schemas.plans import Bound, PlanAnswer
 from solver.bounds import chain as bounds
 from solver.policies import POLICIES
 from tests.app.command import Run, interlace
@@ -167,7 +167,7 @@ def test_bound_is_explained(request_file: Path, run: Run) -> None:
 
 
 def test_each_kind_of_bound_is_explained(request_file: Path, run: Run) -> None:
-    answer = Answer.model_validate_json(run("plan", str(request_file), "--json").stdout)
+    answer = PlanAnswer.model_validate_json(run("plan", str(request_file), "--json").stdout)
     lines = set()
     for kind in (bounds.COMPUTE, bounds.PATH, bounds.CHAIN, bounds.PACKING, bounds.NESTED):
         bound = Bound.model_validate(

@@ -6,7 +6,7 @@ import pytest
 
 from app.reading.requests import problem_of, read_parsed
 from app.schemas.explanations import UNEXPLAINED
-from app.schemas.plans import Answer, PlanRequest
+from app.schemas.plans import PlanAnswer, PlanRequest
 from app.schemas.simulations import SimulationRequest
 from app.services import simulations
 from app.services.drafts import Following
@@ -82,7 +82,7 @@ def test_drafts_are_whole_answers_and_true(request_body):
     assert notes.texts
     late = [text_of() for text_of in notes.makers]  # by now the bound is known
     for text in (*notes.texts, *late):
-        draft = Answer.model_validate_json(text)
+        draft = PlanAnswer.model_validate_json(text)
         assert simulated(request_body, text).iteration_time_us == draft.iteration_time_us
         assert draft.lower_bound_us <= answer.iteration_time_us + slack(answer.iteration_time_us)
         assert (draft.status == "optimal") == (draft.gap == 0)
@@ -90,10 +90,10 @@ def test_drafts_are_whole_answers_and_true(request_body):
         assert draft.model_dump(include=set(UNEXPLAINED)) == UNEXPLAINED
         assert (draft.what_if, draft.osf) == (None, None)
     for text in late:
-        bound = Answer.model_validate_json(text).lower_bound_us
+        bound = PlanAnswer.model_validate_json(text).lower_bound_us
         assert bound == pytest.approx(answer.lower_bound_us)
     rest = {"runtime_s", "what_if", "osf", *UNEXPLAINED}
-    last = Answer.model_validate_json(late[-1])
+    last = PlanAnswer.model_validate_json(late[-1])
     assert last.model_dump(exclude=rest) == answer.model_dump(exclude=rest)
 
 

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from app.schemas.jobs import JobOut, Progress
-from app.schemas.plans import Answer
+from app.schemas.plans import PlanAnswer
 from tests.app.long import busy, gone, highs, needs_proc, search, until
 from tests.app.long import sweep as long_sweep
 from tests.app.service import Json, Service, faults, running, two_layers
@@ -54,9 +54,9 @@ def test_accepted_then_made(server: Service) -> None:
         f"{PLANS}/{job['id']}",
         "1",
     )
-    assert set(job) == {*JobOut.model_fields, *Answer.model_fields}
+    assert set(job) == {*JobOut.model_fields, *PlanAnswer.model_fields}
     assert job["state"] in {"queued", "running"}
-    assert {job[field] for field in Answer.model_fields if field != "_"} == {None}
+    assert {job[field] for field in PlanAnswer.model_fields if field != "_"} == {None}
     found = server.client.get(f"{PLANS}/{job['id']}?wait=30").json()
     assert found["state"] == "succeeded"
     assert found["iteration_time_us"] == 8400.0
@@ -196,7 +196,7 @@ def test_progress_and_cancel(server: Service) -> None:
     found = cancel(server, job_id)
     assert (found["state"], found["status"]) == ("cancelled", "feasible")
     assert found["iteration_time_us"] <= told["incumbent_us"]
-    Answer.model_validate(found)
+    PlanAnswer.model_validate(found)
     given = {key: found[key] for key in ("buckets", "schedule")}
     asked = {k: v for k, v in search().items() if k != "options"}
     simulated = server.client.post("/v1/simulations?wait=60", json=asked | {"plan": given})

@@ -14,7 +14,7 @@ from solver.exports.files import Planned
 from solver.graph import ALL_GATHER, ALL_REDUCE, BROADCAST, COMPUTE, NETWORK, Op, build
 from solver.limits import MAX_EXPORTED_FILES
 from solver.planning.names import buckets_of, parts_of
-from solver.planning.replay import GivenBucket, GivenPart
+from solver.planning.replay import ExplicitBucket, ExplicitPart
 from solver.policies.ddp import ddp
 from solver.policies.p3 import p3
 from solver.policies.wfbp import wfbp
@@ -39,8 +39,8 @@ GRAPH = build(
     ],
 )
 PLAN = Planned(
-    (GivenBucket("b0", ("g2",)), GivenBucket("b1", ("g1",))),
-    (GivenPart("b0", 40), GivenPart("b1", 30), GivenPart("b0", 50)),
+    (ExplicitBucket("b0", ("g2",)), ExplicitBucket("b1", ("g1",))),
+    (ExplicitPart("b0", 40), ExplicitPart("b1", 30), ExplicitPart("b0", 50)),
 )
 
 
@@ -50,8 +50,8 @@ def planned(graph, network, policy):
     timeline = simulate(graph, network, policy)
     names, buckets = buckets_of(graph, chain, timeline)
     return Planned(
-        tuple(GivenBucket(bucket.id, bucket.tensors) for bucket in buckets),
-        tuple(GivenPart(part.bucket, part.bytes) for part in parts_of(names, timeline)),
+        tuple(ExplicitBucket(bucket.id, bucket.tensors) for bucket in buckets),
+        tuple(ExplicitPart(part.bucket, part.bytes) for part in parts_of(names, timeline)),
     )
 
 
@@ -93,8 +93,8 @@ def test_all_gathers_count_shares_and_channels_have_chains_of_their_own():
         ],
     )
     plan = Planned(
-        (GivenBucket("x", ("g",)), GivenBucket("y", ("s",))),
-        (GivenPart("x", 10), GivenPart("y", 7)),
+        (ExplicitBucket("x", ("g",)), ExplicitBucket("y", ("s",))),
+        (ExplicitPart("x", 10), ExplicitPart("y", 7)),
     )
     exported = chakra.export(graph, LINEAR, replace(plan, workers=4))
     gather = dict(comm_type=2, comm_size=3, whole_size=10, channel="nvlink")
@@ -166,14 +166,14 @@ def test_rounding_does_not_add_up(data):
 def test_a_long_chain_ends_where_it_should():
     ops = [Op(f"c{i}", COMPUTE, 0.4, None, (f"c{i - 1}",) if i else ()) for i in range(1000)]
     graph = build("chain", [*ops, Op("g", ALL_REDUCE, None, 5, ("c999",))])
-    plan = Planned((GivenBucket("b", ("g",)),), (GivenPart("b", 5),))
+    plan = Planned((ExplicitBucket("b", ("g",)),), (ExplicitPart("b", 5),))
     exported = chakra.export(graph, LINEAR, replace(plan, workers=1))
     assert exported.iteration_time_us == pytest.approx(exported.plan_time_us) == 415
 
 
 def test_a_long_name_makes_a_long_message():
     graph = build("long", [Op("c" * 500, COMPUTE, 3.0), Op("g" * 300, ALL_REDUCE, None, 5)])
-    plan = Planned((GivenBucket("b" * 300, ("g" * 300,)),), (GivenPart("b" * 300, 5),))
+    plan = Planned((ExplicitBucket("b" * 300, ("g" * 300,)),), (ExplicitPart("b" * 300, 5),))
     exported = chakra.export(graph, LINEAR, plan)
     assert exported.files["plan.0.et"] == file(
         node(1, 4, 3, name="c" * 500, is_cpu_op=False),
@@ -188,7 +188,7 @@ def test_the_same_plan_gives_the_same_bytes():
 
 def test_another_graphs_plan():
     with pytest.raises(InvalidPlan):
-        chakra.export(GRAPH, LINEAR, Planned((GivenBucket("b0", ("g9",)),), ()))
+        chakra.export(GRAPH, LINEAR, Planned((ExplicitBucket("b0", ("g9",)),), ()))
 
 
 def test_of_many_workers_not_every_file_is_written():

@@ -21,7 +21,7 @@ from solver.exports.one_size import best
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, Op, build
 from solver.models.layers import Layer, iteration
 from solver.planning.plan import Options, plan
-from solver.planning.replay import GivenBucket, GivenPart
+from solver.planning.replay import ExplicitBucket, ExplicitPart
 from solver.planning.result import SlotRun, SlottedSchedule
 from solver.policies import POLICIES
 from solver.simulation.engine import costs_of, simulate
@@ -46,15 +46,15 @@ def planned(graph, found):
     ids = [graph.ops[i].id for i in chain_of(graph).positions.tolist()]
     names = {bucket: f"b{k}" for k, bucket in enumerate(dict.fromkeys(s.bucket for s in found))}
     return Planned(
-        tuple(GivenBucket(n, tuple(ids[i] for i in bucket)) for bucket, n in names.items()),
-        tuple(GivenPart(names[s.bucket], s.bytes) for s in found),
+        tuple(ExplicitBucket(n, tuple(ids[i] for i in bucket)) for bucket, n in names.items()),
+        tuple(ExplicitPart(names[s.bucket], s.bytes) for s in found),
     )
 
 
 def by_hand(buckets, parts, slotted=None):
     return Planned(
-        tuple(GivenBucket(name, tensors) for name, *tensors in buckets),
-        tuple(GivenPart(*part) for part in parts),
+        tuple(ExplicitBucket(name, tensors) for name, *tensors in buckets),
+        tuple(ExplicitPart(*part) for part in parts),
         slotted,
     )
 
@@ -363,8 +363,8 @@ def test_a_plan_of_another_graph_is_refused(name):
 def test_forms_of_a_found_plan(barrier):
     network = network_of(Cluster(16, bandwidth_gbps=1e-4, startup_us=1.0))
     answer = plan(THREE, network, Options(barrier=barrier))
-    buckets = tuple(GivenBucket(b.id, b.tensors) for b in answer.buckets)
-    parts = tuple(GivenPart(p.bucket, p.bytes) for p in answer.parts)
+    buckets = tuple(ExplicitBucket(b.id, b.tensors) for b in answer.buckets)
+    parts = tuple(ExplicitPart(p.bucket, p.bytes) for p in answer.parts)
     forms = {
         name: EXPORTS[name](answer.graph, network, Planned(buckets, parts, answer.slotted))
         for name in SIMPLE

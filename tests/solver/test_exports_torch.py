@@ -8,7 +8,7 @@ import pytest
 from solver.costs import Affine, alike
 from solver.exports import EXPORTS, Planned
 from solver.models.layers import Layer, iteration
-from solver.planning.replay import GivenBucket, GivenPart
+from solver.planning.replay import ExplicitBucket, ExplicitPart
 
 # 7 layers with weights (w) and biases (b); the buckets end within a layer and span several.
 SIZES = [
@@ -70,8 +70,10 @@ def given_plan():
     names = [name for name, _ in SIZES][::-1]
     cuts = [names[:3], names[3:4], names[4:9], names[9:]]
     sizes = dict(SIZES)
-    buckets = [GivenBucket(f"b{k}", tuple(f"grad:{n}" for n in cut)) for k, cut in enumerate(cuts)]
-    parts = [GivenPart(f"b{k}", 4 * sum(sizes[n] for n in cut)) for k, cut in enumerate(cuts)]
+    buckets = [
+        ExplicitBucket(f"b{k}", tuple(f"grad:{n}" for n in cut)) for k, cut in enumerate(cuts)
+    ]
+    parts = [ExplicitPart(f"b{k}", 4 * sum(sizes[n] for n in cut)) for k, cut in enumerate(cuts)]
     return Planned(tuple(buckets), tuple(parts))
 
 

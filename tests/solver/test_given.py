@@ -8,7 +8,7 @@ from solver.costs import alike
 from solver.errors import InvalidPlan
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.planning.plan import Options, plan
-from solver.planning.replay import GivenBucket, GivenPart, deadlock_fault, sends_of
+from solver.planning.replay import ExplicitBucket, ExplicitPart, deadlock_fault, sends_of
 from solver.simulation.engine import Deadlock, simulate
 from solver.simulation.replay import replay
 from tests.solver.test_simulate import RING, TWO_CHANNELS, TWO_LAYERS
@@ -22,8 +22,8 @@ def sends(buckets, parts, graph=TWO_LAYERS):
     return sends_of(
         graph,
         chain_of(graph),
-        [GivenBucket(name, tensors) for name, *tensors in buckets],
-        [GivenPart(*part) for part in parts],
+        [ExplicitBucket(name, tensors) for name, *tensors in buckets],
+        [ExplicitPart(*part) for part in parts],
     )
 
 
@@ -40,8 +40,8 @@ def test_a_plan_given_again_takes_the_same_time(graph):
     given = sends_of(
         graph,
         chain_of(graph),
-        [GivenBucket(b.id, b.tensors) for b in answer.buckets],
-        [GivenPart(p.bucket, p.bytes) for p in answer.parts],
+        [ExplicitBucket(b.id, b.tensors) for b in answer.buckets],
+        [ExplicitPart(p.bucket, p.bytes) for p in answer.parts],
     )
     again = simulate(graph, alike(RING), replay(given))
     assert again.iteration_time == answer.iteration_time_us

@@ -10,7 +10,7 @@ from app import VERSION
 from app.errors import InvalidRequest, TimeLimit, within
 from app.limits import MAX_SWEEP_LIMIT_S
 from app.schemas.clusters import ClusterBody
-from app.schemas.explanations import Warned
+from app.schemas.explanations import CostWarning
 from app.schemas.problem import Problem, graph_sha256
 from app.schemas.sweeps import SweepAnswer, SweepCell, SweepRequest
 from app.services.graphs import lightened
@@ -216,7 +216,7 @@ def _place(cell: SweepCell) -> str:
     return f"{counted(cell.workers)}{speed} and a start-up of {cell.startup_us:g} us"
 
 
-def _warnings(problem: Problem[SweepRequest]) -> Iterator[Warned]:
+def _warnings(problem: Problem[SweepRequest]) -> Iterator[CostWarning]:
     """List what the cells rest on that was not measured, each axis alone."""
     request, sizes = problem.request, tensors_of(problem.graph)
     swept = [cluster for _, _, cluster in request.alone()]
@@ -230,4 +230,4 @@ def _warnings(problem: Problem[SweepRequest]) -> Iterator[Warned]:
         if name in used and follows and is_measured:
             what = "Cluster" if name == NETWORK else f"Channel {name!r}"
             detail = f"{what}: a {channel.algorithm} costs the same with any number of workers."
-            yield Warned(pointer="/workers", code="workers_unknown", detail=detail)
+            yield CostWarning(pointer="/workers", code="workers_unknown", detail=detail)
