@@ -1,5 +1,6 @@
 """Requests that take long, and what can be seen of the processes that work on them."""
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -72,8 +73,20 @@ def busy(server: Service) -> list[int]:
 
 
 def gone(processes: list[int]) -> bool:
-    """Tell whether none of these processes is left."""
-    return not any(Path("/proc", str(process), "exe").exists() for process in processes)
+    """Tell whether none of these processes is left, but for what their parents have not read."""
+    return not any(map(_is_there, processes))
+
+
+def _is_there(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{process}/stat")
+    try:
+        return stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return not Path("/proc/self/stat").is_file()
 
 
 def _times(server: Service) -> dict[int, int]:

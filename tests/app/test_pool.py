@@ -4,7 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -14,54 +15,33 @@ from app.errors import WorkerDied
 from app.operations.settings import cores
 from app.services.sweeps import parallel as pool
 from app.services.sweeps.parallel import each
+from tests.app.items import dying, endless, failing, late
+from tests.app.long import gone, until
 from tests.app.service import environment
 
 #: Starts a pool whose items say who does them and never end.
 ENDLESS = """
-import sys
-from tests.app.test_pool import endless
-from app.pool import each
+import os, sys, time
+from pathlib import Path
+from app.services.sweeps.parallel import each
+from tests.app.items import endless
 if __name__ == "__main__":
     each(endless, [sys.argv[1]] * 4, short_s=0)
 """
-
-
-#: The same, whose processes take long to start.
-SLOW = """
-import os, sys, time
-from pathlib import Path
+#: The same, whose processes never have started.
+STARTING = (
+    ENDLESS
+    + """
 if __name__ == "__mp_main__":
     Path(sys.argv[1], str(os.getpid())).touch()
-    time.sleep(2)
-""" + ENDLESS.removeprefix("\nimport sys")
+    time.sleep(600)
+"""
+)
 
 
 @pytest.fixture(autouse=True)
 def _two_cores(monkeypatch):
     monkeypatch.setattr(pool, "cores", lambda: 2)
-
-
-def late(longest: int, item: int) -> tuple[int, int]:
-    """The first items take longest."""
-    time.sleep(0.02 * (longest - item))
-    return item, os.getpid()
-
-
-def dying(item: int) -> int:
-    if item == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return item
-
-
-def failing(item: int) -> int:
-    if item >= 3:
-        raise ValueError(f"item {item}")
-    return item
-
-
-def endless(folder: str) -> None:
-    Path(folder, str(os.getpid())).touch()
-    time.sleep(600)
 
 
 def test_results_come_in_order_and_progress_is_told() -> None:
@@ -106,7 +86,8 @@ def test_who_waits_may_give_up_at_any_time(tmp_path) -> None:
 
     with pytest.raises(GivenUpError):
         each(endless, [str(tmp_path)] * 4, impatient, short_s=0)
-    assert_gone([int(path.name) for path in tmp_path.iterdir()])
+    processes = [int(path.name) for path in tmp_path.iterdir()]
+    until(lambda: gone(processes))
 
 
 def test_who_waits_for_another_pool_may_give_up_too() -> None:
@@ -131,64 +112,43 @@ def test_nothing_is_begun_for_who_has_given_up() -> None:
         each(failing, [3], gone)
 
 
-def started(folder: Path, content: str = ENDLESS) -> tuple[subprocess.Popen[str], list[int]]:
-    """Start a pool in a process of its own; return it and the processes of its pool."""
-    script = folder / "endless.py"
-    script.write_text(content)
+@contextmanager
+def started(folder: Path, script: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+    """Start a pool in a process of its own; give it and the processes of its pool."""
+    file = folder / "pool.py"
+    file.write_text(script)
     busy = folder / "busy"
     busy.mkdir()
-    parent = subprocess.Popen(
-        [sys.executable, "-W", "error", str(script), str(busy)],
+    with subprocess.Popen(
+        [sys.executable, "-W", "error", str(file), str(busy)],
         env=environment(folder),
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-    )
-    deadline = time.monotonic() + 60
-    wanted = min(2, cores())
-    while len(found := [int(path.name) for path in busy.iterdir()]) < wanted:
-        assert time.monotonic() < deadline
-        assert parent.poll() is None, parent.stderr.read()
-        time.sleep(0.05)
-    return parent, found
+    ) as parent:
+
+        def all_are_there() -> bool:
+            assert parent.poll() is None, parent.stderr.read()
+            return len(list(busy.iterdir())) == min(2, cores())
+
+        try:
+            until(all_are_there)
+            yield parent, [int(path.name) for path in busy.iterdir()]
+        finally:
+            parent.kill()
 
 
-def gone(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return True
-    status = Path(f"/proc/{process}/status")
-    return status.is_file() and "\nState:\tZ" in status.read_text()
+def test_no_process_outlives_its_parent(tmp_path: Path) -> None:
+    with started(tmp_path, ENDLESS) as (parent, processes):
+        parent.kill()
+    until(lambda: gone(processes))
 
 
-def assert_gone(processes: list[int]) -> None:
-    deadline = time.monotonic() + 20
-    while not all(map(gone, processes)):
-        assert time.monotonic() < deadline, "a process was left behind"
-        time.sleep(0.05)
-
-
-def test_no_process_outlives_its_parent(tmp_path) -> None:
-    parent, processes = started(tmp_path)
-    parent.kill()
-    parent.communicate()
-    assert_gone(processes)
-
-
-def test_an_interrupt_ends_all_at_once(tmp_path) -> None:
-    parent, processes = started(tmp_path)
-    os.killpg(parent.pid, signal.SIGINT)  # as a terminal does
-    _, errors = parent.communicate(timeout=20)
-    assert_gone(processes)
-    assert errors.count("Traceback") == 1
-    assert "KeyboardInterrupt" in errors
-
-
-def test_an_interrupt_of_processes_that_start(tmp_path) -> None:
-    parent, processes = started(tmp_path, SLOW)
-    os.killpg(parent.pid, signal.SIGINT)
-    _, errors = parent.communicate(timeout=20)
-    assert_gone(processes)
+@pytest.mark.parametrize("script", [ENDLESS, STARTING], ids=["working", "starting"])
+def test_an_interrupt_ends_all_at_once(tmp_path: Path, script: str) -> None:
+    with started(tmp_path, script) as (parent, processes):
+        os.killpg(parent.pid, signal.SIGINT)  # as a terminal does
+        _, errors = parent.communicate()
+    until(lambda: gone(processes))
     assert errors.count("Traceback") == 1
     assert "KeyboardInterrupt" in errors

@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -48,7 +48,46 @@ def stopped(service: Service, how: signal.Signals) -> Iterator[None]:
     """Stop a server with a signal, and see that it leaves."""
     os.kill(service.process, how)
     yield
-    until(lambda: not Path("/proc", str(service.process), "exe").exists(), 15)
+    until(lambda: gone([service.process]))
+
+
+def grace(seconds: float) -> str:
+    """Change how long a server that leaves lets its jobs go on."""
+    return f"import app.service; app.service.GRACE_S = {seconds}\n"
+
+
+class Lives:
+    """The servers of one database, one after the other: a new one when the last was stopped."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._running = ExitStack()
+        self._service: Service | None = None
+
+    def service(self) -> Service:
+        """Return the server, started if there is none."""
+        if self._service is None:
+            self._service = self._running.enter_context(running(self._folder, grace(0.5)))
+        return self._service
+
+    @contextmanager
+    def stopped(self, how: signal.Signals) -> Iterator[None]:
+        """Stop the server with a signal, and see that it leaves."""
+        with stopped(self.service(), how):
+            yield
+        self.end()
+
+    def end(self) -> None:
+        """Leave no server."""
+        self._service = None
+        self._running.close()
+
+
+@pytest.fixture(scope="module")
+def lives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lives]:
+    found = Lives(tmp_path_factory.mktemp("survival"))
+    yield found
+    found.end()
 
 
 def forkers(service: Service) -> list[int]:
@@ -64,106 +103,121 @@ def forkers(service: Service) -> list[int]:
     return found
 
 
-def is_running(service: Service, place: str) -> bool:
-    state: str = job(service, place)["state"]
-    return state == "running"
+def state(service: Service, place: str) -> str:
+    found: str = job(service, place)["state"]
+    return found
 
 
-def quick(seed: int) -> Json:
-    return two_layers(seed=seed)
+def is_at_work(service: Service, place: str) -> bool:
+    """Tell whether a job is worked on, in the first attempt."""
+    found = job(service, place)
+    assert found["attempts"] <= 1
+    return found["state"] == "running"
 
 
-def test_a_killed_server_loses_no_job(tmp_path: Path) -> None:
-    with running(tmp_path) as service:
-        long = begin(service, search(400, options={"baselines": [], "time_limit_s": 4}))
-        also = begin(service, search(400, options={"baselines": [], "time_limit_s": 4, "seed": 1}))
-        queued = [begin(service, quick(i)) for i in range(5)]
-        until(lambda: job(service, long)["progress"], 20)
-        children = busy(service)
-        assert children
-        with stopped(service, signal.SIGKILL):
-            pass
-    until(lambda: gone(children), 3)
-    with running(tmp_path) as service:
-        for place in (long, also, *queued):
-            found = job(service, place, 60)
-            assert (found["state"], found["attempts"]) == ("succeeded", 1), found["error"]
+def brief(seconds: float, **options: Json) -> Json:
+    """Return a plan that is searched for so long."""
+    return search(400, options={"baselines": [], "time_limit_s": seconds, **options})
 
 
-def test_a_server_that_is_told_to_leave_hands_back(tmp_path: Path) -> None:
-    with running(tmp_path) as service, ThreadPoolExecutor(2) as clients:
-        long = begin(service, sweep(service), "/v1/sweeps")
+def test_a_killed_server_loses_no_job(lives: Lives) -> None:
+    service = lives.service()
+    endless, bounded = begin(service, search()), begin(service, brief(3))
+    queued = [begin(service, two_layers(seed=i)) for i in range(5)]
+    until(lambda: job(service, endless)["progress"])
+    until(lambda: busy(service))
+    children = busy(service)
+    with lives.stopped(signal.SIGKILL):
+        pass
+    until(lambda: gone(children))
+    service = lives.service()
+    for place in (*queued, bounded):
+        found = job(service, place, 60)
+        assert (found["state"], found["attempts"]) == ("succeeded", 1), found["error"]
+    until(lambda: is_at_work(service, endless))
+    service.client.delete(endless)
+
+
+def test_a_server_that_is_told_to_leave_hands_back(lives: Lives) -> None:
+    service = lives.service()
+    before = len(service.log.read_text())
+    with ThreadPoolExecutor(1) as clients:
+        swept = begin(service, sweep(service), "/v1/sweeps")
         post = clients.submit(service.post, highs())
-        until(lambda: len(service.client.get(PLANS + "?state=running").json()["plans"]) == 1, 20)
-        until(lambda: job(service, long)["progress"], 20)
-        began = time.monotonic()
-        with stopped(service, signal.SIGTERM):
-            answer = post.result(10)
-        assert time.monotonic() - began < 12
+        until(lambda: service.client.get(f"{PLANS}?state=running").json()["plans"])
+        until(lambda: job(service, swept)["progress"])
+        with lives.stopped(signal.SIGTERM):
+            answer = post.result()
         assert answer.status_code == 202, "who waited is told where to look"
-        assert not busy(service)
-        log = service.log.read_text()
-        assert "Finished server process" in log
-        assert "Traceback" not in log
-    with running(tmp_path) as service:
-        for place in (long, answer.headers["location"]):
-            until(partial(is_running, service, place), 20)
-            assert job(service, place)["attempts"] == 1
-            service.client.delete(place)
-
-
-def test_told_to_leave_with_all_its_children(tmp_path: Path) -> None:
-    """As systemd does: the end of a child is then the end of the server, and no attempt."""
-    with running(tmp_path) as service:
-        place = begin(service, highs())
-        until(lambda: job(service, place)["progress"], 20)
-        for child in [*busy(service), *forkers(service)]:
-            os.kill(child, signal.SIGTERM)
-        time.sleep(1)
-        assert job(service, place)["attempts"] == 1
-        with stopped(service, signal.SIGTERM):
-            pass
-    with running(tmp_path) as service:
-        until(lambda: job(service, place)["state"] == "running", 20)
-        assert job(service, place)["attempts"] == 1
+    assert not busy(service)
+    log = service.log.read_text()[before:]
+    assert "Finished server process" in log
+    assert "Traceback" not in log
+    service = lives.service()
+    for place in (swept, answer.headers["location"]):
+        until(partial(is_at_work, service, place))
         service.client.delete(place)
 
 
+def test_told_to_leave_with_all_its_children(lives: Lives) -> None:
+    """As systemd does: the end of a child is then the end of the server, and no attempt."""
+    service = lives.service()
+    place = begin(service, highs())
+    until(lambda: job(service, place)["progress"])
+    for child in [*busy(service), *forkers(service)]:
+        os.kill(child, signal.SIGTERM)
+    for _ in range(2):  # it beats
+        etag = service.client.get(place).headers["etag"]
+        headers = {"if-none-match": etag}
+        answer = service.client.get(place, params={"wait": 30}, headers=headers)
+        assert (answer.status_code, answer.json()["state"]) == (200, "running")
+        assert answer.json()["attempts"] == 1
+    with lives.stopped(signal.SIGTERM):
+        pass
+    service = lives.service()
+    until(lambda: is_at_work(service, place))
+    service.client.delete(place)
+
+
 def test_what_is_nearly_done_is_done_before_leaving(tmp_path: Path) -> None:
-    with running(tmp_path) as service:
-        place = begin(service, search(400, options={"baselines": [], "time_limit_s": 1}))
-        until(lambda: job(service, place)["progress"], 20)
+    with running(tmp_path, grace(60)) as service:
+        place = begin(service, brief(1))
+        until(lambda: job(service, place)["progress"])
         with stopped(service, signal.SIGTERM):
             pass
-        log = service.log.read_text()
-    with running(tmp_path) as service:
-        assert job(service, place, 60)["state"] == "succeeded"
-    assert "Traceback" not in log
+    store = Store(Settings(data_dir=tmp_path))
+    assert jobs.get(store, PLAN, place.rpartition("/")[2]).state == "succeeded"
+    store.close()
+    assert "Traceback" not in service.log.read_text()
 
 
-def test_a_child_that_dies_is_replaced_twice(tmp_path: Path) -> None:
-    with running(tmp_path, INTERLACE_WORKERS="1") as service:
-        place = begin(service, highs())
-        deadline = time.monotonic() + 60
-        while job(service, place)["state"] in {"queued", "running"}:
-            assert time.monotonic() < deadline
-            for child in busy(service):  # at the job, or getting ready for one
-                with suppress(ProcessLookupError):
-                    os.kill(child, signal.SIGSEGV)
-        found = job(service, place)
-        assert (found["state"], found["attempts"]) == ("failed", 3)
-        assert found["error"]["code"] == "worker_died"
-        assert "SIGSEGV" in found["error"]["detail"]
-        assert service.post(two_layers()).status_code == 201  # how soon: tests.benchmarks.crashes
+def test_a_child_that_dies_is_replaced_twice(lives: Lives) -> None:
+    service = lives.service()
+    place = begin(service, highs())
+    deadline = time.monotonic() + 60
+    while state(service, place) in {"queued", "running"}:
+        assert time.monotonic() < deadline
+        for child in busy(service):  # at the job, or getting ready for one
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGSEGV)
+    found = job(service, place)
+    assert (found["state"], found["attempts"]) == ("failed", 3)
+    assert found["error"]["code"] == "worker_died"
+    assert "SIGSEGV" in found["error"]["detail"]
+    assert service.post(two_layers()).status_code == 201  # how soon: tests.benchmarks.crashes
 
 
-def test_a_child_that_dies_once_is_made_good(tmp_path: Path) -> None:
-    with running(tmp_path) as service:
-        place = begin(service, search(400, options={"baselines": [], "time_limit_s": 3}))
-        until(lambda: job(service, place)["progress"], 20)
-        os.kill(busy(service)[0], signal.SIGKILL)
-        found = job(service, place, 60)
-        assert (found["state"], found["attempts"]) == ("succeeded", 2)
+def test_a_child_that_dies_once_is_made_good(lives: Lives) -> None:
+    service = lives.service()
+    place = begin(service, search())
+    until(lambda: job(service, place)["progress"])
+    until(lambda: busy(service))
+    for child in busy(service):
+        os.kill(child, signal.SIGKILL)
+    until(lambda: job(service, place)["attempts"] == 2 and state(service, place) == "running")
+    until(lambda: job(service, place)["progress"])
+    found = service.client.post(f"{place}/cancel").json()
+    assert (found["state"], found["attempts"]) == ("cancelled", 2)
 
 
 def test_a_job_that_needs_too_much_memory(tmp_path: Path) -> None:
@@ -217,31 +271,27 @@ def test_two_servers_share_a_database(tmp_path: Path) -> None:
         running(tmp_path / "a", INTERLACE_DATABASE_URL=url, INTERLACE_WORKERS="1") as one,
         running(tmp_path / "b", INTERLACE_DATABASE_URL=url, INTERLACE_WORKERS="1") as other,
     ):
-        long = [
-            begin(one, search(400, options={"baselines": [], "time_limit_s": 5, "seed": i}))
-            for i in range(2)
-        ]
-        until(lambda: all(job(one, place)["state"] == "running" for place in long), 20)
+        long = [begin(one, search(options={"seed": seed})) for seed in range(2)]
+        until(lambda: {state(one, place) for place in long} == {"running"})
         with stopped(one, signal.SIGKILL):
             pass
-        for place in long:
-            assert job(other, place, 60)["state"] == "succeeded"
-        place = begin(other, highs())
-        assert other.client.post(f"{place}/cancel").json()["state"] == "cancelled"
+        until(lambda: "queued" in {state(other, place) for place in long})
+        lost, other_s = sorted(long, key=partial(state, other))
+        assert other.client.post(f"{other_s}/cancel").json()["state"] == "cancelled"
+        until(lambda: is_at_work(other, lost))
+        assert other.client.post(f"{lost}/cancel").json()["state"] == "cancelled"
 
 
-def test_sweeps_keep_no_plan_waiting_and_end_with_all_their_processes(tmp_path: Path) -> None:
-    with running(tmp_path) as service:
-        places = [begin(service, sweep(service, seed=i), "/v1/sweeps") for i in range(4)]
-        until(lambda: len(busy(service)) > 1, 20)
-        began = time.monotonic()
-        assert service.post(two_layers()).status_code == 201
-        assert time.monotonic() - began < 5
-        states = [job(service, place)["state"] for place in places]
-        assert states == ["running", *["queued"] * 3]
-        at_work = busy(service)
-        for place in reversed(places):
-            assert service.client.post(f"{place}/cancel").json()["state"] == "cancelled"
-        until(lambda: gone(at_work), 1)
-        small = {key: two_layers()[key] for key in ("graph", "cluster")}
-        assert service.client.post("/v1/sweeps", json=small).status_code == 201
+def test_sweeps_keep_no_plan_waiting_and_end_with_all_their_processes(lives: Lives) -> None:
+    service = lives.service()
+    places = [begin(service, sweep(service, seed=i), "/v1/sweeps") for i in range(4)]
+    until(lambda: len(busy(service)) > 1)
+    assert service.post(two_layers()).status_code == 201
+    states = [state(service, place) for place in places]
+    assert states == ["running", *["queued"] * 3]
+    at_work = busy(service)
+    for place in reversed(places):
+        assert service.client.post(f"{place}/cancel").json()["state"] == "cancelled"
+    until(lambda: gone(at_work))
+    small = {key: two_layers()[key] for key in ("graph", "cluster")}
+    assert service.client.post("/v1/sweeps", json=small).status_code == 201

@@ -101,6 +101,17 @@ def test_a_barrier_when_nobody_knows_who_needs_what():
     assert any("(a barrier)" in line for line in trace.report.assumed)
 
 
+def test_a_barrier_when_a_forward_op_launched_nothing():
+    """What its thread launched next, the optimizer's kernel, is no forward pass."""
+    events = [e for e in small() if e["args"].get("correlation") != 2]
+    trace = read(text(events))
+    assert [op for op, *_ in rows(trace)][4:] == [
+        *("optimizer 1", "optimizer 1 host"),
+        *("forward 1", "forward 1 host"),
+    ]
+    assert any("(a barrier)" in line for line in trace.report.assumed)
+
+
 def test_buckets_split_into_tensors():
     trace = read(text(small()), parameters=NAMES)
     assert [(o.id, o.bytes) for o in trace.graph.ops if o.kind != COMPUTE] == [

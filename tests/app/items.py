@@ -1,0 +1,32 @@
+"""What the processes of a pool do with an item; they import nothing else of the tests."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+
+def late(longest: int, item: int) -> tuple[int, int]:
+    """The first items take longest."""
+    time.sleep(0.02 * (longest - item))
+    return item, os.getpid()
+
+
+def dying(item: int) -> int:
+    """One item kills its process."""
+    if item == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return item
+
+
+def failing(item: int) -> int:
+    """All items from the fourth on are errors."""
+    if item >= 3:
+        raise ValueError(f"item {item}")
+    return item
+
+
+def endless(folder: str) -> None:
+    """Say which process it is, and never end."""
+    Path(folder, str(os.getpid())).touch()
+    time.sleep(600)
