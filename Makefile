@@ -1,64 +1,73 @@
-# make demo, make test: each makes its own environment first.
-# make test-all tries every case of the randomized tests, of which make test tries a sample.
-# make coverage, make lint, make openapi; make bench, make reproduce and make suite are benchmarks.
+# Each target makes its own environment first; make help lists them.
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all coverage lint openapi bench reproduce suite clean
+.PHONY: help demo test test-all coverage lint docs pictures openapi bench reproduce suite clean
 
-demo: $(VENV)/installed
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
+	  while IFS='|' read -r target text; do printf '%-15s %s\n' "$$target" "$$text"; done
+
+demo: $(VENV)/installed  ## start a server, plan VGG-16 over HTTP, print the answer
 	$(BIN)/interlace demo
 
-test: $(VENV)/installed-dev
+test: $(VENV)/installed-dev  ## run the tests, of the randomized ones a sample
 	$(BIN)/python -m pytest --numprocesses auto
 
-test-all: $(VENV)/installed-dev
+test-all: $(VENV)/installed-dev  ## run the tests with every case of the randomized ones
 	$(BIN)/python -m pytest --numprocesses auto --full
 
-coverage: $(VENV)/installed-dev
+coverage: $(VENV)/installed-dev  ## measure which branches of solver/ the tests reach
 	$(BIN)/python -m pytest --numprocesses auto tests/solver --cov --cov-report=term:skip-covered
 
-lint: $(VENV)/installed-dev
+lint: $(VENV)/installed-dev  ## check style, types and imports
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: $(VENV)/installed-docs
+docs: $(VENV)/installed-docs  ## build the site in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-openapi: $(VENV)/installed-dev
+pictures: $(VENV)/installed-docs  ## draw the pictures of the docs anew
+	$(BIN)/python -m docs.generate.pictures
+
+openapi: $(VENV)/installed-dev  ## write openapi/openapi.json anew
 	$(BIN)/python -m app.openapi
 	$(BIN)/python -m app.problem_classes
 
-bench: $(VENV)/installed-dev
+bench: $(VENV)/installed-dev  ## benchmark: speed of the parts
 	$(BIN)/python -m tests.benchmarks.speed
 
-reproduce: $(VENV)/installed-dev
+reproduce: $(VENV)/installed-dev  ## benchmark: figures of the PACE and OSF papers beside ours
 	$(BIN)/python -m tests.benchmarks.reproduce
 
-suite: $(VENV)/installed-dev
+suite: $(VENV)/installed-dev  ## benchmark: gap to the bound over graphs and clusters
 	$(BIN)/python -m tests.benchmarks.suite --large
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Interlace needs Python 3.11 or newer; set PYTHON=/path/to/one."; exit 1; }
+	@echo "Making an environment in $(VENV) with $$($(PYTHON) --version)."
 	@$(PYTHON) -m venv $(VENV) \
 	  || { rm -rf $(VENV); echo "No venv in this Python; on Debian: apt-get install python3-venv"; exit 1; }
 
 $(VENV)/installed: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) --editable ./client --editable .
+	@echo "Installing Interlace and the libraries that it needs in $(VENV): a minute or two, once."
+	@$(PIP) --editable ./client --editable .
 	@touch $@
 
 $(VENV)/installed-dev: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) --editable ./client --editable '.[dev]'
+	@echo "Installing Interlace and what its tests need in $(VENV): a minute or two, once."
+	@$(PIP) --editable ./client --editable '.[dev]'
 	@touch $(VENV)/installed $@
 
 $(VENV)/installed-docs: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) --editable ./client --editable '.[docs]'
+	@echo "Installing Interlace and what its docs need in $(VENV): a minute or two, once."
+	@$(PIP) --editable ./client --editable '.[docs]'
 	@touch $(VENV)/installed $@
 
-clean:
+clean:  ## remove everything that was made
 	rm -rf $(VENV) build dist site *.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

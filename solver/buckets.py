@@ -27,7 +27,7 @@ class Buckets:
     """Tensors grouped for sending, ordered by release, then by first member.
 
     A bucket is released with its last member, and all consumers of any member wait for it
-    (model.md section 5).
+    (MODEL.md section 2.2).
 
     Attributes
     ----------

@@ -112,7 +112,7 @@ def _iteration(graph: Graph, planned: Plan, rows: Sequence[Row]) -> str:
                 ]
         body += [
             _box(left + sent.start * scale, y + 26, (sent.end - sent.start) * scale, 20, "sent")
-            for sent in row.timeline.sent
+            for sent in row.timeline.launches
         ]
     bound = left + planned.lower_bound_us * scale
     bottom = top + len(rows) * step

@@ -58,22 +58,25 @@ def _default(field: Json, *, is_needed: bool) -> str:
 
 def _kind(field: Json) -> str:
     """Write the type of a field: a link to its object, or what JSON calls it, with its range."""
-    if "$ref" in field:
-        name = field["$ref"].rpartition("/")[2]
-        return f"[{name}](fields.md#{name.lower()})"
-    for several in ("anyOf", "oneOf", "allOf"):
-        if several in field:
-            return " or ".join(dict.fromkeys(map(_kind, field[several])))
-    if "const" in field:
-        return f"`{json.dumps(field['const'])}`"
-    if "enum" in field:
-        return ", ".join(f"`{json.dumps(value)}`" for value in field["enum"])
-    if field.get("type") == "array":
-        return f"list of {_kind(field.get('items', {}))}".removesuffix(" of anything")
-    kind = str(field.get("type", "anything"))
-    low, high = field.get("minimum"), field.get("maximum")
-    if low is None and high is None:
-        return kind
-    least = "" if low is None else f" from {number(low)}"
-    most = "" if high is None else f" to {number(high)}"
-    return f"{kind}{least}{most}"
+    match field:
+        case {"$ref": reference}:
+            name = reference.rpartition("/")[2]
+            kind = f"[{name}](fields.md#{name.lower()})"
+        case {"anyOf": several} | {"oneOf": several} | {"allOf": several}:
+            kind = " or ".join(dict.fromkeys(map(_kind, several)))
+        case {"const": value}:
+            kind = f"`{json.dumps(value)}`"
+        case {"enum": values}:
+            kind = ", ".join(f"`{json.dumps(value)}`" for value in values)
+        case {"type": "array", "items": {**items}} if items:
+            kind = f"list of {_kind(items)}"
+        case {"type": "array"}:
+            kind = "list"
+        case _:
+            kind = f"{field.get('type', 'anything')}{_range(field)}"
+    return kind
+
+
+def _range(field: Json) -> str:
+    least = f" from {number(field['minimum'])}" if "minimum" in field else ""
+    return least + (f" to {number(field['maximum'])}" if "maximum" in field else "")

@@ -1,8 +1,8 @@
 """The examples of a page: its fenced blocks, and the mark that may stand before each.
 
 A shell or Python block is run. A text block is what the block before it prints, with ``...`` for
-what is left out. JSON needs a mark: ``<!-- POST /v1/plans -->`` is sent, ``<!-- answer -->`` is part
-of what the block before it printed. ``<!-- not run: REASON -->`` keeps a block from being run.
+what is left out. JSON needs a mark: ``<!-- POST /v1/plans -->`` is sent, ``<!-- answer -->`` is
+part of what the block before it printed. ``<!-- not run: REASON -->`` keeps a block from being run.
 """
 
 import re
