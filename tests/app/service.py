@@ -44,7 +44,14 @@ def environment(data_dir: Path, **settings: str) -> dict[str, str]:
 #: Deadlines of a second for whoever sends or reads slowly.
 IMPATIENT = """
 from app.http import bodies, protocol
-bodies.IDLE_S = protocol.HEAD_S = protocol.REST_S = protocol.READ_S = 1.0
+
+def limit(module, **values):
+    for name, value in values.items():
+        assert hasattr(module, name), name
+        setattr(module, name, value)
+
+limit(bodies, MAX_PAUSE_S=1.0)
+limit(protocol, MAX_HEAD_S=1.0, MAX_REST_S=1.0, READ_PERIOD_S=1.0)
 """
 _MAIN = """
 from app.cli.main import main

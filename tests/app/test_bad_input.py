@@ -400,7 +400,7 @@ def asking(service: Service) -> socket.socket:
 def test_slow_readers(tmp_path: Path) -> None:
     """Who does not read an answer is dropped; when there are too many, at once."""
     keep_big(tmp_path)
-    less = "protocol.MAX_UNREAD, protocol.READ_S = 100 * 2**20, 8.0\n"
+    less = "limit(protocol, MAX_UNREAD_BYTES=100 * 2**20, READ_PERIOD_S=8.0)\n"
     with running(tmp_path, IMPATIENT + less) as service, ExitStack() as opened:
         for _ in range(30):
             assert opened.enter_context(asking(service)).recv(12) == b"HTTP/1.1 200"
