@@ -1,11 +1,12 @@
 # make demo, make test: each makes its own environment first.
-# make coverage, make lint, make openapi; make bench, make reproduce and make suite are benchmarks.
+# make coverage, make lint, make openapi; make bench, make reproduce, make suite and
+# make mutants are benchmarks.
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test coverage lint openapi bench reproduce suite clean
+.PHONY: demo test coverage lint openapi bench reproduce suite mutants clean
 
 demo: $(VENV)/installed
 	$(BIN)/interlace demo
@@ -33,6 +34,10 @@ reproduce: $(VENV)/installed-dev
 
 suite: $(VENV)/installed-dev
 	$(BIN)/python -m tests.benchmarks.suite --large
+
+mutants: $(VENV)/installed-dev
+	$(PIP) --editable '.[dev,mutants]'
+	$(BIN)/python -m tests.benchmarks.mutants
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
