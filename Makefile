@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test test-all coverage lint docs pictures openapi bench reproduce suite clean
+.PHONY: help demo test test-all coverage lint docs pictures openapi bench reproduce suite mutants clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -47,6 +47,9 @@ reproduce: $(VENV)/installed-dev  ## benchmark: figures of the PACE and OSF pape
 suite: $(VENV)/installed-dev  ## benchmark: gap to the bound over graphs and clusters
 	$(BIN)/python -m tests.benchmarks.suite --large
 
+mutants: $(VENV)/installed-mutants  ## measure which small faults in the solver the tests notice
+	$(BIN)/python -m tests.benchmarks.mutants
+
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Interlace needs Python 3.11 or newer; set PYTHON=/path/to/one."; exit 1; }
@@ -63,6 +66,11 @@ $(VENV)/installed-dev: $(BIN)/python pyproject.toml constraints.txt
 	@echo "Installing Interlace and what its tests need in $(VENV): a minute or two, once."
 	@$(PIP) --editable ./client --editable '.[dev]'
 	@touch $(VENV)/installed $@
+
+$(VENV)/installed-mutants: $(BIN)/python pyproject.toml constraints.txt
+	@echo "Installing what mutates the solver in $(VENV), once."
+	$(PIP) --editable ./client --editable '.[dev,mutants]'
+	@touch $(VENV)/installed $(VENV)/installed-dev $@
 
 $(VENV)/installed-docs: $(BIN)/python pyproject.toml constraints.txt
 	@echo "Installing Interlace and what its docs need in $(VENV): a minute or two, once."
