@@ -1,7 +1,7 @@
 """What every part of a request has in common: no coercion, no unknown field, no NaN."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -55,6 +55,17 @@ class RequestModel(BaseModel):
 
 
 class AnswerModel(BaseModel):
-    """A part of an answer."""
+    """A part of an answer; its fields are attributes of what the solver returned."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, from_attributes=True)
+
+    @classmethod
+    def of(cls, *sources: object, **fields: Any) -> Self:
+        """Take each field by name, from ``fields`` or else from the first source that has it."""
+        own = {
+            name: getattr(source, name)
+            for source in reversed(sources)
+            for name in cls.model_fields
+            if hasattr(source, name)
+        }
+        return cls.model_validate(own | fields)

@@ -1,6 +1,6 @@
 """Why an iteration takes as long as it does, and what an answer rests on."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -42,8 +42,8 @@ class ExplainedAnswer(AnswerModel):
     ]
 
 
-#: What is told of a graph that is too large to be explained.
-UNEXPLAINED: dict[str, Any] = dict.fromkeys(ExplainedAnswer.model_fields)
+#: What is answered of a graph that is too large to be explained.
+UNEXPLAINED = ExplainedAnswer.model_validate(dict.fromkeys(ExplainedAnswer.model_fields))
 
 
 class CostWarning(AnswerModel):

@@ -12,7 +12,7 @@ from app.schemas.base import AnswerModel, OneOf, RequestModel, ShownAs
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning, ExplainedAnswer
 from app.schemas.graphs import ChangeBody, Changes, GraphBody, GraphRequest
-from app.schemas.policies import PolicyBody
+from app.schemas.policies import PAIRS, PolicyBody
 from app.schemas.schedules import Bucket, Schedule
 from solver.fusion.layered import FUSIONS
 from solver.limits import MAX_DURATION_US
@@ -126,7 +126,7 @@ class Baseline(AnswerModel):
     policy: str
     barrier: Annotated[bool, Field(description="Simulated with a barrier.")] = False
     parameters: Annotated[
-        dict[str, int | float], Field(description="All parameters, as they were used.")
+        dict[str, int | float], PAIRS, Field(description="All parameters, as they were used.")
     ] = Field(default={})
     iteration_time_us: Annotated[
         float | None,

@@ -7,7 +7,7 @@ The bodies, one a policy, are made from the signatures of the policies and the r
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import Field, GetCoreSchemaHandler, create_model
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, create_model
 from pydantic_core import CoreSchema, core_schema
 
 from app.schemas.base import OneOf, RequestModel
@@ -85,6 +85,15 @@ def _body(policy: str) -> type[BaselineBody]:
     title = "".join(word.capitalize() for word in policy.split("_"))
     summary = (POLICIES[policy].__doc__ or "").split("\n", 1)[0]
     return create_model(f"{title}Baseline", __base__=BaselineBody, __doc__=summary, **fields)
+
+
+def _by_name(parameters: Any) -> Any:
+    """Let the solver's pairs of name and value be an object."""
+    return dict(parameters) if isinstance(parameters, tuple) else parameters
+
+
+#: In the place of a type: its values are the solver's pairs, too.
+PAIRS = BeforeValidator(_by_name)
 
 
 #: A policy as it is posted.

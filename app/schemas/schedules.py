@@ -1,4 +1,4 @@
-"""Buckets and launches, as plans and simulations answer them and as an explicit plan states them."""
+"""Buckets and launches: as they are answered, and as an explicit plan states them."""
 
 from typing import Annotated
 

@@ -9,7 +9,7 @@ from app.schemas.base import AnswerModel, RequestModel
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning, ExplainedAnswer
 from app.schemas.graphs import ChangeBody, Changes, GraphBody, GraphRequest
-from app.schemas.policies import PolicyBody
+from app.schemas.policies import PAIRS, PolicyBody
 from app.schemas.schedules import Bucket, Launches, PlanBody
 from solver.explanation.usage import Usage
 from solver.limits import MAX_JITTER_RUNS, MAX_JITTER_SPREAD
@@ -75,7 +75,7 @@ class SimulatedPolicy(AnswerModel):
     """The policy, with each parameter as it was used."""
 
     policy: str
-    parameters: dict[str, int | float]
+    parameters: Annotated[dict[str, int | float], PAIRS]
 
 
 class SimulatedWhatIf(AnswerModel):

@@ -11,7 +11,7 @@ from app.schemas.base import AnswerModel, OneOf
 from app.schemas.clusters import ClusterBody, Gbps, Microseconds, Workers
 from app.schemas.explanations import CostWarning
 from app.schemas.graphs import GraphBody, GraphRequest
-from app.schemas.policies import BaselineBody, Choices
+from app.schemas.policies import PAIRS, BaselineBody, Choices
 from solver.policies.choice import Choice
 from solver.prediction.knees import Knee
 from solver.prediction.sweep import PLAN
@@ -137,7 +137,7 @@ class SweepPolicy(AnswerModel):
     ]
     policy: str
     barrier: bool
-    parameters: dict[str, int | float | str]
+    parameters: Annotated[dict[str, int | float | str], PAIRS]
 
 
 class SweepCell(AnswerModel):

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from app.errors import InvalidRequest, within
-from app.schemas.explanations import UNEXPLAINED
+from app.schemas.explanations import UNEXPLAINED, ExplainedAnswer
 from app.schemas.plans import PlanAnswer, PlanRequest
 from app.schemas.problem import Problem
 from app.schemas.schedules import PlanBody
@@ -68,7 +68,7 @@ def solve(problem: Problem[PlanRequest], watch: Follower | None = None) -> PlanA
     return plan_answer(problem, found, why, changed, osf, runtime)
 
 
-def _why(network: Network, found: Plan) -> dict[str, Any]:
+def _why(network: Network, found: Plan) -> ExplainedAnswer:
     """Explain a plan, by simulating it again with changes."""
     graph, timeline = found.graph, found.timeline
     if is_large(graph):

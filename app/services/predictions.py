@@ -1,7 +1,6 @@
 """Predictions: how an iteration scales."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from app import VERSION
 from app.errors import InvalidRequest
@@ -9,7 +8,7 @@ from app.reading.cluster_faults import lane_faults
 from app.reading.wording import pointer
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning
-from app.schemas.predictions import PredictionAnswer, PredictionRequest
+from app.schemas.predictions import PredictionAnswer, PredictionRequest, PredictionRequestOut
 from app.schemas.problem import graph_sha256
 from app.services.graphs import lightened
 from app.services.warnings import tensors_of, warnings_of
@@ -44,19 +43,15 @@ def answer_of(graph: Graph | None, request: PredictionRequest) -> PredictionAnsw
         raise InvalidRequest(list(dict.fromkeys(faults)))
     networks = [(cluster.workers, network_of(cluster.to_cluster())) for cluster in clusters]
     rows = predict(iteration, networks, request.to_asked(), passes)
-    asked = request.model_dump(exclude={"layers", "graph", "workers", "cluster"})
-    return PredictionAnswer.model_validate(
-        {
-            "rows": [asdict(row) for row in rows],
-            "warnings": _warnings(iteration, passes, clusters),
-            "request": {
-                **asked,
-                "cluster": request.cluster,
-                "workers": request.counts(),
-                "graph_sha256": graph_sha256(iteration if graph is None else graph),
-            },
-            "version": VERSION,
-        }
+    return PredictionAnswer.of(
+        rows=rows,
+        warnings=_warnings(iteration, passes, clusters),
+        request=PredictionRequestOut.of(
+            request,
+            workers=request.counts(),
+            graph_sha256=graph_sha256(iteration if graph is None else graph),
+        ),
+        version=VERSION,
     )
 
 

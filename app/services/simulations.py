@@ -2,16 +2,20 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 from app import VERSION
 from app.errors import InvalidRequest, within
 from app.limits import MAX_JITTER_STEPS, MAX_SIMULATED_LAUNCHES
-from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import UNEXPLAINED
 from app.schemas.problem import Problem, graph_sha256
-from app.schemas.simulations import SimulationAnswer, SimulationRequest
+from app.schemas.schedules import Launches
+from app.schemas.simulations import (
+    SimulatedWhatIf,
+    SimulationAnswer,
+    SimulationRequest,
+    SimulationRequestOut,
+)
 from app.services.explanations import explained
 from app.services.graphs import is_large, lightened, what_if
 from app.services.launch_counts import launches_of
@@ -23,7 +27,7 @@ from solver.costs import Network, network_of
 from solver.errors import Fault, InvalidGraph, InvalidPlan
 from solver.explanation.explain import explain
 from solver.graph import Graph, with_barrier
-from solver.planning.names import buckets_of, figures_of, parts_of
+from solver.planning.names import Figures, buckets_of, figures_of, parts_of
 from solver.planning.replay import deadlock_fault, sends_of
 from solver.policies.choice import WHERE_NOT, Choice, applies, bind, choice_faults, resolved
 from solver.simulation.engine import Deadlock, Policy, Timeline, simulate
@@ -50,32 +54,28 @@ def run(problem: Problem[SimulationRequest]) -> SimulationAnswer:
     timeline = _timeline(graph, network, rerun)
     explanation = explain(graph, network, timeline, request.bins)
     chain = chain_of(graph)
-    return SimulationAnswer.model_validate(
-        {
-            **_times(timeline, chain),
-            "policy": {"policy": choice.policy, "parameters": dict(choice.parameters)}
-            if choice
-            else None,
-            **_launches(graph, chain, timeline, request.cluster),
-            "channels": explanation.channels,
-            **(
-                UNEXPLAINED
-                if is_large(graph)
-                else explained(graph, network, rerun, timeline, explanation)
-            ),
-            "jitter": _jitter(graph, network, request, rerun(graph)),
-            "what_if": _changed(problem, network, rerun, timeline),
-            "request": {
-                "cluster": request.cluster,
-                "barrier": request.barrier or (choice is not None and choice.barrier),
-                "bins": request.bins,
-                "jitter": request.jitter,
-                "what_if": request.what_if,
-                "graph_sha256": graph_sha256(problem.graph),
-            },
-            "version": VERSION,
-            "runtime_s": round(time.perf_counter() - began, 6),
-        }
+    figures, why = figures_of(chain, timeline), UNEXPLAINED
+    if not is_large(graph):
+        why = explained(graph, network, rerun, timeline, explanation)
+    names, buckets = buckets_of(graph, chain, timeline)
+    parts = parts_of(names, timeline)
+    return SimulationAnswer.of(
+        figures,
+        why,
+        policy=choice,
+        buckets=buckets,
+        schedule=Launches.of(parts=parts),
+        channels=explanation.channels,
+        jitter=_jitter(graph, network, request, rerun(graph)),
+        what_if=_what_if(problem, network, rerun, figures),
+        warnings=warnings_of(request.cluster, launched(buckets, parts)),
+        request=SimulationRequestOut.of(
+            request,
+            barrier=request.barrier or (choice is not None and choice.barrier),
+            graph_sha256=graph_sha256(problem.graph),
+        ),
+        version=VERSION,
+        runtime_s=round(time.perf_counter() - began, 6),
     )
 
 
@@ -190,8 +190,8 @@ def _jitter(
     for rival in request.jitter.rivals:
         choice = resolved(rival.to_choice(), graph, network)
         policies.append((choice.policy, _decided(graph, network, choice)))
-    asked = request.jitter
-    return jitter(graph, network, policies, asked.spread, asked.seed, asked.runs)
+    noise = request.jitter
+    return jitter(graph, network, policies, noise.spread, noise.seed, noise.runs)
 
 
 def _decided(graph: Graph, network: Network, choice: Choice) -> Policy:
@@ -203,39 +203,14 @@ def _decided(graph: Graph, network: Network, choice: Choice) -> Policy:
     return replay([Launch(part.bucket, part.bytes) for part in sent])
 
 
-def _times(timeline: Timeline, chain: Chain) -> dict[str, Any]:
-    figures = figures_of(chain, timeline)
-    return {
-        "iteration_time_us": timeline.iteration_time,
-        "compute_time_us": chain.compute_time,
-        "scaling_factor": figures.scaling_factor,
-        "exposed_us": figures.exposed,
-        "overlap": figures.overlap,
-    }
-
-
-def _launches(
-    graph: Graph, chain: Chain, timeline: Timeline, cluster: ClusterBody
-) -> dict[str, Any]:
-    """Name buckets and parts as a plan does."""
-    names, buckets = buckets_of(graph, chain, timeline)
-    parts = parts_of(names, timeline)
-    return {
-        "buckets": [asdict(bucket) for bucket in buckets],
-        "schedule": {"parts": [asdict(part) for part in parts]},
-        "warnings": warnings_of(cluster, launched(buckets, parts)),
-    }
-
-
-def _changed(
-    problem: Problem[SimulationRequest], network: Network, rerun: Rerun, timeline: Timeline
-) -> dict[str, Any] | None:
-    """Simulate the changed graph."""
+def _what_if(
+    problem: Problem[SimulationRequest], network: Network, rerun: Rerun, figures: Figures
+) -> SimulatedWhatIf | None:
+    """Simulate the changed graph, and compare it with the figures of the graph as it is."""
     changed = what_if(problem.graph, problem.request.what_if)
     if changed is None:
         return None
-    other = _simulated(changed, problem.request)
-    found = _times(simulate(other, network, rerun(other)), chain_of(other))
-    kept = ("iteration_time_us", "compute_time_us", "scaling_factor")
-    gain = timeline.iteration_time - found["iteration_time_us"]
-    return {**{field: found[field] for field in kept}, "gain_us": gain}
+    graph = _simulated(changed, problem.request)
+    other = figures_of(chain_of(graph), simulate(graph, network, rerun(graph)))
+    gain = figures.iteration_time_us - other.iteration_time_us
+    return SimulatedWhatIf.of(other, gain_us=gain)

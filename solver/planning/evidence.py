@@ -82,7 +82,7 @@ def planned(
         bound=_bound(bound, tensors),
         gap=(0.0 if optimal else time / bound.value - 1) if bound.value > 0 else None,
         scaling_factor=figures.scaling_factor,
-        exposed_us=figures.exposed,
+        exposed_us=figures.exposed_us,
         overlap=figures.overlap,
         ideal_us=ideal.value if ideal else None,
         proof=_proof(ideal, names),

@@ -38,13 +38,15 @@ def buckets_of(graph: Graph, chain: Chain, timeline: Timeline) -> tuple[Names, t
 
 
 class Figures(NamedTuple):
-    """What follows from an iteration time: exposed [us], overlap and scaling factor.
+    """How long an iteration takes, and its compute alone; what follows from both.
 
-    Overlap is 1 - exposed / time of all launches, clipped to 0..1 (MODEL.md section 2.2); None when
-    nothing is sent. The scaling factor is None when the iteration takes no time.
+    Exposed is the difference. Overlap is 1 - exposed / time of all launches, clipped to 0..1
+    (MODEL.md section 2.2); None when nothing is sent. The scaling factor is None when the iteration takes no time.
     """
 
-    exposed: float
+    iteration_time_us: float
+    compute_time_us: float
+    exposed_us: float
     overlap: float | None
     scaling_factor: float | None
 
@@ -55,6 +57,8 @@ def figures_of(chain: Chain, timeline: Timeline) -> Figures:
     exposed = max(0.0, total - compute)
     sent = sum(part.end - part.start for part in timeline.launches)
     return Figures(
+        total,
+        compute,
         exposed,
         min(1.0, max(0.0, 1 - exposed / sent)) if sent > 0 else None,
         min(1.0, compute / total) if total > 0 else None,

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from app.reading.requests import problem_of, read_parsed
-from app.schemas.explanations import UNEXPLAINED
+from app.schemas.explanations import UNEXPLAINED, ExplainedAnswer
 from app.schemas.plans import PlanAnswer, PlanRequest
 from app.schemas.simulations import SimulationRequest
 from app.services import simulations
@@ -87,12 +87,14 @@ def test_drafts_are_whole_answers_and_true(request_body):
         assert draft.lower_bound_us <= answer.iteration_time_us + slack(answer.iteration_time_us)
         assert (draft.status == "optimal") == (draft.gap == 0)
         assert draft.request == answer.request
-        assert draft.model_dump(include=set(UNEXPLAINED)) == UNEXPLAINED
+        assert (
+            draft.model_dump(include=set(ExplainedAnswer.model_fields)) == UNEXPLAINED.model_dump()
+        )
         assert (draft.what_if, draft.osf) == (None, None)
     for text in late:
         bound = PlanAnswer.model_validate_json(text).lower_bound_us
         assert bound == pytest.approx(answer.lower_bound_us)
-    rest = {"runtime_s", "what_if", "osf", *UNEXPLAINED}
+    rest = {"runtime_s", "what_if", "osf", *ExplainedAnswer.model_fields}
     last = PlanAnswer.model_validate_json(late[-1])
     assert last.model_dump(exclude=rest) == answer.model_dump(exclude=rest)
 

@@ -1,4 +1,4 @@
-"""Sweeps: run on all cores, told in sentences, kept."""
+"""Sweeps: run on all cores, and summed up in sentences."""
 
 import time
 from collections import Counter
@@ -12,7 +12,14 @@ from app.limits import MAX_SWEEP_LIMIT_S
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning
 from app.schemas.problem import Problem, graph_sha256
-from app.schemas.sweeps import SweepAnswer, SweepCell, SweepRequest
+from app.schemas.sweeps import (
+    SweepAnswer,
+    SweepAxes,
+    SweepCell,
+    SweepPolicy,
+    SweepRequest,
+    SweepRequestOut,
+)
 from app.services.graphs import lightened
 from app.services.sweeps.faults import label_of, sweep_faults
 from app.services.sweeps.parallel import SHORT_S, Progress, each
@@ -53,8 +60,8 @@ def run(problem: Problem[SweepRequest], progress: Progress | None = None) -> Swe
     choices = request.choices()
     labels = [label_of(choice) for choice in choices]
     # a graph with the sweep's barrier needs no second one
-    asked = [replace(choice, barrier=choice.barrier and not request.barrier) for choice in choices]
-    work = partial(_cell, graph, request.cluster, asked, request.seed, request.time_limit_s)
+    bare = [replace(choice, barrier=choice.barrier and not request.barrier) for choice in choices]
+    work = partial(_cell, graph, request.cluster, bare, request.seed, request.time_limit_s)
 
     def tell(done: int, many: int) -> None:
         if progress:
@@ -69,39 +76,25 @@ def run(problem: Problem[SweepRequest], progress: Progress | None = None) -> Swe
     short_s = SHORT_S if len(graph.ops) <= _SMALL else 0
     cells = each(work, request.points(), tell, short_s=short_s)
     found = knees(cells, labels)
-    told = [_told(cell, labels) for cell in cells]
-    return SweepAnswer.model_validate(
-        {
-            "name": problem.graph.name,
-            "summary": list(_summary(told, labels, found)),
-            "axes": {
-                "workers": sorted({cell.workers for cell in cells}),
-                "bandwidths_gbps": list(dict.fromkeys(cell.bandwidth_gbps for cell in cells)),
-                "startups_us": sorted({cell.startup_us for cell in cells}),
-            },
-            "policies": [
-                {
-                    "label": label,
-                    "policy": choice.policy,
-                    "barrier": choice.barrier or request.barrier,
-                    "parameters": dict(choice.parameters),
-                }
-                for label, choice in zip(labels, choices, strict=True)
-            ],
-            "cells": told,
-            "knees": found,
-            "warnings": list(dict.fromkeys(_warnings(problem))),
-            "request": {
-                "cluster": request.cluster,
-                "barrier": request.barrier,
-                "seed": request.seed,
-                "time_limit_s": request.time_limit_s,
-                "sweep_limit_s": request.sweep_limit_s,
-                "graph_sha256": graph_sha256(problem.graph),
-            },
-            "version": VERSION,
-            "runtime_s": round(time.perf_counter() - began, 6),
-        }
+    answered = [_cell_answer(cell, labels) for cell in cells]
+    return SweepAnswer(
+        name=problem.graph.name,
+        summary=list(_summary(answered, labels, found)),
+        axes=SweepAxes(
+            workers=sorted({cell.workers for cell in cells}),
+            bandwidths_gbps=list(dict.fromkeys(cell.bandwidth_gbps for cell in cells)),
+            startups_us=sorted({cell.startup_us for cell in cells}),
+        ),
+        policies=[
+            SweepPolicy.of(choice, label=label, barrier=choice.barrier or request.barrier)
+            for label, choice in zip(labels, choices, strict=True)
+        ],
+        cells=answered,
+        knees=list(found),
+        warnings=list(dict.fromkeys(_warnings(problem))),
+        request=SweepRequestOut.of(request, graph_sha256=graph_sha256(problem.graph)),
+        version=VERSION,
+        runtime_s=round(time.perf_counter() - began, 6),
     )
 
 
@@ -129,24 +122,17 @@ def _cell(
     return replace(cell, startup_us=body.startup_us)
 
 
-def _told(cell: Cell, labels: Sequence[str]) -> SweepCell:
+def _cell_answer(cell: Cell, labels: Sequence[str]) -> SweepCell:
     """Name the policies of a cell, and say how fast the best is."""
     best = None if cell.best is None else cell.times[cell.best]
-    told = SweepCell(
-        workers=cell.workers,
-        bandwidth_gbps=cell.bandwidth_gbps,
-        startup_us=cell.startup_us,
-        compute_time_us=cell.compute_time_us,
-        lower_bound_us=cell.lower_bound_us,
+    return SweepCell.of(
+        cell,
         iteration_time_us=dict(zip(labels, cell.times, strict=True)),
         best=None if cell.best is None else labels[cell.best],
         scaling_factor=cell.compute_time_us / best if best else None,
-        speed=None,
-        speed_bound=None,
-        extrapolated=cell.extrapolated,
+        speed=speed_of(cell, best),
+        speed_bound=speed_of(cell, cell.lower_bound_us),
     )
-    speeds = {"speed": speed_of(told, best), "speed_bound": speed_of(told, cell.lower_bound_us)}
-    return told.model_copy(update=speeds)
 
 
 def _summary(

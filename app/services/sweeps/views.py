@@ -13,7 +13,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.policies import POLICIES
 from solver.prediction.knees import counted
-from solver.prediction.sweep import PLAN
+from solver.prediction.sweep import PLAN, Cell
 
 Value = TypeVar("Value")
 
@@ -59,7 +59,7 @@ def table(sweep: SweepAnswer) -> str:
     return text.getvalue()
 
 
-def speed_of(cell: SweepCell, time: float | None) -> float | None:
+def speed_of(cell: SweepCell | Cell, time: float | None) -> float | None:
     """Return the speed at an iteration time [us], in workers that never wait."""
     return cell.workers * cell.compute_time_us / time if time else None
 
