@@ -1,18 +1,19 @@
 """Jobs as answers tell them."""
 
-import json
+import msgspec
 
 from app.jobs.kinds import KINDS
 from app.jobs.table import Job
 from app.schemas.jobs import JobSummary
+from app.storage.json_text import with_fields
 
 
 def text_of(kind: str, job: Job, result: bytes | None) -> bytes:
     """Write a job with its answer, or with nulls in its place: a JSON object."""
     light = job.light()
     if result is None:
-        return json.dumps({**light, **dict.fromkeys(KINDS[kind].fields)}).encode()
-    return json.dumps(light)[:-1].encode() + b", " + result[1:]
+        return msgspec.json.encode({**light, **dict.fromkeys(KINDS[kind].fields)})
+    return with_fields(light, result)
 
 
 def row_of(job: Job, summary: type[JobSummary]) -> JobSummary:

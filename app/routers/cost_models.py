@@ -11,8 +11,7 @@ from app.http.openapi import json_body, problems
 from app.reading.requests import read_plain
 from app.schemas.cost_models import CostModelList, CostModelOut, CostModelRequest
 from app.services import cost_models
-from app.storage.clock import now
-from app.storage.cost_models import keep, newest
+from app.storage.cost_models import json_of, keep, newest
 from app.storage.tables import CostModelRow
 
 router = APIRouter(prefix="/v1/cost-models", tags=["cost models"])
@@ -48,10 +47,10 @@ async def create_cost_model(body: BodyDep, store: StoreDep, turns: SolvesDep) ->
     """
 
     def answer() -> Response:
-        began, request = now(), read_plain(body, CostModelRequest)
-        stored = keep(store, request, cost_models.run(request), began)
-        location = {"Location": f"{router.prefix}/{stored.job['id']}"}
-        return Response(stored.to_json(), 201, location, "application/json")
+        request = read_plain(body, CostModelRequest)
+        row = keep(store, request, cost_models.run(request))
+        location = {"Location": f"{router.prefix}/{row.id}"}
+        return Response(json_of(row), 201, location, "application/json")
 
     return await to_thread.run_sync(answer, limiter=turns)
 
@@ -70,4 +69,4 @@ def list_cost_models(store: StoreDep, limit: ListedDep = 20) -> CostModelList:
 )
 def get_cost_model(model_id: ModelId, store: StoreDep) -> Response:
     """Return the same body that answered the POST."""
-    return Response(store.get(CostModelRow, model_id).to_json(), media_type="application/json")
+    return Response(json_of(store.get(CostModelRow, model_id)), media_type="application/json")

@@ -119,7 +119,7 @@ def _made(store: Store, job: Job, headers: dict[str, str]) -> Response:
         none = GraphOut(id=None, graph=None, report=made.report)
         return Response(none.model_dump_json(), 200, headers, "application/json")
     where = {"Location": f"{router.prefix}/{made.graph_id}", **headers}
-    return Response(graphs.found(store, made), 201, where, "application/json")
+    return Response(graphs.find_made(store, made), 201, where, "application/json")
 
 
 @router.get("", summary="List graphs, the newest first", responses=problems(422, 503))

@@ -1,7 +1,7 @@
 """Cost models: the request body of ``POST /v1/cost-models``, and the answer. Unknown is null."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -94,12 +94,10 @@ class CostModelAnswer(AnswerModel):
 
 
 class StoredCostModel(AnswerModel):
-    """When a cost model was made."""
+    """What a stored cost model is found by."""
 
     id: str
-    state: Literal["succeeded"]
     created_at: datetime
-    finished_at: datetime
 
 
 class CostModelOut(CostModelAnswer, StoredCostModel):

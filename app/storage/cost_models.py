@@ -4,25 +4,30 @@ import secrets
 
 from app.schemas.cost_models import CostModelAnswer, CostModelList, CostModelRequest
 from app.storage.clock import now
-from app.storage.database import Store, Stored
+from app.storage.database import Store
+from app.storage.json_text import with_fields
 from app.storage.tables import CostModelRow
 
 
-def keep(store: Store, request: CostModelRequest, answer: CostModelAnswer, began: str) -> Stored:
-    """Keep a cost model that was begun to be made at a time of day."""
-    light = {"name": answer.name, "algorithm": answer.model.algorithm}
-    asked, found = request.model_dump_json(), answer.model_dump_json()
-    job = {
-        "id": secrets.token_hex(8),
-        "state": "succeeded",
-        "created_at": began,
-        "finished_at": now(),
-    }
-    stored = Stored(job, light, asked, found)
-    store.add(CostModelRow, stored)
-    return stored
+def keep(store: Store, request: CostModelRequest, answer: CostModelAnswer) -> CostModelRow:
+    """Keep a cost model under an id of its own."""
+    row = CostModelRow(
+        id=secrets.token_hex(8),
+        created_at=now(),
+        name=answer.name,
+        algorithm=answer.model.algorithm,
+        request=request.model_dump_json(),
+        result=answer.model_dump_json(),
+    )
+    store.add(row)
+    return row
+
+
+def json_of(row: CostModelRow) -> bytes:
+    """Return a cost model as it is answered: its id and age, and what it was kept with."""
+    return with_fields({"id": row.id, "created_at": row.created_at}, row.result)
 
 
 def newest(store: Store, limit: int) -> CostModelList:
     """Return the newest cost models, in brief."""
-    return CostModelList.model_validate({"cost_models": store.newest(CostModelRow, limit)})
+    return CostModelList.of(cost_models=store.newest(CostModelRow, limit))

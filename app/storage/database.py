@@ -1,13 +1,11 @@
 """Results on disk: a table for each kind, migrated to head when the store opens."""
 
-import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from alembic import command
 from alembic.config import Config
@@ -17,54 +15,20 @@ from alembic.util import CommandError
 from sqlalchemy import URL, Connection, Engine, create_engine, delete, event, func, insert, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 from app.errors import NotFound, StorageUnavailable
 from app.operations.settings import Settings
 from app.storage.tables import Base, CostModelRow, GraphRow, Row
 
-#: Every kind of result, and what one is called.
+AnyRow = TypeVar("AnyRow", bound=Row)
+
+
+#: What is kept under an id, and what one is called.
 KINDS: dict[type[Row], str] = {
     CostModelRow: "cost model",
     GraphRow: "graph",
 }
-
-
-_JOB = ("id", "state", "created_at", "finished_at")
-
-
-_HEAVY = {"number", "request", "result"}
-
-
-def _light(kind: type[Row]) -> list[str]:
-    """Name the columns of a result in a list."""
-    return [column.key for column in kind.__table__.columns if column.key not in _HEAVY]
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A result as it is stored.
-
-    Attributes
-    ----------
-    job
-        id, state, created_at and finished_at.
-    light
-        name, and the columns of its own kind, for lists.
-    request
-        What was posted, defaults filled in: a JSON object.
-    result
-        The answer, without the job: a JSON object with a field at least.
-    """
-
-    job: dict[str, Any]
-    light: dict[str, Any]
-    request: str
-    result: str
-
-    def to_json(self) -> str:
-        """Return the answer with its job: a JSON object."""
-        return f"{json.dumps(self.job)[:-1]}, {self.result[1:]}"
 
 
 class Store:
@@ -123,25 +87,25 @@ class Store:
             for table in Base.metadata.sorted_tables:
                 connection.execute(select(*table.primary_key.columns).limit(1))
 
-    def add(self, kind: type[Row], found: Stored) -> None:
-        """Keep a result."""
+    def add(self, row: Row) -> None:
+        """Keep something."""
         with self.writing() as connection:
-            connection.execute(insert(kind).values(_row(found)))
+            connection.execute(insert(type(row)).values(_values(row)))
 
-    def put(self, kind: type[Row], found: Stored) -> None:
-        """Keep a result in the place of an earlier one with its id."""
+    def put(self, row: Row) -> None:
+        """Keep something in the place of what has its id."""
+        kind = type(row)
         with self.writing() as connection:
-            connection.execute(delete(kind).where(kind.id == found.job["id"]))
-            connection.execute(insert(kind).values(_row(found)))
+            connection.execute(delete(kind).where(kind.id == row.id))
+            connection.execute(insert(kind).values(_values(row)))
 
-    def get(self, kind: type[Row], result_id: str) -> Stored:
-        """Return the result of this id, or raise NotFound."""
+    def get(self, kind: type[AnyRow], row_id: str) -> AnyRow:
+        """Return what has this id, or raise NotFound."""
         with self.reading() as connection, Session(connection) as session:
-            row = session.scalar(select(kind).where(kind.id == result_id))
+            row = session.scalar(select(kind).where(kind.id == row_id))
         if row is None:
             raise NotFound(f"No {KINDS[kind]} has this id.")
-        light = {field: getattr(row, field) for field in _light(kind) if field not in _JOB}
-        return Stored({f: getattr(row, f) for f in _JOB}, light, row.request, row.result)
+        return row
 
     def request_bytes(self, kind: type[Row], result_id: str) -> int:
         """Return how long the request of a result is [bytes, of ASCII]; 0 when there is none."""
@@ -149,20 +113,22 @@ class Store:
         with self.reading() as connection:
             return connection.scalar(query) or 0
 
-    def newest(self, kind: type[Row], limit: int) -> list[dict[str, Any]]:
-        """Return the light columns of the newest results, the newest first."""
-        columns = [getattr(kind, field) for field in _light(kind)]
-        query = select(*columns).order_by(kind.number.desc()).limit(limit)
-        with self.reading() as connection:
-            return [dict(row) for row in connection.execute(query).mappings()]
+    def newest(self, kind: type[AnyRow], limit: int) -> Sequence[AnyRow]:
+        """Return the newest rows, the newest first, without their request and result."""
+        brief = (defer(kind.request, raiseload=True), defer(kind.result, raiseload=True))
+        query = select(kind).options(*brief).order_by(kind.number.desc()).limit(limit)
+        with self.reading() as connection, Session(connection) as session:
+            return session.scalars(query).all()
 
     def close(self) -> None:
         """Let go of the database."""
         self._engine.dispose()
 
 
-def _row(found: Stored) -> dict[str, Any]:
-    return {**found.job, **found.light, "request": found.request, "result": found.result}
+def _values(row: Row) -> dict[str, Any]:
+    """Return the columns of a new row; the database numbers it."""
+    columns = [column.key for column in type(row).__table__.columns if column.key != "number"]
+    return {column: getattr(row, column) for column in columns}
 
 
 def _engine_of(url: URL) -> Engine:

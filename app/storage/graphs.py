@@ -1,11 +1,12 @@
 """Graphs that are kept, by their content."""
 
-import json
+from msgspec import Raw
 
 from app.schemas.graphs import GraphList, ImportAnswer
 from app.schemas.problem import GRAPH_ID_LENGTH, graph_sha256, graph_text
 from app.storage.clock import now
-from app.storage.database import Store, Stored
+from app.storage.database import Store
+from app.storage.json_text import with_fields
 from app.storage.tables import GraphRow
 from solver.traces import Trace
 
@@ -15,28 +16,42 @@ def create(store: Store, trace: Trace) -> ImportAnswer:
     began, graph = now(), trace.graph
     if graph is None:
         return ImportAnswer(graph_id=None, report=trace.report)
-    made = ImportAnswer(graph_id=graph_sha256(graph)[:GRAPH_ID_LENGTH], report=trace.report)
-    job = {"id": made.graph_id, "state": "succeeded", "created_at": began, "finished_at": now()}
-    light = {"name": graph.name, "format": trace.report.format, "ops": len(graph.ops)}
-    report = made.model_dump_json(include={"report"})
-    store.put(GraphRow, Stored(job, light, graph_text(graph), report))
+    graph_id = graph_sha256(graph)[:GRAPH_ID_LENGTH]
+    made = ImportAnswer(graph_id=graph_id, report=trace.report)
+    row = GraphRow(
+        id=graph_id,
+        created_at=began,
+        name=graph.name,
+        format=trace.report.format,
+        ops=len(graph.ops),
+        request=graph_text(graph),
+        result=_report_of(made),
+    )
+    store.put(row)
     return made
 
 
-def find(store: Store, graph_id: str) -> str:
-    """Return the JSON text that answered the POST."""
-    stored = store.get(GraphRow, graph_id)
-    return f'{{"id":{json.dumps(graph_id)},"graph":{stored.request},{stored.result[1:]}'
+def find(store: Store, graph_id: str) -> bytes:
+    """Return a graph as it is answered, with the report of the newest upload that made it."""
+    row = store.get(GraphRow, graph_id)
+    return _json_of(row, row.result)
 
 
-def found(store: Store, made: ImportAnswer) -> str:
+def find_made(store: Store, made: ImportAnswer) -> bytes:
     """Return the graph that an import made as :func:`find` does, with its own report."""
     assert made.graph_id is not None, "there is a graph"
-    stored = store.get(GraphRow, made.graph_id)
-    report = made.model_dump_json(include={"report"})
-    return f'{{"id":{json.dumps(made.graph_id)},"graph":{stored.request},{report[1:]}'
+    return _json_of(store.get(GraphRow, made.graph_id), _report_of(made))
 
 
 def newest(store: Store, limit: int) -> GraphList:
     """Return the newest graphs, in brief."""
-    return GraphList.model_validate({"graphs": store.newest(GraphRow, limit)})
+    return GraphList.of(graphs=store.newest(GraphRow, limit))
+
+
+def _report_of(made: ImportAnswer) -> str:
+    """Return a JSON object with the report alone."""
+    return made.model_dump_json(include={"report"})
+
+
+def _json_of(row: GraphRow, report: str) -> bytes:
+    return with_fields({"id": row.id, "graph": Raw(row.request)}, report)

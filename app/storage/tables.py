@@ -11,15 +11,17 @@ class Base(DeclarativeBase):
 
 
 class Row(Base):
-    """One result; ``number`` grows, so it orders results by age."""
+    """Something kept under an id; ``number`` grows, so it orders them by age.
+
+    ``request`` is what was posted, defaults filled in, ``result`` the answer without id and age:
+    JSON objects.
+    """
 
     __abstract__ = True
 
     number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=True)
     id: Mapped[str] = mapped_column(String(32), unique=True)
-    state: Mapped[str] = mapped_column(String(16))
     created_at: Mapped[str] = mapped_column(String(32))
-    finished_at: Mapped[str] = mapped_column(String(32))
     name: Mapped[str] = mapped_column(Text)
     request: Mapped[str] = mapped_column(Text)
     result: Mapped[str] = mapped_column(Text)

@@ -41,7 +41,8 @@ class Figures(NamedTuple):
     """How long an iteration takes, and its compute alone; what follows from both.
 
     Exposed is the difference. Overlap is 1 - exposed / time of all launches, clipped to 0..1
-    (MODEL.md section 2.2); None when nothing is sent. The scaling factor is None when the iteration takes no time.
+    (MODEL.md section 2.2); None when nothing is sent. The scaling factor is None when the iteration
+    takes no time.
     """
 
     iteration_time_us: float

@@ -21,7 +21,7 @@ from app.reading.fast import read_fast
 from app.reading.parsing import read_json
 from app.reading.requests import read_body
 from app.schemas.plans import PlanRequest
-from app.storage.database import Store, Stored
+from app.storage.database import Store
 from app.storage.tables import GraphRow
 from tests.app.service import IMPATIENT, Json, Service, running, two_layers
 
@@ -381,9 +381,9 @@ def keep_big(data_dir: Path) -> None:
     """Keep a graph whose JSON is long."""
     store = Store(Settings(data_dir=data_dir, database_url=None))
     at = "2026-01-01T00:00:00.000000Z"
-    job = {"id": BIG_ID, "state": "succeeded", "created_at": at, "finished_at": at}
+    own = {"name": "", "format": "csv", "ops": 0}
     report = json.dumps({"report": "x" * BIG})
-    store.add(GraphRow, Stored(job, {"name": "", "format": "csv", "ops": 0}, "{}", report))
+    store.add(GraphRow(id=BIG_ID, created_at=at, **own, request="{}", result=report))
     store.close()
 
 
