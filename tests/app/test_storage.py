@@ -10,6 +10,7 @@ import pytest
 from alembic import command
 from sqlalchemy import create_engine, text
 
+from app.routers.cost_models import EXAMPLE
 from app.schemas.jobs import JobOut
 from app.storage import database as storage
 from tests.app.service import ROOT, Json, environment, faults, running, two_layers
@@ -78,6 +79,48 @@ def test_what_was_kept_before_there_were_jobs(tmp_path: Path) -> None:
         for drawn in ("plans/old0", "simulations/old1"):
             assert service.client.get(f"/v1/{drawn}/timeline.json").status_code == 200
         assert service.client.get("/v1/sweeps/old2/table.csv").status_code == 200
+
+
+def test_what_was_kept_with_a_state(tmp_path: Path) -> None:
+    """A database of revision 5, with a cost model and a graph."""
+    with running(tmp_path) as service:
+        made = service.client.post("/v1/cost-models", json=EXAMPLE).json()
+        graph = two_layers()["graph"]
+    file = tmp_path / "interlace.db"
+    report = {"format": "csv", "steps": 1}
+    rows: dict[str, Json] = {
+        "cost_models": {"algorithm": "linear", "result": {"name": "é", "fits": []}},
+        "graphs": {"format": "csv", "ops": 6, "request": graph, "result": {"report": report}},
+    }
+    engine = create_engine(f"sqlite:///{file}")
+    with engine.begin() as connection:
+        config = storage._alembic()
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0005")
+        ends = text("SELECT state, created_at = finished_at FROM cost_models")
+        assert list(connection.execute(ends)) == [("succeeded", 1)]
+        for table, own in rows.items():
+            row = {"id": "old", "state": "succeeded", "name": "é", "request": {}, **own}
+            row |= dict.fromkeys(("created_at", "finished_at"), "2026-11-01T00:00:00.000000Z")
+            row = {key: json.dumps(v) if isinstance(v, dict) else v for key, v in row.items()}
+            values = ", ".join(f":{name}" for name in row)
+            into = f"INSERT INTO {table} ({', '.join(row)}) VALUES ({values})"
+            connection.execute(text(into), row)
+    engine.dispose()
+    with running(tmp_path) as service:
+        assert service.client.get(f"/v1/cost-models/{made['id']}").json() == made
+        assert service.client.get("/v1/cost-models/old").json() == {
+            "id": "old",
+            "created_at": "2026-11-01T00:00:00.000000Z",
+            "name": "é",
+            "fits": [],
+        }
+        old = {"id": "old", "graph": graph, "report": report}
+        assert service.client.get("/v1/graphs/old").json() == old
+        (listed,) = service.client.get("/v1/graphs").json()["graphs"]
+        assert (listed["id"], listed["name"], listed["ops"]) == ("old", "é", 6)
+        models = service.client.get("/v1/cost-models").json()["cost_models"]
+        assert [set(model) for model in models] == [{"id", "created_at", "name", "algorithm"}] * 2
 
 
 @pytest.mark.parametrize(
