@@ -134,7 +134,7 @@ def summary(faults: Sequence[Fault]) -> str:
     return f"{len(faults)} faults{listed}. The first: {faults[0].detail}"
 
 
-def described(error: Exception) -> dict[str, Any]:
+def problem_details(error: Exception) -> dict[str, Any]:
     """Return status, code, detail and faults of an error, as a job keeps it."""
     status, code, detail = _reason(error)
     faults = error.faults[:MAX_FAULTS_LISTED] if isinstance(error, InterlaceError) else ()

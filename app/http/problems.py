@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from app.codes import FailureCode, RefusalCode, StatusCode
-from app.errors import BUG, InvalidRequest, Refusal, described, title_of, without_faults
+from app.errors import BUG, InvalidRequest, Refusal, problem_details, title_of, without_faults
 from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError
 
@@ -57,14 +57,14 @@ def problem(
 
 def on_faults(request: Request, error: InterlaceError) -> Response:
     """Answer 422 with all faults."""
-    return answer(described(error), request.url.path)
+    return answer(problem_details(error), request.url.path)
 
 
 def on_refusal(request: Request, error: Refusal) -> Response:
     """Answer with the refusal's own status."""
     headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
     headers |= {"Connection": "close"} if error.closes else {}
-    return answer(described(error), request.url.path, headers)
+    return answer(problem_details(error), request.url.path, headers)
 
 
 def on_parameter(request: Request, error: RequestValidationError) -> Response:

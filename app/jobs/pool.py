@@ -22,7 +22,7 @@ from app.errors import (
     TimeLimit,
     WorkerDied,
     WorkersUnavailable,
-    described,
+    problem_details,
 )
 from app.jobs import leases
 from app.jobs import submission as intake
@@ -261,7 +261,7 @@ class Pool:
             most = held[job.lease].limit_s + self._settings.job_grace_s
             if time.monotonic() - child.since > most:
                 late = TimeLimit(f"The job took more than {most:g} s and has nothing in hand.")
-                leases.settle(self._store, job, described(late))
+                leases.settle(self._store, job, problem_details(late))
                 kill(child)
         mine = {child.job.lease for child in self._children if child.job}
         for lease in held.keys() - mine:
@@ -279,7 +279,7 @@ class Pool:
             times = (
                 f"Its process ended {MAX_JOB_ATTEMPTS} times before the job did, at last {reason}."
             )
-            died = leases.fail(self._store, job, described(WorkerDied(times)))
+            died = leases.fail(self._store, job, problem_details(WorkerDied(times)))
         else:
             died = leases.hand_back(self._store, job.number, job.lease, died=True)
         if died:

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from multiprocessing.connection import Connection
 from typing import TypeVar
 
-from app.errors import StorageUnavailable, TimeLimit, described
+from app.errors import StorageUnavailable, TimeLimit, problem_details
 from app.jobs import leases
 from app.jobs import table as jobs
 from app.jobs.leases import Claim
@@ -90,9 +90,9 @@ def _outcome(store: Store, job: Claim, report: ProgressWriter) -> Callable[[], b
     except StorageUnavailable:  # the job cannot help it
         raise
     except TimeLimit as error:
-        failure, state = described(error), TIMED_OUT
+        failure, state = problem_details(error), TIMED_OUT
     except Exception as error:  # noqa: BLE001 - whatever it is, the job has failed
-        failure, state = described(error), FAILED
+        failure, state = problem_details(error), FAILED
         if failure["status"] == HTTPStatus.INTERNAL_SERVER_ERROR:
             _LOG.exception("The job failed inside")
     else:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 
 from app.codes import ServiceFaultCode
 from app.reading.wording import brief, pointer
-from app.schemas.clusters import ChannelBody, ClusterBody, CostModelBody
+from app.schemas.clusters import ChannelBody, ClusterBody
+from app.schemas.networks import CostModelBody
 from solver.codes import FaultCode
 from solver.costs import Lane, cost_of
 from solver.errors import Fault, InterlaceError

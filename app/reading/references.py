@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from app.codes import ServiceFaultCode
 from app.reading.wording import shown
-from app.schemas.clusters import CostModelBody
+from app.schemas.networks import CostModelBody
 from solver.errors import Fault
 
 #: Finds the JSON text of a graph by its id; None when there is none.

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from app.limits import MAX_NAME_CHARACTERS, MAX_TEXT_CHARACTERS
 from app.schemas.base import PLAIN, AnswerModel, OneOf, RequestModel
-from app.schemas.clusters import CostModelBody, Gbps, Point, Size, Workers
+from app.schemas.networks import CostModelBody, Gbps, Point, Size, Workers
 from solver.calibration.fits import Errors
 from solver.calibration.measurements import READERS
 from solver.costs import LINEAR, PIECEWISE, TABLE

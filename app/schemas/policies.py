@@ -27,8 +27,8 @@ class BaselineBody(RequestModel):
 
     def to_choice(self) -> Choice:
         """Return the policy as the solver knows it, with the parameters that were given."""
-        given = self.model_dump(exclude={"policy", "barrier"}, exclude_unset=True)
-        return Choice(self.policy, self.barrier, tuple(given.items()))
+        parameters = self.model_dump(exclude={"policy", "barrier"}, exclude_unset=True)
+        return Choice(self.policy, self.barrier, tuple(parameters.items()))
 
 
 class _OrAuto:

@@ -16,9 +16,10 @@ from app.limits import (
     MIN_UTILISATION,
 )
 from app.schemas.base import AnswerModel, Name, RequestModel
-from app.schemas.clusters import ClusterBody, Workers
+from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning
 from app.schemas.graphs import GraphBody, GraphRequest
+from app.schemas.networks import Workers
 from app.schemas.plans import OptionsBody
 from solver.codes import FaultCode
 from solver.errors import Fault
@@ -151,10 +152,10 @@ def _source_faults(request: PredictionRequest) -> Iterator[Fault]:
         yield Fault("/graph", FaultCode.EXTRA_FIELD, "Give layers or a graph, not both.")
     uses = any(layer.flops is not None for layer in request.layers or ())
     for field in _SPEED:
-        given = getattr(request, field) is not None
-        if uses and not given:
+        is_there = getattr(request, field) is not None
+        if uses and not is_there:
             yield Fault(f"/{field}", FaultCode.MISSING_FIELD, f"Layers with flops need {field}.")
-        if given and not uses:
+        if is_there and not uses:
             detail = f"{field} does not count where no layer has flops; leave it out."
             yield Fault(f"/{field}", FaultCode.EXTRA_FIELD, detail)
 

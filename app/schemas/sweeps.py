@@ -8,9 +8,10 @@ from pydantic import Field
 
 from app.limits import MAX_BASELINES, MAX_CELL_TIME_LIMIT_S, MAX_CELLS, MAX_SEED, MAX_SWEEP_LIMIT_S
 from app.schemas.base import AnswerModel, OneOf
-from app.schemas.clusters import ClusterBody, Gbps, Microseconds, Workers
+from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning
 from app.schemas.graphs import GraphBody, GraphRequest
+from app.schemas.networks import Gbps, Microseconds, Workers
 from app.schemas.policies import PAIRS, BaselineBody, Choices
 from solver.policies.choice import Choice
 from solver.prediction.knees import Knee

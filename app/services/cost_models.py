@@ -5,7 +5,7 @@ from typing import Any
 from app import VERSION
 from app.errors import InvalidRequest
 from app.reading.cluster_faults import model_faults
-from app.schemas.clusters import ClusterBody, CostModelBody
+from app.schemas.clusters import ClusterBody
 from app.schemas.cost_models import (
     AUTO,
     BEST,
@@ -13,6 +13,7 @@ from app.schemas.cost_models import (
     CostModelRequest,
     FitOut,
 )
+from app.schemas.networks import CostModelBody
 from solver.calibration.fits import FITS, Fit, Line, Samples, best, fit_all, fit_piecewise
 from solver.calibration.measurements import read_measurements
 from solver.codes import FaultCode

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from app.reading.wording import pointer
-from app.schemas.clusters import ChannelBody, ClusterBody, CostModelBody
+from app.schemas.clusters import ChannelBody, ClusterBody
 from app.schemas.explanations import CostWarning
+from app.schemas.networks import CostModelBody
 from solver.costs import TABLE, Lane
 from solver.graph import ALL_REDUCE, Graph
 from solver.planning.result import Bucket, Part

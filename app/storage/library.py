@@ -2,8 +2,8 @@
 
 from app.errors import NotFound
 from app.reading.references import LargeGraph, Library
-from app.schemas.clusters import CostModelBody
 from app.schemas.cost_models import CostModelAnswer
+from app.schemas.networks import CostModelBody
 from app.storage.database import Store
 from app.storage.tables import CostModelRow, GraphRow
 
