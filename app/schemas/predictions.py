@@ -26,7 +26,7 @@ from solver.errors import Fault
 from solver.limits import MAX_BYTES, MAX_DURATION_US
 from solver.models.layers import Layer
 from solver.prediction.osf import times_of
-from solver.prediction.scaling import Asked
+from solver.prediction.scaling import ScalingOptions
 
 #: What turns FLOPs into time.
 _SPEED = ("batch_size", "peak_flops", "utilisation")
@@ -126,9 +126,11 @@ class PredictionRequest(GraphRequest):
             for i, layer in enumerate(self.layers or (), 1)
         ]
 
-    def to_asked(self) -> Asked:
+    def to_options(self) -> ScalingOptions:
         """Return what to predict as the solver knows it."""
-        return Asked(tuple(self.buffers_bytes), self.timeout_us, self.paper_eq15, self.time_limit_s)
+        return ScalingOptions(
+            tuple(self.buffers_bytes), self.timeout_us, self.paper_eq15, self.time_limit_s
+        )
 
     def own_faults(self) -> list[Fault]:
         """List what is wrong besides the graph and the cluster."""

@@ -42,7 +42,7 @@ def answer_of(graph: Graph | None, request: PredictionRequest) -> PredictionAnsw
     if passes is None or faults:
         raise InvalidRequest(list(dict.fromkeys(faults)))
     networks = [(cluster.workers, network_of(cluster.to_cluster())) for cluster in clusters]
-    rows = predict(iteration, networks, request.to_asked(), passes)
+    rows = predict(iteration, networks, request.to_options(), passes)
     return PredictionAnswer.of(
         rows=rows,
         warnings=_warnings(iteration, passes, clusters),

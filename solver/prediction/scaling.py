@@ -72,7 +72,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ScalingOptions:
     """What to predict.
 
     Attributes
@@ -96,7 +96,7 @@ class Asked:
 def predict(
     graph: Graph,
     networks: Iterable[tuple[int, Network]],
-    asked: Asked = Asked(),
+    options: ScalingOptions = ScalingOptions(),
     passes: Passes | None = None,
 ) -> tuple[Row, ...]:
     """Predict one row for each number of workers and the network that they make.
@@ -107,7 +107,7 @@ def predict(
         One training iteration, which is simulated and planned.
     networks
         Worker counts, each with what a launch costs.
-    asked
+    options
         With which buffers, and how long to plan.
     passes
         The same iteration as the recursion reads it; None takes it from the graph.
@@ -123,8 +123,8 @@ def predict(
     """
     passes = passes or passes_of(graph)
     gated, networks = with_barrier(graph), list(networks)
-    limit = asked.time_limit_s / max(1, len(networks))
-    return tuple(_row(gated, passes, *each, asked, limit) for each in networks)
+    limit = options.time_limit_s / max(1, len(networks))
+    return tuple(_row(gated, passes, *each, options, limit) for each in networks)
 
 
 def graph_of(name: str, layers: Sequence[Layer]) -> Graph:
@@ -149,7 +149,12 @@ def graph_of(name: str, layers: Sequence[Layer]) -> Graph:
 
 
 def _row(
-    graph: Graph, passes: Passes, workers: int, network: Network, asked: Asked, limit: float
+    graph: Graph,
+    passes: Passes,
+    workers: int,
+    network: Network,
+    options: ScalingOptions,
+    limit: float,
 ) -> Row:
     compute = chain_of(graph).compute_time
     (cost,) = map(network, chain_of(graph).lanes)
@@ -163,15 +168,15 @@ def _row(
 
     best = plan(graph, network, Options(baselines=(), time_limit_s=limit))
     buffers = (
-        osf_fusion(passes, cost, size, asked.timeout, paper_eq15=asked.paper_eq15)
-        for size in asked.buffers
+        osf_fusion(passes, cost, size, options.timeout, paper_eq15=options.paper_eq15)
+        for size in options.buffers
     )
     return Row(
         workers=workers,
         csf=csf(passes, cost),
         osf=alone.factor,
         osf_fusion=tuple(
-            Fused(size, found.factor) for size, found in zip(asked.buffers, buffers, strict=True)
+            Fused(size, found.factor) for size, found in zip(options.buffers, buffers, strict=True)
         ),
         ada_fusion=AdaFusion(_share(compute, adaptive.iteration_time), len(adaptive.launches)),
         ddp=factor(ddp),

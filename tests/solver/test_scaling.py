@@ -23,7 +23,7 @@ from solver.prediction.osf import (
     passes_of_layers,
     times_of,
 )
-from solver.prediction.scaling import Asked, graph_of, predict
+from solver.prediction.scaling import ScalingOptions, graph_of, predict
 from solver.simulation.engine import simulate
 from solver.simulation.what_if import Change, changed
 from solver.units import same
@@ -350,7 +350,7 @@ def test_a_graph_that_sends_nothing_is_no_chain():
 
 def row_of(layers, cost, **asked):
     graph, passes = graph_of("drawn", layers), passes_of_layers(layers)
-    (row,) = predict(graph, [(8, alike(cost))], Asked(**asked), passes)
+    (row,) = predict(graph, [(8, alike(cost))], ScalingOptions(**asked), passes)
     return graph, passes, row
 
 
@@ -410,7 +410,7 @@ def test_plans_share_the_time_limit(monkeypatch):
     monkeypatch.setattr("solver.prediction.scaling.plan", spy)
     layers = [layer(1, 100.0, 200.0, 1000)]
     networks = [(n, alike(Affine(float(n), 0.0))) for n in (1, 2, 3, 4)]
-    asked = Asked(time_limit_s=2.0)
+    asked = ScalingOptions(time_limit_s=2.0)
     predict(graph_of("one", layers), networks, asked, passes_of_layers(layers))
     assert limits == [0.5] * 4
 
@@ -430,7 +430,7 @@ def test_a_row_for_each_count_and_one_worker_scales_perfectly():
     networks = [
         (n, network_of(Cluster(workers=n, bandwidth_gbps=10, startup_us=50))) for n in (32, 8, 1)
     ]
-    rows = predict(graph_of("five", layers), networks, Asked(), passes_of_layers(layers))
+    rows = predict(graph_of("five", layers), networks, ScalingOptions(), passes_of_layers(layers))
     assert [row.workers for row in rows] == [32, 8, 1]
     assert rows[0].osf < rows[1].osf < rows[2].osf == 1
     assert (rows[2].csf, rows[2].plan, rows[2].bound, rows[2].mg_wfbp) == (1, 1, 1, 1)
@@ -440,4 +440,4 @@ def test_a_row_for_each_count_and_one_worker_scales_perfectly():
 
 def test_no_counts_no_rows():
     layers = [layer(1, 100.0, 200.0, 1000)]
-    assert predict(graph_of("one", layers), [], Asked(), passes_of_layers(layers)) == ()
+    assert predict(graph_of("one", layers), [], ScalingOptions(), passes_of_layers(layers)) == ()
