@@ -10,6 +10,7 @@ from app.reading.parsing import read_json
 from app.reading.requests import checked_plain, problem_of, read_parsed
 from app.reading.traces import read_files, recognised
 from app.reading.unpacking import unpacked
+from app.reading.wording import shown
 from app.schemas.cost_models import CostModelRequest
 from app.schemas.plans import PlanRequest
 from app.schemas.predictions import PredictionRequest
@@ -19,16 +20,18 @@ from app.schemas.sweeps import SweepRequest
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import Graph
-from solver.traces import Asked, Report
-
-#: The cluster when neither a flag nor the file names one.
-CLUSTER: dict[str, Any] = {"workers": 8, "bandwidth_gbps": 10.0, "startup_us": 50.0}
-
+from solver.traces import READERS, Asked, Report
 
 Json = dict[str, Any]
 
+#: The cluster when neither a flag nor the file names one.
+CLUSTER: Json = {"workers": 8, "bandwidth_gbps": 10.0, "startup_us": 50.0}
 
-def read_file(
+#: How much of the first line of an unknown file is shown.
+_SHOWN = 40
+
+
+def read_plan(
     content: bytes, name: str, cluster: Json, options: Json, what_if: list[Json]
 ) -> tuple[Problem[PlanRequest], Report | None]:
     """Read a file as a problem to plan; of a profile also report what was dropped and assumed.
@@ -40,7 +43,7 @@ def read_file(
     name
         What the file is called; a trace's graph is named after it.
     cluster, options, what_if
-        What was asked for by flags; it wins over the file.
+        What flags say; it wins over the file.
 
     Raises
     ------
@@ -54,73 +57,74 @@ def read_file(
     return problem_of(read_parsed(raw, PlanRequest)), report
 
 
-def read_simulated(
-    content: bytes, name: str, cluster: Json, asked: Json
-) -> tuple[Problem[SimulationRequest], Report | None]:
-    """Read a file as a problem to simulate, as :func:`read_file` does.
+def read_simulation(
+    content: bytes, name: str, cluster: Json, fields: Json
+) -> Problem[SimulationRequest]:
+    """Read a file as a problem to simulate, as :func:`read_plan` does.
 
-    ``asked`` has the other fields of a request for a simulation. Of a request for a plan the graph,
-    the cluster and the barrier are taken; of an answer among ``asked`` the cluster that it was made
-    for, unless flags say otherwise.
+    ``fields`` are the others of a request for a simulation. Of a request for a plan the graph, the
+    cluster and the barrier are taken; of a plan among ``fields`` the cluster that it was made for,
+    unless flags say otherwise.
     """
-    made_for = asked.get("plan", {}).get("request")
-    if isinstance(made_for, dict) and isinstance(made_for.get("cluster"), dict):
-        cluster = {**made_for["cluster"], **cluster}
-    raw, report = _read(content, name, cluster)
+    planned = fields.get("plan", {}).get("request")
+    if isinstance(planned, dict) and isinstance(planned.get("cluster"), dict):
+        cluster = {**planned["cluster"], **cluster}
+    raw, _ = _read(content, name, cluster)
     if isinstance(raw, dict) and isinstance(options := raw.get("options"), dict):
         rest = {key: value for key, value in raw.items() if key not in {"options", "what_if"}}
         raw = {"barrier": options.get("barrier", False), **rest}
     if isinstance(raw, dict):
-        raw = {**raw, **asked}
-    return problem_of(read_parsed(raw, SimulationRequest)), report
+        raw = {**raw, **fields}
+    return problem_of(read_parsed(raw, SimulationRequest))
 
 
 def read_prediction(
-    content: bytes, name: str, cluster: Json, asked: Json
+    content: bytes, name: str, cluster: Json, fields: Json
 ) -> tuple[Graph | None, PredictionRequest]:
     """Read a file as an iteration that is to be predicted: a graph, or layers.
 
-    ``asked`` has the other fields of the request. Of a request for a plan the graph and the
-    cluster are taken.
+    ``fields`` are the others of the request. Of a request for a plan the graph and the cluster are
+    taken.
     """
     raw, _ = _read(content, name, cluster)
-    return read_parsed(_asked(raw, asked, {"options", "what_if"}), PredictionRequest)
+    return read_parsed(_with(raw, fields), PredictionRequest)
 
 
-def read_sweep(content: bytes, name: str, cluster: Json, asked: Json) -> Problem[SweepRequest]:
+def read_sweep(content: bytes, name: str, cluster: Json, fields: Json) -> Problem[SweepRequest]:
     """Read a file as an iteration that is to be swept, as :func:`read_prediction` does."""
     raw, _ = _read(content, name, cluster)
-    return problem_of(read_parsed(_asked(raw, asked, {"options", "what_if"}), SweepRequest))
+    return problem_of(read_parsed(_with(raw, fields), SweepRequest))
 
 
-def read_benchmark(content: bytes, name: str, asked: Json) -> CostModelRequest:
+def read_benchmark(content: bytes, name: str, fields: Json) -> CostModelRequest:
     """Read what a benchmark printed as measurements to fit a cost model to.
 
-    ``asked`` has the other fields of the request; the model is called after the file.
+    ``fields`` are the others of the request; the model is called after the file.
 
     Raises
     ------
     InvalidRequest, InvalidTrace
         When a field is out of range, or the file is not text.
     """
-    raw = {"name": Path(name).stem[:MAX_NAME_CHARACTERS], **asked, "text": _text(content)}
+    raw = {"name": Path(name).stem[:MAX_NAME_CHARACTERS], **fields, "text": _text(content)}
     return checked_plain(raw, CostModelRequest)
 
 
-def _asked(raw: Any, asked: Json, other: set[str]) -> Any:
-    """Put what flags ask for into a request that may be for something else."""
+def _with(raw: Any, fields: Json) -> Any:
+    """Put what flags say into a request that may be for a plan."""
     if not isinstance(raw, dict):
         return raw
-    return {**{key: value for key, value in raw.items() if key not in other}, **asked}
+    return {k: v for k, v in raw.items() if k not in {"options", "what_if"}} | fields
 
 
 def _read(content: bytes, name: str, cluster: Json) -> tuple[Any, Report | None]:
     """Return a file as a request that may lack options, with a cluster."""
     content = unpacked(content, MAX_UNPACKED_BYTES).removeprefix(BOM_UTF8)
-    is_json = content.lstrip().startswith((b"{", b"["))
     form = recognised(content)
-    if form is not None or not is_json:
-        return _read_trace(content, name, form or "pipedream", cluster)
+    if form is not None:
+        return _read_trace(content, name, form, cluster)
+    if not content.lstrip().startswith((b"{", b"[")):
+        raise _unknown(content)
     raw = read_json(content)
     if isinstance(raw, dict) and {"graph", "report"} <= raw.keys():  # as import prints it
         raw = {"graph": raw["graph"]}
@@ -135,10 +139,10 @@ def _on(cluster: Any, flags: Json) -> Any:
     """Put what flags say over a file's cluster, if it has one; a cost model replaces a network."""
     if flags.get("cost_model") is None:
         return _merged(CLUSTER if cluster is None else cluster, flags)
-    kept = {"workers", "channels"}
-    named = {k: v for k, v in cluster.items() if k in kept} if isinstance(cluster, dict) else {}
+    others = cluster if isinstance(cluster, dict) else {}
+    others = {key: others[key] for key in ("workers", "channels") if key in others}
     measured = flags["cost_model"].get("workers") or CLUSTER["workers"]
-    return {"workers": measured, **named, **flags}
+    return {"workers": measured, **others, **flags}
 
 
 def _merged(under: Any, over: Json) -> Any:
@@ -146,8 +150,6 @@ def _merged(under: Any, over: Json) -> Any:
 
 
 def _read_trace(content: bytes, name: str, form: str, cluster: Json) -> tuple[Json, Report]:
-    if form == "pipedream":
-        _text(content)  # says that it is neither JSON nor text
     trace = read_files([content], form, Asked(called(name)))
     if trace.graph is None:
         detail = " ".join(["No iteration can be planned.", *trace.report.warnings])
@@ -160,6 +162,18 @@ def called(name: str) -> str:
     path = Path(name)
     stem = path.name.partition(".")[0] or path.name
     return path.parent.name if stem == "graph" else stem[:MAX_NAME_CHARACTERS]
+
+
+def _unknown(content: bytes) -> InvalidTrace:
+    """Say what a file looks like, and what is read."""
+    try:
+        lines = map(str.strip, content.decode("utf-8").splitlines())
+        line = next(filter(None, lines), "")
+        looks = f"begins with {shown(line[:_SHOWN])}" if line else "is blank"
+    except UnicodeDecodeError:
+        looks = "is not text"
+    detail = f"The file {looks}; it is neither JSON nor of a known format: {', '.join(READERS)}."
+    return InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)])
 
 
 def _text(content: bytes) -> str:

@@ -1,15 +1,15 @@
-"""Flags of the command as fields of a request."""
+"""Texts of flags, and the files that they name, as fields of a request."""
 
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from app.cli.options import present
 from app.errors import Refusal
 from app.reading.parsing import read_json
 
 Json = dict[str, Any]
-
 
 _CHANGES = {"bytes": "bytes_factor", "duration": "duration_factor"}
 
@@ -47,20 +47,15 @@ def change(text: str) -> Json:
     return {"match": pattern, _CHANGES[field]: _value(factor)}
 
 
-def spreading(
+def jitter(
     spread: float | None, runs: int | None, seed: int | None, rivals: list[str]
 ) -> Json | None:
     """Put the flags of jitter together; the others mean nothing without --jitter."""
-    others = given(runs=runs, seed=seed, rivals=[policy(text, "--rival") for text in rivals])
+    others = present(runs=runs, seed=seed, rivals=[policy(text, "--rival") for text in rivals])
     if spread is None and others:
         flag = {"rivals": "rival"}.get(name := next(iter(others)), name)
         raise typer.BadParameter("needs --jitter", param_hint=f"--{flag}")
     return None if spread is None else {"spread": spread, **others}
-
-
-def given(**fields: Any) -> Json:
-    """Keep the flags that were given."""
-    return {name: value for name, value in fields.items() if value not in (None, [])}
 
 
 def network(
@@ -72,7 +67,7 @@ def network(
     extrapolate: bool,
 ) -> Json:
     """Put the flags of the cluster together."""
-    return given(
+    return present(
         workers=workers,
         bandwidth_gbps=bandwidth_gbps,
         startup_us=startup_us,
@@ -86,10 +81,10 @@ def cost_model(path: Path | None) -> Json | None:
     if path is None:
         return None
     try:
-        found = read_json(path.read_bytes())
+        value = read_json(path.read_bytes())
     except Refusal:
-        found = None
-    model = found.get("model", found) if isinstance(found, dict) else None
+        value = None
+    model = value.get("model", value) if isinstance(value, dict) else None
     if not isinstance(model, dict) or "graph" in model or "ops" in model:
         detail = f"{path} is no cost model: print one with interlace calibrate --json"
         raise typer.BadParameter(detail, param_hint="--cost-model")
@@ -100,19 +95,19 @@ def numbers(text: str | None, flag: str) -> list[Any] | None:
     """Read N,N,... as a list of numbers."""
     if text is None:
         return None
-    found = [_value(part) for part in text.split(",")]
-    if not all(isinstance(value, int | float) for value in found):
+    values = [_value(part) for part in text.split(",")]
+    if not all(isinstance(value, int | float) for value in values):
         raise typer.BadParameter("use numbers with commas between them", param_hint=flag)
-    return found
+    return values
 
 
-def read_plan(path: Path) -> Json:
+def plan(path: Path) -> Json:
     """Read what plan --json printed."""
     try:
-        found = read_json(path.read_bytes())
+        value = read_json(path.read_bytes())
     except Refusal as error:
         raise typer.BadParameter(f"{path}: {error}", param_hint="--plan") from None
-    if not isinstance(found, dict) or not {"buckets", "schedule"} <= found.keys():
+    if not isinstance(value, dict) or not {"buckets", "schedule"} <= value.keys():
         detail = f"{path} is no plan: print one with interlace plan --json"
         raise typer.BadParameter(detail, param_hint="--plan")
-    return found
+    return value

@@ -1,4 +1,4 @@
-"""Work that a service does for the command: asked for, followed, cancelled by Ctrl-C.
+"""Work that a service does for the command: posted, followed, cancelled by Ctrl-C.
 
 Needs the client, which the command is quicker without: imported only where a server is named.
 """
@@ -15,7 +15,9 @@ from uuid import uuid4
 import typer
 from pydantic import ValidationError
 
-from app.cli.terminal import FAILED, INTERRUPTED, complain, following
+from app.cli.failures import FAILED, Failure, complain
+from app.cli.interrupts import INTERRUPTED, interruptible
+from app.cli.progress import following
 from app.codes import code_of
 from app.errors import InvalidRequest
 from app.schemas.base import AnswerModel, RequestModel
@@ -44,23 +46,18 @@ from solver.errors import Fault
 from solver.graph import Graph
 
 T = TypeVar("T")
-
-
-Found = TypeVar("Found", bound=AnswerModel)
-
+A = TypeVar("A", bound=AnswerModel)
 
 Json = dict[str, Any]
 
-
 #: What makes a job may take so long to be answered, and so much longer what makes none [s].
 _ANSWER_S, _WORK_S = 10.0, 60.0
-
 
 #: The fields of an op as graphs are printed here; the service keeps them in the order of letters.
 _FIELDS = ("id", "kind", "duration_us", "stream", "bytes", "channel", "after")
 
 
-class _Known(Exception):
+class _IdKnown(Exception):
     """The id of a job is known; nothing more is waited for."""
 
 
@@ -73,10 +70,10 @@ class _Retries(logging.Handler):
 
 @dataclass(frozen=True)
 class Server:
-    """A service, and how its jobs are asked for.
+    """A service, and how its jobs are posted.
 
     Every method returns what its local counterpart does, and raises the same faults; whatever else
-    goes wrong is told in a line, and the command exits.
+    goes wrong is a :class:`Failure`.
 
     Attributes
     ----------
@@ -124,69 +121,71 @@ class Server:
     ) -> GraphOut:
         """Read files of another tool as a graph, which the service keeps."""
 
-        def ask(client: Client, how: Waiting) -> ImportedGraph:
+        def post(client: Client, waiting: Waiting) -> ImportedGraph:
             content = files[0] if len(files) == 1 else files
-            asked = {"format": form, "step": step, "parameters": parameters, "name": name}
-            return client.import_graph(content, **asked, **how)  # type: ignore[arg-type]
+            query = {"format": form, "step": step, "parameters": parameters, "name": name}
+            return client.import_graph(content, **query, **waiting)  # type: ignore[arg-type]
 
-        found = self._done(IMPORTS, ask)
-        graph = found.graph and {**found.graph, "ops": [*map(_in_order, found.graph["ops"])]}
-        return self._as(GraphOut, {"id": found.id, "graph": graph, "report": found.report})
+        read = self._done(IMPORTS, post)
+        graph = read.graph and {**read.graph, "ops": [*map(_in_order, read.graph["ops"])]}
+        return self._as(GraphOut, {"id": read.id, "graph": graph, "report": read.report})
 
-    def _solved(self, kind: Kind[Any], problem: Problem[Any], model: type[Found]) -> Found:
+    def _solved(self, kind: Kind[Any], problem: Problem[Any], model: type[A]) -> A:
         body = _body(problem.request, problem.graph)
-        found = self._done(kind, lambda client, how: client.run(kind, body, **how))
-        return self._as(model, found.raw)
+        answer = self._done(kind, lambda client, waiting: client.run(kind, body, **waiting))
+        return self._as(model, answer.raw)
 
-    def _posted(self, path: str, body: Json, model: type[Found], limit_s: float) -> Found:
-        """Ask for what makes no job; only once, for a cost model would be kept twice."""
+    def _posted(self, path: str, body: Json, model: type[A], limit_s: float) -> A:
+        """Post what makes no job; only once, for a cost model would be kept twice."""
         with self._explaining(), self._client(limit_s, retries=0) as client:
             self._check()
             return self._as(model, client.post(path, body))
 
-    def _done(self, kind: Kind[Any], ask: Callable[[Client, Waiting], T]) -> T:
-        """Ask for a job and wait for its end; cancel it when the user interrupts."""
-        how = Waiting(tags=self.tags, use_stored=not self.is_fresh, idempotency_key=str(uuid4()))
-        known: list[str] = []
+    def _done(self, kind: Kind[Any], post: Callable[[Client, Waiting], T]) -> T:
+        """Post a job and wait for its end; cancel it when the user interrupts."""
+        waiting = Waiting(
+            tags=self.tags, use_stored=not self.is_fresh, idempotency_key=f"{uuid4()}"
+        )
+        ids: list[str] = []
         with self._explaining():
             self._check()
-        try:
-            with self._explaining(), self._client() as client, following() as show:
-
-                def hear(told: Progress) -> None:
-                    known[:] = [told.job_id]
-                    show(told)
-
-                return ask(client, Waiting(**how, on_progress=hear))
-        except KeyboardInterrupt:
+        with interruptible():
             try:
-                self._cancel(kind, ask, how, known)
+                with self._explaining(), self._client() as client, following() as show:
+
+                    def follow(progress: Progress) -> None:
+                        ids[:] = [progress.job_id]
+                        show(progress)
+
+                    return post(client, Waiting(**waiting, on_progress=follow))
             except KeyboardInterrupt:
-                complain("; ".join(["interrupted", *known]))
-            raise typer.Exit(INTERRUPTED) from None
+                try:
+                    line = self._cancel(kind, post, waiting, ids)
+                except KeyboardInterrupt:
+                    line = "; ".join(["interrupted", *ids])
+                raise Failure(line, code=INTERRUPTED) from None
 
     def _cancel(
         self,
         kind: Kind[Any],
-        ask: Callable[[Client, Waiting], object],
-        how: Waiting,
-        known: list[str],
-    ) -> None:
-        """Cancel a job, and say what it is then."""
+        post: Callable[[Client, Waiting], object],
+        waiting: Waiting,
+        ids: list[str],
+    ) -> str:
+        """Cancel a job; return what to say of it."""
 
-        def hear(told: Progress) -> None:
-            known.append(told.job_id)
-            raise _Known
+        def note(progress: Progress) -> None:
+            ids.append(progress.job_id)
+            raise _IdKnown
 
         with self._explaining(INTERRUPTED), self._client(retries=0) as client:
-            if not known:  # the answer was on its way, perhaps: the same key is the same job
-                with suppress(_Known):
-                    ask(client, Waiting(**how, on_progress=hear))
-            if known:
-                job = client.cancel(client.get(kind, known[0]))
-                complain(f"{job.state}; {job.id}")
-            else:
-                complain("interrupted")
+            if not ids:  # the answer was on its way, perhaps: the same key is the same job
+                with suppress(_IdKnown):
+                    post(client, Waiting(**waiting, on_progress=note))
+            if not ids:
+                return "interrupted"
+            job = client.cancel(client.get(kind, ids[0]))
+            return f"{job.state}; {job.id}"
 
     def _client(self, timeout_s: float = _ANSWER_S, retries: int = 5) -> Client:
         log = logging.getLogger(Client.__module__.partition(".")[0])
@@ -198,20 +197,20 @@ class Server:
             raise typer.BadParameter(str(error), param_hint="--server") from None
 
     def _check(self) -> None:
-        """Ask once who is there, so that nobody waits for a server that is not."""
+        """See who is there, so that nobody waits for a server that is not."""
         with self._client(retries=0) as client:
             try:
-                found = client.read("/version")
+                answer = client.read("/version")
             except Unreachable:
                 raise
             except InterlaceError as error:
                 self._give_up(f"does not answer as an Interlace service: {error}")
-        if found.get("name") != "interlace":
+        if answer.get("name") != "interlace":
             self._give_up("is no Interlace service")
 
     @contextmanager
     def _explaining(self, code: int = FAILED) -> Iterator[None]:
-        """Raise faults as those that are found here; say in a line what else went wrong."""
+        """Raise faults as work done here does; say in a line what else went wrong."""
         try:
             yield
         except ProblemError as error:
@@ -227,8 +226,8 @@ class Server:
         except InterlaceError as error:
             self._give_up(str(error), code)
 
-    def _as(self, model: type[Found], raw: Json) -> Found:
-        """Read an answer without what it tells of its job."""
+    def _as(self, model: type[A], raw: Json) -> A:
+        """Read an answer without the fields of its job."""
         fields = {name: raw[name] for name in model.model_fields if name in raw}
         try:
             return model.model_validate_json(json.dumps(fields))
@@ -239,12 +238,11 @@ class Server:
 
     def _give_up(self, why: str, code: int = FAILED) -> NoReturn:
         shown = re.sub(r"//[^/]*@", "//", self.url)  # a password is not for logs
-        complain(" ".join(f"{shown}: {why}".split()))
-        raise typer.Exit(code) from None
+        raise Failure(" ".join(f"{shown}: {why}".split()), code=code) from None
 
 
 def _body(request: RequestModel, graph: Graph | None = None) -> Json:
-    """Write a request again as it was asked for: labels of policies show what was given."""
+    """Write a request with the fields that were set alone: labels of policies show them."""
     body = request.model_dump(mode="json", exclude={"graph"}, exclude_unset=True)
     return body if graph is None else {**body, "graph": graph_json(graph)}
 

@@ -10,19 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.request import ProxyHandler, Request, build_opener
 
-import typer
-
-from app.cli.report import render
-from app.schemas.plans import PlanAnswer
+from app.cli.failures import Failure
+from app.cli.interrupts import interruptible
 
 _EXAMPLE = "vgg16"
 
-
 _TIMEOUT_S = 30
-
 
 _NEXT = """Where to look next
   interlace serve                 then open http://127.0.0.1:8000/docs and press Execute
@@ -31,30 +25,36 @@ _NEXT = """Where to look next
   interlace plan FILE             plan your own graph; interlace plan --help"""
 
 
-class DemoFailed(Exception):
-    """The demo's server did not do its part."""
-
-
 def demo() -> None:
-    """Start a server, plan an example over HTTP, print the answer, stop the server."""
-    with tempfile.TemporaryDirectory(prefix="interlace-demo-") as folder:
+    """Start a server, plan VGG-16 over HTTP, print the answer.
+
+    Nothing is left behind.
+
+    \b
+    Example:
+      interlace demo
+    """
+    from app.cli.rendering.plans import render
+    from app.schemas.plans import PlanAnswer
+
+    with interruptible(), tempfile.TemporaryDirectory(prefix="interlace-demo-") as folder:
         with _server(Path(folder)) as url:
-            typer.echo(f"Started a server on {url}, data in {folder}")
+            print(f"Started a server on {url}, data in {folder}", flush=True)
             request = _call(f"{url}/v1/examples/{_EXAMPLE}")
             name = request["graph"]["name"]
-            typer.echo(f"POST {url}/v1/plans: {name}, {len(request['graph']['ops'])} ops\n")
+            print(f"POST {url}/v1/plans: {name}, {len(request['graph']['ops'])} ops\n", flush=True)
             made = _call(f"{url}/v1/plans?wait={_TIMEOUT_S}", request)
             plan = PlanAnswer.model_validate(made)
             events = _call(f"{url}/v1/plans/{made['id']}/timeline.json")["traceEvents"]
-            typer.echo(render(plan, name))
-            typer.echo(f"\nPlanned in {plan.runtime_s:.3f} s; {len(events)} timeline events.")
-        typer.echo(f"Stopped the server.\n\n{_NEXT}")
+            print(render(plan, name))
+            print(f"\nPlanned in {plan.runtime_s:.3f} s; {len(events)} timeline events.")
+        print(f"Stopped the server.\n\n{_NEXT}")
 
 
 @contextmanager
 def _server(folder: Path) -> Iterator[str]:
     """Run ``interlace serve`` on a free loopback port in a child process; yield its URL."""
-    root = str(Path(__file__).resolve().parents[2])
+    root = str(Path(__file__).resolve().parents[3])
     environment = {k: v for k, v in os.environ.items() if not k.startswith("INTERLACE_")}
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     environment |= {"INTERLACE_DATA_DIR": str(folder), "PYTHONPATH": os.pathsep.join(paths)}
@@ -74,7 +74,7 @@ def _server(folder: Path) -> Iterator[str]:
         line = child.stdout.readline()  # one line, or the end when the child fails
         if not line:
             lines = log.read_text(errors="replace").strip().splitlines() or ["no message"]
-            raise DemoFailed(f"The demo's server did not start: {lines[-1]}")
+            raise Failure(f"The demo's server did not start: {lines[-1]}")
         yield line.split()[-1]
     finally:
         child.terminate()
@@ -90,6 +90,9 @@ def _server(folder: Path) -> Iterator[str]:
 
 def _call(url: str, body: Any = None) -> Any:
     """GET a URL, or POST a JSON body to it; no proxy stands before loopback."""
+    from urllib.error import HTTPError, URLError
+    from urllib.request import ProxyHandler, Request, build_opener
+
     data = None if body is None else json.dumps(body).encode()
     request = Request(url, data, {"Content-Type": "application/json"})  # noqa: S310 - our own URL
     try:
@@ -98,9 +101,9 @@ def _call(url: str, body: Any = None) -> Any:
     except HTTPError as error:
         with error:
             detail = json.load(error)["detail"]
-        raise DemoFailed(f"The demo's server answered {error.code} for {url}: {detail}") from None
+        raise Failure(f"The demo's server answered {error.code} for {url}: {detail}") from None
     except URLError as error:
-        raise DemoFailed(f"The demo's server did not answer {url}: {error}.") from error
+        raise Failure(f"The demo's server did not answer {url}: {error}.") from error
 
 
 def _on_terminate(*_: object) -> None:

@@ -8,22 +8,17 @@ import socket
 import typer
 import uvicorn
 from fastapi import FastAPI
+from sqlalchemy.exc import ArgumentError
 
+from app.cli import environment
+from app.cli.failures import MISUSED, Failure
+from app.cli.interrupts import interruptible
 from app.http.protocol import Protocol
 from app.operations import logs
-from app.operations.settings import Settings
 from app.service import create_app
 
 #: What is at work when the server is told to leave may go on for so long [s].
 _GRACE_S = 5
-
-
-class CannotServe(Exception):
-    """The address cannot be served on."""
-
-
-class NotLoopback(CannotServe):
-    """Others could reach the address, and nobody said that they may."""
 
 
 def serve(host: str, port: int, *, allow_remote: bool) -> None:
@@ -31,20 +26,24 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
 
     Raises
     ------
-    NotLoopback
-        When the host is not loopback and ``allow_remote`` is false.
-    CannotServe
-        When the address is unknown or taken.
+    Failure
+        When the host is not loopback and ``allow_remote`` is false, when the address is unknown or
+        taken, or when a setting is wrong.
     """
     family, address = _resolve(host, port)
     if not (allow_remote or ipaddress.ip_address(address[0].split("%")[0]).is_loopback):
-        raise NotLoopback(
+        raise Failure(
             f"{host} is not loopback and the service has no access control; "
-            "use --allow-remote to let others in."
+            "use --allow-remote to let others in.",
+            code=MISUSED,
         )
-    settings = Settings()
+    settings = environment.settings()
     return_large_blocks()
-    app = create_app(settings)
+    try:
+        app = create_app(settings)
+    except ArgumentError as error:
+        lines = str(error).splitlines()
+        raise Failure(f"INTERLACE_DATABASE_URL: {lines[0]}", code=MISUSED) from None
     logs.install(settings.log_format, settings.log_level)
     # with the protocol named, asyncio sends small answers at once (TCP_NODELAY)
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
@@ -54,10 +53,11 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
             listener.listen()  # a client that reads the line below can connect at once
         except OSError as error:
             why = "is in use" if error.errno == errno.EADDRINUSE else f"fails: {error.strerror}"
-            raise CannotServe(f"Port {port} on {host} {why}.") from None
+            raise Failure(f"Port {port} on {host} {why}.") from None
         shown = f"[{address[0]}]" if family == socket.AF_INET6 else address[0]
         typer.echo(f"Serving on http://{shown}:{listener.getsockname()[1]}")
-        _Server(app).run(sockets=[listener])
+        with interruptible():
+            _Server(app).run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
@@ -83,10 +83,10 @@ class _Server(uvicorn.Server):
 
 def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, tuple[str, int]]:
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise CannotServe(f"Host {host!r} is unknown.") from None
-    family, _, _, _, address = found[0]
+        raise Failure(f"Host {host!r} is unknown.") from None
+    family, _, _, _, address = addresses[0]
     return family, (str(address[0]), port)
 
 

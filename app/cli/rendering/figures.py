@@ -1,15 +1,9 @@
-"""Tables for a terminal: the first column to the left, figures to the right."""
-
-from collections.abc import Iterable, Iterator, Sequence
+"""Figures in words: counts, sizes and shares."""
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield a table line by line, two spaces in front and between columns."""
-    lines = [list(heads), *map(list, rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for first, *others in lines:
-        cells = [f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True)]
-        yield "  ".join(["", f"{first:{widths[0]}}", *cells]).rstrip()
+def counted(number: int, one: str, many: str = "") -> str:
+    """Write how many there are of a thing."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def size(count: int) -> str:

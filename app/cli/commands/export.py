@@ -1,0 +1,96 @@
+"""Write a plan as files that another tool reads."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from app.cli.failures import explaining
+from app.cli.options import (
+    BandwidthGbps,
+    Barrier,
+    File,
+    ServerUrl,
+    StartupUs,
+    Workers,
+    content,
+    present,
+    server_at,
+)
+
+#: The formats that are written, as ``solver.exports.EXPORTS`` has them.
+FORMATS = ("chrome", "chakra", "csv", "ddp", "deepspeed", "horovod")
+
+
+def export(
+    file: File,
+    form: Annotated[str, typer.Option("--format", help=f"{', '.join(FORMATS)}.")],
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PLAN", help="The JSON that plan --json prints.  [default: planned now]"
+        ),
+    ] = None,
+    workers: Workers = None,
+    bandwidth_gbps: BandwidthGbps = None,
+    startup_us: StartupUs = None,
+    barrier: Barrier = False,
+    server: ServerUrl = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Write the files there; one file of text may be printed instead."
+        ),
+    ] = None,
+) -> None:
+    """Write a plan as files that another tool reads.
+
+    Say what that tool cannot express.
+
+    \b
+    Examples:
+      interlace export graph.json --format ddp --out ddp
+      interlace export graph.json --plan plan.json --format horovod
+      interlace export graph.json --format ddp --server http://planner:8000
+    """
+    if form not in FORMATS:
+        raise typer.BadParameter(f"one of {', '.join(FORMATS)}", param_hint="--format")
+    from app.cli import flags
+    from app.cli.files import read_plan
+    from app.services.exports import exported
+    from app.services.plans import solve
+
+    at = server_at(server)
+    cluster = flags.network(workers, bandwidth_gbps, startup_us, None, extrapolate=False)
+    options = present(barrier=barrier or None)
+    name, raw = content(file)
+    with explaining(name, present(cluster=cluster, options=options)):
+        answer = flags.plan(plan) if plan else None
+        if answer is not None:
+            request = _object(answer.get("request"))
+            cluster = {**_object(request.get("cluster")), **cluster}
+            options = {**_object(request.get("options")), **options}
+        problem, _ = read_plan(raw, name, cluster, options, [])
+        if answer is None:
+            planned = at.plan(problem) if at else solve(problem)
+            answer = planned.model_dump(mode="json")
+        written = exported(problem, answer, form)
+    texts = [each for each in written.files.values() if isinstance(each, str)]
+    if out is None and (len(written.files), len(texts)) != (1, 1):
+        detail = f"give a folder for {', '.join(written.files)}"
+        raise typer.BadParameter(detail, param_hint="--out")
+    if out is None:
+        print(texts[0])
+    else:
+        out.mkdir(parents=True, exist_ok=True)
+        for path, each in written.files.items():
+            (out / path).write_bytes(each.encode() if isinstance(each, str) else each)
+    ours, theirs = written.plan_time_us / 1e3, written.iteration_time_us / 1e3
+    lines = [*written.notes, f"Simulated: {theirs:.3f} ms, the plan {ours:.3f} ms."]
+    print("\n".join(lines), file=sys.stdout if out else sys.stderr)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    """Return a JSON object; an empty one for anything else."""
+    return value if isinstance(value, dict) else {}

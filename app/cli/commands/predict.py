@@ -1,0 +1,80 @@
+"""Predict the scaling factor of training."""
+
+from typing import Annotated
+
+import typer
+
+from app.cli.failures import explaining
+from app.cli.options import (
+    AsJson,
+    BandwidthGbps,
+    CostModel,
+    Extrapolate,
+    ServerUrl,
+    StartupUs,
+    content,
+    present,
+    server_at,
+)
+
+
+def predict(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="JSON graph or request, JSON with layers, or PipeDream graph.txt; - reads "
+            "standard input.",
+        ),
+    ],
+    workers: Annotated[
+        str | None, typer.Option(metavar="N,N,...", help="Worker counts.  [default: the file's, 8]")
+    ] = None,
+    bandwidth_gbps: BandwidthGbps = None,
+    startup_us: StartupUs = None,
+    cost_model: CostModel = None,
+    extrapolate: Extrapolate = False,
+    buffers_bytes: Annotated[
+        str | None,
+        typer.Option(metavar="N,N,...", help="Fusion buffers.  [default: 0, 104857600]"),
+    ] = None,
+    timeout_us: Annotated[
+        float | None,
+        typer.Option(help="Longest wait of a fusion buffer for the next layer.  [default: 5000]"),
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds for all plans together.  [default: 10]")
+    ] = None,
+    server: ServerUrl = None,
+    json_: AsJson = False,
+) -> None:
+    """Predict the scaling factor of training by OSF.
+
+    Beside it stand today's policies and the plan, simulated.
+
+    \b
+    Examples:
+      interlace predict graph.json --workers 8,32,128
+      interlace predict layers.json --workers 32 --bandwidth-gbps 25 --buffers-bytes 0,67108864
+      interlace example resnet50 | interlace predict - --workers 2,4,8,16,32,64
+      interlace predict graph.json --workers 8,32 --server http://planner:8000
+    """
+    from app.cli import flags
+    from app.cli.files import read_prediction
+    from app.cli.rendering.predictions import render
+    from app.services.predictions import answer_of
+
+    at = server_at(server)
+    cluster = flags.network(None, bandwidth_gbps, startup_us, cost_model, extrapolate=extrapolate)
+    fields = present(
+        workers=flags.numbers(workers, "--workers"),
+        buffers_bytes=flags.numbers(buffers_bytes, "--buffers-bytes"),
+        timeout_us=timeout_us,
+        time_limit_s=time_limit,
+    )
+    name, raw = content(file)
+    with explaining(name, present(cluster=cluster, **fields)):
+        graph, request = read_prediction(raw, name, cluster, fields)
+        answer = at.predict(graph, request) if at else answer_of(graph, request)
+    title = graph.name if graph else "These layers"
+    print(answer.model_dump_json(indent=1) if json_ else render(answer, title))

@@ -1,0 +1,99 @@
+"""Simulate one training iteration."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.cli.failures import explaining
+from app.cli.options import (
+    AsJson,
+    BandwidthGbps,
+    Barrier,
+    CostModel,
+    Extrapolate,
+    File,
+    Fresh,
+    ServerUrl,
+    StartupUs,
+    Tags,
+    WhatIf,
+    Workers,
+    content,
+    present,
+    server_at,
+)
+
+
+def simulate(
+    file: File,
+    workers: Workers = None,
+    bandwidth_gbps: BandwidthGbps = None,
+    startup_us: StartupUs = None,
+    cost_model: CostModel = None,
+    extrapolate: Extrapolate = False,
+    policy: Annotated[
+        str | None,
+        typer.Option(metavar="NAME[:KEY=VALUE,...]", help="Policy.  [default: wfbp]"),
+    ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(metavar="PLAN", help="Instead of a policy: the JSON that plan --json prints."),
+    ] = None,
+    jitter: Annotated[
+        float | None,
+        typer.Option(metavar="SPREAD", help="Also run it with op times that vary; 0.1 is 10 %."),
+    ] = None,
+    runs: Annotated[int | None, typer.Option(help="How many of them.  [default: 100]")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of their factors.  [default: 0]")] = None,
+    rival: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[:KEY=VALUE,...]",
+            help="Policy that runs through the same; may be repeated.  [default: wfbp]",
+        ),
+    ] = None,
+    barrier: Barrier = False,
+    what_if: WhatIf = None,
+    server: ServerUrl = None,
+    tag: Tags = None,
+    fresh: Fresh = False,
+    json_: AsJson = False,
+) -> None:
+    """Simulate one training iteration under a policy or a plan.
+
+    It needs no server, but may ask one. The cluster is that of the request, of a plan the one that
+    it was made for, unless a flag is given.
+
+    \b
+    Examples:
+      interlace simulate graph.json --policy ddp
+      interlace simulate graph.json --policy horovod:cycle_time_us=5000 --barrier
+      interlace simulate graph.json --plan plan.json --jitter 0.1 --rival ddp
+      interlace simulate graph.json --policy ddp --what-if 'grad:fc6*=bytes*0.1'
+      interlace simulate graph.json --policy ddp --server http://planner:8000
+    """
+    from app.cli import flags
+    from app.cli.files import read_simulation
+    from app.cli.rendering.simulations import render
+    from app.services.simulations import run
+
+    at = server_at(server, tag, fresh=fresh)
+    cluster = flags.network(
+        workers, bandwidth_gbps, startup_us, cost_model, extrapolate=extrapolate
+    )
+    name, raw = content(file)
+    fields = present(
+        policy=flags.policy(policy, "--policy") if policy else None,
+        barrier=barrier or None,
+        what_if=[flags.change(text) for text in what_if or []],
+        jitter=flags.jitter(jitter, runs, seed, rival or []),
+    )
+    if plan is not None:
+        fields["plan"] = flags.plan(plan)
+    elif policy is None:
+        fields["policy"] = "wfbp"
+    with explaining(name, present(cluster=cluster, tag=tag, **fields)):
+        problem = read_simulation(raw, name, cluster, fields)
+        answer = at.simulate(problem) if at else run(problem)
+    print(answer.model_dump_json(indent=1) if json_ else render(answer, problem.graph.name))

@@ -1,0 +1,116 @@
+"""Try policies and the plan on many clusters."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.cli.failures import explaining
+from app.cli.options import (
+    AsJson,
+    Barrier,
+    CostModel,
+    Extrapolate,
+    File,
+    Fresh,
+    ServerUrl,
+    Tags,
+    content,
+    present,
+    server_at,
+)
+
+
+def sweep(
+    file: File,
+    workers: Annotated[
+        str | None, typer.Option(metavar="N,N,...", help="Worker counts.  [default: the cluster's]")
+    ] = None,
+    bandwidths_gbps: Annotated[
+        str | None, typer.Option(metavar="N,N,...", help="Bandwidths.  [default: the cluster's]")
+    ] = None,
+    startups_us: Annotated[
+        str | None, typer.Option(metavar="N,N,...", help="Start-ups.  [default: the cluster's]")
+    ] = None,
+    policies: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            metavar="NAME[:KEY=VALUE,...]",
+            help="Policy, or plan; may be repeated.  "
+            "[default: wfbp, ddp, horovod, mg_wfbp, pace, plan]",
+        ),
+    ] = None,
+    cost_model: CostModel = None,
+    extrapolate: Extrapolate = False,
+    barrier: Barrier = False,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="Seconds after which a plan is the best so far.  [default: 2]"),
+    ] = None,
+    sweep_limit: Annotated[
+        float | None,
+        typer.Option(help="Seconds after which the sweep is given up.  [default: 600]"),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the plans.  [default: 0]")] = None,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Write the cells as CSV.")
+    ] = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Draw speed by workers and by bandwidth into DIR."),
+    ] = None,
+    server: ServerUrl = None,
+    tag: Tags = None,
+    fresh: Fresh = False,
+    json_: AsJson = False,
+) -> None:
+    """Try policies and the plan on many clusters.
+
+    Say which is best where, and what hardware gains.
+
+    \b
+    Examples:
+      interlace sweep graph.json --workers 8,32,128 --bandwidths-gbps 10,25,100
+      interlace sweep graph.json --workers 2,4,8,16,32 --policy ddp --policy plan --svg plots
+      interlace sweep graph.json --bandwidths-gbps 10,25,50,100 --startups-us 20,200 --csv cells.csv
+      interlace sweep graph.json --workers 8,32 --server http://planner:8000 --csv cells.csv
+    """
+    from app.cli import flags
+    from app.cli.files import read_sweep
+    from app.cli.interrupts import interruptible
+    from app.cli.progress import counting
+    from app.cli.rendering.sweeps import render
+    from app.services.sweeps import views
+    from app.services.sweeps.run import run
+
+    at = server_at(server, tag, fresh=fresh)
+    cluster = flags.network(None, None, None, cost_model, extrapolate=extrapolate)
+    fields = present(
+        workers=flags.numbers(workers, "--workers"),
+        bandwidths_gbps=flags.numbers(bandwidths_gbps, "--bandwidths-gbps"),
+        startups_us=flags.numbers(startups_us, "--startups-us"),
+        policies=[flags.policy(text, "--policy") for text in policies or []],
+        barrier=barrier or None,
+        time_limit_s=time_limit,
+        sweep_limit_s=sweep_limit,
+        seed=seed,
+    )
+    name, raw = content(file)
+    with explaining(name, present(cluster=cluster, tag=tag, **fields)):
+        problem = read_sweep(raw, name, cluster, fields)
+        if csv is not None and not csv.absolute().parent.is_dir():
+            raise typer.BadParameter(f"no folder {csv.parent}", param_hint="--csv")
+        if svg is not None:
+            svg.mkdir(parents=True, exist_ok=True)
+        if at:
+            answer = at.sweep(problem)
+        else:
+            with interruptible(), counting("cells") as progress:  # it has processes of its own
+                answer = run(problem, progress)
+    if csv is not None:
+        csv.write_text(views.table(answer), encoding="utf-8", newline="")
+    if svg is not None:
+        for drawn, plot in views.plots(answer).items():
+            (svg / drawn).write_bytes(plot)
+    print(answer.model_dump_json(indent=1) if json_ else render(answer))

@@ -1,0 +1,98 @@
+"""What goes wrong, in lines for standard error, with the exit code."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+from app.cli.interrupts import INTERRUPTED
+from app.errors import Refusal
+from solver.errors import Fault, InterlaceError
+
+FAILED, MISUSED = 1, 2
+
+#: Flags that are not called as their field.
+_FLAGS = {
+    "baselines": "--baseline",
+    "policies": "--policy",
+    "rivals": "--rival",
+    "spread": "--jitter",
+    "time_limit_s": "--time-limit",
+    "sweep_limit_s": "--sweep-limit",
+}
+
+#: How many faults of a file are printed.
+_LINES = 10
+
+
+class Failure(Exception):
+    """The end of the command: what to say, and its exit code."""
+
+    def __init__(self, *lines: str, code: int = FAILED) -> None:
+        self.lines = lines
+        self.code = code
+        super().__init__("\n".join(lines))
+
+
+def complain(line: str) -> None:
+    """Print a line on standard error."""
+    print(f"interlace: {line}", file=sys.stderr)
+
+
+def failure_of(error: Exception) -> Failure | None:
+    """Return what to say of an error; None when it is a bug."""
+    if isinstance(error, Failure):
+        return error
+    wrong_use = getattr(error, "format_message", None)  # whichever click typer brings
+    if wrong_use:
+        return Failure(" ".join(wrong_use().split()), code=MISUSED)
+    if isinstance(error, typer.Abort):
+        return Failure("interrupted", code=INTERRUPTED)
+    if isinstance(error, OSError):
+        return Failure(": ".join(filter(None, [error.filename, error.strerror])))
+    return Failure(str(error)) if isinstance(error, Refusal) else None
+
+
+@contextmanager
+def explaining(source: str, flags: dict[str, Any]) -> Iterator[None]:
+    """Say what is wrong with a file or a flag, a line a fault.
+
+    Parameters
+    ----------
+    source
+        What the file is called.
+    flags
+        The fields of the request that flags set; a fault of one is a misuse of the command.
+    """
+    try:
+        yield
+    except InterlaceError as error:
+        raise _faults(error.faults, source, flags) from None
+    except Refusal as error:
+        raise Failure(f"{source}: {error}") from None
+
+
+def _faults(faults: Sequence[Fault], source: str, flags: dict[str, Any]) -> Failure:
+    blamed = [_flag(fault.pointer, flags) for fault in faults[:_LINES]]
+    lines = [
+        f"{flag or ' '.join(filter(None, [source, fault.pointer]))}: {fault.detail}"
+        for fault, flag in zip(faults, blamed, strict=False)
+    ]
+    if len(faults) > _LINES:
+        lines.append(f"{source}: {len(faults) - _LINES} more faults.")
+    return Failure(*lines, code=MISUSED if any(blamed) else FAILED)
+
+
+def _flag(pointer: str, flags: dict[str, Any]) -> str | None:
+    """Name the flag that set what a pointer points at."""
+    steps = pointer.removeprefix("/query").split("/")[1:]
+    if not steps or steps[0] not in flags:
+        return None
+    field = steps[0]
+    if field in {"cluster", "options", "jitter"} and len(steps) > 1:
+        if steps[1] not in flags[field]:
+            return None
+        field = steps[1]
+    return _FLAGS.get(field, f"--{field.replace('_', '-')}")

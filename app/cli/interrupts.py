@@ -1,0 +1,46 @@
+"""Ctrl-C: one line and the exit code 130, whatever the command is at.
+
+While modules are imported, an exception in their middle may be swallowed or become another one, and
+there is nothing to put in order: the command leaves at once. Work that has something to put in
+order, a job of a service or processes of its own, is interrupted by KeyboardInterrupt.
+
+Both hold also where the parent ignores SIGINT, as ``nohup`` and a shell's ``&`` do.
+"""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+INTERRUPTED = 130
+
+
+@contextmanager
+def leaving() -> Iterator[None]:
+    """Leave at once when interrupted."""
+    with _handled_by(_leave):
+        yield
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Raise KeyboardInterrupt when interrupted."""
+    with _handled_by(signal.default_int_handler):
+        yield
+
+
+@contextmanager
+def _handled_by(handler: Any) -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _leave(*_: object) -> None:
+    try:
+        os.write(2, b"interlace: interrupted\n")
+    finally:
+        os._exit(INTERRUPTED)

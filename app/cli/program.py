@@ -1,0 +1,100 @@
+"""The program: its commands, its version and its help."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from app import VERSION
+from app.cli.commands.backup import backup
+from app.cli.commands.calibrate import calibrate
+from app.cli.commands.config import config
+from app.cli.commands.demo import demo
+from app.cli.commands.example import example
+from app.cli.commands.export import export
+from app.cli.commands.imports import import_
+from app.cli.commands.plan import plan
+from app.cli.commands.predict import predict
+from app.cli.commands.serve import serve
+from app.cli.commands.simulate import simulate
+from app.cli.commands.sweep import sweep
+
+#: The commands in the order of the help; add one here.
+COMMANDS: dict[str, Callable[..., None]] = {
+    "serve": serve,
+    "plan": plan,
+    "simulate": simulate,
+    "predict": predict,
+    "sweep": sweep,
+    "import": import_,
+    "export": export,
+    "calibrate": calibrate,
+    "backup": backup,
+    "example": example,
+    "demo": demo,
+}
+
+
+class _Flags:
+    """Lets flags that are not set be false: typer has pydantic look at None, which takes time."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the parameters of a command."""
+        params = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if param.default is None and getattr(param, "is_bool_flag", False):
+                param.default = False
+        return params
+
+
+class _Group(_Flags, TyperGroup):
+    """The program, or a command that has commands."""
+
+
+class _Command(_Flags, TyperCommand):
+    """A command."""
+
+
+_app = typer.Typer(
+    cls=_Group, invoke_without_command=True, pretty_exceptions_enable=False, rich_markup_mode=None
+)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        print(f"interlace {VERSION}")
+        raise typer.Exit
+
+
+@_app.callback()
+def interlace(
+    context: typer.Context,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Plan and simulate the communication of distributed training: buckets, order, time, bound.
+
+    \b
+    Examples:
+      interlace demo
+      interlace serve --port 8000
+      interlace plan graph.json --workers 16
+      interlace simulate graph.json --policy ddp
+    """  # noqa: D301 - \b keeps the lines apart
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+for name, command in COMMANDS.items():
+    _app.command(name, cls=_Command)(command)
+_app.add_typer(config, name="config", cls=_Group)
+
+
+def run() -> int:
+    """Run the command of the arguments; return its exit code."""
+    return _app(prog_name="interlace", standalone_mode=False) or 0

@@ -1,0 +1,31 @@
+"""Clusters in words: how many workers, on what network, at what cost."""
+
+from collections.abc import Iterator
+
+from app.cli.rendering.figures import counted
+from app.schemas.clusters import ChannelBody, ClusterBody
+
+
+def place(name: str, cluster: ClusterBody) -> str:
+    """Say what runs where."""
+    rate = f" at {cluster.bandwidth_gbps:g} Gbit/s" if cluster.bandwidth_gbps else ""
+    return f"{name or 'Unnamed graph'} on {counted(cluster.workers, 'worker')}{rate}"
+
+
+def cost(cluster: ChannelBody) -> str:
+    """Say what a launch costs."""
+    model = cluster.cost_model
+    if model is None:
+        return f"{cluster.algorithm}, start-up {cluster.startup_us:g} us a launch"
+    title = " ".join(filter(None, ["cost model", model.name])) + f" ({model.algorithm})"
+    measured = f", measured with {counted(model.workers, 'worker')}" if model.workers else ""
+    on_top = f", {cluster.startup_us:g} us on top of a launch" if cluster.startup_us else ""
+    return f"{title}{measured}{on_top}"
+
+
+def channels(cluster: ClusterBody) -> Iterator[str]:
+    """Say the same of each channel that has a network of its own."""
+    for channel, body in cluster.channels.items():
+        rate = f" at {body.bandwidth_gbps:g} Gbit/s" if body.bandwidth_gbps else ""
+        workers = counted(body.workers or cluster.workers, "worker")
+        yield f"channel {channel}: {workers}{rate}, {cost(body)}"

@@ -1,0 +1,39 @@
+"""What limits an iteration, which tensors are exposed, and what an answer rests on."""
+
+from collections.abc import Iterator, Sequence
+
+from app.cli.rendering.figures import counted
+from app.cli.rendering.page import Line
+from app.cli.rendering.tables import shortened, time, times
+from app.schemas.explanations import CostWarning, ExplainedAnswer
+
+#: How many exposed tensors are listed.
+_EXPOSED = 5
+
+
+def limits(answer: ExplainedAnswer) -> Iterator[Line]:
+    """Say what limits the iteration, and which tensors are exposed."""
+    if answer.summary is None or answer.tensors is None:
+        yield "Too many ops to explain"
+        return
+    yield answer.summary
+    exposed = [tensor for tensor in answer.tensors if tensor.exposed_us > 0]
+    exposed.sort(key=lambda tensor: -tensor.exposed_us)
+    if exposed:
+        total = sum(tensor.exposed_us for tensor in exposed)
+        count = counted(len(exposed), "tensor")
+        yield f"Sent while nothing computes: {count}, {total / 1e3:.3f} ms"
+    rows = [
+        time(shortened(tensor.id), tensor.exposed_us, f"{tensor.bytes / 1e6:.3f} MB")
+        for tensor in exposed[:_EXPOSED]
+    ]
+    if (other := getattr(answer, "what_if", None)) is not None:
+        gain = f"{'saves' if other.gain_us >= 0 else 'costs'} {abs(other.gain_us) / 1e3:.3f} ms"
+        rows.append(time("what if", other.iteration_time_us, f"with the ops changed: {gain}"))
+    if rows:
+        yield times(rows)
+
+
+def warnings(warned: Sequence[CostWarning]) -> Iterator[str]:
+    """Say what an answer rests on that was not measured."""
+    yield from (f"Warning: {warning.detail}" for warning in warned)

@@ -1,0 +1,123 @@
+"""A plan for a reader: times, what limits them, buckets, proof."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from app.cli.rendering.clusters import channels, cost, place
+from app.cli.rendering.explanations import limits, warnings
+from app.cli.rendering.figures import counted, percent
+from app.cli.rendering.page import Line, page
+from app.cli.rendering.policies import titled
+from app.cli.rendering.reports import source
+from app.cli.rendering.tables import shortened, table, time, times
+from app.schemas.plans import Baseline, Bound, PlanAnswer
+from solver.graph import ALL_REDUCE, NETWORK
+from solver.policies.choice import WHERE_NOT
+from solver.traces import Report
+
+#: How many buckets are listed.
+_LISTED = 12
+
+
+def render(answer: PlanAnswer, name: str, report: Report | None = None) -> str:
+    """Write a plan as a page of text, and what a reader of traces dropped and assumed."""
+    return page(
+        _head(answer, name),
+        _times(answer),
+        limits(answer),
+        _buckets(answer),
+        source(report),
+        warnings(answer.warnings),
+    )
+
+
+def _head(answer: PlanAnswer, name: str) -> Iterator[str]:
+    cluster, options = answer.request.cluster, answer.request.options
+    yield place(name, cluster)
+    solved = f", {'slots by' if options.fusion == 'joint' else 'schedule'} {options.schedule}"
+    yield (
+        f"{cost(cluster)}; fusion {options.fusion}{solved if answer.schedule.slots else ''}"
+        f"{', with a barrier' if options.barrier else ''}"
+    )
+    yield from channels(cluster)
+
+
+def _times(answer: PlanAnswer) -> Iterator[Line]:
+    yield "Time of one iteration"
+    barrier = answer.request.options.barrier
+    verdict = "optimal: equals the lower bound" if answer.status == "optimal" else ""
+    rows = [
+        *(_compared(baseline, barrier=barrier) for baseline in answer.baselines),
+        time("this plan", answer.iteration_time_us, verdict),
+        time("lower bound", answer.lower_bound_us, _proof(answer.bound)),
+        time("compute alone", answer.compute_time_us, "with free communication"),
+    ]
+    shares = {"gap to the lower bound": answer.gap, "communication hidden": answer.overlap}
+    rows += [
+        (what, f"{100 * share:.2f}", "%", "") for what, share in shares.items() if share is not None
+    ]
+    yield times(rows)
+
+
+def _compared(baseline: Baseline, *, barrier: bool) -> tuple[str, str, str, str]:
+    """Return the row of a policy; a barrier sets it apart where the plan has none."""
+    title = titled(baseline.policy, baseline.parameters)
+    title += ", barrier" if baseline.barrier and not barrier else ""
+    if baseline.iteration_time_us is None:
+        return title, "-", "", f"not defined where {WHERE_NOT}"
+    remarks = []
+    if baseline.speedup is not None:
+        remarks.append(f"this plan is {baseline.speedup:.3f}x as fast")
+    if baseline.headroom is not None:
+        remarks.append(f"headroom {percent(baseline.headroom)}")
+    return time(title, baseline.iteration_time_us, ", ".join(remarks))
+
+
+def _proof(bound: Bound) -> str:
+    """Say why no fusion, partition or order is faster."""
+    what = counted(len(bound.tensors), "tensor")
+    tail = f"then {(bound.tail_us or 0) / 1e3:.3f} ms of compute"
+    match bound.kind:
+        case "compute":
+            return "compute alone takes that long"
+        case "path":
+            return f"the longest path, {what} on it"
+        case "chain":
+            return f"{what} in release order, {tail}"
+        case "packing":
+            return f"{what} after {(bound.release_us or 0) / 1e3:.3f} ms, {tail}"
+        case "nested":
+            return f"{what} between their releases and the compute after each"
+
+
+def _buckets(answer: PlanAnswer) -> Iterator[Line]:
+    launches = Counter(part.bucket for part in answer.schedule.parts)
+    tensors = sum(len(bucket.tensors) for bucket in answer.buckets)
+    yield (
+        f"Send {counted(tensors, 'tensor')} in {counted(len(answer.buckets), 'bucket')}, "
+        f"{counted(len(answer.schedule.parts), 'launch', 'launches')}"
+    )
+    kinds = {(bucket.kind, bucket.channel) for bucket in answer.buckets}
+    usual = kinds <= {(ALL_REDUCE, NETWORK)}
+    rows = [
+        [
+            bucket.id,
+            f"{len(bucket.tensors)}",
+            f"{bucket.bytes / 1e6:.3f}",
+            f"{bucket.release_us / 1e3:.3f} ms",
+            f"{bucket.tail_us / 1e3:.3f} ms",
+            f"{launches[bucket.id]}",
+            shortened(f"{bucket.kind}, {bucket.channel}"),
+        ]
+        for bucket in answer.buckets[:_LISTED]
+    ]
+    heads = ["bucket", "tensors", "MB", "release", "tail", "launches", "kind, channel"]
+    shown = len(heads) - usual
+    yield table(
+        heads[:shown],
+        [row[:shown] for row in rows],
+        widths=(7, 7, 8, 10, 10, 8),
+        remarks=not usual,
+    )
+    if len(answer.buckets) > _LISTED:
+        yield f"  ... and {len(answer.buckets) - _LISTED} more (--json lists them all)"

@@ -1,0 +1,31 @@
+"""Policies for a reader: their titles, and the parameters that are not the defaults."""
+
+from solver.policies.choice import Choice, defaults
+
+#: Policies for a reader; add one here.
+TITLES = {
+    "wfbp": "today, FIFO (wfbp)",
+    "single": "no overlap (single)",
+    "horovod": "Horovod",
+    "ddp": "PyTorch DDP",
+    "ddp_priority": "DDP buckets, by priority",
+    "tictac": "TicTac",
+    "p3": "P3",
+    "bytescheduler": "ByteScheduler",
+    "mg_wfbp": "MG-WFBP",
+    "ada_fusion": "adaFusion (OSF)",
+    "pace": "PACE (maxmin, jackson)",
+}
+
+
+def titled(policy: str, parameters: dict[str, int | float]) -> str:
+    """Name a policy, and parameters that are not the defaults."""
+    usual = defaults(policy)
+    apart = [f"{k}={v:.15g}" for k, v in parameters.items() if v != usual.get(k)]
+    return ", ".join([TITLES[policy], *apart])
+
+
+def title_of(choice: Choice) -> str:
+    """Name a policy as a request does."""
+    numbers = {k: v for k, v in choice.parameters if not isinstance(v, str)}
+    return titled(choice.policy, numbers)

@@ -1,0 +1,82 @@
+"""A simulation for a reader: times, what limits them, phases, and how they vary."""
+
+from collections.abc import Iterator
+
+from app.cli.rendering.clusters import channels, cost, place
+from app.cli.rendering.explanations import limits, warnings
+from app.cli.rendering.figures import counted
+from app.cli.rendering.page import Line, page
+from app.cli.rendering.policies import title_of, titled
+from app.cli.rendering.tables import shortened, table, time, times
+from app.schemas.simulations import SimulationAnswer
+
+
+def render(answer: SimulationAnswer, name: str) -> str:
+    """Write a simulation as a page of text."""
+    return page(
+        _head(answer, name),
+        _times(answer),
+        limits(answer),
+        _phases(answer),
+        _spread(answer),
+        warnings(answer.warnings),
+    )
+
+
+def _head(answer: SimulationAnswer, name: str) -> Iterator[str]:
+    policy, title = answer.policy, "the plan given"
+    if policy:
+        title = titled(policy.policy, policy.parameters)
+    cluster = answer.request.cluster
+    yield place(name, cluster)
+    yield f"{cost(cluster)}; {title}{', with a barrier' if answer.request.barrier else ''}"
+    yield from channels(cluster)
+
+
+def _times(answer: SimulationAnswer) -> Iterator[Line]:
+    rows = [
+        time("one iteration", answer.iteration_time_us),
+        time("compute alone", answer.compute_time_us, "with free communication"),
+        time("exposed", answer.exposed_us, "what communication adds"),
+    ]
+    for channel in answer.channels:
+        used = 100 * channel.busy_us / answer.iteration_time_us if answer.iteration_time_us else 0
+        remark = f"{used:.1f} % of the time, {counted(channel.launches, 'launch', 'launches')}"
+        rows.append(time(shortened(f"channel {channel.channel}"), channel.busy_us, remark))
+    yield times(rows)
+
+
+def _phases(answer: SimulationAnswer) -> Iterator[Line]:
+    phases = answer.breakdown
+    if phases is None:
+        return
+    yield "All buckets' times, from the first tensor ready to the bucket sent, summed"
+    yield times(
+        [
+            time("start-ups", phases.negotiate_us),
+            time("on the wire", phases.all_reduce_us),
+            time("waiting", phases.wait_us, "for other tensors, or for the channel"),
+            time("held back", phases.other_us, "by the policy, the channel idle"),
+        ]
+    )
+
+
+def _spread(answer: SimulationAnswer) -> Iterator[Line]:
+    jitter, spread = answer.request.jitter, answer.jitter
+    if jitter is None or spread is None:
+        return
+    yield (
+        f"When each op's time varies by {100 * jitter.spread:g} %, launches included "
+        f"({counted(jitter.runs, 'run')})"
+    )
+    rows = [["this", f"{spread.p50_us / 1e3:.3f} ms", f"{spread.p95_us / 1e3:.3f} ms", ""]]
+    rows += [
+        [
+            title_of(rival.to_choice()),
+            f"{run.p50_us / 1e3:.3f} ms",
+            f"{run.p95_us / 1e3:.3f} ms",
+            f"faster in {100 * run.faster:.1f} %",
+        ]
+        for rival, run in zip(jitter.rivals, spread.rivals, strict=True)
+    ]
+    yield table(["", "median", "95 %", ""], rows, widths=(26, 13, 13), remarks=True)
