@@ -23,6 +23,7 @@ from app.reading.requests import read_body
 from app.schemas.plans import PlanRequest
 from app.storage.database import Store
 from app.storage.tables import GraphRow
+from tests.app.long import until
 from tests.app.service import IMPATIENT, Json, Service, running, two_layers
 
 PATHS = ("/v1/plans", "/v1/simulations", "/v1/sweeps", "/v1/predictions/scaling", "/v1/cost-models")
@@ -38,7 +39,7 @@ def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         assert "Traceback" not in found.log.read_text()
 
 
-def connected(service: Service, timeout_s: float = 10) -> socket.socket:
+def connected(service: Service, timeout_s: float = 60) -> socket.socket:
     url = service.client.base_url
     return socket.create_connection((url.host, url.port), timeout=timeout_s)
 
@@ -258,12 +259,12 @@ def test_endless_chunks(service: Service) -> None:
 def test_shorter_than_said_and_gone(service: Service) -> None:
     with connected(service) as client:
         client.sendall(HEAD + b"Content-Length: 1000\r\n\r\n{")
-    line = ""
-    deadline = time.monotonic() + 10
-    while '"status": 400' not in line or "/v1/plans" not in line:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+
+    def is_logged() -> bool:
         line = service.log.read_text().splitlines()[-1]
+        return '"status": 400' in line and "/v1/plans" in line
+
+    until(is_logged)
 
 
 def test_longer_than_said(service: Service) -> None:
@@ -292,42 +293,38 @@ def test_stalled_body(impatient: Service, path: bytes, sent: bytes) -> None:
         answer = heard(client)
         assert (answer[0], problem(*answer)["code"]) == (408, "request_timeout")
         assert client.recv(1) == b""
-    assert 0.9 < time.monotonic() - began < 5
+    assert time.monotonic() - began > 0.9
 
 
 def test_dripping_body(impatient: Service) -> None:
     """Never silent for long, and never done: slower than a client may be."""
     with connected(impatient) as client:
         client.sendall(HEAD + b"Content-Length: 100000\r\n\r\n")
-        client.setblocking(False)
-        for drop in range(100):
+        began = time.monotonic()
+        while time.monotonic() - began < 60:
             client.send(b" ")
-            time.sleep(0.05)
-            try:
-                found = client.recv(65_536)
-            except BlockingIOError:
-                continue
-            assert found.startswith(b"HTTP/1.1 408")
-            assert drop > 15
-            return
+            if select.select([client], [], [], 0.05)[0]:
+                assert client.recv(65_536).startswith(b"HTTP/1.1 408")
+                assert time.monotonic() - began > 0.9
+                return
     pytest.fail("no end was put to it")
 
 
 def test_a_slow_body_that_is_fast_enough(impatient: Service) -> None:
     """Longer than a client may be silent, but faster than it must be."""
-    body = b" " * 60_000 + TEXT.encode()
+    body = b" " * 150_000 + TEXT.encode()
     with connected(impatient) as client:
         client.sendall(HEAD + f"Content-Length: {len(body)}\r\n\r\n".encode())
         for i in range(0, len(body), 10_000):
             client.sendall(body[i : i + 10_000])
-            time.sleep(0.3)
+            time.sleep(0.1)
         assert heard(client)[0] == 201
 
 
 def test_a_head_that_never_ends(impatient: Service) -> None:
     with connected(impatient) as client:
         client.sendall(b"GET / HTTP/1.1\r\n")
-        for i in range(50):
+        for i in range(1_000):
             client.sendall(f"X-{i}: x\r\n".encode())
             if select.select([client], [], [], 0.1)[0]:
                 break
@@ -351,7 +348,7 @@ def test_a_body_that_goes_on_after_the_answer(impatient: Service) -> None:
     with connected(impatient) as client:
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
         assert heard(client)[0] == 200
-        for _ in range(100):
+        for _ in range(1_000):
             try:
                 client.sendall(b"1\r\nx\r\n")
             except OSError:
@@ -360,16 +357,15 @@ def test_a_body_that_goes_on_after_the_answer(impatient: Service) -> None:
     pytest.fail("no end was put to it")
 
 
-def test_gzip_bomb(tmp_path: Path) -> None:
+def test_gzip_bomb(impatient: Service) -> None:
     """Half a megabyte that unpacks to more than is read: a process of its own refuses it."""
     packer = zlib.compressobj(9, wbits=31)
     bomb = b"".join(packer.compress(bytes(MIB)) for _ in range(600)) + packer.flush()
     assert len(bomb) < MIB
-    with running(tmp_path) as service:
-        answer = service.client.post("/v1/graphs", content=bomb)
-        found = problem(answer.status_code, answer.headers, answer.content)
-        assert (answer.status_code, found["code"]) == (422, "too_large")
-        assert peak_mib(service) < 300
+    answer = impatient.client.post("/v1/graphs", content=bomb)
+    found = problem(answer.status_code, answer.headers, answer.content)
+    assert (answer.status_code, found["code"]) == (422, "too_large")
+    assert peak_mib(impatient) < 300
 
 
 #: Longer than what a system keeps for a connection by itself.
@@ -397,38 +393,40 @@ def asking(service: Service) -> socket.socket:
     return client
 
 
-def test_slow_readers(tmp_path: Path) -> None:
-    """Who does not read an answer is dropped; when there are too many, at once."""
+def test_slow_readers_of_too_much(tmp_path: Path) -> None:
+    """When what clients do not read is too much, the slowest are dropped at once."""
     keep_big(tmp_path)
-    less = "limit(protocol, MAX_UNREAD_BYTES=100 * 2**20, READ_PERIOD_S=8.0)\n"
+    less = "limit(protocol, MAX_UNREAD_BYTES=100 * 2**20, READ_PERIOD_S=600.0)\n"
     with running(tmp_path, IMPATIENT + less) as service, ExitStack() as opened:
         for _ in range(30):
             assert opened.enter_context(asking(service)).recv(12) == b"HTTP/1.1 200"
-            began = time.monotonic()
             assert service.client.get("/healthz").status_code == 200
-            assert time.monotonic() - began < 5
-        text = service.log.read_text()
-        assert "others' answers need its memory" in text
-        whole = service.client.get(f"/v1/graphs/{BIG_ID}").content
-        assert len(whole) > BIG
-        deadline = time.monotonic() + 30
-        while "it reads too slowly" not in service.log.read_text():
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        assert "others' answers need its memory" in service.log.read_text()
+        assert len(service.client.get(f"/v1/graphs/{BIG_ID}").content) > BIG
         assert peak_mib(service) < 400  # all that they asked for is 720
 
 
-def test_a_reader_that_is_fast_enough(tmp_path: Path) -> None:
-    keep_big(tmp_path)
-    with running(tmp_path, IMPATIENT) as service, connected(service) as client:
+@pytest.fixture(scope="module")
+def big(impatient: Service) -> None:
+    keep_big(impatient.log.parent)
+
+
+def test_a_reader_that_is_too_slow(impatient: Service, big: None) -> None:
+    with asking(impatient) as client:
+        assert client.recv(12) == b"HTTP/1.1 200"
+        until(lambda: "it reads too slowly" in impatient.log.read_text())
+
+
+def test_a_reader_that_is_fast_enough(impatient: Service, big: None) -> None:
+    with connected(impatient) as client:
         client.sendall(f"GET /v1/graphs/{BIG_ID} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         length, began = 0, time.monotonic()
         while length < BIG:
             found = client.recv(2**17)
             assert found, "it was dropped"
             length += len(found)
-            time.sleep(0.02)
-        assert time.monotonic() - began > 2
+            time.sleep(0.01)
+        assert time.monotonic() - began > 1.5
 
 
 def test_many_clients_at_once(service: Service) -> None:

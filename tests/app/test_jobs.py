@@ -1,11 +1,11 @@
 """The life of a job over HTTP: begun, looked at, followed, cancelled, deleted, listed."""
 
 import json
+import math
 import sqlite3
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from contextlib import closing
 from typing import Any
 from uuid import uuid4
 
@@ -25,6 +25,18 @@ PLANS = "/v1/plans"
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A server of its own, whose jobs nobody else's wait for."""
     with running(tmp_path_factory.mktemp("jobs")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A server with one worker, a short queue and little grace, which often drops what is old."""
+    settings = {"MAX_QUEUED": "2", "WORKERS": "1", "JOB_GRACE_S": "0.5"}
+    with running(
+        tmp_path_factory.mktemp("strict"),
+        "import app.jobs.pool; app.jobs.pool._EXPIRE_S = 0.2\n",
+        **{f"INTERLACE_{name}": value for name, value in settings.items()},
+    ) as found:
         yield found
 
 
@@ -170,6 +182,15 @@ def test_etag(server: Service) -> None:
     assert server.client.get(place, headers={"if-none-match": '"x"'}).status_code == 200
 
 
+def drafted_us(service: Service, job_id: str) -> float:
+    """Return the time of the plan that a job would leave if it ended now [us]."""
+    with closing(sqlite3.connect(service.log.parent / "interlace.db")) as database:
+        query = "SELECT summary FROM jobs WHERE id = ?"
+        (summary,) = database.execute(query, (job_id,)).fetchone()
+    time_us: float = json.loads(summary).get("iteration_time_us", math.inf)
+    return time_us
+
+
 def test_progress_and_cancel(server: Service) -> None:
     job_id = begin(server, search(), tag="cancelled").json()["id"]
     seen: list[Json] = []
@@ -180,7 +201,7 @@ def test_progress_and_cancel(server: Service) -> None:
         told = seen[-1]["progress"]
         return told is not None and told["incumbent_us"] is not None
 
-    until(has_plan, 40)
+    until(has_plan)
     assert {job["state"] for job in seen} <= {"queued", "running"}
     assert all(job["iteration_time_us"] is None for job in seen)
     told = seen[-1]["progress"]
@@ -192,7 +213,7 @@ def test_progress_and_cancel(server: Service) -> None:
         f"{PLANS}/{job_id}", headers={"if-none-match": changed.headers["etag"]}, params={"wait": 10}
     )
     assert again.status_code == 200, "it beats"
-    time.sleep(1)  # for a draft
+    until(lambda: drafted_us(server, job_id) <= told["incumbent_us"])
     found = cancel(server, job_id)
     assert (found["state"], found["status"]) == ("cancelled", "feasible")
     assert found["iteration_time_us"] <= told["incumbent_us"]
@@ -211,17 +232,16 @@ def test_progress_and_cancel(server: Service) -> None:
 @needs_proc
 def test_cancel_frees_the_processor_while_highs_runs(server: Service) -> None:
     job_id = begin(server, highs()).json()["id"]
-    time.sleep(2)
+    until(lambda: busy(server))
     at_work = busy(server)
-    assert at_work
     assert cancel(server, job_id)["state"] == "cancelled"
-    until(lambda: gone(at_work), 5)
+    until(lambda: gone(at_work))
 
 
 def test_delete(server: Service) -> None:
     done = server.post(two_layers()).headers["location"]
     begun = begin(server, highs()).headers["location"]
-    until(lambda: busy(server), 10)
+    until(lambda: busy(server))
     at_work = busy(server)
     for place in (done, begun):
         assert server.client.delete(place).status_code == 204
@@ -233,7 +253,7 @@ def test_delete(server: Service) -> None:
         ):
             faults(answer)
             assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
-    until(lambda: gone(at_work), 1)
+    until(lambda: gone(at_work))
 
 
 def events(text: str) -> list[dict[str, str]]:
@@ -247,9 +267,12 @@ def test_events(server: Service) -> None:
     place = f"{PLANS}/{job_id}/events"
     with ThreadPoolExecutor(1) as clients:
         stream = clients.submit(server.client.get, place)
-        time.sleep(3)
+        for _ in range(4):  # it beats
+            etag = server.client.get(f"{PLANS}/{job_id}").headers["etag"]
+            later = {"params": {"wait": 30}, "headers": {"if-none-match": etag}}
+            assert server.client.get(f"{PLANS}/{job_id}", **later).status_code == 200
         end = cancel(server, job_id)
-        answer = stream.result(5)
+        answer = stream.result()
     assert answer.headers["content-type"].startswith("text/event-stream")
     found = events(answer.text)
     assert [event["event"] for event in found][-2:] == ["running", "cancelled"]
@@ -361,46 +384,43 @@ def test_no_result_yet(server: Service) -> None:
     server.client.delete(place)
 
 
-def test_a_full_queue(tmp_path: Path) -> None:
-    with running(tmp_path, INTERLACE_MAX_QUEUED="2", INTERLACE_WORKERS="1") as service:
-        until(lambda: begin(service, named(str(time.monotonic()))).status_code == 202, 10)
-        until(lambda: begin(service, highs()).status_code == 503, 10)
-        refused = begin(service, highs())
-        faults(refused)
-        assert refused.json()["code"] == "queue_full"
-        assert int(refused.headers["retry-after"]) > 0
-        small = {key: two_layers()[key] for key in ("graph", "cluster")}
-        answer = service.client.post("/v1/sweeps", json=small | {"policies": ["wfbp"]})
-        assert answer.status_code == 201, "sweeps wait in a queue of their own"
+def test_a_full_queue(strict: Service) -> None:
+    for name in "abc":
+        begin(strict, named(name))
+    until(lambda: begin(strict, highs()).status_code == 503)
+    refused = begin(strict, highs())
+    faults(refused)
+    assert refused.json()["code"] == "queue_full"
+    assert int(refused.headers["retry-after"]) > 0
+    small = {key: two_layers()[key] for key in ("graph", "cluster")}
+    answer = strict.client.post("/v1/sweeps", json=small | {"policies": ["wfbp"]})
+    assert answer.status_code == 201, "sweeps wait in a queue of their own"
+    for job in strict.client.get(PLANS, params={"state": ["queued", "running"]}).json()["plans"]:
+        cancel(strict, job["id"])
 
 
-def test_time_limits(tmp_path: Path) -> None:
-    with running(tmp_path, INTERLACE_JOB_GRACE_S="0.5") as service:
-        late = service.client.post("/v1/sweeps", json=long_sweep(service, sweep_limit_s=2))
-        assert (late.status_code, late.json()["code"]) == (503, "time_limit")
-        found = service.client.get(late.headers["location"]).json()
-        assert (found["state"], found["error"]["code"]) == ("timed_out", "time_limit")
-        in_hand = service.post(search(400, options={"time_limit_s": 6, "baselines": []}))
-        assert in_hand.status_code == 201
-        assert (in_hand.json()["state"], in_hand.json()["status"]) == ("succeeded", "feasible")
+def test_time_limits(strict: Service) -> None:
+    late = strict.client.post("/v1/sweeps", json=long_sweep(strict, sweep_limit_s=1))
+    assert (late.status_code, late.json()["code"]) == (503, "time_limit")
+    found = strict.client.get(late.headers["location"]).json()
+    assert (found["state"], found["error"]["code"]) == ("timed_out", "time_limit")
+    in_hand = strict.post(search(400, options={"time_limit_s": 3, "baselines": []}))
+    assert in_hand.status_code == 201
+    assert (in_hand.json()["state"], in_hand.json()["status"]) == ("succeeded", "feasible")
 
 
-def test_retention(tmp_path: Path) -> None:
-    with running(tmp_path) as service:
-        old, new = (service.post(named(name)).json()["id"] for name in ("old", "new"))
-    with sqlite3.connect(tmp_path / "interlace.db") as database:
+def test_retention(strict: Service) -> None:
+    old, new = (strict.post(named(name)).json()["id"] for name in ("old", "new"))
+    with closing(sqlite3.connect(strict.log.parent / "interlace.db")) as database:
         long_ago = "2026-01-01T00:00:00.000000Z"
-        database.execute("UPDATE jobs SET finished_at = ? WHERE id = ?", (long_ago, old))
-        database.execute("UPDATE idempotency_keys SET created_at = ?", (long_ago,))
-    database.close()
-    with running(tmp_path) as service:
-        until(lambda: service.client.get(f"{PLANS}/{old}").status_code == 404, 60)
-        assert service.client.get(f"{PLANS}/{new}").status_code == 200
-    with sqlite3.connect(tmp_path / "interlace.db") as database:
+        with database:
+            database.execute("UPDATE jobs SET finished_at = ? WHERE id = ?", (long_ago, old))
+            database.execute("UPDATE idempotency_keys SET created_at = ?", (long_ago,))
+        until(lambda: strict.client.get(f"{PLANS}/{old}").status_code == 404)
+        assert strict.client.get(f"{PLANS}/{new}").status_code == 200
         for table in ("payloads", "tags", "idempotency_keys"):
             query = f"SELECT count(*) FROM {table} WHERE job NOT IN (SELECT number FROM jobs)"
             assert database.execute(query).fetchone() == (0,)
-    database.close()
 
 
 def test_who_waits_holds_no_turn(server: Service) -> None:
@@ -413,7 +433,7 @@ def test_who_waits_holds_no_turn(server: Service) -> None:
         url = f"{server.client.base_url}{PLANS}?wait=60&tag=waits"
         waiting = [clients.submit(httpx2.post, url, json=big, timeout=90) for _ in range(4)]
         listed = f"{PLANS}?tag=waits"
-        until(lambda: len(server.client.get(listed).json()["plans"]) == 4, 20)
+        until(lambda: len(server.client.get(listed).json()["plans"]) == 4)
         for job in server.client.get(listed).json()["plans"]:
             cancel(server, job["id"])
         assert [post.result().json()["state"] for post in waiting] == ["cancelled"] * 4

@@ -1,13 +1,12 @@
 """What a request may cost: hostile bodies are refused soon and in little memory, reads go on."""
 
 import json
+import select
 import socket
-import time
 import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +18,8 @@ from app.reading.requests import read_parsed
 from app.schemas.plans import PlanRequest
 from solver.errors import Fault
 from solver.limits import MAX_FAULTS_SOUGHT
-from tests.app.service import Json, Service, faults, running, two_layers
+from tests.app.long import highs, until
+from tests.app.service import Json, Service, faults, two_layers
 
 MANY = {f"k{i}": 0 for i in range(300_000)}
 
@@ -179,33 +179,36 @@ def test_few_big_bodies_are_held_at_once(service: Service) -> None:
     with ExitStack() as opened:
         slow = []
         for _ in range(limits["at_once"]):
-            client = opened.enter_context(socket.create_connection(address, timeout=30))
+            client = opened.enter_context(socket.create_connection(address, timeout=100))
             client.sendall(head.encode() + big[:-1])
             slow.append(client)
-        time.sleep(0.5)
-        last = opened.enter_context(socket.create_connection(address, timeout=1))
-        last.sendall(head.encode() + big)
-        with pytest.raises(TimeoutError):
-            last.recv(1)
+        is_kept_out = False
+        while not is_kept_out:  # the server may not have come to all that the others sent
+            last = opened.enter_context(socket.create_connection(address, timeout=100))
+            last.sendall(head.encode() + big)
+            is_kept_out = not select.select([last], [], [], 1)[0]
         assert service.post(two_layers()).status_code == 201
-        last.settimeout(30)
         for client in slow:
             client.sendall(big[-1:])
             assert client.recv(12) == b"HTTP/1.1 201"
         assert last.recv(12) == b"HTTP/1.1 201"
 
 
-def test_reads_go_on_while_plans_are_solved(tmp_path: Path) -> None:
+def test_reads_go_on_while_plans_are_solved(service: Service) -> None:
     """Far more requests than there are threads wait their turn; nothing else waits with them."""
-    baseline = {"policy": "p3", "slice_bytes": 200}  # 25,000 launches
-    slow = two_layers(fusion="none", baselines=[baseline])
-    posts = 45
-    with running(tmp_path) as service, ThreadPoolExecutor(posts) as clients:
-        answers = [clients.submit(service.post, slow) for _ in range(posts)]
-        time.sleep(0.5)
+    posts, listed = 45, {"tag": "solved", "limit": 200}
+
+    def waiting() -> list[Json]:
+        found: list[Json] = service.client.get("/v1/plans", params=listed).json()["plans"]
+        return found
+
+    with ThreadPoolExecutor(posts) as clients:
+        place = "/v1/plans?wait=60&tag=solved"
+        answers = [clients.submit(service.client.post, place, json=highs()) for _ in range(posts)]
+        until(lambda: len(waiting()) == posts)
         for path in ("/healthz", "/readyz", "/version", "/v1/plans", "/docs"):
-            began = time.monotonic()
             assert service.client.get(path).status_code == 200
-            assert time.monotonic() - began < 3
-        assert not all(answer.done() for answer in answers), "the server was not busy"
-        assert {answer.result().status_code for answer in answers} == {201}
+        assert not any(answer.done() for answer in answers), "a read waited for them"
+        for job in waiting():
+            service.client.post(f"/v1/plans/{job['id']}/cancel")
+        assert {answer.result().json()["state"] for answer in answers} == {"cancelled"}

@@ -3,7 +3,6 @@
 import json
 import logging
 import re
-import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from app.operations.logs import JOB_ID, REQUEST_ID, JsonLines, TextLines
+from tests.app.long import until
 from tests.app.service import Service, running, two_layers
 
 #: A server with a bug.
@@ -99,10 +99,8 @@ def test_a_failure_inside_has_its_name_and_its_trace(broken: Service) -> None:
     assert (answer.status_code, answer.json()["code"]) == (500, "internal_error")
     assert answer.headers["x-request-id"] == "of-a-bug"
     assert answer.headers["x-content-type-options"] == "nosniff"
-    deadline = time.monotonic() + 10
-    while "RuntimeError" not in str(found := about(broken, "of-a-bug")):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: "RuntimeError" in str(about(broken, "of-a-bug")))
+    found = about(broken, "of-a-bug")
     assert {line.get("status") for line in found} == {500, None}
     (trace,) = [line["exception"] for line in found if "exception" in line]
     assert trace.startswith("Traceback")

@@ -4,6 +4,8 @@ import json
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,14 +15,21 @@ from sqlalchemy import create_engine, text
 from app.routers.cost_models import EXAMPLE
 from app.schemas.jobs import JobOut
 from app.storage import database as storage
-from tests.app.service import ROOT, Json, environment, faults, running, two_layers
+from tests.app.long import until
+from tests.app.service import ROOT, Json, Service, environment, faults, running, two_layers
+from tests.app.test_metrics import scraped, value
 
 
 def test_plans_outlive_a_restart(tmp_path: Path) -> None:
-    with running(tmp_path) as service:
+    """In any directory."""
+    folder = tmp_path / "who? #1 100% a&b=c"
+    folder.mkdir()
+    with running(folder) as service:
+        assert service.client.get("/readyz").status_code == 200
         made = service.post(two_layers()).json()
         drawn = service.client.get(f"/v1/plans/{made['id']}/timeline.json").content
-    with running(tmp_path) as service:
+    assert (folder / "interlace.db").is_file()
+    with running(folder) as service:
         assert service.client.get(f"/v1/plans/{made['id']}").json() == made
         assert service.client.get(f"/v1/plans/{made['id']}/timeline.json").content == drawn
         newer = service.post(two_layers()).json()
@@ -28,7 +37,7 @@ def test_plans_outlive_a_restart(tmp_path: Path) -> None:
     assert [plan["id"] for plan in listed] == [newer["id"], made["id"]]
 
 
-def test_what_was_kept_before_there_were_jobs(tmp_path: Path) -> None:
+def test_what_was_kept_before_there_were_jobs(tmp_path: Path, service: Service) -> None:
     """A database of revision 4, with a plan, a simulation and a sweep."""
     url = f"sqlite:///{tmp_path / 'interlace.db'}"
     engine = create_engine(url)
@@ -36,18 +45,16 @@ def test_what_was_kept_before_there_were_jobs(tmp_path: Path) -> None:
         config = storage._alembic()
         config.attributes["connection"] = connection
         command.upgrade(config, "0004")
-    (tmp_path / "new").mkdir()
-    with running(tmp_path / "new") as service:
-        small = {key: two_layers()[key] for key in ("graph", "cluster")}
-        made = {
-            "plans": (two_layers(), "optimal"),
-            "simulations": (small | {"policy": "ddp"}, "ddp"),
-            "sweeps": (small | {"workers": [2, 4]}, None),
-        }
-        answers = {
-            path: service.client.post(f"/v1/{path}", json=body).json()
-            for path, (body, _) in made.items()
-        }
+    small = {key: two_layers()[key] for key in ("graph", "cluster")}
+    made = {
+        "plans": (two_layers(), "optimal"),
+        "simulations": (small | {"policy": "ddp"}, "ddp"),
+        "sweeps": (small | {"workers": [2, 4]}, None),
+    }
+    answers = {
+        path: service.client.post(f"/v1/{path}", json=body).json()
+        for path, (body, _) in made.items()
+    }
     with engine.begin() as connection:
         for number, (table, (body, status)) in enumerate(made.items()):
             found = answers[table]
@@ -67,18 +74,25 @@ def test_what_was_kept_before_there_were_jobs(tmp_path: Path) -> None:
             values = ", ".join(f":{name}" for name in row)
             connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({values})"), row)
     engine.dispose()
-    with running(tmp_path) as service:
+    with running(tmp_path) as newer:
         for number, table in enumerate(made):
-            found = service.client.get(f"/v1/{table}/old{number}").json()
+            found = newer.client.get(f"/v1/{table}/old{number}").json()
             assert found["state"] == "succeeded"
             same = {key for key in answers[table] if key not in JobOut.model_fields}
             assert {key: found[key] for key in same} == {key: answers[table][key] for key in same}
-            (listed,) = service.client.get(f"/v1/{table}").json()[table]
+            (listed,) = newer.client.get(f"/v1/{table}").json()[table]
             shown = {"plans": "status", "simulations": "policy", "sweeps": "cells"}[table]
             assert listed[shown] == {"plans": "optimal", "simulations": "ddp", "sweeps": 2}[table]
         for drawn in ("plans/old0", "simulations/old1"):
-            assert service.client.get(f"/v1/{drawn}/timeline.json").status_code == 200
-        assert service.client.get("/v1/sweeps/old2/table.csv").status_code == 200
+            assert newer.client.get(f"/v1/{drawn}/timeline.json").status_code == 200
+        assert newer.client.get("/v1/sweeps/old2/table.csv").status_code == 200
+
+
+@pytest.fixture(scope="module")
+def damaged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A server whose database these tests damage and repair."""
+    with running(tmp_path_factory.mktemp("damaged")) as found:
+        yield found
 
 
 def test_what_was_kept_with_a_state(tmp_path: Path) -> None:
@@ -131,16 +145,22 @@ def test_what_was_kept_with_a_state(tmp_path: Path) -> None:
         "DELETE FROM alembic_version",  # of no revision
     ],
 )
-def test_broken_while_running(tmp_path: Path, damage: str) -> None:
-    with running(tmp_path) as service:
-        assert service.client.get("/readyz").status_code == 200
-        with sqlite3.connect(tmp_path / "interlace.db") as database:
+def test_broken_while_running(damaged: Service, damage: str) -> None:
+    client = damaged.client
+    assert client.get("/readyz").status_code == 200
+    with (
+        closing(sqlite3.connect(damaged.log.parent / "interlace.db")) as database,
+        closing(sqlite3.connect(":memory:")) as copy,
+    ):
+        database.backup(copy)
+        with database:
             database.execute(damage)
-        database.close()
-        answer = service.client.get("/readyz")
+        answer = client.get("/readyz")
         faults(answer)
         assert (answer.status_code, answer.json()["code"]) == (503, "storage_unavailable")
-        assert service.client.get("/healthz").status_code == 200
+        assert client.get("/healthz").status_code == 200
+        copy.backup(database)
+    until(lambda: client.get("/readyz").status_code == 200)  # jobs, too
 
 
 @pytest.mark.parametrize(
@@ -161,16 +181,10 @@ def test_broken_from_the_start(tmp_path: Path, url: str) -> None:
         ):
             faults(answer)
             assert (answer.status_code, answer.json()["code"]) == (503, "storage_unavailable")
+        found = scraped(service)
+        assert value(found, "interlace_storage_up") == 0
+        assert not any(name == "interlace_jobs" for name, _ in found)
         assert "Traceback" not in service.log.read_text()
-
-
-def test_any_directory_will_do(tmp_path: Path) -> None:
-    folder = tmp_path / "who? #1 100% a&b=c"
-    folder.mkdir()
-    with running(folder) as service:
-        assert service.client.get("/readyz").status_code == 200
-        assert service.post(two_layers()).status_code == 201
-    assert (folder / "interlace.db").is_file()
 
 
 def test_a_database_that_comes_later_is_used(tmp_path: Path) -> None:

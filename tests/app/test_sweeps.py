@@ -495,9 +495,9 @@ def test_the_json_has_no_infinity(posted: Json) -> None:
 def test_the_service_uses_its_cores(service: Service) -> None:
     asked = service.client.get("/v1/examples/resnet50").json()
     body = {key: asked[key] for key in ("graph", "cluster")}
-    axes = {"workers": [2, 4, 8, 16, 32, 64], "bandwidths_gbps": [1, 5, 10, 25, 50, 100]}
+    axes = {"workers": [2, 8, 64], "bandwidths_gbps": [1, 5, 25, 100]}
     found = service.client.post(PATH, json=body | axes | {"policies": ["pace"]}).json()
-    assert len(found["cells"]) == 36
+    assert len(found["cells"]) == 12
     one = {"cluster": asked["cluster"] | {"workers": 64, "bandwidth_gbps": 100}, "policy": "pace"}
     simulated = service.client.post("/v1/simulations", json=body | one).json()
     times = found["cells"][-1]["iteration_time_us"]
