@@ -5,9 +5,9 @@ import socket
 from pathlib import Path
 
 import pytest
+from app.cli.report import TITLES, render
 
 from app import VERSION
-from app.cli.report import TITLES, render
 from app.schemas.jobs import JobOut
 from app.schemas.plans import Bound, PlanAnswer
 from solver.bounds import chain as bounds
