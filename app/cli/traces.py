@@ -116,8 +116,8 @@ def export(
     \b
     Examples:
       interlace export graph.json --format ddp --out ddp
-      interlace export graph.json --plan plan.json --format horovod
-      interlace export graph.json --format ddp --server http://planner:8000
+      interlace export graph.json --plan plan.json --format horovod --out horovod
+      interlace export graph.json --format ddp --out ddp --server http://planner:8000
     """  # noqa: D301 - \b keeps the lines apart
     if form not in EXPORTS:
         raise typer.BadParameter(f"one of {', '.join(EXPORTS)}", param_hint="--format")
