@@ -12,6 +12,7 @@ import pkgutil
 import signal
 import socket
 import sys
+from types import ModuleType
 
 import app
 from app.cli.main import main
@@ -59,6 +60,7 @@ def run(connection: socket.socket) -> None:
     os.chdir(wish["folder"])
     os.environ.clear()
     os.environ.update(wish["environment"])
+    sys.modules["__main__"] = ModuleType("__main__")  # processes of its own import no more than it
     sys.argv = ["interlace", *wish["arguments"]]
     code = 1
     try:

@@ -37,6 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copy(_DATA / f"kineto_gloo_{rank}.json.gz", tmp_path / f"rank{rank}.json.gz")
     shutil.copy(_DATA / "kineto_parameters.json", tmp_path / "parameters.json")
     (tmp_path / "nccl.log").write_text(_nccl_log())
+    (tmp_path / "graph.txt").write_text(PROFILE)
     (tmp_path / "graph.json").write_text(json.dumps(two_layers()["graph"]))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -154,7 +155,7 @@ def desk(folder: Path, shell: dict[str, str]) -> Path:
     (folder / "layers.json").write_text(json.dumps({"layers": _LAYERS}))
     (folder / "trace.json.gz").symlink_to("rank0.json.gz")
     (folder / "resnet50").mkdir()
-    (folder / "resnet50" / "graph.txt").write_text(PROFILE)
+    (folder / "resnet50" / "graph.txt").symlink_to(folder / "graph.txt")
     for line in (
         "interlace example vgg16 > graph.json",
         "interlace plan graph.json --json > plan.json",

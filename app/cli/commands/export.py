@@ -51,8 +51,8 @@ def export(
     \b
     Examples:
       interlace export graph.json --format ddp --out ddp
-      interlace export graph.json --plan plan.json --format horovod
-      interlace export graph.json --format ddp --server http://planner:8000
+      interlace export graph.json --plan plan.json --format horovod --out horovod
+      interlace export graph.json --format ddp --out ddp --server http://planner:8000
     """
     if form not in FORMATS:
         raise typer.BadParameter(f"one of {', '.join(FORMATS)}", param_hint="--format")
