@@ -56,7 +56,7 @@ class _Command(_Flags, TyperCommand):
     """A command."""
 
 
-_app = typer.Typer(
+app = typer.Typer(
     cls=_Group, invoke_without_command=True, pretty_exceptions_enable=False, rich_markup_mode=None
 )
 
@@ -67,7 +67,7 @@ def _show_version(value: bool) -> None:
         raise typer.Exit
 
 
-@_app.callback()
+@app.callback()
 def interlace(
     context: typer.Context,
     _version: Annotated[
@@ -91,10 +91,10 @@ def interlace(
 
 
 for name, command in COMMANDS.items():
-    _app.command(name, cls=_Command)(command)
-_app.add_typer(config, name="config", cls=_Group)
+    app.command(name, cls=_Command)(command)
+app.add_typer(config, name="config", cls=_Group)
 
 
 def run() -> int:
     """Run the command of the arguments; return its exit code."""
-    return _app(prog_name="interlace", standalone_mode=False) or 0
+    return app(prog_name="interlace", standalone_mode=False) or 0

@@ -5,7 +5,7 @@ from typing import Any
 
 import typer.main
 
-from app.cli.main import app
+from app.cli.program import app
 from docs.generate.markdown import table
 
 #: What click and typer put before lines that are not to be joined.

@@ -68,7 +68,7 @@ def _kind(field: Json) -> str:
             kind = f"`{json.dumps(value)}`"
         case {"enum": values}:
             kind = ", ".join(f"`{json.dumps(value)}`" for value in values)
-        case {"type": "array", "items": {**items}} if items:
+        case {"type": "array", "items": items} if items:
             kind = f"list of {_kind(items)}"
         case {"type": "array"}:
             kind = "list"
