@@ -14,6 +14,7 @@ from app.cli.failures import MISUSED, Failure
 from app.cli.interrupts import interruptible
 from app.http.protocol import Protocol
 from app.operations import logs
+from app.operations.memory import return_large_blocks
 from app.service import create_app
 
 #: What is at work when the server is told to leave may go on for so long [s].
