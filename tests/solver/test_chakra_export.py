@@ -13,7 +13,7 @@ from solver.exports import chakra
 from solver.exports.files import Planned
 from solver.graph import ALL_GATHER, ALL_REDUCE, BROADCAST, COMPUTE, NETWORK, Op, build
 from solver.limits import MAX_EXPORTED_FILES
-from solver.planning.names import buckets_of, parts_of
+from solver.planning.labels import label_buckets, parts_of
 from solver.planning.replay import ExplicitBucket, ExplicitPart
 from solver.policies.ddp import ddp
 from solver.policies.p3 import p3
@@ -48,7 +48,7 @@ def planned(graph, network, policy):
     """Name the buckets of a policy's launches as an answer does."""
     chain = chain_of(graph)
     timeline = simulate(graph, network, policy)
-    names, buckets = buckets_of(graph, chain, timeline)
+    names, buckets = label_buckets(graph, chain, timeline)
     return Planned(
         tuple(ExplicitBucket(bucket.id, bucket.tensors) for bucket in buckets),
         tuple(ExplicitPart(part.bucket, part.bytes) for part in parts_of(names, timeline)),
