@@ -19,9 +19,9 @@ from solver.costs import Network, network_of
 from solver.errors import InvalidGraph, InvalidOptions
 from solver.explanation.explain import explain
 from solver.graph import COMPUTE, with_barrier
+from solver.planning.explicit import explicit_launches
 from solver.planning.plan import plan
 from solver.planning.progress import SILENT
-from solver.planning.replay import sends_of
 from solver.planning.result import Plan
 from solver.policies import wfbp
 from solver.prediction.osf import osf_of
@@ -82,7 +82,7 @@ def timeline(problem: Problem[PlanRequest], answer: Any) -> dict[str, Any]:
     graph = lightened(problem.graph)
     graph = with_barrier(graph) if problem.request.has_barrier else graph
     network = network_of(problem.request.cluster.to_cluster())
-    sends = sends_of(graph, chain_of(graph), *PlanBody.model_validate(answer).by_name())
+    sends = explicit_launches(graph, chain_of(graph), *PlanBody.model_validate(answer).by_name())
     timelines = {
         "plan": simulate(graph, network, replay(sends)),
         "fifo": simulate(graph, network, wfbp),

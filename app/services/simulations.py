@@ -26,9 +26,9 @@ from solver.costs import Network, network_of
 from solver.errors import Fault, InvalidGraph, InvalidPlan
 from solver.explanation.explain import explain
 from solver.graph import Graph, with_barrier
+from solver.planning.explicit import deadlock_fault, explicit_launches
 from solver.planning.labels import label_buckets, parts_of
 from solver.planning.times import IterationTimes, iteration_times
-from solver.planning.replay import deadlock_fault, sends_of
 from solver.policies.choice import WHERE_NOT, Choice, applies, bind, choice_faults, resolved
 from solver.simulation.engine import Deadlock, Policy, Timeline, simulate
 from solver.simulation.jitter import Jitter, jitter
@@ -102,7 +102,7 @@ def _prepared(problem: Problem[SimulationRequest]) -> tuple[Graph, Network, Choi
         return graph, network, used, lambda _: policy
     assert request.plan is not None, "a policy or a plan"
     try:
-        sends = sends_of(graph, chain, *request.plan.by_name())
+        sends = explicit_launches(graph, chain, *request.plan.by_name())
     except InvalidPlan as error:
         raise InvalidRequest(within("plan", error.faults)) from error
     return graph, network, None, carried(sends, graph)
