@@ -33,7 +33,7 @@ from solver.graph import (
 )
 from solver.traces.checked import as_faults_of_the_file
 from solver.traces.files import only_text
-from solver.traces.trace import Asked, Report, Trace, totals
+from solver.traces.trace import Report, Trace, TraceOptions, totals
 
 FORMAT = "astra_text"
 
@@ -94,7 +94,7 @@ def looks_like(content: bytes) -> bool:
     return found is not None and found[1].decode() in _PARALLELISMS
 
 
-def read(files: Sequence[bytes], asked: Asked) -> Trace:
+def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     """Read the one workload and build the iteration.
 
     Raises
@@ -108,7 +108,7 @@ def read(files: Sequence[bytes], asked: Asked) -> Trace:
     lines = [(i, fields) for i, fields in lines if fields]
     layers = _parsed(lines)
     with as_faults_of_the_file():
-        graph = build(asked.name, _ops(layers))
+        graph = build(options.name, _ops(layers))
     report = Report(
         format=FORMAT,
         steps=1,

@@ -28,7 +28,7 @@ from solver.graph import first_of
 from solver.models.layers import Layer, iteration
 from solver.traces.checked import Edge, as_faults_of_the_file, ordered
 from solver.traces.files import only_text
-from solver.traces.trace import Asked, Report, Trace, totals
+from solver.traces.trace import Report, Trace, TraceOptions, totals
 
 FORMAT = "dnn_partitioning"
 
@@ -74,7 +74,7 @@ def looks_like(content: bytes) -> bool:
     return _MARK.search(content, 0, _LOOKED_AT) is not None
 
 
-def read(files: Sequence[bytes], asked: Asked) -> Trace:
+def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     """Read the one graph and build the iteration.
 
     Layers run in topological order of the forward nodes, ties by id. A first node that has neither
@@ -100,7 +100,7 @@ def read(files: Sequence[bytes], asked: Asked) -> Trace:
     is_input = [pair.forward.id not in entered and _is_idle(pair) for pair in order]
     layers = [_layer(pair) for pair, drop in zip(order, is_input, strict=True) if not drop]
     with as_faults_of_the_file():
-        graph = iteration(asked.name, layers)
+        graph = iteration(options.name, layers)
     report = Report(
         format=FORMAT,
         steps=1,

@@ -18,7 +18,7 @@ from solver.limits import MAX_FAULTS_SOUGHT
 from solver.models.layers import Layer, iteration
 from solver.traces.checked import Edge, as_faults_of_the_file, ordered
 from solver.traces.files import only_text
-from solver.traces.trace import Asked, Report, Trace, totals
+from solver.traces.trace import Report, Trace, TraceOptions, totals
 
 FORMAT = "pipedream"
 
@@ -48,7 +48,7 @@ def looks_like(content: bytes) -> bool:
     return _MARK.search(content, 0, _LOOKED_AT) is not None
 
 
-def read(files: Sequence[bytes], asked: Asked) -> Trace:
+def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     """Read the one profile and build the iteration.
 
     The ops of a pass run one after another in topological order, ties by node number; the backward
@@ -70,7 +70,7 @@ def read(files: Sequence[bytes], asked: Asked) -> Trace:
     inputs = [node for node in order if node.description.startswith("Input")]
     layers = [_layer(node) for node in order if not node.description.startswith("Input")]
     with as_faults_of_the_file():
-        graph = iteration(asked.name, layers)
+        graph = iteration(options.name, layers)
     dropped = [
         f"node{node.number} ({node.description}, {node.forward_ms:g} ms forward): data loading"
         for node in inputs

@@ -1,4 +1,4 @@
-"""What a reader is given and what it returns: the graph, and what it did to get there."""
+"""What a reader takes and what it returns: the graph, and what it did to get there."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from solver.graph import COMPUTE, Graph, Op
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TraceOptions:
     """What to read of files.
 
     Attributes
@@ -91,7 +91,7 @@ class Trace:
 
 
 #: Files (already unpacked) and what to read of them; raises InvalidTrace.
-Reader = Callable[[Sequence[bytes], Asked], Trace]
+Reader = Callable[[Sequence[bytes], TraceOptions], Trace]
 
 
 def totals(ops: Iterable[Op]) -> dict[str, Total]:

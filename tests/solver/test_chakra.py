@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from solver.errors import InterlaceError, InvalidGraph, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, BROADCAST, REDUCE_SCATTER
-from solver.traces import Asked, Total, chakra
+from solver.traces import Total, TraceOptions, chakra
 from solver.traces.chakra import codec as wire
 from solver.traces.contraction import contracted, in_order
 from tests.chakra_bytes import file, node, number, text, varint
@@ -22,7 +22,7 @@ SUM = dict(comm_type=0, comm_size=100, is_cpu_op=False)
 
 
 def read(content, step=None):
-    return chakra.read([content], Asked("x", step))
+    return chakra.read([content], TraceOptions("x", step))
 
 
 def ops_of(trace):
@@ -256,7 +256,7 @@ def test_other_faults():
     with pytest.raises(InvalidTrace, match="Steps 0 to 3 are there, not step 4"):
         read(steps(1, 2, 3, 4), 4)
     with pytest.raises(InvalidTrace, match="one file"):
-        chakra.read([file(ONE), file(ONE)], Asked())
+        chakra.read([file(ONE), file(ONE)], TraceOptions())
     huge = [node(i, COLL, comm_type=0, comm_size=2**60) for i in (1, 2)]
     with pytest.raises(InvalidGraph, match="2\\^60"):
         read(file(node(3, COMP, 1), *huge))

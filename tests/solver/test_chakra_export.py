@@ -20,7 +20,7 @@ from solver.policies.p3 import p3
 from solver.policies.wfbp import wfbp
 from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
-from solver.traces import Asked
+from solver.traces import TraceOptions
 from solver.traces.chakra.reader import read
 from tests.chakra_bytes import file, node
 from tests.sampling import cases
@@ -58,7 +58,7 @@ def planned(graph, network, policy):
 def read_back(exported):
     content = exported.files["plan.0.et"]
     assert isinstance(content, bytes)
-    return read([content], Asked())
+    return read([content], TraceOptions())
 
 
 def test_a_plan_by_hand_byte_for_byte():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from solver.errors import InterlaceError, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, COMPUTE, REDUCE_SCATTER
-from solver.traces import READERS, Asked, Total, detect, kineto
+from solver.traces import READERS, Total, TraceOptions, detect, kineto
 from solver.traces.recorded import as_recorded, recorded_time
 from solver.traces.trace import Report, Trace
 from tests.kineto_events import (
@@ -39,7 +39,7 @@ NAMES = (("a.weight", 150), ("a.bias", 50), ("b.weight", 100))
 
 
 def read(*files, **asked):
-    return kineto.read(files, Asked("small", **asked))
+    return kineto.read(files, TraceOptions("small", **asked))
 
 
 def length(trace):
@@ -594,7 +594,7 @@ SMALL_DLRM = {ALL_REDUCE: Total(3, 2_485_252), ALL_TO_ALL: Total(5, 64_448)}
 def test_real_traces_run_again_as_recorded(shared, paths, steps, found):
     content = real(shared, *paths)
     for step in (None, *range(min(steps, 3))):
-        trace = READERS["kineto"](content, Asked("real", step=step))
+        trace = READERS["kineto"](content, TraceOptions("real", step=step))
         assert trace.report.steps == steps
         assert recorded_time(trace) == pytest.approx(length(trace), rel=0.05)
         assert len(trace.graph.ops) < 100

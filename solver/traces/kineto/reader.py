@@ -14,7 +14,7 @@ from solver.traces.kineto.recording import Launch, Recording, recording
 from solver.traces.kineto.sizes import bytes_of, kind_of
 from solver.traces.kineto.steps import Step, steps
 from solver.traces.steps import chosen
-from solver.traces.trace import Asked, Report, Trace, totals
+from solver.traces.trace import Report, Trace, TraceOptions, totals
 
 FORMAT = "kineto"
 
@@ -44,7 +44,7 @@ class _Rank:
     outside: int
 
 
-def read(files: Sequence[bytes], asked: Asked) -> Trace:
+def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     """Read one rank, or several ranks of the same run, and build one iteration.
 
     The step is the one asked for, or the one of median length of those with collectives. Of
@@ -62,16 +62,16 @@ def read(files: Sequence[bytes], asked: Asked) -> Trace:
         raise InvalidTrace([Fault("", FaultCode.EMPTY, "No file was given.")])
     places = [f"/files/{i}" if len(files) > 1 else "" for i in range(len(files))]
     ranks = [_rank(file, place) for file, place in zip(files, places, strict=True)]
-    index = _choose(ranks[0], asked.step)
+    index = _choose(ranks[0], options.step)
     parts = _same_step(ranks, index, places)
     held = [_held(part.launches) for part in parts]
     slowest = min(range(len(ranks)), key=lambda i: (sum(held[i]), i))
     least = [min(times) for times in zip(*held, strict=True)]
     rank, step = ranks[slowest], parts[slowest]
     sums, notes = _sums(step.launches, least, rank.found.workers, places[slowest])
-    it = iteration(rank.found, step, sums, asked.parameters)
+    it = iteration(rank.found, step, sums, options.parameters)
     try:
-        graph = build(asked.name, it.ops)
+        graph = build(options.name, it.ops)
     except InvalidGraph as error:  # places in the graph mean nothing to who sent the file
         faults = [Fault(places[slowest], fault.code, fault.detail) for fault in error.faults]
         raise InvalidTrace(faults) from None
