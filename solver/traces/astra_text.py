@@ -31,9 +31,8 @@ from solver.graph import (
     build,
     first_of,
 )
-from solver.traces.checked import as_faults_of_the_file
-from solver.traces.files import only_text
-from solver.traces.trace import Report, Trace, TraceOptions, totals
+from solver.traces.files import single_text
+from solver.traces.trace import Report, Trace, TraceOptions, as_trace_faults, totals
 
 FORMAT = "astra_text"
 
@@ -104,10 +103,10 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         not that of the second line (``truncated``), or the parallelism is not ``DATA``
         (``not_supported``): others do not say which workers share in what is sent.
     """
-    lines = [(i, line.split()) for i, line in enumerate(only_text(files).splitlines(), start=1)]
+    lines = [(i, line.split()) for i, line in enumerate(single_text(files).splitlines(), start=1)]
     lines = [(i, fields) for i, fields in lines if fields]
     layers = _parsed(lines)
-    with as_faults_of_the_file():
+    with as_trace_faults():
         graph = build(options.name, _ops(layers))
     report = Report(
         format=FORMAT,

@@ -14,7 +14,7 @@ from solver.errors import InterlaceError, InvalidGraph, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, BROADCAST, REDUCE_SCATTER
 from solver.traces import Total, TraceOptions, chakra
 from solver.traces.chakra import codec as wire
-from solver.traces.contraction import contracted, in_order
+from solver.traces.contraction import contract, order_nodes
 from tests.chakra_bytes import file, node, number, text, varint
 
 COMP, SEND, COLL = 4, 5, 7
@@ -305,8 +305,8 @@ def edges(draw):
 @given(edges())
 def test_contraction_keeps_all_order_and_no_more_edges(drawn):
     preds, kept = drawn
-    _, order = in_order(preds)
-    found = contracted(preds, order, kept)
+    _, order = order_nodes(preds)
+    found = contract(preds, order, kept)
     graph = nx.DiGraph((j, i) for i, above in enumerate(preds) for j in above)
     graph.add_nodes_from(range(len(preds)))
     small = nx.DiGraph((j, i) for i, above in found.items() for j in above)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from solver.errors import InterlaceError, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, COMPUTE, REDUCE_SCATTER
 from solver.traces import READERS, Total, TraceOptions, detect, kineto
-from solver.traces.recorded import as_recorded, recorded_time
+from solver.traces.recorded import recorded_ops, recorded_time
 from solver.traces.trace import Report, Trace
 from tests.kineto_events import (
     AUTOGRAD,
@@ -458,7 +458,7 @@ def test_same_input_same_graph():
 
 def test_recorded_order_that_contradicts_the_graph():
     trace = read(text(waiting(**{"Collective name": "wait"})))
-    assert [o.kind for o in as_recorded(trace)] == [COMPUTE] * 7
+    assert [o.kind for o in recorded_ops(trace)] == [COMPUTE] * 7
     graph = read(text(small())).graph
     report = Report("x", 1, 0, 0, {})
     assert recorded_time(Trace(None, report)) == 0.0

@@ -8,10 +8,10 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import Op
 from solver.traces import kineto
-from solver.traces.files import only
+from solver.traces.files import single_file
 from solver.traces.pytorch_et.calls import Call, calls_of
 from solver.traces.pytorch_et.sizes import sized
-from solver.traces.steps import chosen
+from solver.traces.steps import choose_step
 from solver.traces.trace import Report, Total, Trace, TraceOptions, totals
 
 FORMAT = "pytorch_et"
@@ -53,10 +53,10 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         Not such files, no such step, no collective, no sizes, not of the same run.
     """
     others = [file for file in files if kineto.looks_like(file)]
-    steps, calls = calls_of(only([file for file in files if not kineto.looks_like(file)]))
+    steps, calls = calls_of(single_file([file for file in files if not kineto.looks_like(file)]))
     if others:
         return _joined(others, options, steps, calls)
-    step = chosen(options.step, [0.0] * len(steps))
+    step = choose_step(options.step, [0.0] * len(steps))
     inside = [call for call in calls if call.id in steps[step]]
     if fault := _nothing_sent(inside):
         raise InvalidTrace([fault])
