@@ -10,11 +10,14 @@ import numpy as np
 from solver.chain import Chain
 from solver.units import FloatArray, IntArray
 
+#: The tensors of a bucket: chain indices, ascending.
+Members = tuple[int, ...]
+
 
 class Launch(NamedTuple):
-    """One call of a collective: ``bytes`` of the bucket made of these tensors (chain indices)."""
+    """One call of a collective: ``bytes`` of the bucket made of these tensors."""
 
-    bucket: tuple[int, ...]
+    bucket: Members
     bytes: int
 
 

@@ -20,7 +20,7 @@ from app.schemas.sweeps import SweepRequest
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import Graph
-from solver.traces import READERS, Asked, Report
+from solver.traces import READERS, Report, TraceOptions
 
 Json = dict[str, Any]
 
@@ -150,7 +150,7 @@ def _merged(under: Any, over: Json) -> Any:
 
 
 def _read_trace(content: bytes, name: str, form: str, cluster: Json) -> tuple[Json, Report]:
-    trace = read_files([content], form, Asked(called(name)))
+    trace = read_files([content], form, TraceOptions(called(name)))
     if trace.graph is None:
         detail = " ".join(["No iteration can be planned.", *trace.report.warnings])
         raise InvalidTrace([Fault("", ServiceFaultCode.NOT_PLANNABLE, detail)])

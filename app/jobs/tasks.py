@@ -18,7 +18,7 @@ from app.services.sweeps import run as sweeps
 from app.storage import graphs
 from app.storage.database import Store
 from app.storage.library import library_of
-from solver.traces import Asked
+from solver.traces import TraceOptions
 
 
 class Done(NamedTuple):
@@ -69,7 +69,7 @@ def _sweep(store: Store, body: bytes, _files: list[bytes], report: ProgressWrite
 def _import(store: Store, body: bytes, files: list[bytes], report: ProgressWriter) -> Done:
     asked = json.loads(body)
     report.progress("import")
-    what = Asked(asked["name"], asked["step"], parameters_of(asked["parameters"]))
+    what = TraceOptions(asked["name"], asked["step"], parameters_of(asked["parameters"]))
     trace = read_files(files, asked["format"], what)
     answer = graphs.create(store, trace)
     name = trace.graph.name if trace.graph else asked["name"]

@@ -25,7 +25,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError, InvalidTrace
 from solver.graph import Graph, build
 from solver.limits import MAX_BYTES
-from solver.traces import READERS, Asked, Report, Trace, detect
+from solver.traces import READERS, Report, Trace, TraceOptions, detect
 from solver.traces.trace import totals
 
 FORMAT = "interlace"
@@ -35,7 +35,7 @@ class _File(RequestModel):
     graph: GraphBody
 
 
-def read_own(content: bytes, asked: Asked) -> Trace | None:
+def read_own(content: bytes, asked: TraceOptions) -> Trace | None:
     """Read such a file; None when it is something else.
 
     Raises
@@ -84,7 +84,7 @@ _PARAMETERS: TypeAdapter[list[tuple[str, int]]] = TypeAdapter(
 )
 
 
-def read_files(files: Sequence[bytes], form: str | None, asked: Asked) -> Trace:
+def read_files(files: Sequence[bytes], form: str | None, asked: TraceOptions) -> Trace:
     """Unpack files and read them in a format of :data:`solver.traces.READERS`, or as they are.
 
     Parameters

@@ -25,7 +25,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.limits import MAX_BYTES, MAX_DURATION_US
 from solver.models.layers import Layer
-from solver.prediction.osf import times_of
+from solver.prediction.passes import times_of
 from solver.prediction.scaling import ScalingOptions
 
 #: What turns FLOPs into time.

@@ -9,7 +9,7 @@ from app.schemas.base import AnswerModel, RequestModel
 from app.schemas.graphs import Id
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.limits import MAX_BYTES
-from solver.planning.replay import ExplicitBucket, ExplicitPart
+from solver.planning.explicit import ExplicitBucket, ExplicitPart
 
 
 class Bucket(AnswerModel):

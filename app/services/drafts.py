@@ -9,7 +9,7 @@ from app.schemas.explanations import UNEXPLAINED
 from app.schemas.plans import PlanRequest
 from app.schemas.problem import Problem
 from app.services.plan_answer import plan_answer
-from solver.planning.progress import POLICIES, Watch
+from solver.planning.progress import POLICIES, Progress
 from solver.planning.result import Plan
 
 #: The phases that follow the solver's.
@@ -37,7 +37,7 @@ class Follower(Protocol):
         """
 
 
-class Following(Watch):
+class Following(Progress):
     """Tells a follower what the solver tells."""
 
     def __init__(self, problem: Problem[PlanRequest], began: float, follower: Follower) -> None:
@@ -59,7 +59,7 @@ class Following(Watch):
         self._bound = value_us
         self._redraft()
 
-    def found(self, value_us: float, draft: Callable[[], Plan]) -> None:
+    def incumbent(self, value_us: float, draft: Callable[[], Plan]) -> None:
         """Pass it on."""
         self._incumbent, self._draft = value_us, draft
         self._redraft()

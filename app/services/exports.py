@@ -14,7 +14,7 @@ from app.services.graphs import lightened
 from solver.codes import FaultCode
 from solver.costs import network_of
 from solver.errors import Fault, InvalidPlan
-from solver.exports import EXPORTS, Export, Planned
+from solver.exports import EXPORTS, ExplicitPlan, Export
 from solver.graph import with_barrier
 from solver.planning.result import SlotRun, SlottedSchedule
 
@@ -46,7 +46,7 @@ def exported(problem: Problem[PlanRequest], answer: Any, form: str) -> Export:
         place = "".join(f"/{step}" for step in first["loc"])
         detail = f"This is no plan as plan --json prints it: at {place}, {first['msg']}."
         raise InvalidPlan([Fault("", FaultCode.WRONG_TYPE, detail)]) from None
-    planned = Planned(tuple(buckets), tuple(parts), slotted, cluster.workers)
+    planned = ExplicitPlan(tuple(buckets), tuple(parts), slotted, cluster.workers)
     return EXPORTS[form](graph, network_of(cluster.to_cluster()), planned)
 
 

@@ -19,9 +19,9 @@ from solver.costs import Network, network_of
 from solver.errors import InvalidGraph, InvalidOptions
 from solver.explanation.explain import explain
 from solver.graph import COMPUTE, with_barrier
+from solver.planning.explicit import explicit_launches
 from solver.planning.plan import plan
 from solver.planning.progress import SILENT
-from solver.planning.replay import sends_of
 from solver.planning.result import Plan
 from solver.policies import wfbp
 from solver.prediction.osf import osf_of
@@ -49,19 +49,19 @@ def solve(problem: Problem[PlanRequest], watch: Follower | None = None) -> PlanA
     if faults := launch_faults(options.baselines, sizes):
         raise InvalidRequest(within("options", faults))
     graph, other = lightened(problem.graph), what_if(problem.graph, request.what_if)
-    told = Following(problem, began, watch) if watch else SILENT
+    progress = Following(problem, began, watch) if watch else SILENT
     try:
-        found = plan(graph, network, options, told)
-        told.found(found.iteration_time_us, lambda: found)
+        found = plan(graph, network, options, progress)
+        progress.incumbent(found.iteration_time_us, lambda: found)
         if other:
-            told.phase(WHAT_IF)
+            progress.phase(WHAT_IF)
         alone = replace(options, baselines=(), slot_us=None)  # that slot may be too short
         changed = plan(lightened(other), network, alone) if other else None
     except InvalidOptions as error:
         raise InvalidRequest(within("options", error.faults)) from error
     except InvalidGraph as error:
         raise InvalidRequest(within("graph", error.faults)) from error
-    told.phase(EXPLANATION)
+    progress.phase(EXPLANATION)
     why = _why(network, found)
     osf = osf_of(graph, network)
     runtime = round(time.perf_counter() - began, 6)
@@ -82,7 +82,7 @@ def timeline(problem: Problem[PlanRequest], answer: Any) -> dict[str, Any]:
     graph = lightened(problem.graph)
     graph = with_barrier(graph) if problem.request.has_barrier else graph
     network = network_of(problem.request.cluster.to_cluster())
-    sends = sends_of(graph, chain_of(graph), *PlanBody.model_validate(answer).by_name())
+    sends = explicit_launches(graph, chain_of(graph), *PlanBody.model_validate(answer).by_name())
     timelines = {
         "plan": simulate(graph, network, replay(sends)),
         "fifo": simulate(graph, network, wfbp),

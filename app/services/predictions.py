@@ -16,7 +16,7 @@ from solver.codes import FaultCode
 from solver.costs import TABLE, network_of
 from solver.errors import Fault, InvalidGraph
 from solver.graph import NETWORK, Graph
-from solver.prediction.osf import Passes, passes_of, passes_of_layers
+from solver.prediction.passes import Passes, passes_of, passes_of_layers
 from solver.prediction.scaling import graph_of, predict
 
 

@@ -20,15 +20,15 @@ from app.services.explanations import explained
 from app.services.graphs import is_large, lightened, what_if
 from app.services.launch_counts import launches_of
 from app.services.warnings import launched, warnings_of
-from solver.buckets import Launch
 from solver.chain import Chain, chain_of
 from solver.codes import FaultCode
 from solver.costs import Network, network_of
 from solver.errors import Fault, InvalidGraph, InvalidPlan
 from solver.explanation.explain import explain
 from solver.graph import Graph, with_barrier
-from solver.planning.names import Figures, buckets_of, figures_of, parts_of
-from solver.planning.replay import deadlock_fault, sends_of
+from solver.planning.explicit import deadlock_fault, explicit_launches
+from solver.planning.labels import label_buckets, parts_of
+from solver.planning.times import IterationTimes, iteration_times
 from solver.policies.choice import WHERE_NOT, Choice, applies, bind, choice_faults, resolved
 from solver.simulation.engine import Deadlock, Policy, Timeline, simulate
 from solver.simulation.jitter import Jitter, jitter
@@ -54,20 +54,20 @@ def run(problem: Problem[SimulationRequest]) -> SimulationAnswer:
     timeline = _timeline(graph, network, rerun)
     explanation = explain(graph, network, timeline, request.bins)
     chain = chain_of(graph)
-    figures, why = figures_of(chain, timeline), UNEXPLAINED
+    times, why = iteration_times(chain, timeline), UNEXPLAINED
     if not is_large(graph):
         why = explained(graph, network, rerun, timeline, explanation)
-    names, buckets = buckets_of(graph, chain, timeline)
-    parts = parts_of(names, timeline)
+    labels, buckets = label_buckets(graph, chain, timeline)
+    parts = parts_of(labels, timeline)
     return SimulationAnswer.of(
-        figures,
+        times,
         why,
         policy=choice,
         buckets=buckets,
         schedule=Launches.of(parts=parts),
         channels=explanation.channels,
         jitter=_jitter(graph, network, request, rerun(graph)),
-        what_if=_what_if(problem, network, rerun, figures),
+        what_if=_what_if(problem, network, rerun, times),
         warnings=warnings_of(request.cluster, launched(buckets, parts)),
         request=SimulationRequestOut.of(
             request,
@@ -102,7 +102,7 @@ def _prepared(problem: Problem[SimulationRequest]) -> tuple[Graph, Network, Choi
         return graph, network, used, lambda _: policy
     assert request.plan is not None, "a policy or a plan"
     try:
-        sends = sends_of(graph, chain, *request.plan.by_name())
+        sends = explicit_launches(graph, chain, *request.plan.by_name())
     except InvalidPlan as error:
         raise InvalidRequest(within("plan", error.faults)) from error
     return graph, network, None, carried(sends, graph)
@@ -199,18 +199,17 @@ def _decided(graph: Graph, network: Network, choice: Choice) -> Policy:
     policy = bind(choice)
     if choice.policy != "pace":
         return policy
-    sent = simulate(graph, network, policy).launches
-    return replay([Launch(part.bucket, part.bytes) for part in sent])
+    return replay(simulate(graph, network, policy).plan)
 
 
 def _what_if(
-    problem: Problem[SimulationRequest], network: Network, rerun: Rerun, figures: Figures
+    problem: Problem[SimulationRequest], network: Network, rerun: Rerun, times: IterationTimes
 ) -> SimulatedWhatIf | None:
     """Simulate the changed graph, and compare it with the figures of the graph as it is."""
     changed = what_if(problem.graph, problem.request.what_if)
     if changed is None:
         return None
     graph = _simulated(changed, problem.request)
-    other = figures_of(chain_of(graph), simulate(graph, network, rerun(graph)))
-    gain = figures.iteration_time_us - other.iteration_time_us
+    other = iteration_times(chain_of(graph), simulate(graph, network, rerun(graph)))
+    gain = times.iteration_time_us - other.iteration_time_us
     return SimulatedWhatIf.of(other, gain_us=gain)

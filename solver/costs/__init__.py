@@ -6,17 +6,17 @@ the affine functions below it that the lower bound uses. Every launch pays the s
 part of a partitioned bucket pays it too.
 """
 
-from solver.costs.affine import Affine
 from solver.costs.algorithms import ALGORITHMS, cost_of
-from solver.costs.calibrated import table
+from solver.costs.algorithms.calibrated import table
+from solver.costs.algorithms.extrapolation import MEASURED, is_extrapolated
+from solver.costs.algorithms.servers import PLACEMENTS
+from solver.costs.algorithms.stepwise import ring
 from solver.costs.cluster import LINEAR, PIECEWISE, RING, TABLE, Cluster
 from solver.costs.cost import Cost, scaled
-from solver.costs.extrapolation import MEASURED, is_extrapolated
-from solver.costs.measured import Measured
+from solver.costs.functions.affine import Affine
+from solver.costs.functions.measured import Measured
+from solver.costs.functions.piecewise import Curve, Piecewise
 from solver.costs.network import Lane, Network, alike, network_of
-from solver.costs.piecewise import Curve, Piecewise
-from solver.costs.servers import PLACEMENTS
-from solver.costs.stepwise import ring
 
 __all__ = [
     "ALGORITHMS",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from solver.codes import FaultCode
-from solver.costs.piecewise import Curve
+from solver.costs.functions.piecewise import Curve
 from solver.errors import Fault
 
 RING = "ring"

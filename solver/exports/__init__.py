@@ -1,9 +1,10 @@
-"""Plans as files of other tools, called alike: ``export(graph, network, planned) -> Export``."""
+"""Plans as files of other tools, called alike: ``export(graph, network, plan) -> Export``."""
 
 from solver.costs import Network
-from solver.exports import chakra, chrome, csv_tables, ddp, deepspeed, horovod
-from solver.exports.files import Export, Exporter, Planned
-from solver.planning.replay import ExplicitBucket, ExplicitPart
+from solver.exports import chakra, chrome, csv_tables
+from solver.exports.exporter import ExplicitPlan, Export, Exporter
+from solver.exports.frameworks import ddp, deepspeed, horovod
+from solver.planning.explicit import ExplicitBucket, ExplicitPart
 from solver.planning.result import Plan
 
 #: The writers by format name; add one here.
@@ -16,7 +17,7 @@ EXPORTS: dict[str, Exporter] = {
     horovod.FORMAT: horovod.export,
 }
 
-__all__ = ["EXPORTS", "Export", "Exporter", "Planned", "export"]
+__all__ = ["EXPORTS", "ExplicitPlan", "Export", "Exporter", "export"]
 
 
 def export(form: str, network: Network, plan: Plan, workers: int = 1) -> Export:
@@ -36,10 +37,10 @@ def export(form: str, network: Network, plan: Plan, workers: int = 1) -> Export:
     InvalidPlan
         When the format has no form for this plan.
     """
-    planned = Planned(
+    explicit = ExplicitPlan(
         tuple(ExplicitBucket(bucket.id, bucket.tensors) for bucket in plan.buckets),
         tuple(ExplicitPart(part.bucket, part.bytes) for part in plan.parts),
         plan.slotted,
         workers,
     )
-    return EXPORTS[form](plan.graph, network, planned)
+    return EXPORTS[form](plan.graph, network, explicit)

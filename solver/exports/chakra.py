@@ -11,7 +11,7 @@ from typing import Any
 
 from solver.chain import chain_of
 from solver.costs import Network
-from solver.exports.files import Export, Planned, replayed
+from solver.exports.exporter import ExplicitPlan, Export, replay_plan
 from solver.graph import ALL_GATHER, COMPUTE, NETWORK, Graph, Op, build
 from solver.limits import MAX_EXPORTED_FILES
 from solver.policies.wfbp import wfbp
@@ -37,7 +37,7 @@ _VERSION = "0.0.4"
 _TYPES = {kind: number for number, kind in reversed(COMM_TYPES.items())}
 
 
-def export(graph: Graph, network: Network, planned: Planned) -> Export:
+def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
     """Write ``plan.0.et``, ``plan.1.et``, ...: one file for each worker, all alike.
 
     Of more workers than :data:`MAX_EXPORTED_FILES` not every file is written, and a note says so.
@@ -47,23 +47,23 @@ def export(graph: Graph, network: Network, planned: Planned) -> Export:
     InvalidPlan
         When the plan does not send the graph's collectives.
     """
-    _, timeline = replayed(graph, network, planned)
-    sent = as_sent(graph, planned, timeline)
-    again = simulate(sent, network, wfbp)
-    content = encode(_messages(sent, again, planned.workers))
-    ranks = min(planned.workers, MAX_EXPORTED_FILES)
-    left_out = (f"All {planned.workers:,} files are alike; {ranks:,} are written.",)
+    _, timeline = replay_plan(graph, network, plan)
+    parts = graph_of_parts(graph, plan, timeline)
+    again = simulate(parts, network, wfbp)
+    content = encode(_messages(parts, again, plan.workers))
+    ranks = min(plan.workers, MAX_EXPORTED_FILES)
+    left_out = (f"All {plan.workers:,} files are alike; {ranks:,} are written.",)
     return Export(
         format=FORMAT,
         files={f"plan.{rank}.et": content for rank in range(ranks)},
         media_type="application/octet-stream",
-        notes=NOTES if ranks == planned.workers else (*NOTES, *left_out),
+        notes=NOTES if ranks == plan.workers else (*NOTES, *left_out),
         iteration_time_us=again.iteration_time,
         plan_time_us=timeline.iteration_time,
     )
 
 
-def as_sent(graph: Graph, planned: Planned, timeline: Timeline) -> Graph:
+def graph_of_parts(graph: Graph, plan: ExplicitPlan, timeline: Timeline) -> Graph:
     """Make each part of a plan a collective, and durations whole.
 
     A part comes after what its bucket's tensors came after, and after the part before it on its
@@ -74,14 +74,14 @@ def as_sent(graph: Graph, planned: Planned, timeline: Timeline) -> Graph:
     ----------
     graph
         What was planned.
-    planned
+    plan
         The plan.
     timeline
         How it ran.
     """
     chain = chain_of(graph)
     tensors = [graph.ops[i] for i in chain.positions.tolist()]
-    home = {tensor: bucket.id for bucket in planned.buckets for tensor in bucket.tensors}
+    home = {tensor: bucket.id for bucket in plan.buckets for tensor in bucket.tensors}
     taken = {op.id for op in graph.ops}
     counts = Counter(part.bucket for part in timeline.launches)
     begun: Counter[tuple[int, ...]] = Counter()
@@ -104,12 +104,12 @@ def as_sent(graph: Graph, planned: Planned, timeline: Timeline) -> Graph:
         before[first.channel] = name
         last |= {tensor.id: name for tensor in members}
         parts.append(Op(name, first.kind, None, part.bytes, tuple(after), first.channel))
-    whole = [
+    whole_buckets = [
         float(round(b) - round(a)) for a, b in zip(timeline.starts, timeline.ends, strict=True)
     ]
     computes = [
         op._replace(duration_us=us)
-        for op, us in zip(graph.ops, whole, strict=True)
+        for op, us in zip(graph.ops, whole_buckets, strict=True)
         if op.kind == COMPUTE
     ]
     ops = [
@@ -119,19 +119,19 @@ def as_sent(graph: Graph, planned: Planned, timeline: Timeline) -> Graph:
     return build(graph.name, ops)
 
 
-def _messages(sent: Graph, timeline: Timeline, workers: int) -> Iterator[Any]:
+def _messages(parts: Graph, timeline: Timeline, workers: int) -> Iterator[Any]:
     """Write nodes in the order of their starts, which is the order in which ASTRA-sim chooses."""
     yield GlobalMetadata(version=_VERSION)
-    place = {i: k for k, i in enumerate(sent.order)}
+    place = {i: k for k, i in enumerate(parts.order)}
     order = sorted(place, key=lambda i: (timeline.starts[i], place[i]))
     number = {i: k for k, i in enumerate(order, start=1)}
     for i in order:
-        op = sent.ops[i]
+        op = parts.ops[i]
         yield Node(
             id=number[i],
             name=op.id,
             type=COMPUTE_NODE if op.kind == COMPUTE else COLLECTIVE_NODE,
-            data_deps=sorted(number[j] for j in sent.preds[i]),
+            data_deps=sorted(number[j] for j in parts.preds[i]),
             duration_micros=round(timeline.ends[i]) - round(timeline.starts[i]),
             attr=[{"name": "is_cpu_op", "bool_val": False}, *_payload(op, workers)],
         )

@@ -3,7 +3,7 @@
 import json
 
 from solver.costs import Network
-from solver.exports.files import Export, Planned, replayed
+from solver.exports.exporter import ExplicitPlan, Export, replay_plan
 from solver.graph import Graph
 from solver.policies.wfbp import wfbp
 from solver.simulation.engine import simulate
@@ -12,7 +12,7 @@ from solver.simulation.timeline import chrome_trace
 FORMAT = "chrome"
 
 
-def export(graph: Graph, network: Network, planned: Planned) -> Export:
+def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
     """Write ``trace.json``; nothing is lost.
 
     Raises
@@ -20,18 +20,18 @@ def export(graph: Graph, network: Network, planned: Planned) -> Export:
     InvalidPlan
         When the plan does not send the graph's collectives.
     """
-    _, plan = replayed(graph, network, planned)
+    _, timeline = replay_plan(graph, network, plan)
     fifo = simulate(graph, network, wfbp)
     times = {
-        "iteration_time_us": plan.iteration_time,
+        "iteration_time_us": timeline.iteration_time,
         "fifo_iteration_time_us": fifo.iteration_time,
     }
-    trace = chrome_trace(graph, {"plan": plan, "fifo": fifo}, times)
+    trace = chrome_trace(graph, {"plan": timeline, "fifo": fifo}, times)
     return Export(
         format=FORMAT,
         files={"trace.json": json.dumps(trace, separators=(",", ":")) + "\n"},
         media_type="application/json",
         notes=(),
-        iteration_time_us=plan.iteration_time,
-        plan_time_us=plan.iteration_time,
+        iteration_time_us=timeline.iteration_time,
+        plan_time_us=timeline.iteration_time,
     )

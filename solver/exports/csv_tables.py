@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from solver.chain import chain_of
 from solver.costs import Network
-from solver.exports.files import Export, Planned, replayed
+from solver.exports.exporter import ExplicitPlan, Export, replay_plan
 from solver.graph import Graph
 
 FORMAT = "csv"
 
 
-def export(graph: Graph, network: Network, planned: Planned) -> Export:
+def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
     """Write ``parts.csv``, ``buckets.csv`` (a row a tensor) and ``slots.csv`` where there are any.
 
     Times are microseconds from the start of the iteration, sizes bytes. Nothing is lost.
@@ -22,26 +22,26 @@ def export(graph: Graph, network: Network, planned: Planned) -> Export:
     InvalidPlan
         When the plan does not send the graph's collectives.
     """
-    _, timeline = replayed(graph, network, planned)
+    _, timeline = replay_plan(graph, network, plan)
     chain = chain_of(graph)
     positions = chain.positions.tolist()
     ids = [graph.ops[i].id for i in positions]
-    home = {tensor: bucket.id for bucket in planned.buckets for tensor in bucket.tensors}
+    home = {tensor: bucket.id for bucket in plan.buckets for tensor in bucket.tensors}
     parts = [
         (
-            home[ids[sent.bucket[0]]],
-            chain.lanes[chain.lane[sent.bucket[0]]].channel,
-            sent.start,
-            sent.end,
-            sent.offset,
-            sent.bytes,
+            home[ids[launch.bucket[0]]],
+            chain.lanes[chain.lane[launch.bucket[0]]].channel,
+            launch.start,
+            launch.end,
+            launch.offset,
+            launch.bytes,
         )
-        for sent in timeline.launches
+        for launch in timeline.launches
     ]
     ops = {op.id: op for op in graph.ops}
     buckets = [
         (bucket.id, tensor, ops[tensor].kind, ops[tensor].channel, ops[tensor].bytes)
-        for bucket in planned.buckets
+        for bucket in plan.buckets
         for tensor in bucket.tensors
     ]
     files = {
@@ -51,11 +51,11 @@ def export(graph: Graph, network: Network, planned: Planned) -> Export:
         "buckets.csv": _table(("bucket", "tensor", "kind", "channel", "bytes"), buckets),
     }
     notes: tuple[str, ...] = ()
-    if planned.slotted is None:
+    if plan.slotted is None:
         notes = ("The plan has no slots: its releases depend on the schedule.",)
     else:
-        slot = planned.slotted.slot_us
-        rows = [(run.slot, run.count, run.slot * slot, run.bucket) for run in planned.slotted.runs]
+        slot = plan.slotted.slot_us
+        rows = [(run.slot, run.count, run.slot * slot, run.bucket) for run in plan.slotted.runs]
         files["slots.csv"] = _table(("slot", "count", "start_us", "bucket"), rows)
     return Export(
         format=FORMAT,

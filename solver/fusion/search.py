@@ -1,4 +1,4 @@
-"""How a fusion searches: how long, from what, and whom it tells.
+"""How a fusion searches: how long, from what, and to whom it reports.
 
 Every fusion is called alike: chain, cost of a launch, how buckets become launches, how to search.
 """
@@ -17,11 +17,11 @@ Order = Callable[[Buckets], tuple[list[Launch], float]]
 
 
 #: Takes launches that are a whole plan of what is searched, and their iteration time [us].
-Tell = Callable[[Sequence[Launch], float], None]
+Reporter = Callable[[Sequence[Launch], float], None]
 
 
-def nobody(launches: Sequence[Launch], value: float) -> None:
-    """Tell nobody."""
+def unreported(launches: Sequence[Launch], value: float) -> None:
+    """Report to nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +57,21 @@ class Search:
         Multiplies what is looked at; 1 is meant for everyday use.
     bound
         Lower bound on the iteration time [us]: a plan that reaches it ends the search.
-    rivals
-        Plans, as launches, that the answer must not be worse than.
+    plans
+        Plans that the answer must not be worse than.
     candidates
         Policies to begin with, besides what a fusion finds by itself.
-    tell
-        Told whole plans on the way.
+    report
+        Is called with better plans on the way.
     """
 
     seed: int = 0
     time_limit_s: float = 10.0
     effort: int = 1
     bound: float = 0.0
-    rivals: tuple[tuple[Launch, ...], ...] = ()
+    plans: tuple[tuple[Launch, ...], ...] = ()
     candidates: tuple[Candidate, ...] = ()
-    tell: Tell = nobody
+    report: Reporter = unreported
 
 
 EVERYDAY = Search()
@@ -81,7 +81,7 @@ Fusion = Callable[[Chain, Cost, Order, Search], Launches]
 
 
 #: How many moves are made between two looks at the clock.
-_ASKED = 16
+_MOVES_A_LOOK = 16
 
 
 class Budget:
@@ -94,7 +94,7 @@ class Budget:
 
     def spend(self) -> bool:
         """Take one move; False when none is left."""
-        if self._spent % _ASKED == 0 and self._expired():
+        if self._spent % _MOVES_A_LOOK == 0 and self._expired():
             self._moves = 0
         self._spent += 1
         return self._spent <= self._moves

@@ -10,7 +10,7 @@ from solver.costs import Network
 from solver.fusion.fused import fused_ops
 from solver.graph import Graph
 from solver.planning.ideal import Ideal
-from solver.planning.names import Names, buckets_of, figures_of, parts_of
+from solver.planning.labels import Labels, label_buckets, parts_of
 from solver.planning.result import (
     FEASIBLE,
     OPTIMAL,
@@ -21,26 +21,31 @@ from solver.planning.result import (
     SlotRun,
     SlottedSchedule,
 )
+from solver.planning.times import iteration_times
 from solver.policies.choice import Choice
 from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
 from solver.units import same
 
 
-class Rival(NamedTuple):
-    """A policy as it was simulated; its launches are a plan without its own barrier as well."""
+class SimulatedPolicy(NamedTuple):
+    """A policy, its parameters as used, its time [us] and launches.
 
-    used: Choice
+    The launches are a plan without the policy's own barrier as well. There are none, and no time,
+    where the policy is not defined.
+    """
+
+    choice: Choice
     time: float | None
     launches: tuple[Launch, ...]
 
 
-def planned(
+def plan_of(
     graph: Graph,
     network: Network,
     launches: Sequence[Launch],
     bound: LowerBound,
-    rivals: Sequence[Rival],
+    baselines: Sequence[SimulatedPolicy],
     ideal: Ideal | None = None,
 ) -> Plan:
     """Simulate launches and state them as a plan.
@@ -53,7 +58,7 @@ def planned(
         Those of each channel in order; all bytes of all tensors.
     bound
         A lower bound on the time of any plan.
-    rivals
+    baselines
         Policies to compare with.
     ideal
         The optimum of the buckets that are sent; None where there is none, or it is not known yet.
@@ -69,11 +74,11 @@ def planned(
     """
     chain = chain_of(graph)
     timeline = simulate(graph, network, replay(launches))
-    names, buckets = buckets_of(graph, chain, timeline)
+    labels, buckets = label_buckets(graph, chain, timeline)
     time = timeline.iteration_time
     optimal = same(time, bound.value)
     tensors = [graph.ops[i].id for i in chain.positions.tolist()]
-    figures = figures_of(chain, timeline)
+    times = iteration_times(chain, timeline)
     return Plan(
         status=OPTIMAL if optimal else FEASIBLE,
         iteration_time_us=time,
@@ -81,19 +86,19 @@ def planned(
         lower_bound_us=min(bound.value, time) if optimal else bound.value,
         bound=_bound(bound, tensors),
         gap=(0.0 if optimal else time / bound.value - 1) if bound.value > 0 else None,
-        scaling_factor=figures.scaling_factor,
-        exposed_us=figures.exposed_us,
-        overlap=figures.overlap,
+        scaling_factor=times.scaling_factor,
+        exposed_us=times.exposed_us,
+        overlap=times.overlap,
         ideal_us=ideal.value if ideal else None,
-        proof=_proof(ideal, names),
+        proof=_proof(ideal, labels),
         buckets=buckets,
-        parts=parts_of(names, timeline),
-        slotted=_slotted(ideal, names),
-        fused=fused_ops(graph, chain, names),
+        parts=parts_of(labels, timeline),
+        slotted=_slotted(ideal, labels),
+        fused=fused_ops(graph, chain, labels),
         graph=graph,
         launches=tuple(launches),
         timeline=timeline,
-        baselines=tuple(_baseline(rival, time, bound.value) for rival in rivals),
+        baselines=tuple(_baseline(policy, time, bound.value) for policy in baselines),
     )
 
 
@@ -102,30 +107,30 @@ def _bound(bound: LowerBound, tensors: Sequence[str]) -> Bound:
     return Bound(bound.kind, bound.value, members, bound.release, bound.tail)
 
 
-def _proof(ideal: Ideal | None, names: Names) -> Proof:
+def _proof(ideal: Ideal | None, labels: Labels) -> Proof:
     if ideal is None:
         return Proof((), None, None, None)
-    critical = tuple(names[bucket] for bucket in ideal.critical)
+    critical = tuple(labels[bucket] for bucket in ideal.critical)
     return Proof(critical, ideal.release, ideal.work, ideal.tail)
 
 
-def _slotted(ideal: Ideal | None, names: Names) -> SlottedSchedule | None:
+def _slotted(ideal: Ideal | None, labels: Labels) -> SlottedSchedule | None:
     if ideal is None:
         return None
     return SlottedSchedule(
         slot_us=ideal.slot,
-        runs=tuple(SlotRun(run.slot, run.slots, names[run.bucket]) for run in ideal.runs),
+        runs=tuple(SlotRun(span.slot, span.slots, labels[span.bucket]) for span in ideal.spans),
         iteration_time_us=ideal.slots_value,
     )
 
 
-def _baseline(rival: Rival, time: float, bound: float) -> Baseline:
-    theirs = rival.time
+def _baseline(policy: SimulatedPolicy, plan_time: float, bound: float) -> Baseline:
+    choice, time, _ = policy
     return Baseline(
-        policy=rival.used.policy,
-        barrier=rival.used.barrier,
-        parameters=rival.used.parameters,
-        iteration_time_us=theirs,
-        speedup=theirs / time if theirs is not None and time > 0 else None,
-        headroom=max(0.0, theirs / bound - 1) if theirs is not None and bound > 0 else None,
+        policy=choice.policy,
+        barrier=choice.barrier,
+        parameters=choice.parameters,
+        iteration_time_us=time,
+        speedup=time / plan_time if time is not None and plan_time > 0 else None,
+        headroom=max(0.0, time / bound - 1) if time is not None and bound > 0 else None,
     )

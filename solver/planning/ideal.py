@@ -4,23 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from solver.buckets import Buckets, Launch, buckets_of
+from solver.buckets import Buckets, Launch, Members, buckets_of
 from solver.chain import Chain, on_channel, subchain
 from solver.costs import Cost
-from solver.fusion.layered import restricted
+from solver.fusion.layered import launches_on
 from solver.schedule import SCHEDULERS, Jobs, jackson
 from solver.schedule.execute import jobs_of
 from solver.schedule.slots import Slotted, on_slots
 
-Bucket = tuple[int, ...]
 
-
-class Run(NamedTuple):
-    """So many slots from ``slot`` on serve a bucket."""
+class SlotSpan(NamedTuple):
+    """``slots`` slots from ``slot`` on serve one bucket."""
 
     slot: int
     slots: int
-    bucket: Bucket
+    bucket: Members
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,59 +32,59 @@ class Ideal:
     critical, release, work, tail
         The buckets that attain it and the three terms that add up to it [us]; empty and None when
         compute alone takes that long.
-    slot, runs, slots_value
+    slot, spans, slots_value
         The same on a grid: length of a slot [us], who is served when, its value [us].
     """
 
     value: float
-    critical: tuple[Bucket, ...]
+    critical: tuple[Members, ...]
     release: float | None
     work: float | None
     tail: float | None
     slot: float
-    runs: tuple[Run, ...]
+    spans: tuple[SlotSpan, ...]
     slots_value: float
 
 
 def ideal_of(
     chain: Chain,
     costs: Sequence[Cost],
-    sent: Sequence[Launch],
+    launches: Sequence[Launch],
     order: str,
     slot_us: float | None,
 ) -> Ideal:
-    """Solve each channel for the buckets that are sent, in continuous time and on one grid for all.
+    """Solve each channel for the launches' buckets, in continuous time and on one grid for all.
 
     Raises
     ------
     InvalidOptions
         When ``slot_us`` needs too many slots.
     """
-    found: list[tuple[Buckets, Jobs, Sequence[int]]] = []
+    channels: list[tuple[Buckets, Jobs, Sequence[int]]] = []
     for channel, cost in zip(chain.channels, costs, strict=True):
-        kept = on_channel(chain, channel)
-        groups = {launch.bucket for launch in restricted(sent, kept)}
-        buckets = buckets_of(subchain(chain, kept), groups)
-        found.append((buckets, jobs_of(buckets, cost), kept))
-    schedules = [jackson(jobs) for _, jobs, _ in found]
-    last = max(range(len(found)), key=lambda c: schedules[c].value)
+        tensors = on_channel(chain, channel)
+        groups = {launch.bucket for launch in launches_on(launches, tensors)}
+        buckets = buckets_of(subchain(chain, tensors), groups)
+        channels.append((buckets, jobs_of(buckets, cost), tensors))
+    schedules = [jackson(jobs) for _, jobs, _ in channels]
+    last = max(range(len(channels)), key=lambda c: schedules[c].value)
     value = max(schedules[last].value, chain.compute_time)
     critical = schedules[last].critical if schedules[last].value >= chain.compute_time else None
-    slotted = _on_one_grid([jobs for _, jobs, _ in found], order, slot_us)
+    slotted = _on_one_grid([jobs for _, jobs, _ in channels], order, slot_us)
 
-    def name(channel: int, job: int) -> Bucket:
-        buckets, _, kept = found[channel]
-        return tuple(kept[i] for i in buckets.members[job])
+    def members(channel: int, job: int) -> Members:
+        buckets, _, tensors = channels[channel]
+        return tuple(tensors[i] for i in buckets.members[job])
 
     return Ideal(
         value=value,
-        critical=tuple(name(last, j) for j in critical.jobs) if critical else (),
+        critical=tuple(members(last, j) for j in critical.jobs) if critical else (),
         release=critical.release if critical else None,
         work=critical.work if critical else None,
         tail=critical.tail if critical else None,
         slot=slotted[0].slot,
-        runs=tuple(
-            Run(int(piece.start), int(piece.end - piece.start), name(channel, piece.job))
+        spans=tuple(
+            SlotSpan(int(piece.start), int(piece.end - piece.start), members(channel, piece.job))
             for channel, each in enumerate(slotted)
             for piece in each.schedule.pieces
         ),
@@ -100,6 +98,6 @@ def _on_one_grid(jobs: Sequence[Jobs], order: str, slot_us: float | None) -> lis
     slotted = [on_slots(each, slot_us, solver) for each in jobs]
     slot = max(each.slot for each in slotted)
     return [
-        found if found.slot == slot else on_slots(each, slot, solver)
-        for each, found in zip(jobs, slotted, strict=True)
+        schedule if schedule.slot == slot else on_slots(each, slot, solver)
+        for each, schedule in zip(jobs, slotted, strict=True)
     ]

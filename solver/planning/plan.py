@@ -14,9 +14,9 @@ from solver.fusion.general.decide import decide
 from solver.fusion.layered import FUSIONS
 from solver.fusion.search import Search
 from solver.graph import Graph, with_barrier
-from solver.planning.evidence import Rival, planned
+from solver.planning.evidence import SimulatedPolicy, plan_of
 from solver.planning.ideal import ideal_of
-from solver.planning.progress import BOUND, POLICIES, SEARCH, SILENT, SLOTS, InHand, Watch, sent_in
+from solver.planning.progress import BOUND, POLICIES, SEARCH, SILENT, SLOTS, Incumbent, Progress
 from solver.planning.result import Plan
 from solver.policies.choice import Choice, applies, bind, candidates, choice_faults, resolved
 from solver.schedule import SCHEDULERS
@@ -67,12 +67,12 @@ def plan(
     graph: Graph,
     network: Network,
     options: Options = Options(),
-    watch: Watch = SILENT,
+    progress: Progress = SILENT,
 ) -> Plan:
     """Fuse, schedule, simulate, bound and compare.
 
     A graph that :func:`solver.simulation.what_if.changed` left without collectives takes its
-    compute time. ``watch`` is told how it goes, and changes nothing of it.
+    compute time. ``progress`` is kept, and changes nothing of it.
 
     Raises
     ------
@@ -84,30 +84,30 @@ def plan(
         graph = with_barrier(graph)
     chain = chain_of(graph)
     _check(options, chain, graph)
-    hand = InHand(graph, network, options.fusion, watch)
-    rivals = _rivals(graph, network, options, hand, watch)
-    watch.phase(BOUND)
+    incumbent = Incumbent(graph, network, options.fusion, progress)
+    baselines = _baselines(graph, network, options, incumbent, progress)
+    progress.phase(BOUND)
     costs = costs_of(chain, network)
     bound = lower_bound(graph, chain, costs)
-    hand.bounded(bound)
+    incumbent.raise_bound(bound)
     if not graph.collectives:
-        return planned(graph, network, (), bound, rivals)
-    watch.phase(SEARCH)
+        return plan_of(graph, network, (), bound, baselines)
+    progress.phase(SEARCH)
     search = Search(
         options.seed,
         options.time_limit_s,
         options.effort,
         bound.value,
-        tuple(rival.launches for rival in rivals if rival.launches),
+        tuple(policy.launches for policy in baselines if policy.launches),
         candidates(),
-        hand.found,
+        incumbent.offer,
     )
     launches = _decide(graph, chain, costs, options, search)
     if not chain.is_layered:
-        return planned(graph, network, launches, bound, rivals)
-    watch.phase(SLOTS)
+        return plan_of(graph, network, launches, bound, baselines)
+    progress.phase(SLOTS)
     ideal = ideal_of(chain, costs, launches, options.schedule, options.slot_us)
-    return planned(graph, network, launches, bound, rivals, ideal)
+    return plan_of(graph, network, launches, bound, baselines, ideal)
 
 
 def compared(
@@ -131,7 +131,7 @@ def compared(
         graph = with_barrier(graph)
     chain = chain_of(graph)
     _check(options, chain, graph)
-    times = tuple(_rival(graph, network, choice, options).time for choice in options.baselines)
+    times = tuple(_baseline(graph, network, choice, options).time for choice in options.baselines)
     bound = lower_bound(graph, chain, costs_of(chain, network)).value
     least = min((time for time in times if time is not None), default=bound)
     return min(bound, least) if same(bound, least) else bound, times
@@ -146,7 +146,7 @@ def _decide(
     how = (options.fusion, options.schedule, options.slot_us)
     launches = layered.decide(chain, costs, *how, search)
     if options.fusion == "joint" and _are_odd(chain, costs):
-        launches = decide(graph, chain, costs, replace(search, rivals=(*search.rivals, launches)))
+        launches = decide(graph, chain, costs, replace(search, plans=(*search.plans, launches)))
     return launches
 
 
@@ -202,27 +202,27 @@ def _why_not(chain: Chain, graph: Graph) -> str:
     return f"one kind of collective on each channel; here are {kinds}."
 
 
-def _rivals(
-    graph: Graph, network: Network, options: Options, hand: InHand, watch: Watch
-) -> list[Rival]:
+def _baselines(
+    graph: Graph, network: Network, options: Options, incumbent: Incumbent, progress: Progress
+) -> list[SimulatedPolicy]:
     """Simulate the baselines."""
-    watch.phase(POLICIES, 0, len(options.baselines))
-    hand.fifo()
-    found = []
+    progress.phase(POLICIES, 0, len(options.baselines))
+    incumbent.offer_fifo()
+    baselines = []
     for choice in options.baselines:
-        found.append(_rival(graph, network, choice, options))
-        hand.compared(found[-1])
-        watch.phase(POLICIES, len(found), len(options.baselines))
-    return found
+        baselines.append(_baseline(graph, network, choice, options))
+        incumbent.offer_baseline(baselines[-1])
+        progress.phase(POLICIES, len(baselines), len(options.baselines))
+    return baselines
 
 
-def _rival(graph: Graph, network: Network, choice: Choice, options: Options) -> Rival:
+def _baseline(graph: Graph, network: Network, choice: Choice, options: Options) -> SimulatedPolicy:
     """Simulate a policy."""
     if choice.barrier and not options.barrier:
         graph = with_barrier(graph)
     choice = replace(choice, barrier=choice.barrier or options.barrier)
     if not applies(choice, chain_of(graph)):
-        return Rival(choice, None, ())
-    used = resolved(choice, graph, network)
-    timeline = simulate(graph, network, bind(used))
-    return Rival(used, timeline.iteration_time, sent_in(timeline))
+        return SimulatedPolicy(choice, None, ())
+    choice = resolved(choice, graph, network)
+    timeline = simulate(graph, network, bind(choice))
+    return SimulatedPolicy(choice, timeline.iteration_time, timeline.plan)

@@ -15,7 +15,8 @@ from solver.policies.ada_fusion import ada_fusion
 from solver.policies.ddp import ddp
 from solver.policies.horovod import horovod
 from solver.policies.mg_wfbp import mg_wfbp
-from solver.prediction.osf import Passes, csf, osf, osf_fusion, passes_of
+from solver.prediction.osf import csf, osf, osf_fusion
+from solver.prediction.passes import Passes, passes_of
 from solver.simulation.engine import Policy, simulate
 
 

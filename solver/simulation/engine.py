@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple, Protocol
 
-from solver.buckets import Launch
+from solver.buckets import Launch, Launches
 from solver.chain import Chain, chain_of
 from solver.costs import Cost, Network
 from solver.graph import Graph
@@ -65,6 +65,11 @@ class Timeline:
     ends: tuple[float, ...]
     launches: tuple[TimedLaunch, ...]
     events: int
+
+    @property
+    def plan(self) -> Launches:
+        """The launches without their times, which can be replayed."""
+        return tuple(Launch(launch.bucket, launch.bytes) for launch in self.launches)
 
 
 @dataclass(frozen=True, slots=True)

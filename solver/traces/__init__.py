@@ -1,11 +1,11 @@
-"""Readers of other tools' files, called alike: ``read(files, asked) -> Trace``."""
+"""Readers of other tools' files, called alike: ``read(files, options) -> Trace``."""
 
 from collections.abc import Callable, Sequence
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.traces import astra_text, chakra, dnn_partitioning, kineto, pipedream, pytorch_et
-from solver.traces.trace import Asked, Reader, Report, Total, Trace
+from solver.traces.trace import Reader, Report, Total, Trace, TraceOptions
 
 #: The readers by format name, and what tells a file of theirs; add a reader here.
 READERS: dict[str, Reader] = {
@@ -27,7 +27,7 @@ _LOOKS: dict[str, Callable[[bytes], bool]] = {
 #: Formats that are read together with others', first come first.
 _LEADING = ("pytorch_et",)
 
-__all__ = ["READERS", "Asked", "Reader", "Report", "Total", "Trace", "detect", "read_trace"]
+__all__ = ["READERS", "Reader", "Report", "Total", "Trace", "TraceOptions", "detect", "read_trace"]
 
 
 def detect(files: Sequence[bytes]) -> str:
@@ -54,7 +54,11 @@ def detect(files: Sequence[bytes]) -> str:
     return (leading or names)[0]
 
 
-def read_trace(files: Sequence[bytes], asked: Asked = Asked(), form: str | None = None) -> Trace:  # noqa: B008 - frozen
+def read_trace(
+    files: Sequence[bytes],
+    options: TraceOptions = TraceOptions(),  # noqa: B008 - frozen
+    form: str | None = None,
+) -> Trace:
     """Read unpacked files of one recording as a graph, and report what was dropped and assumed.
 
     ``form`` is a key of :data:`READERS`; None detects it.
@@ -68,4 +72,4 @@ def read_trace(files: Sequence[bytes], asked: Asked = Asked(), form: str | None 
     if name not in READERS:
         detail = f"Unknown format {name!r}: one of {', '.join(READERS)}."
         raise InvalidTrace([Fault("/format", FaultCode.WRONG_FORMAT, detail)])
-    return READERS[name](files, asked)
+    return READERS[name](files, options)

@@ -31,9 +31,8 @@ from solver.graph import (
     build,
     first_of,
 )
-from solver.traces.checked import as_faults_of_the_file
-from solver.traces.files import only_text
-from solver.traces.trace import Asked, Report, Trace, totals
+from solver.traces.files import single_text
+from solver.traces.trace import Report, Trace, TraceOptions, as_trace_faults, totals
 
 FORMAT = "astra_text"
 
@@ -94,7 +93,7 @@ def looks_like(content: bytes) -> bool:
     return found is not None and found[1].decode() in _PARALLELISMS
 
 
-def read(files: Sequence[bytes], asked: Asked) -> Trace:
+def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     """Read the one workload and build the iteration.
 
     Raises
@@ -104,11 +103,11 @@ def read(files: Sequence[bytes], asked: Asked) -> Trace:
         not that of the second line (``truncated``), or the parallelism is not ``DATA``
         (``not_supported``): others do not say which workers share in what is sent.
     """
-    lines = [(i, line.split()) for i, line in enumerate(only_text(files).splitlines(), start=1)]
+    lines = [(i, line.split()) for i, line in enumerate(single_text(files).splitlines(), start=1)]
     lines = [(i, fields) for i, fields in lines if fields]
     layers = _parsed(lines)
-    with as_faults_of_the_file():
-        graph = build(asked.name, _ops(layers))
+    with as_trace_faults():
+        graph = build(options.name, _ops(layers))
     report = Report(
         format=FORMAT,
         steps=1,

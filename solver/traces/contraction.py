@@ -6,7 +6,7 @@ from heapq import heapify, heappop, heappush
 from solver.graph.links import Positions
 
 
-def in_order(preds: Positions) -> tuple[Positions, list[int]]:
+def order_nodes(preds: Positions) -> tuple[Positions, list[int]]:
     """Return the successors, and the positions in topological order, least first among the ready.
 
     Positions on or behind a cycle are missing from the order. O(edges + nodes log nodes).
@@ -29,8 +29,8 @@ def in_order(preds: Positions) -> tuple[Positions, list[int]]:
     return tuple(map(tuple, succs)), order
 
 
-def contracted(
-    preds: Sequence[Sequence[int]], order: Sequence[int], kept: Collection[int]
+def contract(
+    preds: Sequence[Sequence[int]], order: Sequence[int], stays: Collection[int]
 ) -> Mapping[int, tuple[int, ...]]:
     """Keep some nodes, with an order of theirs that follows from all edges; in the given order.
 
@@ -49,7 +49,7 @@ def contracted(
     """
     needed = bytearray(len(preds))
     for i in reversed(order):
-        if needed[i] or i in kept:
+        if needed[i] or i in stays:
             needed[i] = True
             for j in preds[i]:
                 needed[j] = True
@@ -59,7 +59,7 @@ def contracted(
         if not needed[i]:
             continue
         above = tuple(dict.fromkeys(k for j in preds[i] for k in stands[j]))
-        if i in kept or len(above) > 1:
+        if i in stays or len(above) > 1:
             found[i] = above
             stands[i] = (i,)
         else:

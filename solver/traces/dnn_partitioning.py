@@ -26,9 +26,9 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
 from solver.models.layers import Layer, iteration
-from solver.traces.checked import Edge, as_faults_of_the_file, ordered
-from solver.traces.files import only_text
-from solver.traces.trace import Asked, Report, Trace, totals
+from solver.traces.files import single_text
+from solver.traces.order import Edge, topological_order
+from solver.traces.trace import Report, Trace, TraceOptions, as_trace_faults, totals
 
 FORMAT = "dnn_partitioning"
 
@@ -74,7 +74,7 @@ def looks_like(content: bytes) -> bool:
     return _MARK.search(content, 0, _LOOKED_AT) is not None
 
 
-def read(files: Sequence[bytes], asked: Asked) -> Trace:
+def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     """Read the one graph and build the iteration.
 
     Layers run in topological order of the forward nodes, ties by id. A first node that has neither
@@ -87,7 +87,7 @@ def read(files: Sequence[bytes], asked: Asked) -> Trace:
         (``no_backward``), a colour class is not one forward and one backward node (``unpaired``),
         no edge has a size (``no_sizes``), or the forward nodes form a cycle.
     """
-    nodes, edges = _parsed(only_text(files))
+    nodes, edges = _parsed(single_text(files))
     passes = _paired(nodes)
     if all(edge.bytes is None for edge in edges):
         detail = "No edge has a size, so what parameters a node has cannot be told."
@@ -95,12 +95,12 @@ def read(files: Sequence[bytes], asked: Asked) -> Trace:
     outputs = _outputs(edges)
     pairs = {forward.id: _pair(forward, other, outputs) for forward, other in passes}
     between = [Edge(e.tail, e.head, "") for e in edges if e.tail in pairs and e.head in pairs]
-    order = [pairs[number] for number in ordered(list(pairs), between, "node")]
+    order = [pairs[number] for number in topological_order(list(pairs), between, "node")]
     entered = {edge.head for edge in between}
     is_input = [pair.forward.id not in entered and _is_idle(pair) for pair in order]
     layers = [_layer(pair) for pair, drop in zip(order, is_input, strict=True) if not drop]
-    with as_faults_of_the_file():
-        graph = iteration(asked.name, layers)
+    with as_trace_faults():
+        graph = iteration(options.name, layers)
     report = Report(
         format=FORMAT,
         steps=1,

@@ -8,7 +8,7 @@ from solver.errors import Fault, InvalidTrace
 _MARK = b"\xef\xbb\xbf"
 
 
-def only(files: Sequence[bytes]) -> bytes:
+def single_file(files: Sequence[bytes]) -> bytes:
     """Return the one file of a format that has one.
 
     Raises
@@ -22,7 +22,7 @@ def only(files: Sequence[bytes]) -> bytes:
     return files[0]
 
 
-def only_text(files: Sequence[bytes]) -> str:
+def single_text(files: Sequence[bytes]) -> str:
     """Return the one file as text; a byte order mark is passed over.
 
     Raises
@@ -30,7 +30,7 @@ def only_text(files: Sequence[bytes]) -> str:
     InvalidTrace
         When there are more files, or it is not UTF-8.
     """
-    content = only(files)
+    content = single_file(files)
     try:
         return content.removeprefix(_MARK).decode("utf-8")
     except UnicodeDecodeError as error:

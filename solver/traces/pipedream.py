@@ -16,9 +16,9 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
 from solver.limits import MAX_FAULTS_SOUGHT
 from solver.models.layers import Layer, iteration
-from solver.traces.checked import Edge, as_faults_of_the_file, ordered
-from solver.traces.files import only_text
-from solver.traces.trace import Asked, Report, Trace, totals
+from solver.traces.files import single_text
+from solver.traces.order import Edge, topological_order
+from solver.traces.trace import Report, Trace, TraceOptions, as_trace_faults, totals
 
 FORMAT = "pipedream"
 
@@ -48,7 +48,7 @@ def looks_like(content: bytes) -> bool:
     return _MARK.search(content, 0, _LOOKED_AT) is not None
 
 
-def read(files: Sequence[bytes], asked: Asked) -> Trace:
+def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     """Read the one profile and build the iteration.
 
     The ops of a pass run one after another in topological order, ties by node number; the backward
@@ -61,16 +61,16 @@ def read(files: Sequence[bytes], asked: Asked) -> Trace:
         With every line that cannot be read, or when the nodes form a cycle; pointers are
         ``/line``.
     """
-    nodes, edges, faults = _parse(only_text(files))
+    nodes, edges, faults = _parse(single_text(files))
     if not faults and not nodes:
         faults = [Fault("", FaultCode.WRONG_FORMAT, "No node found: not a PipeDream graph.txt.")]
     if faults:
         raise InvalidTrace(first_of(iter(faults)))
-    order = [nodes[number] for number in ordered(list(nodes), edges, "node")]
+    order = [nodes[number] for number in topological_order(list(nodes), edges, "node")]
     inputs = [node for node in order if node.description.startswith("Input")]
     layers = [_layer(node) for node in order if not node.description.startswith("Input")]
-    with as_faults_of_the_file():
-        graph = iteration(asked.name, layers)
+    with as_trace_faults():
+        graph = iteration(options.name, layers)
     dropped = [
         f"node{node.number} ({node.description}, {node.forward_ms:g} ms forward): data loading"
         for node in inputs

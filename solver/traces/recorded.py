@@ -5,7 +5,7 @@ from solver.graph.links import link, topological
 from solver.traces.trace import Trace
 
 
-def as_recorded(trace: Trace) -> tuple[Op, ...]:
+def recorded_ops(trace: Trace) -> tuple[Op, ...]:
     """Return a trace's ops with its collectives as compute ops of their recorded time.
 
     Those of one channel are one stream, in the order in which they ran. Nothing else changes, so
@@ -34,7 +34,7 @@ def recorded_time(trace: Trace) -> float:
     -----
     The longest path; O(ops + edges).
     """
-    ops = as_recorded(trace)
+    ops = recorded_ops(trace)
     links = link(ops)
     order = topological(links.preds, links.succs)
     if len(order) < len(ops):

@@ -11,7 +11,7 @@ _STEP = re.compile(r"ProfilerStep#\d+")
 _NO_NODE = 2**64
 
 
-def windows(nodes: Iterable[tuple[int, str]]) -> list[range]:
+def step_windows(nodes: Iterable[tuple[int, str]]) -> list[range]:
     """Return the ids of each step, given the id and name of each node.
 
     A step begins where ``torch.profiler`` says ``ProfilerStep#4`` and ends where the next does;
@@ -22,7 +22,7 @@ def windows(nodes: Iterable[tuple[int, str]]) -> list[range]:
     return [range(start, end) for start, end in zip(starts, ends, strict=True)]
 
 
-def lengths(steps: Sequence[range], times: Iterable[tuple[int, float]]) -> list[float]:
+def step_lengths(steps: Sequence[range], times: Iterable[tuple[int, float]]) -> list[float]:
     """Sum the times [us] of each step, given the id and time of each node. O(n log steps)."""
     starts = [step.start for step in steps]
     found = [0.0] * len(steps)
@@ -33,7 +33,7 @@ def lengths(steps: Sequence[range], times: Iterable[tuple[int, float]]) -> list[
     return found
 
 
-def chosen(step: int | None, times: Sequence[float]) -> int:
+def choose_step(step: int | None, times: Sequence[float]) -> int:
     """Return the step asked for, or the one of median time [us], the earlier when there are two.
 
     Raises

@@ -1,13 +1,15 @@
-"""What a reader is given and what it returns: the graph, and what it did to get there."""
+"""What a reader takes and what it returns: the graph, and what it did to get there."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from solver.errors import Fault, InvalidGraph, InvalidTrace
 from solver.graph import COMPUTE, Graph, Op
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TraceOptions:
     """What to read of files.
 
     Attributes
@@ -91,7 +93,7 @@ class Trace:
 
 
 #: Files (already unpacked) and what to read of them; raises InvalidTrace.
-Reader = Callable[[Sequence[bytes], Asked], Trace]
+Reader = Callable[[Sequence[bytes], TraceOptions], Trace]
 
 
 def totals(ops: Iterable[Op]) -> dict[str, Total]:
@@ -102,3 +104,19 @@ def totals(ops: Iterable[Op]) -> dict[str, Total]:
             known = found.get(op.kind, Total(0, 0))
             found[op.kind] = Total(known.count + 1, known.bytes + (op.bytes or 0))
     return found
+
+
+@contextmanager
+def as_trace_faults() -> Iterator[None]:
+    """Turn faults of the graph that was made of a file into faults of the file.
+
+    Raises
+    ------
+    InvalidTrace
+        When it cannot be planned: nothing to send, a value out of range, an id twice.
+    """
+    try:
+        yield
+    except InvalidGraph as error:
+        faults = [Fault("", fault.code, fault.detail) for fault in error.faults]
+        raise InvalidTrace(faults) from None

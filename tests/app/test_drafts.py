@@ -138,5 +138,5 @@ def test_a_bound_is_never_above_what_is_in_hand():
     reports = Reports()
     following = Following(of(TWO_LAYERS), 0.0, reports)
     following.bound(100.0)
-    following.found(99.9999, lambda: None)  # equal but for rounding
+    following.incumbent(99.9999, lambda: None)  # equal but for rounding
     assert reports.reports[-1][3:] == (99.9999, 99.9999)

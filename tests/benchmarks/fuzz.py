@@ -14,7 +14,7 @@ from pathlib import Path
 
 from app.reading.traces import read_files, recognised
 from solver.errors import InterlaceError
-from solver.traces import READERS, Asked
+from solver.traces import READERS, TraceOptions
 
 COUNT = 10_000
 #: Longer files are cut first: time goes into breaking, not into reading [bytes].
@@ -76,7 +76,7 @@ def main() -> None:
         form = draw.choice([None, recognised(chosen), draw.choice(list(READERS))])
         began = time.perf_counter()
         try:
-            trace = read_files(content, form, Asked(step=draw.choice([None, 0, 3])))
+            trace = read_files(content, form, TraceOptions(step=draw.choice([None, 0, 3])))
             ends["graph" if trace.graph else "report"] += 1
         except InterlaceError as error:
             ends[error.faults[0].code] += 1

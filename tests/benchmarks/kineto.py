@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from solver.traces import Asked, kineto
+from solver.traces import TraceOptions, kineto
 
 OWN = Path(__file__).parents[1] / "data" / "kineto_gloo_0.json.gz"
 
@@ -40,7 +40,7 @@ def repeated(content, size):
 
 
 def ours(content):
-    return kineto.read([content], Asked("big")).report
+    return kineto.read([content], TraceOptions("big")).report
 
 
 def plain(content):

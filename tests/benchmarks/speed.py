@@ -25,7 +25,7 @@ from solver.policies import POLICIES
 from solver.schedule import Jobs, jackson, lp
 from solver.schedule.execute import cut_at_releases
 from solver.simulation.engine import simulate
-from solver.traces import READERS, Asked
+from solver.traces import READERS, TraceOptions
 from tests import oracles
 from tests.app.service import running
 
@@ -113,7 +113,9 @@ def resnet_profile() -> tuple[str, str]:
 def bench_max_min() -> None:
     name, text = resnet_profile()
     graph = (
-        READERS["pipedream"]([text.encode()], Asked(name)).graph if text else MODELS["resnet50"]()
+        READERS["pipedream"]([text.encode()], TraceOptions(name)).graph
+        if text
+        else MODELS["resnet50"]()
     )
     cost = cost_of(Cluster(12, 10, 50))
     chain = chain_of(graph)
@@ -134,7 +136,9 @@ def bench_max_min() -> None:
 def bench_post() -> None:
     name, text = resnet_profile()
     graph = (
-        READERS["pipedream"]([text.encode()], Asked(name)).graph if text else MODELS["resnet50"]()
+        READERS["pipedream"]([text.encode()], TraceOptions(name)).graph
+        if text
+        else MODELS["resnet50"]()
     )
     ops = [
         {"id": op.id, "kind": op.kind, "after": list(op.after)}

@@ -25,7 +25,7 @@ from solver.planning.plan import Options, plan
 from solver.planning.result import Plan
 from solver.policies import POLICIES
 from solver.policies.choice import Choice
-from solver.traces import READERS, Asked
+from solver.traces import READERS, TraceOptions
 
 SHARED = Path(__file__).parents[3] / "shared/data/pipedream_graph/msr-fiddle+pipedream"
 PROFILES = ("vgg16", "resnet50", "densenet121", "gnmt")
@@ -61,7 +61,10 @@ def graphs() -> Iterator[tuple[str, Graph]]:
     for name in PROFILES:
         path = SHARED / f"{name}.graph.txt"
         if path.is_file():
-            yield f"pipedream {name}", READERS["pipedream"]([path.read_bytes()], Asked(name)).graph
+            yield (
+                f"pipedream {name}",
+                READERS["pipedream"]([path.read_bytes()], TraceOptions(name)).graph,
+            )
     for name, model in MODELS.items():
         if chain_of(graph := model()).is_layered:
             yield name, graph

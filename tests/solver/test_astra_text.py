@@ -6,7 +6,7 @@ from hypothesis import given
 from solver.chain import chain_of
 from solver.errors import InterlaceError, InvalidTrace
 from solver.graph import ALL_REDUCE, REDUCE_SCATTER
-from solver.traces import READERS, Asked, Total, astra_text, detect
+from solver.traces import READERS, Total, TraceOptions, astra_text, detect
 from tests.mangled import mangled
 
 SMALL = """DATA
@@ -18,7 +18,7 @@ last  -1 4000 ALLGATHER 64 5000 NONE 0 6000 REDUCESCATTER 800 0
 
 
 def read(text, name="small"):
-    return astra_text.read([text.encode()], Asked(name))
+    return astra_text.read([text.encode()], TraceOptions(name))
 
 
 def test_a_small_workload_by_hand():
@@ -62,7 +62,7 @@ def test_resnet_50(shared):
     folder = shared / "astra_text_workload" / "astra-sim+astra-sim"
     content = (folder / "Resnet50_DataParallel.txt").read_bytes()
     assert detect([content]) == "astra_text"
-    trace = READERS["astra_text"]([content], Asked("resnet50"))
+    trace = READERS["astra_text"]([content], TraceOptions("resnet50"))
     assert trace.report.collectives == {ALL_REDUCE: Total(54, 102_011_648)}
     chain = chain_of(trace.graph)
     rows = [line.split() for line in content.decode().splitlines()[2:]]
@@ -75,7 +75,7 @@ def test_resnet_50(shared):
 @given(mangled(SMALL.encode()))
 def test_broken_files_are_refused_or_read(content):
     try:
-        trace = astra_text.read([content], Asked())
+        trace = astra_text.read([content], TraceOptions())
     except InterlaceError:
         return
     assert trace.graph.collectives

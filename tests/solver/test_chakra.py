@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from solver.errors import InterlaceError, InvalidGraph, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, BROADCAST, REDUCE_SCATTER
-from solver.traces import Asked, Total, chakra
+from solver.traces import Total, TraceOptions, chakra
 from solver.traces.chakra import codec as wire
-from solver.traces.contraction import contracted, in_order
+from solver.traces.contraction import contract, order_nodes
 from tests.chakra_bytes import file, node, number, text, varint
 
 COMP, SEND, COLL = 4, 5, 7
@@ -22,7 +22,7 @@ SUM = dict(comm_type=0, comm_size=100, is_cpu_op=False)
 
 
 def read(content, step=None):
-    return chakra.read([content], Asked("x", step))
+    return chakra.read([content], TraceOptions("x", step))
 
 
 def ops_of(trace):
@@ -256,7 +256,7 @@ def test_other_faults():
     with pytest.raises(InvalidTrace, match="Steps 0 to 3 are there, not step 4"):
         read(steps(1, 2, 3, 4), 4)
     with pytest.raises(InvalidTrace, match="one file"):
-        chakra.read([file(ONE), file(ONE)], Asked())
+        chakra.read([file(ONE), file(ONE)], TraceOptions())
     huge = [node(i, COLL, comm_type=0, comm_size=2**60) for i in (1, 2)]
     with pytest.raises(InvalidGraph, match="2\\^60"):
         read(file(node(3, COMP, 1), *huge))
@@ -305,8 +305,8 @@ def edges(draw):
 @given(edges())
 def test_contraction_keeps_all_order_and_no_more_edges(drawn):
     preds, kept = drawn
-    _, order = in_order(preds)
-    found = contracted(preds, order, kept)
+    _, order = order_nodes(preds)
+    found = contract(preds, order, kept)
     graph = nx.DiGraph((j, i) for i, above in enumerate(preds) for j in above)
     graph.add_nodes_from(range(len(preds)))
     small = nx.DiGraph((j, i) for i, above in found.items() for j in above)

@@ -10,17 +10,17 @@ from solver.chain import chain_of
 from solver.costs import Cluster, alike, cost_of, network_of
 from solver.errors import InvalidPlan
 from solver.exports import chakra
-from solver.exports.files import Planned
+from solver.exports.exporter import ExplicitPlan
 from solver.graph import ALL_GATHER, ALL_REDUCE, BROADCAST, COMPUTE, NETWORK, Op, build
 from solver.limits import MAX_EXPORTED_FILES
-from solver.planning.names import buckets_of, parts_of
-from solver.planning.replay import ExplicitBucket, ExplicitPart
+from solver.planning.explicit import ExplicitBucket, ExplicitPart
+from solver.planning.labels import label_buckets, parts_of
 from solver.policies.ddp import ddp
 from solver.policies.p3 import p3
 from solver.policies.wfbp import wfbp
 from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
-from solver.traces import Asked
+from solver.traces import TraceOptions
 from solver.traces.chakra.reader import read
 from tests.chakra_bytes import file, node
 from tests.sampling import cases
@@ -38,7 +38,7 @@ GRAPH = build(
         Op("f2", COMPUTE, 20.0, None, ("f1", "g2"), stream="gpu"),
     ],
 )
-PLAN = Planned(
+PLAN = ExplicitPlan(
     (ExplicitBucket("b0", ("g2",)), ExplicitBucket("b1", ("g1",))),
     (ExplicitPart("b0", 40), ExplicitPart("b1", 30), ExplicitPart("b0", 50)),
 )
@@ -48,8 +48,8 @@ def planned(graph, network, policy):
     """Name the buckets of a policy's launches as an answer does."""
     chain = chain_of(graph)
     timeline = simulate(graph, network, policy)
-    names, buckets = buckets_of(graph, chain, timeline)
-    return Planned(
+    names, buckets = label_buckets(graph, chain, timeline)
+    return ExplicitPlan(
         tuple(ExplicitBucket(bucket.id, bucket.tensors) for bucket in buckets),
         tuple(ExplicitPart(part.bucket, part.bytes) for part in parts_of(names, timeline)),
     )
@@ -58,7 +58,7 @@ def planned(graph, network, policy):
 def read_back(exported):
     content = exported.files["plan.0.et"]
     assert isinstance(content, bytes)
-    return read([content], Asked())
+    return read([content], TraceOptions())
 
 
 def test_a_plan_by_hand_byte_for_byte():
@@ -92,7 +92,7 @@ def test_all_gathers_count_shares_and_channels_have_chains_of_their_own():
             Op("z", COMPUTE, 5.0, None, ("g", "s")),
         ],
     )
-    plan = Planned(
+    plan = ExplicitPlan(
         (ExplicitBucket("x", ("g",)), ExplicitBucket("y", ("s",))),
         (ExplicitPart("x", 10), ExplicitPart("y", 7)),
     )
@@ -166,14 +166,14 @@ def test_rounding_does_not_add_up(data):
 def test_a_long_chain_ends_where_it_should():
     ops = [Op(f"c{i}", COMPUTE, 0.4, None, (f"c{i - 1}",) if i else ()) for i in range(1000)]
     graph = build("chain", [*ops, Op("g", ALL_REDUCE, None, 5, ("c999",))])
-    plan = Planned((ExplicitBucket("b", ("g",)),), (ExplicitPart("b", 5),))
+    plan = ExplicitPlan((ExplicitBucket("b", ("g",)),), (ExplicitPart("b", 5),))
     exported = chakra.export(graph, LINEAR, replace(plan, workers=1))
     assert exported.iteration_time_us == pytest.approx(exported.plan_time_us) == 415
 
 
 def test_a_long_name_makes_a_long_message():
     graph = build("long", [Op("c" * 500, COMPUTE, 3.0), Op("g" * 300, ALL_REDUCE, None, 5)])
-    plan = Planned((ExplicitBucket("b" * 300, ("g" * 300,)),), (ExplicitPart("b" * 300, 5),))
+    plan = ExplicitPlan((ExplicitBucket("b" * 300, ("g" * 300,)),), (ExplicitPart("b" * 300, 5),))
     exported = chakra.export(graph, LINEAR, plan)
     assert exported.files["plan.0.et"] == file(
         node(1, 4, 3, name="c" * 500, is_cpu_op=False),
@@ -188,7 +188,7 @@ def test_the_same_plan_gives_the_same_bytes():
 
 def test_another_graphs_plan():
     with pytest.raises(InvalidPlan):
-        chakra.export(GRAPH, LINEAR, Planned((ExplicitBucket("b0", ("g9",)),), ()))
+        chakra.export(GRAPH, LINEAR, ExplicitPlan((ExplicitBucket("b0", ("g9",)),), ()))
 
 
 def test_of_many_workers_not_every_file_is_written():

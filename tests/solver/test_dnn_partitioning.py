@@ -7,7 +7,7 @@ from hypothesis import given
 
 from solver.errors import InterlaceError, InvalidTrace
 from solver.graph import ALL_REDUCE
-from solver.traces import READERS, Asked, Total, detect, dnn_partitioning
+from solver.traces import READERS, Total, TraceOptions, detect, dnn_partitioning
 from tests.mangled import mangled
 
 
@@ -48,7 +48,7 @@ SMALL = {"maxFPGAs": 6, "nodes": NODES, "edges": EDGES}
 
 
 def read(found, name="small"):
-    return dnn_partitioning.read([json.dumps(found).encode()], Asked(name))
+    return dnn_partitioning.read([json.dumps(found).encode()], TraceOptions(name))
 
 
 def test_a_small_graph_by_hand():
@@ -93,14 +93,14 @@ def test_an_output_larger_than_the_memory_leaves_no_parameters():
 def test_resnet_50_is_that_of_pipedream(shared):
     here = shared / "dnn_partitioning" / "msr-fiddle+dnn-partitioning" / "resnet50_training.json"
     there = shared / "pipedream_graph" / "msr-fiddle+pipedream" / "resnet50.graph.txt"
-    trace = READERS["dnn_partitioning"]([here.read_bytes()], Asked("resnet50"))
+    trace = READERS["dnn_partitioning"]([here.read_bytes()], TraceOptions("resnet50"))
     assert trace.report.collectives == {ALL_REDUCE: Total(107, 102_228_128)}
-    assert trace.graph == READERS["pipedream"]([there.read_bytes()], Asked("resnet50")).graph
+    assert trace.graph == READERS["pipedream"]([there.read_bytes()], TraceOptions("resnet50")).graph
 
 
 def test_bert_large(shared):
     here = shared / "dnn_partitioning" / "msr-fiddle+dnn-partitioning" / "bert24_training.json"
-    trace = READERS["dnn_partitioning"]([here.read_bytes()], Asked("bert"))
+    trace = READERS["dnn_partitioning"]([here.read_bytes()], TraceOptions("bert"))
     sizes = {op.id: op.bytes for op in trace.graph.ops if op.bytes}
     hidden, inner, words, positions = 1024, 4096, 30522, 512
     embeddings = hidden * (words + positions + 2 + 2)
@@ -119,7 +119,7 @@ def test_detected():
 @given(mangled(json.dumps(SMALL).encode()))
 def test_broken_files_are_refused_or_read(content):
     try:
-        trace = dnn_partitioning.read([content], Asked())
+        trace = dnn_partitioning.read([content], TraceOptions())
     except InterlaceError:
         return
     assert trace.graph.collectives
@@ -192,7 +192,7 @@ def test_rejected(nodes, edges, faults):
 @pytest.mark.parametrize("content", [b"", b"{", b"[" * 200_000, b"1" * 5000, b'{"nodes": '])
 def test_what_is_no_json(content):
     with pytest.raises(InvalidTrace) as caught:
-        dnn_partitioning.read([content], Asked())
+        dnn_partitioning.read([content], TraceOptions())
     assert [(fault.pointer, fault.code) for fault in caught.value.faults] == [("", "not_json")]
 
 

@@ -14,14 +14,14 @@ from solver.bounds.bound import lower_bound
 from solver.chain import chain_of
 from solver.costs import Affine, Cluster, alike, network_of
 from solver.errors import InvalidPlan
-from solver.exports import EXPORTS, Planned
-from solver.exports.framework import whole
-from solver.exports.names import NAMED
-from solver.exports.one_size import best
+from solver.exports import EXPORTS, ExplicitPlan
+from solver.exports.frameworks.forms import whole_buckets
+from solver.exports.frameworks.names import NAMES_NOTE
+from solver.exports.frameworks.one_size import best_size
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, Op, build
 from solver.models.layers import Layer, iteration
+from solver.planning.explicit import ExplicitBucket, ExplicitPart
 from solver.planning.plan import Options, plan
-from solver.planning.replay import ExplicitBucket, ExplicitPart
 from solver.planning.result import SlotRun, SlottedSchedule
 from solver.policies import POLICIES
 from solver.simulation.engine import costs_of, simulate
@@ -45,14 +45,14 @@ def planned(graph, found):
     """Name what is sent."""
     ids = [graph.ops[i].id for i in chain_of(graph).positions.tolist()]
     names = {bucket: f"b{k}" for k, bucket in enumerate(dict.fromkeys(s.bucket for s in found))}
-    return Planned(
+    return ExplicitPlan(
         tuple(ExplicitBucket(n, tuple(ids[i] for i in bucket)) for bucket, n in names.items()),
         tuple(ExplicitPart(names[s.bucket], s.bytes) for s in found),
     )
 
 
 def by_hand(buckets, parts, slotted=None):
-    return Planned(
+    return ExplicitPlan(
         tuple(ExplicitBucket(name, tensors) for name, *tensors in buckets),
         tuple(ExplicitPart(*part) for part in parts),
         slotted,
@@ -227,7 +227,7 @@ def test_ddp_by_hand():
     }
     assert written(found) == [["c.weight", "b.weight"], ["a.weight"]]
     assert found.notes == (
-        NAMED,
+        NAMES_NOTE,
         "DistributedDataParallel with the one bucket_cap_mb that comes nearest takes 80.0 us; with "
         "bucket_cap_mb_list (PyTorch 2.13) it has the plan's buckets from the second iteration on.",
     )
@@ -366,11 +366,11 @@ def test_forms_of_a_found_plan(barrier):
     buckets = tuple(ExplicitBucket(b.id, b.tensors) for b in answer.buckets)
     parts = tuple(ExplicitPart(p.bucket, p.bytes) for p in answer.parts)
     forms = {
-        name: EXPORTS[name](answer.graph, network, Planned(buckets, parts, answer.slotted))
+        name: EXPORTS[name](answer.graph, network, ExplicitPlan(buckets, parts, answer.slotted))
         for name in SIMPLE
     }
     for name, found in forms.items():
-        again = EXPORTS[name](answer.graph, network, Planned(buckets, parts, answer.slotted))
+        again = EXPORTS[name](answer.graph, network, ExplicitPlan(buckets, parts, answer.slotted))
         assert found == again
         assert found.plan_time_us == answer.iteration_time_us
         assert found.iteration_time_us >= answer.lower_bound_us * (1 - 1e-9)
@@ -388,16 +388,16 @@ def tried_of(given_plan):
         tried.append(size)
         return 1.0
 
-    assert best(THREE, given_plan, time) == (32, 1.0)
+    assert best_size(THREE, given_plan, time) == (32, 1.0)
     return tried
 
 
 def test_sizes_that_are_tried():
-    given_plan = whole(THREE, BYTE_US, IN_PARTS)
+    given_plan = whole_buckets(THREE, BYTE_US, IN_PARTS)
     assert tried_of(given_plan) == [32, 20, 16, 12, 11, 8, 7, 6, 5, 4, 3, 2, 1]
-    assert best(THREE, given_plan, lambda size: abs(size - 10.0)) == (11, 1.0)
+    assert best_size(THREE, given_plan, lambda size: abs(size - 10.0)) == (11, 1.0)
 
 
 def test_few_sizes_of_a_large_graph(monkeypatch):
-    monkeypatch.setattr("solver.exports.one_size._STEPS", 0)
-    assert tried_of(whole(THREE, BYTE_US, IN_PARTS)) == [32, 11, 5, 1]
+    monkeypatch.setattr("solver.exports.frameworks.one_size._STEPS", 0)
+    assert tried_of(whole_buckets(THREE, BYTE_US, IN_PARTS)) == [32, 11, 5, 1]

@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from solver.costs import Affine, alike
-from solver.exports import EXPORTS, Planned
+from solver.exports import EXPORTS, ExplicitPlan
 from solver.models.layers import Layer, iteration
-from solver.planning.replay import ExplicitBucket, ExplicitPart
+from solver.planning.explicit import ExplicitBucket, ExplicitPart
 
 # 7 layers with weights (w) and biases (b); the buckets end within a layer and span several.
 SIZES = [
@@ -74,7 +74,7 @@ def given_plan():
         ExplicitBucket(f"b{k}", tuple(f"grad:{n}" for n in cut)) for k, cut in enumerate(cuts)
     ]
     parts = [ExplicitPart(f"b{k}", 4 * sum(sizes[n] for n in cut)) for k, cut in enumerate(cuts)]
-    return Planned(tuple(buckets), tuple(parts))
+    return ExplicitPlan(tuple(buckets), tuple(parts))
 
 
 def test_two_workers_learn_what_ddp_learns(tmp_path):

@@ -7,8 +7,8 @@ from solver.chain import chain_of
 from solver.costs import alike
 from solver.errors import InvalidPlan
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
+from solver.planning.explicit import ExplicitBucket, ExplicitPart, deadlock_fault, explicit_launches
 from solver.planning.plan import Options, plan
-from solver.planning.replay import ExplicitBucket, ExplicitPart, deadlock_fault, sends_of
 from solver.simulation.engine import Deadlock, simulate
 from solver.simulation.replay import replay
 from tests.solver.test_simulate import RING, TWO_CHANNELS, TWO_LAYERS
@@ -19,7 +19,7 @@ PARTS = [("b0", 4_000_000), ("b1", 1_000_000)]
 
 
 def sends(buckets, parts, graph=TWO_LAYERS):
-    return sends_of(
+    return explicit_launches(
         graph,
         chain_of(graph),
         [ExplicitBucket(name, tensors) for name, *tensors in buckets],
@@ -37,7 +37,7 @@ def test_names_become_indices():
 @pytest.mark.parametrize("graph", [TWO_LAYERS, TWO_CHANNELS])
 def test_a_plan_given_again_takes_the_same_time(graph):
     answer = plan(graph, alike(RING), Options())
-    given = sends_of(
+    given = explicit_launches(
         graph,
         chain_of(graph),
         [ExplicitBucket(b.id, b.tensors) for b in answer.buckets],

@@ -183,7 +183,7 @@ def test_without_time_the_answer_is_the_best_of_what_is_there():
     value, sends = joint_value(chain, cost)
     hurried, _ = joint_value(chain, cost, Search(time_limit_s=-1.0, effort=50))
     assert (value, hurried) == (pytest.approx(2300), pytest.approx(2400))  # first in, first out
-    assert joint_value(chain, cost, Search(time_limit_s=-1.0, rivals=(sends,)))[0] == value
+    assert joint_value(chain, cost, Search(time_limit_s=-1.0, plans=(sends,)))[0] == value
     assert from_both_ends(chain, cost, deadline=0.0) is None
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from solver.errors import InterlaceError, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, COMPUTE, REDUCE_SCATTER
-from solver.traces import READERS, Asked, Total, detect, kineto
-from solver.traces.recorded import as_recorded, recorded_time
+from solver.traces import READERS, Total, TraceOptions, detect, kineto
+from solver.traces.recorded import recorded_ops, recorded_time
 from solver.traces.trace import Report, Trace
 from tests.kineto_events import (
     AUTOGRAD,
@@ -39,7 +39,7 @@ NAMES = (("a.weight", 150), ("a.bias", 50), ("b.weight", 100))
 
 
 def read(*files, **asked):
-    return kineto.read(files, Asked("small", **asked))
+    return kineto.read(files, TraceOptions("small", **asked))
 
 
 def length(trace):
@@ -458,7 +458,7 @@ def test_same_input_same_graph():
 
 def test_recorded_order_that_contradicts_the_graph():
     trace = read(text(waiting(**{"Collective name": "wait"})))
-    assert [o.kind for o in as_recorded(trace)] == [COMPUTE] * 7
+    assert [o.kind for o in recorded_ops(trace)] == [COMPUTE] * 7
     graph = read(text(small())).graph
     report = Report("x", 1, 0, 0, {})
     assert recorded_time(Trace(None, report)) == 0.0
@@ -594,7 +594,7 @@ SMALL_DLRM = {ALL_REDUCE: Total(3, 2_485_252), ALL_TO_ALL: Total(5, 64_448)}
 def test_real_traces_run_again_as_recorded(shared, paths, steps, found):
     content = real(shared, *paths)
     for step in (None, *range(min(steps, 3))):
-        trace = READERS["kineto"](content, Asked("real", step=step))
+        trace = READERS["kineto"](content, TraceOptions("real", step=step))
         assert trace.report.steps == steps
         assert recorded_time(trace) == pytest.approx(length(trace), rel=0.05)
         assert len(trace.graph.ops) < 100

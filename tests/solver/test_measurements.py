@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solver.calibration.measurements import READERS, detect, read_measurements
-from solver.calibration.measurements.readings import Figure, Reading, figure, lines_of, samples_of
+from solver.calibration.measurements.lines import Figure, figure, lines_of
+from solver.calibration.measurements.readings import Reading, samples_of
 from solver.errors import InterlaceError, InvalidMeasurements
 from solver.limits import (
     MAX_BYTES,

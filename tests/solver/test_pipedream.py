@@ -7,7 +7,7 @@ from hypothesis import given
 
 from solver.errors import InterlaceError, InvalidTrace
 from solver.graph import ALL_REDUCE
-from solver.traces import READERS, Asked, Total, detect, pipedream
+from solver.traces import READERS, Total, TraceOptions, detect, pipedream
 from tests.mangled import mangled
 
 LINES = [
@@ -27,7 +27,7 @@ SMALL = "\n".join(LINES)
 
 
 def read(text, name):
-    return pipedream.read([text.encode()], Asked(name))
+    return pipedream.read([text.encode()], TraceOptions(name))
 
 
 def test_a_small_profile_by_hand():
@@ -82,7 +82,7 @@ def test_detected(text):
 @given(mangled(SMALL.encode()))
 def test_broken_files_are_refused_or_read(content):
     try:
-        trace = pipedream.read([content], Asked())
+        trace = pipedream.read([content], TraceOptions())
     except InterlaceError:
         return
     assert trace.graph.collectives
@@ -100,7 +100,7 @@ def test_broken_files_are_refused_or_read(content):
 )
 def test_real_profiles(shared, model, tensors, size, inputs):
     path = shared / "pipedream_graph" / "msr-fiddle+pipedream" / f"{model}.graph.txt"
-    trace = READERS["pipedream"]([path.read_bytes()], Asked(model))
+    trace = READERS["pipedream"]([path.read_bytes()], TraceOptions(model))
     assert trace.report.collectives == {ALL_REDUCE: Total(tensors, size)}
     assert len(trace.graph.collectives) == tensors
     assert len(trace.report.dropped) == inputs

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from solver.errors import InterlaceError, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
-from solver.traces import Asked, Total, kineto, pytorch_et
+from solver.traces import Total, TraceOptions, kineto, pytorch_et
 from solver.traces.pytorch_et.calls import calls_of
 from solver.traces.pytorch_et.sizes import sized
 
@@ -60,7 +60,7 @@ def trace(*nodes, schema="1.1.0-chakra.0.0.4"):
 
 
 def read(content, step=None):
-    return pytorch_et.read([content], Asked("x", step))
+    return pytorch_et.read([content], TraceOptions("x", step))
 
 
 def test_each_collective_counts_once():
@@ -244,7 +244,7 @@ def sizes_of(found):
 @pytest.mark.parametrize("turned", [False, True])
 def test_sizes_go_to_a_profile_that_has_none_in_any_order_of_files(turned):
     files = [SENT, profile(None, None)]
-    found = pytorch_et.read(files[::-1] if turned else files, Asked("x"))
+    found = pytorch_et.read(files[::-1] if turned else files, TraceOptions("x"))
     assert sizes_of(found) == [40, 80]
     assert [us for _, us in found.measured] == [20, 20]
     report = found.report
@@ -254,10 +254,10 @@ def test_sizes_go_to_a_profile_that_has_none_in_any_order_of_files(turned):
 
 
 def test_a_profile_that_has_sizes_keeps_them():
-    found = pytorch_et.read([SENT, profile(None, None, sizes=(10, 20))], Asked())
+    found = pytorch_et.read([SENT, profile(None, None, sizes=(10, 20))], TraceOptions())
     assert sizes_of(found) == [40, 80]
     assert not any("call by call" in sentence for sentence in found.report.assumed)
-    other = pytorch_et.read([SENT, profile(None, None, sizes=(10, 21))], Asked())
+    other = pytorch_et.read([SENT, profile(None, None, sizes=(10, 21))], TraceOptions())
     assert sizes_of(other) == [40, 84]
     assert "not of the same run" in other.report.warnings[-1]
 
@@ -269,11 +269,16 @@ def test_calls_are_matched_by_their_record_function_ids():
     for node, (_, function, _) in zip(seen, nodes, strict=True):
         node["attrs"].append(dict(name="rf_id", type="uint64", value=function))
     profiled = profile(51, 41)
-    assert sizes_of(pytorch_et.read([trace(*seen), profiled], Asked())) == [80, 40]
+    assert sizes_of(pytorch_et.read([trace(*seen), profiled], TraceOptions())) == [80, 40]
 
 
 def test_an_execution_trace_of_one_step_fits_several():
-    assert sizes_of(pytorch_et.read([SENT, profile(*[None] * 4)], Asked())) == [40, 80, 40, 80]
+    assert sizes_of(pytorch_et.read([SENT, profile(*[None] * 4)], TraceOptions())) == [
+        40,
+        80,
+        40,
+        80,
+    ]
 
 
 def test_waits_are_calls_too():
@@ -282,12 +287,12 @@ def test_waits_are_calls_too():
     content["traceEvents"].append(span(RECORD, "cpu_op", 400, 1))
     del content["traceEvents"][-1]["args"]
     files = [trace(summed(3, 2, 10), summed(4, 2, 20), wait), json.dumps(content).encode()]
-    assert sizes_of(pytorch_et.read(files, Asked())) == [40, 80]
+    assert sizes_of(pytorch_et.read(files, TraceOptions())) == [40, 80]
 
 
 def test_a_list_of_events():
     events = json.dumps(json.loads(profile(None, None))["traceEvents"]).encode()
-    assert sizes_of(pytorch_et.read([events, SENT], Asked())) == [40, 80]
+    assert sizes_of(pytorch_et.read([events, SENT], TraceOptions())) == [40, 80]
 
 
 def test_our_own_recording():
@@ -300,8 +305,8 @@ def test_our_own_recording():
     assert alone.graph is None
     assert (alone.report.steps, alone.report.collectives) == (2, {ALL_REDUCE: Total(2, 1_597_480)})
     with pytest.raises(InvalidTrace, match="no size"):
-        kineto.read([profiled], Asked())
-    found = pytorch_et.read([profiled, sent], Asked())
+        kineto.read([profiled], TraceOptions())
+    found = pytorch_et.read([profiled, sent], TraceOptions())
     assert sizes_of(found) == [op.bytes for op in found.graph.ops if op.bytes]
     assert sum(sizes_of(found)) == 1_597_480
     assert not any("same run" in warning for warning in found.report.warnings)
@@ -326,9 +331,9 @@ def test_any_bytes_together_give_an_answer_or_a_fault(data):
         at = data.draw(st.integers(0, len(content) - 1))
         content[at] = data.draw(st.sampled_from(b'[]{},:"0-eE.x\xff9'))
     with suppress(InterlaceError):
-        pytorch_et.read([SENT, bytes(content)], Asked())
+        pytorch_et.read([SENT, bytes(content)], TraceOptions())
     with suppress(InterlaceError):
-        pytorch_et.read([trace(summed(3, 2, 10)), bytes(content)], Asked())
+        pytorch_et.read([trace(summed(3, 2, 10)), bytes(content)], TraceOptions())
 
 
 @pytest.mark.parametrize(
@@ -347,7 +352,7 @@ def test_any_bytes_together_give_an_answer_or_a_fault(data):
 )
 def test_rejected_together(files, code):
     with pytest.raises(InvalidTrace) as caught:
-        pytorch_et.read(files, Asked())
+        pytorch_et.read(files, TraceOptions())
     assert [fault.code for fault in caught.value.faults] == [code]
 
 
@@ -400,8 +405,8 @@ def test_real_traces_together(shared, called, profiled):
     for event in bare["traceEvents"]:
         for key in ("Input Dims", "Input type", "In msg nelems", "Out msg nelems", "dtype"):
             event.get("args", {}).pop(key, None)
-    expected = pytorch_et.read([sent, whole], Asked("x"))
-    found = pytorch_et.read([json.dumps(bare).encode(), sent], Asked("x"))
+    expected = pytorch_et.read([sent, whole], TraceOptions("x"))
+    found = pytorch_et.read([json.dumps(bare).encode(), sent], TraceOptions("x"))
     assert found.graph == expected.graph
     assert found.measured == expected.measured
     assert not any("same run" in warning for warning in expected.report.warnings)

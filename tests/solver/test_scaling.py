@@ -13,16 +13,8 @@ from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, Op, build, with_barrie
 from solver.models.layers import Layer, iteration
 from solver.planning.plan import Options, plan
 from solver.policies import POLICIES
-from solver.prediction.osf import (
-    Passes,
-    csf,
-    osf,
-    osf_fusion,
-    osf_of,
-    passes_of,
-    passes_of_layers,
-    times_of,
-)
+from solver.prediction.osf import csf, osf, osf_fusion, osf_of
+from solver.prediction.passes import Passes, passes_of, passes_of_layers, times_of
 from solver.prediction.scaling import ScalingOptions, graph_of, predict
 from solver.simulation.engine import simulate
 from solver.simulation.what_if import Change, changed

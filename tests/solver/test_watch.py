@@ -24,7 +24,7 @@ from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.models import MODELS
 from solver.planning.check import check
 from solver.planning.plan import Options, plan
-from solver.planning.progress import SEARCH, SLOTS, Watch
+from solver.planning.progress import SEARCH, SLOTS, Progress
 from solver.planning.result import FEASIBLE
 from solver.policies import POLICIES
 from solver.policies.choice import Choice
@@ -42,7 +42,7 @@ from tests.strategies import costs, dags, graphs, networks
 RIVALS = (*map(Choice, POLICIES), Choice("ddp", barrier=True))
 
 
-class Recorder(Watch):
+class Recorder(Progress):
     """Writes everything down; drafts are made at once."""
 
     def __init__(self):
@@ -58,7 +58,7 @@ class Recorder(Watch):
     def bound(self, value_us):
         self.bounds.append(value_us)
 
-    def found(self, value_us, draft):
+    def incumbent(self, value_us, draft):
         self.values.append(value_us)
         self.drafts.append(draft())
         self.makers.append((self.phases[-1][0], draft))
@@ -166,7 +166,7 @@ def test_channels_are_told_together_or_not_at_all(fusion, graph):
     chain = chain_of(graph)
     costs = costs_of(chain, network)
     told = []
-    search = Search(tell=lambda sends, value: told.append((sends, value)))
+    search = Search(report=lambda sends, value: told.append((sends, value)))
     layered.decide(chain, costs, fusion, "jackson", None, search)
     assert told
     for sends, value in told:
@@ -211,8 +211,8 @@ def test_every_search_tells_its_best(graph, cost, seed):
     judge = ChainJudge(chain, cost)
     start = tuple(Launch((i,), int(size)) for i, size in enumerate(chain.bytes))
     searches = {
-        "improve": lambda tell: improve(start, judge, Budget(200, lambda: False), seed, tell),
-        "all": lambda tell: best_of_all(chain, cost, start, Budget(200, lambda: False), tell),
+        "improve": lambda report: improve(start, judge, Budget(200, lambda: False), seed, report),
+        "all": lambda report: best_of_all(chain, cost, start, Budget(200, lambda: False), report),
     }
     for search in searches.values():
         told = [(judge.value(start), start)]
@@ -223,7 +223,7 @@ def test_every_search_tells_its_best(graph, cost, seed):
 
     told = []
     order = partial(cut_at_releases, cost=cost)
-    how = Search(tell=lambda sends, value: told.append((value, tuple(sends))))
+    how = Search(report=lambda sends, value: told.append((value, tuple(sends))))
     launches = max_min(chain, cost, order, how)
     assert told[-1][1] == launches
     assert all(value == pytest.approx(judge.value(sends)) for value, sends in told)
@@ -243,7 +243,7 @@ def test_the_search_of_any_graph_tells_its_best(graph, cost, seed):
         seed,
         0.0,
         fuse=True,
-        tell=lambda sends, value: told.append(value),
+        report=lambda sends, value: told.append(value),
     )
     least = judge.value(found)
     assert min(told) == pytest.approx(least, rel=1e-6)

@@ -73,7 +73,7 @@ def import_(
     from app.cli.rendering.reports import render
     from app.reading.traces import parameters_of, read_files
     from app.services.graphs import graph_out
-    from solver.traces import Asked
+    from solver.traces import TraceOptions
 
     at = server_at(server, tag, fresh=fresh)
     contents = [content(file) for file in files]
@@ -81,7 +81,7 @@ def import_(
     flags = present(step=step, format=form, parameters=parameters, name=name, tag=tag)
     with explaining(", ".join(names), flags):
         text = parameters.read_text(encoding="utf-8") if parameters else None
-        asked = Asked(name or called(names[0]), step, parameters_of(text))
+        asked = TraceOptions(name or called(names[0]), step, parameters_of(text))
         if at:
             answer = at.read(raw, form, step, text, asked.name)
         else:

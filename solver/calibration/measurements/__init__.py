@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from solver.calibration.measurements import csv_table, nccl_tests, osu
-from solver.calibration.measurements.readings import Measurements, lines_of
+from solver.calibration.measurements.lines import lines_of
+from solver.calibration.measurements.readings import Measurements
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
 

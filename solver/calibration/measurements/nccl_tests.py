@@ -8,19 +8,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from solver.calibration.measurements.ranks import ranks_of
-from solver.calibration.measurements.readings import (
+from solver.calibration.measurements.lines import (
     SPEED_UNITS,
     TIME_UNITS,
-    Measurements,
-    Reading,
     figure,
-    garbled,
     is_count,
     lines_of,
-    samples_of,
     without_prefix,
 )
+from solver.calibration.measurements.ranks import ranks_of
+from solver.calibration.measurements.readings import Measurements, Reading, garbled, samples_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
 from solver.graph import ALL_REDUCE

@@ -8,17 +8,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from solver.calibration.measurements.readings import (
+from solver.calibration.measurements.lines import (
     TIME_UNITS,
-    Measurements,
-    Reading,
     figure,
-    garbled,
     is_count,
     lines_of,
-    samples_of,
     without_prefix,
 )
+from solver.calibration.measurements.readings import Measurements, Reading, garbled, samples_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER

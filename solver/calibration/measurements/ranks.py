@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solver.calibration.measurements.readings import Figure, Reading
+from solver.calibration.measurements.lines import Figure
+from solver.calibration.measurements.readings import Reading
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER
 from solver.limits import MAX_WORKERS
 

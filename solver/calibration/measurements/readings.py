@@ -6,17 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from solver.calibration.measurements.lines import Figure
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
 from solver.graph import first_of
 from solver.limits import (
     MAX_BYTES,
-    MAX_COLUMNS,
     MAX_DURATION_US,
-    MAX_LINE_CHARACTERS,
     MAX_MEASURED_TIMES,
     MAX_SAMPLES,
-    MAX_TEXT_LINES,
     MIN_TIME_US,
 )
 
@@ -24,56 +22,11 @@ from solver.limits import (
 ROUNDING = 0.01
 
 
-#: Longest number [characters].
-_LONGEST_NUMBER = 50
+_COUNT_FIRST = re.compile(r"\s*(?:\S*[:>\]]\s+|\S*>:?)?(\d{1,25})(?=\s|$)", re.ASCII)
 
 
 #: Lines that a note names one by one.
 _NAMED = 5
-
-
-#: Worth of units of time [us] and of bandwidth [bytes/us].
-TIME_UNITS = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
-
-
-SPEED_UNITS = {"GB/s": 1e3, "MB/s": 1.0, "KB/s": 1e-3, "GiB/s": 1073.741824, "MiB/s": 1.048576}
-
-
-#: Tokens at the start of a line that may come from a launcher.
-_PREFIX_TOKENS = 4
-
-
-_PREFIX = re.compile(r"[:>\]]")
-
-
-_NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,3})?", re.ASCII)
-
-
-_NOT_FINITE = frozenset({"inf", "-inf", "+inf", "infinity", "nan", "-nan", "+nan"})
-
-
-_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-
-
-_INK = re.compile(r"\S")
-
-
-_COUNT_FIRST = re.compile(r"\s*(?:\S*[:>\]]\s+|\S*>:?)?(\d{1,25})(?=\s|$)", re.ASCII)
-
-
-class Figure(NamedTuple):
-    """A number as printed.
-
-    Attributes
-    ----------
-    value
-        The number, in the unit the reader works in.
-    half
-        Half a unit of its last digit, so that what was measured lies within value +- half.
-    """
-
-    value: float
-    half: float
 
 
 class Reading(NamedTuple):
@@ -125,68 +78,6 @@ class Measurements:
     workers: int | None
     kind: str | None
     notes: tuple[str, ...]
-
-
-def lines_of(text: str) -> Iterator[tuple[int, str]]:
-    r"""List the lines that are not blank, without colours, with their numbers from 1.
-
-    \n, \r\n and \r end a line. O(characters).
-
-    Raises
-    ------
-    InvalidMeasurements
-        At a line that is longer than :data:`MAX_LINE_CHARACTERS`, or after :data:`MAX_TEXT_LINES`.
-    """
-    plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    plain = _ANSI.sub("", plain) if "\x1b" in plain else plain
-    listed, number, end = 0, 1, 0
-    while ink := _INK.search(plain, end):
-        start = plain.rfind("\n", end, ink.start()) + 1
-        number += plain.count("\n", end, start)
-        end = plain.find("\n", start) % (len(plain) + 1)
-        listed += 1
-        if listed > MAX_TEXT_LINES or end - start > MAX_LINE_CHARACTERS:
-            detail = (
-                f"Line {number}: too long; at most {MAX_TEXT_LINES:,} lines that are not blank, of "
-                f"at most {MAX_LINE_CHARACTERS:,} characters, are read."
-            )
-            raise InvalidMeasurements([Fault(f"/{number}", FaultCode.OUT_OF_RANGE, detail)])
-        yield number, plain[start:end]
-
-
-def figure(token: str, unit: float = 1.0) -> Figure | None:
-    """Read a number and its rounding; None when it is not a number.
-
-    ``unit`` is what one of it is worth. Zeros at the end of a whole number may be padding, so
-    they do not count as digits; inf and nan are numbers here, for the checks to find.
-    """
-    if len(token) > _LONGEST_NUMBER:
-        return None
-    if not _NUMBER.fullmatch(token):
-        return Figure(float(token), 0.0) if token.lower() in _NOT_FINITE else None
-    digits, _, power = token.lower().partition("e")
-    whole, point, decimals = digits.partition(".")
-    last = -len(decimals) if point else len(whole) - len(whole.rstrip("0"))
-    half = 0.5 * 10.0 ** min(last + int(power or 0), 300)
-    return Figure(float(token) * unit, half * unit)
-
-
-def is_count(token: str) -> bool:
-    """Tell whether a token is a whole number >= 0 of a sane length."""
-    return token.isascii() and token.isdigit() and len(token) <= 25  # noqa: PLR2004
-
-
-def without_prefix(line: str) -> Iterator[list[str]]:
-    """List what the tokens of a line may be without ``0:``, ``[1,0]<stdout>:``, ``host:``, a date.
-
-    The prefix is up to three tokens, or stands before the first one without a space. A line of
-    more than :data:`MAX_COLUMNS` tokens is nothing.
-    """
-    tokens = line.split(maxsplit=MAX_COLUMNS)
-    if len(tokens) > MAX_COLUMNS:
-        return
-    for at in range(min(_PREFIX_TOKENS, len(tokens))):
-        yield [_PREFIX.split(tokens[0])[-1], *tokens[1:]] if at == 0 else tokens[at:]
 
 
 def garbled(number: int, line: str) -> Iterator[Reading]:

@@ -6,7 +6,7 @@ from solver.buckets import Launch, Launches
 from solver.chain import Chain
 from solver.costs import Cost
 from solver.fusion.chain.judge import ChainJudge
-from solver.fusion.search import Budget, Tell, nobody
+from solver.fusion.search import Budget, Reporter, unreported
 
 #: Most tensors for which all plans are looked at.
 MAX_TENSORS = 7
@@ -21,15 +21,15 @@ _CUT = 1
 
 
 def best_of_all(
-    chain: Chain, cost: Cost, known: Launches, budget: Budget, tell: Tell = nobody
+    chain: Chain, cost: Cost, known: Launches, budget: Budget, report: Reporter = unreported
 ) -> Launches:
     """Return the best plan of all, or the known one when none is better.
 
     Depth first over launches: any tensors not yet sent as a bucket, whole or a share of it, or the
     rest of a bucket begun. A branch ends when what is left cannot beat the best. Exponential; ends
-    early with the best so far when the budget is spent. Each better plan is told.
+    early with the best so far when the budget is spent. Each better plan is reported.
     """
-    search = _Search(chain, cost, known, budget, tell)
+    search = _Search(chain, cost, known, budget, report)
     search.visit((1 << len(chain)) - 1, (), 0.0, 0.0, _CUT)
     return search.best
 
@@ -38,11 +38,11 @@ class _Search:
     """The best plan so far, and the launches of the branch at hand."""
 
     def __init__(
-        self, chain: Chain, cost: Cost, known: Launches, budget: Budget, tell: Tell
+        self, chain: Chain, cost: Cost, known: Launches, budget: Budget, report: Reporter
     ) -> None:
         self._judge = ChainJudge(chain, cost)
         self._budget = budget
-        self._tell = tell
+        self._report = report
         self._branch: list[Launch] = []
         self._members = [
             tuple(i for i in range(len(chain)) if mask >> i & 1) for mask in range(1 << len(chain))
@@ -71,7 +71,7 @@ class _Search:
             return
         if not left and not begun:
             self.best, self._value = tuple(self._branch), max(value, self._judge.floor)
-            self._tell(self.best, self._value)
+            self._report(self.best, self._value)
             return
         for i, launch in enumerate(begun):
             end = now + self._judge.cost.time(launch.bytes)

@@ -10,23 +10,23 @@ from collections.abc import Iterator, Sequence
 
 from solver.buckets import Launch, Launches
 from solver.fusion.chain.judge import ChainJudge
-from solver.fusion.search import Budget, Tell, nobody
+from solver.fusion.search import Budget, Reporter, unreported
 from solver.units import slack
 
 
 def improve(
-    launches: Launches, judge: ChainJudge, budget: Budget, seed: int, tell: Tell = nobody
+    launches: Launches, judge: ChainJudge, budget: Budget, seed: int, report: Reporter = unreported
 ) -> Launches:
     """Take the best change while one helps, then try random ones until the budget is spent.
 
     The answer is never worse than ``launches``, and the same for the same seed and moves. Every
-    change taken is told, also one that only leads back to the best plan's value.
+    change taken is reported, also one that only leads back to the best plan's value.
     """
-    best = _descend(launches, judge, budget, tell)
+    best = _descend(launches, judge, budget, report)
     generator = random.Random(seed)  # noqa: S311 - a search, not a secret
     here = best
     while budget.spend():
-        there = _descend(_shaken(here, judge, generator), judge, budget, tell)
+        there = _descend(_shaken(here, judge, generator), judge, budget, report)
         if judge.value(there) <= judge.value(here):
             here = there
         if judge.value(here) < judge.value(best):
@@ -91,7 +91,7 @@ def _adjoined(launches: Launches) -> Launches:
     return tuple(joined)
 
 
-def _descend(launches: Launches, judge: ChainJudge, budget: Budget, tell: Tell) -> Launches:
+def _descend(launches: Launches, judge: ChainJudge, budget: Budget, report: Reporter) -> Launches:
     value = judge.stretch(launches).value
     while value > judge.floor:
         best = None
@@ -104,7 +104,7 @@ def _descend(launches: Launches, judge: ChainJudge, budget: Budget, tell: Tell) 
         if best is None:
             return launches
         launches = best
-        tell(launches, max(judge.floor, value))
+        report(launches, max(judge.floor, value))
     return launches
 
 

@@ -32,16 +32,15 @@ _PLANS = 60_000
 def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> Launches:
     """Return a plan that no candidate beats, with start-up paid by every part.
 
-    ``order`` is not asked: the order is part of what is searched.
+    ``order`` is not used: the order is part of what is searched.
 
-    First the rivals and the best launches in release order, then the recursion from both ends
-    (:mod:`solver.fusion.chain.nested`), which knows the form of the best plans of a layer chain; on
-    other graphs also with the tensors in the order of their tails. Then every candidate, unless it
-    needs so many launches that it cannot win, or more than
+    First the search's own plans and the best launches in release order, then the recursion from
+    both ends (:mod:`solver.fusion.chain.nested`), which knows the form of the best plans of a layer
+    chain; on other graphs also with the tensors in the order of their tails. Then every candidate,
+    unless it needs so many launches that it cannot win, or more than
     :data:`solver.limits.MAX_SEARCHED_LAUNCHES`. The best is improved by local search, for up to
     seven tensors by looking at all plans. Parts, and buckets sent one after the other, that gain
-    nothing by being apart are joined. A plan that reaches the lower bound ends the search. Better
-    plans are reported on the way.
+    nothing by being apart are joined. A plan that reaches the lower bound ends the search.
 
     Notes
     -----
@@ -50,15 +49,15 @@ def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> Launches:
     deadline = time.monotonic() + search.time_limit_s
     judge = ChainJudge(chain, cost)
     bound = search.bound
-    best = min((*search.rivals, _in_release_order(chain, cost)), key=judge.value)
-    search.tell(best, judge.value(best))
+    best = min((*search.plans, _in_release_order(chain, cost)), key=judge.value)
+    search.report(best, judge.value(best))
     for source in _sources(chain, cost, search, deadline):
         if same(judge.value(best), bound) or time.monotonic() > deadline:
             break
-        found = source(judge.value(best))
-        if found and judge.value(found) < judge.value(best):
-            best = found
-            search.tell(best, judge.value(best))
+        plan = source(judge.value(best))
+        if plan and judge.value(plan) < judge.value(best):
+            best = plan
+            search.report(best, judge.value(best))
     best = min(best, judge.alone(), key=judge.value)  # the time may have been too short
     if not same(judge.value(best), bound):
         best = _searched(chain, cost, judge, best, search, deadline)
@@ -77,17 +76,17 @@ def _searched(
         return time.monotonic() > deadline
 
     budget = Budget(_moves(best, search), expired)
-    best = improve(best, judge, budget, search.seed, search.tell)
+    best = improve(best, judge, budget, search.seed, search.report)
     if len(chain) <= MAX_TENSORS:
         budget = Budget(_PLANS * search.effort, expired)
-        best = best_of_all(chain, cost, best, budget, search.tell)
+        best = best_of_all(chain, cost, best, budget, search.report)
     return best
 
 
 def _sources(
     chain: Chain, cost: Cost, search: Search, deadline: float
 ) -> list[Callable[[float], Launches | None]]:
-    """List where plans come from, the most promising first; each is told the time to beat [us]."""
+    """List where plans come from, the most promising first; each takes the time to beat [us]."""
     graph = _star(chain)
     total = int(chain.bytes.sum())
     free = float(chain.release.min() + chain.tail.min())
@@ -102,19 +101,18 @@ def _sources(
                 return None
             if free + max(count * a + c * total for a, c in lines) >= to_beat:
                 return None
-            sent = simulate(graph, alike(cost), candidate.policy).launches
-            return tuple(Launch(part.bucket, part.bytes) for part in sent)
+            return simulate(graph, alike(cost), candidate.policy).plan
 
         return source
 
-    found: list[Callable[[float], Launches | None]] = [
+    sources: list[Callable[[float], Launches | None]] = [
         lambda _: from_both_ends(chain, cost, search.effort, deadline)
     ]
     if np.any(np.diff(chain.tail) < 0):
-        found.append(lambda _: _by_tail(chain, cost, search.effort, deadline))
-    found.append(partial(_max_min, chain, cost, deadline))
-    found += map(of, search.candidates)
-    return found
+        sources.append(lambda _: _by_tail(chain, cost, search.effort, deadline))
+    sources.append(partial(_max_min, chain, cost, deadline))
+    sources += map(of, search.candidates)
+    return sources
 
 
 def _max_min(chain: Chain, cost: Cost, deadline: float, to_beat: float) -> Launches | None:
@@ -141,8 +139,8 @@ def _by_tail(chain: Chain, cost: Cost, effort: int, deadline: float) -> Launches
         chain.compute_time,
     )
     names = order.tolist()
-    found = from_both_ends(turned, cost, effort, deadline)
-    return found and tuple(Launch(tuple(sorted(names[i] for i in b)), n) for b, n in found)
+    plan = from_both_ends(turned, cost, effort, deadline)
+    return plan and tuple(Launch(tuple(sorted(names[i] for i in b)), n) for b, n in plan)
 
 
 def _star(chain: Chain) -> Graph:

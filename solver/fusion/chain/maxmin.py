@@ -10,7 +10,7 @@ from solver.buckets import Buckets, Launches, contiguous, singles
 from solver.chain import Chain
 from solver.costs import Cost
 from solver.errors import InvalidOptions
-from solver.fusion.search import EVERYDAY, Order, Search, Tell, nobody
+from solver.fusion.search import EVERYDAY, Order, Reporter, Search, unreported
 from solver.units import IntArray, slack
 
 
@@ -89,13 +89,18 @@ def max_min(chain: Chain, cost: Cost, order: Order, search: Search = EVERYDAY) -
     .. [1] PACE, Algorithm 1.
     """
     deadline = monotonic() + search.time_limit_s
-    best = max_min_below(chain, cost, order, np.inf, deadline, search.tell)
+    best = max_min_below(chain, cost, order, np.inf, deadline, search.report)
     assert best is not None, "any time is less than infinite"
     return best
 
 
 def max_min_below(
-    chain: Chain, cost: Cost, order: Order, to_beat: float, deadline: float, tell: Tell = nobody
+    chain: Chain,
+    cost: Cost,
+    order: Order,
+    to_beat: float,
+    deadline: float,
+    report: Reporter = unreported,
 ) -> Launches | None:
     """Return the fusion of :func:`max_min` when it takes less than ``to_beat`` [us], else None.
 
@@ -124,7 +129,7 @@ def max_min_below(
                 value = max(value, chain.compute_time)
                 if value < to_beat - slack(value):
                     best, to_beat = tuple(launches), value
-                    tell(best, value)
+                    report(best, value)
         if monotonic() > deadline:
             break
     if best is None and refusal:

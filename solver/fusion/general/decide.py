@@ -54,9 +54,9 @@ def decide(
 ) -> tuple[Launch, ...]:
     """Return launches that no policy beats, each channel's in order.
 
-    Starts with the rivals, the candidates, and buckets of several sizes sent by the longest path
-    behind them, and improves the best of these. Better plans are told on the way. Without ``fuse``
-    every tensor is sent alone and whole.
+    Starts with the search's own plans, the candidates, and buckets of several sizes sent by the
+    longest path behind them, and improves the best of these. Without ``fuse`` every tensor is sent
+    alone and whole.
 
     Notes
     -----
@@ -71,7 +71,7 @@ def decide(
             value = found[lists] = judge.value(lists)
             if value < least:
                 least = value
-                search.tell(flat(lists), value)
+                search.report(flat(lists), value)
     ranked = sorted(found, key=lambda lists: (found[lists], lists))
     best = ranked[0]
     most = max(len(chain), sum(map(len, best)))
@@ -82,7 +82,7 @@ def decide(
             break
         budget = Budget(moves // len(starts), lambda: time.monotonic() > deadline)
         start = search.seed + seed
-        better = improve(lists, judge, budget, start, search.bound, fuse=fuse, tell=search.tell)
+        better = improve(lists, judge, budget, start, search.bound, fuse=fuse, report=search.report)
         if (value := judge.value(better)) < least:
             best, least = better, value
     return flat(best)
@@ -102,8 +102,9 @@ def _sources(
     """Yield plans; ``found`` has the values of those before [us]."""
 
     def simulated(policy: Policy) -> Lists:
-        sent = simulate(graph, lambda lane: costs[chain.lanes.index(lane)], policy).launches
-        return judge.split([Launch(part.bucket, part.bytes) for part in sent])
+        return judge.split(
+            simulate(graph, lambda lane: costs[chain.lanes.index(lane)], policy).plan
+        )
 
     units = whole([(i,) for i in range(len(chain))], chain)
     urgency = _urgency(graph, chain, judge)
@@ -112,7 +113,7 @@ def _sources(
     yield simulated(_by(units, urgency))
     if not fuse:
         return
-    yield from map(judge.split, search.rivals)
+    yield from map(judge.split, search.plans)
     for filled in _filled(chain, costs):
         if time.monotonic() > deadline:
             return

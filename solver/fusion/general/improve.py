@@ -11,7 +11,7 @@ from itertools import islice
 
 from solver.buckets import Launch, Launches
 from solver.fusion.general.judge import Execution, GraphJudge, Lists, Position, flat
-from solver.fusion.search import Budget, Tell, nobody
+from solver.fusion.search import Budget, Reporter, unreported
 from solver.units import same
 
 #: How many steps without a better plan before the search returns to the best one.
@@ -34,13 +34,13 @@ def improve(
     bound: float,
     *,
     fuse: bool,
-    tell: Tell = nobody,
+    report: Reporter = unreported,
 ) -> Lists:
     """Take changes that help; when none does, a random one, and go on from there.
 
     The answer is never worse than ``lists``, and the same for the same seed and budget. Within
     :data:`_CLOSE` of the bound it is good enough. Without ``fuse`` buckets stay as they are and
-    launches are not cut. Every change that helps is told, also one that only leads back to the
+    launches are not cut. Every change that helps is reported, also one that only leads back to the
     best plan's value.
     """
     generator = random.Random(seed)  # noqa: S311 - a search, not a secret
@@ -48,7 +48,7 @@ def improve(
     run = least = judge.execute(lists)
     idle = 0
     while least.value > bound * (1 + _CLOSE) and budget.spend():
-        here, run = _descended(here, run, judge, budget, generator, tell, fuse=fuse)
+        here, run = _descended(here, run, judge, budget, generator, report, fuse=fuse)
         if run.value < least.value and not same(run.value, least.value):
             best, least, idle = here, run, 0
         elif idle > _PATIENCE:
@@ -64,7 +64,7 @@ def _descended(
     judge: GraphJudge,
     budget: Budget,
     generator: random.Random,
-    tell: Tell,
+    report: Reporter,
     *,
     fuse: bool,
 ) -> tuple[Lists, Execution]:
@@ -77,7 +77,7 @@ def _descended(
             there = judge.execute(changed)
             if there.value < run.value and not same(there.value, run.value):
                 lists, run = changed, there
-                tell(flat(lists), run.value)
+                report(flat(lists), run.value)
                 break
         else:
             return lists, run

@@ -15,10 +15,10 @@ from solver.graph.links import short_cycle
 from solver.limits import MAX_LAUNCH_EDGES
 from solver.traces.chakra.codec import COLLECTIVE_NODE, COMM_TYPES, COMPUTE_NODE, NODE_TYPES, decode
 from solver.traces.chakra.nodes import Node, nodes_of
-from solver.traces.contraction import contracted, in_order
-from solver.traces.files import only
-from solver.traces.steps import chosen, lengths, windows
-from solver.traces.trace import Asked, Report, Trace, totals
+from solver.traces.contraction import contract, order_nodes
+from solver.traces.files import single_file
+from solver.traces.steps import choose_step, step_lengths, step_windows
+from solver.traces.trace import Report, Trace, TraceOptions, totals
 
 FORMAT = "chakra"
 
@@ -63,7 +63,7 @@ def looks_like(content: bytes) -> bool:
     return content[:1] == b"\0" or bool(first.version or first.attr)
 
 
-def read(files: Sequence[bytes], asked: Asked) -> Trace:
+def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     """Read the one file: the compute nodes that take time, and the collectives that have a size.
 
     A node on the CPU counts when no node off the CPU takes time (or has a size); else it launches
@@ -83,11 +83,11 @@ def read(files: Sequence[bytes], asked: Asked) -> Trace:
     -----
     O(edges + nodes log nodes).
     """
-    nodes = nodes_of(only(files))
+    nodes = nodes_of(single_file(files))
     known = {node.id for node in nodes}
     timed = _one_side([n for n in nodes if n.type == COMPUTE_NODE and n.us])
-    steps = windows((node.id, node.name) for node in nodes)
-    step = chosen(asked.step, lengths(steps, ((node.id, node.us) for node in timed)))
+    steps = step_windows((node.id, node.name) for node in nodes)
+    step = choose_step(options.step, step_lengths(steps, ((node.id, node.us) for node in timed)))
     inside = [node for node in nodes if node.id in steps[step]]
     timed = [node for node in timed if node.id in steps[step]]
     sending = [node for node in inside if node.type == COLLECTIVE_NODE]
@@ -100,7 +100,7 @@ def read(files: Sequence[bytes], asked: Asked) -> Trace:
     warnings = [] if timed else [_NO_TIMES]
     if any(node.is_share and op.kind == ALL_GATHER for node, op in ops):
         warnings.append(_SHARE)
-    graph = build(asked.name, [op for _, op in ops]) if timed else None
+    graph = build(options.name, [op for _, op in ops]) if timed else None
     report = Report(
         format=FORMAT,
         steps=len(steps),
@@ -139,11 +139,11 @@ def _ops(
         tuple(dict.fromkeys(index[j] for j in node.after if j in index and j != node.id))
         for node in inside
     )
-    succs, order = in_order(preds)
+    succs, order = order_nodes(preds)
     if len(order) < len(inside):
         raise InvalidTrace([_cycle(inside, short_cycle(preds, succs, order))])
     stays = {index[number] for number in kept}
-    after = {i: list(above) for i, above in contracted(preds, order, stays).items()}
+    after = {i: list(above) for i, above in contract(preds, order, stays).items()}
     sends = {i for i in stays if inside[i].type == COLLECTIVE_NODE}
     by_launch = _is_launch_order(inside, after, stays, sends)
     if by_launch:

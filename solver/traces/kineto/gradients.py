@@ -10,7 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from solver.traces.kineto.recording import Launch, Recording, Span, accumulates, enclosing, sequence
+from solver.traces.kineto.recording import (
+    Collective,
+    Recording,
+    Span,
+    accumulates,
+    enclosing,
+    sequence,
+)
 from solver.traces.kineto.steps import Step, Threads
 
 
@@ -36,7 +43,7 @@ class Gradient:
     needed: float | None
 
 
-def members(step: Step, launches: Sequence[Launch]) -> list[list[Span]]:
+def bucket_calls(step: Step, collectives: Sequence[Collective]) -> list[list[Span]]:
     """Return for each collective the calls of ``AccumulateGrad`` that fill its bucket.
 
     Those on its thread since the one before it, the one in which it was launched included; a
@@ -46,11 +53,11 @@ def members(step: Step, launches: Sequence[Launch]) -> list[list[Span]]:
     for span in step.backward:
         if accumulates(span):
             calls.setdefault(span.thread, []).append(span)
-    result: list[list[Span]] = [[] for _ in launches]
+    result: list[list[Span]] = [[] for _ in collectives]
     since: dict[str, int] = {}
-    order = sorted(range(len(launches)), key=lambda i: launches[i].work.launched)
+    order = sorted(range(len(collectives)), key=lambda i: collectives[i].work.launched)
     for i in order:
-        work = launches[i].work
+        work = collectives[i].work
         mine = calls.get(work.thread, [])
         if enclosing(mine, work.launched):
             filled = bisect_right(mine, work.launched, key=attrgetter("start"))
@@ -59,7 +66,9 @@ def members(step: Step, launches: Sequence[Launch]) -> list[list[Span]]:
     return result
 
 
-def needs(found: Recording, step: Step, threads: Threads, start: float) -> dict[int, float]:
+def times_of_need(
+    recording: Recording, step: Step, threads: Threads, start: float
+) -> dict[int, float]:
     """Return when the forward pass needs each gradient [us], by the start of its call.
 
     ``start`` is that of the backward pass. The forward op is the last one with the sequence
@@ -73,7 +82,7 @@ def needs(found: Recording, step: Step, threads: Threads, start: float) -> dict[
             producer[span.thread] = sequence(span)
             continue
         number = producer.get(span.thread)
-        ops = [] if number is None else found.forward.get(number, [])
+        ops = [] if number is None else recording.forward.get(number, [])
         i = bisect_left(ops, span.start, key=attrgetter("start"))
         if i:
             work = threads.next(ops[i - 1].thread, ops[i - 1].start)
@@ -82,7 +91,7 @@ def needs(found: Recording, step: Step, threads: Threads, start: float) -> dict[
     return result
 
 
-def split(
+def split_parameters(
     sizes: Sequence[int], parameters: Sequence[tuple[str, int]]
 ) -> list[list[tuple[str, int]]] | None:
     """Cut parameters, given in order of registration, into buckets of these bytes.
@@ -103,7 +112,7 @@ def split(
     return None if left else result
 
 
-def gradients(
+def bucket_gradients(
     size: int,
     release: float,
     run: Sequence[tuple[str, int]] | None,
@@ -125,9 +134,9 @@ def gradients(
     run
         Its tensors in the order in which they are filled in; None when unknown.
     calls
-        From :func:`members`.
+        From :func:`bucket_calls`.
     needed
-        From :func:`needs`.
+        From :func:`times_of_need`.
     threads
         What was launched.
     """

@@ -5,23 +5,36 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, REDUCE_SCATTER, Op
-from solver.traces.kineto.gradients import Gradient, gradients, members, needs, split
+from solver.traces.kineto.gradients import (
+    Gradient,
+    bucket_calls,
+    bucket_gradients,
+    split_parameters,
+    times_of_need,
+)
 from solver.traces.kineto.line import Busy, Line, Mark
-from solver.traces.kineto.recording import Launch, Recording, Span, enclosing
+from solver.traces.kineto.recording import Collective, Recording, Span, enclosing
 from solver.traces.kineto.steps import Step, Threads
-from solver.traces.kineto.waits import barrier, gap, guessed, merged, outside, recorded
+from solver.traces.kineto.waits import (
+    barrier,
+    gap,
+    guess_waits,
+    merge_gaps,
+    outside_gaps,
+    recorded_waits,
+)
 
 #: A collective that starts so soon after the one before it waited for the channel [us].
 _QUEUED = 20.0
 _RELEASES, _WAITS, _RUNS, _NAMES = range(4)
 
 
-class Sum(NamedTuple):
+class SizedCollective(NamedTuple):
     """A collective of the step.
 
     Attributes
     ----------
-    launch
+    recorded
         As recorded.
     kind, bytes
         As in the graph.
@@ -29,7 +42,7 @@ class Sum(NamedTuple):
         How long it held its channel [us]: the least over the ranks.
     """
 
-    launch: Launch
+    recorded: Collective
     kind: str
     bytes: int
     time: float
@@ -41,7 +54,7 @@ class Iteration:
 
     Attributes
     ----------
-    found, step, sums
+    recording, step, collectives
         The rank, one of its steps, and the step's collectives by start.
     start, over
         When the backward pass begins on the line, and ends on the CPU [us].
@@ -54,9 +67,9 @@ class Iteration:
         One sentence for each decision.
     """
 
-    found: Recording
+    recording: Recording
     step: Step
-    sums: Sequence[Sum]
+    collectives: Sequence[SizedCollective]
     threads: Threads
     busy: Busy
     start: float
@@ -68,9 +81,9 @@ class Iteration:
 
 
 def iteration(
-    found: Recording,
+    recording: Recording,
     step: Step,
-    sums: Sequence[Sum],
+    collectives: Sequence[SizedCollective],
     parameters: Sequence[tuple[str, int]] | None,
 ) -> Iteration:
     """Build the iteration of a step.
@@ -80,11 +93,11 @@ def iteration(
 
     Parameters
     ----------
-    found
+    recording
         The rank.
     step
         One of its steps.
-    sums
+    collectives
         The step's collectives, by start.
     parameters
         Name and bytes of each, in order of registration; None when unknown.
@@ -97,7 +110,7 @@ def iteration(
     first = threads.next(step.backward[0].thread, step.backward[0].start) if step.backward else None
     start = first.start if first else step.begin
     over = max((span.end for span in step.backward), default=step.begin)
-    it = Iteration(found, step, sums, threads, Busy(step.works), start, over)
+    it = Iteration(recording, step, collectives, threads, Busy(step.works), start, over)
     _send(it, parameters)
     _run(it)
     return it
@@ -105,34 +118,34 @@ def iteration(
 
 def _send(it: Iteration, parameters: Sequence[tuple[str, int]] | None) -> None:
     """Mark where collectives are released and waited for."""
-    launches = [one.launch for one in it.sums]
-    calls = members(it.step, launches)
-    others = [i for i, found in enumerate(calls) if not found]
-    waited, left = recorded(it.step, [launches[i] for i in others], it.threads)
+    collectives = [one.recorded for one in it.collectives]
+    calls = bucket_calls(it.step, collectives)
+    others = [i for i, some in enumerate(calls) if not some]
+    waited, left = recorded_waits(it.step, [collectives[i] for i in others], it.threads)
     begun = it.step.backward[0].start if it.step.backward else it.step.end
-    late = {others[j] for j in left if _is_late(it.sums[others[j]], begun)}
+    late = {others[j] for j in left if _is_late(it.collectives[others[j]], begun)}
     rest = [j for j in left if others[j] not in late]
-    waited += guessed(it.step, [launches[i] for i in others], rest)
-    buckets = [i for i, found in enumerate(calls) if found or i in late]
+    waited += guess_waits(it.step, [collectives[i] for i in others], rest)
+    buckets = [i for i, some in enumerate(calls) if some or i in late]
     releases = _releases(it)
     pieces = _gradients(it, buckets, calls, releases, parameters)
     gaps = [
-        gap(it.busy, it.step.begin, join, [launches[others[j]] for j in join.members])
+        gap(it.busy, it.step.begin, join, [collectives[others[j]] for j in join.members])
         for join in waited
     ]
-    names = _names(it.sums)
+    names = _names(it.collectives)
     for join, (at, skip) in zip(waited, gaps, strict=True):
         ids = tuple(names[others[j]] for j in join.members)
         it.marks.append(Mark(at, _WAITS, wait=ids, skip=skip))
     if buckets:
-        gaps.append(_sum_up(it, [launches[i] for i in buckets], pieces, names))
-    channels = _channels(launches)
-    gone = merged(gaps)
-    for i in sorted(range(len(it.sums)), key=lambda i: releases[i] < it.start):
-        one = it.sums[i]
+        gaps.append(_sum_up(it, [collectives[i] for i in buckets], pieces, names))
+    channels = _channels(collectives)
+    gone = merge_gaps(gaps)
+    for i in sorted(range(len(it.collectives)), key=lambda i: releases[i] < it.start):
+        one = it.collectives[i]
         whole = [Gradient("", one.bytes, releases[i], None)]
         for piece in pieces.get(i, whole):
-            at = outside(gone, piece.ready)
+            at = outside_gaps(gone, piece.ready)
             op = Op(_id(piece, names[i]), one.kind, None, piece.bytes, (), channels[i])
             it.marks.append(Mark(at, _RELEASES, release=op))
             it.measured.append((op.id, one.time * piece.bytes / one.bytes))
@@ -152,22 +165,22 @@ def _run(it: Iteration) -> None:
     it.ops = line.ops
 
 
-def _is_late(one: Sum, begun: float) -> bool:
+def _is_late(one: SizedCollective, begun: float) -> bool:
     """Tell whether a collective sums gradients though nothing says of which bucket."""
-    return one.kind in {ALL_REDUCE, REDUCE_SCATTER} and one.launch.work.launched >= begun
+    return one.kind in {ALL_REDUCE, REDUCE_SCATTER} and one.recorded.work.launched >= begun
 
 
-def _names(sums: Sequence[Sum]) -> list[str]:
-    return [f"{one.kind} {i + 1}" for i, one in enumerate(sums)]
+def _names(collectives: Sequence[SizedCollective]) -> list[str]:
+    return [f"{one.kind} {i + 1}" for i, one in enumerate(collectives)]
 
 
 def _id(piece: Gradient, bucket: str) -> str:
     return f"grad:{piece.name}" if piece.name else bucket
 
 
-def _channels(launches: Sequence[Launch]) -> list[str]:
+def _channels(collectives: Sequence[Collective]) -> list[str]:
     """Give each stream of collectives a channel; the only one is the network."""
-    streams = [launch.work.stream for launch in launches]
+    streams = [collective.work.stream for collective in collectives]
     return streams if len(set(streams)) > 1 else [NETWORK] * len(streams)
 
 
@@ -179,8 +192,8 @@ def _releases(it: Iteration) -> list[float]:
     """
     result = []
     ended: dict[str, float] = {}
-    for one in it.sums:
-        work = one.launch.work
+    for one in it.collectives:
+        work = one.recorded.work
         release = work.start
         if work.start - ended.get(work.stream, it.step.begin - 2 * _QUEUED) < _QUEUED:
             release = min(release, it.threads.ready(work.thread, work.launched))
@@ -197,9 +210,9 @@ def _gradients(
     parameters: Sequence[tuple[str, int]] | None,
 ) -> dict[int, list[Gradient]]:
     """Return what each bucket of gradients holds."""
-    needed = needs(it.found, it.step, it.threads, it.start)
-    sizes = [it.sums[i].bytes for i in buckets]
-    runs = None if parameters is None else split(sizes, parameters)
+    needed = times_of_need(it.recording, it.step, it.threads, it.start)
+    sizes = [it.collectives[i].bytes for i in buckets]
+    runs = None if parameters is None else split_parameters(sizes, parameters)
     if parameters is None:
         said = (
             "Fusion is fixed: each bucket is one tensor, as recorded. "
@@ -219,14 +232,14 @@ def _gradients(
     it.assumed.append(said)
     filled = [None for _ in buckets] if runs is None else runs
     return {
-        i: gradients(it.sums[i].bytes, releases[i], run, calls[i], needed, it.threads)
+        i: bucket_gradients(it.collectives[i].bytes, releases[i], run, calls[i], needed, it.threads)
         for i, run in zip(buckets, filled, strict=True)
     }
 
 
 def _sum_up(
     it: Iteration,
-    launches: Sequence[Launch],
+    collectives: Sequence[Collective],
     pieces: dict[int, list[Gradient]],
     names: Sequence[str],
 ) -> tuple[float, float]:
@@ -234,17 +247,17 @@ def _sum_up(
 
     Returns the time in which the recorded step waited for them [us].
     """
-    join = barrier(it.step, launches, it.over)
-    at, skip = gap(it.busy, it.step.begin, join, launches)
+    join = barrier(it.step, collectives, it.over)
+    at, skip = gap(it.busy, it.step.begin, join, collectives)
     groups: dict[float | None, list[Gradient]] = {}
     ids: dict[float | None, list[str]] = {}
-    for i, found in pieces.items():
-        for piece in found:
+    for i, gradients in pieces.items():
+        for piece in gradients:
             groups.setdefault(piece.needed, []).append(piece)
             ids.setdefault(piece.needed, []).append(_id(piece, names[i]))
     times = sorted(time for time in groups if time is not None)
     if len(times) < len(groups):
-        everything = tuple(name for found in ids.values() for name in found)
+        everything = tuple(name for names in ids.values() for name in names)
         it.marks.append(Mark(at, _WAITS, wait=everything, skip=skip))
         it.marks.append(Mark(skip, _NAMES, phase="optimizer"))
         it.assumed.append(
@@ -253,7 +266,7 @@ def _sum_up(
         )
         return at, skip
     done = max([skip, *_updates(it)])
-    share = (done - skip) / sum(piece.bytes for found in groups.values() for piece in found)
+    share = (done - skip) / sum(piece.bytes for group in groups.values() for piece in group)
     for k, time in enumerate(times):
         took = round(share * sum(piece.bytes for piece in groups[time]), 3)
         update = Op(f"update {k + 1}", COMPUTE, took, stream="update") if took else None

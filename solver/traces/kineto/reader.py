@@ -9,12 +9,12 @@ from solver.errors import Fault, InvalidGraph, InvalidTrace
 from solver.graph import build
 from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
 from solver.traces.kineto.events import parse
-from solver.traces.kineto.iteration import Sum, iteration
-from solver.traces.kineto.recording import Launch, Recording, recording
+from solver.traces.kineto.iteration import SizedCollective, iteration
+from solver.traces.kineto.recording import Collective, Recording, recording_of
 from solver.traces.kineto.sizes import bytes_of, kind_of
 from solver.traces.kineto.steps import Step, steps
-from solver.traces.steps import chosen
-from solver.traces.trace import Asked, Report, Trace, totals
+from solver.traces.steps import choose_step
+from solver.traces.trace import Report, Trace, TraceOptions, totals
 
 FORMAT = "kineto"
 
@@ -39,12 +39,12 @@ def looks_like(content: bytes) -> bool:
 class _Rank:
     """One file."""
 
-    found: Recording
+    recording: Recording
     steps: list[Step]
     outside: int
 
 
-def read(files: Sequence[bytes], asked: Asked) -> Trace:
+def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     """Read one rank, or several ranks of the same run, and build one iteration.
 
     The step is the one asked for, or the one of median length of those with collectives. Of
@@ -62,16 +62,16 @@ def read(files: Sequence[bytes], asked: Asked) -> Trace:
         raise InvalidTrace([Fault("", FaultCode.EMPTY, "No file was given.")])
     places = [f"/files/{i}" if len(files) > 1 else "" for i in range(len(files))]
     ranks = [_rank(file, place) for file, place in zip(files, places, strict=True)]
-    index = _choose(ranks[0], asked.step)
+    index = _choose(ranks[0], options.step)
     parts = _same_step(ranks, index, places)
-    held = [_held(part.launches) for part in parts]
-    slowest = min(range(len(ranks)), key=lambda i: (sum(held[i]), i))
-    least = [min(times) for times in zip(*held, strict=True)]
+    times_by_rank = [_channel_times(part.collectives) for part in parts]
+    slowest = min(range(len(ranks)), key=lambda i: (sum(times_by_rank[i]), i))
+    least = [min(times) for times in zip(*times_by_rank, strict=True)]
     rank, step = ranks[slowest], parts[slowest]
-    sums, notes = _sums(step.launches, least, rank.found.workers, places[slowest])
-    it = iteration(rank.found, step, sums, asked.parameters)
+    collectives, notes = _sized(step.collectives, least, rank.recording.workers, places[slowest])
+    it = iteration(rank.recording, step, collectives, options.parameters)
     try:
-        graph = build(asked.name, it.ops)
+        graph = build(options.name, it.ops)
     except InvalidGraph as error:  # places in the graph mean nothing to who sent the file
         faults = [Fault(places[slowest], fault.code, fault.detail) for fault in error.faults]
         raise InvalidTrace(faults) from None
@@ -82,20 +82,20 @@ def read(files: Sequence[bytes], asked: Asked) -> Trace:
         ops=len(graph.ops),
         collectives=totals(graph.ops),
         dropped=_dropped(rank),
-        assumed=(*_said(rank, step, len(files), slowest), *it.assumed),
-        warnings=(*notes, *_warned(rank, len(files))),
+        assumed=(*_assumptions(rank, step, len(files), slowest), *it.assumed),
+        warnings=(*notes, *_warnings(rank, len(files))),
     )
     return Trace(graph, report, tuple(it.measured))
 
 
 def _rank(content: bytes, place: str) -> _Rank:
-    found = recording(*parse(content, place))
-    return _Rank(found, *steps(found))
+    recording = recording_of(*parse(content, place))
+    return _Rank(recording, *steps(recording))
 
 
 def _choose(rank: _Rank, step: int | None) -> int:
     """Return the index of the step to read."""
-    if not rank.found.launches:
+    if not rank.recording.collectives:
         detail = (
             "No collective found: the trace is of one worker, or its collectives were not "
             f"recorded. {_RECORDING} on a run with more workers."
@@ -103,97 +103,99 @@ def _choose(rank: _Rank, step: int | None) -> int:
         raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, detail)])
     lengths = [one.length for one in rank.steps]
     if step is not None:
-        index = chosen(step, lengths)
-        if not rank.steps[index].launches:
+        index = choose_step(step, lengths)
+        if not rank.steps[index].collectives:
             detail = f"Step {step} launched no collective."
             raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, detail)])
         return index
-    able = [i for i, one in enumerate(rank.steps) if one.launches]
+    able = [i for i, one in enumerate(rank.steps) if one.collectives]
     if not able:
         detail = "No step launched a collective."
         raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, detail)])
-    return able[chosen(None, [lengths[i] for i in able])]
+    return able[choose_step(None, [lengths[i] for i in able])]
 
 
 def _same_step(ranks: Sequence[_Rank], index: int, places: Sequence[str]) -> list[Step]:
     """Return each rank's step of the same number; their collectives must be the same."""
     first = ranks[0].steps[index]
-    kinds = [kind_of(launch)[0] for launch in first.launches]
+    kinds = [kind_of(collective)[0] for collective in first.collectives]
     parts = [first]
     for rank, place in zip(ranks[1:], places[1:], strict=True):
         same = [step for step in rank.steps if step.number == first.number]
         if not same:
             detail = f"This rank has no ProfilerStep#{first.number}, the first file has."
             raise InvalidTrace([Fault(place, FaultCode.RANKS_DIFFER, detail)])
-        if [kind_of(launch)[0] for launch in same[0].launches] != kinds:
+        if [kind_of(collective)[0] for collective in same[0].collectives] != kinds:
             detail = (
-                f"The collectives of this rank's step ({len(same[0].launches)}) and of the first "
-                f"file's ({len(kinds)}) differ: not ranks of one job."
+                f"The collectives of this rank's step ({len(same[0].collectives)}) and of the "
+                f"first file's ({len(kinds)}) differ: not ranks of one job."
             )
             raise InvalidTrace([Fault(place, FaultCode.RANKS_DIFFER, detail)])
         parts.append(same[0])
     return parts
 
 
-def _held(launches: Sequence[Launch]) -> list[float]:
+def _channel_times(collectives: Sequence[Collective]) -> list[float]:
     """Return how long each collective held its channel [us]: none counts the one before it."""
     ended: dict[str, float] = {}
     result = []
-    for launch in launches:
-        work = launch.work
+    for collective in collectives:
+        work = collective.work
         begin = max(work.start, ended.get(work.stream, work.start))
         ended[work.stream] = max(begin, work.end)
         result.append(ended[work.stream] - begin)
     return result
 
 
-def _sums(
-    launches: Sequence[Launch], times: Sequence[float], workers: int | None, place: str
-) -> tuple[list[Sum], list[str]]:
+def _sized(
+    collectives: Sequence[Collective], times: Sequence[float], workers: int | None, place: str
+) -> tuple[list[SizedCollective], list[str]]:
     """Size the collectives; those of no bytes are left out."""
-    if len(launches) > MAX_STEP_COLLECTIVES:
+    if len(collectives) > MAX_STEP_COLLECTIVES:
         detail = (
-            f"A step of {len(launches)} collectives: at most {MAX_STEP_COLLECTIVES:,} are read."
+            f"A step of {len(collectives)} collectives: at most {MAX_STEP_COLLECTIVES:,} are read."
         )
         raise InvalidTrace([Fault(place, FaultCode.TOO_LARGE, detail)])
-    sums, notes, unsized = [], [], []
-    for launch, time in zip(launches, times, strict=True):
-        kind, is_exact = kind_of(launch)
-        size = bytes_of(launch, kind, workers)
-        name = (launch.kernel.name or "")[:80]
+    sized, notes, unsized = [], [], []
+    for collective, time in zip(collectives, times, strict=True):
+        kind, is_exact = kind_of(collective)
+        size = bytes_of(collective, kind, workers)
+        name = (collective.kernel.name or "")[:80]
         if size is None or size > MAX_BYTES:
             unsized.append(name)
         elif size == 0:
             notes.append(f"A {kind} of 0 bytes ({name}) is left out.")
         else:
-            sums.append(Sum(launch, kind, size, time))
+            sized.append(SizedCollective(collective, kind, size, time))
             if not is_exact:
                 notes.append(f"{name}: taken for a {kind} of as many bytes.")
     if unsized:
         detail = (
-            f"{len(unsized)} of {len(launches)} collectives have no size ({unsized[0]}). "
+            f"{len(unsized)} of {len(collectives)} collectives have no size ({unsized[0]}). "
             f"{_RECORDING}, with PyTorch 2.2 or newer."
         )
         raise InvalidTrace([Fault(place, FaultCode.NO_SIZES, detail)])
-    if not sums:
+    if not sized:
         raise InvalidTrace(
             [Fault(place, FaultCode.NO_COLLECTIVE, "All collectives are of 0 bytes.")]
         )
-    return sums, list(dict.fromkeys(notes))
+    return sized, list(dict.fromkeys(notes))
 
 
 def _dropped(rank: _Rank) -> tuple[str, ...]:
     result = []
-    if rank.found.lost:
-        result.append(f"{rank.found.lost} kernels that were launched before the recording began.")
+    if rank.recording.lost:
+        result.append(
+            f"{rank.recording.lost} kernels that were launched before the recording began."
+        )
     if rank.outside:
         result.append(f"{rank.outside} kernels or ops launched outside of all steps.")
     return tuple(result)
 
 
-def _said(rank: _Rank, step: Step, files: int, slowest: int) -> list[str]:
+def _assumptions(rank: _Rank, step: Step, files: int, slowest: int) -> list[str]:
     number = "The whole file" if step.number is None else f"ProfilerStep#{step.number}"
-    what = "All streams of the GPU" if rank.found.is_gpu else "All threads"
+    what = "All streams of the GPU" if rank.recording.is_gpu else "All threads"
     took = (
         f"{number} took {step.length:.3f} us, from the end of all work of the step before to "
         "the end of its own."
@@ -217,14 +219,14 @@ def _said(rank: _Rank, step: Step, files: int, slowest: int) -> list[str]:
     return result
 
 
-def _warned(rank: _Rank, files: int) -> list[str]:
+def _warnings(rank: _Rank, files: int) -> list[str]:
     result = []
     if files == 1:
         result.append(
             "The recorded times of collectives include waiting for slower ranks: give the files "
             "of all ranks to have the least."
         )
-    if not rank.found.steps:
+    if not rank.recording.steps:
         result.append(
             "No ProfilerStep: the whole file was read as one step. Call the profiler's step() "
             "after each iteration."

@@ -52,8 +52,8 @@ class Work(NamedTuple):
     stream: str
 
 
-class Launch(NamedTuple):
-    """A collective's kernel, with all that may name its size."""
+class Collective(NamedTuple):
+    """A collective as it was recorded: its kernel, with all that may name its size."""
 
     work: Work
     kernel: Event
@@ -98,7 +98,7 @@ class Recording:
 
     steps: list[tuple[int, float, float]] = field(default_factory=list)
     works: list[Work] = field(default_factory=list)
-    launches: list[Launch] = field(default_factory=list)
+    collectives: list[Collective] = field(default_factory=list)
     backward: list[Span] = field(default_factory=list)
     forward: dict[int, list[Span]] = field(default_factory=dict)
     optimizer: list[Span] = field(default_factory=list)
@@ -118,7 +118,7 @@ def accumulates(span: Span) -> bool:
     return _ACCUMULATE in (span.event.name or "")
 
 
-def recording(events: Iterable[Event], workers: int | None) -> Recording:
+def recording_of(events: Iterable[Event], workers: int | None) -> Recording:
     """Sort the events of one file.
 
     A kernel belongs to the CPU call with its correlation id; the GPU's copies of annotations
@@ -140,17 +140,17 @@ def recording(events: Iterable[Event], workers: int | None) -> Recording:
         elif kind in _CPU:
             _sort_in(sorted_, _span(event), is_op=kind != "user_annotation")
     records, notes = _by_thread(sorted_.records), _by_thread(sorted_.notes)
-    found = Recording(workers=workers, waits=_waits(sorted_.records, notes))
-    found.steps = sorted(sorted_.steps, key=lambda step: step[1:])
-    found.optimizer = sorted(sorted_.optimizer, key=attrgetter("start"))
-    _split_passes(found, sorted_.ops)
+    recording = Recording(workers=workers, waits=_waits(sorted_.records, notes))
+    recording.steps = sorted(sorted_.steps, key=lambda step: step[1:])
+    recording.optimizer = sorted(sorted_.optimizer, key=attrgetter("start"))
+    _split_passes(recording, sorted_.ops)
     if sorted_.kernels:
-        _gpu_work(found, sorted_.kernels, sorted_.calls, records, notes)
+        _gpu_work(recording, sorted_.kernels, sorted_.calls, records, notes)
     else:
-        _cpu_work(found, sorted_.ops, records, sorted_.notes)
-    found.works.sort(key=attrgetter("launched", "start", "end"))
-    found.launches.sort(key=attrgetter("work"))
-    return found
+        _cpu_work(recording, sorted_.ops, records, sorted_.notes)
+    recording.works.sort(key=attrgetter("launched", "start", "end"))
+    recording.collectives.sort(key=attrgetter("work"))
+    return recording
 
 
 @dataclass(slots=True)
@@ -197,22 +197,22 @@ def _stream(event: Event) -> str:
 
 
 def _by_thread(spans: Iterable[Span]) -> dict[str, list[Span]]:
-    found: dict[str, list[Span]] = {}
+    threads: dict[str, list[Span]] = {}
     for span in sorted(spans, key=attrgetter("start")):
-        found.setdefault(span.thread, []).append(span)
-    return found
+        threads.setdefault(span.thread, []).append(span)
+    return threads
 
 
-def _split_passes(found: Recording, ops: Iterable[Span]) -> None:
+def _split_passes(recording: Recording, ops: Iterable[Span]) -> None:
     """Tell autograd's calls from the forward ops that have a sequence number."""
     for span in ops:
         if (span.event.name or "").startswith(_BACKWARD):
-            found.backward.append(span)
+            recording.backward.append(span)
         else:
             number, args = sequence(span), span.event.args
             if args and number is not None and number >= 0 and not args.forward_thread:
-                found.forward.setdefault(number, []).append(span)
-    for spans in (found.backward, *found.forward.values()):
+                recording.forward.setdefault(number, []).append(span)
+    for spans in (recording.backward, *recording.forward.values()):
         spans.sort(key=attrgetter("start"))
 
 
@@ -230,26 +230,26 @@ def _waits(records: Iterable[Span], notes: dict[str, list[Span]]) -> list[Wait]:
 
 
 def _gpu_work(
-    found: Recording,
+    recording: Recording,
     kernels: Iterable[Event],
     calls: dict[int, Span],
     records: dict[str, list[Span]],
     notes: dict[str, list[Span]],
 ) -> None:
     """Launch the GPU's work; a collective of several kernels is one, from first to last."""
-    whole: dict[int, Launch] = {}
+    whole: dict[int, Collective] = {}
     for event in kernels:
         span = _span(event)
         number = event.args.correlation if event.args else None
         call = None if number is None else calls.get(number)
         if call is None and calls:
-            found.lost += 1
+            recording.lost += 1
             continue
         at, thread = (call.start, call.thread) if call else (span.start, "")
         work = Work(span.start, span.end, at, thread, _stream(event))
         args = event.args
         if not (args and args.collective) and not _LIBRARY.search(event.name or ""):
-            found.works.append(work)
+            recording.works.append(work)
             continue
         record = enclosing(records.get(thread, ()), at)
         note = enclosing(notes.get(thread, ()), at)
@@ -258,34 +258,36 @@ def _gpu_work(
             first = whole[key].work
             start, end = min(first.start, work.start), max(first.end, work.end)
             work = first._replace(start=start, end=end, launched=min(first.launched, at))
-        whole[key] = Launch(work, event, record and record.event, note and note.event)
-    found.launches = list(whole.values())
+        whole[key] = Collective(work, event, record and record.event, note and note.event)
+    recording.collectives = list(whole.values())
 
 
 def _cpu_work(
-    found: Recording, ops: Sequence[Span], records: dict[str, list[Span]], notes: Sequence[Span]
+    recording: Recording, ops: Sequence[Span], records: dict[str, list[Span]], notes: Sequence[Span]
 ) -> None:
     """Take ops for the work, and annotations for the collectives.
 
     The library runs them on threads of its own in the order in which they were called; such a
     thread may note late that it is done, but no gradient is summed after its optimizer began.
     """
-    found.is_gpu = False
-    stores = _by_thread(span for span in found.backward if accumulates(span))
-    asked = [span for span in ops if (span.event.name or "").startswith("c10d::")]
-    asked.sort(key=attrgetter("start"))
+    recording.is_gpu = False
+    stores = _by_thread(span for span in recording.backward if accumulates(span))
+    calls = [span for span in ops if (span.event.name or "").startswith("c10d::")]
+    calls.sort(key=attrgetter("start"))
     ran = sorted(notes, key=attrgetter("start"))
-    if len(asked) != len(ran):
-        asked = ran
-    for call, note in zip(asked, ran, strict=True):
+    if len(calls) != len(ran):
+        calls = ran
+    for call, note in zip(calls, ran, strict=True):
         end = note.end
         if enclosing(stores.get(call.thread, ()), call.start):
-            i = bisect_right(found.optimizer, note.start, key=attrgetter("start"))
-            end = min([end, *(span.start for span in found.optimizer[i : i + 1])])
+            i = bisect_right(recording.optimizer, note.start, key=attrgetter("start"))
+            end = min([end, *(span.start for span in recording.optimizer[i : i + 1])])
         work = Work(note.start, end, min(call.start, note.start), call.thread, "")
         record = enclosing(records.get(call.thread, ()), call.start)
-        found.launches.append(Launch(work, note.event, record and record.event, note.event))
-    found.works = [
+        recording.collectives.append(
+            Collective(work, note.event, record and record.event, note.event)
+        )
+    recording.works = [
         Work(span.start, span.end, span.start, span.thread, f"thread {span.event.tid}")
         for span in ops
         if not (span.event.name or "").startswith("c10d::")

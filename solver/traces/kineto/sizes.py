@@ -11,7 +11,7 @@ from typing import Any
 
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
 from solver.traces.kineto.events import Event, json_of
-from solver.traces.kineto.recording import Launch
+from solver.traces.kineto.recording import Collective
 
 #: Kinds by what their names hold, without underscores; the first that fits.
 _KINDS = (
@@ -31,14 +31,14 @@ _BYTES = {
 _SIZE = {name: size for size, names in _BYTES.items() for name in names.split()}
 
 
-def kind_of(launch: Launch) -> tuple[str, bool]:
+def kind_of(collective: Collective) -> tuple[str, bool]:
     """Return a collective's kind in the model, and whether it is exactly that.
 
     Its own names are asked first, the kernel's last: that may be generic, or a send of an
     all-to-all.
     """
-    names = [_collective(launch.kernel), _collective(launch.record)]
-    names += [event.name for event in (launch.note, launch.kernel) if event]
+    names = [_collective(collective.kernel), _collective(collective.record)]
+    names += [event.name for event in (collective.note, collective.kernel) if event]
     for name in names:
         plain = re.sub(r"[^a-z]", "", (name or "").lower())
         for part, kind in _KINDS:
@@ -48,12 +48,12 @@ def kind_of(launch: Launch) -> tuple[str, bool]:
     return (ALL_TO_ALL if "sendrecv" in plain else BROADCAST), False
 
 
-def bytes_of(launch: Launch, kind: str, workers: int | None) -> int | None:
+def bytes_of(collective: Collective, kind: str, workers: int | None) -> int | None:
     """Return how many bytes a collective carries as the model counts them; None when unknown.
 
     An all-gather's are those of the whole tensor, ``workers`` times a worker's own.
     """
-    for event in (launch.kernel, launch.record):
+    for event in (collective.kernel, collective.record):
         args = event.args if event else None
         width = _width(args.dtype) if args else None
         if args and width and args.elements_in is not None:
@@ -61,7 +61,7 @@ def bytes_of(launch: Launch, kind: str, workers: int | None) -> int | None:
             if kind == ALL_GATHER:
                 count = max(count * (args.workers or 1), args.elements_out or 0)
             return count * width
-    note = launch.note
+    note = collective.note
     size = (
         _of_shapes(json_of(note.args.dims), json_of(note.args.types)) if note and note.args else 0
     )

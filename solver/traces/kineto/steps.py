@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TypeVar
 
-from solver.traces.kineto.recording import Launch, Recording, Span, Wait, Work
+from solver.traces.kineto.recording import Collective, Recording, Span, Wait, Work
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ class Step:
     begin: float
     end: float
     works: list[Work]
-    launches: list[Launch]
+    collectives: list[Collective]
     backward: list[Span]
     optimizer: list[Span]
     waits: list[Wait]
@@ -48,7 +48,7 @@ class Step:
         return self.end - self.begin
 
 
-def steps(found: Recording) -> tuple[list[Step], int]:
+def steps(recording: Recording) -> tuple[list[Step], int]:
     """Split a recording in steps, and count the kernels launched outside of them.
 
     A step is over when its thread has come to the next ``ProfilerStep`` and the GPU has done all
@@ -60,9 +60,9 @@ def steps(found: Recording) -> tuple[list[Step], int]:
     -----
     O(n log steps) for n events.
     """
-    marks = found.steps
+    marks = recording.steps
     if not marks:
-        everything = [*found.works, *(launch.work for launch in found.launches)]
+        everything = [*recording.works, *(collective.work for collective in recording.collectives)]
         if not everything:
             return [], 0
         begin = min(min(work.launched, work.start) for work in everything)
@@ -73,19 +73,21 @@ def steps(found: Recording) -> tuple[list[Step], int]:
     def place(at: float) -> int:
         return bisect_right(starts, at) - 1 if at <= last else -1
 
-    works = _split(found.works, [place(work.launched) for work in found.works], len(marks))
-    at = [place(launch.work.launched) for launch in found.launches]
-    launches = _split(found.launches, at, len(marks))
-    backward = _split(found.backward, [place(s.start) for s in found.backward], len(marks))
-    optimizer = _split(found.optimizer, [place(s.start) for s in found.optimizer], len(marks))
-    waits = _split(found.waits, [place(wait.at) for wait in found.waits], len(marks))
+    works = _split(recording.works, [place(work.launched) for work in recording.works], len(marks))
+    at = [place(collective.work.launched) for collective in recording.collectives]
+    collectives = _split(recording.collectives, at, len(marks))
+    backward = _split(recording.backward, [place(s.start) for s in recording.backward], len(marks))
+    optimizer = _split(
+        recording.optimizer, [place(s.start) for s in recording.optimizer], len(marks)
+    )
+    waits = _split(recording.waits, [place(wait.at) for wait in recording.waits], len(marks))
     result = []
     done = max([starts[0], *(work.end for work in works[-1] if work.launched < starts[0])])
     for i, (number, _, _) in enumerate(marks):
         begin = done
         ends = [work.end for work in works[i]]
         if i + 1 == len(marks):
-            ends += [last, *(launch.work.end for launch in launches[i])]
+            ends += [last, *(collective.work.end for collective in collectives[i])]
         done = max([begin, *starts[i + 1 : i + 2], *ends])
         result.append(
             Step(
@@ -93,13 +95,13 @@ def steps(found: Recording) -> tuple[list[Step], int]:
                 begin,
                 done,
                 works[i],
-                launches[i],
+                collectives[i],
                 backward[i],
                 optimizer[i],
                 waits[i],
             )
         )
-    return result, len(works[-1]) + len(launches[-1])
+    return result, len(works[-1]) + len(collectives[-1])
 
 
 def _split(things: Sequence[T], places: Iterable[int], count: int) -> list[list[T]]:

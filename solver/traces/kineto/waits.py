@@ -6,7 +6,7 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from solver.traces.kineto.line import Busy
-from solver.traces.kineto.recording import Launch
+from solver.traces.kineto.recording import Collective
 from solver.traces.kineto.steps import Step, Threads
 
 #: Clocks of the CPU and of the GPU agree so far [us].
@@ -23,36 +23,36 @@ class Join(NamedTuple):
     ----------
     start
         Of the work that waited [us]; the end of the step when none did.
-    asked
-        When it was asked for [us].
+    wait_at
+        When the CPU waited [us].
     members
         The collectives, by their index.
     """
 
     start: float
-    asked: float
+    wait_at: float
     members: tuple[int, ...]
 
 
-def recorded(
-    step: Step, launches: Sequence[Launch], threads: Threads
+def recorded_waits(
+    step: Step, collectives: Sequence[Collective], threads: Threads
 ) -> tuple[list[Join], list[int]]:
     """Return who waits for these collectives, and those for which no wait was recorded.
 
     A recorded wait names no collective. It is taken to be for all that its thread has launched and
     not waited for, if they had ended when the thread's next work began: work that began earlier
-    did not wait. ``members`` index ``launches``.
+    did not wait. ``members`` index ``collectives``.
     """
     by_thread: dict[str, list[int]] = {}
-    for i in sorted(range(len(launches)), key=lambda i: -launches[i].work.launched):
-        by_thread.setdefault(launches[i].work.thread, []).append(i)
+    for i in sorted(range(len(collectives)), key=lambda i: -collectives[i].work.launched):
+        by_thread.setdefault(collectives[i].work.thread, []).append(i)
     running: dict[str, list[tuple[float, int]]] = {thread: [] for thread in by_thread}
     result = []
     for wait in step.waits:
         coming, heap = by_thread.get(wait.thread, []), running.get(wait.thread, [])
-        while coming and launches[coming[-1]].work.launched < wait.at:
+        while coming and collectives[coming[-1]].work.launched < wait.at:
             i = coming.pop()
-            heappush(heap, (launches[i].work.end, i))
+            heappush(heap, (collectives[i].work.end, i))
         work = threads.next(wait.thread, wait.at) if heap else None
         done = []
         while work and heap and heap[0][0] <= work.start + _SLACK:
@@ -60,36 +60,36 @@ def recorded(
         if work and done:
             result.append(Join(work.start, wait.at, tuple(done)))
     done_ones = {i for join in result for i in join.members}
-    return result, [i for i in range(len(launches)) if i not in done_ones]
+    return result, [i for i in range(len(collectives)) if i not in done_ones]
 
 
-def guessed(step: Step, launches: Sequence[Launch], left: Sequence[int]) -> list[Join]:
+def guess_waits(step: Step, collectives: Sequence[Collective], left: Sequence[int]) -> list[Join]:
     """Let the work that begins next after its end wait for each of the collectives left."""
     starts = [*sorted(work.start for work in step.works), step.end]
     result = []
     for i in left:
-        work = launches[i].work
+        work = collectives[i].work
         place = bisect_left(starts, work.end - _SLACK, hi=len(starts) - 1)
         result.append(Join(starts[place], work.launched, (i,)))
     return result
 
 
-def barrier(step: Step, launches: Sequence[Launch], over: float) -> Join:
+def barrier(step: Step, collectives: Sequence[Collective], over: float) -> Join:
     """Return where the step waits for all gradients: after the backward pass, ``over`` [us]."""
-    ended = max(launch.work.end for launch in launches) - _SLACK
+    ended = max(collective.work.end for collective in collectives) - _SLACK
     starts = (w.start for w in step.works if w.launched >= over and w.start >= ended)
-    return Join(min(starts, default=step.end), over, tuple(range(len(launches))))
+    return Join(min(starts, default=step.end), over, tuple(range(len(collectives))))
 
 
-def gap(busy: Busy, begin: float, join: Join, launches: Iterable[Launch]) -> Gap:
+def gap(busy: Busy, begin: float, join: Join, collectives: Iterable[Collective]) -> Gap:
     """Return from when until when the line waited for collectives and for nothing else [us]."""
     idle = busy.idle_since(join.start, begin)
-    at = min(max(idle, join.asked), join.start)
-    ended = max(launch.work.end for launch in launches)
+    at = min(max(idle, join.wait_at), join.start)
+    ended = max(collective.work.end for collective in collectives)
     return at, min(max(ended, at), join.start)
 
 
-def merged(gaps: Iterable[Gap]) -> list[Gap]:
+def merge_gaps(gaps: Iterable[Gap]) -> list[Gap]:
     """Return gaps by time, those that overlap as one."""
     result: list[Gap] = []
     for at, skip in sorted(gaps):
@@ -100,7 +100,7 @@ def merged(gaps: Iterable[Gap]) -> list[Gap]:
     return result
 
 
-def outside(gaps: Sequence[Gap], at: float) -> float:
+def outside_gaps(gaps: Sequence[Gap], at: float) -> float:
     """Return a time, or when the gap began in which it lies."""
     i = bisect_left(gaps, (at,))
     return gaps[i - 1][0] if i and at < gaps[i - 1][1] else at

@@ -15,7 +15,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
 from solver.limits import MAX_BYTES
-from solver.traces.steps import windows
+from solver.traces.steps import step_windows
 
 #: What PyTorch calls the node, and the profiler the event, that has all a call was given.
 RECORD = "record_param_comms"
@@ -128,7 +128,7 @@ def calls_of(content: bytes) -> tuple[list[range], list[Call]]:
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
         detail = f"Not a PyTorch execution trace: {error}."
         raise InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)]) from None
-    return windows((node.id, node.name) for node in nodes), calls
+    return step_windows((node.id, node.name) for node in nodes), calls
 
 
 def _launched(nodes: Sequence[_Node]) -> Iterator[_Node]:

@@ -8,11 +8,11 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import Op
 from solver.traces import kineto
-from solver.traces.files import only
+from solver.traces.files import single_file
 from solver.traces.pytorch_et.calls import Call, calls_of
 from solver.traces.pytorch_et.sizes import sized
-from solver.traces.steps import chosen
-from solver.traces.trace import Asked, Report, Total, Trace, totals
+from solver.traces.steps import choose_step
+from solver.traces.trace import Report, Total, Trace, TraceOptions, totals
 
 FORMAT = "pytorch_et"
 
@@ -41,7 +41,7 @@ def looks_like(content: bytes) -> bool:
     return head[:1] == b"{" and b'"schema"' in head and b'"nodes"' in head
 
 
-def read(files: Sequence[bytes], asked: Asked) -> Trace:
+def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     """Read an execution trace: alone a report and no graph, with profiler's traces the graph.
 
     The profiler's traces give times, order and the step; the execution trace gives sizes where
@@ -53,10 +53,10 @@ def read(files: Sequence[bytes], asked: Asked) -> Trace:
         Not such files, no such step, no collective, no sizes, not of the same run.
     """
     others = [file for file in files if kineto.looks_like(file)]
-    steps, calls = calls_of(only([file for file in files if not kineto.looks_like(file)]))
+    steps, calls = calls_of(single_file([file for file in files if not kineto.looks_like(file)]))
     if others:
-        return _joined(others, asked, steps, calls)
-    step = chosen(asked.step, [0.0] * len(steps))
+        return _joined(others, options, steps, calls)
+    step = choose_step(options.step, [0.0] * len(steps))
     inside = [call for call in calls if call.id in steps[step]]
     if fault := _nothing_sent(inside):
         raise InvalidTrace([fault])
@@ -73,16 +73,16 @@ def read(files: Sequence[bytes], asked: Asked) -> Trace:
 
 
 def _joined(
-    others: Sequence[bytes], asked: Asked, steps: Sequence[range], calls: Sequence[Call]
+    others: Sequence[bytes], options: TraceOptions, steps: Sequence[range], calls: Sequence[Call]
 ) -> Trace:
     """Read the profiler's traces, with sizes of the execution trace where they have none."""
     said: tuple[str, ...] = ()
     try:
-        trace = kineto.read(others, asked)
+        trace = kineto.read(others, options)
     except InvalidTrace as error:
         if all(fault.code != FaultCode.NO_SIZES for fault in error.faults):
             raise
-        trace = kineto.read([sized(file, calls) for file in others], asked)
+        trace = kineto.read([sized(file, calls) for file in others], options)
         said = (_SIZED,)
     inside = [_totals(call for call in calls if call.id in step) for step in steps]
     differs = _bytes(trace.report.collectives) not in map(_bytes, inside)

@@ -11,7 +11,8 @@ from solver.models.steps import Step, convolution
 from solver.models.vision import resnet, vgg, vgg_convolutions
 from solver.planning.plan import Options, plan
 from solver.policies import POLICIES
-from solver.prediction.osf import csf, osf_fusion, passes_of
+from solver.prediction.osf import csf, osf_fusion
+from solver.prediction.passes import passes_of
 from solver.simulation.engine import Policy, simulate
 from tests.benchmarks.papers.gpus import BATCH, RTX_2080_TI, SPEED, timed, training_flops, vgg_us
 from tests.benchmarks.papers.tables import Row, Table, overlap, percents, span

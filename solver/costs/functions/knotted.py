@@ -3,12 +3,12 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
-from solver.costs import knots
+from solver.costs.functions import knots
 from solver.units import FloatArray, IntArray
 
 
 class Knotted(ABC):
-    """A cost that is linear or concave between its knots; see :mod:`solver.costs.knots`."""
+    """A cost that is linear or concave between its knots (:mod:`solver.costs.functions.knots`)."""
 
     __slots__ = ()
 

@@ -10,11 +10,17 @@ from collections.abc import Sequence
 
 from solver.chain import chain_of
 from solver.costs import Network
-from solver.exports.files import Export, Planned
-from solver.exports.framework import barred_time, kept, lost, sized, whole
-from solver.exports.merged import Merged, filled, merged
-from solver.exports.names import NAMED, listed, parameter
-from solver.exports.one_size import best
+from solver.exports.exporter import ExplicitPlan, Export
+from solver.exports.frameworks.forms import (
+    losses,
+    simulate_own_buckets,
+    sizes_of,
+    time_with_barrier,
+    whole_buckets,
+)
+from solver.exports.frameworks.merged import MergedGraph, fill_buckets, merge
+from solver.exports.frameworks.names import NAMES_NOTE, parameter_name, python_lists
+from solver.exports.frameworks.one_size import best_size
 from solver.graph import Graph
 from solver.policies.wfbp import wfbp
 
@@ -92,7 +98,7 @@ class Buckets:
 '''
 
 
-def export(graph: Graph, network: Network, planned: Planned) -> Export:
+def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
     """Write a plan for PyTorch: ``buckets.json`` and ``ddp_buckets.py``.
 
     Simulated as buckets that go whole, first released first, before the optimizer's step.
@@ -102,11 +108,13 @@ def export(graph: Graph, network: Network, planned: Planned) -> Export:
     InvalidPlan
         When the plan does not send the graph's collectives, or sends no all-reduce.
     """
-    plan = whole(graph, network, planned)
-    form = kept(graph, network, plan, wfbp)
-    names = [[parameter(tensor) for tensor in bucket] for bucket in form.order]
-    sizes = sized(graph, form.order)
-    cap, time = best(graph, plan, lambda cap: barred_time(_capped(graph, cap), network, wfbp))
+    whole = whole_buckets(graph, network, plan)
+    form = simulate_own_buckets(graph, network, whole, wfbp)
+    names = [[parameter_name(tensor) for tensor in bucket] for bucket in form.order]
+    sizes = sizes_of(graph, form.order)
+    cap, time = best_size(
+        graph, whole, lambda cap: time_with_barrier(_capped(graph, cap), network, wfbp)
+    )
     caps = [size / _MIB for size in sizes] if _are_runs(graph, form.order) else None
     content = {
         "buckets": [
@@ -116,7 +124,7 @@ def export(graph: Graph, network: Network, planned: Planned) -> Export:
         "bucket_cap_mb": cap / _MIB,
         "bucket_cap_mb_iteration_time_us": time,
     }
-    notes = [*lost(graph, plan, form), NAMED]
+    notes = [*losses(graph, whole, form), NAMES_NOTE]
     if caps is None:
         notes.append(
             "The buckets are not runs of the order of release, so bucket_cap_mb_list cannot make "
@@ -133,18 +141,18 @@ def export(graph: Graph, network: Network, planned: Planned) -> Export:
         format=FORMAT,
         files={
             "buckets.json": json.dumps(content, indent=2) + "\n",
-            "ddp_buckets.py": _SNIPPET.format(buckets=listed(names)),
+            "ddp_buckets.py": _SNIPPET.format(buckets=python_lists(names)),
         },
         media_type="application/json",
         notes=tuple(notes),
         iteration_time_us=form.time,
-        plan_time_us=plan.time,
+        plan_time_us=whole.time,
     )
 
 
-def _capped(graph: Graph, cap: int) -> Merged:
+def _capped(graph: Graph, cap: int) -> MergedGraph:
     """Fill buckets as DDP does with one cap [bytes]: given one, it has no smaller first one."""
-    return merged(graph, filled(graph, lambda held, _: held < cap))
+    return merge(graph, fill_buckets(graph, lambda held, _: held < cap))
 
 
 def _are_runs(graph: Graph, order: Sequence[Sequence[str]]) -> bool:

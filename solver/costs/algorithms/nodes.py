@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from solver.codes import FaultCode
-from solver.costs.affine import Affine
+from solver.costs.algorithms.stepwise import ring
 from solver.costs.cluster import Cluster, missing
-from solver.costs.stepwise import ring
+from solver.costs.functions.affine import Affine
 from solver.errors import Fault, InvalidCluster
 from solver.graph import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER
 

@@ -14,10 +14,10 @@ import json
 
 from solver.chain import chain_of
 from solver.costs import Network
-from solver.exports.files import Export, Planned
-from solver.exports.framework import barred_time, lost, ran, whole
-from solver.exports.merged import Merged, filled, merged
-from solver.exports.one_size import best
+from solver.exports.exporter import ExplicitPlan, Export
+from solver.exports.frameworks.forms import losses, simulate_form, time_with_barrier, whole_buckets
+from solver.exports.frameworks.merged import MergedGraph, fill_buckets, merge
+from solver.exports.frameworks.one_size import best_size
 from solver.graph import Graph
 from solver.policies.wfbp import wfbp
 
@@ -27,7 +27,7 @@ FORMAT = "deepspeed"
 _ELEMENT = 4
 
 
-def export(graph: Graph, network: Network, planned: Planned) -> Export:
+def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
     """Write ``ds_config.json`` with the size whose simulated time is least.
 
     Raises
@@ -35,12 +35,14 @@ def export(graph: Graph, network: Network, planned: Planned) -> Export:
     InvalidPlan
         When the plan does not send the graph's collectives, or sends no all-reduce.
     """
-    plan = whole(graph, network, planned)
-    size, _ = best(
-        graph, plan, lambda size: barred_time(_buffered(graph, _elements(size)), network, wfbp)
+    whole = whole_buckets(graph, network, plan)
+    size, _ = best_size(
+        graph,
+        whole,
+        lambda size: time_with_barrier(_buffered(graph, _elements(size)), network, wfbp),
     )
     elements = _elements(size)
-    form = ran(_buffered(graph, elements), network, wfbp)
+    form = simulate_form(_buffered(graph, elements), network, wfbp)
     config = {
         "zero_optimization": {
             "stage": 1,
@@ -52,9 +54,9 @@ def export(graph: Graph, network: Network, planned: Planned) -> Export:
     }
     one = f"One size, {elements:,} elements, for all: {len(form.order)} buckets in place of"
     notes = (
-        f"{one} the plan's {len(plan.buckets)}.",
+        f"{one} the plan's {len(whole.buckets)}.",
         "A bucket goes when the next gradient does not fit, so later than with its last gradient.",
-        *lost(graph, plan, form),
+        *losses(graph, whole, form),
         "Sizes are elements of 4 bytes (float32): double reduce_bucket_size for 2 bytes.",
         "Stage 1 also gathers the updated parameters after the step; that time is not counted.",
     )
@@ -64,7 +66,7 @@ def export(graph: Graph, network: Network, planned: Planned) -> Export:
         media_type="application/json",
         notes=notes,
         iteration_time_us=form.time,
-        plan_time_us=plan.time,
+        plan_time_us=whole.time,
     )
 
 
@@ -72,7 +74,7 @@ def _elements(size: int) -> int:
     return -(-size // _ELEMENT)
 
 
-def _buffered(graph: Graph, elements: int) -> Merged:
+def _buffered(graph: Graph, elements: int) -> MergedGraph:
     """Fill buffers of so many elements, each before the first gradient that does not fit."""
-    buckets = filled(graph, lambda held, size: held + size <= elements * _ELEMENT)
-    return merged(graph, buckets, late=not chain_of(graph).before)
+    buckets = fill_buckets(graph, lambda held, size: held + size <= elements * _ELEMENT)
+    return merge(graph, buckets, late=not chain_of(graph).before)

@@ -7,14 +7,14 @@ from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Network
 from solver.graph import Graph
-from solver.planning.replay import ExplicitBucket, ExplicitPart, sends_of
+from solver.planning.explicit import ExplicitBucket, ExplicitPart, explicit_launches
 from solver.planning.result import SlottedSchedule
 from solver.simulation.engine import Timeline, simulate
 from solver.simulation.replay import replay
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class ExplicitPlan:
     """A plan by names, as an answer states it.
 
     Attributes
@@ -62,11 +62,11 @@ class Export:
 
 
 #: A writer: the graph as it was planned, a barrier included, its network, and the plan.
-Exporter = Callable[[Graph, Network, Planned], Export]
+Exporter = Callable[[Graph, Network, ExplicitPlan], Export]
 
 
-def replayed(
-    graph: Graph, network: Network, planned: Planned
+def replay_plan(
+    graph: Graph, network: Network, plan: ExplicitPlan
 ) -> tuple[tuple[Launch, ...], Timeline]:
     """Run a plan as it is: its launches by chain indices, and how they ran.
 
@@ -75,5 +75,5 @@ def replayed(
     InvalidPlan
         When it does not send the graph's collectives.
     """
-    launches = sends_of(graph, chain_of(graph), planned.buckets, planned.parts)
+    launches = explicit_launches(graph, chain_of(graph), plan.buckets, plan.parts)
     return launches, simulate(graph, network, replay(launches))

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from solver.costs import Network
-from solver.exports.files import Export, Planned
-from solver.exports.framework import kept, lost, sized, whole
-from solver.exports.names import NAMED, listed, parameter
+from solver.exports.exporter import ExplicitPlan, Export
+from solver.exports.frameworks.forms import losses, simulate_own_buckets, sizes_of, whole_buckets
+from solver.exports.frameworks.names import NAMES_NOTE, parameter_name, python_lists
 from solver.graph import Graph
 from solver.policies.horovod import horovod
 
@@ -39,7 +39,7 @@ def groups(model):
 '''
 
 
-def export(graph: Graph, network: Network, planned: Planned) -> Export:
+def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
     """Write a plan for Horovod: ``horovod.env`` and ``horovod_groups.py``.
 
     Simulated as cycles of the default length, each of which sends the buckets that are ready one
@@ -50,27 +50,27 @@ def export(graph: Graph, network: Network, planned: Planned) -> Export:
     InvalidPlan
         When the plan does not send the graph's collectives, or sends no all-reduce.
     """
-    plan = whole(graph, network, planned)
+    whole = whole_buckets(graph, network, plan)
     # Each bucket is one op of the graph simulated: of one byte, a buffer holds no second one.
     cycles = partial(horovod, cycle_time_us=1000.0 * _CYCLE_MS, fusion_threshold_bytes=1)
-    form = kept(graph, network, plan, cycles)
+    form = simulate_own_buckets(graph, network, whole, cycles)
     notes = (
-        *lost(graph, plan, form),
-        NAMED,
+        *losses(graph, whole, form),
+        NAMES_NOTE,
         f"A bucket waits for the next cycle of {_CYCLE_MS} ms after its last gradient.",
         "HOROVOD_DISABLE_GROUP_FUSION keeps buckets apart that are ready in one cycle.",
     )
-    names = [[parameter(tensor) for tensor in bucket] for bucket in form.order]
+    names = [[parameter_name(tensor) for tensor in bucket] for bucket in form.order]
     return Export(
         format=FORMAT,
         files={
-            "horovod.env": _environment(sized(graph, form.order), form.order),
-            "horovod_groups.py": _SNIPPET.format(groups=listed(names)),
+            "horovod.env": _environment(sizes_of(graph, form.order), form.order),
+            "horovod_groups.py": _SNIPPET.format(groups=python_lists(names)),
         },
         media_type="text/plain",
         notes=notes,
         iteration_time_us=form.time,
-        plan_time_us=plan.time,
+        plan_time_us=whole.time,
     )
 
 

@@ -7,8 +7,8 @@ and reductions.
 
 from typing import NamedTuple
 
-from solver.costs.affine import Affine
 from solver.costs.cluster import Cluster, missing
+from solver.costs.functions.affine import Affine
 from solver.errors import InvalidCluster
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
 from solver.units import bytes_per_us

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 _GRADIENT = "grad:"
 
 
-def parameter(tensor: str) -> str:
+def parameter_name(tensor: str) -> str:
     """Return the name of the parameter whose gradient a tensor is."""
     return tensor.removeprefix(_GRADIENT)
 
 
 #: What a framework needs of the names.
-NAMED = (
+NAMES_NOTE = (
     "Names are those of the graph's tensors; they must be the model's parameters (import a trace "
     "with its parameters)."
 )
 
 
-def listed(names: Sequence[Sequence[str]]) -> str:
+def python_lists(names: Sequence[Sequence[str]]) -> str:
     """Write lists of names as Python, a name a line."""
     lines = ["["]
     for bucket in names:

@@ -6,7 +6,7 @@ from math import log2
 
 import numpy as np
 
-from solver.costs.knotted import Knotted
+from solver.costs.functions.knotted import Knotted
 from solver.units import FloatArray, IntArray
 
 

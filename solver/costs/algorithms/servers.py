@@ -6,9 +6,9 @@ full duplex; the busiest link decides.
 """
 
 from solver.codes import FaultCode
-from solver.costs.affine import Affine
+from solver.costs.algorithms.stepwise import Effort, stepwise
 from solver.costs.cluster import Cluster, missing
-from solver.costs.stepwise import Effort, stepwise
+from solver.costs.functions.affine import Affine
 from solver.errors import Fault, InvalidCluster
 
 #: Where the servers are: on machines of their own (n) or on workers; one or sharded.

@@ -3,8 +3,16 @@
 from collections.abc import Callable
 
 from solver.codes import FaultCode
-from solver.costs.affine import Affine
-from solver.costs.calibrated import linear, piecewise, table
+from solver.costs.algorithms.calibrated import linear, piecewise, table
+from solver.costs.algorithms.nodes import hierarchical
+from solver.costs.algorithms.servers import parameter_server
+from solver.costs.algorithms.stepwise import (
+    double_binary_tree,
+    halving_doubling,
+    in_network,
+    recursive_doubling,
+    ring,
+)
 from solver.costs.cluster import (
     DOUBLE_BINARY_TREE,
     HALVING_DOUBLING,
@@ -19,15 +27,7 @@ from solver.costs.cluster import (
     Cluster,
 )
 from solver.costs.cost import Cost
-from solver.costs.nodes import hierarchical
-from solver.costs.servers import parameter_server
-from solver.costs.stepwise import (
-    double_binary_tree,
-    halving_doubling,
-    in_network,
-    recursive_doubling,
-    ring,
-)
+from solver.costs.functions.affine import Affine
 from solver.errors import Fault, InvalidCluster
 from solver.graph import ALL_REDUCE
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from solver.buckets import Launch
+from solver.buckets import Launch, Members
 from solver.chain import Chain, chain_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidPlan
@@ -12,12 +12,9 @@ from solver.fusion.fused import fused_ops
 from solver.graph import ALL_REDUCE, NETWORK, Graph, build
 from solver.simulation.rules import grouped
 
-#: A bucket by the chain indices of its tensors, ascending.
-Bucket = tuple[int, ...]
-
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedGraph:
     """A graph whose all-reduces are buckets.
 
     Attributes
@@ -32,7 +29,7 @@ class Merged:
     tensors: dict[str, tuple[str, ...]]
 
 
-def buckets_of(graph: Graph, launches: Iterable[Launch]) -> tuple[Bucket, ...]:
+def gradient_buckets(graph: Graph, launches: Iterable[Launch]) -> tuple[Members, ...]:
     """Return the buckets of gradients, in the order of their first launches.
 
     They are the all-reduces of the channel ``network`` or, when it has none, of all channels. Other
@@ -58,7 +55,7 @@ def gradient_lanes(chain: Chain) -> list[int]:
     return [k for k in lanes if chain.lanes[k].channel == NETWORK] or lanes
 
 
-def filled(graph: Graph, joins: Callable[[int, int], bool]) -> tuple[Bucket, ...]:
+def fill_buckets(graph: Graph, joins: Callable[[int, int], bool]) -> tuple[Members, ...]:
     """Put gradients in buckets in release order; ``joins(held, size)`` tells who joins [bytes]."""
     chain = chain_of(graph)
     sizes = chain.bytes.tolist()
@@ -67,7 +64,7 @@ def filled(graph: Graph, joins: Callable[[int, int], bool]) -> tuple[Bucket, ...
     return tuple(tuple(group) for group in groups if chain.lane[group[0]] in lanes)
 
 
-def merged(graph: Graph, buckets: Sequence[Bucket], *, late: bool = False) -> Merged:
+def merge(graph: Graph, buckets: Sequence[Members], *, late: bool = False) -> MergedGraph:
     """Make each bucket one collective.
 
     Parameters
@@ -85,8 +82,8 @@ def merged(graph: Graph, buckets: Sequence[Bucket], *, late: bool = False) -> Me
     positions = chain.positions.tolist()
     rest = {positions[i] for bucket in buckets for i in bucket[1:]}
     ops = fused_ops(graph, chain, buckets)
-    kept = (i for i in range(len(graph.ops)) if i not in rest)
-    fused = {i: op.id for i, op in zip(kept, ops, strict=True)}
+    remaining = (i for i in range(len(graph.ops)) if i not in rest)
+    fused = {i: op.id for i, op in zip(remaining, ops, strict=True)}
     names = [fused[positions[bucket[0]]] for bucket in buckets]
     tensors = {
         name: tuple(graph.ops[positions[i]].id for i in bucket)
@@ -96,10 +93,10 @@ def merged(graph: Graph, buckets: Sequence[Bucket], *, late: bool = False) -> Me
         waits = _waits(graph, chain, buckets)
         by_name = dict(zip(names, waits, strict=True))
         ops = tuple(op._replace(after=op.after + by_name.get(op.id, ())) for op in ops)
-    return Merged(build(graph.name, ops), tensors)
+    return MergedGraph(build(graph.name, ops), tensors)
 
 
-def _waits(graph: Graph, chain: Chain, buckets: Sequence[Bucket]) -> list[tuple[str, ...]]:
+def _waits(graph: Graph, chain: Chain, buckets: Sequence[Members]) -> list[tuple[str, ...]]:
     """Return for each bucket what the first tensor of the next one of its lane comes after."""
     positions = chain.positions.tolist()
     waits: list[tuple[str, ...]] = [()] * len(buckets)

@@ -5,17 +5,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from solver.buckets import Launch
+from solver.buckets import Launch, Members
 from solver.chain import chain_of
 from solver.costs import Network
-from solver.exports.files import Planned, replayed
-from solver.exports.merged import Bucket, Merged, buckets_of, merged
+from solver.exports.exporter import ExplicitPlan, replay_plan
+from solver.exports.frameworks.merged import MergedGraph, gradient_buckets, merge
 from solver.graph import Graph, with_barrier
 from solver.simulation.engine import Policy, simulate
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class WholeBuckets:
     """A plan's buckets of gradients, each to be sent whole.
 
     Attributes
@@ -28,11 +28,11 @@ class Whole:
 
     launches: tuple[Launch, ...]
     time: float
-    buckets: tuple[Bucket, ...]
+    buckets: tuple[Members, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class SimulatedForm:
     """A form of a framework as it was simulated.
 
     Attributes
@@ -50,7 +50,7 @@ class Ran:
     order: tuple[tuple[str, ...], ...]
 
 
-def whole(graph: Graph, network: Network, planned: Planned) -> Whole:
+def whole_buckets(graph: Graph, network: Network, plan: ExplicitPlan) -> WholeBuckets:
     """Take a plan's buckets.
 
     Raises
@@ -58,34 +58,36 @@ def whole(graph: Graph, network: Network, planned: Planned) -> Whole:
     InvalidPlan
         When the plan does not send the graph's collectives, or sends no all-reduce.
     """
-    launches, timeline = replayed(graph, network, planned)
-    return Whole(launches, timeline.iteration_time, buckets_of(graph, launches))
+    launches, timeline = replay_plan(graph, network, plan)
+    return WholeBuckets(launches, timeline.iteration_time, gradient_buckets(graph, launches))
 
 
-def ran(found: Merged, network: Network, policy: Policy) -> Ran:
+def simulate_form(merged: MergedGraph, network: Network, policy: Policy) -> SimulatedForm:
     """Simulate a graph of buckets under the rule of a framework, with a barrier and without."""
-    graph = with_barrier(found.graph)
+    graph = with_barrier(merged.graph)
     timeline = simulate(graph, network, policy)
     positions = chain_of(graph).positions.tolist()
-    ids = [graph.ops[positions[sent.bucket[0]]].id for sent in timeline.launches]
-    return Ran(
+    ids = [graph.ops[positions[launch.bucket[0]]].id for launch in timeline.launches]
+    return SimulatedForm(
         time=timeline.iteration_time,
-        without_barrier=simulate(found.graph, network, policy).iteration_time,
-        order=tuple(found.tensors[name] for name in ids if name in found.tensors),
+        without_barrier=simulate(merged.graph, network, policy).iteration_time,
+        order=tuple(merged.tensors[name] for name in ids if name in merged.tensors),
     )
 
 
-def barred_time(found: Merged, network: Network, policy: Policy) -> float:
+def time_with_barrier(merged: MergedGraph, network: Network, policy: Policy) -> float:
     """Simulate a graph of buckets under the rule of a framework, with a barrier [us]."""
-    return simulate(with_barrier(found.graph), network, policy).iteration_time
+    return simulate(with_barrier(merged.graph), network, policy).iteration_time
 
 
-def kept(graph: Graph, network: Network, plan: Whole, policy: Policy) -> Ran:
+def simulate_own_buckets(
+    graph: Graph, network: Network, plan: WholeBuckets, policy: Policy
+) -> SimulatedForm:
     """Simulate a plan's own buckets, each whole, under the rule of a framework."""
-    return ran(merged(graph, plan.buckets), network, policy)
+    return simulate_form(merge(graph, plan.buckets), network, policy)
 
 
-def lost(graph: Graph, plan: Whole, form: Ran) -> Iterator[str]:
+def losses(graph: Graph, plan: WholeBuckets, form: SimulatedForm) -> Iterator[str]:
     """Say what a framework that sends whole buckets in release order loses of a plan."""
     chain = chain_of(graph)
     parts = Counter(launch.bucket for launch in plan.launches)
@@ -116,7 +118,7 @@ def lost(graph: Graph, plan: Whole, form: Ran) -> Iterator[str]:
         )
 
 
-def sized(graph: Graph, groups: Sequence[Sequence[str]]) -> list[int]:
+def sizes_of(graph: Graph, groups: Sequence[Sequence[str]]) -> list[int]:
     """Sum the bytes of each group of tensors."""
     sizes = {op.id: op.bytes or 0 for op in graph.ops}
     return [sum(sizes[tensor] for tensor in group) for group in groups]

@@ -1,13 +1,12 @@
-"""What readers of nodes and edges share: their order, and whose the faults are."""
+"""The order of nodes and edges, or the cycle that they form."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import networkx as nx
 
 from solver.codes import FaultCode
-from solver.errors import Fault, InvalidGraph, InvalidTrace
+from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
 from solver.graph.links import short_cycle
 
@@ -23,7 +22,7 @@ class Edge(NamedTuple):
     pointer: str
 
 
-def ordered(nodes: Sequence[int], edges: Sequence[Edge], name: str) -> list[int]:
+def topological_order(nodes: Sequence[int], edges: Sequence[Edge], name: str) -> list[int]:
     """Sort nodes so that each comes after what leads to it; ties go to the smaller number.
 
     Raises
@@ -64,19 +63,3 @@ def _cycle_fault(graph: "nx.DiGraph[int]", order: Sequence[int], name: str) -> F
         shown = [*shown[: _NAMED - 1], "..."]
     steps = " -> ".join([*shown, f"{name}{nodes[cycle[0]]}"])
     return Fault("", FaultCode.CYCLE, f"The nodes form a cycle of {len(cycle)}: {steps}.")
-
-
-@contextmanager
-def as_faults_of_the_file() -> Iterator[None]:
-    """Turn faults of the graph that was made of a file into faults of the file.
-
-    Raises
-    ------
-    InvalidTrace
-        When it cannot be planned: nothing to send, a value out of range, an id twice.
-    """
-    try:
-        yield
-    except InvalidGraph as error:
-        faults = [Fault("", fault.code, fault.detail) for fault in error.faults]
-        raise InvalidTrace(faults) from None

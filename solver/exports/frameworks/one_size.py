@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from solver.chain import chain_of
-from solver.exports.framework import Whole
+from solver.exports.frameworks.forms import WholeBuckets
 from solver.graph import Graph
 
 #: Into how many equal buckets all bytes are divided, at most.
@@ -13,7 +13,7 @@ _TRIED = 64
 _STEPS = 5_000_000
 
 
-def best(graph: Graph, plan: Whole, time: Callable[[int], float]) -> tuple[int, float]:
+def best_size(graph: Graph, plan: WholeBuckets, time: Callable[[int], float]) -> tuple[int, float]:
     """Return the size [bytes] with the least time [us]; the largest wins a tie.
 
     Tried are the plan's own sizes and equal shares of all bytes: at most 64, evenly picked, and

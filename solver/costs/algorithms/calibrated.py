@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from solver.codes import FaultCode
-from solver.costs.affine import Affine
+from solver.costs.algorithms.extrapolation import extrapolation_faults, growth
 from solver.costs.cluster import Cluster, missing
-from solver.costs.extrapolation import extrapolation_faults, growth
-from solver.costs.measured import Measured
-from solver.costs.piecewise import Piecewise
+from solver.costs.functions.affine import Affine
+from solver.costs.functions.measured import Measured
+from solver.costs.functions.piecewise import Piecewise
 from solver.errors import Fault, InvalidCluster
 from solver.graph import ALL_REDUCE
 

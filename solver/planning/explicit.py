@@ -25,7 +25,7 @@ class ExplicitPart(NamedTuple):
     bytes: int
 
 
-def sends_of(
+def explicit_launches(
     graph: Graph, chain: Chain, buckets: Sequence[ExplicitBucket], parts: Sequence[ExplicitPart]
 ) -> tuple[Launch, ...]:
     """Name each launch's bucket by chain indices, in the order given.

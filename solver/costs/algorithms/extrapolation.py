@@ -1,8 +1,8 @@
 """Measured costs on other workers, or over another bandwidth, than those of the measurement."""
 
 from solver.codes import FaultCode
+from solver.costs.algorithms.stepwise import ring_effort
 from solver.costs.cluster import LINEAR, PIECEWISE, TABLE, Cluster
-from solver.costs.stepwise import ring_effort
 from solver.errors import Fault
 
 #: Algorithms whose figures hold for the workers and the bandwidth of a measurement.

@@ -1,0 +1,1 @@
+"""Frameworks, which send each bucket whole: what they make of a plan, and what they lose of it."""
