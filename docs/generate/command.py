@@ -42,7 +42,7 @@ def _parameters(one: Any, context: Any) -> str:
         each.get_help_record(context) for each in one.params if not getattr(each, "hidden", False)
     ]
     rows = [(f"`{record[0]}`", _escaped(record[1])) for record in records if record is not None]
-    return table(["", "meaning"], rows) if rows else ""
+    return table(["flag", "meaning"], rows) if rows else ""
 
 
 def _escaped(text: str) -> str:

@@ -20,7 +20,8 @@ def _parts(schemas: dict[str, Any]) -> Iterator[str]:
             (f"`{name}.{key}`", _value(each), each["description"])
             for key, each in part["properties"].items()
         ]
-        yield f"### {part['description']}\n\n{table(['field', 'value', 'meaning'], rows)}"
+        title = part["description"].rstrip(".")
+        yield f"### {title}\n\n{table(['field', 'value', 'meaning'], rows)}"
 
 
 def _value(field: dict[str, Any]) -> str:
