@@ -6,6 +6,7 @@ where code has moved to another module meanwhile.
 
 import ast
 import random
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
@@ -27,6 +28,8 @@ KINDS = (
     {"UAdd", "USub"},
     {"Not", "Nothing"},
 )
+
+_NAME = re.compile(r"[^\W\d]\w*")
 
 #: First and last line.
 Lines = tuple[int, int]
@@ -171,13 +174,15 @@ def found_again(mutant: Mutant, everything: dict[Mutant, Site]) -> Mutant | None
     """Return the mutant of the same line in the code as it is now.
 
     That is the one in the same module and scope, or else the only one in a scope of that name, in
-    the module, or anywhere; ``None`` when there is none.
+    the module, or anywhere, or in a scope of that name with other names in the line; ``None`` when
+    there is none.
     """
     views: tuple[Callable[[Mutant], Any], ...] = (
         lambda each: each,
         lambda each: astuple(each)[1:],
         lambda each: (each.module, each.line, each.operator),
         lambda each: (each.line, each.operator),
+        lambda each: (each.scope, _NAME.sub("_", each.line), each.operator, each.nth),
     )
     for view in views:
         matches = [each for each in everything if view(each) == view(mutant)]

@@ -181,6 +181,7 @@ LOOP = [edge(1, 2, 4)]
         ),
         # all faults at once
         ([1, 2], LOOP, [("/nodes/0", "wrong_type"), ("/nodes/1", "wrong_type")]),
+        (PAIR, [1, 2], [("/edges/0", "wrong_type"), ("/edges/1", "wrong_type")]),
     ],
 )
 def test_rejected(nodes, edges, faults):

@@ -243,6 +243,15 @@ def test_horovod_by_hand():
     assert written(found) == [["c.weight", "b.weight"], ["a.weight"]]
 
 
+@pytest.mark.parametrize(("size", "mib"), [(2**20 - 2 * 64, 1), (2**20 - 2 * 64 + 1, 2)])
+def test_horovods_buffer_holds_each_tensor_with_its_padding(size, mib):
+    layers = [Layer(n, 1.0, 1.0, ((n, b),)) for n, b in (("a", 8), ("b", size - 8))]
+    graph = iteration("padded", layers)
+    plan = by_hand([("x", "grad:a", "grad:b")], [("x", size)])
+    found = EXPORTS["horovod"](graph, BYTE_US, plan)
+    assert f"HOROVOD_FUSION_THRESHOLD={mib * 2**20}\n" in found.files["horovod.env"]
+
+
 def test_deepspeed_by_hand():
     # With 8 bytes c goes when b does not fit, at 20, b at 30, when a does not, a at 34, to 54.
     found = EXPORTS["deepspeed"](THREE, BYTE_US, IN_PARTS)

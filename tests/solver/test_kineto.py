@@ -82,6 +82,7 @@ def test_a_step_on_paper():
     assert (report.format, report.steps, report.step, report.ops) == ("kineto", 1, 0, 11)
     assert report.collectives == {ALL_REDUCE: Total(2, 300)}
     assert any("needs, known from autograd" in line for line in report.assumed)
+    assert any("The 12.000 us from the end of the backward pass" in line for line in report.assumed)
     assert {o.stream for o in trace.graph.ops} == {None, "gpu 0 stream 7", "host", "update"}
 
 
@@ -351,6 +352,7 @@ def test_a_step_begins_when_the_work_of_before_is_done():
 def test_no_steps_at_all():
     trace = read(text(without(small(), STEP)))
     assert length(trace) == 80.0  # from the first launch to the last kernel's end
+    assert trace.report.assumed[0].startswith("The whole file took 80.000 us")
     assert any("No ProfilerStep" in line for line in trace.report.warnings)
 
 
@@ -450,6 +452,12 @@ def test_the_least_time_over_the_ranks():
     assert trace.measured == (("all_reduce 1", 6.0), ("all_reduce 2", 10.0))
     assert any("that of file 2" in line for line in trace.report.assumed)
     assert not any("slower ranks" in line for line in trace.report.warnings)
+
+
+def test_the_first_rank_counts_the_steps():
+    second = later(small(), 100, 100, "ProfilerStep#6")
+    trace = read(text(small() + second), text(second), step=1)
+    assert trace.report.assumed[0].startswith("ProfilerStep#6 took 100.000 us")
 
 
 def test_same_input_same_graph():

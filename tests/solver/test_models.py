@@ -13,6 +13,7 @@ from solver.models import (
     transformer,
     vgg19,
 )
+from solver.models.steps import HALF
 from solver.models.vision import resnet, vgg
 from solver.policies import POLICIES
 from solver.simulation.engine import simulate
@@ -132,6 +133,11 @@ def test_sharded_llama_takes_six_flops_per_parameter_and_token():
     scores = 3 * 4 * 1024**2 * 4096 * 32 * 2
     graph = fsdp_llama_7b(batch=2, tokens=1024, flops_per_us=1e8)
     assert flops(graph, 1e8) == pytest.approx(6 * multiplied * tokens + scores, rel=1e-4)
+
+
+def test_the_embedding_copies_a_row_for_each_token():
+    times = {op.id: op.duration_us for op in fsdp_llama_7b(batch=2, tokens=1024).ops}
+    assert times["forward:embed"] == pytest.approx(2 * 1024 * 4096 / HALF)
 
 
 def test_the_step_passes_over_the_shard_at_the_speed_of_memory():

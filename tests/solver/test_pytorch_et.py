@@ -5,6 +5,7 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -117,6 +118,28 @@ def test_the_old_schema_has_sizes_in_its_tensors():
         ALL_GATHER: Total(1, 48),
     }
     assert found.report.dropped == ("1 unnamed", "1 allreduce without a size")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "each"),
+    [
+        ("Bool", np.bool_),
+        ("Byte", np.uint8),
+        ("Char", np.int8),
+        ("Short", np.int16),
+        ("Half", np.float16),
+        ("BFloat16", np.float16),  # numpy has none, but half of Float it is
+        ("Int", np.int32),
+        ("Float", np.float32),
+        ("Long", np.int64),
+        ("Double", np.float64),
+        ("ComplexFloat", np.complex64),
+        ("ComplexDouble", np.complex128),
+    ],
+)
+def test_an_element_has_the_bytes_of_its_type(dtype, each):
+    found = read(trace(summed(1, 0, 10, dtype)))
+    assert found.report.collectives == {ALL_REDUCE: Total(1, 10 * np.dtype(each).itemsize)}
 
 
 def two_steps():
