@@ -3,6 +3,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# a file's tests share their servers, so one process has them all
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 .PHONY: help demo test test-all coverage lint docs pictures openapi bench reproduce suite mutants clean
 
@@ -14,13 +16,13 @@ demo: $(VENV)/installed  ## start a server, plan VGG-16 over HTTP, print the ans
 	$(BIN)/interlace demo
 
 test: $(VENV)/installed-dev  ## run the tests, of the randomized ones a sample
-	$(BIN)/python -m pytest --numprocesses auto
+	$(PYTEST)
 
 test-all: $(VENV)/installed-dev  ## run the tests with every case of the randomized ones
-	$(BIN)/python -m pytest --numprocesses auto --full
+	$(PYTEST) --full
 
 coverage: $(VENV)/installed-dev  ## measure which branches of solver/ the tests reach
-	$(BIN)/python -m pytest --numprocesses auto tests/solver --cov --cov-report=term:skip-covered
+	$(PYTEST) tests/solver --cov --cov-report=term:skip-covered
 
 lint: $(VENV)/installed-dev  ## check style, types and imports
 	$(BIN)/ruff check

@@ -1,12 +1,14 @@
 """Settings of the whole suite."""
 
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import Phase, settings
 
 from tests import sampling
+from tests.app.service import Service, running
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
@@ -38,3 +40,11 @@ def shared():
     if not SHARED.is_dir():
         pytest.skip("no folder of real traces beside the checkout")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One server for all tests that only read from it or add jobs."""
+    with running(tmp_path_factory.mktemp("service"), INTERLACE_MAX_BODY_BYTES="3000000") as found:
+        yield found
+        assert "Traceback" not in found.log.read_text(), "the server failed inside"

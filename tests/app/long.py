@@ -1,8 +1,12 @@
 """Requests that take long, and what can be seen of the processes that work on them."""
 
+import json
+import math
 import os
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -109,6 +113,15 @@ def _times(server: Service) -> dict[int, int]:
         if server.process in line[2:]:  # a child of the process that forks them, or of another
             found[pid] = spent[pid]
     return found
+
+
+def drafted_us(service: Service, job_id: str) -> float:
+    """Return the time of the plan that a job would leave if it ended now [us]."""
+    with closing(sqlite3.connect(service.log.parent / "interlace.db")) as database:
+        query = "SELECT summary FROM jobs WHERE id = ?"
+        (summary,) = database.execute(query, (job_id,)).fetchone()
+    time_us: float = json.loads(summary).get("iteration_time_us", math.inf)
+    return time_us
 
 
 def until(true: Callable[[], object], within_s: float = 60) -> None:

@@ -8,8 +8,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx2
 
@@ -29,8 +31,13 @@ class Service:
     log: Path
     process: int
 
-    def post(self, body: Any) -> httpx2.Response:
-        return self.client.post("/v1/plans", json=body)
+    def post(self, body: Any, path: str = "/v1/plans") -> httpx2.Response:
+        """Post until the job has ended, on a machine with other things to do."""
+        headers = {"idempotency-key": uuid4().hex}  # so that it is one job
+        answer = self.client.post(path, json=body, headers=headers)
+        while answer.status_code == HTTPStatus.ACCEPTED:
+            answer = self.client.post(path, json=body, headers=headers)
+        return answer
 
     def post_raw(self, content: Any, media_type: str = "application/json") -> httpx2.Response:
         return self.client.post("/v1/plans", content=content, headers={"content-type": media_type})

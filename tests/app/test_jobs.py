@@ -1,7 +1,6 @@
 """The life of a job over HTTP: begun, looked at, followed, cancelled, deleted, listed."""
 
 import json
-import math
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +13,7 @@ import pytest
 
 from app.schemas.jobs import JobOut, Progress
 from app.schemas.plans import PlanAnswer
-from tests.app.long import busy, gone, highs, needs_proc, search, until
+from tests.app.long import busy, drafted_us, gone, highs, needs_proc, search, until
 from tests.app.long import sweep as long_sweep
 from tests.app.service import Json, Service, faults, running, two_layers
 
@@ -180,15 +179,6 @@ def test_etag(server: Service) -> None:
         assert (answer.status_code, answer.content) == (304, b"")
         assert answer.headers["etag"] == etag
     assert server.client.get(place, headers={"if-none-match": '"x"'}).status_code == 200
-
-
-def drafted_us(service: Service, job_id: str) -> float:
-    """Return the time of the plan that a job would leave if it ended now [us]."""
-    with closing(sqlite3.connect(service.log.parent / "interlace.db")) as database:
-        query = "SELECT summary FROM jobs WHERE id = ?"
-        (summary,) = database.execute(query, (job_id,)).fetchone()
-    time_us: float = json.loads(summary).get("iteration_time_us", math.inf)
-    return time_us
 
 
 def test_progress_and_cancel(server: Service) -> None:

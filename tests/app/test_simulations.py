@@ -30,7 +30,7 @@ def fsdp(service: Service) -> Json:
 
 def test_wfbp_by_hand(service: Service) -> None:
     # g2 800..6450, g1 6450..7900, then f1 and f2; b1 hides 900 of the 7100 us that are sent
-    answer = service.client.post(PATH, json=two(policy="wfbp", bins=2))
+    answer = service.post(two(policy="wfbp", bins=2), PATH)
     assert answer.status_code == 201
     found = answer.json()
     assert answer.headers["location"] == f"{PATH}/{found['id']}"
@@ -67,7 +67,7 @@ def test_wfbp_by_hand(service: Service) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_policy_takes_the_time_that_a_plan_says(service: Service, policy: str) -> None:
-    simulated = service.client.post(PATH, json=two(policy=policy)).json()
+    simulated = service.post(two(policy=policy), PATH).json()
     plan = service.post(two_layers(baselines=[policy])).json()
     assert simulated["iteration_time_us"] == plan["baselines"][0]["iteration_time_us"]
 
@@ -79,17 +79,17 @@ def test_a_plan_takes_exactly_its_time(service: Service, name: str, barrier: boo
     asked["options"] |= {"barrier": barrier, "time_limit_s": 1}
     plan = service.post(asked).json()
     body = {"graph": asked["graph"], "cluster": asked["cluster"], "barrier": barrier, "plan": plan}
-    found = service.client.post(PATH, json=body).json()
+    found = service.post(body, PATH).json()
     assert found["iteration_time_us"] == plan["iteration_time_us"]
     assert found["schedule"]["parts"] == plan["schedule"]["parts"]
     assert found["policy"] is None
     again = {**body, "plan": {key: found[key] for key in ("buckets", "schedule")}}
-    assert service.client.post(PATH, json=again).json()["schedule"] == found["schedule"]
+    assert service.post(again, PATH).json()["schedule"] == found["schedule"]
 
 
 def test_channels_are_told_apart(service: Service, fsdp: Json) -> None:
     body = {"graph": fsdp["graph"], "cluster": fsdp["cluster"], "policy": "tictac"}
-    found = service.client.post(PATH, json=body).json()
+    found = service.post(body, PATH).json()
     used = {channel["channel"]: channel["launches"] for channel in found["channels"]}
     assert used == {"nvlink": 197, "network": 66}
     drawn = service.client.get(f"{PATH}/{found['id']}/timeline.json").json()
@@ -100,7 +100,7 @@ def test_channels_are_told_apart(service: Service, fsdp: Json) -> None:
 
 
 def test_found_again_and_listed(service: Service) -> None:
-    made = service.client.post(PATH, json=two(policy="ddp")).json()
+    made = service.post(two(policy="ddp"), PATH).json()
     assert service.client.get(f"{PATH}/{made['id']}").json() == made
     newest = service.client.get(f"{PATH}?limit=1").json()["simulations"]
     assert [(s["id"], s["policy"], s["name"]) for s in newest] == [
@@ -112,7 +112,7 @@ def test_found_again_and_listed(service: Service) -> None:
 def test_jitter(service: Service) -> None:
     asked = {"spread": 0.2, "seed": 7, "runs": 50, "rivals": ["p3", "pace", "wfbp"]}
     first, again, other = (
-        service.client.post(PATH, json=two(policy="wfbp", jitter=asked | {"seed": seed})).json()
+        service.post(two(policy="wfbp", jitter=asked | {"seed": seed}), PATH).json()
         for seed in (7, 7, 8)
     )
     found = first["jitter"]
@@ -122,24 +122,24 @@ def test_jitter(service: Service) -> None:
     assert found["rivals"][2]["faster"] == 0
     assert found["rivals"][1]["faster"] > 0.5
     assert first["iteration_time_us"] == near(8750)  # itself without jitter
-    still = service.client.post(PATH, json=two(policy="pace", jitter={"spread": 0})).json()
+    still = service.post(two(policy="pace", jitter={"spread": 0}), PATH).json()
     assert still["jitter"]["p95_us"] == still["iteration_time_us"]
 
 
 def test_what_if_a_tensor_is_gone(service: Service) -> None:
     gone = [{"match": "g2", "remove": True}]
-    found = service.client.post(PATH, json=two(policy="wfbp", what_if=gone)).json()
+    found = service.post(two(policy="wfbp", what_if=gone), PATH).json()
     # g1 alone: 1700 + 1450 + 850
     assert found["what_if"]["iteration_time_us"] == near(4000)
     assert found["what_if"]["gain_us"] == near(4750)
     plan = service.post({**two_layers(), "what_if": gone}).json()
     assert plan["what_if"]["iteration_time_us"] == near(4000)
     assert plan["request"]["what_if"][0]["match"] == "g2"
-    given = service.client.post(PATH, json=two(plan=plan, what_if=gone)).json()
+    given = service.post(two(plan=plan, what_if=gone), PATH).json()
     assert given["what_if"]["iteration_time_us"] == near(4000)
     everything = [{"match": "g?", "remove": True}]
     for answer in (
-        service.client.post(PATH, json=two(policy="ddp", what_if=everything)),
+        service.post(two(policy="ddp", what_if=everything), PATH),
         service.post({**two_layers(), "what_if": everything}),
         service.post({**two_layers(barrier=True), "what_if": everything}),
     ):
@@ -147,7 +147,7 @@ def test_what_if_a_tensor_is_gone(service: Service) -> None:
 
 
 def test_the_same_simulation_is_the_same_bytes(service: Service) -> None:
-    answers = [service.client.post(PATH, json=two(policy="horovod")).json() for _ in range(2)]
+    answers = [service.post(two(policy="horovod"), PATH).json() for _ in range(2)]
     for answer in answers:
         for field in (*JobOut.model_fields, "runtime_s"):
             del answer[field]
@@ -218,15 +218,15 @@ GIVEN = {
     ],
 )
 def test_refused(service: Service, fields: Json, found: set[tuple[str, str]]) -> None:
-    answer = service.client.post(PATH, json=two(**fields))
+    answer = service.post(two(**fields), PATH)
     assert answer.status_code == 422, answer.text
     assert faults(answer) == found
 
 
 def test_a_policy_may_have_a_barrier(service: Service) -> None:
     by_policy = two(policy={"policy": "wfbp", "barrier": True})
-    found = service.client.post(PATH, json=by_policy).json()
-    again = service.client.post(PATH, json=two(policy="wfbp", barrier=True)).json()
+    found = service.post(by_policy, PATH).json()
+    again = service.post(two(policy="wfbp", barrier=True), PATH).json()
     plan = service.post(two_layers(baselines=[by_policy["policy"]])).json()
     assert found["iteration_time_us"] == again["iteration_time_us"]
     assert found["iteration_time_us"] == plan["baselines"][0]["iteration_time_us"]
@@ -245,21 +245,21 @@ def test_only_lanes_in_use_need_a_cost(service: Service) -> None:
             op["kind"] = "all_gather"
     tables = {"all_gather": [[1, 10.0], [10_000_000, 1000.0]]}
     body["cluster"] = {"workers": 8, "algorithm": "table", "tables": tables}
-    assert service.client.post(PATH, json=body).status_code == 201
+    assert service.post(body, PATH).status_code == 201
     body["cluster"]["tables"] = {}
-    found = faults(service.client.post(PATH, json=body))
+    found = faults(service.post(body, PATH))
     assert found == {("/cluster/tables/all_gather", "missing_field")}
 
 
 def test_pace_is_refused_where_it_is_not_defined(service: Service, fsdp: Json) -> None:
     body = {"graph": fsdp["graph"], "cluster": fsdp["cluster"], "policy": "pace"}
-    assert faults(service.client.post(PATH, json=body)) == {("/policy", "not_layered")}
+    assert faults(service.post(body, PATH)) == {("/policy", "not_layered")}
 
 
 def test_launches_that_wait_for_each_other_are_refused(service: Service, fsdp: Json) -> None:
     body = {"graph": fsdp["graph"], "cluster": fsdp["cluster"], "policy": "wfbp"}
-    found = service.client.post(PATH, json=body).json()
+    found = service.post(body, PATH).json()
     given = {"buckets": found["buckets"], "schedule": {"parts": found["schedule"]["parts"][::-1]}}
     body = {"graph": fsdp["graph"], "cluster": fsdp["cluster"], "plan": given}
-    answer = service.client.post(PATH, json=body)
+    answer = service.post(body, PATH)
     assert faults(answer) == {("/plan/schedule/parts", "deadlock")}

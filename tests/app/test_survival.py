@@ -143,7 +143,7 @@ def test_a_server_that_is_told_to_leave_hands_back(lives: Lives) -> None:
     before = len(service.log.read_text())
     with ThreadPoolExecutor(1) as clients:
         swept = begin(service, sweep(service), "/v1/sweeps")
-        post = clients.submit(service.post, highs())
+        post = clients.submit(service.client.post, PLANS, json=highs())
         until(lambda: service.client.get(f"{PLANS}?state=running").json()["plans"])
         until(lambda: job(service, swept)["progress"])
         with lives.stopped(signal.SIGTERM):

@@ -48,7 +48,7 @@ def ran(**fields: Any) -> SweepAnswer:
 
 @pytest.fixture(scope="module")
 def posted(service: Service) -> Json:
-    answer = service.client.post(PATH, json=two(**SWEPT))
+    answer = service.post(two(**SWEPT), PATH)
     assert answer.status_code == 201, answer.text
     found: Json = answer.json()
     assert answer.headers["location"] == f"{PATH}/{found['id']}"
@@ -73,7 +73,7 @@ def test_cells_ascend_and_say_what_simulations_and_plans_say(service: Service, p
     cluster = {"workers": 8, "bandwidth_gbps": 10, "startup_us": 500}
     for label, policy in zip(LABELS[:-1], SWEPT["policies"], strict=False):
         body = two(policy=policy) | {"cluster": cluster}
-        simulated = service.client.post("/v1/simulations", json=body).json()
+        simulated = service.post(body, "/v1/simulations").json()
         assert cell["iteration_time_us"][label] == simulated["iteration_time_us"]
     planned = service.post(two_layers() | {"cluster": cluster}).json()
     assert cell["iteration_time_us"]["plan"] == pytest.approx(planned["iteration_time_us"])
@@ -182,7 +182,7 @@ def test_a_slice_that_is_not_there(service: Service, posted, query, field, told)
 def test_a_measured_table_has_no_bandwidth(service: Service) -> None:
     table = {"algorithm": "table", "table": [[1_000, 100.0], [10_000_000, 9_000.0]], "workers": 8}
     body = two(workers=[4, 8], policies=["wfbp"]) | {"cluster": table}
-    found = service.client.post(PATH, json=body).json()
+    found = service.post(body, PATH).json()
     assert found["axes"]["bandwidths_gbps"] == [None]
     assert [(w["pointer"], w["code"]) for w in found["warnings"]] == [
         ("/workers", "workers_unknown")
@@ -193,7 +193,7 @@ def test_a_measured_table_has_no_bandwidth(service: Service) -> None:
     assert refused.status_code == 404
     query = f"{PATH}/{found['id']}/speed-by-workers.svg?bandwidth_gbps=1"
     assert "the sweep has none" in service.client.get(query).json()["detail"]
-    swept = service.client.post(PATH, json=body | {"bandwidths_gbps": [1, 10]})
+    swept = service.post(body | {"bandwidths_gbps": [1, 10]}, PATH)
     assert faults(swept) == {("/bandwidths_gbps", "extra_field")}
     rows = list(csv.DictReader(io.StringIO(sweep_views.table(SweepAnswer(**found)))))
     assert {row["bandwidth_gbps"] for row in rows} == {""}
@@ -230,7 +230,7 @@ def on_channels(*channels: Json, **fields: Any) -> Json:
 def test_a_scaled_channel_is_marked(service: Service) -> None:
     scaled = {"cost_model": {**TABLE, "workers": 4}, "extrapolate": True}
     body = on_channels({"bandwidth_gbps": 100}, scaled, workers=[1, 4, 8])
-    found = service.client.post(PATH, json=body).json()
+    found = service.post(body, PATH).json()
     assert [cell["extrapolated"] for cell in found["cells"]] == [False, False, True]
     assert [(w["pointer"], w["code"]) for w in found["warnings"]] == [
         ("/cluster/channels/c1/cost_model", "extrapolated")
@@ -250,13 +250,13 @@ def test_scaled_bandwidths_are_told_beside_one_worker() -> None:
 
 def test_a_table_on_a_channel_does_not_know_the_workers(service: Service) -> None:
     body = on_channels(TABLE, {"bandwidth_gbps": 10, "workers": 2}, workers=[2, 4, 8])
-    found = service.client.post(PATH, json=body).json()
+    found = service.post(body, PATH).json()
     assert [(w["pointer"], w["code"]) for w in found["warnings"]] == [
         ("/workers", "workers_unknown")
     ]
     assert "'c0'" in found["warnings"][0]["detail"]
     known = on_channels(TABLE | {"workers": 2}, {"bandwidth_gbps": 10}, workers=[2, 4, 8])
-    assert service.client.post(PATH, json=known).json()["warnings"] == []
+    assert service.post(known, PATH).json()["warnings"] == []
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_a_table_on_a_channel_does_not_know_the_workers(service: Service) -> Non
 def test_what_does_not_count_or_was_not_measured(
     service: Service, body: Json, found: set[tuple[str, str]]
 ) -> None:
-    assert faults(service.client.post(PATH, json=body)) == found
+    assert faults(service.post(body, PATH)) == found
 
 
 def test_one_value_that_counts_is_taken() -> None:
@@ -328,18 +328,18 @@ def test_a_sweep_has_a_time_limit(service: Service) -> None:
     ):
         run(problem_of(read_parsed(body, SweepRequest)), lambda *done: told.append(done))
     assert told == [(0, 12)]
-    answer = service.client.post(PATH, json=body)
+    answer = service.post(body, PATH)
     assert (answer.status_code, answer.json()["code"]) == (503, "time_limit")
     assert "sweep_limit_s" in answer.json()["detail"]
     for limit in (0, 3_601):
-        refused = service.client.post(PATH, json=body | {"sweep_limit_s": limit})
+        refused = service.post(body | {"sweep_limit_s": limit}, PATH)
         assert faults(refused) == {("/sweep_limit_s", "out_of_range")}
 
 
 def test_pace_has_no_time_where_it_is_not_defined(service: Service) -> None:
     asked = service.client.get("/v1/examples/tp_gpt_8b").json()
     body = {key: asked[key] for key in ("graph", "cluster")} | {"policies": ["pace", "wfbp"]}
-    found = service.client.post(PATH, json=body).json()
+    found = service.post(body, PATH).json()
     (cell,) = found["cells"]
     assert cell["iteration_time_us"]["pace"] is None
     assert cell["best"] == "wfbp"
@@ -347,7 +347,7 @@ def test_pace_has_no_time_where_it_is_not_defined(service: Service) -> None:
     assert text[1].split(",")[3:7] == ["pace", "", "", ""]
     for plot in ("speed-by-workers", "speed-by-bandwidth"):
         assert service.client.get(f"{PATH}/{found['id']}/{plot}.svg").status_code == 200
-    alone = service.client.post(PATH, json=body | {"policies": ["pace"]}).json()
+    alone = service.post(body | {"policies": ["pace"]}, PATH).json()
     assert alone["cells"][0]["best"] is alone["cells"][0]["speed"] is None
     assert alone["summary"] == ["None of the policies is defined for this graph."]
 
@@ -474,7 +474,7 @@ def test_the_plan_of_a_cell_is_that_of_a_plan(name: str) -> None:
     ],
 )
 def test_refused(service: Service, fields: Json, found: set[tuple[str, str]]) -> None:
-    answer = service.client.post(PATH, json=two(**fields))
+    answer = service.post(two(**fields), PATH)
     assert answer.status_code == 422, answer.text
     assert faults(answer) == found
 
@@ -496,19 +496,17 @@ def test_the_service_uses_its_cores(service: Service) -> None:
     asked = service.client.get("/v1/examples/resnet50").json()
     body = {key: asked[key] for key in ("graph", "cluster")}
     axes = {"workers": [2, 8, 64], "bandwidths_gbps": [1, 5, 25, 100]}
-    found = service.client.post(PATH, json=body | axes | {"policies": ["pace"]}).json()
+    found = service.post(body | axes | {"policies": ["pace"]}, PATH).json()
     assert len(found["cells"]) == 12
     one = {"cluster": asked["cluster"] | {"workers": 64, "bandwidth_gbps": 100}, "policy": "pace"}
-    simulated = service.client.post("/v1/simulations", json=body | one).json()
+    simulated = service.post(body | one, "/v1/simulations").json()
     times = found["cells"][-1]["iteration_time_us"]
     assert times["pace"] == simulated["iteration_time_us"]
 
 
 def test_what_is_swept_may_be_left_out_of_the_cluster(service: Service) -> None:
     body = {"graph": two_layers()["graph"], "cluster": {"workers": 8}, "policies": ["wfbp"]}
-    found = service.client.post(PATH, json=body | {"bandwidths_gbps": [10, 25], "workers": [2, 8]})
+    found = service.post(body | {"bandwidths_gbps": [10, 25], "workers": [2, 8]}, PATH)
     assert found.status_code == 201
     assert [cell["bandwidth_gbps"] for cell in found.json()["cells"]] == [10, 25, 10, 25]
-    assert faults(service.client.post(PATH, json=body)) == {
-        ("/cluster/bandwidth_gbps", "missing_field")
-    }
+    assert faults(service.post(body, PATH)) == {("/cluster/bandwidth_gbps", "missing_field")}

@@ -1,13 +1,13 @@
 """Both clients, asked alike; and the time of a service that is not there."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from interlace_client import AsyncClient, Client, sending, waiting
-from tests.app.service import Service, running
+from tests.app.service import Service
 from tests.client.fake import FakeService
 
 Ask = Callable[..., Any]
@@ -53,10 +53,3 @@ def ask_server(request: pytest.FixtureRequest, service: Service) -> Ask:
         return asked(request.param, url, method, *args, client={}, **named)
 
     return call
-
-
-@pytest.fixture(scope="session")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with running(tmp_path_factory.mktemp("service")) as found:
-        yield found
-        assert "Traceback" not in found.log.read_text(), "the server failed inside"

@@ -38,7 +38,6 @@ def prolog(folder: Path, url: str, **settings: str) -> tuple[Any, str]:
         env={"PATH": os.environ["PATH"], **named},
         capture_output=True,
         text=True,
-        timeout=60,
         check=False,
     )
     assert (ran.returncode, ran.stdout) == (0, "")
@@ -108,7 +107,7 @@ def test_service_that_does_not_answer(tmp_path: Path, listens: bool) -> None:
         plan, said = prolog(tmp_path, f"http://127.0.0.1:{port}", INTERLACE_WAIT_S="1")
     assert plan is None
     assert "no answer within 1 s" in said
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
 
 
 def answer(status: int, body: Any, **headers: str) -> httpx2.Response:
