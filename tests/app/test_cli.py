@@ -5,9 +5,10 @@ import socket
 from pathlib import Path
 
 import pytest
-from app.cli.report import TITLES, render
 
 from app import VERSION
+from app.cli.rendering.plans import render
+from app.cli.rendering.policies import TITLES
 from app.schemas.jobs import JobOut
 from app.schemas.plans import Bound, PlanAnswer
 from solver.bounds import chain as bounds

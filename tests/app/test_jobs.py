@@ -259,8 +259,10 @@ def test_events(server: Service) -> None:
         stream = clients.submit(server.client.get, place)
         for _ in range(4):  # it beats
             etag = server.client.get(f"{PLANS}/{job_id}").headers["etag"]
-            later = {"params": {"wait": 30}, "headers": {"if-none-match": etag}}
-            assert server.client.get(f"{PLANS}/{job_id}", **later).status_code == 200
+            later = server.client.get(
+                f"{PLANS}/{job_id}", params={"wait": 30}, headers={"if-none-match": etag}
+            )
+            assert later.status_code == 200
         end = cancel(server, job_id)
         answer = stream.result()
     assert answer.headers["content-type"].startswith("text/event-stream")

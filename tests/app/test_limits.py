@@ -196,7 +196,8 @@ def test_few_big_bodies_are_held_at_once(service: Service) -> None:
 
 def test_reads_go_on_while_plans_are_solved(service: Service) -> None:
     """Far more requests than there are threads wait their turn; nothing else waits with them."""
-    posts, listed = 45, {"tag": "solved", "limit": 200}
+    posts = 45
+    listed: Json = {"tag": "solved", "limit": 200}
 
     def waiting() -> list[Json]:
         found: list[Json] = service.client.get("/v1/plans", params=listed).json()["plans"]

@@ -112,7 +112,7 @@ def is_at_work(service: Service, place: str) -> bool:
     """Tell whether a job is worked on, in the first attempt."""
     found = job(service, place)
     assert found["attempts"] <= 1
-    return found["state"] == "running"
+    return bool(found["state"] == "running")
 
 
 def brief(seconds: float, **options: Json) -> Json:
