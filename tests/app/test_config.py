@@ -7,7 +7,6 @@ import pytest
 
 from app.operations.settings import Settings
 from tests.app.command import Run, interlace
-from tests.app.service import ROOT
 
 
 def test_every_setting_is_shown(tmp_path: Path) -> None:
@@ -71,9 +70,3 @@ def test_wrong_values_are_named_all_at_once(
         if f"INTERLACE_{name.upper()}" in WRONG
     ]
     assert "geheim" not in done.stderr
-
-
-def test_the_page_for_operators_has_every_setting() -> None:
-    page = (ROOT / "docs" / "operations.md").read_text()
-    for name in Settings.model_fields:
-        assert f"`INTERLACE_{name.upper()}`" in page

@@ -13,7 +13,6 @@ import pytest
 
 from docs.generate.command import command
 from tests.app.service import Service, two_layers
-from tests.app.test_cli import PROFILE
 from tests.docs.blocks import ROOT, Block, blocks_of, pages
 
 #: The addresses that examples name.
@@ -26,6 +25,13 @@ _NOT_RUN = {
     "interlace backup /backups": "it needs that folder",
     "interlace demo": "tests/app runs it",
 }
+_PROFILE = """\
+node1 -- Conv2d(3, 64) -- forward_compute_time=1.000, backward_compute_time=2.000, \
+activation_size=100.0, parameter_size=4000.000
+node2 -- Linear(64, 10) -- forward_compute_time=0.500, backward_compute_time=1.000, \
+activation_size=100.0, parameter_size=8000.000
+\tnode1 -- node2
+"""
 _LAYERS = [{"bytes": 1_000_000, "forward_us": 400, "backward_us": 900}] * 4
 pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="no curl here")
 
@@ -37,7 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copy(_DATA / f"kineto_gloo_{rank}.json.gz", tmp_path / f"rank{rank}.json.gz")
     shutil.copy(_DATA / "kineto_parameters.json", tmp_path / "parameters.json")
     (tmp_path / "nccl.log").write_text(_nccl_log())
-    (tmp_path / "graph.txt").write_text(PROFILE)
+    (tmp_path / "graph.txt").write_text(_PROFILE)
     (tmp_path / "graph.json").write_text(json.dumps(two_layers()["graph"]))
     monkeypatch.chdir(tmp_path)
     return tmp_path
