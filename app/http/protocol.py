@@ -104,7 +104,8 @@ class Protocol(H11Protocol):
         self._expect_reading()
         readers = [each for each in self.connections if isinstance(each, Protocol) and each.paused]
         if sum(each.transport.get_write_buffer_size() for each in readers) > MAX_UNREAD_BYTES:
-            slowest = min(readers, key=Protocol.speed)
+            others = [each for each in readers if each is not self]  # it had no time to read
+            slowest = min(others or readers, key=Protocol.speed)
             slowest.drop("others' answers need its memory")
 
     def resume_writing(self) -> None:

@@ -30,6 +30,18 @@ def about(service: Service, request_id: str) -> list[dict[str, Any]]:
     return [line for line in lines(service) if line.get("request_id") == request_id]
 
 
+def access(service: Service, request_id: str) -> dict[str, Any]:
+    """Return the line of a request, which is written after its answer."""
+
+    def found() -> list[dict[str, Any]]:
+        lines = about(service, request_id)
+        return [line for line in lines if line["logger"] == "interlace.access"]
+
+    until(found)
+    (line,) = found()
+    return line
+
+
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     with running(tmp_path_factory.mktemp("broken"), BROKEN) as found:
@@ -41,16 +53,13 @@ def test_each_line_is_an_object(service: Service) -> None:
     for line in lines(service):
         assert list(line)[:4] == ["time", "level", "logger", "message"]
         assert datetime.fromisoformat(line["time"]).utcoffset().total_seconds() == 0
-    assert [line["logger"] for line in about(service, "a-name")] == ["interlace.access"]
+    assert access(service, "a-name")["status"] == 404
+    assert len(about(service, "a-name")) == 1
 
 
 def test_a_request_is_logged_when_it_is_over(service: Service) -> None:
     answer = service.client.post("/v1/plans?tag=t&wait=9", json=two_layers(seed=77))
-    (line,) = [
-        line
-        for line in about(service, answer.headers["x-request-id"])
-        if line["logger"] == "interlace.access"
-    ]
+    line = access(service, answer.headers["x-request-id"])
     assert line["method"] == "POST"
     assert line["path"] == line["route"] == "/v1/plans"
     assert line["status"] == answer.status_code == 201
@@ -63,6 +72,7 @@ def test_a_job_is_logged_with_its_request(service: Service) -> None:
     answer = service.client.post(
         "/v1/plans", json=two_layers(seed=78), headers={"x-request-id": "of-a-job"}
     )
+    access(service, "of-a-job")
     found = [line for line in about(service, "of-a-job") if "job_id" in line]
     assert found
     assert {line["job_id"] for line in found} == {answer.json()["id"]}
@@ -121,12 +131,12 @@ def test_nothing_secret_is_logged(service: Service) -> None:
 def test_text_for_people(tmp_path: Path) -> None:
     with running(tmp_path, INTERLACE_LOG_FORMAT="text") as service:
         service.client.get("/v1/plans/a%0Ab?c=d", headers={"x-request-id": "a-name"})
-        log = service.log.read_text()
+    log = service.log.read_text()
     (line,) = [line for line in log.splitlines() if "a-name" in line]
     assert re.match(r"\d{4}-\d\d-\d\dT[\d:.]+Z INFO    interlace.access: GET ", line)
     assert "path=/v1/plans/a%0Ab" in line
     assert " status=404 " in line
-    assert "Finished server process" in (tmp_path / "server.log").read_text()
+    assert "Finished server process" in log
 
 
 def test_only_what_is_wrong(tmp_path: Path) -> None:
