@@ -162,9 +162,7 @@ class Pool:
 
     def _run(self) -> None:
         """Work until stopped; a database that cannot be used is tried again."""
-        self._context.set_forkserver_preload(
-            ["__main__", "app.cli.main", "app.jobs.worker", "app.jobs.forkserver"]
-        )
+        self._context.set_forkserver_preload(["__main__", "app.jobs.worker", "app.jobs.forkserver"])
         while not self._stopped.is_set():
             try:
                 self._tick()

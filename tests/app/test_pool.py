@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import WorkerDied
-from app.operations.settings import cores
+from app.operations.cores import cores
 from app.services.sweeps import parallel as pool
 from app.services.sweeps.parallel import each
 from tests.app.items import dying, endless, failing, late

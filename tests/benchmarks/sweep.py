@@ -6,7 +6,7 @@ bandwidths x 4 start-ups under five policies of today and the plan.
 
 import time
 
-from app.operations.settings import cores
+from app.operations.cores import cores
 from app.schemas.clusters import ClusterBody
 from app.schemas.graphs import GraphBody
 from app.schemas.problem import Problem

@@ -20,7 +20,7 @@ from threading import Lock, Thread
 from typing import Any, TypeVar
 
 from app.errors import WorkerDied
-from app.operations.settings import cores
+from app.operations.cores import cores
 
 #: What ends in this time [s] is done in this process: starting others takes longer.
 SHORT_S = 0.5
