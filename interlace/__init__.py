@@ -21,7 +21,7 @@ from solver.prediction.scaling import predict
 from solver.prediction.sweep import sweep
 from solver.simulation.engine import simulate
 from solver.simulation.timeline import chrome_trace
-from solver.simulation.what_if import Change, changed
+from solver.simulation.what_if import Change, apply_changes
 from solver.traces import READERS, read_trace
 
 __all__ = [
@@ -41,9 +41,9 @@ __all__ = [
     "Options",
     "Plan",
     "alike",
+    "apply_changes",
     "build",
     "calibrate",
-    "changed",
     "chrome_trace",
     "explain",
     "export",

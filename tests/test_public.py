@@ -9,7 +9,7 @@ NAMES = {
     *("Graph", "Op", "build", "with_barrier", "MODELS"),
     *("Cluster", "Cost", "alike", "network_of"),
     *("plan", "Options", "Plan", "Choice", "POLICIES", "simulate", "chrome_trace", "explain"),
-    *("Change", "changed", "predict", "sweep"),
+    *("Change", "apply_changes", "predict", "sweep"),
     *("calibrate", "read_measurements", "Fit"),
     *("read_trace", "READERS", "export", "EXPORTS"),
     *("Fault", "InterlaceError"),

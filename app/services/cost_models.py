@@ -14,7 +14,7 @@ from app.schemas.cost_models import (
     FitOut,
 )
 from app.schemas.networks import CostModelBody
-from solver.calibration.fits import FITS, Fit, Line, Samples, best, fit_all, fit_piecewise
+from solver.calibration.fits import FITS, Fit, Line, Samples, best_fit, fit_all, fit_piecewise
 from solver.calibration.measurements import read_measurements
 from solver.codes import FaultCode
 from solver.costs import PIECEWISE, TABLE, Curve, cost_of
@@ -42,7 +42,7 @@ def run(request: CostModelRequest) -> CostModelAnswer:
         )
     samples, workers, notes = _measured(request)
     fits, refusals = _fits(request, samples)
-    chosen = best(fits)
+    chosen = best_fit(fits)
     ordered = [chosen, *(fit for fit in fits if fit is not chosen)]
     return CostModelAnswer(
         name=request.name,

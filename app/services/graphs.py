@@ -9,7 +9,7 @@ from app.schemas.problem import GRAPH_ID_LENGTH, graph_json, graph_sha256
 from solver.errors import Fault, InvalidOptions
 from solver.graph import Graph
 from solver.graph.compact import compact
-from solver.simulation.what_if import changed
+from solver.simulation.what_if import apply_changes
 from solver.traces import Trace
 
 
@@ -34,7 +34,7 @@ def what_if(graph: Graph, changes: Sequence[ChangeBody]) -> Graph | None:
     if not changes:
         return None
     try:
-        return changed(graph, [change.to_change() for change in changes])
+        return apply_changes(graph, [change.to_change() for change in changes])
     except InvalidOptions as error:
         prefix = len("/changes")
         raise InvalidRequest(

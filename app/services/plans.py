@@ -28,7 +28,7 @@ from solver.prediction.osf import osf_of
 from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
 from solver.simulation.timeline import chrome_trace
-from solver.simulation.what_if import carried
+from solver.simulation.what_if import carry_over
 
 
 def solve(problem: Problem[PlanRequest], watch: Follower | None = None) -> PlanAnswer:
@@ -74,7 +74,7 @@ def _why(network: Network, found: Plan) -> ExplainedAnswer:
     if is_large(graph):
         return UNEXPLAINED
     explanation = explain(graph, network, timeline)
-    return explained(graph, network, carried(found.launches, graph), timeline, explanation)
+    return explained(graph, network, carry_over(found.launches, graph), timeline, explanation)
 
 
 def timeline(problem: Problem[PlanRequest], answer: Any) -> dict[str, Any]:

@@ -29,12 +29,12 @@ from solver.graph import Graph, with_barrier
 from solver.planning.explicit import deadlock_fault, explicit_launches
 from solver.planning.labels import label_buckets, parts_of
 from solver.planning.times import IterationTimes, iteration_times
-from solver.policies.choice import WHERE_NOT, Choice, applies, bind, choice_faults, resolved
+from solver.policies.choice import WHERE_NOT, Choice, applies, bind, choice_faults, resolve
 from solver.simulation.engine import Deadlock, Policy, Timeline, simulate
 from solver.simulation.jitter import Jitter, jitter
 from solver.simulation.replay import replay
 from solver.simulation.timeline import chrome_trace
-from solver.simulation.what_if import Rerun, carried
+from solver.simulation.what_if import Rerun, carry_over
 
 #: What an explicit plan is called beside policies.
 PLAN = "plan"
@@ -97,7 +97,7 @@ def _prepared(problem: Problem[SimulationRequest]) -> tuple[Graph, Network, Choi
         raise InvalidRequest(faults)
     choice = request.to_choice()
     if choice:
-        used = resolved(choice, graph, network)
+        used = resolve(choice, graph, network)
         policy = bind(used)
         return graph, network, used, lambda _: policy
     assert request.plan is not None, "a policy or a plan"
@@ -105,7 +105,7 @@ def _prepared(problem: Problem[SimulationRequest]) -> tuple[Graph, Network, Choi
         sends = explicit_launches(graph, chain, *request.plan.by_name())
     except InvalidPlan as error:
         raise InvalidRequest(within("plan", error.faults)) from error
-    return graph, network, None, carried(sends, graph)
+    return graph, network, None, carry_over(sends, graph)
 
 
 def _timeline(graph: Graph, network: Network, rerun: Rerun) -> Timeline:
@@ -188,7 +188,7 @@ def _jitter(
         policy = _decided(graph, network, Choice("pace"))
     policies = [(PLAN, policy)]
     for rival in request.jitter.rivals:
-        choice = resolved(rival.to_choice(), graph, network)
+        choice = resolve(rival.to_choice(), graph, network)
         policies.append((choice.policy, _decided(graph, network, choice)))
     noise = request.jitter
     return jitter(graph, network, policies, noise.spread, noise.seed, noise.runs)

@@ -40,18 +40,18 @@ def lower_bound(graph: Graph, chain: Chain, costs: Sequence[Cost]) -> LowerBound
     head, tail, best = _paths(graph, chain, least)
     raised = replace(chain, release=head, tail=tail, compute_time=best.value)
     for channel in chain.channels:
-        kept = on_channel(chain, channel)
-        lanes = sorted({chain.lane[i] for i in kept})
+        tensors = on_channel(chain, channel)
+        lanes = sorted({chain.lane[i] for i in tensors})
         for lane in lanes:
-            members = [i for i in kept if chain.lane[i] == lane]
+            members = [i for i in tensors if chain.lane[i] == lane]
             best = _better(best, _sorted_bound(raised, members, costs[lane]))
         if len(lanes) > 1:
-            best = _better(best, _packing(raised, kept, least))
+            best = _better(best, _packing(raised, tensors, least))
     return best
 
 
-def _better(best: LowerBound, found: LowerBound) -> LowerBound:
-    return found if found.value > best.value and found.kind != "compute" else best
+def _better(best: LowerBound, bound: LowerBound) -> LowerBound:
+    return bound if bound.value > best.value and bound.kind != "compute" else best
 
 
 def _sorted_bound(chain: Chain, members: Sequence[int], cost: Cost) -> LowerBound:
@@ -61,17 +61,17 @@ def _sorted_bound(chain: Chain, members: Sequence[int], cost: Cost) -> LowerBoun
     return replace(found, members=tuple(sorted(order[i] for i in found.members)))
 
 
-def _packing(chain: Chain, kept: Sequence[int], least: Sequence[Least]) -> LowerBound:
+def _packing(chain: Chain, tensors: Sequence[int], least: Sequence[Least]) -> LowerBound:
     """Rho + h(bytes of each lane with r >= rho and q >= Q, summed) + Q over all rho and Q."""
     best = LowerBound(0.0, PACKING)
-    members = np.array(kept)
+    members = np.array(tensors)
     lanes = np.array(chain.lane)
     for q in np.unique(chain.tail[members]).tolist():
         some = members[chain.tail[members] >= q]
         start, value = _packed(chain.release[some], chain.bytes[some], lanes[some], least)
         if value + q > best.value:
-            held = tuple(some[chain.release[some] >= start].tolist())
-            best = LowerBound(value + q, PACKING, held, start, q)
+            members_after = tuple(some[chain.release[some] >= start].tolist())
+            best = LowerBound(value + q, PACKING, members_after, start, q)
     return best
 
 

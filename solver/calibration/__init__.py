@@ -1,6 +1,6 @@
 """From measurements of a collective to its cost."""
 
-from solver.calibration.fits import Fit, Samples, best, fit_all
+from solver.calibration.fits import Fit, Samples, best_fit, fit_all
 
 
 def calibrate(samples: Samples) -> Fit:
@@ -22,4 +22,4 @@ def calibrate(samples: Samples) -> Fit:
     not fitted to. ``fit.cost`` is what a launch costs by it.
     """
     fits, _ = fit_all(samples)
-    return best(fits)
+    return best_fit(fits)

@@ -12,7 +12,7 @@ from solver.costs.algorithms.extrapolation import MEASURED, is_extrapolated
 from solver.costs.algorithms.servers import PLACEMENTS
 from solver.costs.algorithms.stepwise import ring
 from solver.costs.cluster import LINEAR, PIECEWISE, RING, TABLE, Cluster
-from solver.costs.cost import Cost, scaled
+from solver.costs.cost import Cost, scale
 from solver.costs.functions.affine import Affine
 from solver.costs.functions.measured import Measured
 from solver.costs.functions.piecewise import Curve, Piecewise
@@ -39,6 +39,6 @@ __all__ = [
     "is_extrapolated",
     "network_of",
     "ring",
-    "scaled",
+    "scale",
     "table",
 ]

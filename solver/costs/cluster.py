@@ -83,7 +83,7 @@ class Cluster:
     extrapolate: bool = False
 
 
-def missing(cluster: Cluster, *fields: str) -> list[Fault]:
+def missing_fields(cluster: Cluster, *fields: str) -> list[Fault]:
     """Find which fields the cluster's algorithm needs and does not have."""
     return [
         Fault(

@@ -37,13 +37,13 @@ class Cost(Protocol):
     def thriftiest(self, least: int, most: int) -> int:
         """Size in ``least``..``most`` [bytes] of least time per byte; of equal ones the largest."""
 
-    def stretched(self, fixed: float, rest: float) -> Self:
+    def stretch(self, fixed: float, rest: float) -> Self:
         """Return the cost with its least time of a launch, and what is beyond it, so many times."""
 
 
-def scaled(cost: Cost, bandwidth: float = 1.0, startup: float = 1.0) -> Cost:
+def scale(cost: Cost, bandwidth: float = 1.0, startup: float = 1.0) -> Cost:
     """Return a cost with so many times the bandwidth and the start-up.
 
     The start-up is the least time of a launch: that of the smallest size.
     """
-    return cost.stretched(startup, 1 / bandwidth)
+    return cost.stretch(startup, 1 / bandwidth)

@@ -66,10 +66,10 @@ def advise(
     graph, network, rerun, timeline, explanation
         As for :func:`solver.explanation.sensitivity.sensitivities`.
     """
-    found = sensitivities(graph, network, rerun, timeline, explanation)
-    facts = _Facts(timeline, explanation, chain_of(graph).compute_time, found)
+    changes = sensitivities(graph, network, rerun, timeline, explanation)
+    facts = _Facts(timeline, explanation, chain_of(graph).compute_time, changes)
     word = _limit(facts)
-    return Advice(word, _SENTENCES[word](facts), found)
+    return Advice(word, _SENTENCES[word](facts), changes)
 
 
 class _Facts:
@@ -80,21 +80,21 @@ class _Facts:
         timeline: Timeline,
         explanation: Explanation,
         compute_time: float,
-        found: tuple[Sensitivity, ...],
+        sensitivities: tuple[Sensitivity, ...],
     ) -> None:
         self.total = timeline.iteration_time
         self.launches = len(timeline.launches)
         self.compute_time = compute_time
         self.explanation = explanation
         several = {TENSOR_FREE, CHANNEL_DOUBLE}
-        self.gain = {s.name: s.gain_us for s in found if s.name not in several}
-        channels = [s for s in found if s.name == CHANNEL_DOUBLE]
+        self.gain = {s.name: s.gain_us for s in sensitivities if s.name not in several}
+        channels = [s for s in sensitivities if s.name == CHANNEL_DOUBLE]
         self.channel = max(channels, key=lambda s: s.gain_us, default=None)
-        tensors = [s for s in found if s.name == TENSOR_FREE]
+        tensors = [s for s in sensitivities if s.name == TENSOR_FREE]
         best = max(tensors, key=lambda s: s.gain_us, default=None)
         self.gain[TENSOR_FREE] = best.gain_us if best else 0.0
         self.tensor = next((t for t in explanation.tensors if best and t.id == best.op), None)
-        self.op = next((s.op for s in found if s.name == OP_HALF), None)
+        self.op = next((s.op for s in sensitivities if s.name == OP_HALF), None)
 
     def on_path(self, *kinds: str) -> float:
         """Time of some kinds of step on the critical path [us]."""

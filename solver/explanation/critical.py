@@ -93,13 +93,13 @@ class _Walk:
         self._gates: dict[tuple[int, ...], int | None] = {}
         on_channel: dict[str, int] = {}
         parts: dict[tuple[int, ...], int] = {}
-        for k, sent in enumerate(timeline.launches):
-            channel = chain.lanes[chain.lane[sent.bucket[0]]].channel
+        for k, launch in enumerate(timeline.launches):
+            channel = chain.lanes[chain.lane[launch.bucket[0]]].channel
             self._previous.append(on_channel.get(channel))
             on_channel[channel] = k
-            self._part.append(parts.get(sent.bucket, 0) + 1)
-            parts[sent.bucket] = self._part[-1]
-            self._last |= {self._positions[i]: k for i in sent.bucket}
+            self._part.append(parts.get(launch.bucket, 0) + 1)
+            parts[launch.bucket] = self._part[-1]
+            self._last |= {self._positions[i]: k for i in launch.bucket}
 
     def back(self, op: int) -> tuple[list[Step], int | None]:
         """Return the steps that end with an op, the last one first, and the op they came after."""
@@ -116,22 +116,22 @@ class _Walk:
             reason = CHANNEL if ready < free else START if gate is None else AFTER
             lane = self._chain.lanes[self._chain.lane[bucket[0]]]
             tensors = tuple(self._graph.ops[self._positions[i]].id for i in bucket)
-            held = start > since
-            why = POLICY if held else reason
+            is_held_back = start > since
+            why = POLICY if is_held_back else reason
             steps.append(Step(lane.kind, tensors, start, end, why, lane.channel, self._part[at]))
-            if held:
+            if is_held_back:
                 steps.append(Step(WAIT, tensors, since, start, POLICY, lane.channel))
             at = previous if ready < free else None
         return steps, gate
 
     def _compute(self, op: int) -> tuple[list[Step], int | None]:
         gate = self._latest(self._graph.preds[op])
-        found = self._graph.ops[op]
+        compute_op = self._graph.ops[op]
         reason = START
         if gate is not None:
-            reason = AFTER if self._graph.ops[gate].id in found.after else STREAM
+            reason = AFTER if self._graph.ops[gate].id in compute_op.after else STREAM
         start, end = self._timeline.starts[op], self._timeline.ends[op]
-        return [Step(COMPUTE, (found.id,), start, end, reason)], gate
+        return [Step(COMPUTE, (compute_op.id,), start, end, reason)], gate
 
     def _gate(self, bucket: tuple[int, ...]) -> int | None:
         """Position of the op whose end released a bucket; None when nothing is before it."""

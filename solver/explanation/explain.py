@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from solver.chain import Chain, chain_of
-from solver.costs import Cost, Network, scaled
+from solver.costs import Cost, Network, scale
 from solver.explanation.critical import Step, critical_path
 from solver.explanation.usage import Usage, usage
 from solver.graph import COMPUTE, Graph
@@ -137,46 +137,48 @@ def tensor_times(graph: Graph, chain: Chain, timeline: Timeline) -> tuple[Tensor
     computing = [i for i, op in enumerate(graph.ops) if op.kind == COMPUTE]
     spans = [(timeline.starts[i], timeline.ends[i]) for i in computing]
     bare = _uncovered(spans, timeline.iteration_time)
-    times = np.array([(sent.start, sent.end) for sent in timeline.launches])
+    times = np.array([(launch.start, launch.end) for launch in timeline.launches])
     exposed: dict[tuple[int, ...], float] = {}
-    held: dict[tuple[int, ...], float] = {}
+    channel_time: dict[tuple[int, ...], float] = {}
     sizes: dict[tuple[int, ...], int] = {}
-    for sent, (before, after) in zip(timeline.launches, bare(times).tolist(), strict=True):
+    for launch, (before, after) in zip(timeline.launches, bare(times).tolist(), strict=True):
         bare_time = max(0.0, after - before)
-        exposed[sent.bucket] = exposed.get(sent.bucket, 0.0) + bare_time
-        held[sent.bucket] = held.get(sent.bucket, 0.0) + sent.end - sent.start
-        sizes[sent.bucket] = sizes.get(sent.bucket, 0) + sent.bytes
+        exposed[launch.bucket] = exposed.get(launch.bucket, 0.0) + bare_time
+        channel_time[launch.bucket] = (
+            channel_time.get(launch.bucket, 0.0) + launch.end - launch.start
+        )
+        sizes[launch.bucket] = sizes.get(launch.bucket, 0) + launch.bytes
     home = {i: bucket for bucket in sizes for i in bucket}
-    found = []
+    times_of_tensors = []
     for i, position in sorted(enumerate(chain.positions.tolist()), key=lambda at: at[1]):
         op, bucket, lane = graph.ops[position], home[i], chain.lanes[chain.lane[i]]
         size = int(chain.bytes[i])
         release, end = _release(graph, timeline, position), timeline.ends[position]
-        wait = max(0.0, end - release - held[bucket])
+        wait = max(0.0, end - release - channel_time[bucket])
         share = exposed[bucket] * (size / sizes[bucket])
         start = timeline.starts[position]
-        found.append(
+        times_of_tensors.append(
             TensorTimes(op.id, lane.kind, lane.channel, size, release, start, end, wait, share)
         )
-    return tuple(found)
+    return tuple(times_of_tensors)
 
 
 def breakdown(graph: Graph, chain: Chain, costs: Sequence[Cost], timeline: Timeline) -> Breakdown:
     """Split the time of all buckets in phases; see :class:`Breakdown`."""
     positions = chain.positions.tolist()
-    least = [scaled(cost, bandwidth=math.inf) for cost in costs]
+    least = [scale(cost, bandwidth=math.inf) for cost in costs]
     spans: dict[str, list[tuple[float, float]]] = {channel: [] for channel in chain.channels}
-    held: dict[tuple[int, ...], float] = {}
+    channel_time: dict[tuple[int, ...], float] = {}
     negotiate = all_reduce = waits = other = 0.0
-    for sent in timeline.launches:
-        lane, time = chain.lane[sent.bucket[0]], sent.end - sent.start
-        spans[chain.lanes[lane].channel].append((sent.start, sent.end))
-        held[sent.bucket] = held.get(sent.bucket, 0.0) + time
-        fixed = min(least[lane].time(sent.bytes), time)
+    for launch in timeline.launches:
+        lane, time = chain.lane[launch.bucket[0]], launch.end - launch.start
+        spans[chain.lanes[lane].channel].append((launch.start, launch.end))
+        channel_time[launch.bucket] = channel_time.get(launch.bucket, 0.0) + time
+        fixed = min(least[lane].time(launch.bytes), time)
         negotiate += fixed
         all_reduce += time - fixed
     idle = {c: _uncovered(found, timeline.iteration_time) for c, found in spans.items()}
-    for bucket, time in held.items():
+    for bucket, time in channel_time.items():
         releases = [_release(graph, timeline, positions[i]) for i in bucket]
         end = timeline.ends[positions[bucket[0]]]
         before, after = idle[chain.lanes[chain.lane[bucket[0]]].channel](

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from glob import escape
 
 from solver.chain import chain_of
-from solver.costs import Network, scaled
+from solver.costs import Network, scale
 from solver.explanation.explain import Explanation
 from solver.graph import COMPUTE, Graph
 from solver.simulation.engine import Timeline, simulate
-from solver.simulation.what_if import Change, Rerun, changed
+from solver.simulation.what_if import Change, Rerun, apply_changes
 from solver.units import same
 
 BANDWIDTH_DOUBLE = "bandwidth_double"
@@ -78,22 +78,22 @@ def sensitivities(
     """
 
     def cost(name: str, bandwidth: float, startup: float) -> Sensitivity:
-        other: Network = lambda lane: scaled(network(lane), bandwidth, startup)
-        return told(name, simulate(graph, other, rerun(graph)))
+        other: Network = lambda lane: scale(network(lane), bandwidth, startup)
+        return compared(name, simulate(graph, other, rerun(graph)))
 
     def channel_double(channel: str) -> Sensitivity:
-        other: Network = lambda lane: scaled(network(lane), 1.0 + (lane.channel == channel))
-        found = simulate(graph, other, rerun(graph))
-        return told(CHANNEL_DOUBLE, found, channel=channel)
+        other: Network = lambda lane: scale(network(lane), 1.0 + (lane.channel == channel))
+        after_change = simulate(graph, other, rerun(graph))
+        return compared(CHANNEL_DOUBLE, after_change, channel=channel)
 
     def change(name: str, op: str | None, what: Change) -> Sensitivity:
-        other = changed(graph, [what])
-        return told(name, simulate(other, network, rerun(other)), op=op)
+        other = apply_changes(graph, [what])
+        return compared(name, simulate(other, network, rerun(other)), op=op)
 
-    def told(
-        name: str, found: Timeline, *, op: str | None = None, channel: str | None = None
+    def compared(
+        name: str, after_change: Timeline, *, op: str | None = None, channel: str | None = None
     ) -> Sensitivity:
-        before, after = timeline.iteration_time, found.iteration_time
+        before, after = timeline.iteration_time, after_change.iteration_time
         gain = 0.0 if same(before, after) else before - after
         return Sensitivity(name, op, channel, after, gain)
 

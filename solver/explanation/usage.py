@@ -54,25 +54,25 @@ def usage(chain: Chain, timeline: Timeline, bins: int = 100) -> tuple[Usage, ...
     bins
         How many equal bins, at least 1.
     """
-    sent: dict[str, list[TimedLaunch]] = {channel: [] for channel in chain.channels}
+    by_channel: dict[str, list[TimedLaunch]] = {channel: [] for channel in chain.channels}
     for launch in timeline.launches:
-        sent[chain.lanes[chain.lane[launch.bucket[0]]].channel].append(launch)
+        by_channel[chain.lanes[chain.lane[launch.bucket[0]]].channel].append(launch)
     count = bins if timeline.iteration_time >= bins * _SHORTEST else 0
     edges = np.linspace(0.0, timeline.iteration_time, count + 1)
-    return tuple(_usage(channel, found, edges) for channel, found in sent.items())
+    return tuple(_usage(channel, found, edges) for channel, found in by_channel.items())
 
 
-def _usage(channel: str, sent: list[TimedLaunch], edges: FloatArray) -> Usage:
-    sizes = [launch.bytes for launch in sent]
-    times = np.array([(launch.start, launch.end) for launch in sent])
-    held = times[:, 1] - times[:, 0]
-    busy = _by_bin(times, held, edges)
+def _usage(channel: str, launches: list[TimedLaunch], edges: FloatArray) -> Usage:
+    sizes = [launch.bytes for launch in launches]
+    times = np.array([(launch.start, launch.end) for launch in launches])
+    durations = times[:, 1] - times[:, 0]
+    busy = _by_bin(times, durations, edges)
     rate = _by_bin(times, np.array(sizes, dtype=np.float64), edges) / bytes_per_us(1.0)
     return Usage(
         channel,
-        float(held.sum()),
+        float(durations.sum()),
         sum(sizes),
-        len(sent),
+        len(launches),
         tuple(busy.tolist()),
         tuple(rate.tolist()),
     )

@@ -6,7 +6,7 @@ from solver.chain import Chain
 from solver.graph import Graph, Op
 
 #: How much of the first tensor's id a fused collective's id keeps.
-_KEPT = 480
+_ID_CHARACTERS = 480
 
 
 def fused_ops(graph: Graph, chain: Chain, buckets: Iterable[tuple[int, ...]]) -> tuple[Op, ...]:
@@ -22,7 +22,7 @@ def fused_ops(graph: Graph, chain: Chain, buckets: Iterable[tuple[int, ...]]) ->
     fused: dict[int, Op] = {}
     for members in buckets:
         ops = [graph.ops[positions[i]] for i in members]
-        name = ops[0].id if len(ops) == 1 else f"{ops[0].id[:_KEPT]}+{len(ops) - 1}"
+        name = ops[0].id if len(ops) == 1 else f"{ops[0].id[:_ID_CHARACTERS]}+{len(ops) - 1}"
         while len(ops) > 1 and name in names:
             name += "'"
         names.add(name)
@@ -31,10 +31,10 @@ def fused_ops(graph: Graph, chain: Chain, buckets: Iterable[tuple[int, ...]]) ->
         fused[positions[members[0]]] = ops[0]._replace(id=name, bytes=size, after=after)
         home |= {op.id: name for op in ops}
     kept = (fused.get(i) if op.id in home else op for i, op in enumerate(graph.ops))
-    return tuple(_renamed(op, home) for op in kept if op is not None)
+    return tuple(_rename(op, home) for op in kept if op is not None)
 
 
-def _renamed(op: Op, home: dict[str, str]) -> Op:
+def _rename(op: Op, home: dict[str, str]) -> Op:
     """Let an op come after the buckets of what it came after."""
     if home.keys().isdisjoint(op.after):
         return op

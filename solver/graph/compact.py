@@ -33,7 +33,7 @@ def compact(graph: Graph) -> Graph:
         return graph
     taken = {op.id for op in graph.ops}
     names = {row[-1]: _name(graph, row, taken) for row in rows}
-    ops = [_merged(graph, row, names, preds) for row in rows]
+    ops = [_merge(graph, row, names, preds) for row in rows]
     return build(graph.name, ops)
 
 
@@ -85,7 +85,7 @@ def _name(graph: Graph, row: Sequence[int], taken: set[str]) -> str:
     return name
 
 
-def _merged(
+def _merge(
     graph: Graph, row: Sequence[int], names: dict[int, str], preds: Sequence[Sequence[int]]
 ) -> Op:
     op = graph.ops[row[0]]

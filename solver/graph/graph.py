@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph
-from solver.graph.links import link, short_cycle, stream_edges, topological
+from solver.graph.links import link, short_cycle, stream_edges, topological_order
 from solver.limits import MAX_BYTES, MAX_DURATION_US, MAX_FAULTS_SOUGHT
 
 COMPUTE = "compute"
@@ -124,7 +124,7 @@ def build(name: str, ops: Iterable[Op]) -> Graph:
     """
     ops = tuple(ops)
     preds, succs, is_whole = link(ops)
-    order = topological(preds, succs)
+    order = topological_order(preds, succs)
     faults = first_of(_value_faults(ops), "/ops")
     if not is_whole:
         faults += first_of(_name_faults(ops), "/ops")
@@ -146,11 +146,11 @@ def build(name: str, ops: Iterable[Op]) -> Graph:
 
 def first_of(faults: Iterator[Fault], place: str = "") -> list[Fault]:
     """Collect faults until there are too many; ``place`` is where that is said."""
-    found = list(islice(faults, MAX_FAULTS_SOUGHT))
+    first = list(islice(faults, MAX_FAULTS_SOUGHT))
     if next(faults, None):
         detail = f"The first {MAX_FAULTS_SOUGHT:,} faults of a sort are listed, not the others."
-        found.append(Fault(place, FaultCode.TOO_MANY_FAULTS, detail))
-    return found
+        first.append(Fault(place, FaultCode.TOO_MANY_FAULTS, detail))
+    return first
 
 
 def _name_faults(ops: Sequence[Op]) -> Iterator[Fault]:

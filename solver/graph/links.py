@@ -52,16 +52,16 @@ def link(ops: Iterable[Node]) -> Links:
     preds: list[tuple[int, ...]] = []
     for i, op in enumerate(ops):
         try:
-            found = tuple(map(index.__getitem__, op.after))
+            above = tuple(map(index.__getitem__, op.after))
         except KeyError:
-            found = tuple(index[name] for name in op.after if name in index)
+            above = tuple(index[name] for name in op.after if name in index)
             is_whole = False
-        if i in found:
-            found = tuple(j for j in found if j != i)
+        if i in above:
+            above = tuple(j for j in above if j != i)
             is_whole = False
         if i in before:
-            found = (*found, before[i])
-        preds.append(found if len(found) < 2 else tuple(dict.fromkeys(found)))  # noqa: PLR2004
+            above = (*above, before[i])
+        preds.append(above if len(above) < 2 else tuple(dict.fromkeys(above)))  # noqa: PLR2004
     succs: list[list[int]] = [[] for _ in preds]
     for i, above in enumerate(preds):
         for j in above:
@@ -69,7 +69,7 @@ def link(ops: Iterable[Node]) -> Links:
     return Links(tuple(preds), tuple(map(tuple, succs)), is_whole)
 
 
-def topological(preds: Sequence[Sequence[int]], succs: Sequence[Sequence[int]]) -> list[int]:
+def topological_order(preds: Sequence[Sequence[int]], succs: Sequence[Sequence[int]]) -> list[int]:
     """Kahn's algorithm; ops on or behind a cycle are missing from the result."""
     waiting = [len(found) for found in preds]
     order = [i for i, count in enumerate(waiting) if count == 0]
@@ -86,7 +86,7 @@ def short_cycle(
 ) -> list[int]:
     """Find a cycle, then the shortest one through its first op, by breadth-first search.
 
-    ``order`` is what :func:`topological` gave, and not all of the ops. O(ops + edges).
+    ``order`` is what :func:`topological_order` gave, and not all of the ops. O(ops + edges).
     """
     done = set(order)
     here = next(i for i in range(len(preds)) if i not in done)

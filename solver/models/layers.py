@@ -48,7 +48,7 @@ def iteration(name: str, layers: Sequence[Layer]) -> Graph:
     return build(name, ops)
 
 
-def merged(name: str, layers: Sequence[Layer]) -> Layer:
+def merge_layers(name: str, layers: Sequence[Layer]) -> Layer:
     """Return layers that follow one another as one layer: times summed, gradients in order."""
     return Layer(
         name,

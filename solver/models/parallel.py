@@ -192,7 +192,7 @@ def model_parallel(name: str, steps: Sequence[Layer | Exchange], step_us: float 
     done: tuple[str, ...] = ()
     reduced: list[str] = []
     for is_forward, step in [*((True, s) for s in steps), *((False, s) for s in reversed(steps))]:
-        op = _passed(step, done, is_forward=is_forward)
+        op = _pass(step, done, is_forward=is_forward)
         if op is None:
             continue
         ops.append(op)
@@ -204,7 +204,7 @@ def model_parallel(name: str, steps: Sequence[Layer | Exchange], step_us: float 
     return build(name, ops)
 
 
-def _passed(step: Layer | Exchange, after: tuple[str, ...], *, is_forward: bool) -> Op | None:
+def _pass(step: Layer | Exchange, after: tuple[str, ...], *, is_forward: bool) -> Op | None:
     """Return the op of a step in one of the passes; None for an exchange that is not in it."""
     name = f"{'forward' if is_forward else 'backward'}:{step.name}"
     if isinstance(step, Layer):

@@ -3,7 +3,7 @@
 from solver.errors import InvalidGraph
 from solver.graph import Graph
 from solver.models.language import llama_units
-from solver.models.layers import merged
+from solver.models.layers import merge_layers
 from solver.models.parallel import adam_us, fsdp, not_positive
 from solver.models.steps import HALF, layers_of
 
@@ -47,7 +47,7 @@ def fsdp_llama_7b(
     if faults:
         raise InvalidGraph(faults)
     units = [
-        merged(name, layers_of(steps, batch, flops_per_us, bytes_per_parameter))
+        merge_layers(name, layers_of(steps, batch, flops_per_us, bytes_per_parameter))
         for name, steps in llama_units(tokens)
     ]
     parameters = sum(size for unit in units for _, size in unit.gradients) / bytes_per_parameter

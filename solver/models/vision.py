@@ -34,7 +34,7 @@ def vgg(depth: int) -> Iterator[Step]:
 
 def resnet(depth: int) -> Iterator[Step]:
     """ResNet of depth 50, 101 or 152; each block halves the image in its 3 x 3 convolution."""
-    yield from _normalised("conv1", 3, 64, 7, 112**2)
+    yield from _normalise("conv1", 3, 64, 7, 112**2)
     inputs, side = 64, 56
     for stage, (count, width) in enumerate(
         zip(_RESNET[depth], (64, 128, 256, 512), strict=True), 1
@@ -42,17 +42,17 @@ def resnet(depth: int) -> Iterator[Step]:
         for block in range(count):
             name = f"layer{stage}.{block}"
             stride = 2 if stage > 1 and block == 0 else 1
-            yield from _normalised(f"{name}.conv1", inputs, width, 1, side**2)
+            yield from _normalise(f"{name}.conv1", inputs, width, 1, side**2)
             side //= stride
-            yield from _normalised(f"{name}.conv2", width, width, 3, side**2)
-            yield from _normalised(f"{name}.conv3", width, 4 * width, 1, side**2)
+            yield from _normalise(f"{name}.conv2", width, width, 3, side**2)
+            yield from _normalise(f"{name}.conv3", width, 4 * width, 1, side**2)
             if block == 0:
-                yield from _normalised(f"{name}.downsample", inputs, 4 * width, 1, side**2)
+                yield from _normalise(f"{name}.downsample", inputs, 4 * width, 1, side**2)
             inputs = 4 * width
     yield linear("fc", inputs, 1000, bias=True)
 
 
-def _normalised(name: str, inputs: int, outputs: int, kernel: int, pixels: int) -> Iterator[Step]:
+def _normalise(name: str, inputs: int, outputs: int, kernel: int, pixels: int) -> Iterator[Step]:
     """Convolution without bias, then batch normalisation."""
     yield convolution(name, inputs, outputs, kernel, pixels)
     yield batch_norm(f"{name}.bn", outputs, pixels)

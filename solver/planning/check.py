@@ -48,13 +48,13 @@ def check(graph: Graph, network: Network, plan: Plan) -> float:
 def _after(graph: Graph) -> dict[str, list[str]]:
     """List what each op comes after, the op before it in its stream included."""
     last: dict[str, str] = {}
-    found = {}
+    after = {}
     for op in graph.ops:
-        found[op.id] = list(op.after)
+        after[op.id] = list(op.after)
         if op.stream is not None:
-            found[op.id] += [last[op.stream]] if op.stream in last else []
+            after[op.id] += [last[op.stream]] if op.stream in last else []
             last[op.stream] = op.id
-    return found
+    return after
 
 
 def _ends(graph: Graph, after: After, done: dict[str, float]) -> dict[str, float]:

@@ -10,7 +10,7 @@ from solver.costs import Cost
 from solver.fusion.layered import launches_on
 from solver.schedule import SCHEDULERS, Jobs, jackson
 from solver.schedule.execute import jobs_of
-from solver.schedule.slots import Slotted, on_slots
+from solver.schedule.slots import SlotSchedule, on_slots
 
 
 class SlotSpan(NamedTuple):
@@ -92,7 +92,7 @@ def ideal_of(
     )
 
 
-def _on_one_grid(jobs: Sequence[Jobs], order: str, slot_us: float | None) -> list[Slotted]:
+def _on_one_grid(jobs: Sequence[Jobs], order: str, slot_us: float | None) -> list[SlotSchedule]:
     """Solve all channels on the coarsest grid that one of them chooses."""
     solver = SCHEDULERS[order]
     slotted = [on_slots(each, slot_us, solver) for each in jobs]

@@ -18,7 +18,7 @@ from solver.planning.evidence import SimulatedPolicy, plan_of
 from solver.planning.ideal import ideal_of
 from solver.planning.progress import BOUND, POLICIES, SEARCH, SILENT, SLOTS, Incumbent, Progress
 from solver.planning.result import Plan
-from solver.policies.choice import Choice, applies, bind, candidates, choice_faults, resolved
+from solver.policies.choice import Choice, applies, bind, candidates, choice_faults, resolve
 from solver.schedule import SCHEDULERS
 from solver.simulation.engine import costs_of, simulate
 from solver.units import same
@@ -110,7 +110,7 @@ def plan(
     return plan_of(graph, network, launches, bound, baselines, ideal)
 
 
-def compared(
+def compare(
     graph: Graph, network: Network, options: Options
 ) -> tuple[float, tuple[float | None, ...]]:
     """Bound all plans and simulate the baselines, without a plan.
@@ -158,12 +158,12 @@ def _are_odd(chain: Chain, costs: Sequence[Cost]) -> bool:
 
 def _check(options: Options, chain: Chain, graph: Graph) -> None:
     faults = [
-        Fault(f"/{field}", FaultCode.OUT_OF_RANGE, f"{field} must be one of {', '.join(known)}.")
-        for field, name, known in (
+        Fault(f"/{field}", FaultCode.OUT_OF_RANGE, f"{field} must be one of {', '.join(choices)}.")
+        for field, name, choices in (
             ("fusion", options.fusion, FUSIONS),
             ("schedule", options.schedule, SCHEDULERS),
         )
-        if name not in known
+        if name not in choices
     ]
     if not chain.is_layered:
         faults += [
@@ -223,6 +223,6 @@ def _baseline(graph: Graph, network: Network, choice: Choice, options: Options) 
     choice = replace(choice, barrier=choice.barrier or options.barrier)
     if not applies(choice, chain_of(graph)):
         return SimulatedPolicy(choice, None, ())
-    choice = resolved(choice, graph, network)
+    choice = resolve(choice, graph, network)
     timeline = simulate(graph, network, bind(choice))
     return SimulatedPolicy(choice, timeline.iteration_time, timeline.plan)

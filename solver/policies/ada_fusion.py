@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from solver.chain import Chain
 from solver.costs import Cost
 from solver.simulation.engine import Rule
-from solver.simulation.rules import first_in_first_out, grouped, queues, whole
+from solver.simulation.rules import first_in_first_out, group_tensors, queues, whole_units
 
 
 def ada_fusion(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
@@ -27,4 +27,4 @@ def ada_fusion(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
         wait = release[tensor] - release[buffer[-1]]
         return bool(time(held + size) + wait < time(held) + time(size))
 
-    return queues(whole(grouped(chain, joins), chain), first_in_first_out, chain)
+    return queues(whole_units(group_tensors(chain, joins), chain), first_in_first_out, chain)

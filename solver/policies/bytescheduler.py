@@ -10,7 +10,7 @@ from solver.costs import Cost, Network
 from solver.graph import Graph
 from solver.limits import MAX_TUNED_LAUNCHES
 from solver.simulation.engine import Rule, simulate
-from solver.simulation.rules import Queue, most_urgent, queues, slice_count, sliced
+from solver.simulation.rules import Queue, most_urgent, queues, slice_count, slice_tensors
 from solver.units import same
 
 #: Value of a size that is to be searched.
@@ -40,7 +40,7 @@ def bytescheduler(
     chain, costs
         The tensors and what a launch costs.
     partition_bytes
-        Size of a slice [bytes]; "auto" must have been replaced by :func:`tuned`.
+        Size of a slice [bytes]; "auto" must have been replaced by :func:`tune`.
     credit_bytes
         Most bytes issued and not finished, each channel its own; "auto" likewise.
 
@@ -48,7 +48,7 @@ def bytescheduler(
     -----
     The defaults are those of the published code, 10^6 and 4 x 10^6 parameters of 4 bytes. The
     paper tunes both by Bayesian optimisation; "auto" simulates a fixed grid instead, see
-    :func:`tuned`. The published code issues a slice as soon as any credit is left, so it may
+    :func:`tune`. The published code issues a slice as soon as any credit is left, so it may
     overdraw the credit by one slice.
 
     References
@@ -57,12 +57,12 @@ def bytescheduler(
            Acceleration, SOSP 2019, Sections 3 and 4.
     .. [2] github.com/bytedance/byteps, branch bytescheduler, bytescheduler/common/bytecore.py.
     """
-    units = sliced(chain, int(partition_bytes))
+    units = slice_tensors(chain, int(partition_bytes))
     waiting = queues(units, most_urgent(units, chain), chain)
     return [_Credit(queue, int(credit_bytes)) for queue in waiting]
 
 
-def tuned(
+def tune(
     graph: Graph, network: Network, partition: int | str, credit: int | str
 ) -> tuple[int, int]:
     """Replace "auto" by the value with the least simulated time; the first wins a tie.

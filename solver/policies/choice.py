@@ -15,7 +15,7 @@ from solver.fusion.search import Candidate
 from solver.graph import Graph
 from solver.limits import MAX_BYTES, MAX_POLICY_LAUNCHES
 from solver.policies import POLICIES
-from solver.policies.bytescheduler import AUTO, PARTITIONS, tuned
+from solver.policies.bytescheduler import AUTO, PARTITIONS, tune
 from solver.simulation.engine import Policy
 from solver.simulation.rules import slice_count
 
@@ -89,13 +89,13 @@ def candidates() -> tuple[Candidate, ...]:
 
     Its fusion is one of those that a search makes by itself.
     """
-    found = []
+    chosen = []
     for name, policy in POLICIES.items():
         used = defaults(name)
         size = next((int(used[slices]) for slices in _SLICES if slices in used), None)
         if name != "pace":
-            found.append(Candidate(name, policy, size))
-    return tuple(found)
+            chosen.append(Candidate(name, policy, size))
+    return tuple(chosen)
 
 
 #: Where PACE is not defined.
@@ -107,12 +107,12 @@ def applies(choice: Choice, chain: Chain) -> bool:
     return choice.policy != "pace" or chain.is_layered
 
 
-def resolved(choice: Choice, graph: Graph, network: Network) -> Choice:
+def resolve(choice: Choice, graph: Graph, network: Network) -> Choice:
     """State all parameters of a choice as they are used: defaults filled in, "auto" searched."""
     used = defaults(choice.policy) | dict(choice.parameters)
     if choice.policy == "bytescheduler":
         sizes = (used["partition_bytes"], used["credit_bytes"])
-        partition, credit = tuned(graph, network, *(s if s == AUTO else int(s) for s in sizes))
+        partition, credit = tune(graph, network, *(s if s == AUTO else int(s) for s in sizes))
         used = {"partition_bytes": partition, "credit_bytes": credit}
     return replace(choice, parameters=tuple(used.items()))
 

@@ -5,7 +5,13 @@ from collections.abc import Sequence
 from solver.chain import Chain
 from solver.costs import Cost
 from solver.simulation.engine import Rule
-from solver.simulation.rules import first_in_first_out, grouped, most_urgent, queues, whole
+from solver.simulation.rules import (
+    first_in_first_out,
+    group_tensors,
+    most_urgent,
+    queues,
+    whole_units,
+)
 
 _MIB = 2**20
 
@@ -46,7 +52,7 @@ def ddp(
     """
     # A bucket is never released before an earlier one: they are runs of the release order.
     buckets = _buckets(chain, first_bucket_mb * _MIB, bucket_cap_mb * _MIB)
-    return queues(whole(buckets, chain), first_in_first_out, chain)
+    return queues(whole_units(buckets, chain), first_in_first_out, chain)
 
 
 def ddp_priority(
@@ -74,7 +80,7 @@ def ddp_priority(
     --------
     ddp : The same buckets in the order in which they are filled.
     """
-    units = whole(_buckets(chain, first_bucket_mb * _MIB, bucket_cap_mb * _MIB), chain)
+    units = whole_units(_buckets(chain, first_bucket_mb * _MIB, bucket_cap_mb * _MIB), chain)
     return queues(units, most_urgent(units, chain), chain)
 
 
@@ -89,4 +95,4 @@ def _buckets(chain: Chain, first_cap: float, cap: float) -> list[list[int]]:
             filled.add(lane)
         return room
 
-    return grouped(chain, joins)
+    return group_tensors(chain, joins)

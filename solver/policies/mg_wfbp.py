@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from solver.chain import Chain, lane_bytes
 from solver.costs import Cost
 from solver.simulation.engine import Rule
-from solver.simulation.rules import first_in_first_out, grouped, queues, whole
+from solver.simulation.rules import first_in_first_out, group_tensors, queues, whole_units
 
 
 def mg_wfbp(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
@@ -39,4 +39,4 @@ def mg_wfbp(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
         free[lane] = start + costs[lane].time(held)
         return False
 
-    return queues(whole(grouped(chain, joins), chain), first_in_first_out, chain)
+    return queues(whole_units(group_tensors(chain, joins), chain), first_in_first_out, chain)

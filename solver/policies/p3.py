@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from solver.chain import Chain
 from solver.costs import Cost
 from solver.simulation.engine import Rule
-from solver.simulation.rules import most_urgent, queues, sliced
+from solver.simulation.rules import most_urgent, queues, slice_tensors
 
 
 def p3(chain: Chain, costs: Sequence[Cost], *, slice_bytes: int = 200_000) -> Sequence[Rule]:
@@ -30,5 +30,5 @@ def p3(chain: Chain, costs: Sequence[Cost], *, slice_bytes: int = 200_000) -> Se
     .. [1] A. Jayarajan et al., Priority-based Parameter Propagation for Distributed DNN Training,
            SysML 2019.
     """
-    units = sliced(chain, slice_bytes)
+    units = slice_tensors(chain, slice_bytes)
     return queues(units, most_urgent(units, chain), chain)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from solver.chain import Chain
 from solver.costs import Cost
 from solver.simulation.engine import Rule
-from solver.simulation.rules import first_in_first_out, grouped, queues, whole
+from solver.simulation.rules import first_in_first_out, group_tensors, queues, whole_units
 
 
 def single(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
@@ -18,5 +18,5 @@ def single(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
     ----------
     .. [1] OSF, Section 2, eq. 2.
     """
-    units = whole(grouped(chain, lambda *_: True), chain)
+    units = whole_units(group_tensors(chain, lambda *_: True), chain)
     return queues(units, first_in_first_out, chain)

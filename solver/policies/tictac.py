@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from solver.chain import Chain
 from solver.costs import Cost
 from solver.simulation.engine import Rule
-from solver.simulation.rules import most_urgent, queues, whole
+from solver.simulation.rules import most_urgent, queues, whole_units
 
 
 def tictac(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
@@ -18,5 +18,5 @@ def tictac(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
     .. [1] S. H. Hashemi et al., TicTac: Accelerating Distributed Deep Learning with Communication
            Scheduling, SysML 2019. .. [2] PACE, Section VI-B, baseline (iii).
     """
-    units = whole([(i,) for i in range(len(chain))], chain)
+    units = whole_units([(i,) for i in range(len(chain))], chain)
     return queues(units, most_urgent(units, chain), chain)

@@ -89,7 +89,7 @@ def _curves(
 def _by_bandwidth(row: Sequence[Cell], label: str, times: Sequence[float]) -> Knee:
     at = _knee([_rate(1, time) for time in times])
     first = row[0]
-    where = f"with {counted(first.workers)} and a start-up of {first.startup_us:g} us"
+    where = f"with {workers_text(first.workers)} and a start-up of {first.startup_us:g} us"
     if at is None:
         value = None
         text = f"{row[-1].bandwidth_gbps:g} Gbit/s, the most of the sweep, still gain more than 1 %"
@@ -107,9 +107,9 @@ def _by_workers(row: Sequence[Cell], label: str, times: Sequence[float]) -> Knee
     where = "" if speed is None else f"at {speed:g} Gbit/s and "
     where += f"with a start-up of {first.startup_us:g} us"
     if at is None:
-        text = f"{counted(row[-1].workers)}, the most of the sweep, still gain more than 1 %"
+        text = f"{workers_text(row[-1].workers)}, the most of the sweep, still gain more than 1 %"
     else:
-        text = f"beyond {counted(row[at].workers)} throughput gains no more than 1 %"
+        text = f"beyond {workers_text(row[at].workers)} throughput gains no more than 1 %"
     text = f"{label}: {text}, {where}."
     value = None if at is None else row[at].workers
     return Knee(label, "workers", None, speed, first.startup_us, value, text)
@@ -127,6 +127,6 @@ def _knee(rates: Sequence[float]) -> int | None:
     return next((i for i, rate in enumerate(rates[:-1]) if behind[i + 1] <= nothing * rate), None)
 
 
-def counted(workers: int) -> str:
+def workers_text(workers: int) -> str:
     """Write so many workers."""
     return f"{workers:,} worker{'s' if workers > 1 else ''}"

@@ -21,7 +21,7 @@ from solver.simulation.engine import Policy, simulate
 
 
 @dataclass(frozen=True, slots=True)
-class Fused:
+class FusionFactor:
     """OSF with a fusion buffer of so many bytes."""
 
     buffer_bytes: int
@@ -59,7 +59,7 @@ class Row:
     workers: int
     csf: float | None
     osf: float | None
-    osf_fusion: tuple[Fused, ...]
+    osf_fusion: tuple[FusionFactor, ...]
     ada_fusion: AdaFusion
     ddp: float | None
     horovod: float | None
@@ -177,7 +177,8 @@ def _row(
         csf=csf(passes, cost),
         osf=alone.factor,
         osf_fusion=tuple(
-            Fused(size, found.factor) for size, found in zip(options.buffers, buffers, strict=True)
+            FusionFactor(size, found.factor)
+            for size, found in zip(options.buffers, buffers, strict=True)
         ),
         ada_fusion=AdaFusion(_share(compute, adaptive.iteration_time), len(adaptive.launches)),
         ddp=factor(ddp),

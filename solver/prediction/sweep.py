@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from solver.chain import Chain, chain_of
 from solver.costs import Cluster, is_extrapolated, network_of
 from solver.graph import NETWORK, Graph, with_barrier
-from solver.planning.plan import Options, compared, plan
+from solver.planning.plan import Options, compare, plan
 from solver.policies.choice import Choice, applies
 from solver.simulation.engine import costs_of
 
@@ -90,23 +90,23 @@ def cell_of(
     -----
     One simulation a policy, one bound, and one plan if asked for.
     """
-    rivals = tuple(choice for choice in policies if choice.policy != PLAN)
-    options = Options(baselines=rivals, seed=seed, time_limit_s=time_limit_s)
+    choices = tuple(choice for choice in policies if choice.policy != PLAN)
+    options = Options(baselines=choices, seed=seed, time_limit_s=time_limit_s)
     chain, network = chain_of(graph), network_of(cluster)
-    ours: float | None = None
-    found: Sequence[float | None]
+    plan_time: float | None = None
+    baselines: Sequence[float | None]
     if all(cost.time(1) == 0 for cost in costs_of(chain, network)):
-        bound = ours = chain.compute_time
-        found = [_alone(graph, chain, choice) for choice in rivals]
-    elif len(rivals) < len(policies):
-        planned = plan(graph, network, options)
-        bound, ours = planned.lower_bound_us, planned.iteration_time_us
-        found = [baseline.iteration_time_us for baseline in planned.baselines]
+        bound = plan_time = chain.compute_time
+        baselines = [_alone(graph, chain, choice) for choice in choices]
+    elif len(choices) < len(policies):
+        answer = plan(graph, network, options)
+        bound, plan_time = answer.lower_bound_us, answer.iteration_time_us
+        baselines = [baseline.iteration_time_us for baseline in answer.baselines]
     else:
-        bound, found = compared(graph, network, options)
+        bound, baselines = compare(graph, network, options)
     channels = {NETWORK: cluster, **dict(cluster.channels)}
-    theirs = iter(found)
-    times = tuple(ours if choice.policy == PLAN else next(theirs) for choice in policies)
+    policy_times = iter(baselines)
+    times = tuple(plan_time if choice.policy == PLAN else next(policy_times) for choice in policies)
     return Cell(
         workers=cluster.workers,
         bandwidth_gbps=cluster.bandwidth_gbps,

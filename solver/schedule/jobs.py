@@ -82,7 +82,7 @@ def on_grid(jobs: Jobs, slot: float) -> Jobs:
     )
 
 
-def joined(pieces: list[Piece]) -> tuple[Piece, ...]:
+def join_pieces(pieces: list[Piece]) -> tuple[Piece, ...]:
     """Join neighbouring pieces of one job that touch."""
     merged: list[Piece] = []
     for piece in pieces:

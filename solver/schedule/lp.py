@@ -10,7 +10,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
 from solver.limits import MAX_LP_BUCKETS
 from solver.schedule.jackson import jackson
-from solver.schedule.jobs import Critical, Jobs, Piece, Schedule, critical_of, joined
+from solver.schedule.jobs import Critical, Jobs, Piece, Schedule, critical_of, join_pieces
 from solver.units import FloatArray, IntArray
 
 #: How far from a whole number a vertex's coordinate may be by rounding.
@@ -94,9 +94,9 @@ def bisect(jobs: Jobs, infeasible: int, feasible: int) -> Schedule:
     """
     if not len(jobs):
         return Schedule((), 0.0, None)
-    found = _solve(jobs, feasible)
+    pieces = _solve(jobs, feasible)
     cut = _solve(jobs, infeasible)
-    if isinstance(found, Critical) or not isinstance(cut, Critical):
+    if isinstance(pieces, Critical) or not isinstance(cut, Critical):
         raise ValueError(f"the optimum is not in ({infeasible}, {feasible}]")  # noqa: TRY004
     low, high = infeasible, feasible
     while high - low > 1:
@@ -105,8 +105,8 @@ def bisect(jobs: Jobs, infeasible: int, feasible: int) -> Schedule:
         if isinstance(answer, Critical):
             low, cut = middle, answer
         else:
-            high, found = middle, answer
-    return Schedule(found, float(high), cut)
+            high, pieces = middle, answer
+    return Schedule(pieces, float(high), cut)
 
 
 def _solve(jobs: Jobs, horizon: int) -> tuple[Piece, ...] | Critical:
@@ -190,7 +190,7 @@ def _pieces(jobs: Jobs, windows: _Windows, served: FloatArray) -> tuple[Piece, .
         for job, slots in entries:
             pieces.append(Piece(job, now, now + slots))
             now += slots
-    return joined(pieces)
+    return join_pieces(pieces)
 
 
 def _cut(jobs: Jobs, horizon: int, members: list[int]) -> Critical:

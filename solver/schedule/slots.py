@@ -13,7 +13,7 @@ from solver.schedule.jobs import Jobs, Schedule, on_grid
 _COUNTED = 1e15
 
 
-class Slotted(NamedTuple):
+class SlotSchedule(NamedTuple):
     """A schedule in whole slots of ``slot`` [us], and the grid jobs it serves."""
 
     slot: float
@@ -21,7 +21,9 @@ class Slotted(NamedTuple):
     schedule: Schedule
 
 
-def on_slots(jobs: Jobs, slot_us: float | None, scheduler: Callable[[Jobs], Schedule]) -> Slotted:
+def on_slots(
+    jobs: Jobs, slot_us: float | None, scheduler: Callable[[Jobs], Schedule]
+) -> SlotSchedule:
     """Round jobs [us] up to slots and schedule them.
 
     Parameters
@@ -56,7 +58,7 @@ def on_slots(jobs: Jobs, slot_us: float | None, scheduler: Callable[[Jobs], Sche
                 ]
             )
     grid = on_grid(jobs, slot)
-    return Slotted(slot, grid, scheduler(grid))
+    return SlotSchedule(slot, grid, scheduler(grid))
 
 
 def _needed(jobs: Jobs, slot: float) -> float:

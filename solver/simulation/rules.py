@@ -89,7 +89,7 @@ def in_order(launches: Iterable[Launch], chain: Chain) -> list[InOrder]:
     return [InOrder(launches[u] for u in found) for found in _by_channel(units, chain)]
 
 
-def grouped(chain: Chain, joins: Callable[[list[int], int, int], bool]) -> list[list[int]]:
+def group_tensors(chain: Chain, joins: Callable[[list[int], int, int], bool]) -> list[list[int]]:
     """Put the tensors in buckets, in release order, each in its lane's open bucket or a new one.
 
     ``joins(bucket, held, tensor)`` tells whether a tensor may join its lane's open bucket, which
@@ -116,12 +116,12 @@ def grouped(chain: Chain, joins: Callable[[list[int], int, int], bool]) -> list[
     return buckets
 
 
-def whole(buckets: Iterable[Sequence[int]], chain: Chain) -> list[Unit]:
+def whole_units(buckets: Iterable[Sequence[int]], chain: Chain) -> list[Unit]:
     """Units that send each bucket in one part."""
     return [(tuple(b), (int(chain.bytes[list(b)].sum()),)) for b in buckets]
 
 
-def sliced(chain: Chain, size: int) -> list[Unit]:
+def slice_tensors(chain: Chain, size: int) -> list[Unit]:
     """Units that send each tensor alone, in parts of so many bytes, the last one short."""
     return [
         ((i,), (size,) * (total // size) + ((total % size,) if total % size else ()))
@@ -130,7 +130,7 @@ def sliced(chain: Chain, size: int) -> list[Unit]:
 
 
 def slice_count(chain: Chain, size: int) -> int:
-    """Count the parts of :func:`sliced`."""
+    """Count the parts of :func:`slice_tensors`."""
     return sum(-(-total // size) for total in chain.bytes.tolist())
 
 

@@ -41,7 +41,7 @@ class Change:
     duration_factor: float = 1.0
 
 
-def changed(graph: Graph, changes: Sequence[Change]) -> Graph:
+def apply_changes(graph: Graph, changes: Sequence[Change]) -> Graph:
     """Apply changes to a graph, one after another.
 
     A removed op stays as a compute op of 0 us, so that the order of the others is kept. A graph may
@@ -72,19 +72,19 @@ def changed(graph: Graph, changes: Sequence[Change]) -> Graph:
     ops = list(graph.ops)
     faults: list[Fault] = []
     for k, change in enumerate(changes):
-        found = list(_factor_faults(change))
+        found_faults = list(_factor_faults(change))
         matched = [i for i, op in enumerate(ops) if fnmatchcase(op.id, change.match)]
         if not matched:
-            found.append(
+            found_faults.append(
                 Fault("/match", FaultCode.UNKNOWN_OP, f"No op id matches {change.match!r}.")
             )
-        if not found:
+        if not found_faults:
             made = list(ops)
             for i in matched:
-                made[i] = _changed(ops[i], change)
-            found += _size_faults(made, change)
-            ops = ops if found else made
-        faults += [Fault(f"/changes/{k}{f.pointer}", f.code, f.detail) for f in found]
+                made[i] = _change(ops[i], change)
+            found_faults += _size_faults(made, change)
+            ops = ops if found_faults else made
+        faults += [Fault(f"/changes/{k}{f.pointer}", f.code, f.detail) for f in found_faults]
     if faults:
         raise InvalidOptions(faults)
     return replace(
@@ -95,7 +95,7 @@ def changed(graph: Graph, changes: Sequence[Change]) -> Graph:
     )
 
 
-def _changed(op: Op, change: Change) -> Op:
+def _change(op: Op, change: Change) -> Op:
     if change.remove:
         return Op(op.id, COMPUTE, 0.0, None, op.after, stream=op.stream)
     if op.kind == COMPUTE:
@@ -123,7 +123,7 @@ def _size_faults(ops: Sequence[Op], change: Change) -> Iterator[Fault]:
         yield Fault("/duration_factor", FaultCode.OUT_OF_RANGE, detail)
 
 
-def adapted(launches: Sequence[Launch], before: Graph, after: Graph) -> list[Launch]:
+def adapt_plan(launches: Sequence[Launch], before: Graph, after: Graph) -> list[Launch]:
     """Carry an explicit plan over to a changed graph.
 
     Tensors that are gone leave their buckets. Each part carries the share of its bucket that it
@@ -134,7 +134,7 @@ def adapted(launches: Sequence[Launch], before: Graph, after: Graph) -> list[Lau
     launches
         The plan's in order, by chain index of ``before``.
     before, after
-        The graph that the plan was made for, and what :func:`changed` made of it.
+        The graph that the plan was made for, and what :func:`apply_changes` made of it.
 
     Returns
     -------
@@ -150,20 +150,20 @@ def adapted(launches: Sequence[Launch], before: Graph, after: Graph) -> list[Lau
     }
     total = {bucket: sum(old.bytes[list(bucket)].tolist()) for bucket in buckets}
     wanted = {bucket: sum(new.bytes[list(kept)].tolist()) for bucket, kept in buckets.items()}
-    gone = dict.fromkeys(buckets, 0)
+    passed_bytes = dict.fromkeys(buckets, 0)
     carried_bytes = dict.fromkeys(buckets, 0)
-    found = []
+    adapted = []
     for bucket, size in launches:
-        gone[bucket] += size
+        passed_bytes[bucket] += size
         part = wanted[bucket] * size // total[bucket]
-        if gone[bucket] == total[bucket]:
+        if passed_bytes[bucket] == total[bucket]:
             part = wanted[bucket] - carried_bytes[bucket]
         carried_bytes[bucket] += part
         if part:
-            found.append(Launch(buckets[bucket], part))
-    return found
+            adapted.append(Launch(buckets[bucket], part))
+    return adapted
 
 
-def carried(launches: Sequence[Launch], graph: Graph) -> Rerun:
+def carry_over(launches: Sequence[Launch], graph: Graph) -> Rerun:
     """Return the explicit plan of a graph for each graph that comes of it."""
-    return lambda after: replay(adapted(launches, graph, after))
+    return lambda after: replay(adapt_plan(launches, graph, after))

@@ -40,13 +40,15 @@ def detect(files: Sequence[bytes]) -> str:
     """
     if not files:
         raise InvalidTrace([Fault("", FaultCode.EMPTY, "No file was given.")])
-    found = [next((name for name, looks in _LOOKS.items() if looks(file)), None) for file in files]
-    for i, name in enumerate(found):
+    formats = [
+        next((name for name, looks in _LOOKS.items() if looks(file)), None) for file in files
+    ]
+    for i, name in enumerate(formats):
         if name is None:
             which = f"File {i + 1}" if len(files) > 1 else "The file"
             detail = f"{which} is of none of the known formats: {', '.join(READERS)}."
             raise InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)])
-    names = [name for name in dict.fromkeys(found) if name is not None]
+    names = [name for name in dict.fromkeys(formats) if name is not None]
     leading = [name for name in _LEADING if name in names]
     if len(names) > 1 and not leading:
         detail = f"The files are of several formats: {', '.join(names)}."

@@ -105,7 +105,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     """
     lines = [(i, line.split()) for i, line in enumerate(single_text(files).splitlines(), start=1)]
     lines = [(i, fields) for i, fields in lines if fields]
-    layers = _parsed(lines)
+    layers = _parse_lines(lines)
     with as_trace_faults():
         graph = build(options.name, _ops(layers))
     report = Report(
@@ -114,7 +114,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         step=0,
         ops=len(graph.ops),
         collectives=totals(graph.ops),
-        dropped=tuple(_dropped(layers)),
+        dropped=tuple(_losses(layers)),
         assumed=ASSUMED,
     )
     return Trace(graph, report)
@@ -144,7 +144,7 @@ def _compute(name: str, cycles: int, after: tuple[str, ...]) -> Op:
     return Op(name, COMPUTE, cycles * _US_PER_CYCLE, None, after)
 
 
-def _dropped(layers: Sequence[_Layer]) -> Iterator[str]:
+def _losses(layers: Sequence[_Layer]) -> Iterator[str]:
     first = layers[0]
     if first.input_gradient:
         yield f"{first.name}: {first.input_gradient} cycles of input gradient that nothing uses"
@@ -153,7 +153,7 @@ def _dropped(layers: Sequence[_Layer]) -> Iterator[str]:
             yield f"{layer.name}: {layer.ignored}, which the DATA loop does not send"
 
 
-def _parsed(lines: Sequence[tuple[int, list[str]]]) -> list[_Layer]:
+def _parse_lines(lines: Sequence[tuple[int, list[str]]]) -> list[_Layer]:
     """Read the lines that are not empty, with their numbers."""
     if not lines or lines[0][1][0] not in _PARALLELISMS:
         detail = f"Line 1 must name a parallelism of ASTRA-sim: {', '.join(_PARALLELISMS)}."

@@ -54,14 +54,14 @@ def contract(
             for j in preds[i]:
                 needed[j] = True
     stands: dict[int, tuple[int, ...]] = {}
-    found: dict[int, tuple[int, ...]] = {}
+    above_of: dict[int, tuple[int, ...]] = {}
     for i in order:
         if not needed[i]:
             continue
         above = tuple(dict.fromkeys(k for j in preds[i] for k in stands[j]))
         if i in stays or len(above) > 1:
-            found[i] = above
+            above_of[i] = above
             stands[i] = (i,)
         else:
             stands[i] = above
-    return found
+    return above_of

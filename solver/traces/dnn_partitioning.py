@@ -87,8 +87,8 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         (``no_backward``), a colour class is not one forward and one backward node (``unpaired``),
         no edge has a size (``no_sizes``), or the forward nodes form a cycle.
     """
-    nodes, edges = _parsed(single_text(files))
-    passes = _paired(nodes)
+    nodes, edges = _parse_lines(single_text(files))
+    passes = _pair_passes(nodes)
     if all(edge.bytes is None for edge in edges):
         detail = "No edge has a size, so what parameters a node has cannot be told."
         raise InvalidTrace([Fault("/edges", FaultCode.NO_SIZES, detail)])
@@ -130,12 +130,12 @@ def _is_idle(pair: _Pair) -> bool:
 
 def _outputs(edges: Iterable[_Edge]) -> dict[tuple[str, int], float]:
     """Return the most bytes that leave, and that enter, each node."""
-    found: dict[tuple[str, int], float] = {}
+    most_bytes: dict[tuple[str, int], float] = {}
     for edge in edges:
         for key in (("leave", edge.tail), ("enter", edge.head)):
             if edge.bytes is not None:
-                found[key] = max(found.get(key, 0.0), edge.bytes)
-    return found
+                most_bytes[key] = max(most_bytes.get(key, 0.0), edge.bytes)
+    return most_bytes
 
 
 def _pair(forward: _Node, backward: _Node, outputs: Mapping[tuple[str, int], float]) -> _Pair:
@@ -153,7 +153,7 @@ def _unsure(pairs: Iterable[_Pair], outputs: Mapping[tuple[str, int], float]) ->
             )
 
 
-def _paired(nodes: Sequence[_Node]) -> list[tuple[_Node, _Node]]:
+def _pair_passes(nodes: Sequence[_Node]) -> list[tuple[_Node, _Node]]:
     """Put the forward and the backward node of each colour class together."""
     if not any(node.is_backward for node in nodes):
         detail = "No node is a backward node: this is inference, which sends no gradients."
@@ -183,15 +183,15 @@ def _pass(node: _Node) -> bool:
     return node.is_backward
 
 
-def _parsed(text: str) -> tuple[list[_Node], list[_Edge]]:
+def _parse_lines(text: str) -> tuple[list[_Node], list[_Edge]]:
     """Read the JSON; with every fault."""
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except (ValueError, RecursionError):
         raise InvalidTrace(
             [Fault("", FaultCode.NOT_JSON, "Not JSON, or nested too deeply.")]
         ) from None
-    whole = found if isinstance(found, dict) else {}
+    whole = content if isinstance(content, dict) else {}
     nodes, edges = whole.get("nodes"), whole.get("edges")
     if not isinstance(nodes, list) or not isinstance(edges, list):
         detail = "A graph needs a list of nodes and a list of edges."
@@ -204,19 +204,19 @@ def _parsed(text: str) -> tuple[list[_Node], list[_Edge]]:
     return [_node(node) for node in nodes], [_edge(edge) for edge in edges]
 
 
-def _node(found: Mapping[str, Any]) -> _Node:
+def _node(fields: Mapping[str, Any]) -> _Node:
     return _Node(
-        found["id"],
-        float(found["fpgaLatency"]),
-        bool(found.get("isBackwardNode")),
-        found.get("colorClass"),
-        float(found["size"]),
+        fields["id"],
+        float(fields["fpgaLatency"]),
+        bool(fields.get("isBackwardNode")),
+        fields.get("colorClass"),
+        float(fields["size"]),
     )
 
 
-def _edge(found: Mapping[str, Any]) -> _Edge:
-    size = found.get("size")
-    return _Edge(found["sourceId"], found["destId"], None if size is None else float(size))
+def _edge(fields: Mapping[str, Any]) -> _Edge:
+    size = fields.get("size")
+    return _Edge(fields["sourceId"], fields["destId"], None if size is None else float(size))
 
 
 def _node_faults(nodes: Sequence[Any]) -> Iterator[Fault]:

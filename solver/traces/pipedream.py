@@ -127,15 +127,15 @@ def _parse(text: str) -> tuple[dict[int, _Node], list[Edge], list[Fault]]:
 
 def _node(number: int, description: str, fields: Sequence[str]) -> _Node | str:
     """Read a node's values, or say what is wrong with them."""
-    found = {name: value for field in fields for name, value in _VALUE.findall(field)}
+    values = {name: value for field in fields for name, value in _VALUE.findall(field)}
     numbers = []
     for field in _FIELDS:
         try:
-            value = float(found[field])
+            value = float(values[field])
         except (KeyError, ValueError):
             return f"node{number} needs a number for {field}."
         if not math.isfinite(value) or value < 0:
-            return f"node{number}: {field} must be 0 or more, got {found[field]}."
+            return f"node{number}: {field} must be 0 or more, got {values[field]}."
         numbers.append(value)
     forward, backward, size = numbers
     return _Node(number, description, forward, backward, round(size))

@@ -1,7 +1,7 @@
 """A trace run again as it was recorded: a check of the graph that a reader built."""
 
 from solver.graph import COMPUTE, Op
-from solver.graph.links import link, topological
+from solver.graph.links import link, topological_order
 from solver.traces.trace import Trace
 
 
@@ -36,7 +36,7 @@ def recorded_time(trace: Trace) -> float:
     """
     ops = recorded_ops(trace)
     links = link(ops)
-    order = topological(links.preds, links.succs)
+    order = topological_order(links.preds, links.succs)
     if len(order) < len(ops):
         raise ValueError("The recorded order of the collectives contradicts the graph.")
     ends = [0.0] * len(ops)

@@ -25,12 +25,12 @@ def step_windows(nodes: Iterable[tuple[int, str]]) -> list[range]:
 def step_lengths(steps: Sequence[range], times: Iterable[tuple[int, float]]) -> list[float]:
     """Sum the times [us] of each step, given the id and time of each node. O(n log steps)."""
     starts = [step.start for step in steps]
-    found = [0.0] * len(steps)
+    sums = [0.0] * len(steps)
     for number, time in times:
         place = bisect_right(starts, number) - 1
         if place >= 0:
-            found[place] += time
-    return found
+            sums[place] += time
+    return sums
 
 
 def choose_step(step: int | None, times: Sequence[float]) -> int:

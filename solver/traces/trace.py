@@ -98,12 +98,12 @@ Reader = Callable[[Sequence[bytes], TraceOptions], Trace]
 
 def totals(ops: Iterable[Op]) -> dict[str, Total]:
     """Count the collectives among ops by kind, kinds in the order of their first."""
-    found: dict[str, Total] = {}
+    by_kind: dict[str, Total] = {}
     for op in ops:
         if op.kind != COMPUTE:
-            known = found.get(op.kind, Total(0, 0))
-            found[op.kind] = Total(known.count + 1, known.bytes + (op.bytes or 0))
-    return found
+            known = by_kind.get(op.kind, Total(0, 0))
+            by_kind[op.kind] = Total(known.count + 1, known.bytes + (op.bytes or 0))
+    return by_kind
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from solver.calibration.fits import FITS, Fit, Samples, best, cost_of_model, fit_all
+from solver.calibration.fits import FITS, Fit, Samples, best_fit, cost_of_model, fit_all
 from solver.calibration.measurements import read_measurements
 from solver.costs import Affine, Cost
 from solver.errors import InterlaceError
@@ -36,7 +36,7 @@ def models(samples: Samples) -> dict[str, Callable[[], Cost]]:
     return {
         "plain least squares": partial(plain, samples),
         **{name: partial(fitted, fit) for name, fit in FITS.items()},
-        "best": partial(fitted, lambda given: best(fit_all(given)[0])),
+        "best": partial(fitted, lambda given: best_fit(fit_all(given)[0])),
     }
 
 

@@ -14,7 +14,7 @@ from app.schemas.sweeps import SweepRequest
 from app.services.sweeps.run import run
 from solver.costs import network_of
 from solver.models import MODELS
-from solver.planning.plan import Options, compared, plan
+from solver.planning.plan import Options, compare, plan
 from solver.prediction.sweep import PLAN
 
 REQUEST = SweepRequest(
@@ -45,12 +45,12 @@ def main() -> None:
     for point in points:
         network = network_of(REQUEST.cluster.model_copy(update=point).to_cluster())
         times["bound"] = times.get("bound", 0) + timed(
-            compared, graph, network, Options(baselines=())
+            compare, graph, network, Options(baselines=())
         )
         for choice in REQUEST.choices():
             is_plan = choice.policy == PLAN
             asked = Options(baselines=() if is_plan else (choice,))
-            spent = timed(plan if is_plan else compared, graph, network, asked)
+            spent = timed(plan if is_plan else compare, graph, network, asked)
             times[choice.policy] = times.get(choice.policy, 0) + spent
     bound = times["bound"]  # is in every one of the others
     own = {name: spent - (bound if name != "bound" else 0) for name, spent in times.items()}

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from solver.buckets import Launch
 from solver.chain import chain_of
-from solver.costs import Affine, Cluster, Measured, alike, cost_of, scaled
+from solver.costs import Affine, Cluster, Measured, alike, cost_of, scale
 from solver.explanation.advice import advise
 from solver.explanation.explain import explain
 from solver.explanation.sensitivity import sensitivities
@@ -15,7 +15,7 @@ from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.policies import POLICIES
 from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
-from solver.simulation.what_if import Change, carried, changed
+from solver.simulation.what_if import Change, apply_changes, carry_over
 from tests.sampling import cases
 from tests.solver.test_simulate import RING, TWO_CHANNELS, TWO_LAYERS
 from tests.strategies import dags, networks
@@ -117,7 +117,7 @@ def test_no_time_at_all():
 
 
 def test_without_collectives():
-    found = advised(changed(TWO_LAYERS, [Change("g?", remove=True)]), RING)
+    found = advised(apply_changes(TWO_LAYERS, [Change("g?", remove=True)]), RING)
     assert found.limited_by == "compute"
     assert [s.name for s in found.sensitivities if s.op] == ["op_half"]
 
@@ -200,7 +200,7 @@ def test_an_explicit_plan_is_carried_over():
     parts = [Launch((0,), 607_142), Launch((1,), 1_000_000), Launch((0,), 3_392_858)]
     timeline = simulate(TWO_LAYERS, network, replay(parts))
     found = explain(TWO_LAYERS, network, timeline)
-    rerun = carried(parts, TWO_LAYERS)
+    rerun = carry_over(parts, TWO_LAYERS)
     times = {
         (s.name, s.op): s.iteration_time_us
         for s in sensitivities(TWO_LAYERS, network, rerun, timeline, found)
@@ -241,10 +241,10 @@ def test_each_is_the_simulation_it_names(graph, network):
         if s.name.startswith(("bandwidth", "startup")):
             what, how = s.name.split("_")
             factor = {"double": 2.0, "half": 0.5}.get(how, 1e15 if what == "bandwidth" else 0.0)
-            other = lambda lane, what=what, factor=factor: scaled(network(lane), **{what: factor})
+            other = lambda lane, what=what, factor=factor: scale(network(lane), **{what: factor})
         if s.name == "channel_double":
             twice = s.channel
-            other = lambda lane, twice=twice: scaled(
+            other = lambda lane, twice=twice: scale(
                 network(lane), bandwidth=2.0 if lane.channel == twice else 1.0
             )
         if any(op.kind != COMPUTE for op in ops):
@@ -269,5 +269,5 @@ def test_times_that_nobody_measures_are_not_spelt_out():
 
 
 def test_free_bandwidth_leaves_the_least_time_of_a_table():
-    cost = scaled(Measured((100, 200), (30.0, 50.0), 0.2, 5.0), bandwidth=math.inf)
+    cost = scale(Measured((100, 200), (30.0, 50.0), 0.2, 5.0), bandwidth=math.inf)
     assert [cost.time(n) for n in (1, 150, 10_000)] == [35.0] * 3

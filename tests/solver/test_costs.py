@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.costs import Affine, Cluster, Lane, Measured, cost_of, network_of, scaled
+from solver.costs import Affine, Cluster, Lane, Measured, cost_of, network_of, scale
 from solver.errors import InvalidCluster
 from tests.sampling import cases
 from tests.strategies import costs
@@ -162,7 +162,7 @@ def test_lanes_that_have_no_cost(lane, pointer, code):
 
 @given(cost=costs(), size=st.integers(1, 2_000_000))
 def test_scaling_a_cost(cost, size):
-    assert scaled(cost).time(size) == pytest.approx(cost.time(size))
-    assert scaled(cost, bandwidth=2.0).time(size) <= cost.time(size) * (1 + 1e-12)
-    both = scaled(cost, bandwidth=2.0, startup=0.5)
+    assert scale(cost).time(size) == pytest.approx(cost.time(size))
+    assert scale(cost, bandwidth=2.0).time(size) <= cost.time(size) * (1 + 1e-12)
+    both = scale(cost, bandwidth=2.0, startup=0.5)
     assert both.time(size) == pytest.approx(cost.time(size) / 2)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from solver.costs import Affine, Cluster, Curve, Measured, Piecewise, cost_of, scaled
+from solver.costs import Affine, Cluster, Curve, Measured, Piecewise, cost_of, scale
 from tests.sampling import cases
 
 TOTALS = st.integers(1, 70)
@@ -150,7 +150,7 @@ def test_oddness_by_hand():
     assert Measured((2, 3, 5), (1.0, 3.0, 5.0), 8.0, 0.0).oddness(5) == 0.5
     # what takes no time saves none
     assert Affine(0.0, 0.0).oddness(9) == 0
-    assert Measured((1, 9), (1.0, 1.0), 0.0, 0.0).stretched(0.0, 0.0).oddness(9) == 0
+    assert Measured((1, 9), (1.0, 1.0), 0.0, 0.0).stretch(0.0, 0.0).oddness(9) == 0
 
 
 def test_small_savings_add_up():
@@ -198,18 +198,18 @@ def test_stretching_the_least_and_the_rest(cost, fixed, rest):
     times = cost.times(SIZES)
     # a line's least is at no bytes, a table's and a curve's at its best size
     least = cost.startup if isinstance(cost, Affine) else times.min()
-    found = cost.stretched(fixed, rest).times(SIZES)
+    found = cost.stretch(fixed, rest).times(SIZES)
     assert np.allclose(found, least * fixed + (times - least) * rest, rtol=1e-12, atol=1e-9)
     assert np.all(found >= 0)
 
 
 @given(cost=PIECES, size=st.integers(1, 10**6))
 def test_stretching_by_nothing_changes_no_bit(cost, size):
-    assert cost.stretched(1.0, 1.0).time(size) == cost.time(size)
+    assert cost.stretch(1.0, 1.0).time(size) == cost.time(size)
 
 
 def test_infinite_bandwidth_leaves_the_least():
-    cost = scaled(Piecewise(Curve(64, 2.0, 3.0, 0.5, 20.0, 4.0), 10.0), bandwidth=inf)
+    cost = scale(Piecewise(Curve(64, 2.0, 3.0, 0.5, 20.0, 4.0), 10.0), bandwidth=inf)
     assert cost.time(1) == cost.time(10**9) == 14
 
 

@@ -16,7 +16,7 @@ from solver.calibration.fits import (
     Errors,
     Line,
     Points,
-    best,
+    best_fit,
     cost_of_model,
     fit_all,
     fit_linear,
@@ -174,7 +174,7 @@ def test_a_line_comes_back(startup, per_byte):
     assert fitted(fit).startup_us == pytest.approx(startup, rel=1e-9, abs=1e-9)
     assert fitted(fit).us_per_byte == pytest.approx(per_byte, rel=1e-9, abs=1e-16)
     assert fit.errors.worst < 1e-9
-    assert best(fit_all(drawn)[0]).name == "linear"
+    assert best_fit(fit_all(drawn)[0]).name == "linear"
 
 
 @pytest.mark.parametrize("is_given", [True, False])
@@ -190,7 +190,7 @@ def test_a_curve_comes_back(is_given, log_constant):
         assert getattr(found, name) == pytest.approx(getattr(curve, name), rel=1e-8)
     assert fit.errors.worst < 1e-8
     if not is_given:
-        assert best(fit_all(drawn)[0]).name == "piecewise"
+        assert best_fit(fit_all(drawn)[0]).name == "piecewise"
 
 
 def test_a_table_comes_back():
@@ -243,7 +243,7 @@ def test_too_few_sizes_are_not_validated():
     fits, left_out = fit_all(four)
     assert [fit.validated for fit in fits] == [None] * 3
     assert left_out == ()
-    assert best(fits).name == "linear"
+    assert best_fit(fits).name == "linear"
     five = [*four, (10_000, 20.0)]
     assert all(fit.validated for fit in fit_all(five)[0])
     # two sizes below the threshold: without either it cannot be fitted
@@ -289,10 +289,10 @@ def test_best_is_the_simplest_of_equals():
         errors = [median and Errors(4, median, median, ()) for median in medians]
         return [replace(fit, validated=error) for fit, error in zip(fits, errors, strict=True)]
 
-    assert best(at(0.02, 0.02 - 1e-9, 0.02)).name == "linear"
-    assert best(at(0.02, 0.01, 0.01)).name == "piecewise"
-    assert best(at(0.02, 0.01, 0.001)).name == "table"
-    assert best(at(None, 0.5, None)).name == "piecewise"
+    assert best_fit(at(0.02, 0.02 - 1e-9, 0.02)).name == "linear"
+    assert best_fit(at(0.02, 0.01, 0.01)).name == "piecewise"
+    assert best_fit(at(0.02, 0.01, 0.001)).name == "table"
+    assert best_fit(at(None, 0.5, None)).name == "piecewise"
 
 
 @pytest.mark.parametrize(
@@ -372,5 +372,5 @@ def test_the_reach_on_a_real_table(shared):
         cost = cost_of_model(fit.parameters)
         return np.median([abs(cost.time(size) / time - 1) for size, time in test])
 
-    assert median(best(fits)) <= 0.03
+    assert median(best_fit(fits)) <= 0.03
     assert 0.06 < median(fits[0]) < 0.08

@@ -15,7 +15,7 @@ from solver.graph import (
     REDUCE_SCATTER,
     Graph,
 )
-from solver.models.layers import Layer, merged
+from solver.models.layers import Layer, merge_layers
 from solver.models.parallel import Exchange, fsdp, model_parallel
 from solver.policies import POLICIES
 from solver.simulation.engine import simulate
@@ -153,7 +153,7 @@ def test_what_cannot_be_sharded(arguments, faults):
 
 def test_layers_become_one_unit():
     parts = [*units(2), Layer("relu", 1.0, 2.0)]
-    assert merged("block", parts) == Layer("block", 21.0, 42.0, (("w0", 100), ("w1", 101)))
+    assert merge_layers("block", parts) == Layer("block", 21.0, 42.0, (("w0", 100), ("w1", 101)))
 
 
 Steps = list[Layer | Exchange]

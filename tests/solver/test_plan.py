@@ -17,7 +17,7 @@ from solver.planning.result import OPTIMAL
 from solver.policies import POLICIES
 from solver.policies.choice import Choice
 from solver.schedule import SCHEDULERS
-from solver.simulation.what_if import Change, changed
+from solver.simulation.what_if import Change, apply_changes
 from solver.units import same, slack
 from tests.sampling import cases
 from tests.solver.test_simulate import RING, TWO_LAYERS
@@ -205,6 +205,6 @@ def test_check_finds_what_was_tampered_with(tamper, message):
 
 @pytest.mark.parametrize("barrier", [False, True])
 def test_a_graph_that_is_left_without_collectives_takes_its_compute_time(barrier):
-    left = changed(TWO_LAYERS, [Change("g?", remove=True)])
+    left = apply_changes(TWO_LAYERS, [Change("g?", remove=True)])
     answer = plan(left, alike(RING), Options(barrier=barrier, baselines=()))
     assert (answer.iteration_time_us, answer.status, answer.parts) == (2550, OPTIMAL, ())

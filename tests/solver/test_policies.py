@@ -15,8 +15,8 @@ from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
 from solver.limits import MAX_POLICY_LAUNCHES
 from solver.planning.plan import Options, plan
 from solver.policies import POLICIES
-from solver.policies.bytescheduler import tuned
-from solver.policies.choice import PARAMETERS, Choice, bind, choice_faults, defaults, resolved
+from solver.policies.bytescheduler import tune
+from solver.policies.choice import PARAMETERS, Choice, bind, choice_faults, defaults, resolve
 from solver.policies.horovod import _Cycles
 from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
@@ -240,17 +240,17 @@ ONE_LARGE = tensors((0, 10_000_000, 0))
 def test_bytescheduler_auto(given_sizes, found):
     chosen = choice("bytescheduler", partition_bytes=given_sizes[0], credit_bytes=given_sizes[1])
     cost = Affine(50.0, 0.001)
-    used = resolved(chosen, ONE_LARGE, alike(cost))
+    used = resolve(chosen, ONE_LARGE, alike(cost))
     assert tuple(dict(used.parameters).values()) == found
 
 
 def test_bytescheduler_auto_tries_no_slice_that_is_too_short(monkeypatch):
     cheap = Affine(0.0, 0.001)  # all tie, so the first that is tried is found
-    assert tuned(ONE_LARGE, alike(cheap), "auto", 1) == (1_000_000, 1)
-    monkeypatch.setitem(tuned.__globals__, "MAX_TUNED_LAUNCHES", 3)
-    assert tuned(ONE_LARGE, alike(cheap), "auto", 1) == (4_000_000, 1)
-    monkeypatch.setitem(tuned.__globals__, "MAX_TUNED_LAUNCHES", 0)
-    assert tuned(ONE_LARGE, alike(cheap), "auto", 1) == (64_000_000, 1)
+    assert tune(ONE_LARGE, alike(cheap), "auto", 1) == (1_000_000, 1)
+    monkeypatch.setitem(tune.__globals__, "MAX_TUNED_LAUNCHES", 3)
+    assert tune(ONE_LARGE, alike(cheap), "auto", 1) == (4_000_000, 1)
+    monkeypatch.setitem(tune.__globals__, "MAX_TUNED_LAUNCHES", 0)
+    assert tune(ONE_LARGE, alike(cheap), "auto", 1) == (64_000_000, 1)
 
 
 def test_mg_wfbp():

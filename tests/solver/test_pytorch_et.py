@@ -14,7 +14,7 @@ from solver.errors import InterlaceError, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
 from solver.traces import Total, TraceOptions, kineto, pytorch_et
 from solver.traces.pytorch_et.calls import calls_of
-from solver.traces.pytorch_et.sizes import sized
+from solver.traces.pytorch_et.sizes import add_sizes
 
 DATA = Path(__file__).parents[1] / "data"
 RECORD = "record_param_comms"
@@ -342,7 +342,7 @@ def test_a_library_that_writes_no_records():
             event["name"] = "nccl:all_reduce"
     copy = span("nccl:all_reduce", "gpu_user_annotation", 45, 20)
     content["traceEvents"].append(copy)
-    found = sized(json.dumps(content).encode(), calls_of(SENT)[1])
+    found = add_sizes(json.dumps(content).encode(), calls_of(SENT)[1])
     filled = [e["args"] for e in json.loads(found)["traceEvents"] if "In msg nelems" in e["args"]]
     assert [args["In msg nelems"] for args in filled] == [40, 80]
 

@@ -17,7 +17,7 @@ from solver.prediction.osf import csf, osf, osf_fusion, osf_of
 from solver.prediction.passes import Passes, passes_of, passes_of_layers, times_of
 from solver.prediction.scaling import ScalingOptions, graph_of, predict
 from solver.simulation.engine import simulate
-from solver.simulation.what_if import Change, changed
+from solver.simulation.what_if import Change, apply_changes
 from solver.units import same
 from tests.sampling import cases
 from tests.strategies import affine_costs, costs, graphs
@@ -333,7 +333,7 @@ def test_a_graph_that_is_no_chain(ops, reason):
 
 
 def test_a_graph_that_sends_nothing_is_no_chain():
-    graph = changed(build("one tensor", [B, G]), [Change("g", remove=True)])
+    graph = apply_changes(build("one tensor", [B, G]), [Change("g", remove=True)])
     assert osf_of(graph, alike(Affine(1.0, 0.0))) is None
 
 

@@ -11,9 +11,9 @@ from solver.chain import chain_of
 from solver.costs import Cluster, network_of
 from solver.errors import InvalidCluster, InvalidOptions
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
-from solver.planning.plan import Options, compared, plan
+from solver.planning.plan import Options, compare, plan
 from solver.policies import POLICIES
-from solver.policies.choice import Choice, bind, resolved
+from solver.policies.choice import Choice, bind, resolve
 from solver.prediction.sweep import PLAN, cell_of
 from solver.simulation.engine import simulate
 from tests.strategies import dags, graphs
@@ -69,7 +69,7 @@ def test_each_time_is_that_of_the_simulator_and_the_planner(graph, cluster) -> N
         assert set(cell.times) == {cell.compute_time_us} == {cell.lower_bound_us}
     else:
         for choice, time in zip(ALL, theirs, strict=False):
-            used = bind(resolved(choice, graph, network))
+            used = bind(resolve(choice, graph, network))
             assert time == simulate(graph, network, used).iteration_time
         assert cell.lower_bound_us == found.lower_bound_us
     assert ours <= found.iteration_time_us * (1 + 1e-7)  # it starts from the rivals
@@ -127,7 +127,7 @@ def test_a_policy_may_have_a_barrier() -> None:
     assert cell.times[1] == simulate(waiting, network, POLICIES["wfbp"]).iteration_time
     alone = cell_of(TWO, replace(CLUSTER, workers=1), both)
     assert alone.times == (2550, chain_of(waiting).compute_time, chain_of(waiting).compute_time)
-    by_graph, _ = compared(TWO, network, Options(baselines=(), barrier=True))
+    by_graph, _ = compare(TWO, network, Options(baselines=(), barrier=True))
     assert by_graph == cell_of(waiting, CLUSTER, [Choice("wfbp")]).lower_bound_us
 
 

@@ -31,7 +31,7 @@ from solver.policies.choice import Choice
 from solver.schedule.execute import cut_at_releases
 from solver.simulation.engine import costs_of, simulate
 from solver.simulation.replay import replay
-from solver.simulation.what_if import Change, changed
+from solver.simulation.what_if import Change, apply_changes
 from solver.units import slack
 from tests.sampling import cases
 from tests.solver.test_layered import BEHIND, network, on
@@ -125,7 +125,7 @@ def test_phases_are_told_in_order():
     ]
     told, _ = watched(BEHIND, alike(RING), Options(baselines=()))
     assert [name for name, _, _ in told.phases] == ["policies", "bound", "search"]
-    left = changed(TWO_LAYERS, [Change("g?", remove=True)])
+    left = apply_changes(TWO_LAYERS, [Change("g?", remove=True)])
     told, answer = watched(left, alike(RING), Options(baselines=()))
     assert [name for name, _, _ in told.phases] == ["policies", "bound"]
     assert told.values == [answer.compute_time_us]

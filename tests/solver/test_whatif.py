@@ -14,14 +14,14 @@ from solver.graph import COMPUTE, build
 from solver.limits import MAX_BYTES
 from solver.policies import POLICIES
 from solver.simulation.engine import simulate
-from solver.simulation.what_if import Change, adapted, carried, changed
+from solver.simulation.what_if import Change, adapt_plan, apply_changes, carry_over
 from tests.sampling import cases
 from tests.solver.test_simulate import RING, TWO_LAYERS
 from tests.strategies import dags, networks
 
 
 def test_changes_apply_in_turn_to_what_matches():
-    after = changed(
+    after = apply_changes(
         TWO_LAYERS,
         [
             Change("?2", bytes_factor=0.25, duration_factor=2.0),  # b2, g2, f2
@@ -43,7 +43,7 @@ def test_changes_apply_in_turn_to_what_matches():
 
 
 def test_a_removed_collective_keeps_the_order_of_the_others():
-    after = changed(TWO_LAYERS, [Change("g1", remove=True), Change("g2", bytes_factor=0.0)])
+    after = apply_changes(TWO_LAYERS, [Change("g1", remove=True), Change("g2", bytes_factor=0.0)])
     assert after.collectives == (1,)
     assert after.ops[1].bytes == 1  # a factor of 0 leaves a byte
     assert (after.ops[3].kind, after.ops[3].duration_us, after.ops[3].after) == (
@@ -56,14 +56,15 @@ def test_a_removed_collective_keeps_the_order_of_the_others():
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_without_collectives_every_policy_takes_the_longest_path(policy):
-    after = changed(TWO_LAYERS, [Change("g*", remove=True)])
+    after = apply_changes(TWO_LAYERS, [Change("g*", remove=True)])
     assert after.collectives == ()
     timeline = simulate(after, alike(RING), POLICIES[policy])
     assert timeline.iteration_time == chain_of(TWO_LAYERS).compute_time == 2550
     assert (
-        carried([Launch((0,), 4_000_000), Launch((1,), 1_000_000)], TWO_LAYERS)(after) is not None
+        carry_over([Launch((0,), 4_000_000), Launch((1,), 1_000_000)], TWO_LAYERS)(after)
+        is not None
     )
-    assert adapted([Launch((0, 1), 5_000_000)], TWO_LAYERS, after) == []
+    assert adapt_plan([Launch((0, 1), 5_000_000)], TWO_LAYERS, after) == []
 
 
 @pytest.mark.parametrize(
@@ -89,26 +90,26 @@ def test_without_collectives_every_policy_takes_the_longest_path(policy):
 )
 def test_rejected(changes, faults):
     with pytest.raises(InvalidOptions) as caught:
-        changed(TWO_LAYERS, changes)
+        apply_changes(TWO_LAYERS, changes)
     assert [(fault.pointer, fault.code) for fault in caught.value.faults] == faults
 
 
 def test_parts_keep_their_shares_by_hand():
-    after = changed(TWO_LAYERS, [Change("g2", bytes_factor=0.5)])
+    after = apply_changes(TWO_LAYERS, [Change("g2", bytes_factor=0.5)])
     parts = [Launch((0,), 1_000_001), Launch((1,), 1_000_000), Launch((0,), 2_999_999)]
-    assert adapted(parts, TWO_LAYERS, after) == [
+    assert adapt_plan(parts, TWO_LAYERS, after) == [
         Launch((0,), 500_000),  # 500,000.5 in whole bytes
         Launch((1,), 1_000_000),
         Launch((0,), 1_500_000),
     ]
-    tiny = changed(TWO_LAYERS, [Change("g2", bytes_factor=1e-9)])
-    assert adapted(parts, TWO_LAYERS, tiny) == [Launch((1,), 1_000_000), Launch((0,), 1)]
+    tiny = apply_changes(TWO_LAYERS, [Change("g2", bytes_factor=1e-9)])
+    assert adapt_plan(parts, TWO_LAYERS, tiny) == [Launch((1,), 1_000_000), Launch((0,), 1)]
 
 
 def test_a_removed_member_leaves_its_bucket():
-    after = changed(TWO_LAYERS, [Change("g2", remove=True)])
+    after = apply_changes(TWO_LAYERS, [Change("g2", remove=True)])
     parts = [Launch((0, 1), 3_000_000), Launch((0, 1), 2_000_000)]
-    assert adapted(parts, TWO_LAYERS, after) == [Launch((0,), 600_000), Launch((0,), 400_000)]
+    assert adapt_plan(parts, TWO_LAYERS, after) == [Launch((0,), 600_000), Launch((0,), 400_000)]
 
 
 @given(data=st.data(), graph=dags(), network=networks(), policy=st.sampled_from(["ddp", "p3"]))
@@ -116,14 +117,14 @@ def test_a_removed_member_leaves_its_bucket():
 def test_a_plan_carried_over_runs_and_sends_each_byte_once(data, graph, network, policy):
     timeline = simulate(graph, network, POLICIES[policy])
     sends = [Launch(sent.bucket, sent.bytes) for sent in timeline.launches]
-    assert adapted(sends, graph, graph) == sends
-    assert simulate(graph, network, carried(sends, graph)(graph)).launches == timeline.launches
+    assert adapt_plan(sends, graph, graph) == sends
+    assert simulate(graph, network, carry_over(sends, graph)(graph)).launches == timeline.launches
     names = data.draw(st.lists(st.sampled_from([op.id for op in graph.ops]), unique=True))
     factor = data.draw(st.sampled_from([0.0, 0.3, 1.0, 2.5]))
     changes = [Change(name, remove=i % 2 == 0, bytes_factor=factor) for i, name in enumerate(names)]
-    after = changed(graph, changes)
+    after = apply_changes(graph, changes)
     assert build(after.name, after.ops) == after if after.collectives else True
-    found = adapted(sends, graph, after)
+    found = adapt_plan(sends, graph, after)
     carried_bytes: dict[tuple[int, ...], int] = {}
     for bucket, size in found:
         assert size > 0
@@ -131,5 +132,5 @@ def test_a_plan_carried_over_runs_and_sends_each_byte_once(data, graph, network,
     chain = chain_of(after)
     assert sorted(i for bucket in carried_bytes for i in bucket) == list(range(len(chain)))
     assert all(n == chain.bytes[list(bucket)].sum() for bucket, n in carried_bytes.items())
-    time = simulate(after, network, carried(sends, graph)(after)).iteration_time
+    time = simulate(after, network, carry_over(sends, graph)(after)).iteration_time
     assert time >= chain.compute_time * (1 - 1e-12)

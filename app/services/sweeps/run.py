@@ -29,7 +29,7 @@ from solver.costs import MEASURED
 from solver.errors import InvalidGraph
 from solver.graph import NETWORK, Graph, with_barrier
 from solver.policies.choice import Choice
-from solver.prediction.knees import Knee, counted, knees
+from solver.prediction.knees import Knee, knees, workers_text
 from solver.prediction.sweep import Cell, cell_of
 
 #: Of a graph with more ops a cell may take minutes; it is computed where it can be ended.
@@ -168,7 +168,7 @@ def _knees(
 ) -> Iterator[str]:
     """Say where the knees of all policies are, along both axes at one place."""
     at = "" if bandwidth is None else f"at {bandwidth:g} Gbit/s and "
-    many = f"with {counted(workers)} and a start-up of {startup:g} us"
+    many = f"with {workers_text(workers)} and a start-up of {startup:g} us"
     for along, axis, unit, place in (
         ("bandwidth_gbps", "bandwidth", "Gbit/s", many),
         ("workers", "workers", "workers", f"{at}with a start-up of {startup:g} us"),
@@ -199,7 +199,7 @@ def _behind(cells: Sequence[SweepCell], label: str) -> float | None:
 
 def _place(cell: SweepCell) -> str:
     speed = "" if cell.bandwidth_gbps is None else f" at {cell.bandwidth_gbps:g} Gbit/s"
-    return f"{counted(cell.workers)}{speed} and a start-up of {cell.startup_us:g} us"
+    return f"{workers_text(cell.workers)}{speed} and a start-up of {cell.startup_us:g} us"
 
 
 def _warnings(problem: Problem[SweepRequest]) -> Iterator[CostWarning]:

@@ -12,7 +12,7 @@ from app.services.sweeps.plots import Curve, Plot, draw
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.policies import POLICIES
-from solver.prediction.knees import counted
+from solver.prediction.knees import workers_text
 from solver.prediction.sweep import PLAN, Cell
 
 Value = TypeVar("Value")
@@ -106,7 +106,7 @@ def by_bandwidth(sweep: SweepAnswer, workers: int | None, startup_us: float | No
     return _drawn(
         sweep,
         lambda row: (row.workers, row.startup_us) == (count, startup),
-        f"{sweep.name or 'Sweep'}: {counted(count)}, start-up {startup:g} us",
+        f"{sweep.name or 'Sweep'}: {workers_text(count)}, start-up {startup:g} us",
         ("bandwidth_gbps", "bandwidth [Gbit/s]"),
     )
 

@@ -13,7 +13,7 @@ from solver.calibration.fits.fit import (
     Line,
     Model,
     Points,
-    best,
+    best_fit,
     cost_of_model,
 )
 from solver.calibration.fits.linear import fit_linear
@@ -40,7 +40,7 @@ __all__ = [
     "Model",
     "Points",
     "Samples",
-    "best",
+    "best_fit",
     "cost_of_model",
     "fit_all",
     "fit_linear",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solver.calibration.fits.samples import Sorted
+from solver.calibration.fits.samples import SortedSamples
 from solver.costs import TABLE, Affine, Cluster, Cost, Curve, Piecewise, cost_of
 from solver.errors import InvalidMeasurements
 from solver.units import TOLERANCE, FloatArray, IntArray
@@ -117,7 +117,7 @@ class Fit:
         return cost_of_model(self.parameters)
 
 
-def fitted(name: str, data: Sorted, fit: Callable[[Sorted], Model]) -> Fit:
+def fit_model(name: str, data: SortedSamples, fit: Callable[[SortedSamples], Model]) -> Fit:
     """Fit a model and say how well it fits."""
     parameters = fit(data)
     return Fit(
@@ -125,11 +125,11 @@ def fitted(name: str, data: Sorted, fit: Callable[[Sorted], Model]) -> Fit:
         parameters=parameters,
         measured=(int(data.sizes[0]), int(data.sizes[-1])),
         errors=_errors(data.sizes, _misses(parameters, data)),
-        validated=_validated(data, fit),
+        validated=_cross_validate(data, fit),
     )
 
 
-def best(fits: Sequence[Fit]) -> Fit:
+def best_fit(fits: Sequence[Fit]) -> Fit:
     """Choose the fit of least median error in cross-validation.
 
     Of fits that are equal within the tolerance the first wins, so give the simplest first. A fit
@@ -149,7 +149,7 @@ def cost_of_model(model: Model) -> Cost:
     return cost_of(Cluster(2, algorithm=TABLE, table=model.points))
 
 
-def _misses(model: Model, data: Sorted) -> FloatArray:
+def _misses(model: Model, data: SortedSamples) -> FloatArray:
     """Relative error of each sample."""
     return np.abs(cost_of_model(model).times(data.sizes) / data.times - 1)
 
@@ -164,7 +164,7 @@ def _errors(sizes: IntArray, misses: FloatArray) -> Errors:
     return Errors(misses.size, float(np.median(misses)), float(misses.max()), decades)
 
 
-def _validated(data: Sorted, fit: Callable[[Sorted], Model]) -> Errors | None:
+def _cross_validate(data: SortedSamples, fit: Callable[[SortedSamples], Model]) -> Errors | None:
     """Fit to four fifths of the sizes and take the errors of the others, five times.
 
     The i-th size in ascending order belongs to fold i mod 5. The smallest and the largest are in

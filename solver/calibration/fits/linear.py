@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from solver.calibration.fits.fit import Fit, Line, fitted
-from solver.calibration.fits.samples import Samples, Sorted, checked
+from solver.calibration.fits.fit import Fit, Line, fit_model
+from solver.calibration.fits.samples import Samples, SortedSamples, check_samples
 from solver.calibration.fits.straight import moments, straight
 from solver.costs import LINEAR
 
@@ -20,9 +20,9 @@ def fit_linear(samples: Samples) -> Fit:
     -----
     O(n log n) for n samples.
     """
-    return fitted(LINEAR, checked(samples, 2, "A line"), _fit)
+    return fit_model(LINEAR, check_samples(samples, 2, "A line"), _fit)
 
 
-def _fit(data: Sorted) -> Line:
+def _fit(data: SortedSamples) -> Line:
     line = straight(moments(data.sizes.astype(np.float64), data.times))
     return Line(float(line.constant), float(line.slope))

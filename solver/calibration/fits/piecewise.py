@@ -6,9 +6,9 @@ each side for the least relative error. Nothing is assumed where they meet.
 
 import numpy as np
 
-from solver.calibration.fits.fit import Fit, fitted
-from solver.calibration.fits.samples import Samples, Sorted, checked
-from solver.calibration.fits.straight import moments, running, straight
+from solver.calibration.fits.fit import Fit, fit_model
+from solver.calibration.fits.samples import Samples, SortedSamples, check_samples
+from solver.calibration.fits.straight import moments, running_moments, straight
 from solver.codes import FaultCode
 from solver.costs import PIECEWISE, Curve
 from solver.errors import Fault, InvalidMeasurements
@@ -38,13 +38,13 @@ def fit_piecewise(samples: Samples, threshold_bytes: int | None = None) -> Fit:
     O(n log n) for n samples: running sums from both ends give the error at every threshold; of
     equal ones the smallest wins. The line at the threshold found is then computed without them.
     """
-    data = checked(samples, 2 * _SIDE, "A piecewise fit")
-    return fitted(PIECEWISE, data, lambda part: _fit(part, threshold_bytes))
+    data = check_samples(samples, 2 * _SIDE, "A piecewise fit")
+    return fit_model(PIECEWISE, data, lambda part: _fit(part, threshold_bytes))
 
 
-def _fit(data: Sorted, given: int | None) -> Curve:
+def _fit(data: SortedSamples, threshold_bytes: int | None) -> Curve:
     """Fit both sides of the threshold that was given, or of the best one."""
-    threshold = _best_threshold(data) if given is None else given
+    threshold = _best_threshold(data) if threshold_bytes is None else threshold_bytes
     below = int(np.searchsorted(data.distinct, threshold))
     sides = below, data.distinct.size - below
     if min(sides) < _SIDE:
@@ -66,12 +66,12 @@ def _fit(data: Sorted, given: int | None) -> Curve:
     )
 
 
-def _best_threshold(data: Sorted) -> int:
+def _best_threshold(data: SortedSamples) -> int:
     """Find the size from which the two sides have the least squared relative error."""
     candidates = data.distinct[_SIDE : data.distinct.size - _SIDE + 1]
     cuts = np.searchsorted(data.sizes, candidates)
     logs, shares = np.log2(data.sizes), data.sizes / data.sizes[-1]
-    low = straight(running(logs - logs.mean(), data.times), is_constant_free=True)
-    high = straight(running(shares[::-1], data.times[::-1]))
+    low = straight(running_moments(logs - logs.mean(), data.times), is_constant_free=True)
+    high = straight(running_moments(shares[::-1], data.times[::-1]))
     errors = low.error[cuts - 1] + high.error[data.sizes.size - cuts - 1]
     return int(candidates[np.argmin(errors)])

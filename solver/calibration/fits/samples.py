@@ -17,7 +17,7 @@ Samples = Sequence[tuple[int, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Sorted:
+class SortedSamples:
     """Samples in ascending order of size.
 
     Attributes
@@ -37,12 +37,12 @@ class Sorted:
     distinct: IntArray
     at: IntArray
 
-    def only(self, kept: npt.NDArray[np.bool_]) -> "Sorted":
-        """Return the samples marked in ``kept``, of shape (n,)."""
-        return _sorted(self.sizes[kept], self.times[kept])
+    def only(self, mask: npt.NDArray[np.bool_]) -> "SortedSamples":
+        """Return the samples marked in ``mask``, of shape (n,)."""
+        return _sorted(self.sizes[mask], self.times[mask])
 
 
-def checked(samples: Samples, least: int, name: str) -> Sorted:
+def check_samples(samples: Samples, least: int, name: str) -> SortedSamples:
     """Check samples and sort them; ``name`` needs ``least`` different sizes.
 
     Raises
@@ -50,12 +50,12 @@ def checked(samples: Samples, least: int, name: str) -> Sorted:
     InvalidMeasurements
         With every sample out of range, or when there are too few sizes.
     """
-    found = (
+    faults_found = (
         Fault(f"/samples/{i}", FaultCode.OUT_OF_RANGE, f"Sample {i}: {rule}")
         for i, (size, time) in enumerate(samples)
         if (rule := broken_rule(size, time))
     )
-    if faults := first_of(found, "/samples"):
+    if faults := first_of(faults_found, "/samples"):
         raise InvalidMeasurements(faults)
     pairs = sorted(samples)
     data = _sorted(
@@ -68,5 +68,5 @@ def checked(samples: Samples, least: int, name: str) -> Sorted:
     return data
 
 
-def _sorted(sizes: IntArray, times: FloatArray) -> Sorted:
-    return Sorted(sizes, times, *np.unique(sizes, return_inverse=True))
+def _sorted(sizes: IntArray, times: FloatArray) -> SortedSamples:
+    return SortedSamples(sizes, times, *np.unique(sizes, return_inverse=True))

@@ -57,7 +57,7 @@ def moments(x: FloatArray, times: FloatArray) -> Moments:
     return Moments(weight, mean, time, (w * dx**2).sum(), (w * dx * dt).sum(), (w * dt**2).sum())
 
 
-def running(x: FloatArray, times: FloatArray) -> Moments:
+def running_moments(x: FloatArray, times: FloatArray) -> Moments:
     """Moments of the first k points for k = 1..n; O(n), with the rounding of long sums."""
     w = times**-2.0
     weight, wx, wt = w.cumsum(), (w * x).cumsum(), (w * times).cumsum()

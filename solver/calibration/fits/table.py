@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from solver.calibration.fits.fit import Fit, Points, fitted
-from solver.calibration.fits.samples import Samples, Sorted, checked
+from solver.calibration.fits.fit import Fit, Points, fit_model
+from solver.calibration.fits.samples import Samples, SortedSamples, check_samples
 from solver.codes import FaultCode
 from solver.costs import TABLE
 from solver.errors import Fault, InvalidMeasurements
@@ -26,14 +26,14 @@ def fit_table(samples: Samples) -> Fit:
     -----
     O(n log n) for n samples, by pooling adjacent violators.
     """
-    data = checked(samples, 2, "A table")
+    data = check_samples(samples, 2, "A table")
     if data.distinct.size > MAX_TABLE_SIZES:
         detail = f"A table has at most {MAX_TABLE_SIZES:,} sizes, got {data.distinct.size:,}."
         raise InvalidMeasurements([Fault("/samples", FaultCode.TOO_MANY_SIZES, detail)])
-    return fitted(TABLE, data, _fit)
+    return fit_model(TABLE, data, _fit)
 
 
-def _fit(data: Sorted) -> Points:
+def _fit(data: SortedSamples) -> Points:
     counts = np.bincount(data.at)
     means = np.bincount(data.at, weights=data.times) / counts
     times = _monotone(means.tolist(), (counts / means**2).tolist())

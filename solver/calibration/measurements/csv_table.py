@@ -89,15 +89,15 @@ def read(text: str) -> Measurements:
     """
     workers: list[int] = []
     header, separator, lines = _header(lines_of(text))
-    kept = samples_of(_readings(header, separator, lines, workers))
-    told = ranks_of(kept.readings, workers[0] if workers else None, None)
+    selection = samples_of(_readings(header, separator, lines, workers))
+    ranks = ranks_of(selection.readings, workers[0] if workers else None, None)
     assumed = tuple(column.assumed for column in header if column.assumed)
     return Measurements(
         format=FORMAT,
-        samples=kept.samples,
-        workers=told.workers,
-        kind=told.kind,
-        notes=(*assumed, *kept.notes, *told.notes),
+        samples=selection.samples,
+        workers=ranks.workers,
+        kind=ranks.kind,
+        notes=(*assumed, *selection.notes, *ranks.notes),
     )
 
 
@@ -178,7 +178,7 @@ def _sets(header: list[_Column]) -> list[tuple[int, tuple[_Column | None, ...]]]
     return [(min(column.place for column in found[:2] if column), found) for found in sets]
 
 
-def _same_workers(found: Figure | None, workers: list[int]) -> None:
+def _same_workers(counts: Figure | None, workers: list[int]) -> None:
     """Put the number of workers of a row into ``workers``, where it is the only one.
 
     Raises
@@ -186,15 +186,15 @@ def _same_workers(found: Figure | None, workers: list[int]) -> None:
     ValueError
         When it is no whole number, or not that of the rows before.
     """
-    if found is None:
+    if counts is None:
         return
-    if not (1 <= found.value <= MAX_WORKERS and found.value.is_integer()):
-        raise ValueError(f"workers must be 1 to {MAX_WORKERS:,}, got {found.value:.15g}.")
+    if not (1 <= counts.value <= MAX_WORKERS and counts.value.is_integer()):
+        raise ValueError(f"workers must be 1 to {MAX_WORKERS:,}, got {counts.value:.15g}.")
     if not workers:
-        workers.append(int(found.value))
-    if found.value != workers[0]:
+        workers.append(int(counts.value))
+    if counts.value != workers[0]:
         raise ValueError(
-            f"{found.value:.15g} workers, {workers[0]} before; a cost is that of one number."
+            f"{counts.value:.15g} workers, {workers[0]} before; a cost is that of one number."
         )
 
 

@@ -17,7 +17,7 @@ from solver.calibration.measurements.lines import (
     without_prefix,
 )
 from solver.calibration.measurements.ranks import ranks_of
-from solver.calibration.measurements.readings import Measurements, Reading, garbled, samples_of
+from solver.calibration.measurements.readings import Measurements, Reading, garbled_row, samples_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
 from solver.graph import ALL_REDUCE
@@ -71,15 +71,15 @@ def read(text: str) -> Measurements:
     O(characters).
     """
     log = _Log()
-    kept = samples_of(log.readings(text))
-    workers, kind, found = log.told()
-    told = ranks_of(kept.readings, workers, kind)
+    selection = samples_of(log.readings(text))
+    workers, kind, log_notes = log.header()
+    ranks = ranks_of(selection.readings, workers, kind)
     return Measurements(
         format=FORMAT,
-        samples=kept.samples,
-        workers=told.workers,
-        kind=told.kind,
-        notes=(*kept.notes, *found, *told.notes),
+        samples=selection.samples,
+        workers=ranks.workers,
+        kind=ranks.kind,
+        notes=(*selection.notes, *log_notes, *ranks.notes),
     )
 
 
@@ -112,12 +112,12 @@ class _Log:
             else:
                 self._note(line)
                 if self.names:
-                    yield from garbled(number, line)
+                    yield from garbled_row(number, line)
         if not self.names:
             detail = "No header of nccl-tests found: a line with size, count, type, ..., time."
             raise InvalidMeasurements([Fault("", FaultCode.WRONG_FORMAT, detail)])
 
-    def told(self) -> tuple[int | None, str | None, tuple[str, ...]]:
+    def header(self) -> tuple[int | None, str | None, tuple[str, ...]]:
         """Ranks and collective that the lines name, and notes."""
         notes = []
         workers: int | None = None

@@ -15,7 +15,7 @@ from solver.calibration.measurements.lines import (
     lines_of,
     without_prefix,
 )
-from solver.calibration.measurements.readings import Measurements, Reading, garbled, samples_of
+from solver.calibration.measurements.readings import Measurements, Reading, garbled_row, samples_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
@@ -73,7 +73,7 @@ class _Log:
             else:
                 self._note(line)
                 if self.unit is not None:
-                    yield from garbled(number, line)
+                    yield from garbled_row(number, line)
         if self.unit is None:
             detail = "No header of OSU found: a line with Size and Avg Latency(us)."
             raise InvalidMeasurements([Fault("", FaultCode.WRONG_FORMAT, detail)])
@@ -105,15 +105,15 @@ def read(text: str) -> Measurements:
     O(characters).
     """
     log = _Log()
-    kept = samples_of(log.readings(text))
-    notes = kept.notes
+    selection = samples_of(log.readings(text))
+    notes = selection.notes
     words = log.title.lower().split()
     kind = next((KINDS[word] for word in words if word in KINDS), None)
     if log.title and kind != ALL_REDUCE:
         notes += (f"The benchmark is OSU {log.title}, not {ALL_REDUCE}.",)
     return Measurements(
         format=FORMAT,
-        samples=kept.samples,
+        samples=selection.samples,
         workers=log.workers,
         kind=kind,
         notes=notes,

@@ -49,16 +49,16 @@ class Ranks(NamedTuple):
     notes: tuple[str, ...]
 
 
-def ranks_of(readings: Iterable[Reading], named: int | None, kind: str | None) -> Ranks:
+def ranks_of(readings: Iterable[Reading], workers: int | None, kind: str | None) -> Ranks:
     """Recover the number of ranks from busbw / algbw, rounding taken into account.
 
-    ``named`` is the number that the file itself gives, which wins, and ``kind`` the collective
+    ``workers`` is the number that the file itself gives, which wins, and ``kind`` the collective
     it names. The intervals of all rows are intersected; O(rows).
     """
     low, high = _factor(readings)
     if low > high:
         note = "busbw / algbw differs between rows, so it tells nothing of the ranks."
-        return Ranks(named, kind, (note,))
+        return Ranks(workers, kind, (note,))
     notes = []
     if kind is None and low > 1:
         kind = ALL_REDUCE
@@ -72,16 +72,16 @@ def ranks_of(readings: Iterable[Reading], named: int | None, kind: str | None) -
         shares = SHARES[kind or ALL_REDUCE]
         first = max(1.0, float(np.ceil(_count(low, shares))))
         last = float(np.floor(_count(high, shares)))
-        if named is None and first == last <= MAX_WORKERS:
-            named = int(first)
+        if workers is None and first == last <= MAX_WORKERS:
+            workers = int(first)
             if kind is None and high >= 1:
                 notes.append("busbw is algbw: 2 ranks if this is an all-reduce, unknown if not.")
-        elif named is None or not first <= named <= last:
-            told = "" if named is None else f" The file names {named}."
-            notes.append(f"busbw / algbw fits {_range(first, last)} ranks.{told}")
-    if named == 1:
+        elif workers is None or not first <= workers <= last:
+            remark = "" if workers is None else f" The file names {workers}."
+            notes.append(f"busbw / algbw fits {_range(first, last)} ranks.{remark}")
+    if workers == 1:
         notes.append("One rank: nothing went over a network.")
-    return Ranks(named, kind, tuple(notes))
+    return Ranks(workers, kind, tuple(notes))
 
 
 def _factor(readings: Iterable[Reading]) -> tuple[float, float]:

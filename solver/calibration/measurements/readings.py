@@ -80,13 +80,13 @@ class Measurements:
     notes: tuple[str, ...]
 
 
-def garbled(number: int, line: str) -> Iterator[Reading]:
+def garbled_row(number: int, line: str) -> Iterator[Reading]:
     """Note a line that starts like a row, with a whole number, but was not read as one."""
     if count := _COUNT_FIRST.match(line):
         yield Reading(number, float(count[1]), None, left_out="garbled")
 
 
-class Kept(NamedTuple):
+class Selection(NamedTuple):
     """What is left of a file.
 
     Attributes
@@ -104,7 +104,7 @@ class Kept(NamedTuple):
     notes: tuple[str, ...]
 
 
-def samples_of(readings: Iterable[Reading | Fault]) -> Kept:
+def samples_of(readings: Iterable[Reading | Fault]) -> Selection:
     """Keep the readings that are samples, each with its time; the rest becomes notes.
 
     A reader puts a fault in place of a row that is broken.
@@ -117,15 +117,15 @@ def samples_of(readings: Iterable[Reading | Fault]) -> Kept:
         :data:`MAX_MEASURED_TIMES` times, of which no more is read; or when no sample is left.
     """
     samples: list[tuple[int, float]] = []
-    kept: list[Reading] = []
+    used: list[Reading] = []
     left_out: dict[str, dict[int, None]] = {}
 
     def faults() -> Iterator[Fault]:
-        for many, found in enumerate(readings, start=1):
-            if isinstance(found, Fault):
-                yield found
+        for many, reading_or_fault in enumerate(readings, start=1):
+            if isinstance(reading_or_fault, Fault):
+                yield reading_or_fault
                 continue
-            reading = _timed(found)
+            reading = _with_time(reading_or_fault)
             left = reading.left_out or (None if reading.time else "no time")
             if many > MAX_MEASURED_TIMES or (left is None and len(samples) == MAX_SAMPLES):
                 detail = (
@@ -141,16 +141,18 @@ def samples_of(readings: Iterable[Reading | Fault]) -> Kept:
                 yield Fault(f"/{reading.line}", FaultCode.OUT_OF_RANGE, detail)
             else:
                 samples.append((round(reading.size), reading.time.value))
-                kept.append(reading)
+                used.append(reading)
 
-    found = first_of(faults())
-    notes = tuple(f"{_named(list(lines))} left out: {why}." for why, lines in left_out.items())
-    if not found and not kept:
+    found_faults = first_of(faults())
+    notes = tuple(
+        f"{_line_numbers(list(lines))} left out: {why}." for why, lines in left_out.items()
+    )
+    if not found_faults and not used:
         detail = " ".join(["No row with a size and a time was found.", *notes])
-        found = [Fault("", FaultCode.WRONG_FORMAT, detail)]
-    if found:
-        raise InvalidMeasurements(found)
-    return Kept(tuple(samples), tuple(kept), notes)
+        found_faults = [Fault("", FaultCode.WRONG_FORMAT, detail)]
+    if found_faults:
+        raise InvalidMeasurements(found_faults)
+    return Selection(tuple(samples), tuple(used), notes)
 
 
 def broken_rule(size: float, time: float) -> str | None:
@@ -162,7 +164,7 @@ def broken_rule(size: float, time: float) -> str | None:
     return None
 
 
-def _timed(reading: Reading) -> Reading:
+def _with_time(reading: Reading) -> Reading:
     """Give a reading without a time that of its bandwidth, or the reason to leave it out."""
     speed = reading.algbw
     if reading.size == 0:
@@ -175,7 +177,7 @@ def _timed(reading: Reading) -> Reading:
     return reading._replace(time=Figure(time, ROUNDING * time))
 
 
-def _named(lines: list[int]) -> str:
+def _line_numbers(lines: list[int]) -> str:
     first = ", ".join(str(line) for line in lines[:_NAMED])
     more = f" and {len(lines) - _NAMED:,} more" if len(lines) > _NAMED else ""
     return f"Line{'s' if len(lines) > 1 else ''} {first}{more}"

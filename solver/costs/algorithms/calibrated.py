@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from solver.codes import FaultCode
 from solver.costs.algorithms.extrapolation import extrapolation_faults, growth
-from solver.costs.cluster import Cluster, missing
+from solver.costs.cluster import Cluster, missing_fields
 from solver.costs.functions.affine import Affine
 from solver.costs.functions.measured import Measured
 from solver.costs.functions.piecewise import Piecewise
@@ -37,7 +37,7 @@ def table(cluster: Cluster, kind: str) -> Measured:
     times = tuple(sum(found) / len(found) for found in groups.values())
     half = min(range(len(sizes) - 1), key=lambda i: (abs(2 * sizes[i] - sizes[-1]), i))
     slope = max(0.0, (times[-1] - times[half]) / (sizes[-1] - sizes[half]))
-    measured = Measured(sizes, times, slope, 0.0).stretched(*growth(cluster, kind))
+    measured = Measured(sizes, times, slope, 0.0).stretch(*growth(cluster, kind))
     return replace(measured, startup=cluster.startup_us)
 
 
@@ -50,8 +50,10 @@ def linear(cluster: Cluster, kind: str) -> Affine:
         When no time per byte is given, or it was measured elsewhere.
     """
     if cluster.us_per_byte is None or extrapolation_faults(cluster):
-        raise InvalidCluster([*missing(cluster, "us_per_byte"), *extrapolation_faults(cluster)])
-    fitted = Affine(cluster.constant_us, cluster.us_per_byte).stretched(*growth(cluster, kind))
+        raise InvalidCluster(
+            [*missing_fields(cluster, "us_per_byte"), *extrapolation_faults(cluster)]
+        )
+    fitted = Affine(cluster.constant_us, cluster.us_per_byte).stretch(*growth(cluster, kind))
     return replace(fitted, startup=fitted.startup + cluster.startup_us)
 
 
@@ -64,6 +66,8 @@ def piecewise(cluster: Cluster, kind: str) -> Piecewise:
         When no curve is given, or it was measured elsewhere.
     """
     if cluster.piecewise is None or extrapolation_faults(cluster):
-        raise InvalidCluster([*missing(cluster, "piecewise"), *extrapolation_faults(cluster)])
-    fitted = Piecewise(cluster.piecewise, 0.0).stretched(*growth(cluster, kind))
+        raise InvalidCluster(
+            [*missing_fields(cluster, "piecewise"), *extrapolation_faults(cluster)]
+        )
+    fitted = Piecewise(cluster.piecewise, 0.0).stretch(*growth(cluster, kind))
     return replace(fitted, startup=cluster.startup_us)

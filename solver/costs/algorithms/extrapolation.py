@@ -48,11 +48,11 @@ def growth(cluster: Cluster, kind: str) -> tuple[float, float]:
 
 def _differences(cluster: Cluster) -> list[tuple[str, str, str]]:
     """Field, measured and wanted figure wherever the two differ."""
-    found = []
+    differences = []
     n0, n = cluster.measured_workers, cluster.workers
     if n0 is not None and n0 != n:
-        found.append(("workers", f"{n0} workers", f"{n}"))
+        differences.append(("workers", f"{n0} workers", f"{n}"))
     b0, b = cluster.measured_gbps, cluster.bandwidth_gbps
     if b0 is not None and b is not None and b0 != b:
-        found.append(("bandwidth_gbps", f"{b0:g} Gbit/s", f"{b:g}"))
-    return found
+        differences.append(("bandwidth_gbps", f"{b0:g} Gbit/s", f"{b:g}"))
+    return differences

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from solver.codes import FaultCode
 from solver.costs.algorithms.stepwise import ring
-from solver.costs.cluster import Cluster, missing
+from solver.costs.cluster import Cluster, missing_fields
 from solver.costs.functions.affine import Affine
 from solver.errors import Fault, InvalidCluster
 from solver.graph import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER
@@ -22,7 +22,7 @@ def hierarchical(cluster: Cluster, kind: str) -> Affine:
         When a field is missing or the workers of a node do not divide all workers.
     """
     n, g, nic = cluster.workers, cluster.node_workers, cluster.bandwidth_gbps
-    faults = missing(cluster, "bandwidth_gbps", "node_workers", "node_bandwidth_gbps")
+    faults = missing_fields(cluster, "bandwidth_gbps", "node_workers", "node_bandwidth_gbps")
     if g is not None and n % g:
         detail = f"node_workers must divide the {n} workers, got {g}."
         faults.append(Fault("/node_workers", FaultCode.OUT_OF_RANGE, detail))

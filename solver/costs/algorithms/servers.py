@@ -7,7 +7,7 @@ full duplex; the busiest link decides.
 
 from solver.codes import FaultCode
 from solver.costs.algorithms.stepwise import Effort, stepwise
-from solver.costs.cluster import Cluster, missing
+from solver.costs.cluster import Cluster, missing_fields
 from solver.costs.functions.affine import Affine
 from solver.errors import Fault, InvalidCluster
 
@@ -31,5 +31,5 @@ def parameter_server(cluster: Cluster, kind: str) -> Affine:
     if cluster.placement not in passes:
         detail = f"placement must be one of {', '.join(PLACEMENTS)}."
         fault = Fault("/placement", FaultCode.OUT_OF_RANGE, detail)
-        raise InvalidCluster([*missing(cluster, "bandwidth_gbps"), fault])
+        raise InvalidCluster([*missing_fields(cluster, "bandwidth_gbps"), fault])
     return stepwise(cluster, Effort(2, passes[cluster.placement]))

@@ -7,7 +7,7 @@ and reductions.
 
 from typing import NamedTuple
 
-from solver.costs.cluster import Cluster, missing
+from solver.costs.cluster import Cluster, missing_fields
 from solver.costs.functions.affine import Affine
 from solver.errors import InvalidCluster
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
@@ -35,7 +35,7 @@ def stepwise(cluster: Cluster, effort: Effort) -> Affine:
         When no bandwidth is given.
     """
     if cluster.bandwidth_gbps is None:
-        raise InvalidCluster(missing(cluster, "bandwidth_gbps"))
+        raise InvalidCluster(missing_fields(cluster, "bandwidth_gbps"))
     per_byte = effort.passes / bytes_per_us(cluster.bandwidth_gbps)
     if cluster.reduction_gbps is not None:
         per_byte += effort.reductions / bytes_per_us(cluster.reduction_gbps)

@@ -59,6 +59,6 @@ class Affine:
         """Return the largest size: the start-up is paid once."""
         return most
 
-    def stretched(self, fixed: float, rest: float) -> "Affine":
+    def stretch(self, fixed: float, rest: float) -> "Affine":
         """Return the cost with so many times the start-up and the time per byte."""
         return Affine(self.startup * fixed, self.per_byte * rest)

@@ -27,13 +27,13 @@ def minorants(knots: Sequence[int], times: _Times) -> list[tuple[float, float]]:
         while len(hull) > 1 and _turns_down(hull[-2], hull[-1], (x, y)):
             hull.pop()
         hull.append((x, y))
-    found = [(float(costs.min()), 0.0), (0.0, float((costs / sizes).min()))]
+    lines = [(float(costs.min()), 0.0), (0.0, float((costs / sizes).min()))]
     for (x0, y0), (x1, y1) in pairwise(hull):
         c = (y1 - y0) / (x1 - x0)
         a = y0 - c * x0
         if a > 0 and c > 0:
-            found.append((a, c))
-    return [(float(np.min(costs - c * sizes)), c) if a > 0 else (a, c) for a, c in found]
+            lines.append((a, c))
+    return [(float(np.min(costs - c * sizes)), c) if a > 0 else (a, c) for a, c in lines]
 
 
 def least(knots: Sequence[int], times: _Times) -> _Times:

@@ -63,7 +63,7 @@ class Measured(Knotted):
                 return sizes[bisect_right(sizes, budget, key=self.time) - 1]
         return 0
 
-    def stretched(self, fixed: float, rest: float) -> "Measured":
+    def stretch(self, fixed: float, rest: float) -> "Measured":
         """Return the cost with its least time of a launch, and what is beyond it, so many times."""
         shift = min(self.measured) * (fixed - rest)
         return Measured(

@@ -89,7 +89,7 @@ class Piecewise(Knotted):
                 return sizes[count - 1]
         return 0
 
-    def stretched(self, fixed: float, rest: float) -> "Piecewise":
+    def stretch(self, fixed: float, rest: float) -> "Piecewise":
         """Return the cost with its least time of a launch, and what is beyond it, so many times."""
         curve = self.curve
         least = min(self.time(1), self.time(curve.threshold_bytes)) - self.startup
@@ -113,8 +113,8 @@ class Piecewise(Knotted):
 
     def _knots(self, most: int) -> list[int]:
         """Sizes in 1..most between which time is flat, concave or linear, ends included."""
-        found = set()
+        knots = set()
         for sizes in filter(None, self._sides(most)):
             flat = bisect_right(sizes, self.time(sizes[0]), key=self.time)
-            found |= {sizes[0], sizes[flat - 1], *sizes[flat : flat + 1], sizes[-1]}
-        return sorted(found)
+            knots |= {sizes[0], sizes[flat - 1], *sizes[flat : flat + 1], sizes[-1]}
+        return sorted(knots)

@@ -10,7 +10,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidPlan
 from solver.fusion.fused import fused_ops
 from solver.graph import ALL_REDUCE, NETWORK, Graph, build
-from solver.simulation.rules import grouped
+from solver.simulation.rules import group_tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def fill_buckets(graph: Graph, joins: Callable[[int, int], bool]) -> tuple[Membe
     chain = chain_of(graph)
     sizes = chain.bytes.tolist()
     lanes = gradient_lanes(chain)
-    groups = grouped(chain, lambda _, held, tensor: joins(held, sizes[tensor]))
+    groups = group_tensors(chain, lambda _, held, tensor: joins(held, sizes[tensor]))
     return tuple(tuple(group) for group in groups if chain.lane[group[0]] in lanes)
 
 

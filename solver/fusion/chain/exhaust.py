@@ -21,7 +21,7 @@ _CUT = 1
 
 
 def best_of_all(
-    chain: Chain, cost: Cost, known: Launches, budget: Budget, report: Reporter = unreported
+    chain: Chain, cost: Cost, best: Launches, budget: Budget, report: Reporter = unreported
 ) -> Launches:
     """Return the best plan of all, or the known one when none is better.
 
@@ -29,7 +29,7 @@ def best_of_all(
     rest of a bucket begun. A branch ends when what is left cannot beat the best. Exponential; ends
     early with the best so far when the budget is spent. Each better plan is reported.
     """
-    search = _Search(chain, cost, known, budget, report)
+    search = _Search(chain, cost, best, budget, report)
     search.visit((1 << len(chain)) - 1, (), 0.0, 0.0, _CUT)
     return search.best
 
@@ -38,7 +38,7 @@ class _Search:
     """The best plan so far, and the launches of the branch at hand."""
 
     def __init__(
-        self, chain: Chain, cost: Cost, known: Launches, budget: Budget, report: Reporter
+        self, chain: Chain, cost: Cost, best: Launches, budget: Budget, report: Reporter
     ) -> None:
         self._judge = ChainJudge(chain, cost)
         self._budget = budget
@@ -51,8 +51,8 @@ class _Search:
         lines = cost.minorants(int(chain.bytes.sum()))
         for mask in range(1, len(self._rest)):
             self._rest[mask] = self._least(self._members[mask], lines)
-        self.best = known
-        self._value = self._judge.value(known)
+        self.best = best
+        self._value = self._judge.value(best)
 
     def _least(self, members: Sequence[int], lines: Sequence[tuple[float, float]]) -> float:
         """Bound the time from now on of sending these tensors and what follows them."""

@@ -26,7 +26,7 @@ def improve(
     generator = random.Random(seed)  # noqa: S311 - a search, not a secret
     here = best
     while budget.spend():
-        there = _descend(_shaken(here, judge, generator), judge, budget, report)
+        there = _descend(_shake(here, judge, generator), judge, budget, report)
         if judge.value(there) <= judge.value(here):
             here = there
         if judge.value(here) < judge.value(best):
@@ -40,16 +40,16 @@ def without_needless_launches(launches: Launches, judge: ChainJudge, budget: Bud
     Passes over the launches, O(launches) for each try, until one changes nothing or the budget is
     spent.
     """
-    launches = min(_adjoined(launches), launches, key=judge.value)
+    launches = min(_adjoin(launches), launches, key=judge.value)
     value = judge.value(launches)
     count = 0
     while count != len(launches):
         count = len(launches)
         at = 0
         while at < len(launches) and budget.spend():
-            found = min(_fewer(launches, at, judge), key=judge.value, default=launches)
-            if len(found) < len(launches) and judge.value(found) <= value:
-                launches, value = found, judge.value(found)
+            fewer = min(_fewer(launches, at, judge), key=judge.value, default=launches)
+            if len(fewer) < len(launches) and judge.value(fewer) <= value:
+                launches, value = fewer, judge.value(fewer)
             else:
                 at += 1
     return launches
@@ -80,7 +80,7 @@ def _part_pairs(launches: Launches) -> Iterator[tuple[int, int]]:
         seen[members] = j
 
 
-def _adjoined(launches: Launches) -> Launches:
+def _adjoin(launches: Launches) -> Launches:
     """Make one launch of neighbouring parts of the same bucket: one start-up fewer."""
     joined: list[Launch] = []
     for launch in launches:
@@ -98,9 +98,9 @@ def _descend(launches: Launches, judge: ChainJudge, budget: Budget, report: Repo
         for plan in _changes(launches, judge):
             if not budget.spend():
                 break
-            found = judge.stretch(plan).value
-            if found < value - slack(value):
-                best, value = plan, found
+            reached = judge.stretch(plan).value
+            if reached < value - slack(value):
+                best, value = plan, reached
         if best is None:
             return launches
         launches = best
@@ -114,15 +114,15 @@ def _changes(launches: Launches, judge: ChainJudge) -> Iterator[Launches]:
     whole = [judge.is_whole(launch) for launch in launches]
     for i in range(first, last + 1):
         if whole[i]:
-            yield from _moved(launches, i)
-            yield from _joined(launches, i, whole, judge)
+            yield from _moves(launches, i)
+            yield from _joins(launches, i, whole, judge)
             for some in _ends_of(launches[i].bucket):
-                yield from _given(launches, i, some, whole, judge)
-    yield from _cut(launches, first, last, whole, judge)
-    yield from _shifted(launches)
+                yield from _transfers(launches, i, some, whole, judge)
+    yield from _cuts(launches, first, last, whole, judge)
+    yield from _shifts(launches)
 
 
-def _moved(launches: Launches, i: int) -> Iterator[Launches]:
+def _moves(launches: Launches, i: int) -> Iterator[Launches]:
     """Send launch i at another place."""
     rest = (*launches[:i], *launches[i + 1 :])
     for place in range(len(launches)):
@@ -130,7 +130,7 @@ def _moved(launches: Launches, i: int) -> Iterator[Launches]:
             yield (*rest[:place], launches[i], *rest[place:])
 
 
-def _joined(
+def _joins(
     launches: Launches, i: int, whole: Sequence[bool], judge: ChainJudge
 ) -> Iterator[Launches]:
     """Send launch i together with another one, in that one's place."""
@@ -142,20 +142,20 @@ def _joined(
             yield tuple(changed)
 
 
-def _given(
+def _transfers(
     launches: Launches, i: int, some: tuple[int, ...], whole: Sequence[bool], judge: ChainJudge
 ) -> Iterator[Launches]:
     """Move tensors of launch i to another launch, or to one of their own."""
-    kept = judge.whole(tuple(k for k in launches[i].bucket if k not in some))
+    remaining = judge.whole(tuple(k for k in launches[i].bucket if k not in some))
     for j in range(len(launches)):
         if j != i and whole[j]:
             changed = list(launches)
-            changed[i] = kept
+            changed[i] = remaining
             changed[j] = judge.whole(_union(launches[j].bucket, some))
             yield tuple(changed)
     for place in sorted({0, i, i + 1, len(launches)}):
         changed = list(launches)
-        changed[i] = kept
+        changed[i] = remaining
         changed.insert(place, judge.whole(some))
         yield tuple(changed)
 
@@ -169,7 +169,7 @@ def _ends_of(members: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         count *= 2
 
 
-def _cut(
+def _cuts(
     launches: Launches, first: int, last: int, whole: Sequence[bool], judge: ChainJudge
 ) -> Iterator[Launches]:
     """Send a part of a launch in the gap before the stretch, or cut it at a release in it."""
@@ -194,7 +194,7 @@ def _cut(
                     yield (*launches[:i], head, *launches[i + 1 : place], tail, *launches[place:])
 
 
-def _shifted(launches: Launches) -> Iterator[Launches]:
+def _shifts(launches: Launches) -> Iterator[Launches]:
     """Move bytes between two parts of one bucket."""
     for i, j in _part_pairs(launches):
         for source, target in ((i, j), (j, i)):
@@ -207,16 +207,16 @@ def _shifted(launches: Launches) -> Iterator[Launches]:
                 step //= 4
 
 
-def _shaken(launches: Launches, judge: ChainJudge, generator: random.Random) -> Launches:
+def _shake(launches: Launches, judge: ChainJudge, generator: random.Random) -> Launches:
     """Make two random changes: give tensors away, join launches, or swap places."""
     for _ in range(2):
         whole = [judge.is_whole(launch) for launch in launches]
         i = generator.randrange(len(launches))
-        choices = [*_moved(launches, i)]
+        choices = [*_moves(launches, i)]
         if whole[i]:
-            choices += _joined(launches, i, whole, judge)
+            choices += _joins(launches, i, whole, judge)
             for some in _ends_of(launches[i].bucket):
-                choices += _given(launches, i, some, whole, judge)
+                choices += _transfers(launches, i, some, whole, judge)
         if choices:
             launches = generator.choice(choices)
     return launches

@@ -60,7 +60,7 @@ def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> Launches:
             search.report(best, judge.value(best))
     best = min(best, judge.alone(), key=judge.value)  # the time may have been too short
     if not same(judge.value(best), bound):
-        best = _searched(chain, cost, judge, best, search, deadline)
+        best = _search(chain, cost, judge, best, search, deadline)
     budget = Budget(_moves(best, search), lambda: time.monotonic() > deadline)
     return without_needless_launches(best, judge, budget)
 
@@ -69,7 +69,7 @@ def _moves(plan: Launches, search: Search) -> int:
     return min(_MOVES, _LAUNCHES // len(plan)) * search.effort
 
 
-def _searched(
+def _search(
     chain: Chain, cost: Cost, judge: ChainJudge, best: Launches, search: Search, deadline: float
 ) -> Launches:
     def expired() -> bool:

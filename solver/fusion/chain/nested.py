@@ -95,10 +95,10 @@ def from_both_ends(
     cuts = _even(ends, _CUTS * effort)
     best: tuple[float, list[_Group]] | None = None
     for _ in range(_ROUNDS):
-        found = _recursion(ends, cuts, cells, deadline)
-        if found is None or (best is not None and found[0] >= best[0]):
+        attempt = _recursion(ends, cuts, cells, deadline)
+        if attempt is None or (best is not None and attempt[0] >= best[0]):
             break
-        best = found
+        best = attempt
         cuts = _near(ends, best[1], _CUTS * effort)
         cells = _around(ends, best[1], _CELLS * effort)
     return _launches(ends, best[1]) if best else None
@@ -140,11 +140,11 @@ def _near(ends: _Ends, groups: Sequence[_Group], most: int) -> IntArray:
     """Cut near the groups' ends, the rest evenly."""
     count = len(ends.release)
     at = np.array([group.high for group in groups])
-    found = [
+    choices = [
         np.unique((at[:, None] + np.arange(-reach, reach + 1)).clip(0, count))
         for reach in (3, 2, 1, 0)
     ]
-    near = next((places for places in found if len(places) <= most), found[-1])
+    near = next((places for places in choices if len(places) <= most), choices[-1])
     even = _even(ends, most - len(near)) if most - len(near) > 2 * _ENDS else [0, count]
     return np.unique(np.concatenate([near, even, [0, count]]))
 

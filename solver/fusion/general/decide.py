@@ -13,7 +13,7 @@ from solver.buckets import Launch
 from solver.chain import Chain, lane_bytes
 from solver.costs import Cost
 from solver.fusion.general.improve import improve
-from solver.fusion.general.judge import GraphJudge, Lists, flat
+from solver.fusion.general.judge import ChannelLaunches, GraphJudge, flat
 from solver.fusion.search import Budget, Candidate, Search
 from solver.graph import Graph
 from solver.limits import MAX_SEARCHED_LAUNCHES
@@ -21,12 +21,12 @@ from solver.simulation.engine import Policy, Rule, simulate
 from solver.simulation.rules import (
     Unit,
     first_in_first_out,
-    grouped,
+    group_tensors,
     most_urgent,
     queues,
     slice_count,
-    sliced,
-    whole,
+    slice_tensors,
+    whole_units,
 )
 from solver.units import same
 
@@ -64,15 +64,15 @@ def decide(
     """
     deadline = time.monotonic() + search.time_limit_s
     judge = GraphJudge(graph, chain, costs)
-    found: dict[Lists, float] = {}
+    values: dict[ChannelLaunches, float] = {}
     least = inf
-    for lists in _sources(graph, chain, costs, judge, search, found, deadline, fuse=fuse):
-        if lists not in found:
-            value = found[lists] = judge.value(lists)
+    for lists in _sources(graph, chain, costs, judge, search, values, deadline, fuse=fuse):
+        if lists not in values:
+            value = values[lists] = judge.value(lists)
             if value < least:
                 least = value
                 search.report(flat(lists), value)
-    ranked = sorted(found, key=lambda lists: (found[lists], lists))
+    ranked = sorted(values, key=lambda lists: (values[lists], lists))
     best = ranked[0]
     most = max(len(chain), sum(map(len, best)))
     moves = max(1, min(_MOVES, _STEPS // (len(judge.durations) + most))) * search.effort
@@ -94,40 +94,40 @@ def _sources(
     costs: Sequence[Cost],
     judge: GraphJudge,
     search: Search,
-    found: dict[Lists, float],
+    values: dict[ChannelLaunches, float],
     deadline: float,
     *,
     fuse: bool,
-) -> Iterator[Lists]:
-    """Yield plans; ``found`` has the values of those before [us]."""
+) -> Iterator[ChannelLaunches]:
+    """Yield plans; ``values`` has the values of those before [us]."""
 
-    def simulated(policy: Policy) -> Lists:
+    def simulated(policy: Policy) -> ChannelLaunches:
         return judge.split(
             simulate(graph, lambda lane: costs[chain.lanes.index(lane)], policy).plan
         )
 
-    units = whole([(i,) for i in range(len(chain))], chain)
+    units = whole_units([(i,) for i in range(len(chain))], chain)
     urgency = _urgency(graph, chain, judge)
     yield simulated(lambda chain, _: queues(units, first_in_first_out, chain))
     yield simulated(lambda chain, _: queues(units, most_urgent(units, chain), chain))
-    yield simulated(_by(units, urgency))
+    yield simulated(_by_urgency(units, urgency))
     if not fuse:
         return
     yield from map(judge.split, search.plans)
-    for filled in _filled(chain, costs):
+    for filled in _fillings(chain, costs):
         if time.monotonic() > deadline:
             return
-        if _busy(filled, judge) <= min(found.values()):
-            yield simulated(_by(filled, urgency))
+        if _busy(filled, judge) <= min(values.values()):
+            yield simulated(_by_urgency(filled, urgency))
     for candidate in search.candidates:
         if time.monotonic() > deadline:
             return
-        if candidate.name not in _ALONE and _may_win(candidate, chain, judge, found):
+        if candidate.name not in _ALONE and _may_win(candidate, chain, judge, values):
             yield simulated(candidate.policy)
 
 
 def _may_win(
-    candidate: Candidate, chain: Chain, judge: GraphJudge, found: Mapping[Lists, float]
+    candidate: Candidate, chain: Chain, judge: GraphJudge, values: Mapping[ChannelLaunches, float]
 ) -> bool:
     """Tell whether a policy's slices are not too many, nor too long together."""
     size = candidate.slice_bytes
@@ -135,7 +135,7 @@ def _may_win(
         return True
     if slice_count(chain, size) > MAX_SEARCHED_LAUNCHES:
         return False
-    return _busy(sliced(chain, size), judge) < min(found.values())
+    return _busy(slice_tensors(chain, size), judge) < min(values.values())
 
 
 def _busy(units: Sequence[Unit], judge: GraphJudge) -> float:
@@ -147,7 +147,7 @@ def _busy(units: Sequence[Unit], judge: GraphJudge) -> float:
     return max(busy)
 
 
-def _by(units: Sequence[Unit], urgency: Sequence[float]) -> Policy:
+def _by_urgency(units: Sequence[Unit], urgency: Sequence[float]) -> Policy:
     """Send the unit with the longest path behind it first."""
     most = [max(urgency[i] for i in bucket) for bucket, _ in units]
 
@@ -157,7 +157,7 @@ def _by(units: Sequence[Unit], urgency: Sequence[float]) -> Policy:
     return policy
 
 
-def _filled(chain: Chain, costs: Sequence[Cost]) -> Iterator[list[Unit]]:
+def _fillings(chain: Chain, costs: Sequence[Cost]) -> Iterator[list[Unit]]:
     """Yield buckets of several sizes, whole and in parts of the size of least time per byte."""
     totals = lane_bytes(chain)
     thrifty = [c.thriftiest(-(-n // _PARTS), n) for c, n in zip(costs, totals, strict=True)]
@@ -165,30 +165,30 @@ def _filled(chain: Chain, costs: Sequence[Cost]) -> Iterator[list[Unit]]:
     if thrifty != list(totals):
         caps += [thrifty, [0] * len(totals)]
     for cap in caps:
-        units = whole(_capped(chain, cap), chain)
+        units = whole_units(_fill(chain, cap), chain)
         yield units
-        parts = _cut(units, chain, thrifty)
+        parts = _cut_units(units, chain, thrifty)
         if parts != units:
             yield parts
 
 
-def _capped(chain: Chain, caps: Sequence[int]) -> list[list[int]]:
+def _fill(chain: Chain, caps: Sequence[int]) -> list[list[int]]:
     """Fill buckets in release order up to so many bytes in each lane."""
 
     def joins(bucket: list[int], held: int, tensor: int) -> bool:
         return held + int(chain.bytes[tensor]) <= caps[chain.lane[tensor]]
 
-    return grouped(chain, joins)
+    return group_tensors(chain, joins)
 
 
-def _cut(units: Sequence[Unit], chain: Chain, sizes: Sequence[int]) -> list[Unit]:
+def _cut_units(units: Sequence[Unit], chain: Chain, sizes: Sequence[int]) -> list[Unit]:
     """Send each unit in parts of so many bytes in each lane, the last one short."""
-    found = []
+    units_cut = []
     for bucket, (total,) in units:
         size = sizes[chain.lane[bucket[0]]]
         count = (total - 1) // size
-        found.append((bucket, (*[size] * count, total - count * size)))
-    return found
+        units_cut.append((bucket, (*[size] * count, total - count * size)))
+    return units_cut
 
 
 def _urgency(graph: Graph, chain: Chain, judge: GraphJudge) -> list[float]:

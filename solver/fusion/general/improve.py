@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from solver.buckets import Launch, Launches
-from solver.fusion.general.judge import Execution, GraphJudge, Lists, Position, flat
+from solver.fusion.general.judge import ChannelLaunches, Execution, GraphJudge, Position, flat
 from solver.fusion.search import Budget, Reporter, unreported
 from solver.units import same
 
@@ -27,7 +27,7 @@ _LOOKED = 48
 
 
 def improve(
-    lists: Lists,
+    lists: ChannelLaunches,
     judge: GraphJudge,
     budget: Budget,
     seed: int,
@@ -35,7 +35,7 @@ def improve(
     *,
     fuse: bool,
     report: Reporter = unreported,
-) -> Lists:
+) -> ChannelLaunches:
     """Take changes that help; when none does, a random one, and go on from there.
 
     The answer is never worse than ``lists``, and the same for the same seed and budget. Within
@@ -48,18 +48,18 @@ def improve(
     run = least = judge.execute(lists)
     idle = 0
     while least.value > bound * (1 + _CLOSE) and budget.spend():
-        here, run = _descended(here, run, judge, budget, generator, report, fuse=fuse)
+        here, run = _descend(here, run, judge, budget, generator, report, fuse=fuse)
         if run.value < least.value and not same(run.value, least.value):
             best, least, idle = here, run, 0
         elif idle > _PATIENCE:
             here, run, idle = best, least, 0
         idle += 1
-        here, run = _shaken(here, run, judge, generator, fuse=fuse)
+        here, run = _shake(here, run, judge, generator, fuse=fuse)
     return best
 
 
-def _descended(
-    lists: Lists,
+def _descend(
+    lists: ChannelLaunches,
     run: Execution,
     judge: GraphJudge,
     budget: Budget,
@@ -67,11 +67,11 @@ def _descended(
     report: Reporter,
     *,
     fuse: bool,
-) -> tuple[Lists, Execution]:
+) -> tuple[ChannelLaunches, Execution]:
     """Take the first change that helps, again and again."""
     while True:
-        found = changes(lists, run, judge, generator, fuse=fuse)
-        for changed in islice(found, _LOOKED):
+        options = changes(lists, run, judge, generator, fuse=fuse)
+        for changed in islice(options, _LOOKED):
             if not budget.spend():
                 return lists, run
             there = judge.execute(changed)
@@ -83,9 +83,14 @@ def _descended(
             return lists, run
 
 
-def _shaken(
-    lists: Lists, run: Execution, judge: GraphJudge, generator: random.Random, *, fuse: bool
-) -> tuple[Lists, Execution]:
+def _shake(
+    lists: ChannelLaunches,
+    run: Execution,
+    judge: GraphJudge,
+    generator: random.Random,
+    *,
+    fuse: bool,
+) -> tuple[ChannelLaunches, Execution]:
     """Make one to three random changes to what lies on the longest path."""
     for _ in range(generator.choice((1, 1, 2, 3))):
         changed = next(changes(lists, run, judge, generator, fuse=fuse), lists)
@@ -96,8 +101,13 @@ def _shaken(
 
 
 def changes(
-    lists: Lists, run: Execution, judge: GraphJudge, generator: random.Random, *, fuse: bool
-) -> Iterator[Lists]:
+    lists: ChannelLaunches,
+    run: Execution,
+    judge: GraphJudge,
+    generator: random.Random,
+    *,
+    fuse: bool,
+) -> Iterator[ChannelLaunches]:
     """Yield plans that differ from this one on its longest path, in random order."""
     path = judge.critical(lists, run)
     places = list(range(len(path)))
@@ -106,13 +116,13 @@ def changes(
         part, waited = path[at]
         channel, k = part
         launches = lists[channel]
-        found = [*_moved(launches, k, _first(path, at), waited=waited)]
+        options = [*_moves(launches, k, _first(path, at), waited=waited)]
         if fuse:
-            found += _joined(launches, k, judge)
-            found += _apart(launches, k, run, judge)
-            found += _cut(lists, part, run, judge, waited=waited)
-        generator.shuffle(found)
-        for changed in found:
+            options += _joins(launches, k, judge)
+            options += _splits(launches, k, run, judge)
+            options += _cuts(lists, part, run, judge, waited=waited)
+        generator.shuffle(options)
+        for changed in options:
             yield (*lists[:channel], changed, *lists[channel + 1 :])
 
 
@@ -123,7 +133,7 @@ def _first(path: Sequence[tuple[Position, bool]], at: int) -> int:
     return path[at][0].place
 
 
-def _moved(launches: Launches, k: int, first: int, *, waited: bool) -> Iterator[Launches]:
+def _moves(launches: Launches, k: int, first: int, *, waited: bool) -> Iterator[Launches]:
     """Put a launch that waits before others that ran without a gap, or one of these behind it."""
     if waited:
         for place in sorted({first, (first + k) // 2, k - 1}):
@@ -141,7 +151,7 @@ def _moved(launches: Launches, k: int, first: int, *, waited: bool) -> Iterator[
                 yield (*launches[:k], launches[place], *launches[k:place], *launches[place + 1 :])
 
 
-def _joined(launches: Launches, k: int, judge: GraphJudge) -> Iterator[Launches]:
+def _joins(launches: Launches, k: int, judge: GraphJudge) -> Iterator[Launches]:
     """Join a launch with the nearest ones of its lane, before and behind; or with its own parts."""
     bucket, size = launches[k]
     if size < judge.total(bucket):
@@ -180,7 +190,7 @@ def _may_join(a: Sequence[int], b: Sequence[int], judge: GraphJudge) -> bool:
     return not any(before[i] & of_b for i in a) and not any(before[i] & of_a for i in b)
 
 
-def _apart(launches: Launches, k: int, run: Execution, judge: GraphJudge) -> Iterator[Launches]:
+def _splits(launches: Launches, k: int, run: Execution, judge: GraphJudge) -> Iterator[Launches]:
     """Take a bucket apart by the releases or the tails of its members."""
     bucket, size = launches[k]
     if len(bucket) == 1 or size < judge.total(bucket):
@@ -200,11 +210,15 @@ def _apart(launches: Launches, k: int, run: Execution, judge: GraphJudge) -> Ite
         if k:
             yield (*launches[: k - 1], one, launches[k - 1], two, *launches[k + 1 :])
         for kept, given in ((some, rest), (rest, some)):
-            yield from _given(launches, k, kept, given, judge)
+            yield from _transfers(launches, k, kept, given, judge)
 
 
-def _given(
-    launches: Launches, k: int, kept: tuple[int, ...], given: tuple[int, ...], judge: GraphJudge
+def _transfers(
+    launches: Launches,
+    k: int,
+    remaining: tuple[int, ...],
+    transferred: tuple[int, ...],
+    judge: GraphJudge,
 ) -> Iterator[Launches]:
     """Give some tensors of a bucket to a neighbour of its lane."""
     lanes = judge.chain.lane
@@ -212,15 +226,15 @@ def _given(
         if not 0 <= j < len(launches) or not judge.is_whole(launches[j]):
             continue
         near = launches[j].bucket
-        if lanes[near[0]] == lanes[kept[0]] and _may_join(near, given, judge):
+        if lanes[near[0]] == lanes[remaining[0]] and _may_join(near, transferred, judge):
             changed = list(launches)
-            changed[k] = judge.whole(kept)
-            changed[j] = judge.whole(tuple(sorted((*near, *given))))
+            changed[k] = judge.whole(remaining)
+            changed[j] = judge.whole(tuple(sorted((*near, *transferred))))
             yield tuple(changed)
 
 
-def _cut(
-    lists: Lists, part: Position, run: Execution, judge: GraphJudge, *, waited: bool
+def _cuts(
+    lists: ChannelLaunches, part: Position, run: Execution, judge: GraphJudge, *, waited: bool
 ) -> Iterator[Launches]:
     """Cut what runs when a waiting launch is released; or fill the gap before one that is not."""
     channel, k = part

@@ -17,10 +17,10 @@ from solver.graph import Graph
 from solver.graph.compact import compact
 
 #: The launches of each channel, in order.
-Lists = tuple[Launches, ...]
+ChannelLaunches = tuple[Launches, ...]
 
 
-def flat(lists: Lists) -> tuple[Launch, ...]:
+def flat(lists: ChannelLaunches) -> tuple[Launch, ...]:
     """Put the channels' launches one channel after the other."""
     return tuple(launch for launches in lists for launch in launches)
 
@@ -58,7 +58,7 @@ class Execution:
     home: dict[int, tuple[int, ...]]
 
 
-class GraphJudge(Judge[Lists]):
+class GraphJudge(Judge[ChannelLaunches]):
     """Judges plans of one graph, executed in its compact form."""
 
     def __init__(self, graph: Graph, chain: Chain, costs: Sequence[Cost]) -> None:
@@ -83,22 +83,22 @@ class GraphJudge(Judge[Lists]):
             total = self._totals[bucket] = sum(self.bytes[i] for i in bucket)
         return total
 
-    def value(self, lists: Lists, /) -> float:
+    def value(self, lists: ChannelLaunches, /) -> float:
         """Return the iteration time of a plan [us]; inf when its launches wait for one another."""
         return self.execute(lists).value
 
-    def split(self, launches: Sequence[Launch]) -> Lists:
+    def split(self, launches: Sequence[Launch]) -> ChannelLaunches:
         """Sort launches by channel, each in the order given."""
         lists: list[list[Launch]] = [[] for _ in range(max(self.channel) + 1)]
         for launch in launches:
             lists[self.channel[launch.bucket[0]]].append(launch)
         return tuple(map(tuple, lists))
 
-    def execute(self, lists: Lists) -> Execution:
+    def execute(self, lists: ChannelLaunches) -> Execution:
         """Execute a plan. O(ops + edges + launches) of the skeleton."""
         return _Executor(self, lists).run()
 
-    def critical(self, lists: Lists, run: Execution) -> list[tuple[Position, bool]]:
+    def critical(self, lists: ChannelLaunches, run: Execution) -> list[tuple[Position, bool]]:
         """List the launches on the longest path, the last one first.
 
         With each whether it waited for the launch before it on its channel, which then is next.
@@ -132,7 +132,7 @@ class GraphJudge(Judge[Lists]):
 class _Executor:
     """A plan as it is executed."""
 
-    def __init__(self, judge: GraphJudge, lists: Lists) -> None:
+    def __init__(self, judge: GraphJudge, lists: ChannelLaunches) -> None:
         self.judge = judge
         self.lists = lists
         self.waiting = judge.waiting[:]

@@ -154,11 +154,11 @@ Node = _CLASSES["Node"]
 
 def attributes(message: Any) -> dict[str, Any]:
     """Read the attributes of a message; None for a list, which nobody here reads."""
-    found = {}
+    values = {}
     for attribute in message.attr:
         which = attribute.WhichOneof("value")
-        found[attribute.name] = getattr(attribute, which) if which else None
-    return found
+        values[attribute.name] = getattr(attribute, which) if which else None
+    return values
 
 
 class _Content(BytesIO):

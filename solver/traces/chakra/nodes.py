@@ -73,9 +73,9 @@ def nodes_of(content: bytes) -> list[Node]:
 
 
 def _node(place: int, message: Any) -> Node:
-    found = attributes(message)
-    on_cpu = found.get("is_cpu_op") is True
-    thread = found.get("stream", found.get("tid"))
+    attrs = attributes(message)
+    on_cpu = attrs.get("is_cpu_op") is True
+    thread = attrs.get("stream", attrs.get("tid"))
     return Node(
         place=place,
         id=message.id,
@@ -86,10 +86,10 @@ def _node(place: int, message: Any) -> Node:
         outer=array("Q", message.ctrl_deps),
         on_cpu=on_cpu,
         stream=None if thread is None else f"{'thread' if on_cpu else 'stream'} {thread}",
-        comm_type=_count(found.get("comm_type", 0)),
-        bytes=_count(found.get("whole_size", found.get("comm_size", 0))),
-        is_share="whole_size" not in found,
-        channel=_plain(str(found.get("channel", NETWORK))) or NETWORK,
+        comm_type=_count(attrs.get("comm_type", 0)),
+        bytes=_count(attrs.get("whole_size", attrs.get("comm_size", 0))),
+        is_share="whole_size" not in attrs,
+        channel=_plain(str(attrs.get("channel", NETWORK))) or NETWORK,
     )
 
 

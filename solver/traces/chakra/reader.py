@@ -107,8 +107,8 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         step=step,
         ops=len(ops) if graph else 0,
         collectives=totals(op for _, op in ops),
-        dropped=tuple(_dropped(inside, names)),
-        repaired=tuple(_repaired(inside, known)),
+        dropped=tuple(_losses(inside, names)),
+        repaired=tuple(_repairs(inside, known)),
         assumed=assumed if graph else (),
         warnings=tuple(warnings),
     )
@@ -131,7 +131,7 @@ def _nothing_sent(sending: Sequence[Node]) -> Fault:
 
 
 def _ops(
-    inside: Sequence[Node], kept: Collection[int]
+    inside: Sequence[Node], staying: Collection[int]
 ) -> tuple[list[tuple[Node, Op]], tuple[str, ...]]:
     """Make the ops, in the order of launches, and say what that order was taken to mean."""
     index = {node.id: i for i, node in enumerate(inside)}
@@ -142,7 +142,7 @@ def _ops(
     succs, order = order_nodes(preds)
     if len(order) < len(inside):
         raise InvalidTrace([_cycle(inside, short_cycle(preds, succs, order))])
-    stays = {index[number] for number in kept}
+    stays = {index[number] for number in staying}
     after = {i: list(above) for i, above in contract(preds, order, stays).items()}
     sends = {i for i in stays if inside[i].type == COLLECTIVE_NODE}
     by_launch = _is_launch_order(inside, after, stays, sends)
@@ -216,7 +216,7 @@ def _cycle(inside: Sequence[Node], cycle: Sequence[int]) -> Fault:
     return Fault(f"/{inside[cycle[0]].place}", FaultCode.CYCLE, detail)
 
 
-def _dropped(inside: Sequence[Node], names: Mapping[int, str]) -> Iterator[str]:
+def _losses(inside: Sequence[Node], names: Mapping[int, str]) -> Iterator[str]:
     """Say what was left out, by what it is."""
     left = [node for node in inside if node.id not in names]
     for on_cpu, where in ((True, "on the CPU"), (False, "off the CPU")):
@@ -239,7 +239,7 @@ def _kind(node: Node) -> str:
     return f"{kind} nodes of {node.bytes} bytes" + " on the CPU" * node.on_cpu
 
 
-def _repaired(inside: Sequence[Node], known: Collection[int]) -> Iterator[str]:
+def _repairs(inside: Sequence[Node], known: Collection[int]) -> Iterator[str]:
     """Say which dependencies lead nowhere, or to their own node."""
     for field, ids in (("data_deps", "after"), ("ctrl_deps", "outer")):
         dangling = own = 0

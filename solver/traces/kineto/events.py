@@ -75,7 +75,7 @@ def parse(content: bytes, place: str) -> tuple[list[Event], int | None]:
     if not content.strip():
         raise InvalidTrace([Fault(place, FaultCode.EMPTY, "The file is empty.")])
     try:
-        found = _DECODER.decode(content)
+        decoded = _DECODER.decode(content)
     except msgspec.ValidationError as error:
         raise InvalidTrace([_misfit(str(error), place)]) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -88,12 +88,12 @@ def parse(content: bytes, place: str) -> tuple[list[Event], int | None]:
             [Fault(place, FaultCode.TOO_DEEP, "The JSON is nested too deeply.")]
         ) from None
     workers = None
-    if isinstance(found, _File):
-        events, head = found.trace_events, f"{place}/traceEvents"
-        if found.distributed_info:
-            workers = found.distributed_info.world_size
+    if isinstance(decoded, _File):
+        events, head = decoded.trace_events, f"{place}/traceEvents"
+        if decoded.distributed_info:
+            workers = decoded.distributed_info.world_size
     else:
-        events, head = found, place
+        events, head = decoded, place
     for i, event in enumerate(events):
         if event.ph == "X" and not (_fits(event.ts) and _fits(event.dur)):
             detail = f"Event {i}: ts and dur must be at most 2^53 us."

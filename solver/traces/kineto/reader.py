@@ -81,7 +81,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         step=index,
         ops=len(graph.ops),
         collectives=totals(graph.ops),
-        dropped=_dropped(rank),
+        dropped=_losses(rank),
         assumed=(*_assumptions(rank, step, len(files), slowest), *it.assumed),
         warnings=(*notes, *_warnings(rank, len(files))),
     )
@@ -182,7 +182,7 @@ def _sized(
     return sized, list(dict.fromkeys(notes))
 
 
-def _dropped(rank: _Rank) -> tuple[str, ...]:
+def _losses(rank: _Rank) -> tuple[str, ...]:
     result = []
     if rank.recording.lost:
         result.append(

@@ -10,7 +10,7 @@ from solver.graph import Op
 from solver.traces import kineto
 from solver.traces.files import single_file
 from solver.traces.pytorch_et.calls import Call, calls_of
-from solver.traces.pytorch_et.sizes import sized
+from solver.traces.pytorch_et.sizes import add_sizes
 from solver.traces.steps import choose_step
 from solver.traces.trace import Report, Total, Trace, TraceOptions, totals
 
@@ -55,7 +55,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     others = [file for file in files if kineto.looks_like(file)]
     steps, calls = calls_of(single_file([file for file in files if not kineto.looks_like(file)]))
     if others:
-        return _joined(others, options, steps, calls)
+        return _join(others, options, steps, calls)
     step = choose_step(options.step, [0.0] * len(steps))
     inside = [call for call in calls if call.id in steps[step]]
     if fault := _nothing_sent(inside):
@@ -66,13 +66,13 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         step=step,
         ops=0,
         collectives=_totals(inside),
-        dropped=tuple(_dropped(inside)),
+        dropped=tuple(_losses(inside)),
         warnings=(_NO_TIMES,),
     )
     return Trace(None, report)
 
 
-def _joined(
+def _join(
     others: Sequence[bytes], options: TraceOptions, steps: Sequence[range], calls: Sequence[Call]
 ) -> Trace:
     """Read the profiler's traces, with sizes of the execution trace where they have none."""
@@ -82,7 +82,7 @@ def _joined(
     except InvalidTrace as error:
         if all(fault.code != FaultCode.NO_SIZES for fault in error.faults):
             raise
-        trace = kineto.read([sized(file, calls) for file in others], options)
+        trace = kineto.read([add_sizes(file, calls) for file in others], options)
         said = (_SIZED,)
     inside = [_totals(call for call in calls if call.id in step) for step in steps]
     differs = _bytes(trace.report.collectives) not in map(_bytes, inside)
@@ -99,9 +99,9 @@ def _totals(calls: Iterable[Call]) -> dict[str, Total]:
     return totals(Op(str(c.id), c.kind, None, c.bytes) for c in calls if c.kind and c.bytes)
 
 
-def _bytes(found: dict[str, Total]) -> dict[str, int]:
+def _bytes(by_kind: dict[str, Total]) -> dict[str, int]:
     """Return the bytes of each kind: of buckets split in tensors the same."""
-    return {kind: total.bytes for kind, total in found.items()}
+    return {kind: total.bytes for kind, total in by_kind.items()}
 
 
 def _nothing_sent(calls: Iterable[Call]) -> Fault | None:
@@ -114,7 +114,7 @@ def _nothing_sent(calls: Iterable[Call]) -> Fault | None:
     return None
 
 
-def _dropped(calls: Sequence[Call]) -> Iterator[str]:
+def _losses(calls: Sequence[Call]) -> Iterator[str]:
     """Say what of the step's communication is no collective, or has no size."""
     for name, count in Counter(call.name or "unnamed" for call in calls if not call.kind).items():
         yield f"{count} {name}"

@@ -27,7 +27,7 @@ class _File(msgspec.Struct, rename="camel", omit_defaults=True):
 _DECODER = msgspec.json.Decoder(_File | list[_Event])
 
 
-def sized(content: bytes, calls: Sequence[Call]) -> bytes:
+def add_sizes(content: bytes, calls: Sequence[Call]) -> bytes:
     """Write the calls' names and sizes into a profiler's trace that is known to be readable.
 
     They go to the records of calls, or where there are none (gloo) to the library's own events.
@@ -41,11 +41,11 @@ def sized(content: bytes, calls: Sequence[Call]) -> bytes:
     """
     found = _DECODER.decode(content.removeprefix(b"\xef\xbb\xbf"))
     file = found if isinstance(found, _File) else _File(found)
-    asked = [e for e in file.trace_events if e.ph == "X" and e.name == RECORD]
-    calls = [call for call in calls if (call.is_record if asked else call.kind)]
-    asked = asked or [e for e in file.trace_events if e.ph == "X" and _is_library(e)]
-    asked.sort(key=lambda event: event.ts or 0.0)
-    for event, call in zip(asked, _matched(asked, calls), strict=True):
+    records = [e for e in file.trace_events if e.ph == "X" and e.name == RECORD]
+    calls = [call for call in calls if (call.is_record if records else call.kind)]
+    records = records or [e for e in file.trace_events if e.ph == "X" and _is_library(e)]
+    records.sort(key=lambda event: event.ts or 0.0)
+    for event, call in zip(records, _match(records, calls), strict=True):
         event.args = event.args or _Args()
         event.args.collective = call.name
         if call.bytes:
@@ -59,16 +59,16 @@ def _is_library(event: _Event) -> bool:
     return bool(LIBRARY.fullmatch(event.name or "")) and not (event.cat or "").startswith("gpu")
 
 
-def _matched(asked: Sequence[_Event], calls: Sequence[Call]) -> Sequence[Call]:
+def _match(records: Sequence[_Event], calls: Sequence[Call]) -> Sequence[Call]:
     by_id = {call.function: call for call in calls if call.function is not None}
-    ids = [event.args.function if event.args else None for event in asked]
+    ids = [event.args.function if event.args else None for event in records]
     same = [by_id[number] for number in ids if isinstance(number, int) and number in by_id]
-    if len(same) == len(asked):
+    if len(same) == len(records):
         return same
-    if not calls or len(asked) % len(calls):
+    if not calls or len(records) % len(calls):
         detail = (
-            f"The profiler recorded {len(asked)} calls of collectives, the execution trace has "
+            f"The profiler recorded {len(records)} calls of collectives, the execution trace has "
             f"{len(calls)}: not of the same run."
         )
         raise InvalidTrace([Fault("", FaultCode.TRACES_DIFFER, detail)])
-    return list(calls) * (len(asked) // len(calls))
+    return list(calls) * (len(records) // len(calls))
