@@ -101,6 +101,13 @@ def test_a_rule_that_waits_for_its_clock():
     )
 
 
+@pytest.mark.parametrize(("size", "word"), [(9_000, "policy"), (11_000, "bandwidth")])
+def test_half_of_what_a_rule_waits_counts(size, word):
+    # released at 10, held back until the clock's 1000; a byte takes 0.1 us
+    graph = backward_then_send([10.0], [size // 2] * 2)
+    assert advised(graph, Affine(0.0, 0.1), "horovod").limited_by == word
+
+
 def test_one_worker():
     found = advised(TWO_LAYERS, cost_of(Cluster(1)))
     assert found.limited_by == "compute"

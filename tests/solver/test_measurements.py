@@ -285,6 +285,7 @@ def test_osu_kinds(title, kind, notes):
         ("nbytes,duration [s]\n8,1e-3\n", ((8, 1000.0),)),
         ("Message size (KiB),Avg Latency (µs),Min Latency (µs),p99\n1,2.5,2,3\n", ((1024, 2.5),)),
         ("bytes,us\n8,2.5\n", ((8, 2.5),)),
+        ("bytes,all reduce (ms)\n8,2.5\n", ((8, 2500.0),)),
         ("rank,bytes,kind,us\n0,8,sum,2.5\n", ((8, 2.5),)),
         # only bandwidths: 10^9 bytes, 2^30 bytes, 10^9 bits
         ("bytes,algbw(GB/s)\n2000000,10.00\n", ((2000000, 200.0),)),
