@@ -174,18 +174,23 @@ def found_again(mutant: Mutant, everything: dict[Mutant, Site]) -> Mutant | None
     """Return the mutant of the same line in the code as it is now.
 
     That is the one in the same module and scope, or else the only one in a scope of that name, in
-    the module, or anywhere, or in a scope of that name with other names in the line; ``None`` when
-    there is none.
+    the module, or anywhere; or else the only one in the function or the module whose line differs
+    in names alone. ``None`` when there is none.
     """
     views: tuple[Callable[[Mutant], Any], ...] = (
         lambda each: each,
         lambda each: astuple(each)[1:],
         lambda each: (each.module, each.line, each.operator),
         lambda each: (each.line, each.operator),
-        lambda each: (each.scope, _NAME.sub("_", each.line), each.operator, each.nth),
+        lambda each: (each.scope.rpartition(".")[2], *_nameless(each), each.nth),
+        lambda each: (each.module, *_nameless(each)),
     )
     for view in views:
         matches = [each for each in everything if view(each) == view(mutant)]
         if len(matches) == 1:
             return matches[0]
     return None
+
+
+def _nameless(mutant: Mutant) -> tuple[str, str]:
+    return _NAME.sub("_", mutant.line), mutant.operator
