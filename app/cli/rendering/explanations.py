@@ -23,9 +23,10 @@ def limits(answer: ExplainedAnswer) -> Iterator[Line]:
         total = sum(tensor.exposed_us for tensor in exposed)
         count = counted(len(exposed), "tensor")
         yield f"Sent while nothing computes: {count}, {total / 1e3:.3f} ms"
+    listed = exposed[:_EXPOSED]
     rows = [
-        time(shortened(tensor.id), tensor.exposed_us, f"{tensor.bytes / 1e6:.3f} MB")
-        for tensor in exposed[:_EXPOSED]
+        time(name, tensor.exposed_us, f"{tensor.bytes / 1e6:.3f} MB")
+        for name, tensor in zip(shortened([each.id for each in listed]), listed, strict=True)
     ]
     if (other := getattr(answer, "what_if", None)) is not None:
         gain = f"{'saves' if other.gain_us >= 0 else 'costs'} {abs(other.gain_us) / 1e3:.3f} ms"

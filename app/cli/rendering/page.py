@@ -8,20 +8,21 @@ written.
 import sys
 from collections.abc import Iterable
 from io import StringIO
+from itertools import repeat
 from shutil import get_terminal_size
 from textwrap import wrap
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as Drawn
+
+from app.cli.rendering.figures import tied, untied
+from app.cli.rendering.tables import Table
 
 #: Most columns of a line of prose.
 _PROSE = 100
 
 #: More columns than any table needs.
 _ENDLESS = 100_000
-
-#: Stands for the space before a per cent sign while lines are broken: they are not, there.
-_TIE = "\ue000"
 
 #: What a paragraph consists of.
 Line = str | Table
@@ -34,17 +35,12 @@ def page(*paragraphs: Iterable[Line]) -> str:
     return "\n\n".join(filter(None, texts))
 
 
-def tied(text: str) -> str:
-    """Keep a figure and its per cent sign on one line."""
-    return text.replace(" %", f"{_TIE}%")
-
-
 def _set(line: Line, window: int | None) -> str:
     if isinstance(line, Table):
         text = _columns(line, window or _ENDLESS)
     else:
         text = _prose(line, min(window or _PROSE, _PROSE))
-    return text.replace(_TIE, " ")
+    return untied(text)
 
 
 def _prose(line: str, width: int) -> str:
@@ -55,8 +51,12 @@ def _prose(line: str, width: int) -> str:
 
 
 def _columns(table: Table, width: int) -> str:
-    """Write a table; columns of figures keep their width even where the window has less."""
-    least = sum((column.min_width or 0) + table.padding[3] for column in table.columns)
+    """Write a table, an empty line between its parts; no figure is broken, however narrow."""
+    return "\n\n".join(map(_drawn, table.drawn(width), repeat(width)))
+
+
+def _drawn(part: Drawn, width: int) -> str:
+    least = sum((column.width or 0) + part.padding[3] for column in part.columns)
     out = StringIO()
     Console(
         file=out,
@@ -67,5 +67,5 @@ def _columns(table: Table, width: int) -> str:
         markup=False,
         emoji=False,
         highlight=False,
-    ).print(table)
+    ).print(part)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())

@@ -97,8 +97,9 @@ def _buckets(answer: PlanAnswer) -> Iterator[Line]:
         f"Send {counted(tensors, 'tensor')} in {counted(len(answer.buckets), 'bucket')}, "
         f"{counted(len(answer.schedule.parts), 'launch', 'launches')}"
     )
-    kinds = {(bucket.kind, bucket.channel) for bucket in answer.buckets}
-    usual = kinds <= {(ALL_REDUCE, NETWORK)}
+    is_usual = {(each.kind, each.channel) for each in answer.buckets} <= {(ALL_REDUCE, NETWORK)}
+    listed = answer.buckets[:_LISTED]
+    kinds = shortened([f"{bucket.kind}, {bucket.channel}" for bucket in listed])
     rows = [
         [
             bucket.id,
@@ -107,17 +108,17 @@ def _buckets(answer: PlanAnswer) -> Iterator[Line]:
             f"{bucket.release_us / 1e3:.3f} ms",
             f"{bucket.tail_us / 1e3:.3f} ms",
             f"{launches[bucket.id]}",
-            shortened(f"{bucket.kind}, {bucket.channel}"),
+            kind,
         ]
-        for bucket in answer.buckets[:_LISTED]
+        for bucket, kind in zip(listed, kinds, strict=True)
     ]
     heads = ["bucket", "tensors", "MB", "release", "tail", "launches", "kind, channel"]
-    shown = len(heads) - usual
+    shown = len(heads) - is_usual
     yield table(
         heads[:shown],
         [row[:shown] for row in rows],
         widths=(7, 7, 8, 10, 10, 8),
-        remarks=not usual,
+        has_remarks=not is_usual,
     )
     if len(answer.buckets) > _LISTED:
         yield f"  ... and {len(answer.buckets) - _LISTED} more (--json lists them all)"

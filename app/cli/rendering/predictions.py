@@ -7,8 +7,8 @@ from app.cli.rendering.tables import table
 from app.schemas.predictions import PredictionAnswer, ScalingRow
 
 _LEGEND = (
-    "OSF's recursion: CSF, all in one all-reduce, no overlap; OSF, each tensor alone; buffers",
-    "that wait for the next tensor. The others are simulated. No plan beats the bound.",
+    "OSF's recursion: CSF, all in one all-reduce, no overlap; OSF, each tensor alone; buffers "
+    "that wait for the next tensor. The others are simulated. No plan beats the bound."
 )
 
 
@@ -18,7 +18,7 @@ def render(answer: PredictionAnswer, name: str) -> str:
     return page(
         [f"{name or 'Unnamed graph'}: {title}"],
         [_rows(answer)],
-        [*_LEGEND, f"Compute takes {answer.rows[0].t_comp_us / 1e3:.3f} ms."],
+        [_LEGEND, f"Compute takes {answer.rows[0].t_comp_us / 1e3:.3f} ms."],
         warnings(answer.warnings),
     )
 

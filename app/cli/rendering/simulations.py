@@ -39,10 +39,11 @@ def _times(answer: SimulationAnswer) -> Iterator[Line]:
         time("compute alone", answer.compute_time_us, "with free communication"),
         time("exposed", answer.exposed_us, "what communication adds"),
     ]
-    for channel in answer.channels:
+    names = shortened([f"channel {channel.channel}" for channel in answer.channels])
+    for name, channel in zip(names, answer.channels, strict=True):
         used = 100 * channel.busy_us / answer.iteration_time_us if answer.iteration_time_us else 0
         remark = f"{used:.1f} % of the time, {counted(channel.launches, 'launch', 'launches')}"
-        rows.append(time(shortened(f"channel {channel.channel}"), channel.busy_us, remark))
+        rows.append(time(name, channel.busy_us, remark))
     yield times(rows)
 
 
@@ -79,4 +80,4 @@ def _spread(answer: SimulationAnswer) -> Iterator[Line]:
         ]
         for rival, run in zip(jitter.rivals, spread.rivals, strict=True)
     ]
-    yield table(["", "median", "95 %", ""], rows, widths=(26, 13, 13), remarks=True)
+    yield table(["", "median", "95 %", ""], rows, widths=(26, 13, 13), has_remarks=True)

@@ -22,7 +22,7 @@ def render(answer: SweepAnswer) -> str:
 def _cells(answer: SweepAnswer) -> Line:
     labels = [policy.label for policy in answer.policies]
     heads = ["workers", "Gbit/s", "start-up us", *labels, "bound", "speed"]
-    return table(heads, map(_cell, answer.cells))
+    return table(heads, map(_cell, answer.cells), keys=3)
 
 
 def _cell(cell: SweepCell) -> list[str]:
