@@ -37,8 +37,8 @@ pictures: $(VENV)/installed-docs  ## draw the pictures of the docs anew
 	$(BIN)/python -m docs.generate.pictures
 
 openapi: $(VENV)/installed-dev  ## write openapi/openapi.json anew
-	$(BIN)/python -m app.openapi
-	$(BIN)/python -m app.problem_classes
+	$(BIN)/python -m app.write_openapi
+	$(BIN)/python -m app.write_client_problems
 
 bench: $(VENV)/installed-dev  ## benchmark: speed of the parts
 	$(BIN)/python -m tests.benchmarks.speed

@@ -22,7 +22,7 @@ from app.http.problems import MEDIA_TYPE
 from app.schemas.cost_models import CostModelRequest
 from app.schemas.plans import PlanRequest
 from app.schemas.predictions import PredictionRequest
-from app.schemas.problems import ProblemDetails
+from app.schemas.problem_details import ProblemDetails
 from app.schemas.simulations import SimulationRequest
 from app.schemas.sweeps import SweepRequest
 from solver.codes import Code, FaultCode

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, create_model
 from app.schemas.base import AnswerModel
 from app.schemas.graphs import ImportAnswer
 from app.schemas.plans import PlanAnswer
-from app.schemas.problems import FaultOut
+from app.schemas.problem_details import FaultOut
 from app.schemas.simulations import SimulationAnswer
 from app.schemas.sweeps import SweepAnswer
 

@@ -4,7 +4,7 @@ import json
 from functools import cache
 from typing import Any
 
-from app.openapi import document
+from app.write_openapi import document
 
 
 @cache

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.openapi import document
+from app.write_openapi import document
 from solver.bounds import chain as bounds
 from solver.fusion.layered import FUSIONS
 from solver.graph import ALL_REDUCE, COLLECTIVES

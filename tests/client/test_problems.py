@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from app.codes import CODES, error_codes
-from app.openapi import document
-from app.problem_classes import MODULE, module
+from app.write_client_problems import MODULE, module
+from app.write_openapi import document
 from interlace_client import Fault, ProblemError, problems
 from interlace_client.problems import PROBLEMS, JobFailed, Refused, Temporary
 from tests.app.service import ROOT

@@ -1,4 +1,4 @@
-"""Write ``openapi/openapi.json``: ``python -m app.openapi`` in the root of a checkout."""
+"""Write ``openapi/openapi.json``: ``python -m app.write_openapi`` in the root of a checkout."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Write the client's class of each code: ``python -m app.problem_classes`` in a checkout's root.
+"""Write the client's class of each code: ``python -m app.write_client_problems`` in a checkout.
 
 The client is a wheel of its own that knows nothing of the service; so its module is made here.
 """
@@ -13,7 +13,7 @@ MODULE = Path("client/interlace_client/problems.py")
 _HEAD = '''\
 """A class for each code of the service's problems, in three sorts.
 
-Made of the service's codes by ``python -m app.problem_classes``.
+Made of the service's codes by ``python -m app.write_client_problems``.
 """
 
 from __future__ import annotations
