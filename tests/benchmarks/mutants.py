@@ -40,7 +40,9 @@ from tests.benchmarks.mutation_sites import (
 )
 from tests.conftest import SHARED
 
-PYTEST = f"{shlex.quote(sys.executable)} -m pytest -q -p no:cacheprovider --assert=plain --tb=no"
+#: What tests say is read by this script alone, which sets limits of CPU time itself.
+OPTIONS = "-q -p no:cacheprovider --assert=plain --tb=no --timeout=0"
+PYTEST = f"{shlex.quote(sys.executable)} -m pytest {OPTIONS}"
 #: The CPU time of a mutant's tests is at most so many times what they took when they were recorded,
 #: which made them 2 to 3 times as slow, and so much more for their start [s].
 TIMES, START_S = 2, 15
