@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from solver.graph import Graph
-from solver.models.steps import HALF, SINGLE, Step, graph_of, linear
+from solver.models.steps import HALF, SINGLE, ForwardStep, graph_of, linear
 
 
 def t5_small(batch: int = 16, tokens: int = 512) -> Graph:
@@ -14,7 +14,7 @@ def t5_small(batch: int = 16, tokens: int = 512) -> Graph:
     .. [1] C. Raffel et al., Exploring the Limits of Transfer Learning, JMLR 2020, Section 3.
     """
     d, hidden, vocabulary, depth, heads, distances = 512, 2048, 32128, 6, 8, 32
-    steps = [Step("shared", float(d * tokens), (("weight", vocabulary * d),))]
+    steps = [ForwardStep("shared", float(d * tokens), (("weight", vocabulary * d),))]
     for side in ("encoder", "decoder"):
         for i in range(depth):
             attentions = ("self",) if side == "encoder" else ("self", "cross")
@@ -27,7 +27,9 @@ def t5_small(batch: int = 16, tokens: int = 512) -> Graph:
             steps.append(linear(f"{side}.{i}.ffn.wi", d, hidden, tokens))
             steps.append(linear(f"{side}.{i}.ffn.wo", hidden, d, tokens))
         steps.append(_norm(f"{side}.norm", d, tokens))
-    steps.append(Step("head", 2.0 * d * vocabulary * tokens))  # shares the embedding's weight
+    steps.append(
+        ForwardStep("head", 2.0 * d * vocabulary * tokens)
+    )  # shares the embedding's weight
     return graph_of("T5-small (generated)", steps, batch, SINGLE, 4)
 
 
@@ -42,10 +44,10 @@ def llama_7b(batch: int = 1, tokens: int = 2048) -> Graph:
     return graph_of("LLaMA-7B (generated)", steps, batch, HALF, 2)
 
 
-def llama_units(tokens: int) -> Iterator[tuple[str, list[Step]]]:
+def llama_units(tokens: int) -> Iterator[tuple[str, list[ForwardStep]]]:
     """Embedding, attention and feed-forward block of each layer, and the head, by name."""
     d, hidden, vocabulary, depth = 4096, 11008, 32000, 32
-    yield "embed", [Step("embed", float(d * tokens), (("weight", vocabulary * d),))]
+    yield "embed", [ForwardStep("embed", float(d * tokens), (("weight", vocabulary * d),))]
     for i in range(depth):
         yield f"layers.{i}.attention", _attention(f"layers.{i}.attention", d, tokens)
         yield (
@@ -60,17 +62,17 @@ def llama_units(tokens: int) -> Iterator[tuple[str, list[Step]]]:
     yield "head", [_norm("norm", d, tokens), linear("head", d, vocabulary, tokens)]
 
 
-def _norm(name: str, d: int, tokens: int) -> Step:
-    return Step(name, 4.0 * d * tokens, (("weight", d),))
+def _norm(name: str, d: int, tokens: int) -> ForwardStep:
+    return ForwardStep(name, 4.0 * d * tokens, (("weight", d),))
 
 
 def _attention(
     name: str, d: int, tokens: int, extra: tuple[tuple[str, int], ...] = ()
-) -> list[Step]:
+) -> list[ForwardStep]:
     """Norm, projections, scores and output; ``extra`` parameters belong to the scores."""
     return [
         _norm(f"{name}.norm", d, tokens),
         *(linear(f"{name}.{part}", d, d, tokens) for part in ("q", "k", "v")),
-        Step(f"{name}.scores", 4.0 * tokens**2 * d, extra),
+        ForwardStep(f"{name}.scores", 4.0 * tokens**2 * d, extra),
         linear(f"{name}.o", d, d, tokens),
     ]

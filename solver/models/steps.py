@@ -11,8 +11,8 @@ SINGLE, HALF = 7e6, 150e6
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """A layer before its time is known.
+class ForwardStep:
+    """A layer's forward pass before its time is known.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Step:
 
 
 def layers_of(
-    steps: Sequence[Step], batch: int, flops_per_us: float, bytes_per_parameter: int
+    steps: Sequence[ForwardStep], batch: int, flops_per_us: float, bytes_per_parameter: int
 ) -> list[Layer]:
     """Give each step its time on a worker of this sustained speed [FLOP/us], and its bytes."""
     return [
@@ -48,27 +48,35 @@ def layers_of(
 
 
 def graph_of(
-    name: str, steps: Sequence[Step], batch: int, flops_per_us: float, bytes_per_parameter: int
+    name: str,
+    steps: Sequence[ForwardStep],
+    batch: int,
+    flops_per_us: float,
+    bytes_per_parameter: int,
 ) -> Graph:
     """Build one iteration of steps given in forward order."""
     return iteration(name, layers_of(steps, batch, flops_per_us, bytes_per_parameter))
 
 
-def linear(name: str, inputs: int, outputs: int, tokens: int = 1, *, bias: bool = False) -> Step:
+def linear(
+    name: str, inputs: int, outputs: int, tokens: int = 1, *, bias: bool = False
+) -> ForwardStep:
     """Matrix product of each token's ``inputs`` with the weight."""
     biases = (("bias", outputs),) if bias else ()
-    return Step(name, 2.0 * inputs * outputs * tokens, (("weight", inputs * outputs), *biases))
+    return ForwardStep(
+        name, 2.0 * inputs * outputs * tokens, (("weight", inputs * outputs), *biases)
+    )
 
 
 def convolution(
     name: str, inputs: int, outputs: int, kernel: int, pixels: int, *, bias: bool = False
-) -> Step:
+) -> ForwardStep:
     """Square kernel between channels, at so many pixels of the output."""
     weight = inputs * outputs * kernel**2
     biases = (("bias", outputs),) if bias else ()
-    return Step(name, 2.0 * weight * pixels, (("weight", weight), *biases))
+    return ForwardStep(name, 2.0 * weight * pixels, (("weight", weight), *biases))
 
 
-def batch_norm(name: str, channels: int, pixels: int) -> Step:
+def batch_norm(name: str, channels: int, pixels: int) -> ForwardStep:
     """Batch normalisation of the channels."""
-    return Step(name, 4.0 * channels * pixels, (("weight", channels), ("bias", channels)))
+    return ForwardStep(name, 4.0 * channels * pixels, (("weight", channels), ("bias", channels)))

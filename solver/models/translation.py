@@ -6,7 +6,7 @@ Tokens are pairs of a source and a target word; a sample is a sentence of each.
 from collections.abc import Iterator
 
 from solver.graph import Graph
-from solver.models.steps import SINGLE, Step, graph_of, linear
+from solver.models.steps import SINGLE, ForwardStep, graph_of, linear
 
 #: Words of a sentence.
 SENTENCE = 32
@@ -36,7 +36,7 @@ def seq2seq(batch: int = 128, vocabulary: int = 32_768) -> Graph:
     return graph_of("Seq2Seq (generated)", list(seq2seq_steps(vocabulary)), batch, SINGLE, 4)
 
 
-def transformer_steps(vocabulary: int, tokens: int = SENTENCE) -> Iterator[Step]:
+def transformer_steps(vocabulary: int, tokens: int = SENTENCE) -> Iterator[ForwardStep]:
     """Six layers of 512 on each side, 2,048 inside; norm before each block and after each side.
 
     Queries, keys and values of a self-attention are one weight without bias, those of the
@@ -64,7 +64,7 @@ def transformer_steps(vocabulary: int, tokens: int = SENTENCE) -> Iterator[Step]
     yield linear("head", d, vocabulary, tokens, bias=True)
 
 
-def seq2seq_steps(vocabulary: int, tokens: int = SENTENCE) -> Iterator[Step]:
+def seq2seq_steps(vocabulary: int, tokens: int = SENTENCE) -> Iterator[ForwardStep]:
     """Embedding and three LSTM layers on each side, and the head, all of 512 units.
 
     The encoder's first layer is a cell of 512 units each way. The decoder's first layer reads the
@@ -85,22 +85,22 @@ def seq2seq_steps(vocabulary: int, tokens: int = SENTENCE) -> Iterator[Step]:
     yield linear("head", d, vocabulary, tokens, bias=True)
 
 
-def _embedding(name: str, vocabulary: int, d: int, tokens: int) -> Step:
-    return Step(name, float(d * tokens), (("weight", vocabulary * d),))
+def _embedding(name: str, vocabulary: int, d: int, tokens: int) -> ForwardStep:
+    return ForwardStep(name, float(d * tokens), (("weight", vocabulary * d),))
 
 
-def _norm(name: str, d: int, tokens: int) -> Step:
-    return Step(name, 4.0 * d * tokens, (("gamma", d), ("beta", d)))
+def _norm(name: str, d: int, tokens: int) -> ForwardStep:
+    return ForwardStep(name, 4.0 * d * tokens, (("gamma", d), ("beta", d)))
 
 
-def _scores(name: str, d: int, tokens: int) -> Step:
-    return Step(name, 4.0 * tokens**2 * d)
+def _scores(name: str, d: int, tokens: int) -> ForwardStep:
+    return ForwardStep(name, 4.0 * tokens**2 * d)
 
 
-def _lstm(name: str, inputs: int, units: int, tokens: int) -> Step:
+def _lstm(name: str, inputs: int, units: int, tokens: int) -> ForwardStep:
     """Four gates from the input and from the cell's last state, each with a bias."""
     gates = 4 * units
-    return Step(
+    return ForwardStep(
         name,
         2.0 * gates * (inputs + units) * tokens,
         (

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from solver.graph import Graph
-from solver.models.steps import SINGLE, Step, batch_norm, convolution, graph_of, linear
+from solver.models.steps import SINGLE, ForwardStep, batch_norm, convolution, graph_of, linear
 
 #: 3 x 3 convolutions of each block of VGG, by depth.
 _VGG = {11: (1, 1, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}
@@ -11,7 +11,7 @@ _VGG = {11: (1, 1, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}
 _RESNET = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
 
 
-def vgg_convolutions(depth: int) -> Iterator[Step]:
+def vgg_convolutions(depth: int) -> Iterator[ForwardStep]:
     """3 x 3 convolutions with bias of VGG of depth 11, 16 or 19; they leave 512 x 7 x 7."""
     inputs, side = 3, 224
     for block, (count, outputs) in enumerate(
@@ -24,7 +24,7 @@ def vgg_convolutions(depth: int) -> Iterator[Step]:
         side //= 2
 
 
-def vgg(depth: int) -> Iterator[Step]:
+def vgg(depth: int) -> Iterator[ForwardStep]:
     """VGG of depth 11, 16 or 19: convolutions, then three fully connected layers."""
     yield from vgg_convolutions(depth)
     yield linear("fc6", 512 * 7**2, 4096, bias=True)
@@ -32,7 +32,7 @@ def vgg(depth: int) -> Iterator[Step]:
     yield linear("fc8", 4096, 1000, bias=True)
 
 
-def resnet(depth: int) -> Iterator[Step]:
+def resnet(depth: int) -> Iterator[ForwardStep]:
     """ResNet of depth 50, 101 or 152; each block halves the image in its 3 x 3 convolution."""
     yield from _normalise("conv1", 3, 64, 7, 112**2)
     inputs, side = 64, 56
@@ -52,7 +52,9 @@ def resnet(depth: int) -> Iterator[Step]:
     yield linear("fc", inputs, 1000, bias=True)
 
 
-def _normalise(name: str, inputs: int, outputs: int, kernel: int, pixels: int) -> Iterator[Step]:
+def _normalise(
+    name: str, inputs: int, outputs: int, kernel: int, pixels: int
+) -> Iterator[ForwardStep]:
     """Convolution without bias, then batch normalisation."""
     yield convolution(name, inputs, outputs, kernel, pixels)
     yield batch_norm(f"{name}.bn", outputs, pixels)

@@ -12,7 +12,7 @@ from solver.traces.kineto.gradients import (
     split_parameters,
     times_of_need,
 )
-from solver.traces.kineto.line import Busy, Line, Mark
+from solver.traces.kineto.line import Busy, ComputeLine, Mark
 from solver.traces.kineto.recording import Collective, Recording, Span, enclosing
 from solver.traces.kineto.steps import Step, Threads
 from solver.traces.kineto.waits import (
@@ -156,7 +156,7 @@ def _run(it: Iteration) -> None:
     time: dict[str, float] = {}
     for work in it.step.works:
         time[work.stream] = time.get(work.stream, 0.0) + work.end - work.start
-    line = Line(it.busy, max(sorted(time), key=lambda stream: time[stream], default="host"))
+    line = ComputeLine(it.busy, max(sorted(time), key=lambda stream: time[stream], default="host"))
     phase = "backward" if it.step.backward else "step"
     after = [mark for mark in it.marks if mark.at >= it.start]
     before = [mark for mark in it.marks if mark.at < it.start]

@@ -72,7 +72,7 @@ class Busy:
 
 
 @dataclass(slots=True)
-class Line:
+class ComputeLine:
     """The ops made so far.
 
     Attributes

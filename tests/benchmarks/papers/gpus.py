@@ -9,7 +9,7 @@ matrix products; VGG's 3 x 3 convolutions are faster than the GPU's peak, by Win
 from collections.abc import Sequence
 
 from solver.models.layers import Layer
-from solver.models.steps import Step, layers_of
+from solver.models.steps import ForwardStep, layers_of
 from solver.models.vision import resnet, vgg
 
 BATCH = 32
@@ -19,12 +19,12 @@ VGG11_US, VGG19_US, RESNET50_US = 121e3, 268e3, 161e3
 RTX_2080_TI = 1.35
 
 
-def training_flops(steps: Sequence[Step]) -> float:
+def training_flops(steps: Sequence[ForwardStep]) -> float:
     """FLOPs of a sample: the backward pass takes twice its forward pass."""
     return 3 * sum(step.flops for step in steps)
 
 
-def vgg_us(steps: Sequence[Step]) -> float:
+def vgg_us(steps: Sequence[ForwardStep]) -> float:
     """Time of 32 images [us], on the line through VGG-11 and VGG-19."""
     small, large = (training_flops(list(vgg(depth))) for depth in (11, 19))
     share = (training_flops(steps) - small) / (large - small)
@@ -35,7 +35,7 @@ def vgg_us(steps: Sequence[Step]) -> float:
 SPEED = training_flops(list(resnet(50))) * BATCH / RESNET50_US
 
 
-def timed(steps: Sequence[Step], samples: int, time_us: float) -> list[Layer]:
+def timed(steps: Sequence[ForwardStep], samples: int, time_us: float) -> list[Layer]:
     """Split the time of an iteration [us] over steps by FLOPs; fp32."""
     speed = training_flops(steps) * samples / time_us
     return layers_of(steps, samples, speed, 4)

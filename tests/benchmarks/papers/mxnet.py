@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from solver.models.steps import Step, batch_norm, convolution, linear
+from solver.models.steps import ForwardStep, batch_norm, convolution, linear
 
 
-def resnet50() -> Iterator[Step]:
+def resnet50() -> Iterator[ForwardStep]:
     """Normalisation before each convolution, and of the image: 25,549,486 parameters.
 
     Normalisations: 2 tensors each of the image, after the first convolution, three in each of 16

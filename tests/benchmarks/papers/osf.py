@@ -7,7 +7,7 @@ from typing import NamedTuple
 from solver.costs import Cluster, Cost, alike, cost_of
 from solver.graph import Graph, with_barrier
 from solver.models.layers import iteration
-from solver.models.steps import Step, convolution
+from solver.models.steps import ForwardStep, convolution
 from solver.models.vision import resnet, vgg, vgg_convolutions
 from solver.planning.plan import Options, plan
 from solver.policies import POLICIES
@@ -49,7 +49,7 @@ class Setting(NamedTuple):
         return cost_of(Cluster(WORKERS, self.gbps, self.startup_us))
 
 
-def replaced() -> list[Step]:
+def replaced() -> list[ForwardStep]:
     """VGG-16 with 1 x 1 convolutions to 512 and to 1,000 channels, then average pooling."""
     return [
         *vgg_convolutions(16),
@@ -59,7 +59,7 @@ def replaced() -> list[Step]:
 
 
 @cache
-def models() -> dict[str, list[Step]]:
+def models() -> dict[str, list[ForwardStep]]:
     found = {name: list(resnet(int(name.removeprefix("ResNet")))) for name in RESNETS}
     return found | {"VGG16": list(vgg(16)), "VGG19": list(vgg(19)), "replaced": replaced()}
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from solver.costs import Cluster, network_of
 from solver.graph import Graph, with_barrier
 from solver.models.layers import iteration
-from solver.models.steps import Step
+from solver.models.steps import ForwardStep
 from solver.models.translation import SENTENCE, seq2seq_steps, transformer_steps
 from solver.models.vision import vgg
 from solver.planning.plan import Options, plan
@@ -31,7 +31,7 @@ RIVALS: dict[str, Policy] = {
 class Model(NamedTuple):
     """A row of Table II: steps, samples of a batch, forward and backward time of it [us]."""
 
-    steps: list[Step]
+    steps: list[ForwardStep]
     samples: int
     time_us: float
     million: float
@@ -65,7 +65,7 @@ def models() -> dict[str, Model]:
     }
 
 
-def _by_flops(steps: list[Step], samples: int) -> float:
+def _by_flops(steps: list[ForwardStep], samples: int) -> float:
     return training_flops(steps) * samples / SPEED
 
 
