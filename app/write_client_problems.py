@@ -1,4 +1,5 @@
 """Write the client's class of each code: ``python -m app.write_client_problems`` in a checkout.
+
 The client is a wheel of its own that knows nothing of the service; so its module is made here.
 """
 
