@@ -4,14 +4,14 @@ While modules are imported, an exception in their middle may be swallowed or bec
 there is nothing to put in order: the command leaves at once. Work that has something to put in
 order, a job of a service or processes of its own, is interrupted by KeyboardInterrupt.
 
-Both hold also where the parent ignores SIGINT, as ``nohup`` and a shell's ``&`` do.
+Both hold also where the parent ignores SIGINT, as ``nohup`` and a shell's ``&`` do. Few modules are
+imported here: before, an interrupt is Python's.
 """
 
 import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 INTERRUPTED = 130
 
@@ -19,20 +19,17 @@ INTERRUPTED = 130
 @contextmanager
 def leaving() -> Iterator[None]:
     """Leave at once when interrupted."""
-    with _handled_by(_leave):
+    before = signal.signal(signal.SIGINT, _leave)
+    try:
         yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
     """Raise KeyboardInterrupt when interrupted."""
-    with _handled_by(signal.default_int_handler):
-        yield
-
-
-@contextmanager
-def _handled_by(handler: Any) -> Iterator[None]:
-    before = signal.signal(signal.SIGINT, handler)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
     finally:

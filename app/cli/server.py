@@ -11,7 +11,7 @@ from sqlalchemy.exc import ArgumentError
 
 from app.cli import environment
 from app.cli.failures import MISUSED, Failure
-from app.cli.interrupts import interruptible
+from app.cli.interrupts import INTERRUPTED, interruptible
 from app.http.protocol import Protocol
 from app.operations import logs
 from app.operations.memory import return_large_blocks
@@ -57,7 +57,10 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
         shown = f"[{address[0]}]" if family == socket.AF_INET6 else address[0]
         typer.echo(f"Serving on http://{shown}:{listener.getsockname()[1]}")
         with interruptible():
-            _Server(app).run(sockets=[listener])
+            try:
+                _Server(app).run(sockets=[listener])
+            except KeyboardInterrupt:  # raised again when all is in order, and logged
+                raise Failure(code=INTERRUPTED) from None
 
 
 class _Server(uvicorn.Server):
