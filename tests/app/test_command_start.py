@@ -124,7 +124,7 @@ def test_alone_it_prints_its_help(run: Run, command: str) -> None:
     assert len(alone.stdout.splitlines()) > 5
 
 
-def test_each_command_is_told_in_a_whole_sentence(run: Run) -> None:
+def test_each_command_has_a_whole_sentence(run: Run) -> None:
     shown = run().stdout
     assert "..." not in shown.replace("[ARGS]...", "")
     lines = shown.partition("Commands:\n")[2].splitlines()
@@ -249,3 +249,13 @@ def test_the_article_goes_with_the_format(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "two.json"
     file.write_text(json.dumps(TWO_LAYERS))
     assert run("import", str(file)).stdout.startswith("Read from an interlace file: 6 ops, ")
+
+
+def test_the_client_may_be_missing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "interlace_client", None)
+    monkeypatch.delitem(sys.modules, "app.cli.remote", raising=False)
+    done = run("plan", "-", "--server", "http://127.0.0.1:9")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "interlace: Invalid value for --server: needs the client: pip install 'interlace[remote]'\n"
+    )
