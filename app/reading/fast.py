@@ -62,6 +62,8 @@ def read_fast(
     -----
     O(bytes).
     """
+    if repeats_key(body):  # first, while the graph takes no memory
+        return None
     try:
         fields = _FIELDS.decode(body)
         source = fields.pop("graph", None)
@@ -74,7 +76,7 @@ def read_fast(
         return None
     request = fitting({"graph": {"name": graph.name or "", "ops": []}, **rest}, model)
     ops = _ops_of(graph)
-    if request is None or ops is None or repeats_key(body):
+    if request is None or ops is None:
         return None
     # a control character in a text stands behind a backslash, or is this one
     has_controls = (b"\\" in body or b"\x7f" in body) and not _are_plain(ops)

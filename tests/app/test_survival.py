@@ -20,6 +20,7 @@ from app.jobs.kinds import PLAN
 from app.jobs.pool import Pool
 from app.jobs.process import Child
 from app.jobs.submission import NewJob
+from app.limits import MAX_JOB_ATTEMPTS
 from app.operations.settings import Settings
 from app.storage.database import Store
 from tests.app.long import busy, gone, highs, needs_proc, search, sweep, until
@@ -227,9 +228,11 @@ def test_a_job_that_needs_too_much_memory(tmp_path: Path) -> None:
     with running(tmp_path, INTERLACE_JOB_MEMORY_BYTES=str(2**28)) as service:
         answer = service.post(body)
         faults(answer)
-        assert (answer.status_code, answer.json()["code"]) == (503, "out_of_memory")
         found = job(service, answer.headers["location"])
-        assert (found["state"], found["attempts"]) == ("failed", 1)
+        assert (answer.status_code, found["state"]) == (503, "failed")
+        # a library that crashes where memory ends is tried again
+        code, attempts = answer.json()["code"], found["attempts"]
+        assert code == "out_of_memory" or (code, attempts) == ("worker_died", MAX_JOB_ATTEMPTS)
         assert service.post(two_layers()).status_code == 201  # how soon: tests.benchmarks.crashes
 
 
