@@ -21,6 +21,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import Graph
 from solver.traces import READERS, Report, TraceOptions
+from solver.traces.foreign import description
 
 Json = dict[str, Any]
 
@@ -166,6 +167,8 @@ def called(name: str) -> str:
 
 def _unknown(content: bytes) -> InvalidTrace:
     """Say what a file looks like, and what is read."""
+    if what := description(content):
+        return InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, f"The file is {what}.")])
     try:
         lines = map(str.strip, content.decode("utf-8").splitlines())
         line = next(filter(None, lines), "")

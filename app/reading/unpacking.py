@@ -11,9 +11,6 @@ from solver.errors import Fault, InvalidTrace
 _GZIP = b"\x1f\x8b"
 
 
-_ZIP = b"PK\x03\x04"
-
-
 #: How a member of a gzip file begins, and most members: each takes its time, also an empty one.
 _MEMBER, _MEMBERS = b"\x1f\x8b\x08", 100_000
 
@@ -25,12 +22,10 @@ def unpacked(content: bytes, most: int) -> bytes:
     ------
     InvalidTrace
         ``empty``, ``truncated`` or ``not_gzip``; ``too_large`` beyond ``most`` bytes, before more
-        than that is unpacked; ``wrong_format`` for an archive of files.
+        than that is unpacked.
     """
     if not content:
         raise _refused(FaultCode.EMPTY, "The file is empty.")
-    if content.startswith(_ZIP):
-        raise _refused(FaultCode.WRONG_FORMAT, "This is a zip archive; give the files in it.")
     if not content.startswith(_GZIP):
         return content
     if content.count(_MEMBER) > _MEMBERS:

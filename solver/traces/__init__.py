@@ -4,7 +4,15 @@ from collections.abc import Callable, Sequence
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
-from solver.traces import astra_text, chakra, dnn_partitioning, kineto, pipedream, pytorch_et
+from solver.traces import (
+    astra_text,
+    chakra,
+    dnn_partitioning,
+    foreign,
+    kineto,
+    pipedream,
+    pytorch_et,
+)
 from solver.traces.trace import Reader, Report, Total, Trace, TraceOptions
 
 #: The readers by format name, and what tells a file of theirs; add a reader here.
@@ -46,7 +54,8 @@ def detect(files: Sequence[bytes]) -> str:
     for i, name in enumerate(formats):
         if name is None:
             which = f"File {i + 1}" if len(files) > 1 else "The file"
-            detail = f"{which} is of none of the known formats: {', '.join(READERS)}."
+            unknown = f"of none of the known formats: {', '.join(READERS)}"
+            detail = f"{which} is {foreign.description(files[i]) or unknown}."
             raise InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)])
     names = [name for name in dict.fromkeys(formats) if name is not None]
     leading = [name for name in _LEADING if name in names]

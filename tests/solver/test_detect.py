@@ -1,12 +1,18 @@
 """What a file is, by looking at it."""
 
+import bz2
 import gzip
+import lzma
+import tarfile
+import zipfile
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from solver.errors import InvalidTrace
 from solver.traces import detect
+from solver.traces.foreign import description
 
 DATA = Path(__file__).parents[1] / "data"
 PROFILE = b"node1 -- Linear -- forward_compute_time=1, backward_compute_time=1, parameter_size=4"
@@ -44,3 +50,51 @@ def test_what_is_refused(files, code, says):
     with pytest.raises(InvalidTrace, match=says) as error:
         detect(files)
     assert [fault.code for fault in error.value.faults] == [code]
+
+
+LOG = """# nThread 1 nGpus 8 minBytes 8 maxBytes 134217728 step: 2(factor) warmup iters: 5 iters: 20
+#                                                              out-of-place
+#       size         count      type   redop    root     time   algbw   busbw #wrong
+           8             2     float     sum      -1    34.20    0.00    0.00      0
+"""
+
+
+def archive():
+    packed = BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        info = tarfile.TarInfo("rank0.json")
+        info.size = 2
+        tar.addfile(info, BytesIO(b"{}"))
+    return packed.getvalue()
+
+
+def zipped():
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        file.writestr("rank0.json", "{}")
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (archive(), "a tar archive: unpack it"),
+        (zipped(), "a zip archive: unpack it"),
+        (gzip.compress(b"{}"), "gzip: unpack it"),
+        (bz2.compress(b"{}"), "compressed by bzip2: unpack it"),
+        (lzma.compress(b"{}"), "compressed by xz: unpack it"),
+        (LOG.encode(), "'interlace calibrate' reads it"),
+        (b"# OSU MPI Allreduce Latency Test v5.9\n# Size       Avg Latency(us)\n4 1.0\n", "calibrate"),
+        ((LOG * 300).encode() + "µ".encode(), "calibrate"),  # longer than what is looked at
+    ],
+)
+def test_a_file_of_another_kind_is_named(content, says):
+    with pytest.raises(InvalidTrace, match=says) as error:
+        detect([content])
+    assert [fault.code for fault in error.value.faults] == ["wrong_format"]
+
+
+@pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"\xff\xfe\x00", b""])
+def test_what_nobody_knows_is_not_named(content):
+    """A table of commas may be anything."""
+    assert description(content) is None

@@ -478,6 +478,19 @@ def test_recorded_order_that_contradicts_the_graph():
         recorded_time(Trace(chained.graph, report, (("all_reduce 2", 1.0), ("all_to_all 1", 1.0))))
 
 
+def test_a_list_may_lack_its_end():
+    """The Chrome format lets its writer leave out the bracket, and a comma stand before it."""
+    whole = json.dumps(small()).encode()
+    for end in (b"", b",", b",\n", b" \n"):
+        assert read(whole[:-1] + end) == read(whole)
+    cut = whole[: whole.rindex(b"{")]  # in the middle of an event
+    assert cut.rstrip().endswith(b":")
+    for content in (cut, cut + b"{}"):
+        with pytest.raises(InvalidTrace) as error:
+            read(content)
+        assert error.value.faults[0].code == "truncated"
+
+
 MANY = [event("nccl", "kernel", i, 1, NCCL) for i in range(10_001)]
 OTHER_STEP = later(small(), 0, 0, "ProfilerStep#8")
 

@@ -75,7 +75,7 @@ def parse(content: bytes, place: str) -> tuple[list[Event], int | None]:
     if not content.strip():
         raise InvalidTrace([Fault(place, FaultCode.EMPTY, "The file is empty.")])
     try:
-        decoded = _DECODER.decode(content)
+        decoded = _decoded(content)
     except msgspec.ValidationError as error:
         raise InvalidTrace([_misfit(str(error), place)]) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -100,6 +100,28 @@ def parse(content: bytes, place: str) -> tuple[list[Event], int | None]:
             raise InvalidTrace([Fault(f"{head}/{i}", FaultCode.OUT_OF_RANGE, detail)])
     whole = [e for e in events if e.ph == "X" and e.name is not None and e.ts is not None]
     return whole, workers
+
+
+def _decoded(content: bytes) -> _File | list[Event]:
+    """Decode a trace; a list of whole events may lack its end, as the format allows.
+
+    Raises
+    ------
+    msgspec.DecodeError
+        What is wrong with the content as it is.
+    """
+    try:
+        return _DECODER.decode(content)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError as error:
+        whole = content.rstrip().removesuffix(b",")
+        if not (content.lstrip().startswith(b"[") and whole.rstrip().endswith(b"}")):
+            raise
+        try:
+            return _DECODER.decode(whole + b"]")
+        except msgspec.DecodeError:
+            raise error from None
 
 
 def _fits(time: float | None) -> bool:
