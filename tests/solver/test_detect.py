@@ -84,7 +84,10 @@ def zipped():
         (bz2.compress(b"{}"), "compressed by bzip2: unpack it"),
         (lzma.compress(b"{}"), "compressed by xz: unpack it"),
         (LOG.encode(), "'interlace calibrate' reads it"),
-        (b"# OSU MPI Allreduce Latency Test v5.9\n# Size       Avg Latency(us)\n4 1.0\n", "calibrate"),
+        (
+            b"# OSU MPI Allreduce Latency Test v5.9\n# Size       Avg Latency(us)\n4 1.0\n",
+            "calibrate",
+        ),
         ((LOG * 300).encode() + "µ".encode(), "calibrate"),  # longer than what is looked at
     ],
 )

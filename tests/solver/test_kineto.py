@@ -193,6 +193,9 @@ def dialect(notes=None, record=None):
         # kinds by their own names, whatever the kernel's
         (small(*[sized(25, "_reduce_scatter_base")] * 2), REDUCE_SCATTER, 100),
         (small(sized(25, "all_to_allv"), sized(25, "all_to_allv")), ALL_TO_ALL, 100),
+        # of uneven pieces the larger of what is sent and what is received
+        (small(*[sized(25, "all_to_allv") | {"Out msg nelems": 40}] * 2), ALL_TO_ALL, 160),
+        (small(*[sized(25, "all_to_allv") | {"Out msg nelems": 10}] * 2), ALL_TO_ALL, 100),
         # an all-gather's bytes are the whole tensor's
         (
             small(*[sized(25, "allgather") | {"Out msg nelems": 50, "Group size": 2}] * 2),
@@ -239,6 +242,19 @@ def test_kernels_with_names_that_say_little(name, annotation, args, kind, is_not
     trace = read(text(renamed(dialect(args), name, annotation)))
     assert trace.report.collectives == {kind: Total(2, 200)}
     assert any("taken for" in line for line in trace.report.warnings) == is_noted
+
+
+def test_stages_of_a_pipeline_are_called_so():
+    """One sends, the other receives: a transfer of two ranks is no collective of theirs."""
+    kernel = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage)"
+    sends = text(renamed(dialect(SHAPES), kernel, "nccl:send 0->1"))
+    assert any("between stages of a pipeline" in line for line in read(sends).report.warnings)
+    sums = text(small())
+    for files in ((sums, sends), (sends, sums)):
+        with pytest.raises(InvalidTrace, match=r"stages of a pipeline.*the ranks of one stage"):
+            read(*files)
+    with pytest.raises(InvalidTrace, match="not ranks of one job"):
+        read(sums, text(small(sized(25, "broadcast"))))
 
 
 def test_an_all_gather_by_shapes_needs_the_workers():

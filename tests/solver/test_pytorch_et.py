@@ -313,6 +313,19 @@ def test_waits_are_calls_too():
     assert sizes_of(pytorch_et.read(files, TraceOptions())) == [40, 80]
 
 
+def test_uneven_pieces_are_of_the_same_run():
+    """Both files have what was sent and what was received: the larger of the two counts."""
+    content = json.loads(profile(31, sizes=(10,)))
+    for e in content["traceEvents"]:
+        if e["name"] == RECORD:
+            e["args"] |= {"Collective name": "all_to_allv", "Out msg nelems": 30}
+    counts = dict(in_msg_nelems=10, out_msg_nelems=30, dtype="Float")
+    sent = new(3, RECORD, 2, collective_name="all_to_allv", rf_id=31, **counts)
+    found = pytorch_et.read([trace(sent), json.dumps(content).encode()], TraceOptions())
+    assert [op.bytes for op in found.graph.ops if op.bytes] == [120]
+    assert not any("same run" in warning for warning in found.report.warnings)
+
+
 def test_a_list_of_events():
     events = json.dumps(json.loads(profile(None, None))["traceEvents"]).encode()
     assert sizes_of(pytorch_et.read([events, SENT], TraceOptions())) == [40, 80]

@@ -53,7 +53,7 @@ class _File(msgspec.Struct, rename="camel"):
     distributed_info: _Distributed | None = None
 
 
-_DECODER = msgspec.json.Decoder(_File | list[Event])
+_DECODER: msgspec.json.Decoder[_File | list[Event]] = msgspec.json.Decoder(_File | list[Event])
 
 
 def parse(content: bytes, place: str) -> tuple[list[Event], int | None]:

@@ -11,7 +11,7 @@ from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
 from solver.traces.kineto.events import parse
 from solver.traces.kineto.iteration import SizedCollective, iteration
 from solver.traces.kineto.recording import Collective, Recording, recording_of
-from solver.traces.kineto.sizes import bytes_of, kind_of
+from solver.traces.kineto.sizes import bytes_of, is_between_stages, kind_of
 from solver.traces.kineto.steps import Step, steps
 from solver.traces.steps import choose_step
 from solver.traces.trace import Report, Trace, TraceOptions, totals
@@ -126,9 +126,16 @@ def _same_step(ranks: Sequence[_Rank], index: int, places: Sequence[str]) -> lis
             detail = f"This rank has no ProfilerStep#{first.number}, the first file has."
             raise InvalidTrace([Fault(place, FaultCode.RANKS_DIFFER, detail)])
         if [kind_of(collective)[0] for collective in same[0].collectives] != kinds:
+            stages = any(map(is_between_stages, [*first.collectives, *same[0].collectives]))
+            why = (
+                "they are stages of a pipeline, which send to each other: give the ranks of one "
+                "stage"
+                if stages
+                else "not ranks of one job"
+            )
             detail = (
                 f"The collectives of this rank's step ({len(same[0].collectives)}) and of the "
-                f"first file's ({len(kinds)}) differ: not ranks of one job."
+                f"first file's ({len(kinds)}) differ: {why}."
             )
             raise InvalidTrace([Fault(place, FaultCode.RANKS_DIFFER, detail)])
         parts.append(same[0])
@@ -167,7 +174,12 @@ def _sized(
             notes.append(f"A {kind} of 0 bytes ({name}) is left out.")
         else:
             sized.append(SizedCollective(collective, kind, size, time))
-            if not is_exact:
+            if is_between_stages(collective):
+                notes.append(
+                    f"{name}: a transfer between stages of a pipeline, taken for a {kind} of as "
+                    "many bytes that waits for this rank alone."
+                )
+            elif not is_exact:
                 notes.append(f"{name}: taken for a {kind} of as many bytes.")
     if unsized:
         detail = (

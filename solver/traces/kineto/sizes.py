@@ -21,6 +21,8 @@ _KINDS = (
     ("alltoall", ALL_TO_ALL),
     ("broadcast", BROADCAST),
 )
+#: How a transfer between two ranks is called: ``send 0->1``, ``recv``, ``batch_isend_irecv``.
+_STAGES = re.compile(r"(i?send|i?recv|recv_any_source|batch_isend_irecv)\b")
 _BYTES = {
     1: "byte char bool unsignedchar signedchar uint8 int8 float8e4m3fn float8e5m2",
     2: "half bfloat16 short shortint int16 float16 uint16",
@@ -48,19 +50,25 @@ def kind_of(collective: Collective) -> tuple[str, bool]:
     return (ALL_TO_ALL if "sendrecv" in plain else BROADCAST), False
 
 
+def is_between_stages(collective: Collective) -> bool:
+    """Tell whether it is a send or a receipt of one rank alone, as between stages of a pipeline."""
+    names = [_collective(collective.kernel), _collective(collective.record)]
+    names += [collective.note.name] if collective.note else []
+    return any(_STAGES.match((name or "").lower().removeprefix("nccl:")) for name in names)
+
+
 def bytes_of(collective: Collective, kind: str, workers: int | None) -> int | None:
     """Return how many bytes a collective carries as the model counts them; None when unknown.
 
-    An all-gather's are those of the whole tensor, ``workers`` times a worker's own.
+    The larger of what a rank sends and receives, which differ in an all-to-all of uneven pieces;
+    an all-gather's are those of the whole tensor, ``workers`` times a worker's own.
     """
     for event in (collective.kernel, collective.record):
         args = event.args if event else None
         width = _width(args.dtype) if args else None
         if args and width and args.elements_in is not None:
-            count = args.elements_in or args.elements_out or 0
-            if kind == ALL_GATHER:
-                count = max(count * (args.workers or 1), args.elements_out or 0)
-            return count * width
+            sent = args.elements_in * (args.workers or 1 if kind == ALL_GATHER else 1)
+            return max(sent, args.elements_out or 0) * width
     note = collective.note
     size = (
         _of_shapes(json_of(note.args.dims), json_of(note.args.types)) if note and note.args else 0
