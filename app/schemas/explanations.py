@@ -47,10 +47,10 @@ UNEXPLAINED = ExplainedAnswer.model_validate(dict.fromkeys(ExplainedAnswer.model
 
 
 class CostWarning(AnswerModel):
-    """One thing that an answer rests on and that was not measured."""
+    """One thing that an answer rests on: not measured, or in doubt."""
 
     pointer: Annotated[
         str, Field(description="JSON pointer into the request.", examples=["/cluster/cost_model"])
     ]
-    code: Literal["outside_measured_range", "extrapolated", "workers_unknown"]
+    code: Literal["outside_measured_range", "extrapolated", "workers_unknown", "units_in_doubt"]
     detail: str

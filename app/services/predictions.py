@@ -11,7 +11,7 @@ from app.schemas.explanations import CostWarning
 from app.schemas.predictions import PredictionAnswer, PredictionRequest, PredictionRequestOut
 from app.schemas.problem import graph_sha256
 from app.services.graphs import lightened
-from app.services.warnings import tensors_of, warnings_of
+from app.services.warnings import tensors_of, units_of, warnings_of
 from solver.codes import FaultCode
 from solver.costs import TABLE, network_of
 from solver.errors import Fault, InvalidGraph
@@ -41,11 +41,12 @@ def answer_of(graph: Graph | None, request: PredictionRequest) -> PredictionAnsw
     faults += _fixed_faults(iteration, request)
     if passes is None or faults:
         raise InvalidRequest(list(dict.fromkeys(faults)))
+    where = "/layers" if graph is None else "/graph"
     networks = [(cluster.workers, network_of(cluster.to_cluster())) for cluster in clusters]
     rows = predict(iteration, networks, request.to_options(), passes)
     return PredictionAnswer.of(
         rows=rows,
-        warnings=_warnings(iteration, passes, clusters),
+        warnings=units_of(iteration, where) + _warnings(iteration, passes, clusters),
         request=PredictionRequestOut.of(
             request,
             workers=request.counts(),

@@ -19,7 +19,7 @@ from app.schemas.simulations import (
 from app.services.explanations import explained
 from app.services.graphs import is_large, lightened, what_if
 from app.services.launch_counts import launches_of
-from app.services.warnings import launched, warnings_of
+from app.services.warnings import launched, units_of, warnings_of
 from solver.chain import Chain, chain_of
 from solver.codes import FaultCode
 from solver.costs import Network, network_of
@@ -68,7 +68,7 @@ def run(problem: Problem[SimulationRequest]) -> SimulationAnswer:
         channels=explanation.channels,
         jitter=_jitter(graph, network, request, rerun(graph)),
         what_if=_what_if(problem, network, rerun, times),
-        warnings=warnings_of(request.cluster, launched(buckets, parts)),
+        warnings=units_of(graph) + warnings_of(request.cluster, launched(buckets, parts)),
         request=SimulationRequestOut.of(
             request,
             barrier=request.barrier or (choice is not None and choice.barrier),

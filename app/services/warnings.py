@@ -1,4 +1,4 @@
-"""What an answer rests on that was not measured: ranges left, workers unknown, costs scaled."""
+"""What an answer rests on that was not measured, or that may be meant otherwise."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -8,6 +8,7 @@ from app.schemas.explanations import CostWarning
 from app.schemas.networks import CostModelBody
 from solver.costs import TABLE, Lane
 from solver.graph import ALL_REDUCE, Graph
+from solver.graph.durations import in_doubt
 from solver.planning.result import Bucket, Part
 
 
@@ -59,6 +60,19 @@ def warnings_of(cluster: ClusterBody, launches: Mapping[Lane, Sequence[int]]) ->
             least, most = model.measured_bytes
             found += _outside(under, (least, most), sizes)
     return list(dict.fromkeys(found))
+
+
+def units_of(graph: Graph, where: str = "/graph") -> list[CostWarning]:
+    """Ask about durations that cannot be microseconds, as far as one can tell."""
+    if not in_doubt(graph):
+        return []
+    took = sum(op.duration_us or 0.0 for op in graph.ops)
+    sent = sum(op.bytes or 0 for op in graph.ops)
+    detail = (
+        f"Durations are microseconds: the ops compute for {took:,.3f} us and send "
+        f"{sent / 1e6:,.1f} MB. Were they milliseconds, multiply them by 1,000."
+    )
+    return [CostWarning(pointer=where, code="units_in_doubt", detail=detail)]
 
 
 def _scaled(

@@ -141,6 +141,16 @@ def test_warnings() -> None:
     assert [w.code for w in once.warnings] == ["outside_measured_range"]
 
 
+def test_milliseconds_are_asked_about() -> None:
+    layers = [
+        {**layer, **{k: v / 1e4 for k, v in layer.items() if k.endswith("_us")}}
+        for layer in EXAMPLE["layers"]
+    ]
+    found = ask(body(layers=layers, workers=[8]))
+    assert [(w.pointer, w.code) for w in found.warnings] == [("/layers", "units_in_doubt")]
+    assert not ask(body(workers=[8])).warnings
+
+
 def with_layer(**fields: Any) -> Json:
     """Return the example with another second layer."""
     return body(layers=[EXAMPLE["layers"][0], fields])

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from solver.chain import chain_of
 from solver.errors import InvalidGraph
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
+from solver.graph.durations import in_doubt
 from solver.limits import MAX_FAULTS_SOUGHT
+from solver.models import MODELS
 from tests import oracles
 from tests.sampling import cases
 from tests.strategies import graphs
@@ -180,3 +182,24 @@ def test_a_barrier_makes_all_tails_the_largest(graph):
 def test_a_barrier_finds_a_free_name():
     graph = build("b", [compute("barrier"), reduce("g", "barrier"), compute("f", "g")])
     assert with_barrier(graph).ops[-1].id == "barrier'"
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_milliseconds_are_asked_about(model):
+    """Every published model in milliseconds, and none as it is."""
+    graph = MODELS[model]()
+    assert not in_doubt(graph)
+    ops = [op._replace(duration_us=op.duration_us and op.duration_us / 1e3) for op in graph.ops]
+    assert in_doubt(build("in ms", ops))
+
+
+def test_only_short_ops_beside_large_collectives_are_in_doubt():
+    def iteration(us, size, count=3):
+        return build(
+            "x", [*(compute(f"c{i}", us=us) for i in range(count)), reduce("g", size=size)]
+        )
+
+    assert in_doubt(iteration(10.0, 95_000 * 30 + 1))
+    assert not in_doubt(iteration(10.0, 95_000 * 30))
+    assert not in_doubt(iteration(50.0, 10**9))  # of ops so long nobody is asked
+    assert not in_doubt(iteration(0.0, 10**9))  # nor of a graph that computes nothing

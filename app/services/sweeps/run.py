@@ -24,7 +24,7 @@ from app.services.graphs import lightened
 from app.services.sweeps.faults import label_of, sweep_faults
 from app.services.sweeps.parallel import SHORT_S, Progress, each
 from app.services.sweeps.views import middle, speed_of
-from app.services.warnings import tensors_of, warnings_of
+from app.services.warnings import tensors_of, units_of, warnings_of
 from solver.costs import MEASURED
 from solver.errors import InvalidGraph
 from solver.graph import NETWORK, Graph, with_barrier
@@ -205,6 +205,7 @@ def _place(cell: SweepCell) -> str:
 def _warnings(problem: Problem[SweepRequest]) -> Iterator[CostWarning]:
     """List what the cells rest on that was not measured, each axis alone."""
     request, sizes = problem.request, tensors_of(problem.graph)
+    yield from units_of(problem.graph)
     swept = [cluster for _, _, cluster in request.alone()]
     for cluster in swept or [request.cluster]:
         yield from warnings_of(cluster, sizes)
