@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 # a file's tests share their servers, so one process has them all
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-all coverage lint docs pictures openapi bench reproduce suite mutants clean
+.PHONY: help demo test test-all test-torch coverage lint docs pictures openapi bench reproduce suite mutants clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -20,6 +20,9 @@ test: $(VENV)/installed-dev  ## run the tests, of the randomized ones a sample
 
 test-all: $(VENV)/installed-dev  ## run the tests with every case of the randomized ones
 	$(PYTEST) --full
+
+test-torch: $(VENV)/installed-torch  ## run the exports for PyTorch under PyTorch (some 200 MB)
+	$(BIN)/python -m pytest tests/torch
 
 coverage: $(VENV)/installed-dev  ## measure which branches of solver/ the tests reach
 	$(PYTEST) tests/solver --cov --cov-report=term:skip-covered
@@ -68,6 +71,11 @@ $(VENV)/installed-dev: $(BIN)/python pyproject.toml constraints.txt
 	@echo "Installing Interlace and what its tests need in $(VENV): a minute or two, once."
 	@$(PIP) --editable ./client --editable '.[dev]'
 	@touch $(VENV)/installed $@
+
+$(VENV)/installed-torch: $(BIN)/python pyproject.toml constraints.txt
+	@echo "Installing PyTorch, with which the exports for it are tested, in $(VENV), once."
+	@$(PIP) --editable ./client --editable '.[dev,torch]'
+	@touch $(VENV)/installed $(VENV)/installed-dev $@
 
 $(VENV)/installed-mutants: $(BIN)/python pyproject.toml constraints.txt
 	@echo "Installing what mutates the solver in $(VENV), once."
