@@ -25,7 +25,7 @@ test-torch: $(VENV)/installed-torch  ## run the exports for PyTorch under PyTorc
 	$(BIN)/python -m pytest tests/torch
 
 coverage: $(VENV)/installed-dev  ## measure which branches of solver/ the tests reach
-	$(PYTEST) tests/solver --cov --cov-report=term:skip-covered
+	$(PYTEST) tests/solver tests/test_public.py --cov --cov-report=term:skip-covered
 
 lint: $(VENV)/installed-dev  ## check style, types and imports
 	$(BIN)/ruff check

@@ -1,6 +1,7 @@
 """One server and one command for the examples of all pages."""
 
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,9 @@ import pytest
 from tests.app.service import Service, environment, running
 from tests.docs.blocks import ROOT
 from tests.docs.commands import SHIM
+
+#: All of the command is imported in so much time, on a busy machine too [s].
+_START_S = 240
 
 
 @pytest.fixture(scope="session")
@@ -39,6 +43,8 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     )
     assert process.stdout is not None
     try:
+        readable, _, _ = select.select([process.stdout], [], [], _START_S)
+        assert readable, "the command's process has not begun"
         assert process.stdout.readline() == "ready\n"
         paths = os.pathsep.join([str(folder), os.environ["PATH"]])
         yield environment(folder / "data") | {"PATH": paths, "COLUMNS": "100"}
