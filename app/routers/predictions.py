@@ -40,6 +40,7 @@ async def predict_scaling(body: BodyDep, store: StoreDep, turns: SolvesDep) -> R
 
     By OSF's recursion without and with fusion, and simulated for policies of today and
     Interlace's own plan, all under a barrier. Layer 1, the first of the forward pass, comes first.
+    Of a graph that is no chain of all-reduces OSF's figures are null, and the rest is simulated.
     """
 
     def answer() -> Response:

@@ -67,12 +67,16 @@ class PredictionRequest(GraphRequest):
     graph: Annotated[
         GraphBody | None,
         Field(
-            description="Instead of layers: a graph whose collectives are a chain of all-reduces."
+            description="Instead of layers: any graph. OSF's figures are null where its "
+            "collectives are no chain of all-reduces."
         ),
     ] = None
     workers: Annotated[
         Annotated[list[Workers], Field(min_length=1, max_length=MAX_WORKER_COUNTS)] | None,
-        Field(description="A row for each count; null for the cluster's own."),
+        Field(
+            description="A row for each count; null for the cluster's own. Channels without "
+            "workers of their own follow."
+        ),
     ] = None
     buffers_bytes: Annotated[
         list[Annotated[int, Field(ge=0, le=MAX_BYTES)]],
@@ -210,7 +214,7 @@ class FusedFactor(AnswerModel):
     """OSF with a fusion buffer."""
 
     buffer_bytes: int
-    factor: Factor
+    factor: Annotated[float | None, Field(description="Null with `why_no_osf`, as `osf` is.")]
 
 
 class AdaFusionFactor(AnswerModel):
@@ -225,7 +229,11 @@ class ScalingRow(AnswerModel):
 
     workers: int
     csf: Annotated[
-        float | None, Field(description="All bytes in one all-reduce after the compute.")
+        float | None,
+        Field(
+            description="All bytes in one all-reduce after the compute; null with `why_no_osf`, as "
+            "all that is OSF's."
+        ),
     ]
     osf: Annotated[float | None, Field(description="Each layer sent alone, beside the compute.")]
     osf_fusion: Annotated[
@@ -239,16 +247,20 @@ class ScalingRow(AnswerModel):
     bound: Annotated[
         float | None, Field(description="No fusion, partition or order has a larger factor.")
     ]
-    iteration_time_us: Annotated[
-        float, Field(description="Of `osf`: t_comp_us + t_update_us - t_overlap_us [us].")
-    ]
     t_comp_us: Annotated[float, Field(description="Compute alone [us].")]
+    iteration_time_us: Annotated[
+        float | None, Field(description="Of `osf`: t_comp_us + t_update_us - t_overlap_us [us].")
+    ]
     t_update_us: Annotated[
-        float,
-        Field(description="From the end of the last layer's backward pass to that of all [us]."),
+        float | None,
+        Field(
+            description="By OSF: from the end of the last layer's backward pass to that of all "
+            "[us]."
+        ),
     ]
     t_overlap_us: Annotated[
-        float, Field(description="Backward pass of the other layers, which may hide sends [us].")
+        float | None,
+        Field(description="By OSF: backward pass of the other layers, which may hide sends [us]."),
     ]
 
 
@@ -271,6 +283,13 @@ class PredictionAnswer(AnswerModel):
     """How the iteration scales."""
 
     rows: Annotated[list[ScalingRow], Field(description="One a worker count, in the order asked.")]
+    why_no_osf: Annotated[
+        str | None,
+        Field(description="Why OSF's figures are null: the graph is no chain of all-reduces."),
+    ]
+    notes: Annotated[
+        list[str], Field(description="What the rows change, and what is the same in all of them.")
+    ]
     warnings: list[CostWarning]
     request: PredictionRequestOut
     version: str

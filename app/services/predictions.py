@@ -10,13 +10,15 @@ from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning
 from app.schemas.predictions import PredictionAnswer, PredictionRequest, PredictionRequestOut
 from app.schemas.problem import graph_sha256
+from app.services.channels import is_fixed, scaling_notes
 from app.services.graphs import lightened
 from app.services.warnings import tensors_of, units_of, warnings_of
+from solver.chain import chain_of
 from solver.codes import FaultCode
 from solver.costs import TABLE, network_of
-from solver.errors import Fault, InvalidGraph
-from solver.graph import NETWORK, Graph
-from solver.prediction.passes import Passes, passes_of, passes_of_layers
+from solver.errors import Fault
+from solver.graph import Graph
+from solver.prediction.passes import Passes, passes_of_chain, passes_of_layers, why_no_chain
 from solver.prediction.scaling import graph_of, predict
 
 
@@ -33,20 +35,22 @@ def answer_of(graph: Graph | None, request: PredictionRequest) -> PredictionAnsw
     Raises
     ------
     InvalidRequest
-        When the graph is no chain of all-reduces, or the cluster has no cost with so many workers.
+        When the cluster has no cost with so many workers, or no row would differ.
     """
-    iteration, passes, faults = _iteration(graph, request)
+    iteration, passes, reason = _iteration(graph, request)
     clusters = [request.cluster.model_copy(update={"workers": n}) for n in request.counts()]
-    faults += _cost_faults(iteration, clusters, own=request.workers is None)
+    faults = _cost_faults(iteration, clusters, own=request.workers is None)
     faults += _fixed_faults(iteration, request)
-    if passes is None or faults:
+    if faults:
         raise InvalidRequest(list(dict.fromkeys(faults)))
     where = "/layers" if graph is None else "/graph"
     networks = [(cluster.workers, network_of(cluster.to_cluster())) for cluster in clusters]
     rows = predict(iteration, networks, request.to_options(), passes)
     return PredictionAnswer.of(
         rows=rows,
-        warnings=units_of(iteration, where) + _warnings(iteration, passes, clusters),
+        why_no_osf=reason and f"OSF needs {reason}",
+        notes=list(scaling_notes(iteration, request.cluster)) if len(clusters) > 1 else [],
+        warnings=units_of(iteration, where) + _warnings(iteration, clusters),
         request=PredictionRequestOut.of(
             request,
             workers=request.counts(),
@@ -58,16 +62,16 @@ def answer_of(graph: Graph | None, request: PredictionRequest) -> PredictionAnsw
 
 def _iteration(
     graph: Graph | None, request: PredictionRequest
-) -> tuple[Graph, Passes | None, list[Fault]]:
-    """Return the iteration as a graph and as passes; None for these where there is no chain."""
+) -> tuple[Graph, Passes | None, str | None]:
+    """Return the iteration as a graph, and as passes or why there are none."""
     if graph is None:
         layers = request.to_layers()
-        return graph_of("layers", layers), passes_of_layers(layers), []
+        return graph_of("layers", layers), passes_of_layers(layers), None
     graph = lightened(graph)
-    try:
-        return graph, passes_of(graph), []
-    except InvalidGraph as error:
-        return graph, None, [Fault("/graph", f.code, f.detail) for f in error.faults]
+    chain = chain_of(graph)
+    if reason := why_no_chain(chain, graph):
+        return graph, None, reason
+    return graph, passes_of_chain(chain), None
 
 
 def _cost_faults(graph: Graph, clusters: Sequence[ClusterBody], *, own: bool) -> list[Fault]:
@@ -82,27 +86,38 @@ def _cost_faults(graph: Graph, clusters: Sequence[ClusterBody], *, own: bool) ->
     ]
 
 
-def _warnings(graph: Graph, passes: Passes, clusters: Sequence[ClusterBody]) -> list[CostWarning]:
-    """List what was not measured of launches from one layer to all together."""
-    (lane,) = tensors_of(graph)
-    sizes = [*(size for size in passes.bytes if size), sum(passes.bytes)]
-    found = [w for cluster in clusters for w in warnings_of(cluster, {lane: sizes})]
-    place, network = clusters[0].networks()[lane.channel]
-    counts = {cluster.workers for cluster in clusters}
-    if network.cost_model is None and network.algorithm == TABLE and len(counts) > 1:
-        detail = "The table does not say how many workers it was measured with; all rows use it."
-        under = pointer(("cluster", *place, "table"))
-        found.append(CostWarning(pointer=under, code="workers_unknown", detail=detail))
+def _warnings(graph: Graph, clusters: Sequence[ClusterBody]) -> list[CostWarning]:
+    """List what was not measured of launches from one tensor to all of its lane together."""
+    launches = {lane: [*sizes, sum(sizes)] for lane, sizes in tensors_of(graph).items()}
+    found = [w for cluster in clusters for w in warnings_of(cluster, launches)]
+    networks = clusters[0].networks()
+    for name in {lane.channel: None for lane in launches} if len(clusters) > 1 else ():
+        place, channel = networks[name]
+        if (
+            channel.cost_model is None
+            and channel.algorithm == TABLE
+            and not is_fixed(name, channel)
+        ):
+            detail = (
+                "The table does not say how many workers it was measured with; all rows use it."
+            )
+            under = pointer(("cluster", *place, "table"))
+            found.append(CostWarning(pointer=under, code="workers_unknown", detail=detail))
     return list(dict.fromkeys(found))
 
 
 def _fixed_faults(graph: Graph, request: PredictionRequest) -> list[Fault]:
-    """Refuse worker counts that change nothing, since the channel has workers of its own."""
-    channels = {op.channel for op in (graph.ops[i] for i in graph.collectives)}
+    """Refuse worker counts that change nothing: all channels have workers of their own."""
+    networks = request.cluster.networks()
     fixed = [
-        name for name in channels if name != NETWORK and request.cluster.channels[name].workers
+        name
+        for name in chain_of(graph).channels
+        if name in networks and is_fixed(name, networks[name][1])
     ]
-    if len(request.counts()) == 1 or not fixed:
+    if len(request.counts()) == 1 or len(fixed) < len(chain_of(graph).channels):
         return []
-    detail = f"Workers: the channel {fixed[0]!r} has workers of its own, so no row would differ."
+    named = " and ".join(map(repr, fixed))
+    many = f"channels {named} have" if len(fixed) > 1 else f"channel {named} has"
+    own = "their own" if len(fixed) > 1 else "its own"
+    detail = f"Workers: the {many} workers of {own}, so no row would differ."
     return [Fault("/workers", FaultCode.EXTRA_FIELD, detail)]

@@ -16,8 +16,8 @@ from solver.policies.ddp import ddp
 from solver.policies.horovod import horovod
 from solver.policies.mg_wfbp import mg_wfbp
 from solver.prediction.osf import csf, osf, osf_fusion
-from solver.prediction.passes import Passes, passes_of
-from solver.simulation.engine import Policy, simulate
+from solver.prediction.passes import Passes, passes_of_chain, why_no_chain
+from solver.simulation.engine import Policy, costs_of, simulate
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +45,18 @@ class Row:
     workers
         Data-parallel ranks.
     csf, osf, osf_fusion
-        From the recursion: all in one all-reduce, each layer alone, with buffers.
+        From the recursion: all in one all-reduce, each layer alone, with buffers; None where the
+        graph is no chain of all-reduces.
     ddp, horovod, ada_fusion, mg_wfbp
         Policies of today, simulated.
     plan
         The plan with the fusion ``joint``.
     bound
         No fusion, partition or order has a larger factor.
-    iteration_time_us, t_comp_us, t_update_us, t_overlap_us
-        Of ``osf`` [us].
+    t_comp_us
+        Compute alone [us].
+    iteration_time_us, t_update_us, t_overlap_us
+        Of ``osf`` [us]; None where that is.
     """
 
     workers: int
@@ -66,10 +69,10 @@ class Row:
     mg_wfbp: float | None
     plan: float | None
     bound: float | None
-    iteration_time_us: float
     t_comp_us: float
-    t_update_us: float
-    t_overlap_us: float
+    iteration_time_us: float | None
+    t_update_us: float | None
+    t_overlap_us: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +114,23 @@ def predict(
     options
         With which buffers, and how long to plan.
     passes
-        The same iteration as the recursion reads it; None takes it from the graph.
+        The same iteration as the recursion reads it; None takes it from the graph, where that is a
+        chain of all-reduces. Elsewhere :func:`solver.prediction.passes.why_no_chain` says why the
+        figures of the recursion are None.
 
     Raises
     ------
-    InvalidGraph
-        When the graph is no chain of all-reduces.
+    InvalidCluster
+        When a lane in use has no cost.
 
     Notes
     -----
-    Each plan has an equal share of the time limit.
+    Each plan has an equal share of the time limit. Bytes and compute are those of the graph in
+    every row: what grows is the number of workers, each with a batch of its own.
     """
-    passes = passes or passes_of(graph)
+    chain = chain_of(graph)
+    if passes is None and why_no_chain(chain, graph) is None:
+        passes = passes_of_chain(chain)
     gated, networks = with_barrier(graph), list(networks)
     limit = options.time_limit_s / max(1, len(networks))
     return tuple(_row(gated, passes, *each, options, limit) for each in networks)
@@ -151,45 +159,46 @@ def graph_of(name: str, layers: Sequence[Layer]) -> Graph:
 
 def _row(
     graph: Graph,
-    passes: Passes,
+    passes: Passes | None,
     workers: int,
     network: Network,
     options: ScalingOptions,
     limit: float,
 ) -> Row:
-    compute = chain_of(graph).compute_time
-    (cost,) = map(network, chain_of(graph).lanes)
-    alone = osf(passes, cost)
+    chain = chain_of(graph)
+    costs, compute = costs_of(chain, network), chain.compute_time
+    takes_time = any(cost.time(1) > 0 for cost in costs)
+    alone = None if passes is None else osf(passes, costs[0])
     adaptive = simulate(graph, network, ada_fusion)
 
     def factor(policy: Policy) -> float | None:
-        """One worker sends nothing, and waits for nothing."""
-        time = simulate(graph, network, policy).iteration_time if workers > 1 else compute
+        """Where launches take no time nothing is sent, and nothing waits."""
+        time = simulate(graph, network, policy).iteration_time if takes_time else compute
         return _share(compute, time)
 
+    def fused(size: int) -> float | None:
+        """Send in buffers, by the recursion."""
+        if passes is None:
+            return None
+        how = {"paper_eq15": options.paper_eq15}
+        return osf_fusion(passes, costs[0], size, options.timeout, **how).factor
+
     best = plan(graph, network, Options(baselines=(), time_limit_s=limit))
-    buffers = (
-        osf_fusion(passes, cost, size, options.timeout, paper_eq15=options.paper_eq15)
-        for size in options.buffers
-    )
     return Row(
         workers=workers,
-        csf=csf(passes, cost),
-        osf=alone.factor,
-        osf_fusion=tuple(
-            FusionFactor(size, found.factor)
-            for size, found in zip(options.buffers, buffers, strict=True)
-        ),
+        csf=None if passes is None else csf(passes, costs[0]),
+        osf=alone.factor if alone else None,
+        osf_fusion=tuple(FusionFactor(size, fused(size)) for size in options.buffers),
         ada_fusion=AdaFusion(_share(compute, adaptive.iteration_time), len(adaptive.launches)),
         ddp=factor(ddp),
         horovod=factor(horovod),
         mg_wfbp=factor(mg_wfbp),
         plan=best.scaling_factor,
         bound=_share(compute, best.lower_bound_us),
-        iteration_time_us=alone.iteration_time,
-        t_comp_us=alone.t_comp,
-        t_update_us=alone.t_update,
-        t_overlap_us=alone.t_overlap,
+        t_comp_us=alone.t_comp if alone else compute,
+        iteration_time_us=alone.iteration_time if alone else None,
+        t_update_us=alone.t_update if alone else None,
+        t_overlap_us=alone.t_overlap if alone else None,
     )
 
 

@@ -97,6 +97,28 @@ def test_predict_from_layers(tmp_path: Path) -> None:
     assert rows[1][0] == "32"
 
 
+@pytest.mark.parametrize("example", ["fsdp_llama_7b", "tp_gpt_8b"])
+def test_graphs_over_several_channels_are_predicted_and_swept(
+    tmp_path: Path, example: str, run: Run
+) -> None:
+    request = run("example", example).stdout
+    done = run("predict", "-", "--workers", "4,16", "--time-limit", "1", stdin=request)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "CSF, OSF and buffers are unknown: OSF needs collectives" in done.stdout
+    assert "nvlink keeps its groups of 8 workers." in done.stdout
+    row = next(line.split() for line in done.stdout.splitlines() if line.startswith("  16 "))
+    assert row[1:5] == ["-"] * 4
+    assert all(0 < float(figure) <= float(row[-1]) + 0.001 for figure in row[5:])
+    swept = run("sweep", "-", "--workers", "4,16", "--policy", "ddp", "--json", stdin=request)
+    answer = json.loads(swept.stdout)
+    assert "Bandwidth and start-up of nvlink stay as they are." in answer["summary"]
+    for cell in answer["cells"]:
+        network = json.loads(request)["cluster"] | {"workers": cell["workers"]}
+        asked = json.dumps(json.loads(request) | {"cluster": network})
+        alone = run("simulate", "-", "--policy", "ddp", "--json", stdin=asked)
+        assert cell["iteration_time_us"]["ddp"] == json.loads(alone.stdout)["iteration_time_us"]
+
+
 @pytest.mark.parametrize(
     ("flags", "says"),
     [

@@ -211,16 +211,74 @@ def test_refused(raw: Json, expected: list[tuple[str, str]]) -> None:
     assert refused(raw) == expected
 
 
-def test_a_graph_that_is_no_chain_on_a_cluster_without_cost() -> None:
-    graph = copy.deepcopy(CHAIN)
-    graph["ops"][3]["after"] = ["b1", "g2"]  # g1 waits for g2
+def test_a_cluster_without_cost() -> None:
     cluster = {"workers": 8, "bandwidth_gbps": 10, "algorithm": "hierarchical", "node_workers": 8}
     cluster["node_bandwidth_gbps"] = 100
-    asked = body(layers=None, graph=graph, cluster=cluster, workers=[16, 12, 9])
-    found = refused(asked)
-    assert found[0] == ("/graph", "not_layered")
-    assert len(found) > 1  # 8 divides neither 12 nor 9
-    assert all(pointer.startswith(("/cluster/", "/workers/")) for pointer, _ in found[1:])
+    found = refused(body(layers=None, graph=CHAIN, cluster=cluster, workers=[16, 12, 9]))
+    assert found  # 8 divides neither 12 nor 9
+    assert all(pointer.startswith(("/cluster/", "/workers/")) for pointer, _ in found)
+
+
+def test_a_graph_that_is_no_chain() -> None:
+    graph = copy.deepcopy(CHAIN)
+    graph["ops"][3]["after"] = ["b1", "g2"]  # g1 waits for g2
+    answer = ask(body(layers=None, graph=graph, workers=[8], buffers_bytes=[0, 10]))
+    assert answer.why_no_osf == (
+        "OSF needs collectives that do not wait for others; 'g1' waits for 'g2'."
+    )
+    (row,) = answer.rows
+    assert (row.csf, row.osf, row.iteration_time_us) == (None, None, None)
+    assert (row.t_update_us, row.t_overlap_us, row.t_comp_us) == (None, None, 2550)
+    assert [(f.buffer_bytes, f.factor) for f in row.osf_fusion] == [(0, None), (10, None)]
+    # b2 800, g2 5650 beside b1, g1 1450, then both layers' forward pass 850
+    for factor in (row.ddp, row.mg_wfbp, row.plan, row.bound):
+        assert factor == near(2550 / (800 + 5650 + 1450 + 850))
+    assert row.horovod < row.plan
+
+
+def fsdp(**cluster: Any) -> Json:
+    """Return a graph that gathers on nvlink and sums on the network."""
+    ops: list[Json] = [
+        {
+            "id": "gather",
+            "kind": "all_gather",
+            "bytes": 8_000_000,
+            "after": [],
+            "channel": "nvlink",
+        },
+        {"id": "back", "kind": "compute", "duration_us": 1000, "after": ["gather"]},
+        {"id": "sum", "kind": "all_reduce", "bytes": 1_000_000, "after": ["back"]},
+    ]
+    network = {"workers": 2, "bandwidth_gbps": 8, "startup_us": 100}
+    channels = {"nvlink": {"bandwidth_gbps": 80, "startup_us": 10, **cluster}}
+    graph = {"name": "fsdp", "ops": ops}
+    return body(layers=None, graph=graph, cluster=network | {"channels": channels}, workers=[2, 4])
+
+
+def test_groups_with_workers_of_their_own_stay() -> None:
+    answer = ask(fsdp(workers=8))
+    # gather 10 + 7/8 800 whatever the workers; sum 100 + 2(n-1)/n 1000
+    assert [row.plan for row in answer.rows] == [
+        near(1000 / (710 + 1000 + 1100)),
+        near(1000 / (710 + 1000 + 1600)),
+    ]
+    assert answer.notes == [
+        "The worker counts are those of network.",
+        "nvlink keeps its groups of 8 workers.",
+        "Bytes of the whole tensors and compute times are the same with any number of workers.",
+    ]
+
+
+def test_channels_without_workers_of_their_own_follow() -> None:
+    answer = ask(fsdp())
+    assert [row.plan for row in answer.rows] == [
+        near(1000 / (410 + 1000 + 1100)),
+        near(1000 / (610 + 1000 + 1600)),
+    ]
+    assert answer.notes[0] == "The worker counts are those of nvlink and network."
+    one = ask(fsdp(workers=8) | {"workers": [1]})
+    assert one.rows[0].ddp == near(1000 / 1710)  # the groups are there with one worker too
+    assert one.notes == []
 
 
 def test_over_the_wire(service: Service) -> None:

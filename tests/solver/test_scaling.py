@@ -14,13 +14,19 @@ from solver.models.layers import Layer, iteration
 from solver.planning.plan import Options, plan
 from solver.policies import POLICIES
 from solver.prediction.osf import csf, osf, osf_fusion, osf_of
-from solver.prediction.passes import Passes, passes_of, passes_of_layers, times_of
-from solver.prediction.scaling import ScalingOptions, graph_of, predict
+from solver.prediction.passes import (
+    Passes,
+    passes_of,
+    passes_of_layers,
+    times_of,
+    why_no_chain,
+)
+from solver.prediction.scaling import FusionFactor, ScalingOptions, graph_of, predict
 from solver.simulation.engine import simulate
 from solver.simulation.what_if import Change, apply_changes
 from solver.units import same
 from tests.sampling import cases
-from tests.strategies import affine_costs, costs, graphs
+from tests.strategies import affine_costs, costs, dags, graphs, networks
 
 TIMES = st.integers(0, 6).map(lambda n: 100.0 * n)
 SIZES = st.integers(0, 6).map(lambda n: 100_000 * n)
@@ -390,6 +396,65 @@ def test_a_graph_gets_its_barrier(layers, cost):
     for field in ("osf", "csf", "plan", "bound", "mg_wfbp"):
         of_layers, of_graph = (getattr(row, field) for row in rows)
         assert of_graph == pytest.approx(of_layers)
+
+
+@given(graph=dags(), network=networks(), workers=st.sampled_from([2, 64]))
+@settings(max_examples=cases(60), deadline=None)
+def test_any_graph_has_a_row(graph, network, workers):
+    """Each figure by hand: the launches of the policies, replayed one by one."""
+    (row,) = predict(graph, [(workers, network)], ScalingOptions(buffers=(0, 9)))
+    gated = with_barrier(graph)
+    chain = chain_of(gated)
+    compute = longest_path(gated)
+    for policy, factor in (
+        ("ddp", row.ddp),
+        ("horovod", row.horovod),
+        ("mg_wfbp", row.mg_wfbp),
+        ("ada_fusion", row.ada_fusion.factor),
+    ):
+        time = replayed(gated, network, simulate(gated, network, POLICIES[policy]).launches)
+        if all(network(lane).time(1) == 0 for lane in chain.lanes) and policy != "ada_fusion":
+            time = compute
+        assert factor == (pytest.approx(compute / time) if time else None)
+        if factor is not None:
+            assert factor <= row.bound * (1 + 1e-6)
+    assert row.t_comp_us == pytest.approx(compute)
+    none = why_no_chain(chain_of(graph), graph) is not None
+    assert (row.osf is None and row.csf is None) == none or not compute
+    assert (row.iteration_time_us is None) == (row.t_update_us is None) == none
+    if none:
+        assert row.osf_fusion == (FusionFactor(0, None), FusionFactor(9, None))
+
+
+def longest_path(graph):
+    """Longest path of compute [us]."""
+    end: dict[int, float] = {}
+    for i in graph.order:
+        start = max((end[j] for j in graph.preds[i]), default=0.0)
+        end[i] = start + (graph.ops[i].duration_us or 0.0)
+    return max(end.values(), default=0.0)
+
+
+def replayed(graph, network, launches):
+    """Iteration time [us] with launches at their times: no heap, no rules, each end by its sum."""
+    chain = chain_of(graph)
+    done: dict[int, float] = {}
+    bytes_of: dict[tuple[int, ...], int] = {}
+    sent: dict[tuple[int, ...], int] = {}
+    for each in launches:
+        lane = chain.lanes[chain.lane[each.bucket[0]]]
+        landed = each.start + network(lane).time(each.bytes)
+        bytes_of[each.bucket] = sum(int(chain.bytes[i]) for i in each.bucket)
+        sent[each.bucket] = sent.get(each.bucket, 0) + each.bytes
+        for i in each.bucket:
+            done[int(chain.positions[i])] = landed
+    assert bytes_of == sent
+    end: dict[int, float] = {}
+    for i in graph.order:
+        start = max((end[j] for j in graph.preds[i]), default=0.0)
+        end[i] = done[i] if i in done else start + graph.ops[i].duration_us
+        assert i not in done or end[i] >= start
+    return max(end.values(), default=0.0)
 
 
 def test_plans_share_the_time_limit(monkeypatch):

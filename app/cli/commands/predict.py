@@ -23,8 +23,7 @@ def predict(
         str,
         typer.Argument(
             metavar="FILE",
-            help="JSON graph or request, JSON with layers, or PipeDream graph.txt; - reads "
-            "standard input.",
+            help="JSON graph or request, JSON with layers, or a trace; - reads standard input.",
         ),
     ],
     workers: Annotated[
@@ -50,7 +49,7 @@ def predict(
 ) -> None:
     """Predict the scaling factor of training by OSF.
 
-    Beside it stand today's policies and the plan, simulated.
+    Beside it stand today's policies and the plan, simulated, of any graph.
 
     \b
     Examples:

@@ -15,10 +15,14 @@ _LEGEND = (
 def render(answer: PredictionAnswer, name: str) -> str:
     """Write predictions as a page of text."""
     title = "scaling factor, the next forward pass waiting for all sums"
+    compute = f"Compute takes {answer.rows[0].t_comp_us / 1e3:.3f} ms."
+    why_not = (
+        [f"CSF, OSF and buffers are unknown: {answer.why_no_osf}"] if answer.why_no_osf else []
+    )
     return page(
         [f"{name or 'Unnamed graph'}: {title}"],
         [_rows(answer)],
-        [_LEGEND, f"Compute takes {answer.rows[0].t_comp_us / 1e3:.3f} ms."],
+        [*(why_not or [_LEGEND]), compute, *answer.notes],
         warnings(answer.warnings),
     )
 

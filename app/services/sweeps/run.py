@@ -20,6 +20,7 @@ from app.schemas.sweeps import (
     SweepRequest,
     SweepRequestOut,
 )
+from app.services.channels import scaling_notes
 from app.services.graphs import lightened
 from app.services.sweeps.faults import label_of, sweep_faults
 from app.services.sweeps.parallel import SHORT_S, Progress, each
@@ -79,7 +80,10 @@ def run(problem: Problem[SweepRequest], progress: Progress | None = None) -> Swe
     answered = [_cell_answer(cell, labels) for cell in cells]
     return SweepAnswer(
         name=problem.graph.name,
-        summary=list(_summary(answered, labels, found)),
+        summary=[
+            *_summary(answered, labels, found),
+            *scaling_notes(graph, request.cluster, speed=True),
+        ],
         axes=SweepAxes(
             workers=sorted({cell.workers for cell in cells}),
             bandwidths_gbps=list(dict.fromkeys(cell.bandwidth_gbps for cell in cells)),
