@@ -7,14 +7,23 @@ launch, and returns its launches (tensors, start, end, bytes).
 MIB = 2**20
 
 
-def horovod(release, sizes, tail, time, cycle_time_us, fusion_threshold_bytes):
+def horovod(
+    release,
+    sizes,
+    tail,
+    time,
+    cycle_time_us,
+    fusion_threshold_bytes,
+    waits_for_sends,
+    tensor_time_us,
+):
     sent: list[tuple] = []
-    first, tick = 0, 0.0
+    first, tick, channel = 0, 0.0, 0.0
     while first < len(sizes):
         idle = 0
         while release[first] > tick + idle * cycle_time_us:
             idle += 1
-        now = tick = tick + idle * cycle_time_us
+        loop = tick = tick + idle * cycle_time_us
         ready = [i for i in range(first, len(sizes)) if release[i] <= tick]
         while ready:
             bucket = [ready.pop(0)]
@@ -22,13 +31,21 @@ def horovod(release, sizes, tail, time, cycle_time_us, fusion_threshold_bytes):
                 bucket.append(ready.pop(0))
             first = bucket[-1] + 1
             size = sum(sizes[i] for i in bucket)
-            sent.append((tuple(bucket), now, now + time(size), size))
-            now += time(size)
-        tick = max(tick + cycle_time_us, now)
+            loop += len(bucket) * tensor_time_us
+            start = max(loop, channel)
+            channel = start + time(size)
+            sent.append((tuple(bucket), start, channel, size))
+            if waits_for_sends:
+                loop = channel
+        tick = max(tick + cycle_time_us, loop)
     return sent
 
 
 def ddp(release, sizes, tail, time, bucket_cap_mb, first_bucket_mb):
+    if first_bucket_mb is None:
+        first_bucket_mb = 1 if bucket_cap_mb is None else bucket_cap_mb
+    if bucket_cap_mb is None:
+        bucket_cap_mb = 25
     sent: list[tuple] = []
     bucket: list[int] = []
     now = 0.0

@@ -126,7 +126,9 @@ class Baseline(AnswerModel):
     policy: str
     barrier: Annotated[bool, Field(description="Simulated with a barrier.")] = False
     parameters: Annotated[
-        dict[str, int | float], PAIRS, Field(description="All parameters, as they were used.")
+        dict[str, bool | int | float],
+        PAIRS,
+        Field(description="All parameters, as they were used."),
     ] = Field(default={})
     iteration_time_us: Annotated[
         float | None,

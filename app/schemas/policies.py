@@ -13,7 +13,7 @@ from pydantic_core import CoreSchema, core_schema
 from app.schemas.base import OneOf, RequestModel
 from solver.policies import POLICIES
 from solver.policies.bytescheduler import AUTO
-from solver.policies.choice import PARAMETERS, Choice, defaults
+from solver.policies.choice import PARAMETERS, Choice, keywords
 
 
 class BaselineBody(RequestModel):
@@ -27,7 +27,9 @@ class BaselineBody(RequestModel):
 
     def to_choice(self) -> Choice:
         """Return the policy as the solver knows it, with the parameters that were given."""
-        parameters = self.model_dump(exclude={"policy", "barrier"}, exclude_unset=True)
+        parameters = self.model_dump(
+            exclude={"policy", "barrier"}, exclude_unset=True, exclude_none=True
+        )
         return Choice(self.policy, self.barrier, tuple(parameters.items()))
 
 
@@ -77,11 +79,17 @@ def _policy_of(body: type[BaselineBody]) -> str:
 def _body(policy: str) -> type[BaselineBody]:
     """Make the body of a policy: each parameter with its range, default and meaning."""
     fields: dict[str, Any] = {"policy": (Annotated[str, OneOf((policy,))], ...)}
-    for name, default in defaults(policy).items():
+    for name, default in keywords(policy).items():
         rule = PARAMETERS[name]
-        limits = Field(ge=rule.kind(rule.least), le=rule.kind(rule.most), description=rule.meaning)
-        number: Any = Annotated[rule.kind, limits]
-        fields[name] = (Annotated[number, _OrAuto()] if rule.auto else number, default)
+        least, most = rule.kind(rule.least), rule.kind(rule.most)
+        ranged = rule.kind is not bool
+        limits = Field(
+            ge=least if ranged else None, le=most if ranged else None, description=rule.meaning
+        )
+        value: Any = Annotated[rule.kind, limits]
+        if rule.auto:
+            value = Annotated[value, _OrAuto()]
+        fields[name] = (value if default is not None else value | None, default)
     title = "".join(word.capitalize() for word in policy.split("_"))
     summary = (POLICIES[policy].__doc__ or "").split("\n", 1)[0]
     return create_model(f"{title}Baseline", __base__=BaselineBody, __doc__=summary, **fields)

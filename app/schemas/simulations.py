@@ -75,7 +75,7 @@ class SimulatedPolicy(AnswerModel):
     """The policy, with each parameter as it was used."""
 
     policy: str
-    parameters: Annotated[dict[str, int | float], PAIRS]
+    parameters: Annotated[dict[str, bool | int | float], PAIRS]
 
 
 class SimulatedWhatIf(AnswerModel):

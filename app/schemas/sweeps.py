@@ -138,7 +138,7 @@ class SweepPolicy(AnswerModel):
     ]
     policy: str
     barrier: bool
-    parameters: Annotated[dict[str, int | float | str], PAIRS]
+    parameters: Annotated[dict[str, bool | int | float | str], PAIRS]
 
 
 class SweepCell(AnswerModel):

@@ -41,7 +41,9 @@ def sections(docstring: str | None) -> dict[str, str]:
 
 def number(value: object) -> str:
     """Write a number with commas, and large or small powers of 2 and 10 as such."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, int | float):
         return str(value)
     if isinstance(value, int) and value >= _LARGE and value.bit_count() == 1:
         return f"2^{value.bit_length() - 1}"

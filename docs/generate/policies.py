@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from docs.generate.markdown import number, sections, table
 from solver.policies import POLICIES
-from solver.policies.choice import PARAMETERS, defaults
+from solver.policies.choice import PARAMETERS, Parameter, defaults
 
 
 def policies() -> str:
@@ -16,7 +16,7 @@ def _policy(name: str) -> Iterator[str]:
     written = sections(POLICIES[name].__doc__)
     yield f"### `{name}`\n\n{written['']}"
     rows = [
-        (f"`{key}`", number(default), f"{number(rule.least)} to {number(rule.most)}", rule.meaning)
+        (f"`{key}`", number(default), _range(rule), rule.meaning)
         for key, default in defaults(name).items()
         for rule in [PARAMETERS[key]]
     ]
@@ -25,3 +25,9 @@ def _policy(name: str) -> Iterator[str]:
     for section in ("Notes", "References"):
         if section in written:
             yield written[section]
+
+
+def _range(rule: Parameter) -> str:
+    if rule.kind is bool:
+        return "false or true"
+    return f"{number(rule.least)} to {number(rule.most)}"

@@ -6,14 +6,16 @@ from solver.chain import Chain
 from solver.costs import Cost
 from solver.simulation.engine import Rule
 from solver.simulation.rules import first_in_first_out, group_tensors, queues, whole_units
+from solver.units import same
 
 
 def ada_fusion(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
     """Fuse the next tensor when t(buffer + D) + wait < t(buffer) + t(D), first in, first out.
 
     The wait is the gap between the release of the buffer's last member and that of the tensor of
-    D bytes; t is the cost of a launch as given, linear or piecewise. A buffer has no limit and
-    leaves when its last member is released.
+    D bytes; t is the cost of a launch as given, linear or piecewise. Both sides within the one
+    tolerance are the same, and then it is not fused. A buffer has no limit and leaves when its
+    last member is released.
 
     References
     ----------
@@ -25,6 +27,7 @@ def ada_fusion(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
         time = costs[chain.lane[tensor]].time
         size = sizes[tensor]
         wait = release[tensor] - release[buffer[-1]]
-        return bool(time(held + size) + wait < time(held) + time(size))
+        together, apart = time(held + size) + wait, time(held) + time(size)
+        return together < apart and not same(together, apart)
 
     return queues(whole_units(group_tensors(chain, joins), chain), first_in_first_out, chain)

@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from solver.graph import Graph
 from solver.limits import MAX_BYTES, MAX_POLICY_LAUNCHES
 from solver.policies import POLICIES
 from solver.policies.bytescheduler import AUTO, PARTITIONS, tune
+from solver.policies.ddp import caps
 from solver.simulation.engine import Policy
 from solver.simulation.rules import slice_count
 
@@ -23,9 +24,9 @@ Value = float | str
 
 
 class Parameter(NamedTuple):
-    """What a parameter may be: an integer or any number, in a range, or "auto"."""
+    """What a parameter may be: an integer or any number, in a range, or "auto"; true or false."""
 
-    kind: type[int] | type[float]
+    kind: type[int] | type[float] | type[bool]
     least: float
     most: float
     meaning: str
@@ -36,8 +37,19 @@ class Parameter(NamedTuple):
 PARAMETERS = {
     "cycle_time_us": Parameter(float, 1e-3, 1e9, "Time between two cycles [us]."),
     "fusion_threshold_bytes": Parameter(int, 1, MAX_BYTES, "Most bytes of a fusion buffer."),
+    "waits_for_sends": Parameter(
+        bool, 0, 1, "The loop waits for the end of each send: MPI and gloo, not NCCL."
+    ),
+    "tensor_time_us": Parameter(
+        float, 0, 1e9, "Time of the loop for each tensor, before its buffer is handed over [us]."
+    ),
     "bucket_cap_mb": Parameter(float, 1e-6, 1e12, "Size at which a bucket closes [MiB]."),
-    "first_bucket_mb": Parameter(float, 1e-6, 1e12, "The same for the first bucket [MiB]."),
+    "first_bucket_mb": Parameter(
+        float,
+        1e-6,
+        1e12,
+        "The same for the first bucket [MiB]; left out where `bucket_cap_mb` is given, it is that.",
+    ),
     "slice_bytes": Parameter(int, 1, MAX_BYTES, "Size of a slice."),
     "partition_bytes": Parameter(
         int, 1, MAX_BYTES, "Size of a slice; `auto` searches 1 to 64 MB.", auto=True
@@ -50,6 +62,7 @@ PARAMETERS = {
         auto=True,
     ),
 }
+_KINDS = {bool: "true or false", int: "an integer", float: "a number"}
 _SLICES = ("slice_bytes", "partition_bytes")
 
 
@@ -73,10 +86,32 @@ class Choice:
 
 
 @cache
+def keywords(policy: str) -> dict[str, Value | None]:
+    """Keywords of a policy and their defaults, in the order of its signature.
+
+    None is the default of what depends on the other parameters.
+    """
+    signature = inspect.signature(POLICIES[policy]).parameters.values()
+    return {p.name: p.default for p in signature if p.kind is p.KEYWORD_ONLY}
+
+
+@cache
 def defaults(policy: str) -> dict[str, Value]:
-    """Parameters of a policy and their defaults, in the order of its signature."""
-    found = inspect.signature(POLICIES[policy]).parameters.values()
-    return {p.name: p.default for p in found if p.kind is p.KEYWORD_ONLY}
+    """Parameters of a policy as they are used when none is given."""
+    return _used(policy, {})
+
+
+def _used(policy: str, given: Mapping[str, Value]) -> dict[str, Value]:
+    """State all parameters of a policy as they are used when these are given."""
+    used = keywords(policy) | dict(given)
+    if "bucket_cap_mb" in used:
+        names = "bucket_cap_mb", "first_bucket_mb"
+        return dict(zip(names, caps(*(_number(used[name]) for name in names)), strict=True))
+    return {name: value for name, value in used.items() if value is not None}
+
+
+def _number(value: Value | None) -> float | None:
+    return None if value is None else float(value)
 
 
 def bind(choice: Choice) -> Policy:
@@ -109,7 +144,7 @@ def applies(choice: Choice, chain: Chain) -> bool:
 
 def resolve(choice: Choice, graph: Graph, network: Network) -> Choice:
     """State all parameters of a choice as they are used: defaults filled in, "auto" searched."""
-    used = defaults(choice.policy) | dict(choice.parameters)
+    used = _used(choice.policy, dict(choice.parameters))
     if choice.policy == "bytescheduler":
         sizes = (used["partition_bytes"], used["credit_bytes"])
         partition, credit = tune(graph, network, *(s if s == AUTO else int(s) for s in sizes))
@@ -161,9 +196,13 @@ def _value_faults(policy: str, name: str, value: Value) -> Iterator[Fault]:
     rule = PARAMETERS[name]
     if rule.auto and value == AUTO:
         return
-    if isinstance(value, str | bool) or (rule.kind is int and not isinstance(value, int)):
-        wanted = "an integer" if rule.kind is int else "a number"
-        wanted += f' or "{AUTO}"' if rule.auto else ""
+    is_bool = isinstance(value, bool)
+    if (
+        isinstance(value, str)
+        or is_bool != (rule.kind is bool)
+        or (rule.kind is int and not isinstance(value, int))
+    ):
+        wanted = _KINDS[rule.kind] + (f' or "{AUTO}"' if rule.auto else "")
         yield Fault(
             f"/{name}", FaultCode.WRONG_TYPE, f"{policy}: {name} must be {wanted}, got {value!r}."
         )

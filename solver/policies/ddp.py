@@ -14,29 +14,32 @@ from solver.simulation.rules import (
 )
 
 _MIB = 2**20
+#: PyTorch's caps where the user gives none [MiB].
+_CAP_MB, _FIRST_MB = 25.0, 1.0
 
 
 def ddp(
     chain: Chain,
     costs: Sequence[Cost],
     *,
-    bucket_cap_mb: float = 25.0,
-    first_bucket_mb: float = 1.0,
+    bucket_cap_mb: float | None = None,
+    first_bucket_mb: float | None = None,
 ) -> Sequence[Rule]:
     """Fill buckets in release order and send them strictly in that order, never interrupted.
 
     A tensor joins the open bucket, which closes when its bytes reach the cap, so it may exceed
-    it. The first bucket has a smaller cap, to start early. A bucket goes when all its tensors are
-    released.
+    it. Without a cap of the user the first bucket has a smaller one, to start early; a cap that
+    is given holds for the first bucket too. A bucket goes when all its tensors are released.
 
     Parameters
     ----------
     chain, costs
         The tensors and what a launch costs.
     bucket_cap_mb
-        Bytes at which a bucket closes [MiB].
+        Bytes at which a bucket closes [MiB]; None for 25.
     first_bucket_mb
-        Bytes at which the first bucket closes [MiB].
+        Bytes at which the first bucket closes [MiB]; None for ``bucket_cap_mb`` where that is
+        given, else 1.
 
     Notes
     -----
@@ -48,10 +51,11 @@ def ddp(
     .. [1] S. Li et al., PyTorch Distributed: Experiences on Accelerating Data Parallel Training,
            VLDB 2020, Section 3.2.
     .. [2] PyTorch, torch/nn/parallel/distributed.py and csrc/distributed/c10d/reducer.cpp:
-           ``bucket_cap_mb`` 25 and ``kDefaultFirstBucketBytes`` 1 MiB.
+           ``bucket_cap_mb`` 25 and ``kDefaultFirstBucketBytes`` 1 MiB, the latter only where no
+           ``bucket_cap_mb`` is given (``bucket_bytes_cap_default``).
     """
     # A bucket is never released before an earlier one: they are runs of the release order.
-    buckets = _buckets(chain, first_bucket_mb * _MIB, bucket_cap_mb * _MIB)
+    buckets = _buckets(chain, *caps(bucket_cap_mb, first_bucket_mb))
     return queues(whole_units(buckets, chain), first_in_first_out, chain)
 
 
@@ -59,8 +63,8 @@ def ddp_priority(
     chain: Chain,
     costs: Sequence[Cost],
     *,
-    bucket_cap_mb: float = 25.0,
-    first_bucket_mb: float = 1.0,
+    bucket_cap_mb: float | None = None,
+    first_bucket_mb: float | None = None,
 ) -> Sequence[Rule]:
     """Fill buckets as PyTorch DDP does; the most urgent released one goes, never interrupted.
 
@@ -71,21 +75,27 @@ def ddp_priority(
     ----------
     chain, costs
         The tensors and what a launch costs.
-    bucket_cap_mb
-        Bytes at which a bucket closes [MiB].
-    first_bucket_mb
-        Bytes at which the first bucket closes [MiB].
+    bucket_cap_mb, first_bucket_mb
+        Bytes at which a bucket and the first one close [MiB], as in :func:`ddp`.
 
     See Also
     --------
     ddp : The same buckets in the order in which they are filled.
     """
-    units = whole_units(_buckets(chain, first_bucket_mb * _MIB, bucket_cap_mb * _MIB), chain)
+    units = whole_units(_buckets(chain, *caps(bucket_cap_mb, first_bucket_mb)), chain)
     return queues(units, most_urgent(units, chain), chain)
 
 
-def _buckets(chain: Chain, first_cap: float, cap: float) -> list[list[int]]:
+def caps(bucket_cap_mb: float | None, first_bucket_mb: float | None) -> tuple[float, float]:
+    """Return the caps of all buckets and of the first one, as PyTorch chooses them [MiB]."""
+    if first_bucket_mb is None:
+        first_bucket_mb = _FIRST_MB if bucket_cap_mb is None else bucket_cap_mb
+    return _CAP_MB if bucket_cap_mb is None else bucket_cap_mb, first_bucket_mb
+
+
+def _buckets(chain: Chain, cap_mb: float, first_mb: float) -> list[list[int]]:
     """Fill buckets, each up to the tensor with which its bytes reach the cap."""
+    cap, first_cap = cap_mb * _MIB, first_mb * _MIB
     filled: set[int] = set()  # lanes whose first bucket is closed
 
     def joins(bucket: list[int], held: int, tensor: int) -> bool:

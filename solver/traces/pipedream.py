@@ -53,7 +53,8 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
 
     The ops of a pass run one after another in topological order, ties by node number; the backward
     pass in reverse; then the next forward pass, each node waiting for its own all-reduce. Every
-    ``Input`` node is dropped, since its time is that of data loading.
+    ``Input`` node without parameters is dropped, since its time is that of data loading, and so
+    is DAPPLE's ``input_ids``.
 
     Raises
     ------
@@ -67,8 +68,8 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     if faults:
         raise InvalidTrace(first_of(iter(faults)))
     order = [nodes[number] for number in topological_order(list(nodes), edges, "node")]
-    inputs = [node for node in order if node.description.startswith("Input")]
-    layers = [_layer(node) for node in order if not node.description.startswith("Input")]
+    inputs = [node for node in order if _is_input(node)]
+    layers = [_layer(node) for node in order if not _is_input(node)]
     with as_trace_faults():
         graph = iteration(options.name, layers)
     dropped = [
@@ -85,6 +86,11 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         assumed=ASSUMED,
     )
     return Trace(graph, report)
+
+
+def _is_input(node: _Node) -> bool:
+    name = node.description
+    return not node.bytes and (name.startswith("Input") or name == "input_ids")
 
 
 def _layer(node: _Node) -> Layer:

@@ -92,7 +92,7 @@ def test_baselines_with_parameters(tmp_path: Path, request_file: Path, run: Run)
     )
     answer = json.loads(run("plan", str(request_file), *flags, "--json").stdout)
     assert answer["request"]["options"]["baselines"] == [
-        {"policy": "ddp", "barrier": True, "bucket_cap_mb": 0.5, "first_bucket_mb": 1},
+        {"policy": "ddp", "barrier": True, "bucket_cap_mb": 0.5, "first_bucket_mb": None},
         {
             "policy": "bytescheduler",
             "barrier": False,
@@ -102,7 +102,10 @@ def test_baselines_with_parameters(tmp_path: Path, request_file: Path, run: Run)
         {"policy": "tictac", "barrier": False},
     ]
     shown = run("plan", str(request_file), *flags).stdout
-    titles = ["PyTorch DDP, bucket_cap_mb=0.5, barrier", "ByteScheduler, credit_bytes=4000000"]
+    titles = [
+        "PyTorch DDP, bucket_cap_mb=0.5, first_bucket_mb=0.5, barrier",
+        "ByteScheduler, credit_bytes=4000000",
+    ]
     for title in (*titles, "TicTac", "headroom 4.79 %"):
         assert title in shown
 

@@ -13,6 +13,7 @@ from solver.explanation.explain import explain
 from solver.explanation.sensitivity import sensitivities
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.policies import POLICIES
+from solver.policies.choice import Choice, bind
 from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
 from solver.simulation.what_if import Change, apply_changes, carry_over
@@ -22,7 +23,7 @@ from tests.strategies import dags, networks
 
 
 def advised(graph, cost, policy="wfbp"):
-    rule = POLICIES[policy]
+    rule = bind(policy) if isinstance(policy, Choice) else POLICIES[policy]
     timeline = simulate(graph, alike(cost), rule)
     found = explain(graph, alike(cost), timeline)
     return advise(graph, alike(cost), lambda _: rule, timeline, found)
@@ -162,7 +163,8 @@ def test_a_gain_may_be_a_loss():
     ]
     # a is sent to 1200, where a cycle begins and takes b; sent to 600 it leaves the cycles at
     # 1000 and 2000, and b has to wait for the second one
-    found = advised(build("t", ops), Affine(0.0, 0.1), "horovod")
+    waiting = Choice("horovod", parameters=(("waits_for_sends", True),))
+    found = advised(build("t", ops), Affine(0.0, 0.1), waiting)
     double = next(s for s in found.sensitivities if s.name == "bandwidth_double")
     assert (double.iteration_time_us, double.gain_us) == pytest.approx((2050, -750))
     assert "Twice the bandwidth would cost 750 us (57.7 %) more" in found.summary

@@ -51,6 +51,15 @@ def test_a_small_profile_by_hand():
     assert report.dropped == ("node1 (Input0, 9 ms forward): data loading",)
 
 
+def test_the_input_of_dapples_bert():
+    text = SMALL.replace("Input0", "input_ids").replace("ReLU", "reshape_input")
+    trace = read(text, "bert")
+    assert trace.report.dropped == ("node1 (input_ids, 9 ms forward): data loading",)
+    assert trace.graph.ops == read(SMALL, "bert").graph.ops  # a later reshape is a layer
+    with_parameters = f"node1 -- input_ids -- {VALUES}"
+    assert "grad:node1" in {op.id for op in read(with_parameters, "one").graph.ops}
+
+
 LOOSE = """\ufeff
 
    node2   --  Conv2d(3, 8, kernel_size=(3, 3)) --\tforward_compute_time = 1, \

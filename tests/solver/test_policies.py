@@ -17,7 +17,7 @@ from solver.planning.plan import Options, plan
 from solver.policies import POLICIES
 from solver.policies.bytescheduler import tune
 from solver.policies.choice import PARAMETERS, Choice, bind, choice_faults, defaults, resolve
-from solver.policies.horovod import _Cycles
+from solver.policies.horovod import Settings, _Loop
 from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
 from solver.units import slack
@@ -81,7 +81,7 @@ def test_horovod():
         (520, 5, 0),  # 8: after an idle tick
         (2210, 5, 0),  # 9: exactly 16 ticks later
     )
-    chosen = choice("horovod", cycle_time_us=100.0, fusion_threshold_bytes=50)
+    chosen = choice("horovod", cycle_time_us=100.0, fusion_threshold_bytes=50, waits_for_sends=True)
     assert launches(graph, COST, chosen) == [
         ((0,), 0, 40, 30),  # cycle at 0
         ((1,), 100, 130, 20),  # cycle at 100: 20 + 40 do not fit in 50
@@ -92,6 +92,50 @@ def test_horovod():
         ((7,), 410, 425, 5),  # cycle at max(200 + 100, 410)
         ((8,), 610, 625, 5),  # idle at 510
         ((9,), 2210, 2225, 5),  # idle at 710, 810, ... 2110
+    ]
+
+
+def test_horovod_goes_on_while_nccl_sends():
+    graph = tensors(
+        (0, 90, 0),  # 0: on the channel until 100
+        (40, 190, 0),  # 1: until 300
+        (140, 10, 0),  # 2: the cycle at 200 hands it over while 1 is sent
+        (210, 10, 0),  # 3: the cycle at 300, so it does not join 2
+        (290, 20, 0),  # 4: the same
+        (400, 10, 0),  # 5: exactly at a tick
+    )
+    by_nccl = choice("horovod", cycle_time_us=100.0, fusion_threshold_bytes=500)
+    assert launches(graph, COST, by_nccl) == [
+        ((0,), 0, 100, 90),
+        ((1,), 100, 300, 190),
+        ((2,), 300, 320, 10),  # handed over at 200
+        ((3, 4), 320, 360, 30),  # handed over at 300
+        ((5,), 400, 420, 10),
+    ]
+    by_mpi = choice(
+        "horovod", cycle_time_us=100.0, fusion_threshold_bytes=500, waits_for_sends=True
+    )
+    assert launches(graph, COST, by_mpi) == [
+        ((0,), 0, 100, 90),
+        ((1,), 100, 300, 190),
+        ((2, 3, 4), 300, 350, 40),  # one cycle at max(200, 300)
+        ((5,), 400, 420, 10),
+    ]
+
+
+def test_horovod_takes_time_for_each_tensor():
+    graph = tensors((0, 20, 0), (0, 20, 0), (0, 20, 0), (90, 20, 0), (150, 20, 0))
+    timed = {"cycle_time_us": 100.0, "fusion_threshold_bytes": 40, "tensor_time_us": 45.0}
+    assert launches(graph, COST, choice("horovod", **timed)) == [
+        ((0, 1), 90, 140, 40),  # two tensors from 0 on
+        ((2,), 140, 170, 20),  # handed over at 135
+        ((3,), 180, 210, 20),  # cycle at max(100, 135), handed over at 180
+        ((4,), 280, 310, 20),  # cycle at max(235, 180)
+    ]
+    assert launches(graph, COST, choice("horovod", **timed, waits_for_sends=True)) == [
+        ((0, 1), 90, 140, 40),
+        ((2,), 185, 215, 20),  # begun when the first has been sent
+        ((3, 4), 305, 355, 40),  # cycle at max(100, 215)
     ]
 
 
@@ -111,14 +155,14 @@ def test_horovod_tick_that_the_quotient_overshoots():
 
 def test_horovod_tick_that_the_quotient_undershoots():
     # (15.500000000000002 - 3.7) / 5.9 rounds to 2, and 3.7 + 2 * 5.9 to a little before it.
-    rule = _Cycles([], [], 5.9, 1)
+    rule = _Loop([], [], Settings(5.9, 1))
     rule._tick = 3.7
     assert rule._tick_from(15.500000000000002) == 15.500000000000002
 
 
 @given(now=st.floats(0, 1e12), cycle=st.floats(1e-3, 1e9), tick=st.floats(0, 1e12))
 def test_horovod_next_tick_is_neither_early_nor_a_cycle_late(now, cycle, tick):
-    rule = _Cycles([], [], cycle, 1)
+    rule = _Loop([], [], Settings(cycle, 1))
     rule._tick = tick
     found = rule._tick_from(now)
     assert max(now, tick) <= found <= max(tick, now + cycle) + 1e-15 * (now + tick)
@@ -136,10 +180,17 @@ def test_ddp():
         (40, MIB, 0),
         (200, MIB, 0),  # what is left goes when all of it is released
     )
-    assert launches(graph, PER_MIB, choice("ddp", bucket_cap_mb=3.0)) == [
+    small_first = choice("ddp", bucket_cap_mb=3.0, first_bucket_mb=1.0)
+    assert launches(graph, PER_MIB, small_first) == [
         ((0, 1), 10, 21, MIB),
         ((2, 3), 30, 44, 4 * MIB),
         ((4, 5), 200, 212, 2 * MIB),
+    ]
+    # PyTorch: a cap that is given holds for the first bucket too
+    assert launches(graph, PER_MIB, choice("ddp", bucket_cap_mb=3.0)) == [
+        ((0, 1, 2), 20, 33, 3 * MIB),
+        ((3, 4), 40, 53, 3 * MIB),
+        ((5,), 200, 211, MIB),
     ]
     # first cap 2 MiB: 0.5 + 0.5 + 2; then 2 + 1 reach 3
     assert launches(graph, PER_MIB, choice("ddp", bucket_cap_mb=3.0, first_bucket_mb=2.0)) == [
@@ -147,6 +198,26 @@ def test_ddp():
         ((3, 4), 40, 53, 3 * MIB),
         ((5,), 200, 211, MIB),
     ]
+
+
+@pytest.mark.parametrize("policy", ["ddp", "ddp_priority"])
+@pytest.mark.parametrize(
+    ("given_caps", "used"),
+    [
+        ({}, (25, 1)),
+        ({"bucket_cap_mb": 25.0}, (25, 25)),  # given, though it is the default
+        ({"bucket_cap_mb": 10.0}, (10, 10)),
+        ({"first_bucket_mb": 2.0}, (25, 2)),
+        ({"bucket_cap_mb": 10.0, "first_bucket_mb": 2.0}, (10, 2)),
+    ],
+)
+def test_the_caps_that_pytorch_chooses(policy, given_caps, used):
+    graph = tensors(*[(10 * i, MIB // 2, 0) for i in range(60)])
+    resolved = resolve(choice(policy, **given_caps), graph, alike(COST))
+    assert dict(resolved.parameters) == {"bucket_cap_mb": used[0], "first_bucket_mb": used[1]}
+    assert launches(graph, COST, resolved) == launches(graph, COST, choice(policy, **given_caps))
+    sizes = [size / MIB for *_, size in sorted(launches(graph, COST, resolved))]
+    assert sizes[: len(sizes) - 1] == [used[1], *[used[0]] * (len(sizes) - 2)]
 
 
 def test_ddp_is_strict_and_ddp_priority_is_not():
@@ -287,6 +358,18 @@ def test_ada_fusion():
     ]
 
 
+def test_ada_fusion_of_times_that_are_the_same():
+    # Waiting costs exactly a start-up, so both ways take as long; as floats together is shorter.
+    graph = tensors((0.1, 1, 0), (10.1, 7, 0))
+    cost = Affine(10.0, 0.9)
+    wait = 10.1 - 0.1
+    assert cost.time(8) + wait < cost.time(1) + cost.time(7)
+    assert launches(graph, cost, choice("ada_fusion")) == [
+        ((0,), 0.1, 0.1 + cost.time(1), 1),
+        ((1,), 0.1 + cost.time(1), pytest.approx(27.3), 7),
+    ]
+
+
 def test_ada_fusion_by_a_table():
     table = Measured((10, 20, 40), (10.0, 40.0, 44.0), 0.2, 0.0)
     # t(20) = 40 is not less than t(10) + t(10) = 20; t(10 + 30) = 44 < 10 + 42
@@ -357,7 +440,12 @@ def test_each_parameter_has_a_rule_and_each_default_keeps_it():
 
 def test_defaults_are_those_of_the_specification():
     assert {policy: defaults(policy) for policy in POLICIES if defaults(policy)} == {
-        "horovod": {"cycle_time_us": 1000, "fusion_threshold_bytes": 128 * MIB},
+        "horovod": {
+            "cycle_time_us": 1000,
+            "fusion_threshold_bytes": 128 * MIB,
+            "waits_for_sends": False,
+            "tensor_time_us": 0,
+        },
         "ddp": {"bucket_cap_mb": 25, "first_bucket_mb": 1},
         "ddp_priority": {"bucket_cap_mb": 25, "first_bucket_mb": 1},
         "p3": {"slice_bytes": 200_000},
@@ -386,6 +474,10 @@ def test_defaults_are_those_of_the_specification():
             choice("horovod", fusion_threshold_bytes=0, cycle_time_us="1"),  # both are named
             {("/fusion_threshold_bytes", "out_of_range"), ("/cycle_time_us", "wrong_type")},
         ),
+        (choice("horovod", waits_for_sends=1), {("/waits_for_sends", "wrong_type")}),
+        (choice("horovod", waits_for_sends="nccl"), {("/waits_for_sends", "wrong_type")}),
+        (choice("horovod", tensor_time_us=-1.0), {("/tensor_time_us", "out_of_range")}),
+        (choice("horovod", tensor_time_us=True), {("/tensor_time_us", "wrong_type")}),
         (choice("p3", slice_bytes=0), {("/slice_bytes", "out_of_range")}),
         (choice("p3", slice_bytes=1.5), {("/slice_bytes", "wrong_type")}),  # half a byte
         (choice("bytescheduler", credit_bytes="all"), {("/credit_bytes", "wrong_type")}),
@@ -425,6 +517,8 @@ def test_auto_is_refused_when_its_longest_slice_makes_too_many_launches():
 GRID: dict[str, list[float]] = {
     "cycle_time_us": [50.0, 100.0, 130.0, 1000.0],
     "fusion_threshold_bytes": [1, 300_000, 600_000, 10**9],
+    "waits_for_sends": [False, True],
+    "tensor_time_us": [0.0, 10.0, 60.0],
     "bucket_cap_mb": [0.1, 0.3, 0.5, 25.0],
     "first_bucket_mb": [0.1, 0.2, 1.0],
     "slice_bytes": [70_000, 100_000, 250_000, 10**6],
@@ -434,8 +528,7 @@ GRID: dict[str, list[float]] = {
 
 
 def some_parameters(policy):
-    values = {name: st.sampled_from(GRID[name]) for name in defaults(policy)}
-    return st.fixed_dictionaries(values)
+    return st.fixed_dictionaries({name: st.sampled_from(GRID[name]) for name in defaults(policy)})
 
 
 @pytest.mark.parametrize("policy", ["horovod", "ddp", "bytescheduler"])

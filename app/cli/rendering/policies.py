@@ -18,11 +18,15 @@ TITLES = {
 }
 
 
-def titled(policy: str, parameters: dict[str, int | float]) -> str:
+def titled(policy: str, parameters: dict[str, bool | int | float]) -> str:
     """Name a policy, and parameters that are not the defaults."""
     usual = defaults(policy)
-    apart = [f"{k}={v:.15g}" for k, v in parameters.items() if v != usual.get(k)]
+    apart = [f"{k}={_shown(v)}" for k, v in parameters.items() if v != usual.get(k)]
     return ", ".join([TITLES[policy], *apart])
+
+
+def _shown(value: float) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:.15g}"
 
 
 def title_of(choice: Choice) -> str:

@@ -34,6 +34,8 @@ def label_of(choice: Choice) -> str:
 
 
 def _shown(value: float | str) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     return f"{value:.0f}" if isinstance(value, float) and value.is_integer() else str(value)
 
 

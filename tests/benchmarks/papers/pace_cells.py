@@ -19,7 +19,7 @@ from tests.benchmarks.papers.gpus import BATCH, RESNET50_US, SPEED, timed, train
 #: Start-up of a launch [us]: below 1 MB Fig. 3 is no longer linear, so there it costs what moving
 #: 1 MB does: 2 15/16 1 MB at 25 Gbit/s, the peak of the testbed of 16 GPUs.
 START_UP_US = 600.0
-#: Horovod before 0.21: cycles of 5 ms, buffers of 64 MiB.
+#: Horovod before 0.21, over NCCL: cycles of 5 ms, buffers of 64 MiB.
 HOROVOD: Policy = partial(horovod, cycle_time_us=5_000.0, fusion_threshold_bytes=2**26)
 RIVALS: dict[str, Policy] = {
     "wfbp": POLICIES["wfbp"],
