@@ -1,14 +1,17 @@
 """Files that the command works on: a graph, a whole request, or a trace of another tool."""
 
 from codecs import BOM_UTF8
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from app.cli.clusters import channels_of, is_split, on, overruled
 from app.codes import ServiceFaultCode
 from app.limits import MAX_NAME_CHARACTERS, MAX_UNPACKED_BYTES
 from app.reading.parsing import read_json
 from app.reading.requests import checked_plain, problem_of, read_parsed
-from app.reading.traces import read_files, recognised
+from app.reading.traces import read_files, recognised, report_of
 from app.reading.unpacking import unpacked
 from app.reading.wording import shown
 from app.schemas.cost_models import CostModelRequest
@@ -17,6 +20,7 @@ from app.schemas.predictions import PredictionRequest
 from app.schemas.problem import Problem, graph_json
 from app.schemas.simulations import SimulationRequest
 from app.schemas.sweeps import SweepRequest
+from app.services.trace_clusters import with_cluster
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import Graph
@@ -25,42 +29,62 @@ from solver.traces.foreign import description
 
 Json = dict[str, Any]
 
-#: The cluster when neither a flag nor the file names one.
-CLUSTER: Json = {"workers": 8, "bandwidth_gbps": 10.0, "startup_us": 50.0}
+#: Today's policies for a trace whose buckets were split into tensors.
+_SPLIT = ["ddp", "wfbp", "pace"]
 
 #: How much of the first line of an unknown file is shown.
 _SHOWN = 40
 
 
-def read_plan(
-    content: bytes, name: str, cluster: Json, options: Json, what_if: list[Json]
-) -> tuple[Problem[PlanRequest], Report | None]:
-    """Read a file as a problem to plan; of a profile also report what was dropped and assumed.
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Files, and what flags say of the graph that they hold.
 
-    Parameters
+    Attributes
     ----------
-    content
-        JSON of a graph or of a request, else a trace; gzipped or not.
     name
-        What the file is called; a trace's graph is named after it.
-    cluster, options, what_if
-        What flags say; it wins over the file.
+        What the first is called; a trace's graph is named after it.
+    contents
+        JSON of a graph or of a request, else a trace of one file or several; gzipped or not.
+    cluster
+        What flags say of the cluster; it wins over the files.
+    planned
+        The cluster that a plan was made for, in the place of the file's; None for the file's.
+    step, parameters
+        As :class:`solver.traces.TraceOptions` has them.
+    """
+
+    name: str
+    contents: Sequence[bytes]
+    cluster: Json
+    planned: Json | None = None
+    step: int | None = None
+    parameters: tuple[tuple[str, int], ...] | None = None
+
+
+def read_plan(
+    source: Source, options: Json, what_if: list[Json]
+) -> tuple[Problem[PlanRequest], Report | None]:
+    """Read files as a problem to plan; of a trace also report what was dropped and assumed.
+
+    ``options`` and ``what_if`` are what flags say; they win over the file. A trace whose buckets
+    were split into tensors is compared with DistributedDataParallel first.
 
     Raises
     ------
     NotJson, InvalidRequest, InvalidTrace
-        When the file is not a problem.
+        When the files are no problem.
     """
-    raw, report = _read(content, name, cluster)
+    raw, report = _read(source)
     if isinstance(raw, dict):
-        raw = {**raw, "options": _merged(raw.get("options", {}), options)}
+        is_ddp = report is not None and report.measured_us is not None and is_split(raw)
+        own = raw.get("options", {"baselines": _SPLIT} if is_ddp else {})
+        raw = {**raw, "options": _merged(own, options)}
         raw |= {"what_if": what_if} if what_if else {}
     return problem_of(read_parsed(raw, PlanRequest)), report
 
 
-def read_simulation(
-    content: bytes, name: str, cluster: Json, fields: Json
-) -> Problem[SimulationRequest]:
+def read_simulation(source: Source, fields: Json) -> Problem[SimulationRequest]:
     """Read a file as a problem to simulate, as :func:`read_plan` does.
 
     ``fields`` are the others of a request for a simulation. Of a request for a plan the graph, the
@@ -69,8 +93,8 @@ def read_simulation(
     """
     planned = fields.get("plan", {}).get("request")
     if isinstance(planned, dict) and isinstance(planned.get("cluster"), dict):
-        cluster = {**planned["cluster"], **cluster}
-    raw, _ = _read(content, name, cluster)
+        source = replace(source, planned=planned["cluster"])
+    raw, _ = _read(source)
     if isinstance(raw, dict) and isinstance(options := raw.get("options"), dict):
         rest = {key: value for key, value in raw.items() if key not in {"options", "what_if"}}
         raw = {"barrier": options.get("barrier", False), **rest}
@@ -87,13 +111,13 @@ def read_prediction(
     ``fields`` are the others of the request. Of a request for a plan the graph and the cluster are
     taken.
     """
-    raw, _ = _read(content, name, cluster)
+    raw, _ = _read(Source(name, [content], cluster))
     return read_parsed(_with(raw, fields), PredictionRequest)
 
 
 def read_sweep(content: bytes, name: str, cluster: Json, fields: Json) -> Problem[SweepRequest]:
     """Read a file as an iteration that is to be swept, as :func:`read_prediction` does."""
-    raw, _ = _read(content, name, cluster)
+    raw, _ = _read(Source(name, [content], cluster))
     return problem_of(read_parsed(_with(raw, fields), SweepRequest))
 
 
@@ -118,44 +142,45 @@ def _with(raw: Any, fields: Json) -> Any:
     return {k: v for k, v in raw.items() if k not in {"options", "what_if"}} | fields
 
 
-def _read(content: bytes, name: str, cluster: Json) -> tuple[Any, Report | None]:
-    """Return a file as a request that may lack options, with a cluster."""
-    content = unpacked(content, MAX_UNPACKED_BYTES).removeprefix(BOM_UTF8)
-    form = recognised(content)
-    if form is not None:
-        return _read_trace(content, name, form, cluster)
+def _read(source: Source) -> tuple[Any, Report | None]:
+    """Return files as a request that may lack options, with a cluster."""
+    raw, report = _told(source)
+    if not isinstance(raw, dict):
+        return raw, report
+    own = raw.get("cluster") if source.planned is None else source.planned
+    if report:
+        report = replace(report, assumed=(*report.assumed, *overruled(own, source.cluster)))
+    return {**raw, "cluster": on(own, source.cluster, channels_of(raw))}, report
+
+
+def _told(source: Source) -> tuple[Any, Report | None]:
+    """Return what files hold as a request that may lack options and a cluster."""
+    content = unpacked(source.contents[0], MAX_UNPACKED_BYTES).removeprefix(BOM_UTF8)
+    if len(source.contents) > 1 or recognised(content) is not None:
+        return _read_trace(source)
     if not content.lstrip().startswith((b"{", b"[")):
         raise _unknown(content)
-    raw = read_json(content)
+    raw, report = read_json(content), None
     if isinstance(raw, dict) and {"graph", "report"} <= raw.keys():  # as import prints it
-        raw = {"graph": raw["graph"]}
+        report = report_of(raw["report"])
+        raw = {name: raw[name] for name in ("graph", "cluster") if raw.get(name) is not None}
     if isinstance(raw, dict) and "ops" in raw and "graph" not in raw:
         raw = {"graph": raw}
-    if isinstance(raw, dict):
-        raw = {**raw, "cluster": _on(raw.get("cluster"), cluster)}
-    return raw, None
-
-
-def _on(cluster: Any, flags: Json) -> Any:
-    """Put what flags say over a file's cluster, if it has one; a cost model replaces a network."""
-    if flags.get("cost_model") is None:
-        return _merged(CLUSTER if cluster is None else cluster, flags)
-    others = cluster if isinstance(cluster, dict) else {}
-    others = {key: others[key] for key in ("workers", "channels") if key in others}
-    measured = flags["cost_model"].get("workers") or CLUSTER["workers"]
-    return {"workers": measured, **others, **flags}
+    return raw, report
 
 
 def _merged(under: Any, over: Json) -> Any:
     return {**under, **over} if isinstance(under, dict) else under
 
 
-def _read_trace(content: bytes, name: str, form: str, cluster: Json) -> tuple[Json, Report]:
-    trace = read_files([content], form, TraceOptions(called(name)))
+def _read_trace(source: Source) -> tuple[Json, Report]:
+    asked = TraceOptions(called(source.name), source.step, source.parameters)
+    trace, about = with_cluster(read_files(source.contents, None, asked))
     if trace.graph is None:
         detail = " ".join(["No iteration can be planned.", *trace.report.warnings])
         raise InvalidTrace([Fault("", ServiceFaultCode.NOT_PLANNABLE, detail)])
-    return {"graph": graph_json(trace.graph), "cluster": _on(None, cluster)}, trace.report
+    cluster = {} if about.cluster is None else {"cluster": about.cluster}
+    return {"graph": graph_json(trace.graph), **cluster}, trace.report
 
 
 def called(name: str) -> str:

@@ -18,13 +18,46 @@ File = Annotated[
     ),
 ]
 
-Workers = Annotated[int | None, typer.Option(help="Workers.  [default: 8]")]
-
-BandwidthGbps = Annotated[
-    float | None, typer.Option(help="Bandwidth between two workers.  [default: 10]")
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE...",
+        help="JSON graph, JSON request as for the API, or a trace (see import), of which there may "
+        "be a file a rank; - reads standard input.",
+    ),
 ]
 
-StartupUs = Annotated[float | None, typer.Option(help="Fixed cost of one launch.  [default: 50]")]
+Step = Annotated[
+    int | None,
+    typer.Option(min=0, help="Which step of a trace, from 0.  [default: the median one]"),
+]
+
+Parameters = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="JSON of [name, bytes] of each gradient in the order of registration, to split the "
+        "buckets of a trace.",
+    ),
+]
+
+Workers = Annotated[
+    int | None, typer.Option(help="Workers.  [default: the file's, of a trace as recorded; 8]")
+]
+
+BandwidthGbps = Annotated[
+    float | None,
+    typer.Option(
+        help="Bandwidth between two workers.  [default: the file's, of a trace as recorded; 10]"
+    ),
+]
+
+StartupUs = Annotated[
+    float | None,
+    typer.Option(
+        help="Fixed cost of one launch.  [default: the file's, of a trace as recorded; 50]"
+    ),
+]
 
 CostModel = Annotated[
     Path | None,
@@ -66,6 +99,15 @@ ServerUrl = Annotated[
     ),
 ]
 
+Progress = Annotated[
+    bool | None,
+    typer.Option(
+        "--progress/--no-progress",
+        help="Show how far it is on standard error: a bar in a terminal, lines elsewhere.  "
+        "[default: in a terminal]",
+    ),
+]
+
 Tags = Annotated[
     list[str] | None,
     typer.Option(
@@ -78,9 +120,22 @@ Fresh = Annotated[
 ]
 
 
+def only(texts: list[str] | None, flag: str) -> str | None:
+    """Return the value of a flag that must not be repeated."""
+    if texts and len(texts) > 1:
+        raise typer.BadParameter("is given more than once", param_hint=flag)
+    return texts[0] if texts else None
+
+
 def present(**fields: Any) -> dict[str, Any]:
     """Return the fields of a request that flags set."""
     return {name: value for name, value in fields.items() if value not in (None, [])}
+
+
+def contents(files: list[str]) -> tuple[str, list[bytes]]:
+    """Return what the first of some files is called, and the bytes of each."""
+    read = [content(file) for file in files]
+    return read[0][0], [each for _, each in read]
 
 
 def content(file: str) -> tuple[str, bytes]:

@@ -1,9 +1,10 @@
-"""Bars on a terminal's standard error; elsewhere nothing is shown."""
+"""Bars on a terminal's standard error; elsewhere nothing, or lines where they are wanted."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.progress import (
@@ -16,8 +17,28 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-if TYPE_CHECKING:
-    from interlace_client import Progress as JobProgress
+#: How long a phase takes before another line says how far it is [s].
+_LINE_S = 5.0
+
+
+class Stage(NamedTuple):
+    """How far work is.
+
+    Attributes
+    ----------
+    phase
+        What it is at.
+    completed, total
+        Steps of the phase that are done, and all of them; None when unknown.
+    incumbent_us, gap
+        Time of the best plan so far [us], and its gap to the bound; None when there is none.
+    """
+
+    phase: str
+    completed: int | None = None
+    total: int | None = None
+    incumbent_us: float | None = None
+    gap: float | None = None
 
 
 @contextmanager
@@ -32,41 +53,60 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
-def following() -> Iterator[Callable[["JobProgress"], None]]:
-    """Show how far a job of a service is."""
-    if not sys.stderr.isatty():
-        yield lambda _progress: None
-        return
-    phase, remark = TextColumn("{task.description}"), TextColumn("{task.fields[remark]}")
-    with _bar(phase, BarColumn(bar_width=20), remark, TimeElapsedColumn()) as bar:
-        task = bar.add_task("asking", total=None, remark="")
+def following(wanted: bool | None = None) -> Iterator[Callable[[Stage], None]]:
+    """Show how far work is: a bar in a terminal, elsewhere lines where they are wanted."""
+    is_terminal = sys.stderr.isatty()
+    if wanted is False or (wanted is None and not is_terminal):
+        yield lambda _stage: None
+    elif not is_terminal:
+        yield _Lines().show
+    else:
+        phase, remark = TextColumn("{task.description}"), TextColumn("{task.fields[remark]}")
+        with _bar(phase, BarColumn(bar_width=20), remark, TimeElapsedColumn()) as bar:
+            task = bar.add_task("asking", total=None, remark="")
 
-        def show(progress: "JobProgress") -> None:
-            queued = progress.state == "queued"
-            phase = progress.state if queued else progress.phase or progress.state
-            bar.tasks[0].total = progress.total  # update() cannot make it unknown again
-            bar.update(
-                task,
-                description=phase.replace("_", " "),
-                completed=progress.completed or 0,
-                remark=_remark(progress),
-            )
+            def show(stage: Stage) -> None:
+                bar.tasks[0].total = stage.total  # update() cannot make it unknown again
+                bar.update(
+                    task,
+                    description=stage.phase.replace("_", " "),
+                    completed=stage.completed or 0,
+                    remark=_remark(stage),
+                )
 
-        yield show
+            yield show
+
+
+class _Lines:
+    """Prints a line for each phase, and another one when it takes long."""
+
+    def __init__(self) -> None:
+        self._phase = ""
+        self._due = 0.0
+
+    def show(self, stage: Stage) -> None:
+        """Print where the work is, unless that was said a moment ago."""
+        now = time.monotonic()
+        if stage.phase == self._phase and now < self._due:
+            return
+        self._phase, self._due = stage.phase, now + _LINE_S
+        remark = _remark(stage)
+        line = ": ".join(filter(None, [stage.phase.replace("_", " "), remark]))
+        print(f"interlace: {line}", file=sys.stderr, flush=True)
 
 
 def _bar(*columns: ProgressColumn) -> Progress:
     return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
-def _remark(progress: "JobProgress") -> str:
+def _remark(stage: Stage) -> str:
     """Say how many steps are done, and how good the plan in hand is."""
     remarks = []
-    if progress.completed is not None:
-        total = f" of {progress.total:,}" if progress.total else ""
-        remarks.append(f"{progress.completed:,}{total}")
-    if progress.incumbent_us is not None:
-        remarks.append(f"best {progress.incumbent_us / 1e3:.3f} ms")
-    if progress.gap is not None:
-        remarks.append(f"gap {100 * progress.gap:.2f} %")
+    if stage.completed is not None:
+        total = f" of {stage.total:,}" if stage.total else ""
+        remarks.append(f"{stage.completed:,}{total}")
+    if stage.incumbent_us is not None:
+        remarks.append(f"best {stage.incumbent_us / 1e3:.3f} ms")
+    if stage.gap is not None:
+        remarks.append(f"gap {100 * stage.gap:.2f} %")
     return ", ".join(remarks)

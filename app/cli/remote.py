@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from app.cli.failures import FAILED, Failure, complain
 from app.cli.interrupts import INTERRUPTED, interruptible
-from app.cli.progress import following
+from app.cli.progress import Stage, following
 from app.codes import code_of
 from app.errors import InvalidRequest
 from app.schemas.base import AnswerModel, RequestModel
@@ -89,9 +89,9 @@ class Server:
     tags: tuple[str, ...] = ()
     is_fresh: bool = False
 
-    def plan(self, problem: Problem[PlanRequest]) -> PlanAnswer:
-        """Plan one training iteration."""
-        return self._solved(PLANS, problem, PlanAnswer)
+    def plan(self, problem: Problem[PlanRequest], wanted: bool | None = None) -> PlanAnswer:
+        """Plan one training iteration; ``wanted`` says whether to show how far it is."""
+        return self._solved(PLANS, problem, PlanAnswer, wanted)
 
     def simulate(self, problem: Problem[SimulationRequest]) -> SimulationAnswer:
         """Simulate one training iteration."""
@@ -118,6 +118,7 @@ class Server:
         step: int | None,
         parameters: str | None,
         name: str,
+        wanted: bool | None = None,
     ) -> GraphOut:
         """Read files of another tool as a graph, which the service keeps."""
 
@@ -126,13 +127,20 @@ class Server:
             query = {"format": form, "step": step, "parameters": parameters, "name": name}
             return client.import_graph(content, **query, **waiting)  # type: ignore[arg-type]
 
-        read = self._done(IMPORTS, post)
+        read = self._done(IMPORTS, post, wanted)
         graph = read.graph and {**read.graph, "ops": [*map(_in_order, read.graph["ops"])]}
-        return self._as(GraphOut, {"id": read.id, "graph": graph, "report": read.report})
+        told = {"id": read.id, "graph": graph, "report": read.report}
+        return self._as(GraphOut, {**told, "cluster": read.cluster, "costs": list(read.costs)})
 
-    def _solved(self, kind: Kind[Any], problem: Problem[Any], model: type[A]) -> A:
+    def _solved(
+        self,
+        kind: Kind[Any],
+        problem: Problem[Any],
+        model: type[A],
+        wanted: bool | None = None,
+    ) -> A:
         body = _body(problem.request, problem.graph)
-        answer = self._done(kind, lambda client, waiting: client.run(kind, body, **waiting))
+        answer = self._done(kind, lambda client, waiting: client.run(kind, body, **waiting), wanted)
         return self._as(model, answer.raw)
 
     def _posted(self, path: str, body: Json, model: type[A], limit_s: float) -> A:
@@ -141,7 +149,9 @@ class Server:
             self._check()
             return self._as(model, client.post(path, body))
 
-    def _done(self, kind: Kind[Any], post: Callable[[Client, Waiting], T]) -> T:
+    def _done(
+        self, kind: Kind[Any], post: Callable[[Client, Waiting], T], wanted: bool | None = None
+    ) -> T:
         """Post a job and wait for its end; cancel it when the user interrupts."""
         waiting = Waiting(
             tags=self.tags, use_stored=not self.is_fresh, idempotency_key=f"{uuid4()}"
@@ -151,11 +161,11 @@ class Server:
             self._check()
         with interruptible():
             try:
-                with self._explaining(), self._client() as client, following() as show:
+                with self._explaining(), self._client() as client, following(wanted) as show:
 
                     def follow(progress: Progress) -> None:
                         ids[:] = [progress.job_id]
-                        show(progress)
+                        show(_stage(progress))
 
                     return post(client, Waiting(**waiting, on_progress=follow))
             except KeyboardInterrupt:
@@ -239,6 +249,13 @@ class Server:
     def _give_up(self, why: str, code: int = FAILED) -> NoReturn:
         shown = re.sub(r"//[^/]*@", "//", self.url)  # a password is not for logs
         raise Failure(" ".join(f"{shown}: {why}".split()), code=code) from None
+
+
+def _stage(progress: Progress) -> Stage:
+    """Return how far a job is; one that waits for its turn is in no phase."""
+    is_queued = progress.state == "queued"
+    phase = progress.state if is_queued else progress.phase or progress.state
+    return Stage(phase, progress.completed, progress.total, progress.incumbent_us, progress.gap)
 
 
 def _body(request: RequestModel, graph: Graph | None = None) -> Json:

@@ -14,6 +14,7 @@ from app.schemas.plans import PlanRequest
 from app.schemas.simulations import SimulationRequest
 from app.schemas.sweeps import SweepRequest
 from app.services import plans, simulations
+from app.services.graphs import import_answer
 from app.services.sweeps import run as sweeps
 from app.storage import graphs
 from app.storage.database import Store
@@ -71,7 +72,9 @@ def _import(store: Store, body: bytes, files: list[bytes], report: ProgressWrite
     report.progress("import")
     what = TraceOptions(asked["name"], asked["step"], parameters_of(asked["parameters"]))
     trace = read_files(files, asked["format"], what)
-    answer = graphs.create(store, trace)
+    answer = import_answer(trace)
+    if trace.graph is not None:
+        graphs.create(store, trace.graph, answer)
     name = trace.graph.name if trace.graph else asked["name"]
     report.describe(name, JOB_TIME_LIMIT_S)
     return Done(answer.model_dump_json(), {"graph_id": answer.graph_id})

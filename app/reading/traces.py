@@ -84,6 +84,9 @@ _PARAMETERS: TypeAdapter[list[tuple[str, int]]] = TypeAdapter(
 )
 
 
+_REPORT: TypeAdapter[Report] = TypeAdapter(Report)
+
+
 def read_files(files: Sequence[bytes], form: str | None, asked: TraceOptions) -> Trace:
     """Unpack files and read them in a format of :data:`solver.traces.READERS`, or as they are.
 
@@ -149,6 +152,23 @@ def recognised(content: bytes) -> str | None:
         return detect([content])
     except InvalidTrace:
         return None
+
+
+def report_of(value: Any) -> Report:
+    """Read a report that was written with a graph.
+
+    Raises
+    ------
+    InvalidRequest
+        When it is none.
+    """
+    try:
+        return _REPORT.validate_python(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = "".join(f"/{step}" for step in ("report", *first["loc"]))
+        detail = f"No report of an import: {first['msg']}, got {shown(first['input'])}."
+        raise InvalidRequest([Fault(place, FaultCode.WRONG_TYPE, detail)]) from None
 
 
 def parameters_of(text: str | None) -> tuple[tuple[str, int], ...] | None:

@@ -116,7 +116,7 @@ def _made(store: Store, job: Job, headers: dict[str, str]) -> Response:
     _, result = jobs.answered(store, IMPORT, job.id)
     made = ImportAnswer.model_validate_json(result)
     if made.graph_id is None:
-        none = GraphOut(id=None, graph=None, report=made.report)
+        none = GraphOut.of(made, id=None, graph=None)
         return Response(none.model_dump_json(), 200, headers, "application/json")
     where = {"Location": f"{router.prefix}/{made.graph_id}", **headers}
     return Response(graphs.find_made(store, made), 201, where, "application/json")

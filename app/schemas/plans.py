@@ -3,7 +3,7 @@
 Unknown is null.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
@@ -209,7 +209,46 @@ class PlanAnswer(ExplainedAnswer):
     version: str
 
 
+class RecordedStep(AnswerModel):
+    """A recorded step, as it was and as it could be."""
+
+    measured_us: Annotated[
+        float | None, Field(description="What it took when it was recorded [us].")
+    ]
+    recorded_us: Annotated[
+        float | None,
+        Field(description="What its graph takes with the recorded times of collectives [us]."),
+    ]
+    policy: Annotated[str | None, Field(description="The first of the baselines.")]
+    policy_us: Annotated[
+        float | None, Field(description="What it takes with the costs of the cluster [us].")
+    ]
+    plan_us: Annotated[float, Field(description="What the plan takes with them [us].")]
+    lower_bound_us: float
+
+
 class TraceAnswer(PlanAnswer):
     """A plan of a file of another tool, with what its reader dropped and assumed."""
 
+    recorded: Annotated[
+        RecordedStep | None,
+        Field(description="The recorded step beside its simulation; null without times."),
+    ]
     report: Report
+
+    @classmethod
+    def on(cls, answer: PlanAnswer, report: Report) -> Self:
+        """Put the recorded step beside the plan of its graph."""
+        recorded = None
+        if report.measured_us is not None or report.recorded_us is not None:
+            defined = (each for each in answer.baselines if each.iteration_time_us is not None)
+            today = next(defined, None)
+            recorded = RecordedStep(
+                measured_us=report.measured_us,
+                recorded_us=report.recorded_us,
+                policy=today.policy if today else None,
+                policy_us=today.iteration_time_us if today else None,
+                plan_us=answer.iteration_time_us,
+                lower_bound_us=answer.lower_bound_us,
+            )
+        return cls(**dict(answer), recorded=recorded, report=report)

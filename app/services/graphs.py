@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from app.errors import InvalidRequest
 from app.limits import MAX_UNMERGED
-from app.schemas.graphs import ChangeBody, GraphOut
+from app.schemas.graphs import ChangeBody, GraphOut, ImportAnswer
 from app.schemas.problem import GRAPH_ID_LENGTH, graph_json, graph_sha256
+from app.services.trace_clusters import with_cluster
 from solver.errors import Fault, InvalidOptions
 from solver.graph import Graph
 from solver.graph.compact import compact
@@ -43,10 +44,14 @@ def what_if(graph: Graph, changes: Sequence[ChangeBody]) -> Graph | None:
 
 
 def graph_out(trace: Trace) -> GraphOut:
-    """Write what was read."""
-    graph = trace.graph
-    return GraphOut(
-        id=None if graph is None else graph_sha256(graph)[:GRAPH_ID_LENGTH],
-        graph=None if graph is None else graph_json(graph),
-        report=trace.report,
-    )
+    """Write what was read, with the cluster that it tells of."""
+    made = import_answer(trace)
+    graph = None if trace.graph is None else graph_json(trace.graph)
+    return GraphOut.of(made, id=made.graph_id, graph=graph)
+
+
+def import_answer(trace: Trace) -> ImportAnswer:
+    """Write what was read beside the graph, and the graph's id."""
+    told, about = with_cluster(trace)
+    graph_id = None if trace.graph is None else graph_sha256(trace.graph)[:GRAPH_ID_LENGTH]
+    return ImportAnswer.of(about, graph_id=graph_id, report=told.report)

@@ -3,32 +3,27 @@
 from msgspec import Raw
 
 from app.schemas.graphs import GraphList, ImportAnswer
-from app.schemas.problem import GRAPH_ID_LENGTH, graph_sha256, graph_text
+from app.schemas.problem import graph_text
 from app.storage.clock import now
 from app.storage.database import Store
 from app.storage.json_text import with_fields
 from app.storage.tables import GraphRow
-from solver.traces import Trace
+from solver.graph import Graph
 
 
-def create(store: Store, trace: Trace) -> ImportAnswer:
-    """Keep a graph, if there is one, under its content's id."""
-    began, graph = now(), trace.graph
-    if graph is None:
-        return ImportAnswer(graph_id=None, report=trace.report)
-    graph_id = graph_sha256(graph)[:GRAPH_ID_LENGTH]
-    made = ImportAnswer(graph_id=graph_id, report=trace.report)
+def create(store: Store, graph: Graph, made: ImportAnswer) -> None:
+    """Keep the graph that an import made under its content's id."""
+    assert made.graph_id is not None, "there is a graph"
     row = GraphRow(
-        id=graph_id,
-        created_at=began,
+        id=made.graph_id,
+        created_at=now(),
         name=graph.name,
-        format=trace.report.format,
+        format=made.report.format,
         ops=len(graph.ops),
         request=graph_text(graph),
         result=_report_of(made),
     )
     store.put(row)
-    return made
 
 
 def find(store: Store, graph_id: str) -> bytes:
@@ -49,8 +44,8 @@ def newest(store: Store, limit: int) -> GraphList:
 
 
 def _report_of(made: ImportAnswer) -> str:
-    """Return a JSON object with the report alone."""
-    return made.model_dump_json(include={"report"})
+    """Return a JSON object with what was read beside the graph."""
+    return made.model_dump_json(include={"cluster", "costs", "report"})
 
 
 def _json_of(row: GraphRow, report: str) -> bytes:

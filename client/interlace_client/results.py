@@ -149,13 +149,17 @@ class ImportedGraph:
     """A graph that was read from files of another tool.
 
     ``id`` stands for the graph in requests; it is None when the files hold nothing to plan.
-    ``graph`` is None then, and where only the job of the import was asked for.
+    ``graph`` is None then, and where only the job of the import was asked for. ``cluster`` is what
+    the files tell of workers, channels and costs, ready for a request; ``costs`` says what these
+    were fitted to, and how well.
     """
 
     id: str | None
     graph: Json | None
     report: Json
     raw: Json = field(repr=False, compare=False)
+    cluster: Json | None = None
+    costs: tuple[Json, ...] = ()
 
     @classmethod
     def of(cls, raw: Json) -> ImportedGraph | None:
@@ -163,7 +167,8 @@ class ImportedGraph:
         if raw.get("report") is None:
             return None
         name = raw["graph_id"] if "state" in raw else raw["id"]
-        return cls(name, raw.get("graph"), raw["report"], raw)
+        told = (raw.get("cluster"), tuple(raw.get("costs") or ()))
+        return cls(name, raw.get("graph"), raw["report"], raw, *told)
 
 
 def _picked(kind: type[_T], told: Json, **known: Any) -> _T:

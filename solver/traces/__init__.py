@@ -13,7 +13,7 @@ from solver.traces import (
     pipedream,
     pytorch_et,
 )
-from solver.traces.trace import Reader, Report, Total, Trace, TraceOptions
+from solver.traces.trace import Channel, Reader, Report, Sample, Total, Trace, TraceOptions
 
 #: The readers by format name, and what tells a file of theirs; add a reader here.
 READERS: dict[str, Reader] = {
@@ -35,7 +35,18 @@ _LOOKS: dict[str, Callable[[bytes], bool]] = {
 #: Formats that are read together with others', first come first.
 _LEADING = ("pytorch_et",)
 
-__all__ = ["READERS", "Reader", "Report", "Total", "Trace", "TraceOptions", "detect", "read_trace"]
+__all__ = [
+    "READERS",
+    "Channel",
+    "Reader",
+    "Report",
+    "Sample",
+    "Total",
+    "Trace",
+    "TraceOptions",
+    "detect",
+    "read_trace",
+]
 
 
 def detect(files: Sequence[bytes]) -> str:

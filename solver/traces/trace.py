@@ -60,6 +60,11 @@ class Report:
         One sentence for each thing that the file does not say.
     warnings
         One sentence for each thing that a plan of this graph cannot rely on.
+    measured_us
+        How long the step took when it was recorded [us]; None where the files do not tell.
+    recorded_us
+        How long the graph takes with the recorded times of its collectives [us]; None where the
+        files do not tell.
     """
 
     format: str
@@ -71,6 +76,46 @@ class Report:
     repaired: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    measured_us: float | None = None
+    recorded_us: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A channel of the graph as the files describe it.
+
+    Attributes
+    ----------
+    name
+        As in the graph.
+    workers
+        That share it; None when nothing says how many.
+    source
+        What name and workers were taken from, in a few words.
+    """
+
+    name: str
+    workers: int | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One recorded launch of a collective, to fit a cost to.
+
+    Attributes
+    ----------
+    channel, kind, bytes
+        As in the graph.
+    time_us
+        How long it held its channel [us]: the least over the ranks, which has the least waiting
+        for other ranks in it.
+    """
+
+    channel: str
+    kind: str
+    bytes: int
+    time_us: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +130,17 @@ class Trace:
         What was done to get there.
     measured
         Id and recorded time [us] of each collective of the graph, where the files have times.
+    channels
+        Those of the graph, in the order of their first collective, where the files tell of them.
+    samples
+        The launches of all steps, by step and start, where the files have times.
     """
 
     graph: Graph | None
     report: Report
     measured: tuple[tuple[str, float], ...] = ()
+    channels: tuple[Channel, ...] = ()
+    samples: tuple[Sample, ...] = ()
 
 
 #: Files (already unpacked) and what to read of them; raises InvalidTrace.

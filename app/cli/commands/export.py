@@ -10,11 +10,11 @@ from app.cli.failures import explaining
 from app.cli.options import (
     BandwidthGbps,
     Barrier,
-    File,
+    Files,
     ServerUrl,
     StartupUs,
     Workers,
-    content,
+    contents,
     present,
     server_at,
 )
@@ -24,7 +24,7 @@ FORMATS = ("chrome", "chakra", "csv", "ddp", "deepspeed", "horovod")
 
 
 def export(
-    file: File,
+    files: Files,
     form: Annotated[str, typer.Option("--format", help=f"{', '.join(FORMATS)}.")],
     plan: Annotated[
         Path | None,
@@ -57,21 +57,22 @@ def export(
     if form not in FORMATS:
         raise typer.BadParameter(f"one of {', '.join(FORMATS)}", param_hint="--format")
     from app.cli import flags
-    from app.cli.files import read_plan
+    from app.cli.files import Source, read_plan
     from app.services.exports import exported
     from app.services.plans import solve
 
     at = server_at(server)
     cluster = flags.network(workers, bandwidth_gbps, startup_us, None, extrapolate=False)
     options = present(barrier=barrier or None)
-    name, raw = content(file)
-    with explaining(name, present(cluster=cluster, options=options)):
+    name, raw = contents(files)
+    with explaining(", ".join(files), present(cluster=cluster, options=options)):
         answer = flags.plan(plan) if plan else None
+        made_for = None
         if answer is not None:
             request = _object(answer.get("request"))
-            cluster = {**_object(request.get("cluster")), **cluster}
+            made_for = _object(request.get("cluster")) or None
             options = {**_object(request.get("options")), **options}
-        problem, _ = read_plan(raw, name, cluster, options, [])
+        problem, _ = read_plan(Source(name, raw, cluster, made_for), options, [])
         if answer is None:
             planned = at.plan(problem) if at else solve(problem)
             answer = planned.model_dump(mode="json")

@@ -1,6 +1,5 @@
-"""Read what another tool recorded as a graph."""
+"""Read what another tool recorded as a request: its graph and its cluster."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,9 +8,12 @@ from app.cli.failures import explaining
 from app.cli.options import (
     AsJson,
     Fresh,
+    Parameters,
+    Progress,
     ServerUrl,
+    Step,
     Tags,
-    content,
+    contents,
     present,
     server_at,
 )
@@ -39,51 +41,45 @@ def import_(
         str | None,
         typer.Option("--format", help=f"{', '.join(FORMATS)}.  [default: what it looks like]"),
     ] = None,
-    step: Annotated[
-        int | None, typer.Option(min=0, help="Which step, from 0.  [default: the median one]")
-    ] = None,
-    parameters: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="JSON of [name, bytes] of each gradient in the order of registration, to split "
-            "buckets.",
-        ),
-    ] = None,
+    step: Step = None,
+    parameters: Parameters = None,
     name: Annotated[str | None, typer.Option(help="What the graph is called.")] = None,
     server: ServerUrl = None,
     tag: Tags = None,
     fresh: Fresh = False,
+    progress: Progress = None,
     json_: AsJson = False,
 ) -> None:
-    """Read what another tool recorded as a graph.
+    """Read what another tool recorded as a request: a graph, and the cluster that it ran on.
 
-    Say what was dropped and assumed.
+    Say what was dropped and assumed. With --json the request is printed, ready to plan.
 
     \b
     Examples:
       interlace import trace.json.gz
-      interlace import rank0.json.gz rank1.json.gz --json > graph.json
+      interlace import rank0.json.gz rank1.json.gz --json > request.json
       interlace import trace.json.gz --parameters parameters.json --json | interlace plan -
       interlace import trace.json.gz --server http://planner:8000
     """
     if form is not None and form not in FORMATS:
         raise typer.BadParameter(f"one of {', '.join(FORMATS)}", param_hint="--format")
     from app.cli.files import called
+    from app.cli.progress import Stage, following
     from app.cli.rendering.reports import render
     from app.reading.traces import parameters_of, read_files
     from app.services.graphs import graph_out
     from solver.traces import TraceOptions
 
     at = server_at(server, tag, fresh=fresh)
-    contents = [content(file) for file in files]
-    names, raw = [name for name, _ in contents], [each for _, each in contents]
-    flags = present(step=step, format=form, parameters=parameters, name=name, tag=tag)
-    with explaining(", ".join(names), flags):
+    source, raw = contents(files)
+    given = present(step=step, format=form, parameters=parameters, name=name, tag=tag)
+    with explaining(", ".join(files), given):
         text = parameters.read_text(encoding="utf-8") if parameters else None
-        asked = TraceOptions(name or called(names[0]), step, parameters_of(text))
+        asked = TraceOptions(name or called(source), step, parameters_of(text))
         if at:
-            answer = at.read(raw, form, step, text, asked.name)
+            answer = at.read(raw, form, step, text, asked.name, progress)
         else:
-            answer = graph_out(read_files(raw, form, asked))
+            with following(progress) as show:
+                show(Stage(f"reading {len(raw)} file{'s' if len(raw) > 1 else ''}"))
+                answer = graph_out(read_files(raw, form, asked))
     print(answer.model_dump_json() if json_ else render(answer.report))

@@ -1,31 +1,38 @@
 """Plan one training iteration."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from app.cli.failures import explaining
+from app.cli.failures import Failure, explaining
+from app.cli.interrupts import INTERRUPTED
 from app.cli.options import (
     AsJson,
     BandwidthGbps,
     Barrier,
     CostModel,
     Extrapolate,
-    File,
+    Files,
     Fresh,
+    Parameters,
+    Progress,
     ServerUrl,
     StartupUs,
+    Step,
     Tags,
     WhatIf,
     Workers,
-    content,
+    contents,
     present,
     server_at,
 )
 
 
 def plan(
-    file: File,
+    files: Files,
+    step: Step = None,
+    parameters: Parameters = None,
     workers: Workers = None,
     bandwidth_gbps: BandwidthGbps = None,
     startup_us: StartupUs = None,
@@ -59,15 +66,22 @@ def plan(
     server: ServerUrl = None,
     tag: Tags = None,
     fresh: Fresh = False,
+    progress: Progress = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Write the answer's JSON there as well."),
+    ] = None,
     json_: AsJson = False,
 ) -> None:
     """Plan one training iteration; needs no server, but may ask one.
 
-    A request's own cluster and options count unless a flag is given.
+    A request's own cluster and options count unless a flag is given; of a trace the workers and
+    the costs are those that it tells. Ctrl-C ends the search with the best plan so far.
 
     \b
     Examples:
       interlace plan graph.json
+      interlace plan rank*.json.gz --parameters parameters.json --out plan.json
       interlace plan graph.json --workers 16 --bandwidth-gbps 25 --baseline wfbp
       interlace plan graph.json --fusion joint --time-limit 60
       interlace plan graph.json --baseline horovod --baseline ddp:bucket_cap_mb=10,barrier=true
@@ -76,11 +90,11 @@ def plan(
       interlace example vgg16 | interlace plan -
       interlace plan graph.json --server http://planner:8000 --tag nightly
     """
-    from app.cli import flags
-    from app.cli.files import read_plan
+    from app.cli import flags, local
+    from app.cli.files import Source, read_plan
     from app.cli.rendering.plans import render
+    from app.reading.traces import parameters_of
     from app.schemas.plans import TraceAnswer
-    from app.services.plans import solve
 
     at = server_at(server, tag, fresh=fresh)
     cluster = flags.network(
@@ -96,13 +110,19 @@ def plan(
         barrier=barrier or None,
     )
     changes = [flags.change(text) for text in what_if or []]
-    name, raw = content(file)
-    with explaining(name, present(cluster=cluster, options=options, what_if=changes, tag=tag)):
-        problem, report = read_plan(raw, name, cluster, options, changes)
-        answer = at.plan(problem) if at else solve(problem)
-    if not json_:
-        print(render(answer, problem.graph.name, report))
-    elif report is None:
-        print(answer.model_dump_json(indent=1))
-    else:
-        print(TraceAnswer(**dict(answer), report=report).model_dump_json(indent=1))
+    name, raw = contents(files)
+    given = present(cluster=cluster, options=options, what_if=changes, tag=tag)
+    with explaining(", ".join(files), given | present(step=step, parameters=parameters)):
+        text = parameters.read_text(encoding="utf-8") if parameters else None
+        source = Source(name, raw, cluster, step=step, parameters=parameters_of(text))
+        problem, report = read_plan(source, options, changes)
+        answer, cut_short = (
+            (at.plan(problem, progress), False) if at else local.plan(problem, progress)
+        )
+    told = answer if report is None else TraceAnswer.on(answer, report)
+    text = told.model_dump_json(indent=1)
+    print(text if json_ else render(told, problem.graph.name))
+    if out:
+        out.write_text(f"{text}\n", encoding="utf-8")
+    if cut_short:
+        raise Failure("interrupted: this is the best plan so far", code=INTERRUPTED)

@@ -12,29 +12,30 @@ from app.cli.options import (
     Barrier,
     CostModel,
     Extrapolate,
-    File,
+    Files,
     Fresh,
     ServerUrl,
     StartupUs,
     Tags,
     WhatIf,
     Workers,
-    content,
+    contents,
+    only,
     present,
     server_at,
 )
 
 
 def simulate(
-    file: File,
+    files: Files,
     workers: Workers = None,
     bandwidth_gbps: BandwidthGbps = None,
     startup_us: StartupUs = None,
     cost_model: CostModel = None,
     extrapolate: Extrapolate = False,
-    policy: Annotated[
-        str | None,
-        typer.Option(metavar="NAME[:KEY=VALUE,...]", help="Policy.  [default: wfbp]"),
+    policies: Annotated[
+        list[str] | None,
+        typer.Option("--policy", metavar="NAME[:KEY=VALUE,...]", help="Policy.  [default: wfbp]"),
     ] = None,
     plan: Annotated[
         Path | None,
@@ -74,7 +75,7 @@ def simulate(
       interlace simulate graph.json --policy ddp --server http://planner:8000
     """
     from app.cli import flags
-    from app.cli.files import read_simulation
+    from app.cli.files import Source, read_simulation
     from app.cli.rendering.simulations import render
     from app.services.simulations import run
 
@@ -82,7 +83,8 @@ def simulate(
     cluster = flags.network(
         workers, bandwidth_gbps, startup_us, cost_model, extrapolate=extrapolate
     )
-    name, raw = content(file)
+    policy = only(policies, "--policy")
+    name, raw = contents(files)
     fields = present(
         policy=flags.policy(policy, "--policy") if policy else None,
         barrier=barrier or None,
@@ -93,7 +95,7 @@ def simulate(
         fields["plan"] = flags.plan(plan)
     elif policy is None:
         fields["policy"] = "wfbp"
-    with explaining(name, present(cluster=cluster, tag=tag, **fields)):
-        problem = read_simulation(raw, name, cluster, fields)
+    with explaining(", ".join(files), present(cluster=cluster, tag=tag, **fields)):
+        problem = read_simulation(Source(name, raw, cluster), fields)
         answer = at.simulate(problem) if at else run(problem)
     print(answer.model_dump_json(indent=1) if json_ else render(answer, problem.graph.name))

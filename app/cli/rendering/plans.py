@@ -10,17 +10,17 @@ from app.cli.rendering.page import Line, page
 from app.cli.rendering.policies import titled
 from app.cli.rendering.reports import source
 from app.cli.rendering.tables import shortened, table, time, times
-from app.schemas.plans import Baseline, Bound, PlanAnswer
+from app.schemas.plans import Baseline, Bound, PlanAnswer, TraceAnswer
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.policies.choice import WHERE_NOT
-from solver.traces import Report
 
 #: How many buckets are listed.
 _LISTED = 12
 
 
-def render(answer: PlanAnswer, name: str, report: Report | None = None) -> str:
+def render(answer: PlanAnswer, name: str) -> str:
     """Write a plan as a page of text, and what a reader of traces dropped and assumed."""
+    report = answer.report if isinstance(answer, TraceAnswer) else None
     return page(
         _head(answer, name),
         _times(answer),
@@ -47,6 +47,7 @@ def _times(answer: PlanAnswer) -> Iterator[Line]:
     barrier = answer.request.options.barrier
     verdict = "optimal: equals the lower bound" if answer.status == "optimal" else ""
     rows = [
+        *_recorded(answer),
         *(_compared(baseline, barrier=barrier) for baseline in answer.baselines),
         time("this plan", answer.iteration_time_us, verdict),
         time("lower bound", answer.lower_bound_us, _proof(answer.bound)),
@@ -57,6 +58,15 @@ def _times(answer: PlanAnswer) -> Iterator[Line]:
         (what, f"{100 * share:.2f}", "%", "") for what, share in shares.items() if share is not None
     ]
     yield times(rows)
+
+
+def _recorded(answer: PlanAnswer) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the rows of a recorded step: as it was, and simulated as it was."""
+    recorded = answer.recorded if isinstance(answer, TraceAnswer) else None
+    if recorded and recorded.measured_us is not None:
+        yield time("as recorded", recorded.measured_us, "measured")
+    if recorded and recorded.recorded_us is not None:
+        yield time("as recorded", recorded.recorded_us, "simulated, with the recorded launches")
 
 
 def _compared(baseline: Baseline, *, barrier: bool) -> tuple[str, str, str, str]:

@@ -2,19 +2,20 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph, InvalidTrace
-from solver.graph import build
+from solver.graph import COMPUTE, build
 from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
 from solver.traces.kineto.events import parse
 from solver.traces.kineto.iteration import SizedCollective, iteration
 from solver.traces.kineto.recording import Collective, Recording, recording_of
 from solver.traces.kineto.sizes import bytes_of, is_between_stages, kind_of
 from solver.traces.kineto.steps import Step, steps
+from solver.traces.recorded import recorded_time
 from solver.traces.steps import choose_step
-from solver.traces.trace import Report, Trace, TraceOptions, totals
+from solver.traces.trace import Channel, Report, Trace, TraceOptions, totals
 
 FORMAT = "kineto"
 
@@ -84,8 +85,14 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         dropped=_losses(rank),
         assumed=(*_assumptions(rank, step, len(files), slowest), *it.assumed),
         warnings=(*notes, *_warnings(rank, len(files))),
+        measured_us=round(step.length, 3),
     )
-    return Trace(graph, report, tuple(it.measured))
+    channels = tuple(
+        Channel(name, rank.recording.workers, "the trace's world size")
+        for name in dict.fromkeys(op.channel for op in graph.ops if op.kind != COMPUTE)
+    )
+    trace = Trace(graph, report, tuple(it.measured), channels)
+    return replace(trace, report=replace(report, recorded_us=round(recorded_time(trace), 3)))
 
 
 def _rank(content: bytes, place: str) -> _Rank:

@@ -1,0 +1,84 @@
+"""The cluster of a request: what its file says, with what flags say over it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from app.services.trace_clusters import RING_NETWORK, WORKERS
+from solver.graph import COMPUTE, NETWORK
+
+Json = dict[str, Any]
+
+#: What flags and a trace's cluster have in common, and how it is written.
+_FIGURES = {"workers": "{:g} workers", "bandwidth_gbps": "{:g} Gbit/s", "startup_us": "{:g} us"}
+
+
+def on(cluster: Any, flags: Json, carrying: set[str]) -> Any:
+    """Put what flags say over a file's cluster, if it has one; a cost model replaces a network.
+
+    Flags are about the cluster's own network. Where a graph uses others alone they are about these.
+
+    Parameters
+    ----------
+    cluster
+        As a file has it, unchecked; None for none.
+    flags
+        Fields of the cluster.
+    carrying
+        Channels that the graph uses.
+    """
+    if cluster is None:
+        return _network(WORKERS, {"workers": WORKERS, **RING_NETWORK}, flags)
+    if not isinstance(cluster, dict):
+        return cluster
+    others = cluster.get("channels")
+    if NETWORK in carrying or not isinstance(others, dict) or not carrying & others.keys():
+        return _network(WORKERS, cluster, flags)
+    costs = {field: value for field, value in flags.items() if field != "workers"}
+    channels = {
+        name: _network(None, each, costs) if name in carrying and isinstance(each, dict) else each
+        for name, each in others.items()
+    }
+    workers = flags.get("workers", cluster.get("workers"))
+    return {**cluster, "workers": workers, "channels": channels}
+
+
+def _network(workers: int | None, own: Json, flags: Json) -> Json:
+    model = flags.get("cost_model")
+    if model is None:
+        return {**own, **flags}
+    kept: Json = {} if workers is None else {"workers": model.get("workers") or workers}
+    kept |= {field: value for field, value in own.items() if field in {"workers", "channels"}}
+    return {**kept, **flags}
+
+
+def channels_of(raw: Json) -> set[str]:
+    """Return the channels that a graph uses."""
+    return {str(op.get("channel", NETWORK)) for op in _collectives(raw)}
+
+
+def is_split(raw: Json) -> bool:
+    """Tell whether the buckets of a trace were split into the gradients of parameters."""
+    return any(str(op.get("id")).startswith("grad:") for op in _collectives(raw))
+
+
+def _collectives(raw: Json) -> Iterator[Json]:
+    """Yield the collectives of a graph that nobody has checked; what cannot be read has none."""
+    graph = raw.get("graph")
+    ops = graph.get("ops") if isinstance(graph, dict) else None
+    for op in ops if isinstance(ops, list) else []:
+        if isinstance(op, dict) and op.get("kind") != COMPUTE:
+            yield op
+
+
+def overruled(cluster: Any, flags: Json) -> Iterator[str]:
+    """Say of each flag that it wins over the cluster that a trace tells of."""
+    if not isinstance(cluster, dict):
+        return
+    for field, figure in _FIGURES.items():
+        if field in flags and flags[field] != cluster.get(field):
+            flag, value = f"--{field.replace('_', '-')}", figure.format(flags[field])
+            was = cluster.get(field)
+            instead = "what was recorded" if was is None else figure.format(was)
+            yield f"{value} by {flag}, instead of {instead}."
+    if "cost_model" in flags:
+        yield "Costs by --cost-model, instead of those that were recorded."

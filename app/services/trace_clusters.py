@@ -1,0 +1,214 @@
+"""The cluster that a trace was recorded on, as far as it tells: workers, channels, costs.
+
+A channel on which launches were recorded costs what they took. Whatever a trace does not tell is
+what the command takes where nothing is said, and is named.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from app.limits import MAX_BANDWIDTH_GBPS, MAX_CHANNELS, MIN_BANDWIDTH_GBPS
+from app.reading.traces import FORMAT
+from app.schemas.graphs import LaneCost
+from solver.calibration.channels import ASSUMED_STARTUP_US, KindFit, fit_channel, usable
+from solver.costs import LINEAR, TABLE
+from solver.costs.algorithms.stepwise import ring_effort
+from solver.graph import ALL_REDUCE, COMPUTE, NETWORK
+from solver.limits import MAX_WORKERS
+from solver.traces import Channel, Trace
+from solver.units import bytes_per_us
+
+Json = dict[str, Any]
+
+#: The cluster where nothing says what it is.
+WORKERS = 8
+RING_NETWORK: Json = {"bandwidth_gbps": 10.0, "startup_us": ASSUMED_STARTUP_US}
+
+#: What a cost model that was fitted to a trace is called.
+RECORDED = "recorded"
+
+_WHY = {
+    "own_sizes": "",
+    "shared_bandwidth": " Its sizes do not tell start-up from bandwidth: it has the bandwidth of "
+    "all kinds on the channel.",
+    "assumed_startup": " Its sizes do not tell start-up from bandwidth: the start-up is assumed "
+    "(--startup-us).",
+}
+
+
+class TraceCluster(NamedTuple):
+    """What a trace tells of its cluster.
+
+    Attributes
+    ----------
+    cluster
+        JSON of the ``cluster`` of a request; None when there is no graph, when it is a file of
+        Interlace's own, or when no cluster can have as many channels.
+    costs
+        What the launches of each kind on each channel were fitted to.
+    """
+
+    cluster: Json | None
+    costs: tuple[LaneCost, ...]
+
+
+class _Suggestion(NamedTuple):
+    """A channel: how many share it, its JSON, what it was fitted to, what was taken for given."""
+
+    workers: int
+    body: Json
+    costs: tuple[LaneCost, ...]
+    assumed: tuple[str, ...]
+
+
+def with_cluster(trace: Trace) -> tuple[Trace, TraceCluster]:
+    """Return the cluster of a trace, and the trace with a report that says what was assumed.
+
+    A channel that as many share as the network, or as the largest where the network carries
+    nothing, follows the workers of the cluster.
+    """
+    if trace.graph is None or trace.report.format == FORMAT:
+        return trace, TraceCluster(None, ())
+    carried: dict[str, dict[str, None]] = {}
+    for op in trace.graph.ops:
+        if op.kind != COMPUTE:
+            carried.setdefault(op.channel, {})[op.kind] = None
+    if len(carried.keys() - {NETWORK}) > MAX_CHANNELS:
+        detail = (
+            f"No cluster is suggested: the graph has {len(carried)} channels, and a cluster has "
+            f"{MAX_CHANNELS} besides the network at most."
+        )
+        return _assuming(trace, (detail,)), TraceCluster(None, ())
+    known = {channel.name: channel for channel in trace.channels}
+    sizes = [known[name].workers or 0 for name in carried if name in known]
+    world = min(max(sizes, default=0), MAX_WORKERS) or WORKERS
+    found = {
+        name: _suggestion(name, list(kinds), known.get(name), world, _launches(trace, name))
+        for name, kinds in carried.items()
+    }
+    workers = found[NETWORK].workers if NETWORK in found else world
+    cluster: Json = {"workers": workers}
+    for name, each in found.items():
+        if name == NETWORK:
+            cluster |= each.body
+        else:
+            own = {} if each.workers == workers else {"workers": each.workers}
+            cluster.setdefault("channels", {})[name] = own | each.body
+    assumed = tuple(line for each in found.values() for line in each.assumed)
+    costs = tuple(cost for each in found.values() for cost in each.costs)
+    return _assuming(trace, assumed), TraceCluster(cluster, costs)
+
+
+def _assuming(trace: Trace, lines: tuple[str, ...]) -> Trace:
+    report = replace(trace.report, assumed=(*trace.report.assumed, *lines))
+    return replace(trace, report=report)
+
+
+def _launches(trace: Trace, channel: str) -> dict[str, list[tuple[int, float]]]:
+    """Return bytes and time of each launch that was recorded on a channel, by kind."""
+    found: dict[str, list[tuple[int, float]]] = {}
+    for sample in trace.samples:
+        if sample.channel == channel:
+            found.setdefault(sample.kind, []).append((sample.bytes, sample.time_us))
+    return {kind: some for kind, every in found.items() if (some := usable(every))}
+
+
+def _suggestion(
+    name: str,
+    kinds: Sequence[str],
+    known: Channel | None,
+    world: int,
+    launches: Mapping[str, Sequence[tuple[int, float]]],
+) -> _Suggestion:
+    measured = known.workers if known else None
+    workers = min(measured or world, MAX_WORKERS)
+    count = "1 worker" if workers == 1 else f"{workers} workers"
+    source = known.source if known and measured else "assumed, the trace does not say (--workers)"
+    place = f"Channel {name}: {count} ({source})"
+    fits = fit_channel(launches, workers) if workers > 1 else ()
+    if not fits:
+        why = (
+            "its collectives cost nothing."
+            if workers == 1
+            else f"a ring at {RING_NETWORK['bandwidth_gbps']:g} Gbit/s with "
+            f"{RING_NETWORK['startup_us']:g} us a launch is assumed, since the trace has no times "
+            "of its collectives (--bandwidth-gbps, --startup-us or --cost-model)."
+        )
+        return _Suggestion(workers, RING_NETWORK, (), (f"{place}; {why}",))
+    costs = tuple(_cost(name, workers, fit) for fit in fits)
+    untimed = [kind for kind in kinds if kind not in launches]
+    lines = [f"{place}.", *map(_sentence, costs)]
+    lines += [f"{kind} on {name}: no times; as a ring beside the others." for kind in untimed]
+    body = _body(measured and workers, fits, costs, untimed)
+    return _Suggestion(workers, body, costs, tuple(lines))
+
+
+def _body(
+    measured: int | None, fits: Sequence[KindFit], costs: Sequence[LaneCost], untimed: Sequence[str]
+) -> Json:
+    """Write the lines of a channel as a cost model; what every launch pays is its start-up."""
+    startup = min(fit.line.startup_us for fit in fits)
+    widest = max(costs, key=lambda cost: cost.most_bytes)
+    model: Json = {"name": RECORDED, "workers": measured, "bandwidth_gbps": widest.bandwidth_gbps}
+    if [fit.kind for fit in fits] == [ALL_REDUCE] and not untimed:
+        line = {"us_per_byte": costs[0].us_per_byte, "measured_bytes": list(fits[0].measured)}
+        model |= {"algorithm": LINEAR, **line}
+    else:
+        tables = {fit.kind: _points(fit, startup) for fit in fits}
+        per_byte = widest.us_per_byte / _passes(widest.kind, widest.workers)
+        for kind in untimed:
+            slope = per_byte * _passes(kind, widest.workers)
+            most = widest.most_bytes
+            tables[kind] = [[1, _rounded(slope)], [max(2, most), _rounded(slope * max(2, most))]]
+        model |= {"algorithm": TABLE, "table": tables.pop(ALL_REDUCE, None), "tables": tables}
+    told = {field: value for field, value in model.items() if value}
+    return {"startup_us": _rounded(startup), "cost_model": told, "extrapolate": True}
+
+
+def _points(fit: KindFit, startup: float) -> list[list[float]]:
+    """Return two points of a line, without the start-up that is on top of them."""
+    above = fit.line.startup_us - startup
+    sizes = (1, max(2, fit.measured[1]))
+    return [[size, _rounded(above + fit.line.us_per_byte * size)] for size in sizes]
+
+
+def _cost(channel: str, workers: int, fit: KindFit) -> LaneCost:
+    rate = _passes(fit.kind, workers) / fit.line.us_per_byte / bytes_per_us(1.0)
+    is_one = MIN_BANDWIDTH_GBPS <= rate <= MAX_BANDWIDTH_GBPS
+    return LaneCost.of(
+        fit,
+        channel=channel,
+        workers=workers,
+        least_bytes=fit.measured[0],
+        most_bytes=fit.measured[1],
+        startup_us=_rounded(fit.line.startup_us),
+        us_per_byte=_rounded(fit.line.us_per_byte),
+        bandwidth_gbps=float(f"{rate:.4g}") if is_one else None,
+        error_median=_rounded(fit.median),
+        error_worst=_rounded(fit.worst),
+    )
+
+
+def _sentence(cost: LaneCost) -> str:
+    """Say what a kind of collective costs on a channel, and how far that is from its launches."""
+    rate = f" (a ring at {cost.bandwidth_gbps:g} Gbit/s)" if cost.bandwidth_gbps else ""
+    launches = "1 launch" if cost.launches == 1 else f"{cost.launches:,} launches"
+    span = f"{cost.least_bytes:,} bytes"
+    if cost.sizes > 1:
+        span = f"{cost.least_bytes:,} to {cost.most_bytes:,} bytes"
+    return (
+        f"{cost.kind} on {cost.channel}: {cost.startup_us:.4g} us a launch and "
+        f"{1e6 * cost.us_per_byte:.4g} us a MB{rate}, fitted to {launches} of {span}; error "
+        f"{100 * cost.error_median:.1f} % in the median, {100 * cost.error_worst:.1f} % at worst."
+        f"{_WHY[cost.basis]}"
+    )
+
+
+def _passes(kind: str, workers: int) -> float:
+    return ring_effort(workers, kind).passes
+
+
+def _rounded(value: float) -> float:
+    """Keep nine digits: more are no measurement."""
+    return float(f"{value:.9g}")

@@ -1,0 +1,184 @@
+r"""What launches cost on a channel, fitted to those that were recorded on it in a training step.
+
+A recording has few sizes, of several kinds of collective, and some launches waited for slow ranks.
+So each kind k gets a line :math:`T_k(n) = a_k + c_k n` of least relative error, which a launch that
+took far too long hardly moves, and no start-up is longer than the shortest launch explains: with
+:math:`s_k` steps of a ring, :math:`a_k \le t_i \max(1, s_k / s_{k(i)})` for each launch i of the
+channel. Where the sizes of a kind do not tell start-up from bandwidth, it has the bandwidth of all
+kinds together, and where these do not either, its start-up is assumed.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from solver.calibration.fits.fit import Line
+from solver.calibration.fits.samples import Samples
+from solver.calibration.fits.straight import moments, straight
+from solver.calibration.measurements.readings import broken_rule
+from solver.costs.algorithms.stepwise import ring_effort
+from solver.units import FloatArray, slack
+
+#: Sizes tell start-up from bandwidth when the largest is so many times the least.
+SPREAD = 2.0
+
+#: The start-up [us] of a launch where the sizes do not tell it, or half of the shortest launch.
+ASSUMED_STARTUP_US = 50.0
+
+#: Where a line is from: the sizes of its kind; the bandwidth of all kinds of the channel; the
+#: assumed start-up.
+Basis = Literal["own_sizes", "shared_bandwidth", "assumed_startup"]
+
+
+@dataclass(frozen=True, slots=True)
+class KindFit:
+    """The line of one kind of collective on a channel.
+
+    Attributes
+    ----------
+    kind
+        Of collective.
+    line
+        Its cost; both figures are 0 or more, and the time per byte is above 0.
+    basis
+        Where the line is from.
+    launches
+        Samples of this kind that were fitted to.
+    sizes
+        Different sizes among them.
+    measured
+        Least and most bytes of them.
+    median, worst
+        Relative errors abs(T / t - 1) of them.
+    """
+
+    kind: str
+    line: Line
+    basis: Basis
+    launches: int
+    sizes: int
+    measured: tuple[int, int]
+    median: float
+    worst: float
+
+
+class _Launches(NamedTuple):
+    """The launches of a kind: bytes [bytes] and times [us], each of shape (n,)."""
+
+    kind: str
+    sizes: FloatArray
+    times: FloatArray
+    longest_startup: float
+
+
+def usable(samples: Samples) -> list[tuple[int, float]]:
+    """Leave out the samples that cannot be fitted to, as those of no time."""
+    return [(size, time) for size, time in samples if broken_rule(size, time) is None]
+
+
+def fit_channel(samples: Mapping[str, Samples], workers: int) -> tuple[KindFit, ...]:
+    """Fit a line to each kind of collective of a channel, for the least relative error.
+
+    Parameters
+    ----------
+    samples
+        Bytes and time [us] of each launch, by kind; :func:`usable` ones.
+    workers
+        That share the channel, 2 or more.
+
+    Returns
+    -------
+    tuple of KindFit
+        One for each kind that has samples, in their order.
+
+    Notes
+    -----
+    O(n) for n launches. The two-variable problem is convex, so where the best line of all has too
+    long a start-up the optimum has the longest that is allowed.
+    """
+    kinds = [
+        _launches(kind, some, samples, workers) for kind, some in samples.items() if len(some) > 0
+    ]
+    shared = _shared_bandwidth(kinds, workers)
+    return tuple(_fit(kind, shared, workers) for kind in kinds)
+
+
+def _launches(kind: str, some: Samples, samples: Mapping[str, Samples], workers: int) -> _Launches:
+    steps = {each: ring_effort(workers, each).steps for each in samples}
+    longest = min(
+        time * max(1.0, steps[kind] / steps[other])
+        for other, theirs in samples.items()
+        for _, time in theirs
+    )
+    sizes = np.array([size for size, _ in some], dtype=np.float64)
+    return _Launches(kind, sizes, np.array([time for _, time in some], dtype=np.float64), longest)
+
+
+def _fit(kind: _Launches, shared: float | None, workers: int) -> KindFit:
+    basis: Basis = "own_sizes"
+    line = _line(kind) if _is_wide(kind.sizes) else None
+    if line is None and shared is not None:
+        basis, line = "shared_bandwidth", _with_slope(kind, shared * _passes(kind.kind, workers))
+    if line is None:
+        startup = min(ASSUMED_STARTUP_US, 0.5 * kind.longest_startup)
+        basis, line = "assumed_startup", Line(startup, _slope(kind, startup))
+    misses = np.abs((line.startup_us + line.us_per_byte * kind.sizes) / kind.times - 1)
+    return KindFit(
+        kind.kind,
+        line,
+        basis,
+        kind.sizes.size,
+        int(np.unique(kind.sizes).size),
+        (int(kind.sizes.min()), int(kind.sizes.max())),
+        float(np.median(misses)),
+        float(misses.max()),
+    )
+
+
+def _shared_bandwidth(kinds: Sequence[_Launches], workers: int) -> float | None:
+    """Return the time of a byte over a worker's link [us] that fits all kinds; None if unknown."""
+    if len(kinds) <= 1:
+        return None
+    passed = np.concatenate([kind.sizes * _passes(kind.kind, workers) for kind in kinds])
+    if not _is_wide(passed):
+        return None
+    longest = min(kind.longest_startup for kind in kinds)
+    times = np.concatenate([kind.times for kind in kinds])
+    line = _line(_Launches("", passed, times, longest))
+    return line.us_per_byte if line else None
+
+
+def _line(kind: _Launches) -> Line | None:
+    """Return the line of least relative error; None when it does not rise."""
+    best = straight(moments(kind.sizes, kind.times))
+    line = Line(float(best.constant), float(best.slope))
+    if line.startup_us > kind.longest_startup:
+        line = Line(kind.longest_startup, _slope(kind, kind.longest_startup))
+    rise = line.us_per_byte * float(kind.sizes.max())
+    return line if rise > slack(float(kind.times.max())) else None
+
+
+def _with_slope(kind: _Launches, slope: float) -> Line:
+    """Return the best line of this slope; where none has an allowed start-up, another slope."""
+    weights = kind.times**-2.0
+    constant = float((weights * (kind.times - slope * kind.sizes)).sum() / weights.sum())
+    if 0 <= constant <= kind.longest_startup:
+        return Line(constant, slope)
+    startup = min(max(constant, 0.0), 0.5 * kind.longest_startup)
+    return Line(startup, _slope(kind, startup))
+
+
+def _slope(kind: _Launches, startup: float) -> float:
+    """Return the best time per byte [us] with a start-up that no launch is shorter than."""
+    shares = kind.sizes / kind.times
+    return float((shares * (1 - startup / kind.times)).sum() / (shares**2).sum())
+
+
+def _passes(kind: str, workers: int) -> float:
+    return ring_effort(workers, kind).passes
+
+
+def _is_wide(sizes: FloatArray) -> bool:
+    return bool(sizes.max() >= SPREAD * sizes.min())

@@ -1,0 +1,183 @@
+"""Costs of a channel from recorded launches: optimal by scipy, exact on lines, by hand, stated."""
+
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import lsq_linear
+
+from solver.calibration.channels import ASSUMED_STARTUP_US, SPREAD, fit_channel, usable
+from solver.limits import MAX_BYTES, MAX_DURATION_US
+
+#: Steps and passes of a ring of n workers, written down again: MODEL.md section 2.
+STEPS = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1, "broadcast": 1, "all_to_all": 1}
+KINDS = list(STEPS)
+
+
+def passes(kind, n):
+    return {"all_reduce": 2 * (n - 1) / n, "broadcast": 1.0}.get(kind, (n - 1) / n)
+
+
+def longest_startup(kind, samples):
+    """No launch of the channel is shorter than a start-up, an all-reduce's counting twice."""
+    return min(
+        time * max(1.0, STEPS[kind] / STEPS[other])
+        for other, some in samples.items()
+        for _, time in some
+    )
+
+
+@st.composite
+def channels(draw):
+    """Launches of some kinds, on a coarse grid so that sizes and times are often equal."""
+    launch = st.tuples(
+        st.integers(1, 8).map(lambda n: n * 1000), st.integers(1, 12).map(lambda n: n * 25.0)
+    )
+    kinds = draw(st.lists(st.sampled_from(KINDS), min_size=1, max_size=3, unique=True))
+    return {kind: draw(st.lists(launch, min_size=1, max_size=6)) for kind in kinds}
+
+
+def squared(line, some):
+    return sum(((line.startup_us + line.us_per_byte * size) / time - 1) ** 2 for size, time in some)
+
+
+def best(some, longest):
+    """Return the least sum of squared relative errors of a line, by scipy."""
+    sizes, times = np.array(some, dtype=float).T
+    scale = sizes.max()
+    rows = np.stack([1 / times, sizes / scale / times], axis=1)
+    found = lsq_linear(rows, np.ones(len(some)), bounds=([0, 0], [longest, inf]), tol=1e-14)
+    return 2 * found.cost, found.x[1]
+
+
+@given(channels(), st.integers(2, 64))
+@settings(max_examples=200, deadline=None)
+def test_lines_are_optimal_among_those_that_are_allowed(samples, workers):
+    for fit in fit_channel(samples, workers):
+        some, longest = samples[fit.kind], longest_startup(fit.kind, samples)
+        least, slope = best(some, longest)
+        assert 0 <= fit.line.startup_us <= longest * (1 + 1e-12)
+        assert fit.line.us_per_byte > 0
+        assert squared(fit.line, some) >= least - 1e-9
+        if fit.basis == "own_sizes":
+            assert squared(fit.line, some) == pytest.approx(least, rel=1e-6, abs=1e-9)
+        sizes = [size for size, _ in some]
+        if max(sizes) >= SPREAD * min(sizes) and slope > 1e-3:
+            assert fit.basis == "own_sizes"
+
+
+@given(channels(), st.integers(2, 64))
+@settings(deadline=None)
+def test_errors_are_those_of_the_line(samples, workers):
+    for fit in fit_channel(samples, workers):
+        some = samples[fit.kind]
+        misses = [
+            abs((fit.line.startup_us + fit.line.us_per_byte * size) / time - 1)
+            for size, time in some
+        ]
+        assert fit.median == pytest.approx(float(np.median(misses)))
+        assert fit.worst == pytest.approx(max(misses))
+        assert fit.launches == len(some)
+        assert fit.sizes == len({size for size, _ in some})
+        assert fit.measured == (min(some)[0], max(some)[0])
+
+
+@given(channels(), st.integers(2, 64), st.sampled_from([0.25, 2.0, 16.0]))
+@settings(deadline=None)
+def test_time_has_no_unit_and_order_no_meaning(samples, workers, factor):
+    fits = fit_channel(samples, workers)
+    longer = {kind: [(s, t * factor) for s, t in some] for kind, some in samples.items()}
+    turned = {kind: some[::-1] for kind, some in samples.items()}
+    for fit, scaled, other in zip(
+        fits, fit_channel(longer, workers), fit_channel(turned, workers), strict=True
+    ):
+        assert other.line.us_per_byte == pytest.approx(fit.line.us_per_byte, rel=1e-6)
+        if fit.basis == "assumed_startup" == scaled.basis:
+            continue  # what is assumed is a time
+        assume(fit.basis == scaled.basis)
+        assert scaled.line.startup_us == pytest.approx(factor * fit.line.startup_us, abs=1e-6)
+        assert scaled.line.us_per_byte == pytest.approx(factor * fit.line.us_per_byte, rel=1e-6)
+
+
+@given(
+    st.integers(1, 40),
+    st.integers(1, 50),
+    st.lists(st.sampled_from(KINDS), min_size=1, max_size=4, unique=True),
+    st.integers(2, 32),
+)
+@settings(deadline=None)
+def test_a_ring_is_found_again(startup, gbps, kinds, workers):
+    """Launches of a ring without noise, of two sizes of the first kind and one of the others."""
+    per_byte = {kind: passes(kind, workers) / (125.0 * gbps) for kind in kinds}
+    samples = {
+        kind: [
+            (size, startup + per_byte[kind] * size)
+            for size in ([10_000, 4_000_000] if kind == kinds[0] else [1_000_000])
+        ]
+        for kind in kinds
+    }
+    for fit in fit_channel(samples, workers):
+        assert fit.line.startup_us == pytest.approx(startup, rel=1e-6, abs=1e-6)
+        assert fit.line.us_per_byte == pytest.approx(per_byte[fit.kind], rel=1e-6)
+        assert fit.basis == ("own_sizes" if fit.kind == kinds[0] else "shared_bandwidth")
+        assert fit.worst < 1e-6
+
+
+def test_one_size_is_split_by_an_assumed_start_up():
+    [fit] = fit_channel({"all_reduce": [(1_000_000, 450.0)] * 3}, 4)
+    assert fit.basis == "assumed_startup"
+    assert fit.line.startup_us == ASSUMED_STARTUP_US == 50.0
+    assert fit.line.us_per_byte == pytest.approx(400e-6)
+    assert (fit.launches, fit.sizes, fit.worst) == (3, 1, pytest.approx(0, abs=1e-12))
+
+
+def test_half_of_a_short_launch_is_its_start_up():
+    [fit] = fit_channel({"all_reduce": [(1000, 20.0)]}, 4)
+    assert fit.line.startup_us == 10.0
+    assert fit.line.us_per_byte == pytest.approx(0.01)
+
+
+def test_sizes_that_are_nearly_equal_tell_nothing():
+    [fit] = fit_channel({"all_gather": [(1_000_000, 450.0), (1_900_000, 460.0)]}, 4)
+    assert fit.basis == "assumed_startup"
+
+
+def test_a_launch_that_waited_hardly_moves_the_line():
+    launches = [(1_000_000 * n, 20.0 + 100.0 * n) for n in range(1, 9)]
+    [plain] = fit_channel({"all_reduce": launches}, 2)
+    [waited] = fit_channel({"all_reduce": [*launches, (2_000_000, 100_000.0)]}, 2)
+    assert plain.line.us_per_byte == pytest.approx(1e-4)
+    assert waited.line.us_per_byte == pytest.approx(plain.line.us_per_byte, rel=0.03)
+    assert waited.worst > 0.99
+
+
+def test_a_short_launch_of_another_kind_bounds_the_start_up():
+    """All-reduces that fall with the size look like a start-up alone; a broadcast says no."""
+    samples = {"all_reduce": [(8_000_000, 3300.0), (32_000_000, 2400.0)]}
+    [alone] = fit_channel(samples, 2)
+    assert alone.line.startup_us == 2400.0
+    reduce, _ = fit_channel(samples | {"broadcast": [(400, 8.0)]}, 2)
+    assert reduce.line.startup_us == 16.0
+    assert reduce.line.us_per_byte * 32e6 == pytest.approx(2400, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        (0, 5.0),  # nothing was sent
+        (-1, 5.0),
+        (MAX_BYTES + 1, 5.0),
+        (1000, 0.0),  # lies in another launch
+        (1000, -2.0),
+        (1000, 2 * MAX_DURATION_US),
+    ],
+)
+def test_what_cannot_be_fitted_is_left_out(sample):
+    assert usable([(1000, 5.0), sample]) == [(1000, 5.0)]
+
+
+def test_no_launches_no_costs():
+    assert fit_channel({}, 4) == ()
+    assert fit_channel({"all_reduce": []}, 4) == ()
