@@ -9,16 +9,20 @@ from math import inf
 from solver.buckets import Buckets, Launch, Launches
 from solver.chain import Chain, on_channel, subchain
 from solver.costs import Cost
+from solver.fusion.chain.improve import without_needless_launches
 from solver.fusion.chain.joint import joint
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.maxmin import max_min, unfused
-from solver.fusion.search import Fusion, Order, Reporter, Search
+from solver.fusion.search import Budget, Fusion, Order, Reporter, Search
 from solver.schedule import SCHEDULERS
 from solver.schedule.execute import cut_at_releases, follow, jobs_of, value_of
 from solver.schedule.slots import on_slots
 
 #: The fusions by name, called alike; add one here.
 FUSIONS: dict[str, Fusion] = {"joint": joint, "maxmin": max_min, "none": unfused}
+
+#: Most joins that are tried in a channel with time to spare.
+_JOINS = 500
 
 
 def decide(
@@ -50,7 +54,7 @@ def decide(
         for c, judge in enumerate(judges):
             for plan in (judge.alone(), *plans[c]):
                 best.offer(c, plan, judge.value(plan))
-    launches: list[Launch] = []
+    chosen: list[Launches] = []
     for c, (each, cost, judge) in enumerate(zip(chains, costs, judges, strict=True)):
         own = replace(
             search,
@@ -60,8 +64,19 @@ def decide(
         )
         plan = FUSIONS[fusion](each, cost, _order(cost, order, slot_us), own)
         best.offer(c, plan, judge.value(plan))
-        launches += _in_chain(plan, tensors[c])
-    return tuple(launches)
+        chosen.append(plan)
+    if fusion == "joint" and len(tensors) > 1:
+        chosen = _within_the_slowest(chosen, judges)
+    return tuple(joined(*map(_in_chain, chosen, tensors)))
+
+
+def _within_the_slowest(plans: Sequence[Launches], judges: Sequence[ChainJudge]) -> list[Launches]:
+    """Join launches of channels that have time to spare beside the slowest one."""
+    limit = max(judge.value(plan) for plan, judge in zip(plans, judges, strict=True))
+    return [
+        without_needless_launches(plan, judge, Budget(_JOINS, lambda: False), limit)
+        for plan, judge in zip(plans, judges, strict=True)
+    ]
 
 
 class _BestOfChannels:

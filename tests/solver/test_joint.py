@@ -227,9 +227,9 @@ def test_searches_never_make_a_plan_worse(data, graph, cost, seed):
     for found in (
         improve(start, judge, Budget(200, lambda: False), seed),
         best_of_all(chain, cost, start, Budget(200, lambda: False)),
-        without_needless_launches(start, judge, Budget(200, lambda: False)),
+        without_needless_launches(start, judge, Budget(200, lambda: False), value),
     ):
-        assert judge.value(found) <= value
+        assert judge.value(found) <= value + slack(value)
         sizes: dict[tuple[int, ...], int] = {}
         for bucket, size in found:
             sizes[bucket] = sizes.get(bucket, 0) + size

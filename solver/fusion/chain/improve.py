@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from solver.buckets import Launch, Launches
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.search import Budget, Reporter, unreported
+from solver.fusion.ties import ties
 from solver.units import slack
 
 
@@ -34,22 +35,25 @@ def improve(
     return best
 
 
-def without_needless_launches(launches: Launches, judge: ChainJudge, budget: Budget) -> Launches:
-    """Join parts of a bucket, and neighbouring buckets, wherever the plan is no slower for it.
+def without_needless_launches(
+    launches: Launches, judge: ChainJudge, budget: Budget, limit: float
+) -> Launches:
+    """Join parts of a bucket, and neighbouring buckets, wherever the plan stays within a time.
 
-    Passes over the launches, O(launches) for each try, until one changes nothing or the budget is
-    spent.
+    ``limit`` is that time [us], up to the tolerance. Passes over the launches, O(launches) for
+    each try, until one changes nothing or the budget is spent.
     """
-    launches = min(_adjoin(launches), launches, key=judge.value)
-    value = judge.value(launches)
+    adjoined = _adjoin(launches)
+    if ties(judge.value(adjoined), limit):
+        launches = adjoined
     count = 0
     while count != len(launches):
         count = len(launches)
         at = 0
         while at < len(launches) and budget.spend():
             fewer = min(_fewer(launches, at, judge), key=judge.value, default=launches)
-            if len(fewer) < len(launches) and judge.value(fewer) <= value:
-                launches, value = fewer, judge.value(fewer)
+            if len(fewer) < len(launches) and ties(judge.value(fewer), limit):
+                launches = fewer
             else:
                 at += 1
     return launches

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from functools import partial
+from math import inf
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.maxmin import max_min_below
 from solver.fusion.chain.nested import from_both_ends
 from solver.fusion.search import Budget, Candidate, Order, Search
+from solver.fusion.ties import ceiling, fewest
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build
 from solver.limits import MAX_SEARCHED_LAUNCHES
 from solver.schedule.execute import cut_at_releases
@@ -39,8 +41,9 @@ def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> Launches:
     chain; on other graphs also with the tensors in the order of their tails. Then every candidate,
     unless it needs so many launches that it cannot win, or more than
     :data:`solver.limits.MAX_SEARCHED_LAUNCHES`. The best is improved by local search, for up to
-    seven tensors by looking at all plans. Parts, and buckets sent one after the other, that gain
-    nothing by being apart are joined. A plan that reaches the lower bound ends the search.
+    seven tensors by looking at all plans. Of plans that take the same time the one with the fewest
+    launches is kept; parts, and buckets sent one after the other, that gain nothing by being apart
+    are joined. A plan that reaches the lower bound ends the search.
 
     Notes
     -----
@@ -49,20 +52,30 @@ def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> Launches:
     deadline = time.monotonic() + search.time_limit_s
     judge = ChainJudge(chain, cost)
     bound = search.bound
-    best = min((*search.plans, _in_release_order(chain, cost)), key=judge.value)
-    search.report(best, judge.value(best))
+    values: dict[Launches, float] = {}
+
+    def offer(plan: Launches) -> None:
+        value = judge.value(plan)
+        if value < min(values.values(), default=inf):
+            search.report(plan, value)
+        values.setdefault(plan, value)
+
+    for plan in (*search.plans, _in_release_order(chain, cost)):
+        offer(plan)
     for source in _sources(chain, cost, search, deadline):
-        if same(judge.value(best), bound) or time.monotonic() > deadline:
+        least = min(values.values())
+        if same(least, bound) or time.monotonic() > deadline:
             break
-        plan = source(judge.value(best))
-        if plan and judge.value(plan) < judge.value(best):
-            best = plan
-            search.report(best, judge.value(best))
-    best = min(best, judge.alone(), key=judge.value)  # the time may have been too short
-    if not same(judge.value(best), bound):
-        best = _search(chain, cost, judge, best, search, deadline)
+        if found := source(least):
+            offer(found)
+    offer(judge.alone())  # the time may have been too short
+    best = fewest(values, bound, tuple)
+    if not same(values[best], bound):
+        offer(_search(chain, cost, judge, best, search, deadline))
+        best = fewest(values, bound, tuple)
     budget = Budget(_moves(best, search), lambda: time.monotonic() > deadline)
-    return without_needless_launches(best, judge, budget)
+    limit = ceiling(min(values.values()), bound)
+    return without_needless_launches(best, judge, budget, limit)
 
 
 def _moves(plan: Launches, search: Search) -> int:

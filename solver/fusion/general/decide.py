@@ -13,8 +13,10 @@ from solver.buckets import Launch
 from solver.chain import Chain, lane_bytes
 from solver.costs import Cost
 from solver.fusion.general.improve import improve
+from solver.fusion.general.join import without_needless_launches
 from solver.fusion.general.judge import ChannelLaunches, GraphJudge, flat
 from solver.fusion.search import Budget, Candidate, Search
+from solver.fusion.ties import ceiling, fewest
 from solver.graph import Graph
 from solver.limits import MAX_SEARCHED_LAUNCHES
 from solver.simulation.engine import Policy, Rule, simulate
@@ -32,6 +34,10 @@ from solver.units import same
 
 #: Plans looked at by the local search, and ops and launches over all of them; the smaller counts.
 _MOVES, _STEPS = 6_000, 1_000_000
+
+
+#: Most rounds and halvings in joining launches that gain nothing by being apart.
+_JOINS = 60
 
 
 #: From how many of the plans found the search starts.
@@ -55,8 +61,9 @@ def decide(
     """Return launches that no policy beats, each channel's in order.
 
     Starts with the search's own plans, the candidates, and buckets of several sizes sent by the
-    longest path behind them, and improves the best of these. Without ``fuse`` every tensor is sent
-    alone and whole.
+    longest path behind them, and improves the best of these. Of plans that take the same time the
+    one with the fewest launches is kept, and launches that gain nothing by being apart are joined.
+    Without ``fuse`` every tensor is sent alone and whole.
 
     Notes
     -----
@@ -73,19 +80,27 @@ def decide(
                 least = value
                 search.report(flat(lists), value)
     ranked = sorted(values, key=lambda lists: (values[lists], lists))
-    best = ranked[0]
+    best = _fewest(values, search.bound)
     most = max(len(chain), sum(map(len, best)))
     moves = max(1, min(_MOVES, _STEPS // (len(judge.durations) + most))) * search.effort
-    starts = ranked[:_STARTS]
+    starts = [best, *(lists for lists in ranked if lists != best)][:_STARTS]
     for seed, lists in enumerate(starts):
         if same(least, search.bound) or time.monotonic() > deadline:
             break
         budget = Budget(moves // len(starts), lambda: time.monotonic() > deadline)
         start = search.seed + seed
         better = improve(lists, judge, budget, start, search.bound, fuse=fuse, report=search.report)
-        if (value := judge.value(better)) < least:
-            best, least = better, value
+        least = min(least, values.setdefault(better, judge.value(better)))
+    best = _fewest(values, search.bound)
+    if fuse:
+        budget = Budget(_JOINS * search.effort, lambda: time.monotonic() > deadline)
+        best = without_needless_launches(best, judge, budget, ceiling(least, search.bound))
     return flat(best)
+
+
+def _fewest(values: Mapping[ChannelLaunches, float], bound: float) -> ChannelLaunches:
+    """Choose the plan of least time, and of those the one with the fewest launches."""
+    return fewest(values, bound, flat)
 
 
 def _sources(
@@ -117,23 +132,29 @@ def _sources(
     for filled in _fillings(chain, costs):
         if time.monotonic() > deadline:
             return
-        if _busy(filled, judge) <= min(values.values()):
+        least = min(values.values())
+        is_cut = any(len(parts) > 1 for _, parts in filled)
+        if _busy(filled, judge) <= least and not (is_cut and same(least, search.bound)):
             yield simulated(_by_urgency(filled, urgency))
     for candidate in search.candidates:
         if time.monotonic() > deadline:
             return
-        if candidate.name not in _ALONE and _may_win(candidate, chain, judge, values):
+        if candidate.name not in _ALONE and _may_win(candidate, chain, judge, values, search.bound):
             yield simulated(candidate.policy)
 
 
 def _may_win(
-    candidate: Candidate, chain: Chain, judge: GraphJudge, values: Mapping[ChannelLaunches, float]
+    candidate: Candidate,
+    chain: Chain,
+    judge: GraphJudge,
+    values: Mapping[ChannelLaunches, float],
+    bound: float,
 ) -> bool:
-    """Tell whether a policy's slices are not too many, nor too long together."""
+    """Tell whether a policy's slices are not too many, nor too long together, and may help."""
     size = candidate.slice_bytes
     if size is None:
         return True
-    if slice_count(chain, size) > MAX_SEARCHED_LAUNCHES:
+    if slice_count(chain, size) > MAX_SEARCHED_LAUNCHES or same(min(values.values()), bound):
         return False
     return _busy(slice_tensors(chain, size), judge) < min(values.values())
 

@@ -173,7 +173,7 @@ def _joins(launches: Launches, k: int, judge: GraphJudge) -> Iterator[Launches]:
                 both = tuple(sorted((*bucket, *launches[j].bucket)))
                 low, high = min(j, k), max(j, k)
                 rest = [*launches[low + 1 : high]]
-                if _may_join(launches[j].bucket, bucket, judge):
+                if may_join(launches[j].bucket, bucket, judge):
                     one = judge.whole(both)
                     yield (*launches[:low], *rest, one, *launches[high + 1 :])
                     if rest:
@@ -181,7 +181,7 @@ def _joins(launches: Launches, k: int, judge: GraphJudge) -> Iterator[Launches]:
             j += step
 
 
-def _may_join(a: Sequence[int], b: Sequence[int], judge: GraphJudge) -> bool:
+def may_join(a: Sequence[int], b: Sequence[int], judge: GraphJudge) -> bool:
     """Tell whether no tensor of one bucket precedes one of the other."""
     before = judge.chain.before
     if not before:
@@ -226,7 +226,7 @@ def _transfers(
         if not 0 <= j < len(launches) or not judge.is_whole(launches[j]):
             continue
         near = launches[j].bucket
-        if lanes[near[0]] == lanes[remaining[0]] and _may_join(near, transferred, judge):
+        if lanes[near[0]] == lanes[remaining[0]] and may_join(near, transferred, judge):
             changed = list(launches)
             changed[k] = judge.whole(remaining)
             changed[j] = judge.whole(tuple(sorted((*near, *transferred))))

@@ -74,6 +74,7 @@ class GraphJudge(Judge[ChannelLaunches]):
         for tensor, node in enumerate(self.node):
             self.tensor[node] = tensor
         self.waiting = [len(preds) for preds in self.preds]
+        self.order = skeleton.order
         self._totals: dict[tuple[int, ...], int] = {}
 
     def total(self, bucket: tuple[int, ...]) -> int:
