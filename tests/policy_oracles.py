@@ -61,32 +61,75 @@ def ddp(release, sizes, tail, time, bucket_cap_mb, first_bucket_mb):
     return sent
 
 
-def bytescheduler(release, sizes, tail, time, partition_bytes, credit_bytes):
+def bytescheduler(
+    release,
+    sizes,
+    tail,
+    time,
+    partition_bytes,
+    credit_bytes,
+    cycle_time_us=None,
+    tensor_time_us=0.0,
+):
     left, sent = list(sizes), []
-    queue: list[tuple[int, int]] = []
-    now, flying, wire = 0.0, 0, None
-    while any(left) or queue or wire:
-        later = [r for i, r in enumerate(release) if r > now and left[i]]
-        ready = [i for i, r in enumerate(release) if r <= now and left[i]]
-        if wire and wire[2] == now:  # a slice has ended
+    issued: list[tuple] = []  # slices that no tick took
+    handed: list[tuple] = []  # since when, and what goes as one launch
+    now, flying, wire, tick = 0.0, 0, None, 0.0
+    while any(left) or issued or handed or wire:
+        if wire and wire[2] == now:  # a launch has ended
             flying -= wire[3]
             sent.append(wire)
             wire = None
             continue
+        ready = [i for i, r in enumerate(release) if r <= now and left[i]]
         if ready:
             best = min(ready, key=lambda i: (-tail[i], -release[i], i))
             size = min(partition_bytes, left[best])
             if flying == 0 or flying + size <= credit_bytes:
                 left[best] -= size
                 flying += size
-                queue.append((best, size))
+                issued.append((best, size))
                 continue
-        if queue and not wire:
-            tensor, size = queue.pop(0)
-            wire = ((tensor,), now, now + time(size), size)
+        if issued and cycle_time_us is None:
+            handed += [(now, (tensor,), size) for tensor, size in issued]
+            issued = []
+        if handed and not wire and handed[0][0] <= now:
+            _, bucket, size = handed.pop(0)
+            wire = (bucket, now, now + time(size), size)
             continue
-        now = min([*later, *([wire[2]] if wire else [])])
+        if issued and tick == now:
+            over = now + len(issued) * tensor_time_us
+            handed += [(over, *launch) for launch in fused(issued, sizes)]
+            issued, tick = [], max(now + cycle_time_us, over)
+            continue
+        if tick == now and cycle_time_us is not None:  # nothing more by now
+            tick += cycle_time_us
+        times = [r for i, r in enumerate(release) if r > now and left[i]]
+        times += [wire[2]] if wire else []
+        times += [over for over, *_ in handed if over > now]
+        if cycle_time_us is not None and (issued or times):
+            times.append(tick)
+        now = min(times)
     return sent
+
+
+def fused(slices, sizes):
+    """Slices of one tensor side by side are one, then whole tensors side by side are."""
+    runs: list[list] = []
+    for tensor, size in slices:
+        if runs and runs[-1][0] == [tensor]:
+            runs[-1][1] += size
+        else:
+            runs.append([[tensor], size])
+    launches: list[list] = []
+    for bucket, size in runs:
+        whole = size == sizes[bucket[0]]
+        if launches and whole and launches[-1][2]:
+            launches[-1][0] += bucket
+            launches[-1][1] += size
+        else:
+            launches.append([[*bucket], size, whole])
+    return [(tuple(sorted(bucket)), size) for bucket, size, _ in launches]
 
 
 def mg_wfbp(release, sizes, tail, time, startup):

@@ -3,12 +3,15 @@
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import groupby
+from typing import Protocol
 
 from solver.buckets import Launch
 from solver.chain import Chain, chain_of
 from solver.costs import Cost, Network
 from solver.graph import Graph
-from solver.limits import MAX_TUNED_LAUNCHES
+from solver.limits import MAX_BYTES, MAX_TUNED_LAUNCHES
+from solver.policies.horovod import Loop, Settings
 from solver.simulation.engine import Rule, simulate
 from solver.simulation.rules import Queue, most_urgent, queues, slice_count, slice_tensors
 from solver.units import same
@@ -26,6 +29,8 @@ def bytescheduler(
     *,
     partition_bytes: int | str = 4_000_000,
     credit_bytes: int | str = 16_000_000,
+    cycle_time_us: float | None = None,
+    tensor_time_us: float = 0.0,
 ) -> Sequence[Rule]:
     """Send slices by priority; at most a credit of bytes is issued and not yet finished.
 
@@ -35,6 +40,13 @@ def bytescheduler(
     the most urgent slice exceeds what is left, nothing is issued, but one slice may always go
     when none is in flight. What is issued at a time is decided after all that happens by then.
 
+    By itself it issues to the network, as over parameter servers. With ``cycle_time_us`` it issues
+    to Horovod, as its all-reduce does: slices wait for a tick of Horovod's loop, which fuses what
+    was issued by then, and each takes ``tensor_time_us`` of the loop (:func:`horovod`, with NCCL).
+    Then the credit is also what a tick may send at most, and it comes back only for the tick
+    after the end: a small credit leaves a fast network idle. Neighbours of a buffer go as one
+    launch where a launch can carry them: slices of one tensor, or whole tensors.
+
     Parameters
     ----------
     chain, costs
@@ -43,6 +55,10 @@ def bytescheduler(
         Size of a slice [bytes]; "auto" must have been replaced by :func:`tune`.
     credit_bytes
         Most bytes issued and not finished, each channel its own; "auto" likewise.
+    cycle_time_us
+        HOROVOD_CYCLE_TIME [us]; None where slices go to the network at once.
+    tensor_time_us
+        What Horovod's loop spends on each slice [us].
 
     Notes
     -----
@@ -59,11 +75,20 @@ def bytescheduler(
     """
     units = slice_tensors(chain, int(partition_bytes))
     waiting = queues(units, most_urgent(units, chain), chain)
-    return [_Credit(queue, int(credit_bytes)) for queue in waiting]
+    credit = int(credit_bytes)
+    if cycle_time_us is None:
+        return [_Credit(queue, credit, _AtOnce()) for queue in waiting]
+    settings = Settings(cycle_time_us, MAX_BYTES, tensor_time=tensor_time_us)
+    return [_Credit(queue, credit, _OverHorovod(chain, settings)) for queue in waiting]
 
 
 def tune(
-    graph: Graph, network: Network, partition: int | str, credit: int | str
+    graph: Graph,
+    network: Network,
+    partition: int | str,
+    credit: int | str,
+    cycle_time_us: float | None = None,
+    tensor_time_us: float = 0.0,
 ) -> tuple[int, int]:
     """Replace "auto" by the value with the least simulated time; the first wins a tie.
 
@@ -75,7 +100,13 @@ def tune(
         return partition, credit
     best: tuple[float, int, int] | None = None
     for size, limit in _grid(chain_of(graph), partition, credit):
-        policy = partial(bytescheduler, partition_bytes=size, credit_bytes=limit)
+        policy = partial(
+            bytescheduler,
+            partition_bytes=size,
+            credit_bytes=limit,
+            cycle_time_us=cycle_time_us,
+            tensor_time_us=tensor_time_us,
+        )
         time = simulate(graph, network, policy).iteration_time
         if best is None or (time < best[0] and not same(time, best[0])):
             best = time, size, limit
@@ -92,13 +123,83 @@ def _grid(chain: Chain, partition: int | str, credit: int | str) -> Iterator[tup
             yield size, credit if isinstance(credit, int) else times * size
 
 
-class _Credit:
-    """Issues slices from a queue by priority into a queue without, as far as the credit goes."""
+class _Sender(Protocol):
+    """Takes slices in the order in which they are issued, and says what goes when."""
 
-    def __init__(self, waiting: Queue, credit: int) -> None:
+    def issue(self, launch: Launch, now: float) -> None:
+        """Take a slice."""
+
+    def launch(self, now: float) -> Launch | float | None:
+        """Say what to send on the free channel, or when to ask again [us], or None: not yet."""
+
+
+class _AtOnce:
+    """Sends slices one by one, first in, first out."""
+
+    def __init__(self) -> None:
+        self._issued: deque[Launch] = deque()
+
+    def issue(self, launch: Launch, now: float) -> None:
+        """Take a slice."""
+        self._issued.append(launch)
+
+    def launch(self, now: float) -> Launch | None:
+        """Send the first one."""
+        return self._issued.popleft() if self._issued else None
+
+
+class _OverHorovod:
+    """Sends slices as Horovod's loop hands them over; to the loop each is a tensor."""
+
+    def __init__(self, chain: Chain, settings: Settings) -> None:
+        self._chain = chain
+        self._slices: list[Launch] = []
+        self._sizes: list[int] = []
+        self._lanes: list[int] = []
+        self._loop = Loop(self._sizes, self._lanes, settings)
+        self._buffer: deque[Launch] = deque()
+
+    def issue(self, launch: Launch, now: float) -> None:
+        """Give a slice to the loop."""
+        self._slices.append(launch)
+        self._sizes.append(launch.bytes)
+        self._lanes.append(self._chain.lane[launch.bucket[0]])
+        self._loop.release(len(self._slices) - 1, now)
+
+    def launch(self, now: float) -> Launch | float | None:
+        """Send the rest of a buffer, or the next one."""
+        if not self._buffer:
+            answer = self._loop.launch(now)
+            if not isinstance(answer, Launch):
+                return answer
+            self._buffer.extend(self._fused([self._slices[k] for k in answer.bucket]))
+        return self._buffer.popleft()
+
+    def _fused(self, slices: Sequence[Launch]) -> Iterator[Launch]:
+        """Fuse neighbours: slices of one tensor, then whole tensors."""
+        runs = [
+            Launch(bucket, sum(part.bytes for part in parts))
+            for bucket, parts in groupby(slices, key=lambda part: part.bucket)
+        ]
+        for whole, some in groupby(runs, key=self._is_whole):
+            group = list(some)
+            if whole:
+                members = sorted(launch.bucket[0] for launch in group)
+                yield Launch(tuple(members), sum(launch.bytes for launch in group))
+            else:
+                yield from group
+
+    def _is_whole(self, launch: Launch) -> bool:
+        return launch.bytes == int(self._chain.bytes[launch.bucket[0]])
+
+
+class _Credit:
+    """Issues slices from a queue by priority to a sender, as far as the credit goes."""
+
+    def __init__(self, waiting: Queue, credit: int, sender: _Sender) -> None:
         self._waiting = waiting
         self._credit = credit
-        self._issued: deque[Launch] = deque()
+        self._sender = sender
         self._flying = 0  # bytes issued and not finished
         self._on_wire = 0
         self._now = 0.0
@@ -108,17 +209,16 @@ class _Credit:
         self._until(now)
         self._waiting.release(tensor, now)
 
-    def launch(self, now: float) -> Launch | None:
-        """Return the credit of the launch that ended, issue, and send what was issued first."""
+    def launch(self, now: float) -> Launch | float | None:
+        """Return the credit of the launch that ended, issue, and send what is to go first."""
         self._until(now)
         self._flying -= self._on_wire  # the channel is free, so the last launch has ended
         self._on_wire = 0
         self._issue()
-        if not self._issued:
-            return None
-        launch = self._issued.popleft()
-        self._on_wire = launch.bytes
-        return launch
+        answer = self._sender.launch(now)
+        if isinstance(answer, Launch):
+            self._on_wire = answer.bytes
+        return answer
 
     def _until(self, now: float) -> None:
         if now > self._now:
@@ -130,5 +230,5 @@ class _Credit:
             not self._flying or self._flying + launch.bytes <= self._credit
         ):
             self._waiting.launch(self._now)
-            self._issued.append(launch)
+            self._sender.issue(launch, self._now)
             self._flying += launch.bytes

@@ -35,7 +35,7 @@ class Parameter(NamedTuple):
 
 #: The parameters of all policies; a name means the same in each.
 PARAMETERS = {
-    "cycle_time_us": Parameter(float, 1e-3, 1e9, "Time between two cycles [us]."),
+    "cycle_time_us": Parameter(float, 1e-3, 1e9, "Time between two cycles of Horovod [us]."),
     "fusion_threshold_bytes": Parameter(int, 1, MAX_BYTES, "Most bytes of a fusion buffer."),
     "waits_for_sends": Parameter(
         bool, 0, 1, "The loop waits for the end of each send: MPI and gloo, not NCCL."
@@ -147,8 +147,10 @@ def resolve(choice: Choice, graph: Graph, network: Network) -> Choice:
     used = _used(choice.policy, dict(choice.parameters))
     if choice.policy == "bytescheduler":
         sizes = (used["partition_bytes"], used["credit_bytes"])
-        partition, credit = tune(graph, network, *(s if s == AUTO else int(s) for s in sizes))
-        used = {"partition_bytes": partition, "credit_bytes": credit}
+        loop = _number(used.get("cycle_time_us")), float(used["tensor_time_us"])
+        partition, credit = (s if s == AUTO else int(s) for s in sizes)
+        partition, credit = tune(graph, network, partition, credit, *loop)
+        used |= {"partition_bytes": partition, "credit_bytes": credit}
     return replace(choice, parameters=tuple(used.items()))
 
 
@@ -160,7 +162,7 @@ def choice_faults(choice: Choice, chain: Chain) -> Iterator[Fault]:
     if choice.policy not in POLICIES:
         yield Fault("", FaultCode.OUT_OF_RANGE, f"Policy must be one of {', '.join(POLICIES)}.")
         return
-    known = defaults(choice.policy)
+    known = keywords(choice.policy)
     given = dict(choice.parameters)
     wrong = [
         fault
@@ -175,12 +177,16 @@ def choice_faults(choice: Choice, chain: Chain) -> Iterator[Fault]:
             ]
         )
     ]
+    has_no_loop = keywords(choice.policy).get("cycle_time_us", 0) is None
+    if has_no_loop and given.get("tensor_time_us") and "cycle_time_us" not in given:
+        detail = f"{choice.policy}: tensor_time_us needs cycle_time_us: a loop takes that time."
+        wrong.append(Fault("/tensor_time_us", FaultCode.EXTRA_FIELD, detail))
     yield from wrong
     if wrong:
         return
     for name in _SLICES:
         if name in known:
-            value = (known | given)[name]
+            value = (defaults(choice.policy) | given)[name]
             size = PARTITIONS[-1] if value == AUTO else int(value)
             count = slice_count(chain, size)
             if count > MAX_POLICY_LAUNCHES:

@@ -62,7 +62,7 @@ def horovod(
     settings = Settings(
         cycle_time_us, fusion_threshold_bytes, waits=waits_for_sends, tensor_time=tensor_time_us
     )
-    return [_Loop(sizes, chain.lane, settings) for _ in chain.channels]
+    return [Loop(sizes, chain.lane, settings) for _ in chain.channels]
 
 
 class Settings(NamedTuple):
@@ -74,7 +74,7 @@ class Settings(NamedTuple):
     tensor_time: float = 0.0
 
 
-class _Loop:
+class Loop:
     """The loop; ticks at which nothing is pending are computed, not simulated."""
 
     def __init__(self, sizes: Sequence[int], lanes: Sequence[int], settings: Settings) -> None:

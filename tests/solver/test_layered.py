@@ -52,11 +52,15 @@ def test_the_whole_is_the_worst_of_the_channels(fusion, schedule, graph):
     whole = plan(graph, network, options)
     parts = [plan(only(graph, channel), network, options) for channel in ("network", "nvlink")]
     assert check(graph, network, whole) == pytest.approx(whole.iteration_time_us)
-    for field in ("iteration_time_us", "lower_bound_us", "ideal_us"):
+    for field in ("iteration_time_us", "lower_bound_us"):
         assert getattr(whole, field) == pytest.approx(max(getattr(p, field) for p in parts))
-    assert {bucket.tensors for bucket in whole.buckets} == {
-        bucket.tensors for part in parts for bucket in part.buckets
-    }
+    if fusion == "joint":  # a channel with time to spare has launches joined
+        assert len(whole.parts) <= sum(len(part.parts) for part in parts)
+    else:
+        assert whole.ideal_us == pytest.approx(max(part.ideal_us for part in parts))
+        assert {bucket.tensors for bucket in whole.buckets} == {
+            bucket.tensors for part in parts for bucket in part.buckets
+        }
     for k in range(2):
         assert whole.baselines[k].iteration_time_us == pytest.approx(
             max(part.baselines[k].iteration_time_us for part in parts)

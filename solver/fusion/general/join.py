@@ -36,20 +36,22 @@ def without_needless_launches(
 
     Notes
     -----
-    Each round costs one execution, one pass backwards over ops and launches, and an execution for
-    each halving: O(log launches) rounds where all may be joined.
+    Each round costs one pass backwards over ops and launches, and an execution for itself and each
+    halving: O(log launches) rounds where all may be joined.
     """
-    while budget.spend():
-        run = judge.execute(lists)
-        pairs = list(_pairs(lists, run, judge, limit))
-        while pairs:
+    run = judge.execute(lists)
+    while pairs := list(_pairs(lists, run, judge, limit)):
+        while budget.spend():
             joined = _join(lists, pairs)
-            if ties(judge.value(joined), limit):
+            there = judge.execute(joined)
+            if ties(there.value, limit):
                 break
-            pairs = pairs[: len(pairs) // 2] if budget.spend() else []
-        if not pairs:
+            pairs = pairs[: len(pairs) // 2]
+            if not pairs:
+                return lists
+        else:
             return lists
-        lists = joined
+        lists, run = joined, there
     return lists
 
 
