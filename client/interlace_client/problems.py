@@ -184,6 +184,14 @@ class NoAllReduce(Refused):
     """The plan holds nothing that the tool could sum."""
 
 
+class NotDataParallel(Refused):
+    """The tool sums whole gradients; the graph shards them."""
+
+
+class NoParameterNames(Refused):
+    """Tensors do not have the names of parameters."""
+
+
 class WrongFormat(Refused):
     """A file or text is not of its format."""
 
@@ -311,6 +319,8 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "mixed_bucket": MixedBucket,
     "deadlock": Deadlock,
     "no_all_reduce": NoAllReduce,
+    "not_data_parallel": NotDataParallel,
+    "no_parameter_names": NoParameterNames,
     "wrong_format": WrongFormat,
     "unknown_format": UnknownFormat,
     "empty": Empty,
