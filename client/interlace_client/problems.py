@@ -188,6 +188,10 @@ class NotDataParallel(Refused):
     """The tool sums whole gradients; the graph shards them."""
 
 
+class NotSharded(Refused):
+    """The graph is not that of fully sharded data parallelism."""
+
+
 class NoParameterNames(Refused):
     """Tensors do not have the names of parameters."""
 
@@ -320,6 +324,7 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "deadlock": Deadlock,
     "no_all_reduce": NoAllReduce,
     "not_data_parallel": NotDataParallel,
+    "not_sharded": NotSharded,
     "no_parameter_names": NoParameterNames,
     "wrong_format": WrongFormat,
     "unknown_format": UnknownFormat,

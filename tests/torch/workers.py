@@ -1,5 +1,6 @@
 """Two workers of PyTorch over gloo, each a process, that go through scenarios together."""
 
+import ast
 import contextlib
 import io
 import json
@@ -43,6 +44,15 @@ def outcomes(program: str, folder: Path) -> dict[str, str]:
             found[name] = found.get(name, "") + (f"worker {rank}: {said}\n" if said else "")
     assert found, (folder / "0.log").read_text()
     return found
+
+
+def names_in(program: str) -> list[str]:
+    """Read the names of a program's scenarios without PyTorch."""
+    text = (ROOT / f"{program.replace('.', '/')}.py").read_text()
+    tables = [node for node in ast.parse(text).body if isinstance(node, ast.Assign)]
+    (table,) = (node for node in tables if ast.unparse(node.targets[0]) == "SCENARIOS")
+    (listed,) = (node for node in ast.walk(table) if isinstance(node, ast.Tuple))
+    return [ast.unparse(name) for name in listed.elts]
 
 
 def go_through(scenarios: Mapping[str, Scenario]) -> None:

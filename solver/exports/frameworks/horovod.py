@@ -6,7 +6,7 @@ from functools import partial
 from solver.costs import Network
 from solver.exports.exporter import ExplicitPlan, Export
 from solver.exports.frameworks.forms import losses, simulate_own_buckets, sizes_of, whole_buckets
-from solver.exports.frameworks.names import NAMES_NOTE, check_names, parameter_name, python_lists
+from solver.exports.frameworks.names import NAMES_NOTE, check_names, parameter_name, python_list
 from solver.graph import Graph
 from solver.policies.horovod import horovod
 
@@ -67,7 +67,7 @@ def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
         format=FORMAT,
         files={
             "horovod.env": _environment(sizes_of(graph, form.order), form.order),
-            "horovod_groups.py": _SNIPPET.format(groups=python_lists(names)),
+            "horovod_groups.py": _SNIPPET.format(groups=python_list(names)),
         },
         media_type="text/plain",
         notes=notes,

@@ -59,16 +59,19 @@ NAMES_NOTE = (
 )
 
 
-def python_lists(names: Sequence[Sequence[str]]) -> str:
-    """Write lists of names as Python, a name a line."""
+def python_list(values: Sequence[object]) -> str:
+    """Write a list as Python: an entry a line, and of lists of names a name a line."""
     lines = ["["]
-    for bucket in names:
-        lines += ["    [", *(f"        {name!r}," for name in bucket), "    ],"]
+    for value in values:
+        if isinstance(value, list) and value and isinstance(value[0], str):
+            lines += ["    [", *(f"        {name!r}," for name in value), "    ],"]
+        else:
+            lines.append(f"    {value!r},")
     return "\n".join([*lines, "]"])
 
 
-def program(name: str, **lists: Sequence[Sequence[str]]) -> str:
-    """Return a program of :mod:`solver.exports.templates` with lists of names in their places.
+def program(name: str, **lists: Sequence[object]) -> str:
+    """Return a program of :mod:`solver.exports.templates` with lists in their places.
 
     Parameters
     ----------
@@ -78,8 +81,8 @@ def program(name: str, **lists: Sequence[Sequence[str]]) -> str:
         By the names that the program assigns them to, each in a line of its own.
     """
     text = (files(templates) / name).read_text()
-    for variable, names in lists.items():
+    for variable, values in lists.items():
         before, found, rest = text.partition(f"\n{variable} = ")
         assert found, f"{name} has no {variable}"
-        text = before + found + python_lists(names) + rest[rest.index("\n") :]
+        text = before + found + python_list(values) + rest[rest.index("\n") :]
     return text
