@@ -50,6 +50,9 @@ class FaultCode(Code):
     MIXED_BUCKET = "mixed_bucket", "A bucket holds tensors that cannot travel together."
     DEADLOCK = "deadlock", "The launches wait for each other."
     NO_ALL_REDUCE = "no_all_reduce", "The plan holds nothing that the tool could sum."
+    NOT_DATA_PARALLEL = "not_data_parallel", "The tool sums whole gradients; the graph shards them."
+    NOT_SHARDED = "not_sharded", "The graph is not that of fully sharded data parallelism."
+    NO_PARAMETER_NAMES = "no_parameter_names", "Tensors do not have the names of parameters."
 
     # files
     WRONG_FORMAT = "wrong_format", "A file or text is not of its format."

@@ -184,6 +184,18 @@ class NoAllReduce(Refused):
     """The plan holds nothing that the tool could sum."""
 
 
+class NotDataParallel(Refused):
+    """The tool sums whole gradients; the graph shards them."""
+
+
+class NotSharded(Refused):
+    """The graph is not that of fully sharded data parallelism."""
+
+
+class NoParameterNames(Refused):
+    """Tensors do not have the names of parameters."""
+
+
 class WrongFormat(Refused):
     """A file or text is not of its format."""
 
@@ -311,6 +323,9 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "mixed_bucket": MixedBucket,
     "deadlock": Deadlock,
     "no_all_reduce": NoAllReduce,
+    "not_data_parallel": NotDataParallel,
+    "not_sharded": NotSharded,
+    "no_parameter_names": NoParameterNames,
     "wrong_format": WrongFormat,
     "unknown_format": UnknownFormat,
     "empty": Empty,

@@ -3,7 +3,7 @@
 from solver.costs import Network
 from solver.exports import chakra, chrome, csv_tables
 from solver.exports.exporter import ExplicitPlan, Export, Exporter
-from solver.exports.frameworks import ddp, deepspeed, horovod
+from solver.exports.frameworks import ddp, deepspeed, fsdp, horovod
 from solver.planning.explicit import ExplicitBucket, ExplicitPart
 from solver.planning.result import Plan
 
@@ -14,6 +14,7 @@ EXPORTS: dict[str, Exporter] = {
     csv_tables.FORMAT: csv_tables.export,
     ddp.FORMAT: ddp.export,
     deepspeed.FORMAT: deepspeed.export,
+    fsdp.FORMAT: fsdp.export,
     horovod.FORMAT: horovod.export,
 }
 

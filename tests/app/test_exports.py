@@ -20,7 +20,26 @@ def plan(service: Service) -> Json:
     return found
 
 
-@pytest.mark.parametrize("form", EXPORTS)
+@pytest.fixture(scope="module")
+def sharded(service: Service) -> Json:
+    request = service.client.get("/v1/examples/fsdp_llama_7b").json()
+    found: Json = service.post({**request, "options": {"fusion": "none"}}).json()
+    return found
+
+
+def test_sharded_plans_are_for_fsdp(service: Service, plan: Json, sharded: Json) -> None:
+    url = f"/v1/plans/{sharded['id']}/export"
+    found = service.client.get(url, params={"format": "fsdp"}).json()
+    assert [file["name"] for file in found["files"]] == ["fsdp_units.py", "units.json"]
+    assert found["plan_time_us"] == pytest.approx(sharded["iteration_time_us"])
+    for form in ("ddp", "horovod", "deepspeed"):
+        refused = service.client.get(url, params={"format": form})
+        assert faults(refused) == {("/buckets", "not_data_parallel")}
+    other = service.client.get(f"/v1/plans/{plan['id']}/export", params={"format": "fsdp"})
+    assert faults(other) == {("/graph/ops", "not_sharded")}
+
+
+@pytest.mark.parametrize("form", [form for form in EXPORTS if form != "fsdp"])
 def test_every_format(service: Service, plan: Json, form: str) -> None:
     url = f"/v1/plans/{plan['id']}/export"
     answer = service.client.get(url, params={"format": form})

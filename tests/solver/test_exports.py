@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from solver.bounds import general as general_bounds
 from solver.bounds.bound import lower_bound
 from solver.chain import chain_of
+from solver.codes import FaultCode
 from solver.costs import Affine, Cluster, alike, network_of
 from solver.errors import InvalidPlan
 from solver.exports import EXPORTS, ExplicitPlan
 from solver.exports.frameworks.forms import whole_buckets
 from solver.exports.frameworks.names import NAMES_NOTE
 from solver.exports.frameworks.one_size import best_size
-from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, Op, build
+from solver.graph import ALL_REDUCE, BROADCAST, COMPUTE, Op, build
 from solver.models.layers import Layer, iteration
 from solver.planning.explicit import ExplicitBucket, ExplicitPart
 from solver.planning.plan import Options, plan
@@ -183,7 +184,15 @@ def zero(graph, cost, most):
 @settings(max_examples=cases(15))
 @given(st.data())
 def test_forms_of_general_graphs(data):
-    graph, network = data.draw(dags()), data.draw(networks())
+    drawn, network = data.draw(dags()), data.draw(networks())
+    sharded = {op.kind for op in drawn.ops} - {COMPUTE, ALL_REDUCE, BROADCAST}
+    for name in FRAMEWORKS if sharded else ():
+        with pytest.raises(InvalidPlan) as refused:
+            EXPORTS[name](drawn, network, policy_plan(drawn, network))
+        codes = [fault.code for fault in refused.value.faults]
+        assert codes.count(FaultCode.NOT_DATA_PARALLEL) == len(sharded)
+    plain = [op._replace(kind=BROADCAST) if op.kind in sharded else op for op in drawn.ops]
+    graph = build("plain", plain)
     chain = chain_of(graph)
     given_plan = policy_plan(graph, network)
     gradients = {
@@ -341,7 +350,7 @@ def test_activations_on_another_channel_are_no_gradients():
     ops = [
         Op("b", COMPUTE, 10.0),
         Op("act", ALL_REDUCE, None, 5, ("b",), "nvlink"),
-        Op("own", ALL_GATHER, None, 5, ("b",)),
+        Op("own", BROADCAST, None, 5, ("b",)),
         Op("g", ALL_REDUCE, None, 7, ("b",)),
     ]
     buckets = [("x", "act"), ("y", "g"), ("z", "own")]
@@ -352,6 +361,23 @@ def test_activations_on_another_channel_are_no_gradients():
         assert "2 other collectives are the program's own" in notes
     found, _ = notes_of(build("mixed", ops[:2]), by_hand([("x", "act")], [("x", 5)]))
     assert written(found) == [["act"]]
+
+
+def test_tensors_without_names_of_parameters_are_refused():
+    ops = [Op("b", COMPUTE, 10.0)]
+    ids = ["all_reduce 1", "fc.weight", "all_reduce 2", "grad:any thing", "fc.", "all_reduce 3"]
+    ops += [Op(name, ALL_REDUCE, None, 4, ("b",)) for name in ids]
+    buckets = [("x", *ids[1:3]), ("y", "fc."), ("z", "grad:any thing"), ("w", *ids[::5])]
+    plan = by_hand(buckets, [("x", 8), ("y", 4), ("z", 4), ("w", 8)])
+    for name in ("ddp", "horovod"):
+        with pytest.raises(InvalidPlan) as refused:
+            EXPORTS[name](build("nameless", ops), BYTE_US, plan)
+        assert [(fault.pointer, fault.code) for fault in refused.value.faults] == [
+            ("/buckets/0/tensors/1", FaultCode.NO_PARAMETER_NAMES),
+            ("/buckets/1/tensors/0", FaultCode.NO_PARAMETER_NAMES),
+            ("/buckets/3/tensors/0", FaultCode.NO_PARAMETER_NAMES),
+        ]
+        assert "2 of 2 tensors of bucket 'w'" in refused.value.faults[2].detail
 
 
 def test_names_are_written_as_they_are():

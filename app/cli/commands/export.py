@@ -20,7 +20,7 @@ from app.cli.options import (
 )
 
 #: The formats that are written, as ``solver.exports.EXPORTS`` has them.
-FORMATS = ("chrome", "chakra", "csv", "ddp", "deepspeed", "horovod")
+FORMATS = ("chrome", "chakra", "csv", "ddp", "fsdp", "deepspeed", "horovod")
 
 
 def export(

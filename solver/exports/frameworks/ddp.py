@@ -1,8 +1,16 @@
 """PyTorch: the plan's buckets by parameter names, and code that all-reduces them.
 
-DistributedDataParallel makes its own buckets, of bounded size in release order. PyTorch 2.13 takes
-a cap for each of them (``bucket_cap_mb_list``), earlier versions one cap for all. So the snippet
-goes without it: hooks on the parameters all-reduce the buckets given, strictly in the order given.
+``ddp_buckets.py`` does without DistributedDataParallel, which forms other buckets: runs of the
+order in which gradients are ready, each up to a cap, and sent in that order. Hooks on the
+parameters all-reduce the plan's buckets strictly in the plan's order, with the arithmetic of
+DistributedDataParallel: the same gradients on two workers, bit for bit. Accumulation
+(``no_sync``), unused, shared and frozen parameters, gradient scalers, clipping and buffers are as
+there; a second backward pass before ``wait()``, sparse gradients and a model of other parameters
+are refused.
+
+``buckets.json`` is for DistributedDataParallel itself: PyTorch 2.13 takes a cap for each bucket
+(``bucket_cap_mb_list``), which makes the plan's buckets where these are runs of the order of
+release; earlier versions take one cap for all.
 """
 
 import json
@@ -19,7 +27,7 @@ from solver.exports.frameworks.forms import (
     whole_buckets,
 )
 from solver.exports.frameworks.merged import MergedGraph, fill_buckets, merge
-from solver.exports.frameworks.names import NAMES_NOTE, parameter_name, python_lists
+from solver.exports.frameworks.names import NAMES_NOTE, check_names, parameter_name, program
 from solver.exports.frameworks.one_size import best_size
 from solver.graph import Graph
 from solver.policies.wfbp import wfbp
@@ -27,75 +35,6 @@ from solver.policies.wfbp import wfbp
 FORMAT = "ddp"
 
 _MIB = 2**20
-
-_SNIPPET = '''\
-"""Gradient buckets of a plan, all-reduced while the backward pass runs (PyTorch 2.1 or later).
-
-    reducer = Buckets(model)          # in place of DistributedDataParallel(model)
-    for batch in loader:
-        loss = ...
-        loss.backward()
-        reducer.wait()                # before the optimizer's step
-        optimizer.step()
-        optimizer.zero_grad()
-
-Call torch.distributed.init_process_group first. Each backward pass sends all gradients once.
-"""
-
-import torch
-import torch.distributed as dist
-
-#: Names of parameters by bucket, in the order in which the buckets are sent.
-BUCKETS = {buckets}
-
-
-class Buckets:
-    """Averages gradients over all workers, bucket by bucket, strictly in the order of BUCKETS."""
-
-    def __init__(self, model, group=None):
-        parameters = {{n: p for n, p in model.named_parameters() if p.requires_grad}}
-        names = [name for bucket in BUCKETS for name in bucket]
-        unknown, missing = set(names) - set(parameters), set(parameters) - set(names)
-        if unknown or missing:
-            raise ValueError(
-                f"The plan has parameters that the model has not: {{sorted(unknown)[:5]}}, and "
-                f"the model has parameters that the plan has not: {{sorted(missing)[:5]}}."
-            )
-        self.group = group
-        self.buckets = [[parameters[name] for name in bucket] for bucket in BUCKETS]
-        for tensor in [*model.parameters(), *model.buffers()]:
-            dist.broadcast(tensor.detach(), src=0, group=group)
-        for number, bucket in enumerate(self.buckets):
-            for tensor in bucket:
-                tensor.register_post_accumulate_grad_hook(
-                    lambda _, number=number: self._ready(number)
-                )
-        self._reset()
-
-    def _reset(self):
-        self.missing = [len(bucket) for bucket in self.buckets]
-        self.flying = []
-
-    def _ready(self, number):
-        self.missing[number] -= 1
-        while len(self.flying) < len(self.buckets) and self.missing[len(self.flying)] <= 0:
-            gradients = [tensor.grad for tensor in self.buckets[len(self.flying)]]
-            flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
-            flat /= dist.get_world_size(self.group)
-            work = dist.all_reduce(flat, group=self.group, async_op=True)
-            self.flying.append((work, flat, gradients))
-
-    def wait(self):
-        """Wait for all buckets and put the averages in place."""
-        if len(self.flying) < len(self.buckets):
-            raise RuntimeError(f"Bucket {{len(self.flying)}} has parameters without a gradient.")
-        for work, flat, gradients in self.flying:
-            work.wait()
-            parts = flat.split([gradient.numel() for gradient in gradients])
-            for gradient, part in zip(gradients, parts):
-                gradient.copy_(part.view_as(gradient))
-        self._reset()
-'''
 
 
 def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
@@ -106,10 +45,12 @@ def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
     Raises
     ------
     InvalidPlan
-        When the plan does not send the graph's collectives, or sends no all-reduce.
+        When the plan does not send the graph's collectives, sends no all-reduce, or sends what is
+        sharded or exchanged; when its tensors have no names of parameters.
     """
     whole = whole_buckets(graph, network, plan)
     form = simulate_own_buckets(graph, network, whole, wfbp)
+    check_names(plan, {tensor for bucket in form.order for tensor in bucket})
     names = [[parameter_name(tensor) for tensor in bucket] for bucket in form.order]
     sizes = sizes_of(graph, form.order)
     cap, time = best_size(
@@ -141,7 +82,7 @@ def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
         format=FORMAT,
         files={
             "buckets.json": json.dumps(content, indent=2) + "\n",
-            "ddp_buckets.py": _SNIPPET.format(buckets=python_lists(names)),
+            "ddp_buckets.py": program("ddp_buckets.py", BUCKETS=names),
         },
         media_type="application/json",
         notes=tuple(notes),

@@ -33,7 +33,8 @@ def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
     Raises
     ------
     InvalidPlan
-        When the plan does not send the graph's collectives, or sends no all-reduce.
+        When the plan does not send the graph's collectives, sends no all-reduce, or sends what is
+        sharded or exchanged.
     """
     whole = whole_buckets(graph, network, plan)
     size, _ = best_size(

@@ -6,7 +6,7 @@ from functools import partial
 from solver.costs import Network
 from solver.exports.exporter import ExplicitPlan, Export
 from solver.exports.frameworks.forms import losses, simulate_own_buckets, sizes_of, whole_buckets
-from solver.exports.frameworks.names import NAMES_NOTE, parameter_name, python_lists
+from solver.exports.frameworks.names import NAMES_NOTE, check_names, parameter_name, python_list
 from solver.graph import Graph
 from solver.policies.horovod import horovod
 
@@ -48,7 +48,8 @@ def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
     Raises
     ------
     InvalidPlan
-        When the plan does not send the graph's collectives, or sends no all-reduce.
+        When the plan does not send the graph's collectives, sends no all-reduce, or sends what is
+        sharded or exchanged; when its tensors have no names of parameters.
     """
     whole = whole_buckets(graph, network, plan)
     # Each bucket is one op of the graph simulated: of one byte, a buffer holds no second one.
@@ -60,12 +61,13 @@ def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
         f"A bucket waits for the next cycle of {_CYCLE_MS} ms after its last gradient.",
         "HOROVOD_DISABLE_GROUP_FUSION keeps buckets apart that are ready in one cycle.",
     )
+    check_names(plan, {tensor for bucket in form.order for tensor in bucket})
     names = [[parameter_name(tensor) for tensor in bucket] for bucket in form.order]
     return Export(
         format=FORMAT,
         files={
             "horovod.env": _environment(sizes_of(graph, form.order), form.order),
-            "horovod_groups.py": _SNIPPET.format(groups=python_lists(names)),
+            "horovod_groups.py": _SNIPPET.format(groups=python_list(names)),
         },
         media_type="text/plain",
         notes=notes,

@@ -9,7 +9,15 @@ from solver.chain import Chain, chain_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidPlan
 from solver.fusion.fused import fused_ops
-from solver.graph import ALL_REDUCE, NETWORK, Graph, build
+from solver.graph import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    NETWORK,
+    REDUCE_SCATTER,
+    Graph,
+    build,
+)
 from solver.simulation.rules import group_tensors
 
 
@@ -33,18 +41,32 @@ def gradient_buckets(graph: Graph, launches: Iterable[Launch]) -> tuple[Members,
     """Return the buckets of gradients, in the order of their first launches.
 
     They are the all-reduces of the channel ``network`` or, when it has none, of all channels. Other
-    collectives are the program's own: no framework fuses them.
+    all-reduces, and broadcasts, are the program's own: no framework fuses them.
 
     Raises
     ------
     InvalidPlan
-        When there is no all-reduce (``no_all_reduce``).
+        When there is no all-reduce (``no_all_reduce``); when there are collectives of data that is
+        sharded or exchanged (``not_data_parallel``), which only other tools send.
     """
     chain = chain_of(graph)
     lanes = gradient_lanes(chain)
+    ops = [graph.ops[i] for i in graph.collectives]
+    faults = []
     if not lanes:
         detail = "The plan has no all-reduce, so there are no buckets of gradients to write."
-        raise InvalidPlan([Fault("/buckets", FaultCode.NO_ALL_REDUCE, detail)])
+        faults.append(Fault("/buckets", FaultCode.NO_ALL_REDUCE, detail))
+    for kind in (ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL):
+        found = [op.id for op in ops if op.kind == kind]
+        if found:
+            detail = (
+                f"{len(found)} of {len(ops)} collectives are {kind}, the first is {found[0]!r}: "
+                "this is no plain data parallelism, in which each worker sums whole gradients. For "
+                "FSDP there is the format fsdp."
+            )
+            faults.append(Fault("/buckets", FaultCode.NOT_DATA_PARALLEL, detail))
+    if faults:
+        raise InvalidPlan(faults)
     buckets = dict.fromkeys(launch.bucket for launch in launches)
     return tuple(bucket for bucket in buckets if chain.lane[bucket[0]] in lanes)
 

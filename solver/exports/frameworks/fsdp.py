@@ -1,0 +1,133 @@
+"""PyTorch's ``fully_shard`` (FSDP2): units to group, what each prefetches, what is kept.
+
+FSDP2 gathers and reduces each unit as one, in the order of the host's calls, so three things of a
+plan can be told: which modules are one unit, how many units each asks for before its forward and
+its backward pass, and which stay gathered in between. ``fsdp_units.py`` applies them by
+``fully_shard``, ``set_modules_to_forward_prefetch``, ``set_modules_to_backward_prefetch`` and
+``reshard_after_forward``. Ids of the graph's collectives are ``gather:NAME``, ``regather:NAME`` and
+``scatter:NAME`` with the path of a module.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+from solver.costs import Network
+from solver.exports.exporter import ExplicitPlan, Export, replay_plan
+from solver.exports.frameworks.names import program
+from solver.exports.frameworks.units import Form, Unit, graph_of_form, join_units, units_of
+from solver.graph import Graph
+from solver.policies.wfbp import wfbp
+from solver.simulation.engine import simulate
+
+FORMAT = "fsdp"
+
+#: Most units that one asks for ahead, as is tried.
+_AHEAD = 3
+
+
+def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
+    """Write ``fsdp_units.py`` and ``units.json``: the form of FSDP2 with the least simulated time.
+
+    Tried are units as the plan groups its gathers, its second gathers or its reduce-scatters, by
+    all of them or any of them, and each for itself; then up to 3 units ahead in either pass. A tie
+    goes to fewer units ahead. The simulated time is that of exactly this form.
+
+    Raises
+    ------
+    InvalidPlan
+        When the plan does not send the graph's collectives, or these are not those of units.
+    """
+    _, timeline = replay_plan(graph, network, plan)
+    units = units_of(graph)
+    forms = [Form(grouped, 1, 1) for grouped in _groupings(units, plan)]
+    times = [(_time(graph, network, form), k) for k, form in enumerate(forms)]
+    best = forms[min(times)[1]].units
+    ahead = min(range(1, _AHEAD + 1), key=lambda n: _time(graph, network, Form(best, n, 1)))
+    back = min(range(1, _AHEAD + 1), key=lambda n: _time(graph, network, Form(best, ahead, n)))
+    form = Form(best, ahead, back)
+    lists: dict[str, Sequence[Any]] = {
+        "UNITS": [list(unit.names) for unit in form.units],
+        "RESHARD": form.reshards(),
+        "FORWARD_PREFETCH": form.forward_prefetch(),
+        "BACKWARD_PREFETCH": form.backward_prefetch(),
+    }
+    content = {
+        "units": [
+            {
+                "modules": modules,
+                "reshard_after_forward": reshard,
+                "forward_prefetch": forward,
+                "backward_prefetch": backward,
+            }
+            for modules, reshard, forward, backward in zip(*lists.values(), strict=True)
+        ]
+    }
+    time = _time(graph, network, form)
+    return Export(
+        format=FORMAT,
+        files={
+            "fsdp_units.py": program("fsdp_units.py", **lists),
+            "units.json": json.dumps(content, indent=2) + "\n",
+        },
+        media_type="text/x-python",
+        notes=tuple(_notes(graph, units, form, time - timeline.iteration_time)),
+        iteration_time_us=time,
+        plan_time_us=timeline.iteration_time,
+    )
+
+
+def _time(graph: Graph, network: Network, form: Form) -> float:
+    return simulate(graph_of_form(graph, form), network, wfbp).iteration_time
+
+
+def _groupings(units: tuple[Unit, ...], plan: ExplicitPlan) -> Iterator[tuple[Unit, ...]]:
+    """Group neighbours that the plan sends together, in one of the ways that there are."""
+    home = {tensor: bucket.id for bucket in plan.buckets for tensor in bucket.tensors}
+    kinds = [
+        [[home[each] for each in kind] for kind in (u.gathers, u.regathers, u.scatters)]
+        for u in units
+    ]
+    same = [
+        [bool(here) and here == there for here, there in zip(*pair, strict=True)]
+        for pair in pairwise(kinds)
+    ]
+    ways = [
+        *([joins[kind] for joins in same] for kind in range(3)),
+        [all(joins) for joins in same],
+        [any(joins) for joins in same],
+        [False for _ in same],
+    ]
+    for joined in dict.fromkeys(map(tuple, ways)):
+        groups = [[units[0]]]
+        for unit, joins in zip(units[1:], joined, strict=True):
+            if joins:
+                groups[-1].append(unit)
+            else:
+                groups.append([unit])
+        yield tuple(map(join_units, groups))
+
+
+def _notes(graph: Graph, units: Sequence[Unit], form: Form, extra: float) -> Iterator[str]:
+    sizes = {op.id: op.bytes or 0 for op in graph.ops}
+    whole = [sum(sizes[each] for each in unit.gathers) for unit in form.units]
+    at_once = form.ahead + 2
+    most = max(sum(whole[k : k + at_once]) for k in range(len(whole)))
+    yield (
+        f"{len(units)} units of the graph are {len(form.units)} of FSDP2. Each asks for "
+        f"{form.ahead} ahead in the forward pass and {form.back} in the backward pass: up to "
+        f"{at_once} are gathered at once in the forward pass, {most / 1e6:,.1f} MB."
+    )
+    yield (
+        "Gathers wait for what FSDP2 makes them wait for, not for what they wait for in the graph, "
+        "and go in the order of the passes, each unit whole."
+    )
+    if extra > 0:
+        yield f"What of the plan is no order of the passes is lost, which takes {extra:,.1f} us."
+    if any(unit.sums for unit in units):
+        yield "Gradients are summed between nodes too: give shard() a mesh of two dimensions."
+    yield (
+        "Names are those after gather: in the graph; they must be paths of the model's modules, or "
+        "shard() must be told the modules."
+    )

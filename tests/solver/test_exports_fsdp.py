@@ -1,0 +1,286 @@
+"""The form of a plan for FSDP2: its time by PyTorch's streams and events, and what is refused."""
+
+import json
+from collections import deque
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solver.codes import FaultCode
+from solver.costs import Affine, alike
+from solver.errors import InvalidPlan
+from solver.exports import EXPORTS, ExplicitPlan
+from solver.graph import ALL_GATHER, COMPUTE, REDUCE_SCATTER, Op, build, with_barrier
+from solver.models.layers import Layer
+from solver.models.parallel import fsdp
+from solver.planning.explicit import ExplicitBucket, ExplicitPart
+from solver.policies import POLICIES
+from solver.simulation.engine import simulate
+from tests.sampling import cases
+from tests.solver.test_exports import by_hand, literal, planned
+
+BYTE_US = alike(Affine(0.0, 1.0))
+
+
+class Streams:
+    """Streams of a GPU as PyTorch fills them: works, events that are recorded, and waited for."""
+
+    def __init__(self):
+        self.queues: dict[str, deque] = {
+            name: deque() for name in ("compute", "gather", "reduce", "sum")
+        }
+
+    def run(self, stream, time):
+        self.queues[stream].append(("run", time))
+
+    def send(self, stream, channel, size):
+        self.queues[stream].append(("send", (channel, size)))
+
+    def record(self, stream):
+        event: list[float] = []
+        self.queues[stream].append(("record", event))
+        return event
+
+    def wait(self, stream, event):
+        self.queues[stream].append(("wait", event))
+
+    def end(self, cost):
+        """Run all of it: a channel sends one thing at a time, what was ready first goes first."""
+        clocks = dict.fromkeys(self.queues, 0.0)
+        free: dict[str, float] = {}
+        while any(self.queues.values()):
+            if any(self._advance(name, clocks) for name in self.queues):
+                continue
+            ready = [(clocks[n], n) for n, q in self.queues.items() if q and q[0][0] == "send"]
+            _, name = min(ready)
+            channel, size = self.queues[name].popleft()[1]
+            free[channel] = max(clocks[name], free.get(channel, 0.0)) + cost.time(size)
+            clocks[name] = free[channel]
+        return max(clocks.values())
+
+    def _advance(self, name, clocks):
+        queue = self.queues[name]
+        if not queue or queue[0][0] == "send":
+            return False
+        what, value = queue[0]
+        if what == "wait" and not value:
+            return False
+        if what == "wait":
+            clocks[name] = max(clocks[name], value[0])
+        elif what == "record":
+            value.append(clocks[name])
+        else:
+            clocks[name] += value
+        queue.popleft()
+        return True
+
+
+def on_streams(units, layers, shards, step_us, cost):  # noqa: C901 - one walk, as the host's
+    """Go through PyTorch's calls: what the host does, and the time that the GPU takes for it."""
+    gpu = Streams()
+    known = {layer.name: layer for layer in layers}
+    members = [[known[name] for name in unit["modules"]] for unit in units]
+    sizes = [sum(size for each in unit for _, size in each.gradients) for unit in members]
+    within = "network" if shards is None else "nvlink"
+    gathered, freed, held = {}, {}, None
+
+    def unshard(k, freed_of):
+        if k in gathered:
+            return
+        if k in freed_of:
+            gpu.wait("gather", freed_of[k])
+        gpu.send("gather", within, sizes[k])
+        gathered[k] = gpu.record("gather")
+
+    for k, unit in enumerate(units):
+        unshard(k, {})
+        if held:
+            gpu.wait("gather", held)
+        gpu.wait("compute", gathered[k])
+        held = gpu.record("compute")  # the copy-out
+        for other in unit["forward_prefetch"]:
+            unshard(other, {})
+        for layer in members[k]:
+            gpu.run("compute", layer.forward_us)
+        if unit["reshard_after_forward"]:
+            freed[k] = gpu.record("compute")
+    gpu.wait("gather", held)
+    gathered = {k: event for k, event in gathered.items() if k not in freed}
+    reduced: list[list[float]] = []
+    sums: list[list[float]] = []
+    for k, unit in reversed(list(enumerate(units))):
+        if k in freed:
+            unshard(k, freed)
+            gpu.wait("compute", gathered[k])
+            gpu.wait("gather", gpu.record("compute"))
+        for other in unit["backward_prefetch"]:
+            unshard(other, freed)
+        for layer in reversed(members[k]):
+            gpu.run("compute", layer.backward_us)
+        if reduced:
+            gpu.wait("compute", reduced[-1])  # its input is held until then
+        gpu.wait("reduce", gpu.record("compute"))
+        gpu.send("reduce", within, sizes[k])
+        reduced.append(gpu.record("reduce"))
+        if shards is not None:
+            gpu.wait("sum", reduced[-1])
+            shares = (sum(size for _, size in each.gradients) for each in members[k])
+            gpu.send("sum", "network", sum(-(-share // shards) for share in shares))
+            sums.append(gpu.record("sum"))
+    for event in (*reduced, *sums):
+        gpu.wait("compute", event)
+    gpu.run("compute", step_us)
+    return gpu.end(cost)
+
+
+def layers_of(draw, count):
+    """Times and sizes that make no ties."""
+    time = st.floats(1.0, 300.0)
+    return [
+        Layer(f"layers.{i}", draw(time), draw(time), ((f"w{i}", draw(st.integers(1, 400))),))
+        for i in range(count)
+    ]
+
+
+@settings(max_examples=cases(60))
+@given(st.data())
+def test_the_time_is_that_of_pytorchs_streams(data):
+    layers = layers_of(data.draw, data.draw(st.integers(1, 7)))
+    shards = data.draw(st.sampled_from([None, None, 3]))
+    step_us = data.draw(st.floats(0.0, 50.0))
+    limit = data.draw(st.integers(1, 4))
+    graph = fsdp("drawn", layers, shards, limit, step_us)
+    cost = Affine(data.draw(st.floats(0.1, 100.0)), data.draw(st.floats(0.01, 2.0)))
+    network = alike(cost)
+    policy = POLICIES[data.draw(st.sampled_from(["wfbp", "single", "ddp"]))]
+    plan = planned(graph, simulate(graph, network, policy).launches)
+    found = EXPORTS["fsdp"](graph, network, plan)
+    units = json.loads(found.files["units.json"])["units"]
+    assert [name for unit in units for name in unit["modules"]] == [each.name for each in layers]
+    again = on_streams(units, layers, shards, step_us, cost)
+    assert found.iteration_time_us == pytest.approx(again)
+    program = found.files["fsdp_units.py"]
+    assert literal(program, "UNITS") == [unit["modules"] for unit in units]
+    assert literal(program, "RESHARD") == [unit["reshard_after_forward"] for unit in units]
+    assert literal(program, "FORWARD_PREFETCH") == [unit["forward_prefetch"] for unit in units]
+    assert literal(program, "BACKWARD_PREFETCH") == [unit["backward_prefetch"] for unit in units]
+    assert found == EXPORTS["fsdp"](graph, network, plan)
+    barred = EXPORTS["fsdp"](with_barrier(graph), network, plan)
+    assert barred.iteration_time_us == pytest.approx(found.iteration_time_us)
+
+
+THREE = fsdp("three", [Layer(n, 10.0, 20.0, ((n, 4),)) for n in "abc"], step_us=5.0)
+
+
+def alone(graph):
+    """Each collective for itself, first come first served."""
+    return planned(graph, simulate(graph, BYTE_US, POLICIES["wfbp"]).launches)
+
+
+def test_by_hand():
+    # Gathers end at 4, 8 and 12, forward 14, 24 and 34. c stays; b is gathered again at 24 to 28
+    # and a when b has been copied out at 54, while b's backward runs 54..74. c's gradients go
+    # at 58..62 behind a's gather, b's at 74..78, a's after 94: 98. The step ends at 103.
+    found = EXPORTS["fsdp"](THREE, BYTE_US, alone(THREE))
+    assert found.iteration_time_us == 103.0
+    assert json.loads(found.files["units.json"])["units"] == [
+        {
+            "modules": ["a"],
+            "reshard_after_forward": True,
+            "forward_prefetch": [1],
+            "backward_prefetch": [],
+        },
+        {
+            "modules": ["b"],
+            "reshard_after_forward": True,
+            "forward_prefetch": [2],
+            "backward_prefetch": [0],
+        },
+        {
+            "modules": ["c"],
+            "reshard_after_forward": False,
+            "forward_prefetch": [],
+            "backward_prefetch": [1],
+        },
+    ]
+    assert found.notes[0] == (
+        "3 units of the graph are 3 of FSDP2. Each asks for 1 ahead in the forward pass and 1 in "
+        "the backward pass: up to 3 are gathered at once in the forward pass, 0.0 MB."
+    )
+
+
+def test_units_are_those_that_the_plan_sends_together():
+    # With a start-up of 100 us for 4 bytes, one gather of two is worth its wait.
+    network = alike(Affine(100.0, 1.0))
+    buckets = [
+        ("x", "gather:a", "gather:b"),
+        ("y", "gather:c"),
+        ("z", "regather:b", "regather:a"),
+        ("w", "scatter:c"),
+        ("v", "scatter:b", "scatter:a"),
+    ]
+    graph = fsdp("two", [Layer(n, 10.0, 20.0, ((n, 4),)) for n in "abc"], limit=3)
+    parts = [("x", 8), ("y", 4), ("z", 8), ("w", 4), ("v", 8)]
+    found = EXPORTS["fsdp"](graph, network, by_hand(buckets, parts))
+    units = json.loads(found.files["units.json"])["units"]
+    assert [unit["modules"] for unit in units] == [["a", "b"], ["c"]]
+    assert [unit["reshard_after_forward"] for unit in units] == [True, False]
+
+
+def test_nodes_too():
+    graph = fsdp("hybrid", [Layer(n, 10.0, 20.0, ((n, 4),)) for n in "ab"], shards=2)
+    found = EXPORTS["fsdp"](graph, BYTE_US, alone(graph))
+    assert any("a mesh of two dimensions" in note for note in found.notes)
+
+
+def f(name):
+    return Op(name, COMPUTE, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("ops", "details"),
+    [
+        # a plain all-reduce
+        ([f("b"), Op("grad:w", "all_reduce", None, 4, ("b",))], ["no all-gather or reduce-"]),
+        # names of a trace, which do not tell modules
+        (
+            [Op("all_gather 1", ALL_GATHER, None, 4), f("b"),
+             Op("reduce_scatter 2", REDUCE_SCATTER, None, 4, ("b",))],
+            ["2 all-gathers and reduce-scatters do not say of which module they are"],
+        ),
+        # half a unit each
+        (
+            [Op("gather:a", ALL_GATHER, None, 4), f("b")._replace(after=("gather:a",)),
+             Op("scatter:c", REDUCE_SCATTER, None, 4, ("b",)),
+             Op("regather:d", ALL_GATHER, None, 4, ("b",))],
+            ["'a' has no scatter:a", "'d' has no gather:d", "'d' has no scatter:d",
+             "'c' has no gather:c"],
+        ),
+        # collectives beside nothing
+        (
+            [f("b"), Op("gather:a", ALL_GATHER, None, 4), Op("scatter:a", REDUCE_SCATTER, None, 4)],
+            ["gather:a has no compute op beside it", "scatter:a has no compute op beside it"],
+        ),
+        # another kind by that name
+        (
+            [Op("gather:a", REDUCE_SCATTER, None, 4, ("b",)), f("b")],
+            ["1 all-gathers and reduce-scatters do not say"],
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_no_fsdp_is_refused(ops, details):
+    graph = build("other", ops)
+    with pytest.raises(InvalidPlan) as refused:
+        EXPORTS["fsdp"](graph, BYTE_US, alone(graph))
+    assert {fault.code for fault in refused.value.faults} == {FaultCode.NOT_SHARDED}
+    found = [fault.detail for fault in refused.value.faults]
+    assert len(found) == len(details)
+    for expected in details:
+        assert any(expected in each for each in found), (expected, found)
+
+
+def test_a_plan_of_another_graph_is_refused():
+    other = ExplicitPlan((ExplicitBucket("x", ("gather:z",)),), (ExplicitPart("x", 4),))
+    with pytest.raises(InvalidPlan):
+        EXPORTS["fsdp"](THREE, BYTE_US, other)

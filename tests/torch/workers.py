@@ -1,0 +1,76 @@
+"""Two workers of PyTorch over gloo, each a process, that go through scenarios together."""
+
+import ast
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+#: How long each worker is waited for [s].
+_LIMIT = 120
+
+Scenario = Callable[[Path, int], None]
+
+
+def outcomes(program: str, folder: Path) -> dict[str, str]:
+    """Run a program of :func:`go_through` as two workers; say of each scenario how it went."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    workers = []
+    for rank in range(2):
+        (folder / str(rank)).mkdir()
+        command = [sys.executable, "-m", program, str(folder), str(rank)]
+        with (folder / f"{rank}.log").open("w") as log:
+            workers.append(
+                subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+            )
+    try:
+        for worker in workers:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                worker.wait(timeout=_LIMIT)
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+    found: dict[str, str] = {}
+    for rank in range(2):
+        lines = (folder / str(rank) / "outcomes").read_text().splitlines()
+        for name, said in map(json.loads, lines):
+            found[name] = found.get(name, "") + (f"worker {rank}: {said}\n" if said else "")
+    assert found, (folder / "0.log").read_text()
+    return found
+
+
+def names_in(program: str) -> list[str]:
+    """Read the names of a program's scenarios without PyTorch."""
+    text = (ROOT / f"{program.replace('.', '/')}.py").read_text()
+    tables = [node for node in ast.parse(text).body if isinstance(node, ast.Assign)]
+    (table,) = (node for node in tables if ast.unparse(node.targets[0]) == "SCENARIOS")
+    (listed,) = (node for node in ast.walk(table) if isinstance(node, ast.Tuple))
+    return [ast.unparse(name) for name in listed.elts]
+
+
+def go_through(scenarios: Mapping[str, Scenario]) -> None:
+    """Be one of the workers: go through scenarios, and write down what failed."""
+    import torch.distributed as dist  # noqa: PLC0415 - the tests themselves do without
+
+    folder, rank = Path(sys.argv[1]), int(sys.argv[2])
+    own = folder / str(rank)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
+    with (own / "outcomes").open("w") as written:
+        for name, scenario in scenarios.items():
+            said = ""
+            try:
+                with contextlib.redirect_stdout(io.StringIO()):
+                    scenario(own, rank)
+            except Exception:  # noqa: BLE001 - whatever it is, it is said
+                said = traceback.format_exc()
+            print(json.dumps([name, said]), file=written, flush=True)
+            if said:
+                break  # the other worker is somewhere else
+    dist.destroy_process_group()
