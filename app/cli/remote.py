@@ -90,7 +90,7 @@ class Server:
     is_fresh: bool = False
 
     def plan(self, problem: Problem[PlanRequest], *, in_lines: bool = False) -> PlanAnswer:
-        """Plan one training iteration; ``in_lines`` says how far it is also where there is no terminal."""
+        """Plan one training iteration; ``in_lines`` says in any case how far it is."""
         return self._solved(PLANS, problem, PlanAnswer, in_lines=in_lines)
 
     def simulate(self, problem: Problem[SimulationRequest]) -> SimulationAnswer:
