@@ -10,15 +10,15 @@ from app.schemas.problem import Problem
 from app.services.plans import solve
 
 
-def plan(problem: Problem[PlanRequest], wanted: bool | None) -> tuple[PlanAnswer, bool]:
+def plan(problem: Problem[PlanRequest], *, in_lines: bool) -> tuple[PlanAnswer, bool]:
     """Plan one training iteration; when interrupted, answer with the best plan so far.
 
     Parameters
     ----------
     problem
         What to plan.
-    wanted
-        Whether to show how far it is; None where there is a terminal.
+    in_lines
+        Whether to say how far it is where there is no terminal.
 
     Returns
     -------
@@ -33,7 +33,7 @@ def plan(problem: Problem[PlanRequest], wanted: bool | None) -> tuple[PlanAnswer
     watch = _Watch()
     with interruptible():
         try:
-            with following(wanted) as watch.show:
+            with following(in_lines=in_lines) as watch.show:
                 return solve(problem, watch), False
         except KeyboardInterrupt:
             pass

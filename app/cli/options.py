@@ -100,11 +100,10 @@ ServerUrl = Annotated[
 ]
 
 Progress = Annotated[
-    bool | None,
+    bool,
     typer.Option(
-        "--progress/--no-progress",
-        help="Show how far it is on standard error: a bar in a terminal, lines elsewhere.  "
-        "[default: in a terminal]",
+        "--progress",
+        help="Say on standard error how far it is, a line a phase; a terminal shows a bar anyhow.",
     ),
 ]
 
@@ -132,10 +131,10 @@ def present(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value not in (None, [])}
 
 
-def contents(files: list[str]) -> tuple[str, list[bytes]]:
-    """Return what the first of some files is called, and the bytes of each."""
-    read = [content(file) for file in files]
-    return read[0][0], [each for _, each in read]
+def contents(files: list[str]) -> tuple[str, str, list[bytes]]:
+    """Return what all of some files are called, what the first is, and the bytes of each."""
+    names, read = zip(*(content(file) for file in files), strict=True)
+    return ", ".join(names), names[0], list(read)
 
 
 def content(file: str) -> tuple[str, bytes]:

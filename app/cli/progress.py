@@ -53,13 +53,10 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
-def following(wanted: bool | None = None) -> Iterator[Callable[[Stage], None]]:
+def following(*, in_lines: bool = False) -> Iterator[Callable[[Stage], None]]:
     """Show how far work is: a bar in a terminal, elsewhere lines where they are wanted."""
-    is_terminal = sys.stderr.isatty()
-    if wanted is False or (wanted is None and not is_terminal):
-        yield lambda _stage: None
-    elif not is_terminal:
-        yield _Lines().show
+    if not sys.stderr.isatty():
+        yield _Lines().show if in_lines else lambda _stage: None
     else:
         phase, remark = TextColumn("{task.description}"), TextColumn("{task.fields[remark]}")
         with _bar(phase, BarColumn(bar_width=20), remark, TimeElapsedColumn()) as bar:

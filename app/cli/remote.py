@@ -89,9 +89,9 @@ class Server:
     tags: tuple[str, ...] = ()
     is_fresh: bool = False
 
-    def plan(self, problem: Problem[PlanRequest], wanted: bool | None = None) -> PlanAnswer:
-        """Plan one training iteration; ``wanted`` says whether to show how far it is."""
-        return self._solved(PLANS, problem, PlanAnswer, wanted)
+    def plan(self, problem: Problem[PlanRequest], *, in_lines: bool = False) -> PlanAnswer:
+        """Plan one training iteration; ``in_lines`` says in any case how far it is."""
+        return self._solved(PLANS, problem, PlanAnswer, in_lines=in_lines)
 
     def simulate(self, problem: Problem[SimulationRequest]) -> SimulationAnswer:
         """Simulate one training iteration."""
@@ -118,7 +118,8 @@ class Server:
         step: int | None,
         parameters: str | None,
         name: str,
-        wanted: bool | None = None,
+        *,
+        in_lines: bool = False,
     ) -> GraphOut:
         """Read files of another tool as a graph, which the service keeps."""
 
@@ -127,7 +128,7 @@ class Server:
             query = {"format": form, "step": step, "parameters": parameters, "name": name}
             return client.import_graph(content, **query, **waiting)  # type: ignore[arg-type]
 
-        read = self._done(IMPORTS, post, wanted)
+        read = self._done(IMPORTS, post, in_lines=in_lines)
         graph = read.graph and {**read.graph, "ops": [*map(_in_order, read.graph["ops"])]}
         told = {"id": read.id, "graph": graph, "report": read.report}
         return self._as(GraphOut, {**told, "cluster": read.cluster, "costs": list(read.costs)})
@@ -137,10 +138,13 @@ class Server:
         kind: Kind[Any],
         problem: Problem[Any],
         model: type[A],
-        wanted: bool | None = None,
+        *,
+        in_lines: bool = False,
     ) -> A:
         body = _body(problem.request, problem.graph)
-        answer = self._done(kind, lambda client, waiting: client.run(kind, body, **waiting), wanted)
+        answer = self._done(
+            kind, lambda client, waiting: client.run(kind, body, **waiting), in_lines=in_lines
+        )
         return self._as(model, answer.raw)
 
     def _posted(self, path: str, body: Json, model: type[A], limit_s: float) -> A:
@@ -150,7 +154,7 @@ class Server:
             return self._as(model, client.post(path, body))
 
     def _done(
-        self, kind: Kind[Any], post: Callable[[Client, Waiting], T], wanted: bool | None = None
+        self, kind: Kind[Any], post: Callable[[Client, Waiting], T], *, in_lines: bool = False
     ) -> T:
         """Post a job and wait for its end; cancel it when the user interrupts."""
         waiting = Waiting(
@@ -161,7 +165,11 @@ class Server:
             self._check()
         with interruptible():
             try:
-                with self._explaining(), self._client() as client, following(wanted) as show:
+                with (
+                    self._explaining(),
+                    self._client() as client,
+                    following(in_lines=in_lines) as show,
+                ):
 
                     def follow(progress: Progress) -> None:
                         ids[:] = [progress.job_id]

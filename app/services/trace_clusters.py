@@ -124,16 +124,16 @@ def _suggestion(
     measured = known.workers if known else None
     workers = min(measured or world, MAX_WORKERS)
     count = "1 worker" if workers == 1 else f"{workers} workers"
-    source = known.source if known and measured else "assumed, the trace does not say (--workers)"
+    source = known.source if known and measured else "assumed: --workers"
     place = f"Channel {name}: {count} ({source})"
     fits = fit_channel(launches, workers) if workers > 1 else ()
     if not fits:
         why = (
             "its collectives cost nothing."
             if workers == 1
-            else f"a ring at {RING_NETWORK['bandwidth_gbps']:g} Gbit/s with "
-            f"{RING_NETWORK['startup_us']:g} us a launch is assumed, since the trace has no times "
-            "of its collectives (--bandwidth-gbps, --startup-us or --cost-model)."
+            else f"no launches to fit a cost to, so a ring at {RING_NETWORK['bandwidth_gbps']:g} "
+            f"Gbit/s, {RING_NETWORK['startup_us']:g} us a launch (--bandwidth-gbps, --startup-us, "
+            "--cost-model)."
         )
         return _Suggestion(workers, RING_NETWORK, (), (f"{place}; {why}",))
     costs = tuple(_cost(name, workers, fit) for fit in fits)

@@ -64,8 +64,8 @@ def export(
     at = server_at(server)
     cluster = flags.network(workers, bandwidth_gbps, startup_us, None, extrapolate=False)
     options = present(barrier=barrier or None)
-    name, raw = contents(files)
-    with explaining(", ".join(files), present(cluster=cluster, options=options)):
+    names, name, raw = contents(files)
+    with explaining(names, present(cluster=cluster, options=options)):
         answer = flags.plan(plan) if plan else None
         made_for = None
         if answer is not None:

@@ -47,7 +47,7 @@ def import_(
     server: ServerUrl = None,
     tag: Tags = None,
     fresh: Fresh = False,
-    progress: Progress = None,
+    progress: Progress = False,
     json_: AsJson = False,
 ) -> None:
     """Read what another tool recorded as a request: a graph, and the cluster that it ran on.
@@ -71,15 +71,15 @@ def import_(
     from solver.traces import TraceOptions
 
     at = server_at(server, tag, fresh=fresh)
-    source, raw = contents(files)
+    names, source, raw = contents(files)
     given = present(step=step, format=form, parameters=parameters, name=name, tag=tag)
-    with explaining(", ".join(files), given):
+    with explaining(names, given):
         text = parameters.read_text(encoding="utf-8") if parameters else None
         asked = TraceOptions(name or called(source), step, parameters_of(text))
         if at:
-            answer = at.read(raw, form, step, text, asked.name, progress)
+            answer = at.read(raw, form, step, text, asked.name, in_lines=progress)
         else:
-            with following(progress) as show:
+            with following(in_lines=progress) as show:
                 show(Stage(f"reading {len(raw)} file{'s' if len(raw) > 1 else ''}"))
                 answer = graph_out(read_files(raw, form, asked))
     print(answer.model_dump_json() if json_ else render(answer.report))

@@ -66,7 +66,7 @@ def plan(
     server: ServerUrl = None,
     tag: Tags = None,
     fresh: Fresh = False,
-    progress: Progress = None,
+    progress: Progress = False,
     out: Annotated[
         Path | None,
         typer.Option(metavar="PATH", help="Write the answer's JSON there as well."),
@@ -110,14 +110,16 @@ def plan(
         barrier=barrier or None,
     )
     changes = [flags.change(text) for text in what_if or []]
-    name, raw = contents(files)
+    names, name, raw = contents(files)
     given = present(cluster=cluster, options=options, what_if=changes, tag=tag)
-    with explaining(", ".join(files), given | present(step=step, parameters=parameters)):
+    with explaining(names, given | present(step=step, parameters=parameters)):
         text = parameters.read_text(encoding="utf-8") if parameters else None
         source = Source(name, raw, cluster, step=step, parameters=parameters_of(text))
         problem, report = read_plan(source, options, changes)
         answer, cut_short = (
-            (at.plan(problem, progress), False) if at else local.plan(problem, progress)
+            (at.plan(problem, in_lines=progress), False)
+            if at
+            else local.plan(problem, in_lines=progress)
         )
     told = answer if report is None else TraceAnswer.on(answer, report)
     text = told.model_dump_json(indent=1)

@@ -84,7 +84,7 @@ def simulate(
         workers, bandwidth_gbps, startup_us, cost_model, extrapolate=extrapolate
     )
     policy = only(policies, "--policy")
-    name, raw = contents(files)
+    names, name, raw = contents(files)
     fields = present(
         policy=flags.policy(policy, "--policy") if policy else None,
         barrier=barrier or None,
@@ -95,7 +95,7 @@ def simulate(
         fields["plan"] = flags.plan(plan)
     elif policy is None:
         fields["policy"] = "wfbp"
-    with explaining(", ".join(files), present(cluster=cluster, tag=tag, **fields)):
+    with explaining(names, present(cluster=cluster, tag=tag, **fields)):
         problem = read_simulation(Source(name, raw, cluster), fields)
         answer = at.simulate(problem) if at else run(problem)
     print(answer.model_dump_json(indent=1) if json_ else render(answer, problem.graph.name))

@@ -139,7 +139,7 @@ def _send(it: Iteration, parameters: Sequence[tuple[str, int]] | None) -> None:
         it.marks.append(Mark(at, _WAITS, wait=ids, skip=skip))
     if buckets:
         gaps.append(_sum_up(it, [collectives[i] for i in buckets], pieces, names))
-    channels = _channels(collectives)
+    channels = channels_of(collectives)
     gone = merge_gaps(gaps)
     for i in sorted(range(len(it.collectives)), key=lambda i: releases[i] < it.start):
         one = it.collectives[i]
@@ -178,7 +178,7 @@ def _id(piece: Gradient, bucket: str) -> str:
     return f"grad:{piece.name}" if piece.name else bucket
 
 
-def _channels(collectives: Sequence[Collective]) -> list[str]:
+def channels_of(collectives: Sequence[Collective]) -> list[str]:
     """Give each stream of collectives a channel; the only one is the network."""
     streams = [collective.work.stream for collective in collectives]
     return streams if len(set(streams)) > 1 else [NETWORK] * len(streams)

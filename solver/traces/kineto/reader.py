@@ -9,13 +9,13 @@ from solver.errors import Fault, InvalidGraph, InvalidTrace
 from solver.graph import COMPUTE, build
 from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
 from solver.traces.kineto.events import parse
-from solver.traces.kineto.iteration import SizedCollective, iteration
+from solver.traces.kineto.iteration import SizedCollective, channels_of, iteration
 from solver.traces.kineto.recording import Collective, Recording, recording_of
 from solver.traces.kineto.sizes import bytes_of, is_between_stages, kind_of
 from solver.traces.kineto.steps import Step, steps
 from solver.traces.recorded import recorded_time
 from solver.traces.steps import choose_step
-from solver.traces.trace import Channel, Report, Trace, TraceOptions, totals
+from solver.traces.trace import Channel, Report, Sample, Trace, TraceOptions, totals
 
 FORMAT = "kineto"
 
@@ -91,7 +91,12 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         Channel(name, rank.recording.workers, "the trace's world size")
         for name in dict.fromkeys(op.channel for op in graph.ops if op.kind != COMPUTE)
     )
-    trace = Trace(graph, report, tuple(it.measured), channels)
+    names = channels_of([one.recorded for one in collectives])
+    samples = tuple(
+        Sample(name, one.kind, one.bytes, one.time)
+        for name, one in zip(names, collectives, strict=True)
+    )
+    trace = Trace(graph, report, tuple(it.measured), channels, samples)
     return replace(trace, report=replace(report, recorded_us=round(recorded_time(trace), 3)))
 
 
