@@ -3,7 +3,7 @@
 The solver's own limits stand in ``solver/limits.py``; ``GET /v1/limits`` tells both.
 """
 
-from solver.limits import MAX_POLICY_LAUNCHES
+from solver.limits import MAX_BATCH, MAX_POLICY_LAUNCHES
 
 # Graphs ---------------------------------------------------------------------------------------
 
@@ -63,7 +63,7 @@ MAX_WORKER_COUNTS = 64
 #: Most fusion buffers.
 MAX_FUSION_BUFFERS = 64
 #: Most samples of one worker's batch.
-MAX_BATCH_SAMPLES = 1_000_000_000
+MAX_BATCH_SAMPLES = MAX_BATCH
 #: Most work of a layer [FLOP], and largest peak of a worker [FLOP/s].
 MAX_FLOPS = 1e24
 #: Least share of the peak that is used.

@@ -66,3 +66,12 @@ MAX_LINE_CHARACTERS = 100_000
 #: Most lines before the data of a table, and most columns of it.
 MAX_HEADER_LINES = 1_000
 MAX_COLUMNS = 64
+
+# Iteration times ------------------------------------------------------------------------------
+
+#: Most rows of a table of iteration times: each is simulated some hundred times.
+MAX_RUNS = 1_000
+#: Most ops and launches of all these rows together.
+MAX_RUN_STEPS = 500_000
+#: Most samples of one worker's batch.
+MAX_BATCH = 1_000_000_000

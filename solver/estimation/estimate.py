@@ -1,0 +1,233 @@
+"""Estimate costs from iteration times; say which of them the times determine; predict the rest."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import exp, log
+from statistics import median
+
+import numpy as np
+
+from solver.codes import FaultCode
+from solver.costs import Cluster
+from solver.errors import Fault, InvalidMeasurements
+from solver.estimation.least_squares import Problem, covariance, merged, objective
+from solver.estimation.parameters import COMPUTE, Parameter, parameters_of
+from solver.estimation.refinement import MIDDLE, NOISE, begun, noise_of, refined, settled
+from solver.estimation.runs import Run
+from solver.estimation.simulated import Simulator, Values
+from solver.units import FloatArray
+
+#: A parameter is determined when the standard deviation of its logarithm is at most this.
+_DETERMINED = 0.25
+
+#: Of this share of its spread from before the runs, a parameter does not follow from them at all.
+_UNTOLD = 0.95
+
+#: Logarithms that go together by more than this are told together only.
+_TOGETHER = 0.7
+
+#: A default that makes the objective larger by more than this does not hold.
+_WORSE = 2.0
+
+_UNSEEN = "No row with a time depends on it."
+
+#: So many times the spread leaves a parameter to the runs alone.
+_OPEN = 1e3
+
+
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """A parameter after the runs were seen.
+
+    Attributes
+    ----------
+    parameter
+        Which one.
+    value
+        Its estimate; None when the runs do not determine it.
+    error
+        Standard deviation of its logarithm: a share of the value; None where that is.
+    used
+        With what the runs are simulated: the value, or what holds instead.
+    reason
+        Why there is no value; None where there is one.
+    """
+
+    parameter: Parameter
+    value: float | None
+    error: float | None
+    used: float
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What iteration times say.
+
+    Attributes
+    ----------
+    parameters
+        In the order in which they are kept.
+    times
+        Simulated time of an iteration of each run, measured or not [us].
+    errors
+        Simulated over measured time - 1; None where nothing was measured.
+    median_error, worst_error
+        Of the absolute values of these.
+    noise
+        How far simulated and measured times are apart, as a share: what the errors of the
+        parameters rest on.
+    simulations
+        How many runs were simulated.
+    """
+
+    parameters: tuple[Estimated, ...]
+    times: tuple[float, ...]
+    errors: tuple[float | None, ...]
+    median_error: float
+    worst_error: float
+    noise: float
+    simulations: int
+
+
+def estimate(
+    runs: Sequence[Run],
+    cluster: Cluster | Callable[[int], Cluster],
+    parameters: Sequence[str] = (),
+) -> Estimate:
+    """Fit start-up, hop, bandwidth and the speed of compute to measured iteration times.
+
+    The relative error of the simulated times is minimised (:mod:`solver.estimation.least_squares`).
+    A parameter that the runs do not determine within a quarter has no value: it is held at its
+    default, the others are fitted again, and the reason is told; where the runs exclude the default
+    it is held where it fits.
+
+    Parameters
+    ----------
+    runs
+        Those with a time are fitted to, the others predicted.
+    cluster
+        What is known of the network: its algorithm, and the defaults of what is estimated. Its
+        workers are those of each run; a function of these may say more.
+    parameters
+        What else to estimate, as ``policy.parameter``: times of policies.
+
+    Raises
+    ------
+    InvalidMeasurements
+        When no run has a time.
+    InvalidOptions
+        When a parameter cannot be estimated, or the cluster's cost was measured.
+    InvalidCluster
+        When a lane in use has no cost.
+
+    Notes
+    -----
+    Some hundred simulations of each run; the same runs give the same estimate.
+    """
+    known = [run for run in runs if run.time_us is not None]
+    if not known:
+        detail = "No row has a time: there is nothing to fit to."
+        raise InvalidMeasurements([Fault("/rows", FaultCode.MISSING_FIELD, detail)])
+    on = cluster if callable(cluster) else lambda n: replace(cluster, workers=n)
+    chosen = parameters_of(runs, on(max(run.workers for run in runs)), parameters)
+    problem = Problem(Simulator(on), known, np.log([run.time_us or 0.0 for run in known]))
+    free = [p for p in chosen if any(p.touches(run) for run in known)]
+    reasons = {p: _UNSEEN for p in chosen if p not in free}
+    values, noise = begun(problem, chosen, free)
+    while free:
+        slopes = problem.slopes(values, free, MIDDLE)
+        spreads = np.array([p.spread for p in free])
+        after = covariance(slopes, noise, spreads)
+        loose = [i for i in range(len(free)) if after[i, i] ** 0.5 > _DETERMINED]
+        if not loose:
+            break
+        reason = _reason(loose[-1], free, values, slopes, after)
+        dropped = free.pop(loose[-1])
+        before = objective(problem, values, noise)
+        start = merged(values, {dropped: dropped.default})
+        tried, _ = refined(problem, free, start, 10 * NOISE)
+        if objective(problem, tried, noise) > before + _WORSE:
+            reason = (
+                f"The rows tell only that it is not {dropped.default:.4g}; "
+                f"{values[dropped]:.4g} fits."
+            )
+            tried = values
+        reasons[dropped] = reason
+        values, noise = settled(problem, free, tried, noise)
+    values, _ = settled(problem, free, values, noise, is_open=True)
+    values = merged(values, _of_other_models(free, values, known, reasons))
+    return _told(problem, runs, chosen, free, values, reasons)
+
+
+def _reason(
+    at: int,
+    free: Sequence[Parameter],
+    values: Values,
+    slopes: FloatArray,
+    after: FloatArray,
+) -> str:
+    """Say why the runs do not determine a parameter."""
+    deviations = np.sqrt(np.diag(after))
+    together = [
+        other.label
+        for i, other in enumerate(free)
+        if i != at and abs(after[at, i]) > _TOGETHER * deviations[at] * deviations[i]
+    ]
+    if together:
+        return f"The rows tell it only together with {' and '.join(together)}."
+    if deviations[at] > _UNTOLD * free[at].spread:
+        change = 100 * log(2) * float(np.max(np.abs(slopes[:, at]), initial=0.0))
+        return f"Twice of it changes no time of the rows by more than {change:.2g} %."
+    value, factor = values[free[at]], exp(2 * float(deviations[at]))
+    return f"The rows leave it between {value / factor:.3g} and {value * factor:.3g}."
+
+
+def _of_other_models(
+    free: Sequence[Parameter],
+    values: Values,
+    known: Sequence[Run],
+    reasons: dict[Parameter, str],
+) -> dict[Parameter, float]:
+    """Give models of which no run was timed the mean speed of those that have one."""
+    timed = {run.model for run in known}
+    speeds = [log(values[p]) for p in free if p.name == COMPUTE]
+    others = [p for p in values if p.name == COMPUTE and p.of not in timed and speeds]
+    for parameter in others:
+        reasons[parameter] = "No row of this model has a time; the mean of the others is used."
+    return {p: exp(sum(speeds) / len(speeds)) for p in others}
+
+
+def _told(
+    problem: Problem,
+    runs: Sequence[Run],
+    chosen: Sequence[Parameter],
+    free: Sequence[Parameter],
+    values: Values,
+    reasons: dict[Parameter, str],
+) -> Estimate:
+    """Simulate all runs with the values, and say how certain these are."""
+    noise = noise_of(problem, values, len(free))
+    wide = np.array([_OPEN * p.spread for p in free])
+    after = covariance(problem.slopes(values, free, MIDDLE), noise, wide) if free else wide
+    deviations = dict(zip(free, np.sqrt(np.diag(after)).tolist(), strict=True)) if free else {}
+    times = [problem.simulator.time(run, values) for run in runs]
+    errors = [
+        None if run.time_us is None else time / run.time_us - 1
+        for run, time in zip(runs, times, strict=True)
+    ]
+    sizes = [abs(error) for error in errors if error is not None]
+    return Estimate(
+        parameters=tuple(
+            Estimated(p, values[p], deviations[p], values[p], None)
+            if p in deviations
+            else Estimated(p, None, None, values[p], reasons[p])
+            for p in chosen
+        ),
+        times=tuple(times),
+        errors=tuple(errors),
+        median_error=median(sizes),
+        worst_error=max(sizes),
+        noise=noise,
+        simulations=problem.simulations + len(runs),
+    )

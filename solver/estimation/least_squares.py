@@ -1,0 +1,195 @@
+r"""The values of parameters that explain measured times best.
+
+Minimised over the logarithms x of the free parameters is
+
+.. math:: \sum_i ρ((\log T_i(x) - \log t_i) / σ) + \sum_j ρ((x_j - m_j) / s_j),
+          \quad ρ(z) = \sqrt{1 + z^2} - 1
+
+with T_i the simulated and t_i the measured times, σ how far both are apart, and m and s what is
+plausible before anything is measured. ρ grows as abs(z), so that no odd time decides alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from solver.estimation.parameters import Parameter
+from solver.estimation.runs import Run
+from solver.estimation.simulated import Simulator, Values
+from solver.units import FloatArray
+
+#: Standard deviations at which an axis is searched, and most searches of all axes.
+_DISTANCES = (-3.0, 3.0, -1.0, 1.0, -0.3, 0.3)
+_SWEEPS = 3
+
+#: A search that gains less than this share ends.
+_GAIN = 0.02
+
+#: Nothing takes less than this [us]: its logarithm is taken.
+_LEAST_US = 1e-9
+
+
+@dataclass(slots=True)
+class Problem:
+    """Measured runs, what they are simulated by, and how often they were.
+
+    Attributes
+    ----------
+    simulator, runs
+        How runs are simulated, and those with a measured time.
+    logs
+        Logarithms of their times [us], shape (n,).
+    simulations
+        How many runs were simulated so far.
+    """
+
+    simulator: Simulator
+    runs: Sequence[Run]
+    logs: FloatArray
+    simulations: int = 0
+    _last: tuple[tuple[float, ...], FloatArray] | None = field(default=None)
+
+    def misfits(self, values: Values) -> FloatArray:
+        """Return log T - log t of each run, shape (n,)."""
+        key = tuple(values.values())
+        if self._last is None or self._last[0] != key:
+            self._last = key, self._logs(values, range(len(self.runs))) - self.logs
+        return self._last[1]
+
+    def slopes(self, values: Values, free: Sequence[Parameter], step: float) -> FloatArray:
+        """Return d log T / d log value of the free parameters, shape (n, p), by differences."""
+        here = self.misfits(values)
+        found = np.zeros((len(self.runs), len(free)))
+        for k, parameter in enumerate(free):
+            touched = [i for i, run in enumerate(self.runs) if parameter.touches(run)]
+            if not touched:
+                continue
+            up = values[parameter] * np.exp(step) <= parameter.most
+            by = step if up else -step
+            moved = {**values, parameter: values[parameter] * float(np.exp(by))}
+            logs = self._logs(moved, touched) - self.logs[touched]
+            found[touched, k] = (logs - here[touched]) / by
+        return found
+
+    def _logs(self, values: Values, places: Sequence[int]) -> FloatArray:
+        self.simulations += len(places)
+        times = [self.simulator.time(self.runs[i], values) for i in places]
+        return np.log(np.maximum(np.array(times, dtype=np.float64), _LEAST_US))
+
+
+def fit(
+    problem: Problem,
+    free: Sequence[Parameter],
+    start: Values,
+    noise: float,
+    step: float,
+    *,
+    rounds: int,
+    is_open: bool = False,
+) -> tuple[dict[Parameter, float], float]:
+    """Improve the free values from where they are.
+
+    Parameters
+    ----------
+    problem
+        The measured runs.
+    free
+        What may change; the other values stay as they are at the start.
+    start
+        A value for each parameter.
+    noise
+        σ.
+    step
+        Of the logarithms, for the differences.
+    rounds
+        Most points that are looked at.
+    is_open
+        Leave out what was plausible before.
+
+    Returns
+    -------
+    dict
+        A value for each parameter.
+    float
+        Half of the sum: the objective.
+    """
+    order = list(start)
+    middles = np.log([p.median for p in free])
+    spreads = np.array([p.spread for p in free])
+    limits = np.log([[p.least for p in free], [p.most for p in free]])
+    prior = np.zeros((0, len(free))) if is_open else np.diag(1 / spreads)
+
+    def values_at(x: FloatArray) -> dict[Parameter, float]:
+        moved = dict(zip(free, np.exp(x).tolist(), strict=True))
+        return {parameter: moved.get(parameter, start[parameter]) for parameter in order}
+
+    def residuals(x: FloatArray) -> FloatArray:
+        before = np.zeros(0) if is_open else (x - middles) / spreads
+        return np.concatenate([problem.misfits(values_at(x)) / noise, before])
+
+    def jacobian(x: FloatArray) -> FloatArray:
+        return np.vstack([problem.slopes(values_at(x), free, step) / noise, prior])
+
+    begin = np.clip(np.log([max(start[p], p.least) for p in free]), *limits)
+    if not free:
+        misfits = problem.misfits(start) / noise
+        return dict(start), float(np.sum(np.sqrt(1 + misfits**2) - 1))
+    found = least_squares(
+        residuals,
+        begin,
+        jacobian,
+        bounds=(limits[0] - 1e-9, limits[1] + 1e-9),
+        x_scale=spreads,
+        loss="soft_l1",
+        max_nfev=rounds,
+        ftol=step * step,
+        xtol=step * step,
+        gtol=step * step,
+    )
+    return values_at(found.x), float(found.cost)
+
+
+def searched(
+    problem: Problem, free: Sequence[Parameter], start: Values, noise: float, step: float
+) -> dict[Parameter, float]:
+    """Search along the axes of the uncertainty for a smaller sum of the runs' ρ.
+
+    An axis is an eigenvector of the covariance; on it points at several distances on both sides
+    are looked at, the best is gone to, and all axes are searched again while that gains.
+    """
+    best, least = dict(start), np.inf
+    spreads = np.array([p.spread for p in free])
+    limits = np.log([[p.least for p in free], [p.most for p in free]])
+    for _ in range(_SWEEPS):
+        before = least
+        after = covariance(problem.slopes(best, free, step), noise, spreads)
+        variances, axes = np.linalg.eigh(after)
+        least = min(least, objective(problem, best, noise))
+        for variance, axis in zip(variances[::-1], axes.T[::-1], strict=True):
+            x = np.log([max(best[p], p.least) for p in free])
+            for distance in _DISTANCES:
+                moved = np.clip(x + distance * variance**0.5 * axis, *limits)
+                tried = merged(best, dict(zip(free, np.exp(moved).tolist(), strict=True)))
+                if (found := objective(problem, tried, noise)) < least:
+                    best, least = tried, found
+        if least > before * (1 - _GAIN):
+            break
+    return best
+
+
+def objective(problem: Problem, values: Values, noise: float) -> float:
+    """Return what the runs contribute to the objective."""
+    return float(np.sum(np.sqrt(1 + (problem.misfits(values) / noise) ** 2) - 1))
+
+
+def covariance(slopes: FloatArray, noise: float, spreads: FloatArray) -> FloatArray:
+    """Return that of the logarithms after the runs were seen, shape (p, p)."""
+    information = slopes.T @ slopes / noise**2 + np.diag(spreads**-2.0)
+    return np.asarray(np.linalg.inv(information), dtype=np.float64)
+
+
+def merged(values: Values, others: Mapping[Parameter, float]) -> dict[Parameter, float]:
+    """Return the values with some of them replaced, in the same order."""
+    return {parameter: others.get(parameter, value) for parameter, value in values.items()}

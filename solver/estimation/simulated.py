@@ -1,0 +1,87 @@
+"""Times of runs, simulated with given values of the parameters."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from solver.chain import chain_of
+from solver.costs import Cluster, network_of
+from solver.estimation.parameters import BANDWIDTH, COMPUTE, HOP, SHARE, STARTUP, Parameter
+from solver.estimation.runs import Run
+from solver.graph import Graph, with_barrier
+from solver.policies.choice import Choice, bind, resolve
+from solver.simulation.engine import costs_of, simulate
+
+#: A value for each parameter.
+Values = Mapping[Parameter, float]
+
+
+@dataclass(slots=True)
+class Simulator:
+    """Simulates runs; graphs at one speed are made once.
+
+    Attributes
+    ----------
+    cluster
+        What is known of the cluster with so many workers.
+    """
+
+    cluster: Callable[[int], Cluster]
+    _graphs: dict[tuple[int, bool], Graph] = field(default_factory=dict)
+    _scaled: dict[tuple[int, bool], tuple[float, Graph]] = field(default_factory=dict)
+
+    def time(self, run: Run, values: Values) -> float:
+        """Return the time of an iteration of a run [us].
+
+        Where no launch takes time nothing is sent, and nothing waits.
+        """
+        known = {p.name: value for p, value in values.items() if p.touches(run)}
+        graph = self._graph(run, known.get(COMPUTE, 1.0))
+        network = network_of(self._cluster(run, known))
+        chain = chain_of(graph)
+        if all(cost.time(1) == 0 for cost in costs_of(chain, network)):
+            return chain.compute_time
+        choice = resolve(_choice(run, known), graph, network)
+        return simulate(graph, network, bind(choice)).iteration_time
+
+    def _cluster(self, run: Run, known: Mapping[str, float]) -> Cluster:
+        cluster = self.cluster(run.workers)
+        gbps = known.get(BANDWIDTH, cluster.bandwidth_gbps)
+        if SHARE in known and run.bandwidth_gbps is not None:
+            gbps = known[SHARE] * run.bandwidth_gbps
+        return replace(
+            cluster,
+            bandwidth_gbps=gbps,
+            startup_us=known.get(STARTUP, cluster.startup_us),
+            hop_us=known.get(HOP, cluster.hop_us),
+        )
+
+    def _graph(self, run: Run, scale: float) -> Graph:
+        """Return the graph of a run with its compute times so many times as long."""
+        key = id(run.graph), run.choice.barrier
+        if key not in self._graphs:
+            self._graphs[key] = with_barrier(run.graph) if run.choice.barrier else run.graph
+        last = self._scaled.get(key)
+        if last is None or last[0] != scale:
+            last = self._scaled[key] = scale, at_speed(self._graphs[key], scale)
+        return last[1]
+
+
+def at_speed(graph: Graph, scale: float) -> Graph:
+    """Return a graph whose compute takes so many times as long."""
+    if scale == 1:
+        return graph
+    ops = tuple(
+        op if op.duration_us is None else op._replace(duration_us=scale * op.duration_us)
+        for op in graph.ops
+    )
+    return replace(graph, ops=ops, durations=tuple(scale * each for each in graph.durations))
+
+
+def _choice(run: Run, known: Mapping[str, float]) -> Choice:
+    """Return the policy of a run with the parameters that are estimated; what it gives wins."""
+    given = dict(run.choice.parameters)
+    prefix = f"{run.choice.policy}."
+    estimated: dict[str, float | str] = {
+        name.removeprefix(prefix): value for name, value in known.items() if name.startswith(prefix)
+    }
+    return replace(run.choice, parameters=tuple((estimated | given).items()))

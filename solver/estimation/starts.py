@@ -1,0 +1,83 @@
+"""Where a fit begins: the best of a coarse grid, so that it does not end in a far valley."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from math import inf
+from statistics import median
+
+import numpy as np
+
+from solver.chain import chain_of
+from solver.estimation.least_squares import Problem
+from solver.estimation.parameters import BANDWIDTH, COMPUTE, HOP, SHARE, STARTUP, Parameter
+from solver.estimation.runs import Run
+
+#: Times the median, of each network alone.
+_GRID: Mapping[str, tuple[float, ...]] = {
+    BANDWIDTH: (0.1, 0.3, 1.0, 3.0, 10.0),
+    SHARE: (0.25, 0.5, 1.0),
+    STARTUP: (0.5, 5.0),
+    HOP: (0.2, 4.0),
+}
+
+#: Shares of the shortest iteration that are compute, where no run of one worker says it.
+_SHARES = (0.95, 0.6)
+
+#: So many points of the grid are begun at.
+_BEST = 3
+
+
+def starts(problem: Problem, parameters: Sequence[Parameter]) -> list[dict[Parameter, float]]:
+    """Return values to begin at, the best of a grid first."""
+    networks = list(dict.fromkeys(run.network for run in problem.runs))
+    found: list[tuple[float, dict[Parameter, float]]] = []
+    for share in _SHARES:
+        ranked: dict[str, list[tuple[float, int]]] = {network: [] for network in networks}
+        points = [_begin(problem, parameters, share) | more for more in _grid(parameters)]
+        for k, point in enumerate(points):
+            misfits = np.abs(problem.misfits(point))
+            for network in networks:
+                here = [run.network == network for run in problem.runs]
+                ranked[network].append((float(misfits[here].sum()), k))
+        for place in range(min(_BEST, len(points))):
+            total, values = 0.0, dict(points[0])
+            for network in networks:
+                misfit, k = sorted(ranked[network])[place]
+                total += misfit
+                own = {p: v for p, v in points[k].items() if p.of == network and p.name in _GRID}
+                values |= own
+            found.append((total, values))
+    found.sort(key=lambda each: each[0])
+    return [values for _, values in found[:_BEST]]
+
+
+def _begin(
+    problem: Problem, parameters: Sequence[Parameter], share: float
+) -> dict[Parameter, float]:
+    """Return the medians, and compute at the speed that explains such a share of the times."""
+    return {
+        p: _speed(problem.runs, p.of, share) if p.name == COMPUTE else p.median for p in parameters
+    }
+
+
+def _speed(runs: Sequence[Run], model: str, share: float) -> float:
+    """Return a speed: that of one worker, else less than leaves no time to send."""
+    alone, least = [], inf
+    for run in runs:
+        compute = chain_of(run.graph).compute_time
+        if run.model != model or run.time_us is None or compute <= 0:
+            continue
+        if run.workers == 1:
+            alone.append(run.time_us / compute)
+        least = min(least, run.time_us / compute)
+    if alone:
+        return median(alone)
+    return share * least if least < inf else 1.0
+
+
+def _grid(parameters: Sequence[Parameter]) -> Iterator[dict[Parameter, float]]:
+    """Yield the points, the same in all networks."""
+    names = [name for name in _GRID if any(p.name == name for p in parameters)]
+    for factors in product(*(_GRID[name] for name in names)):
+        times = dict(zip(names, factors, strict=True))
+        yield {p: p.median * times[p.name] for p in parameters if p.name in times}

@@ -1,0 +1,305 @@
+"""Costs from iteration times: hidden truths found again, what is not told, what is refused."""
+
+import math
+import random
+
+import pytest
+
+from solver.costs import Affine, Cluster, alike
+from solver.errors import InvalidMeasurements, InvalidOptions
+from solver.estimation import Run, TimesRow, estimate, is_times, read_times, runs_of
+from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
+from solver.policies import POLICIES
+from solver.policies.choice import Choice, bind
+from solver.simulation.engine import simulate
+
+TRUTH = {"startup_us": 120.0, "hop_us": 12.0, "bandwidth_gbps": 17.0}
+CLUSTER = Cluster(8, bandwidth_gbps=10, startup_us=50)
+SIZES = (4_000_000, 90_000, 2_500_000, 600_000, 8_000_000, 30_000, 1_200_000, 200_000)
+
+
+def layers(sizes=SIZES, speed=1.0):
+    """Backward pass, a tensor after each layer, and the next forward pass."""
+    ops = [Op("b0", COMPUTE, 900.0 * speed)]
+    for i, size in enumerate(sizes, 1):
+        ops.append(Op(f"b{i}", COMPUTE, (500.0 + 130 * i) * speed, None, (f"b{i - 1}",)))
+        ops.append(Op(f"g{i}", ALL_REDUCE, None, size, (f"b{i}",)))
+    last = f"b{len(sizes)}"
+    for i in range(len(sizes), 0, -1):
+        ops.append(Op(f"f{i}", COMPUTE, 300.0 * speed, None, (last, f"g{i}")))
+        last = f"f{i}"
+    return build("layers", ops)
+
+
+GRAPHS = {"small": layers(), "wide": layers(tuple(3 * size for size in SIZES[:5]))}
+
+
+def true_time(model, workers, policy, speed=1.0, startup_us=120.0, hop_us=12.0, gbps=17.0):
+    """Time with the truth, its graph and its cost made here: ring by MODEL.md section 2."""
+    sizes = SIZES if model == "small" else tuple(3 * size for size in SIZES[:5])
+    graph = layers(sizes, speed)
+    waits = policy not in {"p3", "bytescheduler", "tictac", "pace"}
+    graph = with_barrier(graph) if waits else graph
+    if workers == 1:
+        return sum(op.duration_us or 0 for op in graph.ops)
+    launch = Affine(
+        startup_us + 2 * (workers - 1) * hop_us, 2 * (workers - 1) / workers / gbps / 125
+    )
+    return simulate(graph, alike(launch), POLICIES[policy]).iteration_time
+
+
+def run(model, workers, policy, time=None, **more):
+    waits = policy not in {"p3", "bytescheduler", "tictac", "pace"}
+    return Run(model, GRAPHS[model], False, workers, Choice(policy, waits), time, **more)
+
+
+def timed(models, workers, policies, speed=1.0, noise=0.0, **truth):
+    rng = random.Random(7)
+    return [
+        run(m, w, p, true_time(m, w, p, speed, **truth) * math.exp(noise * rng.gauss(0, 1)))
+        for m in models
+        for w in workers
+        for p in policies
+    ]
+
+
+def values_of(found):
+    return {each.parameter.label: each.value for each in found.parameters}
+
+
+def reasons_of(found):
+    return {each.parameter.label: each.reason for each in found.parameters}
+
+
+@pytest.mark.parametrize("speed", [0.6, 1.0, 1.7])
+def test_a_hidden_truth_is_found(speed):
+    runs = timed(["small", "wide"], [1, 4, 16], ["wfbp", "ddp"], speed)
+    found = estimate(runs, CLUSTER)
+    values = values_of(found)
+    assert values.pop("compute_scale of small") == pytest.approx(speed, rel=1e-3)
+    assert values.pop("compute_scale of wide") == pytest.approx(speed, rel=1e-3)
+    assert values == pytest.approx(TRUTH, rel=1e-3)
+    assert found.worst_error < 1e-3
+    assert set(reasons_of(found).values()) == {None}
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [
+        {"startup_us": 1000.0, "hop_us": 3.0, "gbps": 90.0},
+        {"startup_us": 15.0, "hop_us": 40.0, "gbps": 3.0},
+    ],
+)
+def test_far_from_the_defaults(truth):
+    found = estimate(timed(["small"], [1, 2, 8, 32], ["wfbp", "single"], 0.8, **truth), CLUSTER)
+    wanted = {"startup_us": truth["startup_us"], "hop_us": truth["hop_us"]}
+    wanted |= {"bandwidth_gbps": truth["gbps"], "compute_scale of small": 0.8}
+    for label, value in values_of(found).items():
+        if value is not None:
+            assert value == pytest.approx(wanted[label], rel=1e-3), label
+    assert found.worst_error < 1e-3
+
+
+def test_other_rows_are_predicted():
+    runs = timed(["small"], [1, 4, 16], ["wfbp", "ddp"], 1.3)
+    others = [run("small", 64, "wfbp"), run("small", 8, "ddp"), run("small", 8, "bytescheduler")]
+    found = estimate([*runs, *others], CLUSTER)
+    for each, time in zip(others, found.times[-3:], strict=True):
+        wanted = true_time("small", each.workers, each.choice.policy, 1.3)
+        assert time == pytest.approx(wanted, rel=1e-3)
+    assert found.errors[-3:] == (None, None, None)
+    assert all(error is not None for error in found.errors[:-3])
+
+
+def test_noise_is_told_and_stays_in_the_errors():
+    runs = timed(["small", "wide"], [1, 2, 4, 8, 16, 32], ["wfbp", "ddp", "p3"], noise=0.02)
+    found = estimate(runs, CLUSTER)
+    assert 0.01 < found.noise < 0.04
+    wanted = TRUTH | {"compute_scale of small": 1.0, "compute_scale of wide": 1.0}
+    for each in found.parameters:
+        if each.value is not None:
+            assert abs(math.log(each.value / wanted[each.parameter.label])) < 4 * each.error
+
+
+def test_one_worker_tells_the_speed_alone():
+    found = estimate(timed(["small"], [1], ["wfbp"], 1.4), CLUSTER)
+    values = values_of(found)
+    assert values.pop("compute_scale of small") == pytest.approx(1.4)
+    assert set(values.values()) == {None}
+    used = {each.parameter.name: each.used for each in found.parameters}
+    assert (used["bandwidth_gbps"], used["startup_us"], used["hop_us"]) == (10, 50, 0)
+    assert reasons_of(found)["startup_us"] == "No row with a time depends on it."
+
+
+def test_one_number_of_workers_does_not_tell_hops_from_start_ups():
+    runs = timed(["small"], [1, 8], ["wfbp", "ddp", "single"])
+    found = estimate(runs, CLUSTER)
+    assert values_of(found)["hop_us"] is None
+    assert "only together with startup_us" in reasons_of(found)["hop_us"]
+    # held at 0, the start-up holds the hops too: 120 + 14 x 12
+    assert values_of(found)["startup_us"] == pytest.approx(288, rel=1e-3)
+
+
+def test_where_compute_hides_all_the_bandwidth_is_not_told():
+    runs = timed(["small"], [1, 2, 4], ["wfbp"], 50.0, gbps=4000.0, startup_us=0.1, hop_us=0.0)
+    found = estimate(runs, Cluster(8, bandwidth_gbps=3000))
+    assert {name for name, value in values_of(found).items() if value} == {"compute_scale of small"}
+
+
+def test_networks_have_costs_of_their_own_and_share_the_speed():
+    slow = [
+        run("small", w, p, true_time("small", w, p, 1.2, gbps=5.0), network="tcp")
+        for w in (1, 4, 16)
+        for p in ("wfbp", "ddp")
+    ]
+    fast = [
+        run("small", w, p, true_time("small", w, p, 1.2, gbps=60.0, startup_us=40.0), network="ib")
+        for w in (4, 16)
+        for p in ("wfbp", "ddp")
+    ]
+    values = values_of(estimate([*slow, *fast], CLUSTER))
+    assert values["bandwidth_gbps of tcp"] == pytest.approx(5, rel=1e-3)
+    assert values["bandwidth_gbps of ib"] == pytest.approx(60, rel=1e-3)
+    assert values["startup_us of ib"] == pytest.approx(40, rel=1e-3)
+    assert values["compute_scale of small"] == pytest.approx(1.2, rel=1e-3)
+
+
+def test_of_a_nominal_bandwidth_the_share_is_told():
+    runs = [
+        run("small", w, "wfbp", true_time("small", w, "wfbp", gbps=0.8 * gbps), bandwidth_gbps=gbps)
+        for w in (1, 4, 16)
+        for gbps in (2.0, 10.0, 25.0)
+    ]
+    values = values_of(estimate(runs, CLUSTER))
+    assert values["bandwidth_share"] == pytest.approx(0.8, rel=1e-3)
+    assert "bandwidth_gbps" not in values
+
+
+def test_a_model_without_times_has_the_speed_of_the_others():
+    runs = [*timed(["small"], [1, 4, 16], ["wfbp", "ddp"], 1.5), run("wide", 8, "wfbp")]
+    found = estimate(runs, CLUSTER)
+    (other,) = (each for each in found.parameters if each.parameter.of == "wide")
+    assert other.value is None
+    assert other.used == pytest.approx(1.5, rel=1e-3)
+    assert other.reason.startswith("No row of this model has a time")
+    assert found.times[-1] == pytest.approx(true_time("wide", 8, "wfbp", 1.5), rel=1e-3)
+
+
+def test_an_odd_time_does_not_decide():
+    runs = timed(["small", "wide"], [1, 2, 4, 8, 16], ["wfbp", "ddp"])
+    odd = Run(**{f: getattr(runs[7], f) for f in Run.__slots__} | {"time_us": 2 * runs[7].time_us})
+    found = estimate([*runs[:7], odd, *runs[8:]], CLUSTER)
+    assert found.median_error < 0.01
+    assert values_of(found)["bandwidth_gbps"] == pytest.approx(17, rel=0.1)
+
+
+def test_a_parameter_of_a_policy():
+    times = {}
+    for w in (2, 8, 32):
+        launch = Affine(120 + 24 * (w - 1), 2 * (w - 1) / w / 17 / 125)
+        policy = bind(Choice("ddp", parameters=(("bucket_cap_mb", 2.0),)))
+        times[w] = simulate(with_barrier(layers()), alike(launch), policy)
+    runs = [run("small", w, "ddp", found.iteration_time) for w, found in times.items()]
+    runs += timed(["small"], [1, 2, 8, 32], ["wfbp"])
+    found = estimate(runs, CLUSTER, ["ddp.bucket_cap_mb"])
+    assert found.median_error < 0.02
+    assert any(each.parameter.name == "ddp.bucket_cap_mb" for each in found.parameters)
+
+
+def test_the_same_runs_give_the_same_estimate():
+    runs = timed(["small"], [1, 4, 16], ["horovod", "ddp"], noise=0.01)
+    assert estimate(runs, CLUSTER) == estimate(runs, CLUSTER)
+
+
+@pytest.mark.parametrize(
+    ("runs", "cluster", "parameters", "says"),
+    [
+        ([run("small", 8, "wfbp")], CLUSTER, (), "No row has a time"),
+        ([run("small", 8, "wfbp", 1.0)], CLUSTER, ("wfbp.x",), "cannot be estimated"),
+        ([run("small", 8, "ddp", 1.0)], CLUSTER, ("ddp.bucket_cap_mb",) * 2, "twice"),
+        # whole numbers of bytes are no figures to fit
+        (
+            [run("small", 8, "horovod", 1.0)],
+            CLUSTER,
+            ("horovod.fusion_threshold_bytes",),
+            "must be one of horovod.cycle_time_us",
+        ),
+        (
+            [run("small", 8, "wfbp", 1.0)],
+            Cluster(8, algorithm="table", table=((1, 1.0), (2, 2.0))),
+            (),
+            "was measured",
+        ),
+    ],
+)
+def test_refused(runs, cluster, parameters, says):
+    with pytest.raises((InvalidMeasurements, InvalidOptions), match=says):
+        estimate(runs, cluster, parameters)
+
+
+# the table
+
+TABLE = """# measured last week
+model,workers,policy,time_ms,throughput,batch,network,bandwidth_gbps,barrier
+vgg16,1,wfbp,850,,64,,,
+vgg16,8,horovod:cycle_time_us=5000;fusion_threshold_bytes=67108864,,400,64,tcp,10,
+resnet50,16,"bytescheduler:partition_bytes=auto,credit_bytes=16000000",,,,,,yes
+"""
+
+
+def test_a_table_is_read():
+    assert is_times(TABLE)
+    first, second, third = read_times(TABLE)
+    assert first == TimesRow("vgg16", None, 1, Choice("wfbp"), 850e3, batch=64)
+    parameters = (("cycle_time_us", 5000), ("fusion_threshold_bytes", 67108864))
+    assert second.policy == Choice("horovod", parameters=parameters)
+    assert (second.throughput, second.network, second.bandwidth_gbps) == (400, "tcp", 10)
+    assert third.policy.parameters == (("partition_bytes", "auto"), ("credit_bytes", 16000000))
+    assert (third.time_us, third.barrier) == (None, True)
+    runs = runs_of((first, second, third), {})
+    assert [each.time_us for each in runs] == [850e3, 8 * 64 / 400 * 1e6, None]
+    assert [each.choice.barrier for each in runs] == [True, True, True]
+    assert runs[0].graph is runs[1].graph
+
+
+def test_what_crosses_iterations_has_no_barrier():
+    rows = read_times("model,workers,policy\nvgg16,8,wfbp\nvgg16,8,bytescheduler\nvgg16,8,p3\n")
+    assert [each.choice.barrier for each in runs_of(rows, {})] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("size,time\n1,2\n", "No header found"),
+        ("model,workers,policy,colour\nvgg16,8,wfbp,red\n", "Unknown column 'colour'"),
+        ("model,workers,policy\nvgg16,,wfbp\n", "Line 2: workers is empty"),
+        ("model,workers,policy\nvgg16,2.5,wfbp\n", "must be a whole number, got 2.5"),
+        ("model,workers,policy\nvgg16,0,wfbp\n", "workers must be a number from 1"),
+        ("model,workers,policy,time_us\nvgg16,8,wfbp,fast\n", "time_us must be a number"),
+        ("model,workers,policy,time_us\nvgg16,8,wfbp,nan\n", "time_us must be a number"),
+        ("model,workers,policy,barrier\nvgg16,8,wfbp,maybe\n", "barrier must be true or false"),
+        ("model,workers,policy\nvgg16,8,horovod:fast\n", "NAME:KEY=VALUE"),
+    ],
+)
+def test_a_table_that_is_refused(text, says):
+    with pytest.raises(InvalidMeasurements, match=says):
+        read_times(text)
+
+
+@pytest.mark.parametrize(
+    ("row", "pointer"),
+    [
+        (TimesRow(None, None, 8, Choice("wfbp")), "/rows/0/model"),
+        (TimesRow("vgg16", "mine", 8, Choice("wfbp")), "/rows/0/model"),
+        (TimesRow("vgg17", None, 8, Choice("wfbp")), "/rows/0/model"),
+        (TimesRow(None, "mine", 8, Choice("wfbp")), "/rows/0/graph"),
+        (TimesRow("vgg16", None, 8, Choice("fast")), "/rows/0/policy"),
+        (TimesRow("vgg16", None, 8, Choice("ddp", parameters=(("x", 1),))), "/rows/0/policy/x"),
+        (TimesRow("vgg16", None, 8, Choice("wfbp"), throughput=1.0), "/rows/0/batch"),
+        (TimesRow("vgg16", None, 8, Choice("wfbp"), 1.0, 1.0, 64), "/rows/0/throughput"),
+    ],
+)
+def test_a_row_that_is_refused(row, pointer):
+    with pytest.raises(InvalidMeasurements) as refused:
+        runs_of([row], {})
+    assert [fault.pointer for fault in refused.value.faults] == [pointer]
