@@ -12,7 +12,7 @@ help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
 	  while IFS='|' read -r target text; do printf '%-15s %s\n' "$$target" "$$text"; done
 
-demo: $(VENV)/installed  ## start a server, plan VGG-16 over HTTP, print the answer
+demo: $(VENV)/installed  ## start a server, plan T5-small over HTTP, print the answer
 	$(BIN)/interlace demo
 
 test: $(VENV)/installed-dev  ## run the tests, of the randomized ones a sample

@@ -12,6 +12,7 @@ from app.schemas.base import AnswerModel, OneOf, RequestModel, ShownAs
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning, ExplainedAnswer
 from app.schemas.graphs import ChangeBody, Changes, GraphBody, GraphRequest
+from app.schemas.headlines import Headline
 from app.schemas.policies import PAIRS, PolicyBody
 from app.schemas.schedules import Bucket, Schedule
 from solver.fusion.layered import FUSIONS
@@ -163,6 +164,13 @@ class WhatIf(AnswerModel):
 class PlanAnswer(ExplainedAnswer):
     """A plan with its evidence."""
 
+    headline: Annotated[
+        Headline | None,
+        Field(
+            description="What plans with PyTorch's barrier and without gain over what runs today; "
+            "null in drafts and beyond 200,000 ops and edges."
+        ),
+    ] = None
     runtime_s: Annotated[float, Field(description="Time that planning took [s].")]
     status: Annotated[
         Literal["optimal", "feasible"],

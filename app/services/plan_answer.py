@@ -7,6 +7,7 @@ from app.schemas.problem import Problem, graph_sha256, ops_json
 from app.schemas.schedules import Schedule
 from app.services.graphs import is_large
 from app.services.warnings import launched, units_of, warnings_of
+from solver.planning.headline import Headline
 from solver.planning.result import Plan
 from solver.prediction.osf import Osf
 
@@ -18,6 +19,7 @@ def plan_answer(
     changed: Plan | None,
     osf: Osf | None,
     runtime_s: float,
+    gains: Headline | None = None,
 ) -> PlanAnswer:
     """Write a plan as the answer to a problem, with its explanation and its what-if.
 
@@ -28,6 +30,7 @@ def plan_answer(
     return PlanAnswer.of(
         why,
         plan,
+        headline=gains,
         runtime_s=runtime_s,
         schedule=Schedule.of(
             plan,

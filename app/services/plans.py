@@ -20,6 +20,7 @@ from solver.errors import InvalidGraph, InvalidOptions
 from solver.explanation.explain import explain
 from solver.graph import COMPUTE, with_barrier
 from solver.planning.explicit import explicit_launches
+from solver.planning.headline import headline
 from solver.planning.plan import plan
 from solver.planning.progress import SILENT
 from solver.planning.result import Plan
@@ -32,7 +33,7 @@ from solver.simulation.what_if import carry_over
 
 
 def solve(problem: Problem[PlanRequest], watch: Follower | None = None) -> PlanAnswer:
-    """Plan one training iteration, say why it takes as long, and plan the what-if.
+    """Plan one training iteration, with and without a barrier; say why; plan the what-if.
 
     ``watch`` is told how it goes, and changes nothing of the answer unless the time limit cuts the
     search short.
@@ -55,6 +56,7 @@ def solve(problem: Problem[PlanRequest], watch: Follower | None = None) -> PlanA
         progress.incumbent(found.iteration_time_us, lambda: found)
         if other:
             progress.phase(WHAT_IF)
+        gains = None if is_large(graph) else headline(graph, network, options, found)
         alone = replace(options, baselines=(), slot_us=None)  # that slot may be too short
         changed = plan(lightened(other), network, alone) if other else None
     except InvalidOptions as error:
@@ -65,7 +67,7 @@ def solve(problem: Problem[PlanRequest], watch: Follower | None = None) -> PlanA
     why = _why(network, found)
     osf = osf_of(graph, network)
     runtime = round(time.perf_counter() - began, 6)
-    return plan_answer(problem, found, why, changed, osf, runtime)
+    return plan_answer(problem, found, why, changed, osf, runtime, gains)
 
 
 def _why(network: Network, found: Plan) -> ExplainedAnswer:

@@ -14,6 +14,7 @@ from solver.graph.graph import (
     Op,
     build,
     first_of,
+    has_barrier,
     with_barrier,
 )
 
@@ -31,5 +32,6 @@ __all__ = [
     "Op",
     "build",
     "first_of",
+    "has_barrier",
     "with_barrier",
 ]

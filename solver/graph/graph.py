@@ -263,6 +263,21 @@ def with_barrier(graph: Graph) -> Graph:
     return build(graph.name, [*ops, gate])
 
 
+def has_barrier(graph: Graph) -> bool:
+    """Tell whether every consumer of a last collective waits for all of them by itself.
+
+    It does so directly, or behind an op that does. It is so of at most one last collective, too.
+    """
+    last = _last_collectives(graph)
+    waits = [False] * len(graph.ops)
+    for i in graph.order:
+        preds = graph.preds[i]
+        waits[i] = any(waits[j] for j in preds) or (
+            len(preds) >= len(last) > 0 and set(preds).issuperset(last)
+        )
+    return all(waits[j] for i in last for j in graph.succs[i])
+
+
 def _last_collectives(graph: Graph) -> list[int]:
     """Positions of the collectives that precede no other, ascending."""
     before_another = [False] * len(graph.ops)

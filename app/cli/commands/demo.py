@@ -14,7 +14,7 @@ from typing import Any
 from app.cli.failures import Failure
 from app.cli.interrupts import interruptible
 
-_EXAMPLE = "vgg16"
+_EXAMPLE = "t5_small"
 
 _TIMEOUT_S = 30
 
@@ -26,7 +26,7 @@ _NEXT = """Where to look next
 
 
 def demo() -> None:
-    """Start a server, plan VGG-16 over HTTP, print the answer.
+    """Start a server, plan T5-small over HTTP, print the answer.
 
     Nothing is left behind.
 

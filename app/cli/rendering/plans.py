@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from app.cli.rendering.clusters import channels, cost, place
 from app.cli.rendering.explanations import limits, warnings
 from app.cli.rendering.figures import counted, percent
+from app.cli.rendering.headlines import headline
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.policies import titled
 from app.cli.rendering.reports import source
@@ -23,6 +24,7 @@ def render(answer: PlanAnswer, name: str) -> str:
     report = answer.report if isinstance(answer, TraceAnswer) else None
     return page(
         _head(answer, name),
+        headline(answer.headline),
         _times(answer),
         limits(answer),
         _buckets(answer),

@@ -1,0 +1,101 @@
+"""What a plan gains over today, under PyTorch's barrier and without it."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solver.costs import Affine, Cluster, alike, network_of
+from solver.graph import COMPUTE, Op, build, has_barrier, with_barrier
+from solver.models import MODELS
+from solver.models.layers import Layer
+from solver.models.parallel import fsdp
+from solver.planning.headline import headline
+from solver.planning.plan import Options, plan
+from solver.policies import POLICIES
+from solver.simulation.engine import simulate
+from solver.units import same, slack
+from tests.sampling import cases
+from tests.strategies import affine_costs, graphs
+
+MIB = 2**20
+
+
+ALONE = Options(baselines=())
+
+
+def of(graph, network, options=ALONE):
+    return headline(graph, network, options, plan(graph, network, options))
+
+
+def two_layers():
+    """The first gradient fills DDP's first bucket, and is needed last."""
+    return build(
+        "two",
+        [
+            Op("b2", COMPUTE, 10.0),
+            Op("g2", "all_reduce", None, 4 * MIB, ("b2",)),
+            Op("b1", COMPUTE, 10.0, None, ("b2",)),
+            Op("g1", "all_reduce", None, MIB, ("b1",)),
+            Op("f1", COMPUTE, 50.0, None, ("b1", "g1")),
+            Op("f2", COMPUTE, 10.0, None, ("f1", "g2")),
+        ],
+    )
+
+
+def test_by_hand():
+    # A launch takes 1 us and 10 us a MiB. DDP: g2 from 10 to 51, g1 to 62; then 60 us, as f1 needs
+    # g1. Under the barrier nothing is better than both at once, from 20 to 71: 131, or FIFO: 122.
+    found = of(two_layers(), alike(Affine(1.0, 10 / MIB)))
+    assert found.policy == "ddp"
+    barred, free = found.gains
+    assert (barred.barrier, free.barrier) == (True, False)
+    assert (barred.today_us, barred.plan_us, barred.keep) == (122, 122, True)
+    assert barred.gain == 1
+    # g2 is cut when g1 is released at 20: 9 us carry bytes; g1 to 31, then f1 to 81, f2 to 91.
+    assert (free.today_us, free.keep) == (122, False)
+    assert free.plan_us == pytest.approx(91)
+    assert free.gain == pytest.approx(122 / 91)
+    assert "export" in barred.runtime
+    assert "ByteScheduler" in free.runtime
+
+
+@given(graph=graphs(), cost=affine_costs(), barrier=st.booleans())
+@settings(max_examples=cases(60))
+def test_each_gain_is_that_of_its_own_plan(graph, cost, barrier):
+    found = of(graph, alike(cost), Options(baselines=(), barrier=barrier))
+    assert len(found.gains) == 2 - has_barrier(graph)
+    for gain in found.gains:
+        ran = with_barrier(graph) if gain.barrier else graph
+        assert gain.today_us == simulate(ran, alike(cost), POLICIES["ddp"]).iteration_time
+        alone = plan(graph, alike(cost), Options(baselines=(), barrier=gain.barrier))
+        assert same(gain.plan_us, alone.iteration_time_us)
+        assert same(gain.lower_bound_us, alone.lower_bound_us)
+        assert gain.plan_us <= gain.today_us + slack(gain.today_us)
+        assert gain.keep == same(gain.plan_us, gain.today_us)
+    if len(found.gains) > 1:
+        barred, free = found.gains
+        assert free.plan_us <= barred.plan_us + slack(barred.plan_us)
+
+
+def test_a_graph_with_a_barrier_has_one_gain_and_says_keep():
+    layers = [Layer(f"l{i}", 3_000.0, 6_000.0, ((f"w{i}", 9_000_000),)) for i in range(5)]
+    graph = fsdp("fsdp", layers)
+    assert has_barrier(graph)
+    found = of(graph, network_of(Cluster(8, 800, 0)))
+    assert found.policy == "wfbp"
+    (gain,) = found.gains
+    assert gain.barrier
+    assert gain.keep
+    assert gain.plan_us == pytest.approx(gain.today_us)
+
+
+def test_a_barrier_that_was_added_is_there():
+    assert not has_barrier(two_layers())
+    assert has_barrier(with_barrier(two_layers()))
+    one = build("one", [Op("g", "all_reduce", None, 1), Op("c", COMPUTE, 1.0, None, ("g",))])
+    assert has_barrier(one)
+
+
+def test_both_gains_of_the_demo_are_gains():
+    found = of(MODELS["t5_small"](), network_of(Cluster(8, 10, 50)))
+    assert [gain.gain and gain.gain > 1.05 for gain in found.gains] == [True, True]
