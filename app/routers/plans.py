@@ -3,28 +3,24 @@
 import json
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Path, Response
 
 from app.http.bodies import BodyDep
 from app.http.dependencies import StoreDep, SubmitterDep
 from app.http.openapi import accepted, json_body, problems
 from app.jobs.kinds import PLAN
 from app.jobs.results import problem_and_answer
-from app.limits import MAX_NAME_CHARACTERS
+from app.routers.exports import FileName, Format, respond
 from app.routers.jobs import add_routes, submit
-from app.schemas.base import OneOf
 from app.schemas.exports import ExportOut
 from app.schemas.jobs import PlanList, PlanOut, PlanSummary
 from app.schemas.plans import PlanRequest
-from app.services import exports, plans
+from app.services import plans
 from app.services.examples import TWO_LAYERS
-from solver.exports import EXPORTS
+from app.services.exports import exported
 
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
 PlanId = Annotated[str, Path(description="Id of a plan.", examples=["0123456789abcdef"])]
-Format = Annotated[
-    Annotated[str, OneOf(tuple(EXPORTS))], Query(description="What the plan is written for.")
-]
 
 
 @router.post(
@@ -70,14 +66,8 @@ def get_export(
     plan_id: PlanId,
     store: StoreDep,
     format: Format,  # noqa: A002 - the name on the wire
-    file: Annotated[
-        str | None, Query(max_length=MAX_NAME_CHARACTERS, description="One of the files, as it is.")
-    ] = None,
+    file: FileName = None,
 ) -> Response:
     """Return the files, what of the plan that tool cannot express, and what that costs."""
     problem, answer = problem_and_answer(store, PLAN, plan_id)
-    found = exports.exported(problem, json.loads(answer), format)
-    if file is not None:
-        return Response(exports.file_of(found, file), media_type="application/octet-stream")
-    text = exports.answer_of(found).model_dump_json()
-    return Response(text, media_type="application/json")
+    return respond(exported(problem, json.loads(answer), format), file)

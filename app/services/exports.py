@@ -1,6 +1,7 @@
-"""Plans as files of other tools."""
+"""Plans and simulated policies as files of other tools."""
 
 from base64 import b64encode
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -10,44 +11,65 @@ from app.schemas.exports import ExportedFile, ExportOut
 from app.schemas.plans import PlanRequest
 from app.schemas.problem import Problem
 from app.schemas.schedules import PlanBody, Schedule
+from app.schemas.simulations import SimulationRequest
 from app.services.graphs import lightened
+from app.services.simulations import simulated_graph
 from solver.codes import FaultCode
 from solver.costs import network_of
 from solver.errors import Fault, InvalidPlan
 from solver.exports import EXPORTS, ExplicitPlan, Export
-from solver.graph import with_barrier
+from solver.graph import Graph, with_barrier
 from solver.planning.result import SlotRun, SlottedSchedule
+from solver.units import same
 
 
-def exported(problem: Problem[PlanRequest], answer: Any, form: str) -> Export:
-    """Write a plan in a format of :data:`solver.exports.EXPORTS`.
+def exported(
+    problem: Problem[PlanRequest] | Problem[SimulationRequest], answer: Any, form: str
+) -> Export:
+    """Write a plan, or what a policy launches, in a format of :data:`solver.exports.EXPORTS`.
 
     Parameters
     ----------
     problem
-        What was planned.
+        What was planned or simulated.
     answer
-        The plan, as ``POST /v1/plans`` gives it.
+        The plan, as ``POST /v1/plans`` gives it, or the simulation, as ``POST /v1/simulations``.
     form
         The format.
 
     Raises
     ------
     InvalidPlan
-        When it is no plan of that graph.
+        When it is no plan of that graph, or when the format has no form for it.
     """
-    graph, cluster = lightened(problem.graph), problem.request.cluster
-    graph = with_barrier(graph) if problem.request.has_barrier else graph
+    cluster = problem.request.cluster
+    is_policy = isinstance(problem.request, SimulationRequest)
     try:
         buckets, parts = PlanBody.model_validate(answer).by_name()
-        slotted = _slotted(Schedule.model_validate(answer["schedule"]))
+        slotted = None if is_policy else _slotted(Schedule.model_validate(answer["schedule"]))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = "".join(f"/{step}" for step in first["loc"])
         detail = f"This is no plan as plan --json prints it: at {place}, {first['msg']}."
         raise InvalidPlan([Fault("", FaultCode.WRONG_TYPE, detail)]) from None
     planned = ExplicitPlan(tuple(buckets), tuple(parts), slotted, cluster.workers)
-    return EXPORTS[form](graph, network_of(cluster.to_cluster()), planned)
+    written = EXPORTS[form](_graph_of(problem), network_of(cluster.to_cluster()), planned)
+    if not is_policy or same(answer["iteration_time_us"], written.plan_time_us):
+        return written
+    note = (
+        f"The policy takes {answer['iteration_time_us']:,.1f} us, since it waits where it need "
+        "not; its launches in the same order, each as early as it can go, take "
+        f"{written.plan_time_us:,.1f} us."
+    )
+    return replace(written, notes=(note, *written.notes))
+
+
+def _graph_of(problem: Problem[PlanRequest] | Problem[SimulationRequest]) -> Graph:
+    """Return the graph as it was planned or simulated."""
+    if isinstance(problem.request, SimulationRequest):
+        return simulated_graph(problem.graph, problem.request)
+    graph = lightened(problem.graph)
+    return with_barrier(graph) if problem.request.has_barrier else graph
 
 
 def answer_of(export: Export) -> ExportOut:

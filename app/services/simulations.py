@@ -90,7 +90,7 @@ def timeline(problem: Problem[SimulationRequest]) -> dict[str, Any]:
 def _prepared(problem: Problem[SimulationRequest]) -> tuple[Graph, Network, Choice | None, Rerun]:
     """Return what is simulated, and how; the policy with its parameters as they are used."""
     request = problem.request
-    graph = _simulated(problem.graph, request)
+    graph = simulated_graph(problem.graph, request)
     chain = chain_of(graph)
     network = network_of(request.cluster.to_cluster())
     if faults := [*_choice_faults(request, chain), *_jitter_faults(request, graph, chain)]:
@@ -117,7 +117,7 @@ def _timeline(graph: Graph, network: Network, rerun: Rerun) -> Timeline:
         raise InvalidRequest(within("plan", [fault])) from error
 
 
-def _simulated(graph: Graph, request: SimulationRequest) -> Graph:
+def simulated_graph(graph: Graph, request: SimulationRequest) -> Graph:
     """Return a graph as it is simulated."""
     graph = lightened(graph)
     barrier = request.barrier or (request.policy is not None and request.policy.barrier)
@@ -209,7 +209,7 @@ def _what_if(
     changed = what_if(problem.graph, problem.request.what_if)
     if changed is None:
         return None
-    graph = _simulated(changed, problem.request)
+    graph = simulated_graph(changed, problem.request)
     other = iteration_times(chain_of(graph), simulate(graph, network, rerun(graph)))
     gain = times.iteration_time_us - other.iteration_time_us
     return SimulatedWhatIf.of(other, gain_us=gain)

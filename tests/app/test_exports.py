@@ -13,6 +13,8 @@ from solver.exports import EXPORTS
 from tests.app.command import Run, interlace
 from tests.app.service import Json, Service, faults, two_layers
 
+SIMULATED = {"graph": TWO_LAYERS["graph"], "cluster": TWO_LAYERS["cluster"]}
+
 
 @pytest.fixture(scope="module")
 def plan(service: Service) -> Json:
@@ -53,6 +55,56 @@ def test_every_format(service: Service, plan: Json, form: str) -> None:
         alone = service.client.get(url, params={"format": form, "file": file["name"]})
         held = file["text"].encode() if file["text"] is not None else None
         assert alone.content == (held or base64.b64decode(file["base64"] or ""))
+
+
+@pytest.mark.parametrize("policy", ["wfbp", "ddp", "horovod", "bytescheduler", "p3", "single"])
+def test_what_a_policy_launches(service: Service, policy: str) -> None:
+    body = {**SIMULATED, "policy": policy}
+    simulation = service.client.post("/v1/simulations", json=body).json()
+    url = f"/v1/simulations/{simulation['id']}/export"
+    answer = service.client.get(url, params={"format": "csv"}).json()
+    rows = csv.DictReader(io.StringIO(answer["files"][0]["text"]))
+    found = [(row["bucket"], int(row["bytes"])) for row in rows]
+    assert found == [(p["bucket"], p["bytes"]) for p in simulation["schedule"]["parts"]]
+    waits = answer["plan_time_us"] < simulation["iteration_time_us"] * (1 - 1e-7)
+    assert waits == any("The policy takes" in note for note in answer["notes"])
+    assert waits or answer["plan_time_us"] == pytest.approx(simulation["iteration_time_us"])
+    assert waits == (policy == "horovod")
+    file = service.client.get(url, params={"format": "ddp", "file": "ddp_buckets.py"})
+    assert file.text.startswith('"""Gradient buckets')
+    assert faults(service.client.get(url, params={"format": "fsdp"})) == {
+        ("/graph/ops", "not_sharded")
+    }
+    assert service.client.get("/v1/simulations/0/export?format=csv").status_code == 404
+
+
+def test_the_barrier_of_a_policy_is_exported(service: Service) -> None:
+    policy = {"policy": "wfbp", "barrier": True}
+    body = {**SIMULATED, "policy": policy}
+    simulation = service.client.post("/v1/simulations", json=body).json()
+    url = f"/v1/simulations/{simulation['id']}/export?format=csv"
+    answer = service.client.get(url).json()
+    assert answer["plan_time_us"] == pytest.approx(simulation["iteration_time_us"])
+
+
+def test_a_policy_from_the_command(tmp_path: Path, two: str, run: Run) -> None:
+    made = run("export", two, "--policy", "ddp:bucket_cap_mb=1,first_bucket_mb=1",
+        "--format", "ddp", "--workers", "16", "--out", str(tmp_path / "ddp"),
+    )  # fmt: skip
+    assert (made.returncode, made.stderr) == (0, "")
+    told = run("simulate", two, "--policy", "ddp:bucket_cap_mb=1,first_bucket_mb=1", "--workers",
+        "16", "--json",
+    )  # fmt: skip
+    time = json.loads(told.stdout)["iteration_time_us"] / 1e3
+    assert f"the policy's launches {time:.3f} ms." in made.stdout
+    written = json.loads((tmp_path / "ddp" / "buckets.json").read_text())
+    assert [b["parameters"] for b in written["buckets"]] == [["g2"], ["g1"]]
+    both = run("export", two, "--policy", "ddp", "--plan", two, "--format", "csv", "--out", "x")
+    assert both.returncode == 2
+    assert "a plan or a policy, not both" in both.stderr
+    unknown = run("export", two, "--policy", "dpd", "--format", "csv", "--out", "x")
+    assert unknown.returncode == 2
+    assert "--policy: Policy must be one of" in unknown.stderr
 
 
 def test_parts_come_out_as_they_are(service: Service, plan: Json) -> None:

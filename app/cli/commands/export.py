@@ -20,7 +20,7 @@ from app.cli.options import (
 )
 
 #: The formats that are written, as ``solver.exports.EXPORTS`` has them.
-FORMATS = ("chrome", "chakra", "csv", "ddp", "fsdp", "deepspeed", "horovod")
+FORMATS = ("chrome", "chakra", "csv", "ddp", "deepspeed", "fsdp", "horovod")
 
 
 def export(
@@ -30,6 +30,12 @@ def export(
         Path | None,
         typer.Option(
             metavar="PLAN", help="The JSON that plan --json prints.  [default: planned now]"
+        ),
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME[:KEY=VALUE,...]", help="Instead of a plan: what this policy launches."
         ),
     ] = None,
     workers: Workers = None,
@@ -44,7 +50,7 @@ def export(
         ),
     ] = None,
 ) -> None:
-    """Write a plan as files that another tool reads.
+    """Write a plan or a policy's launches as files of another tool.
 
     Say what that tool cannot express.
 
@@ -52,31 +58,42 @@ def export(
     Examples:
       interlace export graph.json --format ddp --out ddp
       interlace export graph.json --plan plan.json --format horovod --out horovod
+      interlace export graph.json --policy ddp:bucket_cap_mb=50 --format chakra --out ddp50
       interlace export graph.json --format ddp --out ddp --server http://planner:8000
     """
     if form not in FORMATS:
         raise typer.BadParameter(f"one of {', '.join(FORMATS)}", param_hint="--format")
+    if plan and policy:
+        raise typer.BadParameter("a plan or a policy, not both", param_hint="--policy")
     from app.cli import flags
-    from app.cli.files import Source, read_plan
+    from app.cli.files import Source, read_plan, read_simulation
     from app.services.exports import exported
     from app.services.plans import solve
+    from app.services.simulations import run
 
     at = server_at(server)
     cluster = flags.network(workers, bandwidth_gbps, startup_us, None, extrapolate=False)
     options = present(barrier=barrier or None)
     names, name, raw = contents(files)
-    with explaining(names, present(cluster=cluster, options=options)):
-        answer = flags.plan(plan) if plan else None
-        made_for = None
-        if answer is not None:
-            request = _object(answer.get("request"))
-            made_for = _object(request.get("cluster")) or None
-            options = {**_object(request.get("options")), **options}
-        problem, _ = read_plan(Source(name, raw, cluster, made_for), options, [])
-        if answer is None:
-            planned = at.plan(problem) if at else solve(problem)
-            answer = planned.model_dump(mode="json")
-        written = exported(problem, answer, form)
+    if policy:
+        fields = present(policy=flags.policy(policy, "--policy"), **options)
+        with explaining(names, present(cluster=cluster, **fields)):
+            simulated = read_simulation(Source(name, raw, cluster), fields)
+            answer = at.simulate(simulated) if at else run(simulated)
+            written = exported(simulated, answer.model_dump(mode="json"), form)
+    else:
+        with explaining(names, present(cluster=cluster, options=options)):
+            given = flags.plan(plan) if plan else None
+            made_for = None
+            if given is not None:
+                request = _object(given.get("request"))
+                made_for = _object(request.get("cluster")) or None
+                options = {**_object(request.get("options")), **options}
+            problem, _ = read_plan(Source(name, raw, cluster, made_for), options, [])
+            if given is None:
+                planned = at.plan(problem) if at else solve(problem)
+                given = planned.model_dump(mode="json")
+            written = exported(problem, given, form)
     texts = [each for each in written.files.values() if isinstance(each, str)]
     if out is None and (len(written.files), len(texts)) != (1, 1):
         detail = f"give a folder for {', '.join(written.files)}"
@@ -88,7 +105,8 @@ def export(
         for path, each in written.files.items():
             (out / path).write_bytes(each.encode() if isinstance(each, str) else each)
     ours, theirs = written.plan_time_us / 1e3, written.iteration_time_us / 1e3
-    lines = [*written.notes, f"Simulated: {theirs:.3f} ms, the plan {ours:.3f} ms."]
+    what = "the policy's launches" if policy else "the plan"
+    lines = [*written.notes, f"Simulated: {theirs:.3f} ms, {what} {ours:.3f} ms."]
     print("\n".join(lines), file=sys.stdout if out else sys.stderr)
 
 
