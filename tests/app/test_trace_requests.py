@@ -18,7 +18,7 @@ from solver.graph import Op, build
 from solver.traces import Channel, Report, Sample, Trace
 from tests.app.command import Run
 from tests.app.long import search
-from tests.app.service import Service, environment
+from tests.app.service import Service, environment, two_layers
 from tests.kineto_events import AUTOGRAD, kernel, note, sized, small, text
 
 PROFILE = """\
@@ -239,6 +239,17 @@ def test_files_that_are_no_trace_of_several_ranks(file: Path, run: Run, tmp_path
     done = run("plan", str(file), str(other))
     assert done.returncode == 1
     assert done.stderr.startswith(f"interlace: {file}, {other}")
+
+
+def test_steps_and_parameters_are_of_traces(run: Run, tmp_path: Path) -> None:
+    graph, names = tmp_path / "graph.json", tmp_path / "parameters.json"
+    graph.write_text(json.dumps(two_layers()))
+    names.write_text("[]")
+    for command in (("plan",), ("simulate",), ("export", "--format", "chrome")):
+        done = run(*command, str(graph), "--step", "0", "--parameters", str(names))
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "--step: The file is no trace" in done.stderr
+        assert "--parameters: The file is no trace" in done.stderr
 
 
 def test_a_policy_is_given_once(file: Path, run: Run) -> None:

@@ -11,8 +11,10 @@ from app.cli.options import (
     BandwidthGbps,
     Barrier,
     Files,
+    Parameters,
     ServerUrl,
     StartupUs,
+    Step,
     Workers,
     contents,
     present,
@@ -26,6 +28,8 @@ FORMATS = ("chrome", "chakra", "csv", "ddp", "fsdp", "deepspeed", "horovod")
 def export(
     files: Files,
     form: Annotated[str, typer.Option("--format", help=f"{', '.join(FORMATS)}.")],
+    step: Step = None,
+    parameters: Parameters = None,
     plan: Annotated[
         Path | None,
         typer.Option(
@@ -65,14 +69,18 @@ def export(
     cluster = flags.network(workers, bandwidth_gbps, startup_us, None, extrapolate=False)
     options = present(barrier=barrier or None)
     names, name, raw = contents(files)
-    with explaining(names, present(cluster=cluster, options=options)):
+    with explaining(
+        names, present(cluster=cluster, step=step, parameters=parameters, options=options)
+    ):
         answer = flags.plan(plan) if plan else None
         made_for = None
         if answer is not None:
             request = _object(answer.get("request"))
             made_for = _object(request.get("cluster")) or None
             options = {**_object(request.get("options")), **options}
-        problem, _ = read_plan(Source(name, raw, cluster, made_for), options, [])
+        text = flags.parameters(parameters)
+        source = Source(name, raw, cluster, made_for, step, text)
+        problem, _ = read_plan(source, options, [])
         if answer is None:
             planned = at.plan(problem) if at else solve(problem)
             answer = planned.model_dump(mode="json")

@@ -73,8 +73,8 @@ def _apart(answer: PlanAnswer) -> Iterator[str]:
     if abs(change) > _APART:
         yield (
             f"With the costs of this cluster {recorded.policy} takes {percent(abs(change))} "
-            f"{'more' if change > 0 else 'less'} than the recorded step: its launches took what "
-            "they took, with their waiting; below stands what the costs were fitted to."
+            f"{'more' if change > 0 else 'less'} than the recorded step. Recorded launches took "
+            "what they took, waiting included; what the costs were fitted to stands below."
         )
 
 
