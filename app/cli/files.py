@@ -8,10 +8,11 @@ from typing import Any
 
 from app.cli.clusters import channels_of, is_split, on, overruled
 from app.codes import ServiceFaultCode
+from app.errors import InvalidRequest
 from app.limits import MAX_NAME_CHARACTERS, MAX_UNPACKED_BYTES
 from app.reading.parsing import read_json
 from app.reading.requests import checked_plain, problem_of, read_parsed
-from app.reading.traces import read_files, recognised, report_of
+from app.reading.traces import parameters_of, read_files, recognised, report_of
 from app.reading.unpacking import unpacked
 from app.reading.wording import shown
 from app.schemas.cost_models import CostModelRequest
@@ -50,8 +51,10 @@ class Source:
         What flags say of the cluster; it wins over the files.
     planned
         The cluster that a plan was made for, in the place of the file's; None for the file's.
-    step, parameters
-        As :class:`solver.traces.TraceOptions` has them.
+    step
+        Which step of a trace; None for the one of median length.
+    parameters
+        JSON of the names and bytes of its gradients, to split its buckets; None when unknown.
     """
 
     name: str
@@ -59,7 +62,7 @@ class Source:
     cluster: Json
     planned: Json | None = None
     step: int | None = None
-    parameters: tuple[tuple[str, int], ...] | None = None
+    parameters: str | None = None
 
 
 def read_plan(
@@ -160,6 +163,14 @@ def _told(source: Source) -> tuple[Any, Report | None]:
         return _read_trace(source)
     if not content.lstrip().startswith((b"{", b"[")):
         raise _unknown(content)
+    about = {"/step": source.step, "/parameters": source.parameters}
+    faults = [
+        Fault(flag, FaultCode.EXTRA_FIELD, "The file is no trace, of which alone this is said.")
+        for flag, value in about.items()
+        if value is not None
+    ]
+    if faults:
+        raise InvalidRequest(faults)
     raw, report = read_json(content), None
     if isinstance(raw, dict) and {"graph", "report"} <= raw.keys():  # as import prints it
         report = report_of(raw["report"])
@@ -174,7 +185,7 @@ def _merged(under: Any, over: Json) -> Any:
 
 
 def _read_trace(source: Source) -> tuple[Json, Report]:
-    asked = TraceOptions(called(source.name), source.step, source.parameters)
+    asked = TraceOptions(called(source.name), source.step, parameters_of(source.parameters))
     trace, about = with_cluster(read_files(source.contents, None, asked))
     if trace.graph is None:
         detail = " ".join(["No iteration can be planned.", *trace.report.warnings])

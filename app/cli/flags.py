@@ -91,6 +91,11 @@ def cost_model(path: Path | None) -> Json | None:
     return model
 
 
+def parameters(path: Path | None) -> str | None:
+    """Return the text of a file of names and bytes of gradients."""
+    return None if path is None else path.read_text(encoding="utf-8")
+
+
 def numbers(text: str | None, flag: str) -> list[Any] | None:
     """Read N,N,... as a list of numbers."""
     if text is None:

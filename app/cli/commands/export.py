@@ -11,8 +11,10 @@ from app.cli.options import (
     BandwidthGbps,
     Barrier,
     Files,
+    Parameters,
     ServerUrl,
     StartupUs,
+    Step,
     Workers,
     contents,
     present,
@@ -26,6 +28,8 @@ FORMATS = ("chrome", "chakra", "csv", "ddp", "deepspeed", "fsdp", "horovod")
 def export(
     files: Files,
     form: Annotated[str, typer.Option("--format", help=f"{', '.join(FORMATS)}.")],
+    step: Step = None,
+    parameters: Parameters = None,
     plan: Annotated[
         Path | None,
         typer.Option(
@@ -75,21 +79,25 @@ def export(
     cluster = flags.network(workers, bandwidth_gbps, startup_us, None, extrapolate=False)
     options = present(barrier=barrier or None)
     names, name, raw = contents(files)
+    flagged = present(cluster=cluster, step=step, parameters=parameters)
     if policy:
         fields = present(policy=flags.policy(policy, "--policy"), **options)
-        with explaining(names, present(cluster=cluster, **fields)):
-            simulated = read_simulation(Source(name, raw, cluster), fields)
+        with explaining(names, flagged | fields):
+            source = Source(name, raw, cluster, None, step, flags.parameters(parameters))
+            simulated = read_simulation(source, fields)
             answer = at.simulate(simulated) if at else run(simulated)
             written = exported(simulated, answer.model_dump(mode="json"), form)
     else:
-        with explaining(names, present(cluster=cluster, options=options)):
+        with explaining(names, flagged | present(options=options)):
             given = flags.plan(plan) if plan else None
             made_for = None
             if given is not None:
                 request = _object(given.get("request"))
                 made_for = _object(request.get("cluster")) or None
                 options = {**_object(request.get("options")), **options}
-            problem, _ = read_plan(Source(name, raw, cluster, made_for), options, [])
+            text = flags.parameters(parameters)
+            source = Source(name, raw, cluster, made_for, step, text)
+            problem, _ = read_plan(source, options, [])
             if given is None:
                 planned = at.plan(problem) if at else solve(problem)
                 given = planned.model_dump(mode="json")

@@ -50,9 +50,10 @@ def import_(
     progress: Progress = False,
     json_: AsJson = False,
 ) -> None:
-    """Read what another tool recorded as a request: a graph, and the cluster that it ran on.
+    """Read what another tool recorded as a graph.
 
-    Say what was dropped and assumed. With --json the request is printed, ready to plan.
+    Say what was dropped and assumed. With --json a request is printed, ready to plan: the graph,
+    and the cluster that it was recorded on.
 
     \b
     Examples:
@@ -63,6 +64,7 @@ def import_(
     """
     if form is not None and form not in FORMATS:
         raise typer.BadParameter(f"one of {', '.join(FORMATS)}", param_hint="--format")
+    from app.cli import flags
     from app.cli.files import called
     from app.cli.progress import Stage, following
     from app.cli.rendering.reports import render
@@ -74,7 +76,7 @@ def import_(
     names, source, raw = contents(files)
     given = present(step=step, format=form, parameters=parameters, name=name, tag=tag)
     with explaining(names, given):
-        text = parameters.read_text(encoding="utf-8") if parameters else None
+        text = flags.parameters(parameters)
         asked = TraceOptions(name or called(source), step, parameters_of(text))
         if at:
             answer = at.read(raw, form, step, text, asked.name, in_lines=progress)

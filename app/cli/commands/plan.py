@@ -93,7 +93,6 @@ def plan(
     from app.cli import flags, local
     from app.cli.files import Source, read_plan
     from app.cli.rendering.plans import render
-    from app.reading.traces import parameters_of
     from app.schemas.plans import TraceAnswer
 
     at = server_at(server, tag, fresh=fresh)
@@ -113,8 +112,8 @@ def plan(
     names, name, raw = contents(files)
     given = present(cluster=cluster, options=options, what_if=changes, tag=tag)
     with explaining(names, given | present(step=step, parameters=parameters)):
-        text = parameters.read_text(encoding="utf-8") if parameters else None
-        source = Source(name, raw, cluster, step=step, parameters=parameters_of(text))
+        text = flags.parameters(parameters)
+        source = Source(name, raw, cluster, step=step, parameters=text)
         problem, report = read_plan(source, options, changes)
         answer, cut_short = (
             (at.plan(problem, in_lines=progress), False)
@@ -122,9 +121,9 @@ def plan(
             else local.plan(problem, in_lines=progress)
         )
     told = answer if report is None else TraceAnswer.on(answer, report)
-    text = told.model_dump_json(indent=1)
-    print(text if json_ else render(told, problem.graph.name))
+    written = told.model_dump_json(indent=1)
+    print(written if json_ else render(told, problem.graph.name))
     if out:
-        out.write_text(f"{text}\n", encoding="utf-8")
+        out.write_text(f"{written}\n", encoding="utf-8")
     if cut_short:
         raise Failure("interrupted: this is the best plan so far", code=INTERRUPTED)

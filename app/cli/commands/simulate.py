@@ -14,8 +14,10 @@ from app.cli.options import (
     Extrapolate,
     Files,
     Fresh,
+    Parameters,
     ServerUrl,
     StartupUs,
+    Step,
     Tags,
     WhatIf,
     Workers,
@@ -28,6 +30,8 @@ from app.cli.options import (
 
 def simulate(
     files: Files,
+    step: Step = None,
+    parameters: Parameters = None,
     workers: Workers = None,
     bandwidth_gbps: BandwidthGbps = None,
     startup_us: StartupUs = None,
@@ -95,7 +99,11 @@ def simulate(
         fields["plan"] = flags.plan(plan)
     elif policy is None:
         fields["policy"] = "wfbp"
-    with explaining(names, present(cluster=cluster, tag=tag, **fields)):
-        problem = read_simulation(Source(name, raw, cluster), fields)
+    with explaining(
+        names, present(cluster=cluster, step=step, parameters=parameters, tag=tag, **fields)
+    ):
+        text = flags.parameters(parameters)
+        source = Source(name, raw, cluster, step=step, parameters=text)
+        problem = read_simulation(source, fields)
         answer = at.simulate(problem) if at else run(problem)
     print(answer.model_dump_json(indent=1) if json_ else render(answer, problem.graph.name))

@@ -15,6 +15,9 @@ from app.schemas.plans import Baseline, Bound, PlanAnswer, TraceAnswer
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.policies.choice import WHERE_NOT
 
+#: A step this share shorter or longer than the recorded one is another one.
+_APART = 0.03
+
 #: How many buckets are listed.
 _LISTED = 12
 
@@ -60,6 +63,21 @@ def _times(answer: PlanAnswer) -> Iterator[Line]:
         (what, f"{100 * share:.2f}", "%", "") for what, share in shares.items() if share is not None
     ]
     yield times(rows)
+    yield from _apart(answer)
+
+
+def _apart(answer: PlanAnswer) -> Iterator[str]:
+    """Say so when the costs of the cluster make another step than the recorded one."""
+    recorded = answer.recorded if isinstance(answer, TraceAnswer) else None
+    if not recorded or not recorded.policy_us or not recorded.recorded_us:
+        return
+    change = recorded.policy_us / recorded.recorded_us - 1
+    if abs(change) > _APART:
+        yield (
+            f"With the costs of this cluster {recorded.policy} takes {percent(abs(change))} "
+            f"{'more' if change > 0 else 'less'} than the recorded step. Recorded launches took "
+            "what they took, waiting included; what the costs were fitted to stands below."
+        )
 
 
 def _recorded(answer: PlanAnswer) -> Iterator[tuple[str, str, str, str]]:

@@ -1,0 +1,311 @@
+"""From rank files to a plan in one step: the cluster that a trace tells, and flags that win."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.limits import MAX_CHANNELS
+from app.schemas.clusters import ClusterBody
+from app.services.trace_clusters import with_cluster
+from solver.costs import Lane, network_of
+from solver.graph import Op, build
+from solver.traces import Channel, Report, Sample, Trace
+from tests.app.command import Run
+from tests.app.long import search
+from tests.app.service import Service, environment, two_layers
+from tests.kineto_events import AUTOGRAD, kernel, note, sized, small, text
+
+PROFILE = """\
+node1 -- Conv2d -- forward_compute_time=1, backward_compute_time=2, parameter_size=4000000
+node2 -- Linear -- forward_compute_time=1, backward_compute_time=2, parameter_size=8000000
+\tnode1 -- node2
+"""
+#: Steps of (channel, kind, bytes, us); the all-reduces are 20 us and 0.1 us a byte.
+LAUNCHES = (
+    ("data", "all_reduce", 1000, 120.0),
+    ("data", "all_reduce", 4000, 420.0),
+    ("tensor", "all_gather", 1000, 40.0),
+    ("tensor", "all_gather", 3000, 80.0),
+    ("tensor", "reduce_scatter", 2000, 60.0),
+)
+
+
+def two_streams() -> bytes:
+    """One step with a collective on each of two streams, in a world of 4."""
+    second = kernel(8, 46, 52, 60, AUTOGRAD, (0, 21), "ncclKernel_AllReduce_RING_LL")
+    second[1]["args"] |= sized(40_000)
+    named = note("nccl:all_reduce", 45, 3, AUTOGRAD)
+    whole: bytes = text(
+        [*small(sized(25_000), sized(50_000)), *second, named], distributedInfo={"world_size": 4}
+    )
+    return whole
+
+
+def trace(
+    launches: Any = LAUNCHES, workers: Any = (("data", 8), ("tensor", 2)), **report: Any
+) -> Trace:
+    """A trace of these launches, one after another."""
+    ops = [Op("b", "compute", 100.0, None, ())]
+    for i, (channel, kind, size, _) in enumerate(launches):
+        ops.append(Op(f"c{i}", kind, None, size, (ops[-1].id,), channel))
+    return Trace(
+        build("made", ops),
+        Report("kineto", 1, 0, len(ops), {}, **report),
+        channels=tuple(Channel(name, count, "a test") for name, count in workers),
+        samples=tuple(Sample(*launch) for launch in launches if launch[3]),
+    )
+
+
+def suggested(made: Trace) -> tuple[ClusterBody, Any, str]:
+    """Return the cluster as a request reads it, the costs, and what was assumed."""
+    told, about = with_cluster(made)
+    assert about.cluster is not None
+    return ClusterBody.model_validate(about.cluster), about.costs, " ".join(told.report.assumed)
+
+
+def test_costs_are_those_of_the_launches() -> None:
+    body, costs, assumed = suggested(trace())
+    network = network_of(body.to_cluster())
+    for channel, kind, size, time in LAUNCHES:
+        assert network(Lane(channel, kind)).time(size) == pytest.approx(time, rel=1e-6)
+    assert body.workers == 8
+    assert [body.channels[name].workers for name in ("data", "tensor")] == [None, 2]
+    assert {(cost.channel, cost.kind, cost.basis) for cost in costs} == {
+        ("data", "all_reduce", "own_sizes"),
+        ("tensor", "all_gather", "own_sizes"),
+        ("tensor", "reduce_scatter", "shared_bandwidth"),
+    }
+    assert all(cost.error_worst < 1e-6 for cost in costs)
+    assert "Channel tensor: 2 workers (a test)." in assumed
+    assert "all_reduce on data: 20 us a launch and 1e+05 us a MB" in assumed
+
+
+def test_the_only_channel_is_the_network() -> None:
+    launches = [("network", *launch[1:]) for launch in LAUNCHES[:2]]
+    body, _, _ = suggested(trace(launches, [("network", 8)]))
+    assert (body.workers, body.channels) == (8, {})
+    assert body.startup_us == pytest.approx(20)
+    assert body.cost_model is not None
+    assert body.cost_model.algorithm == "linear"
+    assert body.cost_model.bandwidth_gbps == pytest.approx(1.75 / 0.1 / 125, rel=1e-3)
+
+
+def test_a_kind_without_times_is_a_ring_beside_the_others() -> None:
+    launches = [*LAUNCHES[:2], ("data", "broadcast", 5000, 0.0)]
+    body, costs, assumed = suggested(trace(launches, [("data", 8)]))
+    assert [cost.kind for cost in costs] == ["all_reduce"]
+    cost = network_of(body.to_cluster())(Lane("data", "broadcast"))
+    assert cost.time(4000) == pytest.approx(20 + 4000 * 0.1 / 1.75, rel=1e-6)
+    assert "broadcast on data: no times" in assumed
+
+
+@pytest.mark.parametrize(
+    ("launches", "workers", "says"),
+    [
+        ([("x", "all_reduce", 100, 0.0)], [("x", 4)], "4 workers (a test); no launches"),
+        ([("x", "all_reduce", 100, 0.0)], [], "8 workers (assumed: --workers); no launches"),
+        ([("x", "all_reduce", 100, 9.0)], [], "8 workers (assumed: --workers)."),
+        ([("x", "all_reduce", 100, 9.0)], [("x", None)], "8 workers (assumed: --workers)."),
+        ([("x", "all_reduce", 100, 9.0)], [("x", 1)], "1 worker (a test); its collectives cost"),
+        ([("x", "all_reduce", 100, 9.0)], [("x", 2)], "the start-up is assumed (--startup-us)"),
+    ],
+)
+def test_what_is_not_known_is_said(launches: Any, workers: Any, says: str) -> None:
+    body, _, assumed = suggested(trace(launches, workers))
+    assert says in assumed
+    assert network_of(body.to_cluster())(Lane("x", "all_reduce")).time(100) >= 0
+
+
+def test_too_many_channels_are_no_cluster() -> None:
+    many = [(f"c{i}", "all_reduce", 100, 9.0) for i in range(MAX_CHANNELS + 1)]
+    told, about = with_cluster(trace(many, []))
+    assert about == (None, ())
+    assert "No cluster is suggested: the graph has 17 channels" in told.report.assumed[-1]
+    assert with_cluster(trace(many[1:], []))[1].cluster is not None
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "rank0.json"
+    path.write_bytes(two_streams())
+    return path
+
+
+def planned(run: Run, *arguments: str) -> Any:
+    done = run("plan", *arguments, "--json", "--time-limit", "1")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_two_streams_are_planned_without_a_flag(file: Path, run: Run) -> None:
+    answer = planned(run, str(file))
+    channels = answer["request"]["cluster"]["channels"]
+    assert len(channels) == 2
+    assert answer["request"]["cluster"]["workers"] == 4
+    assert {each["cost_model"]["name"] for each in channels.values()} == {"recorded"}
+    assert answer["recorded"] == {
+        "measured_us": 100.0,
+        "recorded_us": answer["report"]["recorded_us"],
+        "policy": "wfbp",
+        "policy_us": answer["baselines"][0]["iteration_time_us"],
+        "plan_us": answer["iteration_time_us"],
+        "lower_bound_us": answer["lower_bound_us"],
+    }
+    shown = run("plan", str(file)).stdout
+    assert "as recorded                      0.100 ms  measured\n" in shown
+    assert "simulated, with the recorded launches" in shown
+
+
+def test_what_import_prints_is_planned_alike(file: Path, run: Run, tmp_path: Path) -> None:
+    request = tmp_path / "request.json"
+    request.write_text(run("import", str(file), "--json").stdout)
+    theirs = planned(run, str(request))
+    ours = planned(run, str(file))
+    assert theirs | {"runtime_s": 0} == ours | {"runtime_s": 0}
+    value = json.loads(request.read_text())
+    assert list(value) == ["id", "graph", "cluster", "costs", "report"]
+    value["report"]["ops"] = "many"
+    request.write_text(json.dumps(value))
+    done = run("plan", str(request))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "/report/ops" in done.stderr
+
+
+@pytest.mark.parametrize("through", ["trace", "request"])
+def test_flags_win_and_the_answer_says_so(
+    file: Path, run: Run, tmp_path: Path, through: str
+) -> None:
+    path = file
+    if through == "request":
+        path = tmp_path / "request.json"
+        path.write_text(run("import", str(file), "--json").stdout)
+    plain = planned(run, str(path))["request"]["cluster"]
+    flags = ("--workers", "8", "--startup-us", "7", "--bandwidth-gbps", "25")
+    answer = planned(run, str(path), *flags)
+    cluster = answer["request"]["cluster"]
+    assert cluster["workers"] == 8
+    for name, channel in cluster["channels"].items():
+        assert (channel["startup_us"], channel["bandwidth_gbps"]) == (7, 25)
+        assert channel["cost_model"] == plain["channels"][name]["cost_model"]
+    said = " ".join(answer["report"]["assumed"])
+    assert "8 workers by --workers, instead of 4 workers." in said
+    assert "7 us by --startup-us, instead of what was recorded." in said
+    assert "25 Gbit/s by --bandwidth-gbps, instead of what was recorded." in said
+    assert {"extrapolated"} <= {warning["code"] for warning in answer["warnings"]}
+
+
+def test_a_cost_model_wins_on_every_channel(file: Path, run: Run, tmp_path: Path) -> None:
+    model = tmp_path / "model.json"
+    model.write_text(json.dumps({"name": "ours", "bandwidth_gbps": 100, "startup_us": 3}))
+    answer = planned(run, str(file), "--cost-model", str(model))
+    channels = answer["request"]["cluster"]["channels"].values()
+    assert [each["cost_model"]["name"] for each in channels] == ["ours", "ours"]
+    assert answer["request"]["cluster"]["workers"] == 4
+    assert "Costs by --cost-model" in answer["report"]["assumed"][-1]
+
+
+def test_a_profile_without_collectives_says_what_it_took(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "graph.txt"
+    path.write_text(PROFILE)
+    answer = planned(run, str(path))
+    assert answer["recorded"] is None
+    assert answer["request"]["cluster"]["bandwidth_gbps"] == 10
+    assert "Channel network: 8 workers (assumed: --workers); no launches" in str(answer["report"])
+
+
+def test_the_other_commands_take_the_cluster_too(file: Path, run: Run, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps(planned(run, str(file))))
+    for arguments in (
+        ("simulate", str(file), "--policy", "wfbp"),
+        ("simulate", str(file), "--plan", str(plan)),
+        ("predict", str(file), "--time-limit", "1"),
+        ("export", str(file), "--plan", str(plan), "--format", "chrome"),
+        ("export", str(file), "--format", "chrome"),
+    ):
+        done = run(*arguments)
+        assert done.returncode == 0, (arguments, done.stderr)
+
+
+def test_files_that_are_no_trace_of_several_ranks(file: Path, run: Run, tmp_path: Path) -> None:
+    other = tmp_path / "graph.json"
+    other.write_text("{}")
+    done = run("plan", str(file), str(other))
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"interlace: {file}, {other}")
+
+
+def test_steps_and_parameters_are_of_traces(run: Run, tmp_path: Path) -> None:
+    graph, names = tmp_path / "graph.json", tmp_path / "parameters.json"
+    graph.write_text(json.dumps(two_layers()))
+    names.write_text("[]")
+    for command in (("plan",), ("simulate",), ("export", "--format", "chrome")):
+        done = run(*command, str(graph), "--step", "0", "--parameters", str(names))
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "--step: The file is no trace" in done.stderr
+        assert "--parameters: The file is no trace" in done.stderr
+
+
+def test_a_policy_is_given_once(file: Path, run: Run) -> None:
+    done = run("simulate", str(file), "--policy", "ddp", "--policy", "wfbp")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--policy: is given more than once" in done.stderr
+
+
+def test_out_is_what_json_prints(file: Path, run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "plan.json"
+    page = run("plan", str(file), "--out", str(out)).stdout
+    assert page.startswith("rank0 on 4 workers\n")
+    written, printed = json.loads(out.read_text()), planned(run, str(file))
+    for answer in (written, printed):
+        del answer["runtime_s"], answer["request"]
+    assert written == printed
+
+
+def test_progress_is_lines_where_there_is_no_terminal(file: Path, run: Run) -> None:
+    assert run("plan", str(file)).stderr == ""
+    lines = run("plan", str(file), "--progress").stderr.splitlines()
+    assert lines[0] == "interlace: policies"
+    assert any(line.startswith("interlace: explanation: best 0.") for line in lines)
+    assert run("import", str(file), "--progress").stderr == "interlace: reading 1 file\n"
+
+
+def test_an_interrupt_keeps_the_best_plan(tmp_path: Path) -> None:
+    path = tmp_path / "search.json"
+    path.write_text(json.dumps(search(options={"time_limit_s": 100, "baselines": ["wfbp"]})))
+    with subprocess.Popen(
+        [sys.executable, "-W", "error", "-m", "app", "plan", str(path), "--progress", "--json"],
+        env=environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("interlace: search"):
+                break
+        os.kill(process.pid, signal.SIGINT)
+        printed, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.endswith("interlace: interrupted: this is the best plan so far\n")
+    answer = json.loads(printed)
+    assert answer["iteration_time_us"] >= answer["lower_bound_us"] > 0
+    assert answer["summary"] is None
+
+
+def test_an_import_answers_a_request(service: Service) -> None:
+    made = service.client.post("/v1/graphs", content=two_streams()).json()
+    assert service.client.get(f"/v1/graphs/{made['id']}").json() == made
+    assert {cost["basis"] for cost in made["costs"]} <= {"own_sizes", "assumed_startup"}
+    body = {"graph_id": made["id"], "cluster": made["cluster"], "options": {"time_limit_s": 1}}
+    answer = service.post(body)
+    assert answer.status_code == 201, answer.text
+    assert len(answer.json()["request"]["cluster"]["channels"]) == 2
+    own = {"ops": made["graph"]["ops"]}
+    assert service.client.post("/v1/graphs", json=own).json()["cluster"] is None
