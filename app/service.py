@@ -25,6 +25,7 @@ from app.operations.settings import Settings
 from app.routers import (
     cost_models,
     docs,
+    estimates,
     examples,
     graphs,
     health,
@@ -132,6 +133,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         predictions,
         sweeps,
         cost_models,
+        estimates,
         examples,
         limits,
         health,

@@ -9,6 +9,8 @@ from solver.calibration.fits import Fit
 from solver.calibration.measurements import read_measurements
 from solver.costs import Cluster, Cost, alike, network_of
 from solver.errors import Fault, InterlaceError
+from solver.estimation.estimate import estimate
+from solver.estimation.times_table import read_times, runs_of
 from solver.explanation.explain import explain
 from solver.exports import EXPORTS, export
 from solver.graph import Graph, Op, build, with_barrier
@@ -45,13 +47,16 @@ __all__ = [
     "build",
     "calibrate",
     "chrome_trace",
+    "estimate",
     "explain",
     "export",
     "network_of",
     "plan",
     "predict",
     "read_measurements",
+    "read_times",
     "read_trace",
+    "runs_of",
     "simulate",
     "sweep",
     "with_barrier",

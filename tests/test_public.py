@@ -10,7 +10,7 @@ NAMES = {
     *("Cluster", "Cost", "alike", "network_of"),
     *("plan", "Options", "Plan", "Choice", "POLICIES", "simulate", "chrome_trace", "explain"),
     *("Change", "apply_changes", "predict", "sweep"),
-    *("calibrate", "read_measurements", "Fit"),
+    *("calibrate", "read_measurements", "Fit", "estimate", "read_times", "runs_of"),
     *("read_trace", "READERS", "export", "EXPORTS"),
     *("Fault", "InterlaceError"),
 }

@@ -134,7 +134,7 @@ def read_benchmark(content: bytes, name: str, fields: Json) -> CostModelRequest:
     InvalidRequest, InvalidTrace
         When a field is out of range, or the file is not text.
     """
-    raw = {"name": Path(name).stem[:MAX_NAME_CHARACTERS], **fields, "text": _text(content)}
+    raw = {"name": Path(name).stem[:MAX_NAME_CHARACTERS], **fields, "text": text_of(content)}
     return checked_plain(raw, CostModelRequest)
 
 
@@ -143,6 +143,12 @@ def _with(raw: Any, fields: Json) -> Any:
     if not isinstance(raw, dict):
         return raw
     return {k: v for k, v in raw.items() if k not in {"options", "what_if"}} | fields
+
+
+def read_graph(content: bytes, name: str) -> Any:
+    """Return the graph of a file as a request has it, unchecked."""
+    raw, _ = _read(Source(name, [content], {}))
+    return raw.get("graph") if isinstance(raw, dict) else raw
 
 
 def _read(source: Source) -> tuple[Any, Report | None]:
@@ -215,7 +221,14 @@ def _unknown(content: bytes) -> InvalidTrace:
     return InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)])
 
 
-def _text(content: bytes) -> str:
+def text_of(content: bytes) -> str:
+    """Decode a file that is text.
+
+    Raises
+    ------
+    InvalidTrace
+        When it is not.
+    """
     try:
         return content.removeprefix(BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError as error:

@@ -22,6 +22,7 @@ from app.codes import code_of
 from app.errors import InvalidRequest
 from app.schemas.base import AnswerModel, RequestModel
 from app.schemas.cost_models import CostModelAnswer, CostModelRequest
+from app.schemas.estimates import EstimateAnswer, EstimateRequest
 from app.schemas.graphs import GraphOut
 from app.schemas.plans import PlanAnswer, PlanRequest
 from app.schemas.predictions import PredictionAnswer, PredictionRequest
@@ -110,6 +111,10 @@ class Server:
     def calibrate(self, request: CostModelRequest) -> CostModelAnswer:
         """Fit a cost model, which the service keeps."""
         return self._posted("/v1/cost-models", _body(request), CostModelAnswer, _WORK_S)
+
+    def estimate(self, request: EstimateRequest) -> EstimateAnswer:
+        """Estimate costs from iteration times."""
+        return self._posted("/v1/estimates", _body(request), EstimateAnswer, 10 * _WORK_S)
 
     def read(
         self,

@@ -20,6 +20,7 @@ from app.codes import (
 from app.errors import BUG, title_of
 from app.http.problems import MEDIA_TYPE
 from app.schemas.cost_models import CostModelRequest
+from app.schemas.estimates import EstimateRequest
 from app.schemas.plans import PlanRequest
 from app.schemas.predictions import PredictionRequest
 from app.schemas.problem_details import ProblemDetails
@@ -55,7 +56,14 @@ _GRAPHS, _IMPORTS = "/v1/graphs", "/v1/imports"
 
 
 #: Requests that a dependency reads.
-_BODIES = (PlanRequest, SimulationRequest, PredictionRequest, SweepRequest, CostModelRequest)
+_BODIES = (
+    PlanRequest,
+    SimulationRequest,
+    PredictionRequest,
+    SweepRequest,
+    CostModelRequest,
+    EstimateRequest,
+)
 
 
 Responses = dict[int | str, dict[str, Any]]

@@ -7,7 +7,9 @@ import pytest
 
 from solver.costs import Affine, Cluster, alike
 from solver.errors import InvalidMeasurements, InvalidOptions
-from solver.estimation import Run, TimesRow, estimate, is_times, read_times, runs_of
+from solver.estimation.estimate import estimate
+from solver.estimation.runs import Run
+from solver.estimation.times_table import TimesRow, is_times, read_times, runs_of
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, bind

@@ -1,6 +1,7 @@
 """Fit the cost of an all-reduce to measurements."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -19,8 +20,9 @@ def calibrate(
         str,
         typer.Argument(
             metavar="FILE",
-            help="What all_reduce_perf of nccl-tests or osu_allreduce printed, or a CSV with a "
-            "header such as size(B),time(us); - reads standard input.",
+            help="What all_reduce_perf of nccl-tests or osu_allreduce printed, a CSV with a header "
+            "such as size(B),time(us), or one of iteration times: model,workers,policy,time_us; - "
+            "reads standard input.",
         ),
     ],
     fit: Annotated[
@@ -32,7 +34,22 @@ def calibrate(
     ] = None,
     bandwidth_gbps: Annotated[
         float | None,
-        typer.Option(help="Bandwidth at the measurement; only to scale the cost to another."),
+        typer.Option(
+            help="Bandwidth at the measurement; only to scale the cost to another. With iteration "
+            "times: what holds where they do not tell.  [default: 10]"
+        ),
+    ] = None,
+    startup_us: Annotated[
+        float | None, typer.Option(help="The same of the start-up.  [default: 50]")
+    ] = None,
+    hop_us: Annotated[float | None, typer.Option(help="The same of a hop.  [default: 0]")] = None,
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--parameter",
+            metavar="POLICY.NAME",
+            help="With iteration times: estimate it too; may be repeated.",
+        ),
     ] = None,
     threshold_bytes: Annotated[
         int | None,
@@ -46,9 +63,9 @@ def calibrate(
     server: ServerUrl = None,
     json_: AsJson = False,
 ) -> None:
-    """Fit the cost of an all-reduce to measurements.
+    """Fit costs to a benchmark, or to iteration times.
 
-    Say how far each fit is from them.
+    Say how far each fit is from them, and what they do not determine.
 
     \b
     Examples:
@@ -56,22 +73,46 @@ def calibrate(
       interlace calibrate nccl.log --json > model.json
       interlace plan graph.json --cost-model model.json
       interlace calibrate nccl.log --server http://planner:8000
+      interlace calibrate times.csv --bandwidth-gbps 25
     """
     from app.cli.files import read_benchmark
-    from app.cli.rendering.cost_models import render
+    from app.cli.rendering import cost_models, estimates
+    from app.cli.times import is_estimate, read_estimate
     from app.services.cost_models import run
 
     at = server_at(server)
     source, raw = content(file)
-    fields = present(
-        fit=fit,
-        workers=workers,
-        bandwidth_gbps=bandwidth_gbps,
-        threshold_bytes=threshold_bytes,
-        format=format_,
-        name=name,
+    of_benchmarks = present(
+        fit=fit, workers=workers, threshold_bytes=threshold_bytes, format=format_, name=name
     )
+    of_times = present(startup_us=startup_us, hop_us=hop_us, parameters=parameters or None)
+    if is_estimate(raw):
+        from app.services.estimates import run as run_estimate
+
+        refuse(of_benchmarks, "iteration times")
+        cluster = present(bandwidth_gbps=bandwidth_gbps, startup_us=startup_us, hop_us=hop_us)
+        fields = present(parameters=parameters or None)
+        with explaining(source, present(cluster=cluster, **fields)):
+            asked = read_estimate(raw, Path(file).parent, cluster, fields)
+            found = at.estimate(asked) if at else run_estimate(asked, {})
+        print(found.model_dump_json(indent=1) if json_ else estimates.render(found))
+        return
+    refuse(of_times, "a benchmark")
+    fields = present(**of_benchmarks, bandwidth_gbps=bandwidth_gbps)
     with explaining(source, fields):
         request = read_benchmark(raw, source, fields)
         answer = at.calibrate(request) if at else run(request)
-    print(answer.model_dump_json(indent=1) if json_ else render(answer))
+    print(answer.model_dump_json(indent=1) if json_ else cost_models.render(answer))
+
+
+def refuse(flags: dict[str, Any], beside: str) -> None:
+    """Refuse flags that do not count.
+
+    Raises
+    ------
+    typer.BadParameter
+        With the first of them.
+    """
+    for flag in flags:
+        name = {"parameters": "parameter"}.get(flag, flag).replace("_", "-")
+        raise typer.BadParameter(f"does not count with {beside}", param_hint=f"--{name}")
