@@ -135,25 +135,32 @@ def test_baselines_with_parameters(service: Service) -> None:
     # g2 at the tick of 1000 until 6650, g1 until 8100, then f1 and f2
     assert horovod["iteration_time_us"] == near(8950)
     assert horovod["headroom"] == pytest.approx(8950 / 8350 - 1, abs=1e-5)
-    assert horovod["parameters"] == {"cycle_time_us": 1000, "fusion_threshold_bytes": 2**27}
+    of_horovod = {
+        "cycle_time_us": 1000,
+        "fusion_threshold_bytes": 2**27,
+        "waits_for_sends": False,
+        "tensor_time_us": 0,
+    }
+    assert horovod["parameters"] == of_horovod
     # g2 exceeds 1 MiB, so it goes alone: 800..6450, g1 ..7900; then f1 and f2
     assert (ddp["iteration_time_us"], ddp["barrier"]) == (near(8750), True)
     assert ddp["parameters"] == {"bucket_cap_mb": 25, "first_bucket_mb": 1}
     # one slice each: whatever the credit, g2 and then g1; the first that is tried is one slice
-    assert bytescheduler["parameters"] == {"partition_bytes": 4_000_000, "credit_bytes": 4_000_000}
+    assert bytescheduler["parameters"] == {
+        "partition_bytes": 4_000_000,
+        "credit_bytes": 4_000_000,
+        "tensor_time_us": 0,
+    }
     assert answer["request"]["options"]["baselines"] == [
-        {
-            "policy": "horovod",
-            "barrier": False,
-            "cycle_time_us": 1000,
-            "fusion_threshold_bytes": 2**27,
-        },
+        {"policy": "horovod", "barrier": False, **of_horovod},
         asked[1],
         {
             "policy": "bytescheduler",
             "barrier": False,
             "partition_bytes": 4_000_000,
             "credit_bytes": "auto",
+            "cycle_time_us": None,
+            "tensor_time_us": 0,
         },
     ]
     again = two_layers()

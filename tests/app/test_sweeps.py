@@ -349,7 +349,7 @@ def test_pace_has_no_time_where_it_is_not_defined(service: Service) -> None:
         assert service.client.get(f"{PATH}/{found['id']}/{plot}.svg").status_code == 200
     alone = service.post(body | {"policies": ["pace"]}, PATH).json()
     assert alone["cells"][0]["best"] is alone["cells"][0]["speed"] is None
-    assert alone["summary"] == ["None of the policies is defined for this graph."]
+    assert alone["summary"][0] == "None of the policies is defined for this graph."
 
 
 def test_a_barrier_for_all_or_for_one() -> None:
