@@ -98,6 +98,8 @@ def test_baselines_with_parameters(tmp_path: Path, request_file: Path, run: Run)
             "barrier": False,
             "partition_bytes": 4_000_000,
             "credit_bytes": "auto",
+            "cycle_time_us": None,
+            "tensor_time_us": 0,
         },
         {"policy": "tictac", "barrier": False},
     ]
