@@ -37,7 +37,8 @@ class Headline(AnswerModel):
         Literal["ddp", "wfbp"],
         Field(
             description="What runs today: `ddp` where all that is sent are all-reduces and none "
-            "comes after another; else `wfbp`, the graph's own collectives, first in, first out."
+            "comes after another, or where it is the first baseline; else `wfbp`, the graph's own "
+            "collectives, first in, first out."
         ),
     ]
     gains: Annotated[

@@ -61,15 +61,18 @@ def headline(graph: Graph, network: Network, options: Options, found: Plan) -> H
     """Compare with what runs today, with a plan for each of both barriers.
 
     Today is PyTorch DDP with its defaults where all that is sent are all-reduces and none comes
-    after another, else the graph's own collectives, first in, first out. ``found`` is the plan of
-    ``graph`` with ``options``, without the barrier of these; the other plan is made here.
+    after another, or where it is the first baseline; else the graph's own collectives, first in,
+    first out. ``found`` is the plan of ``graph``, as it is without the barrier of ``options``, with
+    these; the plan for the other barrier is made here.
 
     Notes
     -----
     A plan, and two simulations.
     """
     chain = chain_of(graph)
-    is_ddp = chain.is_layered and {lane.kind for lane in chain.lanes} <= {ALL_REDUCE}
+    is_ddp = [choice.policy for choice in options.baselines[:1]] == ["ddp"] or (
+        chain.is_layered and {lane.kind for lane in chain.lanes} <= {ALL_REDUCE}
+    )
     policy = "ddp" if is_ddp else "wfbp"
     barriers = [True] if has_barrier(graph) else [True, False]
     gains = []

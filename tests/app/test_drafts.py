@@ -90,11 +90,11 @@ def test_drafts_are_whole_answers_and_true(request_body):
         assert (
             draft.model_dump(include=set(ExplainedAnswer.model_fields)) == UNEXPLAINED.model_dump()
         )
-        assert (draft.what_if, draft.osf) == (None, None)
+        assert (draft.headline, draft.what_if, draft.osf) == (None, None, None)
     for text in late:
         bound = PlanAnswer.model_validate_json(text).lower_bound_us
         assert bound == pytest.approx(answer.lower_bound_us)
-    rest = {"runtime_s", "what_if", "osf", *ExplainedAnswer.model_fields}
+    rest = {"headline", "runtime_s", "what_if", "osf", *ExplainedAnswer.model_fields}
     last = PlanAnswer.model_validate_json(late[-1])
     assert last.model_dump(exclude=rest) == answer.model_dump(exclude=rest)
 

@@ -12,6 +12,7 @@ from solver.models.parallel import fsdp
 from solver.planning.headline import headline
 from solver.planning.plan import Options, plan
 from solver.policies import POLICIES
+from solver.policies.choice import Choice
 from solver.simulation.engine import simulate
 from solver.units import same, slack
 from tests.sampling import cases
@@ -87,6 +88,8 @@ def test_a_graph_with_a_barrier_has_one_gain_and_says_keep():
     assert gain.barrier
     assert gain.keep
     assert gain.plan_us == pytest.approx(gain.today_us)
+    asked = Options(baselines=(Choice("ddp"), Choice("wfbp")))
+    assert of(graph, network_of(Cluster(8, 800, 0)), asked).policy == "ddp"
 
 
 def test_a_barrier_that_was_added_is_there():
