@@ -42,7 +42,7 @@ def exported(
     InvalidPlan
         When it is no plan of that graph, or when the format has no form for it.
     """
-    cluster = problem.request.cluster
+    cluster = problem.request.cluster.to_cluster()
     is_policy = isinstance(problem.request, SimulationRequest)
     try:
         buckets, parts = PlanBody.model_validate(answer).by_name()
@@ -52,8 +52,9 @@ def exported(
         place = "".join(f"/{step}" for step in first["loc"])
         detail = f"This is no plan as plan --json prints it: at {place}, {first['msg']}."
         raise InvalidPlan([Fault("", FaultCode.WRONG_TYPE, detail)]) from None
-    planned = ExplicitPlan(tuple(buckets), tuple(parts), slotted, cluster.workers)
-    written = EXPORTS[form](_graph_of(problem), network_of(cluster.to_cluster()), planned)
+    channels = tuple((name, own.workers) for name, own in cluster.channels)
+    planned = ExplicitPlan(tuple(buckets), tuple(parts), slotted, cluster.workers, channels)
+    written = EXPORTS[form](_graph_of(problem), network_of(cluster), planned)
     if not is_policy or same(answer["iteration_time_us"], written.plan_time_us):
         return written
     note = (

@@ -1,5 +1,7 @@
 """Plans as files of other tools, called alike: ``export(graph, network, plan) -> Export``."""
 
+from collections.abc import Mapping
+
 from solver.costs import Network
 from solver.exports import chakra, chrome, csv_tables
 from solver.exports.exporter import ExplicitPlan, Export, Exporter
@@ -21,7 +23,13 @@ EXPORTS: dict[str, Exporter] = {
 __all__ = ["EXPORTS", "ExplicitPlan", "Export", "Exporter", "export"]
 
 
-def export(form: str, network: Network, plan: Plan, workers: int = 1) -> Export:
+def export(
+    form: str,
+    network: Network,
+    plan: Plan,
+    workers: int = 1,
+    channels: Mapping[str, int] | None = None,
+) -> Export:
     """Write a plan as files of another tool; say what they cannot say, and what that costs.
 
     Parameters
@@ -30,8 +38,8 @@ def export(form: str, network: Network, plan: Plan, workers: int = 1) -> Export:
         Key of :data:`EXPORTS`.
     network, plan
         What was planned, on which network.
-    workers
-        Ranks that take part, for formats of one file a rank.
+    workers, channels
+        Ranks of the channel ``network`` and of the others by name, for formats of one file a rank.
 
     Raises
     ------
@@ -43,5 +51,6 @@ def export(form: str, network: Network, plan: Plan, workers: int = 1) -> Export:
         tuple(ExplicitPart(part.bucket, part.bytes) for part in plan.parts),
         plan.slotted,
         workers,
+        tuple((channels or {}).items()),
     )
     return EXPORTS[form](plan.graph, network, explicit)

@@ -6,12 +6,14 @@ preemption are those of the plan. Attributes are the ones that ASTRA-sim's feede
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from heapq import heappop, heappush
 from typing import Any
 
 from solver.chain import chain_of
 from solver.costs import Network
 from solver.exports.exporter import ExplicitPlan, Export, replay_plan
+from solver.exports.network_file import Dimensions, dimensions_of
 from solver.graph import ALL_GATHER, COMPUTE, NETWORK, Graph, Op, build
 from solver.limits import MAX_EXPORTED_FILES
 from solver.policies.wfbp import wfbp
@@ -24,13 +26,14 @@ from solver.traces.chakra.codec import (
     Node,
     encode,
 )
+from solver.units import same
 
 FORMAT = "chakra"
 NOTES = (
     "Order and preemption are kept: each part is a collective that waits for the one before it.",
     "Durations are whole microseconds; it is the ends that are rounded, so errors do not add up.",
-    "ASTRA-sim runs one compute op and one collective at a time: streams and channels take turns.",
     "ASTRA-sim simulates the network itself, but takes a broadcast's time from the file.",
+    "In network.yml a launch's start-up is latency of its steps. It is for rings, one chunk each.",
 )
 
 _VERSION = "0.0.4"
@@ -38,9 +41,10 @@ _TYPES = {kind: number for number, kind in reversed(COMM_TYPES.items())}
 
 
 def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
-    """Write ``plan.0.et``, ``plan.1.et``, ...: one file for each worker, all alike.
+    """Write ``plan.0.et``, ``plan.1.et``, ...: one file for each rank, all alike; ``network.yml``.
 
-    Of more workers than :data:`MAX_EXPORTED_FILES` not every file is written, and a note says so.
+    Each channel is a dimension of ASTRA-sim's network. Of more ranks than
+    :data:`MAX_EXPORTED_FILES` not every file is written, and a note says so.
 
     Raises
     ------
@@ -50,15 +54,30 @@ def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
     _, timeline = replay_plan(graph, network, plan)
     parts = graph_of_parts(graph, plan, timeline)
     again = simulate(parts, network, wfbp)
-    content = encode(_messages(parts, again, plan.workers))
-    ranks = min(plan.workers, MAX_EXPORTED_FILES)
-    left_out = (f"All {plan.workers:,} files are alike; {ranks:,} are written.",)
+    ranks_of = {NETWORK: plan.workers, **dict(plan.channels)}
+    dimensions = dimensions_of(parts, network, ranks_of)
+    number = _numbers(parts, again)
+    content = encode(_messages(parts, again, number, dimensions, plan.workers))
+    ranks = min(dimensions.ranks, MAX_EXPORTED_FILES)
+    notes = [*NOTES, *dimensions.notes]
+    turns = _take_turns(parts, again, number)
+    if not same(turns, again.iteration_time):
+        extra = turns - again.iteration_time
+        notes.append(
+            "ASTRA-sim runs one compute op and one collective at a time: streams and channels take "
+            f"turns, which takes {extra:,.1f} us of the time."
+        )
+    if ranks < dimensions.ranks:
+        notes.append(f"All {dimensions.ranks:,} files are alike; {ranks:,} are written.")
+    files: dict[str, str | bytes] = {f"plan.{rank}.et": content for rank in range(ranks)}
+    if dimensions.text is not None:
+        files["network.yml"] = dimensions.text
     return Export(
         format=FORMAT,
-        files={f"plan.{rank}.et": content for rank in range(ranks)},
+        files=files,
         media_type="application/octet-stream",
-        notes=NOTES if ranks == plan.workers else (*NOTES, *left_out),
-        iteration_time_us=again.iteration_time,
+        notes=tuple(notes),
+        iteration_time_us=turns,
         plan_time_us=timeline.iteration_time,
     )
 
@@ -119,13 +138,49 @@ def graph_of_parts(graph: Graph, plan: ExplicitPlan, timeline: Timeline) -> Grap
     return build(graph.name, ops)
 
 
-def _messages(parts: Graph, timeline: Timeline, workers: int) -> Iterator[Any]:
-    """Write nodes in the order of their starts, which is the order in which ASTRA-sim chooses."""
-    yield GlobalMetadata(version=_VERSION)
+def _numbers(parts: Graph, timeline: Timeline) -> dict[int, int]:
+    """Give each node its number: ASTRA-sim chooses the least, so they are in order of starts."""
     place = {i: k for k, i in enumerate(parts.order)}
     order = sorted(place, key=lambda i: (timeline.starts[i], place[i]))
-    number = {i: k for k, i in enumerate(order, start=1)}
-    for i in order:
+    return {i: k for k, i in enumerate(order, start=1)}
+
+
+def _take_turns(parts: Graph, timeline: Timeline, number: Mapping[int, int]) -> float:
+    """Run nodes as ASTRA-sim does: one of each sort at a time, the least number first."""
+    missing = [len(before) for before in parts.preds]
+    ready: dict[bool, list[int]] = {True: [], False: []}
+    node = {k: i for i, k in number.items()}
+    running: list[tuple[float, int]] = []
+    busy: set[bool] = set()
+    now = 0.0
+    released = [i for i, count in enumerate(missing) if not count]
+    while released or running or any(ready.values()):
+        for i in released:
+            heappush(ready[parts.ops[i].kind == COMPUTE], number[i])
+        for sort, waiting in ready.items():
+            if waiting and sort not in busy:
+                i = node[heappop(waiting)]
+                busy.add(sort)
+                heappush(running, (now + timeline.ends[i] - timeline.starts[i], number[i]))
+        now, k = heappop(running)
+        done = node[k]
+        busy.remove(parts.ops[done].kind == COMPUTE)
+        for j in parts.succs[done]:
+            missing[j] -= 1
+        released = [j for j in parts.succs[done] if not missing[j]]
+    return now
+
+
+def _messages(
+    parts: Graph,
+    timeline: Timeline,
+    number: Mapping[int, int],
+    dimensions: Dimensions,
+    workers: int,
+) -> Iterator[Any]:
+    """Write nodes by their numbers; ``workers`` share on channels whose ranks are not known."""
+    yield GlobalMetadata(version=_VERSION)
+    for i in number:
         op = parts.ops[i]
         yield Node(
             id=number[i],
@@ -133,18 +188,22 @@ def _messages(parts: Graph, timeline: Timeline, workers: int) -> Iterator[Any]:
             type=COMPUTE_NODE if op.kind == COMPUTE else COLLECTIVE_NODE,
             data_deps=sorted(number[j] for j in parts.preds[i]),
             duration_micros=round(timeline.ends[i]) - round(timeline.starts[i]),
-            attr=[{"name": "is_cpu_op", "bool_val": False}, *_payload(op, workers)],
+            attr=[{"name": "is_cpu_op", "bool_val": False}, *_payload(op, dimensions, workers)],
         )
 
 
-def _payload(op: Op, workers: int) -> Iterator[dict[str, Any]]:
+def _payload(op: Op, dimensions: Dimensions, workers: int) -> Iterator[dict[str, Any]]:
     """Say what a collective sends; of an all-gather the format counts one worker's share."""
     if op.bytes is None:
         return
-    share = -(-op.bytes // workers) if op.kind == ALL_GATHER else op.bytes
+    known = dict(zip(dimensions.channels, dimensions.workers, strict=True))
+    share = -(-op.bytes // known.get(op.channel, workers)) if op.kind == ALL_GATHER else op.bytes
     yield {"name": "comm_type", "int64_val": _TYPES[op.kind]}
     yield {"name": "comm_size", "int64_val": share}
     if op.kind == ALL_GATHER:
         yield {"name": "whole_size", "int64_val": op.bytes}
+    if len(dimensions.channels) > 1 and op.channel in dimensions.channels:
+        involved = [name == op.channel for name in dimensions.channels]
+        yield {"name": "involved_dim", "bool_list": {"values": involved}}
     if op.channel != NETWORK:
         yield {"name": "channel", "string_val": op.channel}

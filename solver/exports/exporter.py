@@ -24,13 +24,16 @@ class ExplicitPlan:
     slotted
         The per-slot schedule of the plan; None where it has none.
     workers
-        Ranks that take part.
+        Ranks of the channel ``network``.
+    channels
+        Name and ranks of each other channel.
     """
 
     buckets: tuple[ExplicitBucket, ...]
     parts: tuple[ExplicitPart, ...]
     slotted: SlottedSchedule | None = None
     workers: int = 1
+    channels: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

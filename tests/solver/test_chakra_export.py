@@ -65,8 +65,13 @@ def test_a_plan_by_hand_byte_for_byte():
     """The part of g1 goes between those of g2; ends 100, 150.5, 190.5 -> 100, 150, 190."""
     exported = chakra.export(GRAPH, LINEAR, replace(PLAN, workers=2))
     reduce = dict(is_cpu_op=False, comm_type=0)
-    assert list(exported.files) == ["plan.0.et", "plan.1.et"]
-    assert set(exported.files.values()) == {
+    assert list(exported.files) == ["plan.0.et", "plan.1.et", "network.yml"]
+    # two steps of half the bytes: 5 us each, and a microsecond a byte
+    assert exported.files["network.yml"] == (
+        f"topology: [ Ring ]\nnpus_count: [ 2 ]\nbandwidth: [ {1e6 / 2**30} ]  # GB/s, of 2^30 "
+        "bytes\nlatency: [ 5000.0 ]  # ns\n"
+    )
+    assert {exported.files["plan.0.et"], exported.files["plan.1.et"]} == {
         file(
             node(1, 4, 100, name="b2", is_cpu_op=False),
             node(2, 4, 50, [1], name="b1", is_cpu_op=False),
@@ -128,7 +133,9 @@ def test_reading_back_gives_the_plan(drawn):
     """Parts, their order on each channel, and the time that they take."""
     graph, network, plan = drawn
     exported = chakra.export(graph, network, replace(plan, workers=3))
-    assert exported.iteration_time_us == pytest.approx(exported.plan_time_us, abs=1e-6)
+    turns = any("take turns" in note for note in exported.notes)
+    assert exported.iteration_time_us >= exported.plan_time_us - 1e-6
+    assert turns or exported.iteration_time_us == pytest.approx(exported.plan_time_us, abs=1e-6)
     trace = read_back(exported)
     assume(trace.graph is not None)
     channels = {op.id: op.channel for op in graph.ops}
@@ -142,7 +149,7 @@ def test_reading_back_gives_the_plan(drawn):
         given_parts = [part for part in plan.parts if channel_of[part.bucket] == channel]
         assert found == given_parts
     again = simulate(trace.graph, network, wfbp)
-    assert again.iteration_time == pytest.approx(exported.iteration_time_us, abs=1e-6)
+    assert again.iteration_time == pytest.approx(exported.plan_time_us, abs=1e-6)
     assert trace.report.repaired == trace.report.assumed == trace.report.warnings == ()
 
 
@@ -158,9 +165,12 @@ def test_rounding_does_not_add_up(data):
     ]
     odd = build("odd", ops)
     network = data.draw(networks())
-    plan = planned(odd, network, replay(data.draw(sends(chain_of(odd)))))
+    launches = data.draw(sends(chain_of(odd)))
+    plan = planned(odd, network, replay(launches))
     exported = chakra.export(odd, network, replace(plan, workers=1))
-    assert abs(exported.iteration_time_us - exported.plan_time_us) <= len(plan.parts) + 1
+    parts = chakra.graph_of_parts(odd, plan, simulate(odd, network, replay(launches)))
+    again = simulate(parts, network, wfbp)
+    assert abs(again.iteration_time - exported.plan_time_us) <= len(plan.parts) + 1
 
 
 def test_a_long_chain_ends_where_it_should():
@@ -193,5 +203,5 @@ def test_another_graphs_plan():
 
 def test_of_many_workers_not_every_file_is_written():
     exported = chakra.export(GRAPH, LINEAR, replace(PLAN, workers=1_000_000))
-    assert len(exported.files) == MAX_EXPORTED_FILES
+    assert len([name for name in exported.files if name.endswith(".et")]) == MAX_EXPORTED_FILES
     assert exported.notes[-1] == "All 1,000,000 files are alike; 256 are written."

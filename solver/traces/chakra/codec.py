@@ -98,8 +98,10 @@ _FIELDS: dict[str, dict[str, tuple[int, str]]] = {
         "sfixed32_val": (23, "sfixed32"),
         "sfixed64_val": (25, "sfixed64"),
         "bool_val": (27, "bool"),
+        "bool_list": (28, "BoolList"),
         "string_val": (29, "string"),
     },
+    "BoolList": {"values": (1, "bool*")},
     "GlobalMetadata": {"version": (1, "string"), "attr": (2, "AttributeProto*")},
     "Node": {
         "id": (1, "uint64"),
@@ -119,7 +121,7 @@ def _field(name: str, number: int, kind: str) -> dict[str, Any]:
     label = _MANY if kind.endswith("*") else _ONE
     scalar = {"type": _SCALARS[known]} if known in _SCALARS else {}
     message = {} if scalar else {"type": _MESSAGE, "type_name": f".{_PACKAGE}.{known}"}
-    choice = {"oneof_index": 0} if name.endswith("_val") else {}
+    choice = {"oneof_index": 0} if name.endswith(("_val", "_list")) else {}
     return {"name": name, "number": number, "label": label, **scalar, **message, **choice}
 
 
@@ -157,7 +159,8 @@ def attributes(message: Any) -> dict[str, Any]:
     values = {}
     for attribute in message.attr:
         which = attribute.WhichOneof("value")
-        values[attribute.name] = getattr(attribute, which) if which else None
+        is_one = which is not None and which.endswith("_val")
+        values[attribute.name] = getattr(attribute, which) if is_one else None
     return values
 
 
