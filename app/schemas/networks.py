@@ -6,7 +6,7 @@ from pydantic import Field, Strict
 
 from app.limits import MAX_BANDWIDTH_GBPS, MAX_NAME_CHARACTERS, MAX_STARTUP_US, MIN_BANDWIDTH_GBPS
 from app.schemas.base import PLAIN, Name, OneOf, RequestModel
-from solver.costs import ALGORITHMS, LINEAR, MEASURED, PIECEWISE, PLACEMENTS, RING, Curve
+from solver.costs import ALGORITHMS, LINEAR, MEASURED, PIECEWISE, PLACEMENTS, RING, TABLE, Curve
 from solver.limits import MAX_BYTES, MAX_DURATION_US, MAX_TABLE_SIZES, MAX_WORKERS
 
 Microseconds = Annotated[float, Field(ge=0, le=MAX_STARTUP_US)]
@@ -60,7 +60,7 @@ _COUNTS: dict[str, tuple[str, ...]] = {
     "constant_us": (LINEAR,),
     "us_per_byte": (LINEAR,),
     "piecewise": (PIECEWISE,),
-    "measured_bytes": _FITTED,
+    "measured_bytes": (*_FITTED, TABLE),
 }
 
 
@@ -180,7 +180,10 @@ class CostModelBody(NetworkBody):
     piecewise: Annotated[CurveBody | None, Field(description="`piecewise`: its figures.")] = None
     measured_bytes: Annotated[
         Annotated[list[Size], Field(min_length=2, max_length=2)] | None,
-        Field(description="Least and most bytes that were measured; null when nobody knows."),
+        Field(
+            description="Least and most bytes that were measured; null when nobody knows, or, of a "
+            "`table`, when its points tell."
+        ),
     ] = None
 
     def cluster_fields(self) -> dict[str, Any]:
@@ -197,7 +200,7 @@ class CostModelBody(NetworkBody):
     @property
     def range(self) -> tuple[int, int] | None:
         """Least and most bytes that were measured; None when nobody knows."""
-        if self.algorithm == "table" and self.table:
+        if self.algorithm == TABLE and self.table and not self.measured_bytes:
             sizes = [size for size, _ in self.table]
             return min(sizes), max(sizes)
         return (self.measured_bytes[0], self.measured_bytes[1]) if self.measured_bytes else None

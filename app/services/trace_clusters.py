@@ -138,7 +138,7 @@ def _suggestion(
         return _Suggestion(workers, RING_NETWORK, (), (f"{place}; {why}",))
     costs = tuple(_cost(name, workers, fit) for fit in fits)
     untimed = [kind for kind in kinds if kind not in launches]
-    lines = [f"{place}.", *map(_sentence, costs)]
+    lines = [*([] if measured else [f"{place}."]), *map(_sentence, costs)]
     lines += [f"{kind} on {name}: no times; as a ring beside the others." for kind in untimed]
     body = _body(measured and workers, fits, costs, untimed)
     return _Suggestion(workers, body, costs, tuple(lines))
@@ -150,10 +150,14 @@ def _body(
     """Write the lines of a channel as a cost model; what every launch pays is its start-up."""
     startup = min(fit.line.startup_us for fit in fits)
     widest = max(costs, key=lambda cost: cost.most_bytes)
-    model: Json = {"name": RECORDED, "workers": measured, "bandwidth_gbps": widest.bandwidth_gbps}
+    model: Json = {
+        "name": RECORDED,
+        "workers": measured,
+        "bandwidth_gbps": widest.bandwidth_gbps,
+        "measured_bytes": [min(cost.least_bytes for cost in costs), widest.most_bytes],
+    }
     if [fit.kind for fit in fits] == [ALL_REDUCE] and not untimed:
-        line = {"us_per_byte": costs[0].us_per_byte, "measured_bytes": list(fits[0].measured)}
-        model |= {"algorithm": LINEAR, **line}
+        model |= {"algorithm": LINEAR, "us_per_byte": costs[0].us_per_byte}
     else:
         tables = {fit.kind: _points(fit, startup) for fit in fits}
         per_byte = widest.us_per_byte / _passes(widest.kind, widest.workers)

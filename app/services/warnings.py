@@ -9,6 +9,7 @@ from app.schemas.networks import CostModelBody
 from solver.costs import TABLE, Lane
 from solver.graph import ALL_REDUCE, Graph
 from solver.graph.durations import in_doubt
+from solver.limits import MAX_BYTES
 from solver.planning.result import Bucket, Part
 
 
@@ -54,7 +55,8 @@ def warnings_of(cluster: ClusterBody, launches: Mapping[Lane, Sequence[int]]) ->
             tables = {str(kind): points for kind, points in described.tables.items()}
             field, points = f"tables/{lane.kind}", tables.get(lane.kind, [])
         if described.algorithm == TABLE and points:
-            measured = [size for size, _ in points]
+            least, most = (model and model.measured_bytes) or (1, MAX_BYTES)
+            measured = [min(max(size, least), most) for size, _ in points]
             found += _outside(f"{under}/{field}", (min(measured), max(measured)), sizes)
         elif model is not None and model.measured_bytes:
             least, most = model.measured_bytes

@@ -13,6 +13,7 @@ import pytest
 from app.limits import MAX_CHANNELS
 from app.schemas.clusters import ClusterBody
 from app.services.trace_clusters import with_cluster
+from app.services.warnings import warnings_of
 from solver.costs import Lane, network_of
 from solver.graph import Op, build
 from solver.traces import Channel, Report, Sample, Trace
@@ -82,7 +83,6 @@ def test_costs_are_those_of_the_launches() -> None:
         ("tensor", "reduce_scatter", "shared_bandwidth"),
     }
     assert all(cost.error_worst < 1e-6 for cost in costs)
-    assert "Channel tensor: 2 workers (a test)." in assumed
     assert "all_reduce on data: 20 us a launch and 1e+05 us a MB" in assumed
 
 
@@ -120,6 +120,20 @@ def test_what_is_not_known_is_said(launches: Any, workers: Any, says: str) -> No
     body, _, assumed = suggested(trace(launches, workers))
     assert says in assumed
     assert network_of(body.to_cluster())(Lane("x", "all_reduce")).time(100) >= 0
+
+
+def test_launches_beyond_the_recorded_sizes_are_warned_of() -> None:
+    body, _, _ = suggested(trace())
+    lane = Lane("tensor", "all_gather")
+    for sizes, says in (
+        ([1000, 3000], []),
+        ([999, 3001], ["2 of 2 launches (999 to 3,001 bytes)"]),
+    ):
+        [*found] = warnings_of(body, {lane: sizes})
+        assert [
+            warning.detail[: len(line)] for warning, line in zip(found, says, strict=True)
+        ] == says
+        assert all("1,000 to 3,000 bytes" in warning.detail for warning in found)
 
 
 def test_too_many_channels_are_no_cluster() -> None:

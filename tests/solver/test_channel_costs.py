@@ -179,6 +179,24 @@ def test_what_cannot_be_fitted_is_left_out(sample):
     assert usable([(1000, 5.0), sample]) == [(1000, 5.0)]
 
 
+@pytest.mark.parametrize(
+    ("time", "startup"),
+    [
+        (300.0, 100.0),  # beside 200 us at the bandwidth of the others
+        (120.0, 0.0),  # shorter than that bandwidth allows: another bandwidth
+        (5000.0, 75.0),  # longer than any start-up: half of the shortest launch
+    ],
+)
+def test_a_kind_of_one_size_has_the_bandwidth_of_the_others(time, startup):
+    """All-gathers of 150 us and more, 1 us for 10 kB; one all-to-all of 2 MB."""
+    gathers = [(500_000 * n, 100 + 50.0 * n) for n in (1, 200, 400, 800)]
+    samples = {"all_gather": gathers, "all_to_all": [(2_000_000, time)]}
+    gather, other = fit_channel(samples, 4)
+    assert (gather.basis, other.basis) == ("own_sizes", "shared_bandwidth")
+    assert other.line.startup_us == pytest.approx(startup, rel=0.2)
+    assert other.worst < 1e-9
+
+
 def test_no_launches_no_costs():
     assert fit_channel({}, 4) == ()
     assert fit_channel({"all_reduce": []}, 4) == ()

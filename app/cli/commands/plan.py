@@ -122,7 +122,7 @@ def plan(
         )
     told = answer if report is None else TraceAnswer.on(answer, report)
     written = told.model_dump_json(indent=1)
-    print(written if json_ else render(told, problem.graph.name))
+    print(written if json_ else render(told, problem.graph.name, cut_short=cut_short))
     if out:
         out.write_text(f"{written}\n", encoding="utf-8")
     if cut_short:

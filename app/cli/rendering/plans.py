@@ -22,14 +22,17 @@ _APART = 0.03
 _LISTED = 12
 
 
-def render(answer: PlanAnswer, name: str) -> str:
-    """Write a plan as a page of text, and what a reader of traces dropped and assumed."""
+def render(answer: PlanAnswer, name: str, *, cut_short: bool = False) -> str:
+    """Write a plan as a page of text, and what a reader of traces dropped and assumed.
+
+    ``cut_short`` tells a plan that was interrupted before it was explained.
+    """
     report = answer.report if isinstance(answer, TraceAnswer) else None
     return page(
         _head(answer, name),
         headline(answer.headline),
         _times(answer),
-        limits(answer),
+        ["Interrupted: the best plan so far, not explained"] if cut_short else limits(answer),
         _buckets(answer),
         source(report),
         warnings(answer.warnings),
