@@ -191,8 +191,8 @@ def _merged(under: Any, over: Json) -> Any:
 
 
 def _read_trace(source: Source) -> tuple[Json, Report]:
-    asked = TraceOptions(called(source.name), source.step, parameters_of(source.parameters))
-    trace, about = with_cluster(read_files(source.contents, None, asked))
+    options = TraceOptions(called(source.name), source.step, parameters_of(source.parameters))
+    trace, about = with_cluster(read_files(source.contents, None, options))
     if trace.graph is None:
         detail = " ".join(["No iteration can be planned.", *trace.report.warnings])
         raise InvalidTrace([Fault("", ServiceFaultCode.NOT_PLANNABLE, detail)])

@@ -219,12 +219,12 @@ def _sorted(body: bytes | bytearray) -> bytes:
 
 
 def import_job(
-    files: Sequence[bytes], asked: dict[str, Any], tags: Sequence[str], request_id: str
+    files: Sequence[bytes], options: dict[str, Any], tags: Sequence[str], request_id: str
 ) -> NewJob:
     """Make a job of files to read."""
-    text = json.dumps(asked).encode()
+    text = json.dumps(options).encode()
     content = fingerprint(IMPORT, VERSION, text, *files)
-    return NewJob(IMPORT, asked["name"], text, tags, request_id, JOB_TIME_LIMIT_S, content, files)
+    return NewJob(IMPORT, options["name"], text, tags, request_id, JOB_TIME_LIMIT_S, content, files)
 
 
 def fingerprint(*parts: str | bytes | bytearray) -> str:

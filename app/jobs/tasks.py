@@ -68,14 +68,14 @@ def _sweep(store: Store, body: bytes, _files: list[bytes], report: ProgressWrite
 
 
 def _import(store: Store, body: bytes, files: list[bytes], report: ProgressWriter) -> Done:
-    asked = json.loads(body)
+    options = json.loads(body)
     report.progress("import")
-    what = TraceOptions(asked["name"], asked["step"], parameters_of(asked["parameters"]))
-    trace = read_files(files, asked["format"], what)
+    what = TraceOptions(options["name"], options["step"], parameters_of(options["parameters"]))
+    trace = read_files(files, options["format"], what)
     answer = import_answer(trace)
     if trace.graph is not None:
         graphs.create(store, trace.graph, answer)
-    name = trace.graph.name if trace.graph else asked["name"]
+    name = trace.graph.name if trace.graph else options["name"]
     report.describe(name, JOB_TIME_LIMIT_S)
     return Done(answer.model_dump_json(), {"graph_id": answer.graph_id})
 

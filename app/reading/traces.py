@@ -35,7 +35,7 @@ class _File(RequestModel):
     graph: GraphBody
 
 
-def read_own(content: bytes, asked: TraceOptions) -> Trace | None:
+def read_own(content: bytes, options: TraceOptions) -> Trace | None:
     """Read such a file; None when it is something else.
 
     Raises
@@ -50,7 +50,7 @@ def read_own(content: bytes, asked: TraceOptions) -> Trace | None:
         return None
     body = checked_plain({"graph": raw["graph"]}, _File).graph
     try:
-        graph = build(asked.name or body.name, body.ops_of())
+        graph = build(options.name or body.name, body.ops_of())
     except InterlaceError as error:
         raise InvalidRequest(within("graph", error.faults)) from error
     report = Report(
@@ -87,7 +87,7 @@ _PARAMETERS: TypeAdapter[list[tuple[str, int]]] = TypeAdapter(
 _REPORT: TypeAdapter[Report] = TypeAdapter(Report)
 
 
-def read_files(files: Sequence[bytes], form: str | None, asked: TraceOptions) -> Trace:
+def read_files(files: Sequence[bytes], form: str | None, options: TraceOptions) -> Trace:
     """Unpack files and read them in a format of :data:`solver.traces.READERS`, or as they are.
 
     Parameters
@@ -96,7 +96,7 @@ def read_files(files: Sequence[bytes], form: str | None, asked: TraceOptions) ->
         As they arrived: plain or gzipped.
     form
         The format; None looks at the files.
-    asked
+    options
         What to read of them.
 
     Raises
@@ -109,13 +109,13 @@ def read_files(files: Sequence[bytes], form: str | None, asked: TraceOptions) ->
         plain.append(unpacked(file, left))
         left -= len(plain[-1])
     plain = list(dict.fromkeys(plain))  # a file given twice is one
-    own = read_own(plain[0], asked) if form is None and len(plain) == 1 else None
+    own = read_own(plain[0], options) if form is None and len(plain) == 1 else None
     if own is not None:
         return own
     name = detect(plain) if form is None else form
     if faults := list(_content_faults(plain, name)):
         raise InvalidTrace(faults)
-    trace = READERS[name](plain, asked)
+    trace = READERS[name](plain, options)
     if trace.graph is not None and (broken := list(_graph_faults(trace.graph))):
         raise InvalidRequest(within("graph", broken))
     return trace

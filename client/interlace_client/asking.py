@@ -27,11 +27,11 @@ def make(
     kind: Kind[T],
     graph: Graph,
     cluster: Mapping[str, Any],
-    asked: Mapping[str, Any],
+    keywords: Mapping[str, Any],
     tries: Tries,
 ) -> Steps[T]:
     """Write a request about a graph, submit it and wait for its result."""
-    how, fields = split(asked)
+    how, fields = split(keywords)
     return run(kind, about(graph, cluster, fields), how, tries)
 
 
@@ -49,9 +49,9 @@ def submit(kind: Kind[T], request: Mapping[str, Any], how: How, tries: Tries) ->
     return job_of(kind, (yield from answered(call, tries, _NEVER)))
 
 
-def import_graph(files: Files, asked: Mapping[str, Any], tries: Tries) -> Steps[ImportedGraph]:
+def import_graph(files: Files, keywords: Mapping[str, Any], tries: Tries) -> Steps[ImportedGraph]:
     """Submit files, wait, and get the graph that they hold."""
-    how, params = split(asked)
+    how, params = split(keywords)
     deadline = Deadline.after(how.timeout_s)
     content = files_content(files, params.pop("parameters", None))
     call = _post("/v1/graphs", content, how, patience(how), params)

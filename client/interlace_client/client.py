@@ -77,25 +77,25 @@ class Client:
         self._tries = Tries(timeout, retries)
         self._http = httpx.Client(base_url=checked(base_url), transport=transport)
 
-    def plan(self, graph: Graph, *, cluster: Mapping[str, Any], **asked: Unpack[Planning]) -> Plan:
+    def plan(self, graph: Graph, *, cluster: Mapping[str, Any], **fields: Unpack[Planning]) -> Plan:
         """Plan an iteration of a graph, or of a stored one by its id."""
-        return self._done(asking.make(PLANS, graph, cluster, asked, self._tries))
+        return self._done(asking.make(PLANS, graph, cluster, fields, self._tries))
 
     def simulate(
-        self, graph: Graph, *, cluster: Mapping[str, Any], **asked: Unpack[Simulating]
+        self, graph: Graph, *, cluster: Mapping[str, Any], **fields: Unpack[Simulating]
     ) -> Simulation:
         """Simulate an iteration under a policy or a plan."""
-        return self._done(asking.make(SIMULATIONS, graph, cluster, asked, self._tries))
+        return self._done(asking.make(SIMULATIONS, graph, cluster, fields, self._tries))
 
     def sweep(
-        self, graph: Graph, *, cluster: Mapping[str, Any], **asked: Unpack[Sweeping]
+        self, graph: Graph, *, cluster: Mapping[str, Any], **fields: Unpack[Sweeping]
     ) -> Sweep:
         """Compare policies on many clusters."""
-        return self._done(asking.make(SWEEPS, graph, cluster, asked, self._tries))
+        return self._done(asking.make(SWEEPS, graph, cluster, fields, self._tries))
 
-    def import_graph(self, files: Files, **asked: Unpack[Importing]) -> ImportedGraph:
+    def import_graph(self, files: Files, **fields: Unpack[Importing]) -> ImportedGraph:
         """Read a file of another tool, or several of one recording, as a graph."""
-        return self._done(asking.import_graph(files, asked, self._tries))
+        return self._done(asking.import_graph(files, fields, self._tries))
 
     def run(self, kind: Kind[T], request: Mapping[str, Any], **waiting: Unpack[Waiting]) -> T:
         """Send a whole request, such as one of ``/v1/examples``, and wait for its result."""

@@ -99,8 +99,8 @@ class How:
     idempotency_key: str | None = None
 
 
-def split(asked: Mapping[str, Any]) -> tuple[How, dict[str, Any]]:
+def split(keywords: Mapping[str, Any]) -> tuple[How, dict[str, Any]]:
     """Tell how to wait from the fields of the request, without those that are None."""
-    waiting = {name: asked[name] for name in How.__dataclass_fields__ if name in asked}
-    given = {k: v for k, v in asked.items() if k not in waiting and v is not None}
-    return How(**waiting), given
+    waiting = {name: keywords[name] for name in How.__dataclass_fields__ if name in keywords}
+    fields = {k: v for k, v in keywords.items() if k not in waiting and v is not None}
+    return How(**waiting), fields

@@ -77,11 +77,11 @@ def import_(
     given = present(step=step, format=form, parameters=parameters, name=name, tag=tag)
     with explaining(names, given):
         text = flags.parameters(parameters)
-        asked = TraceOptions(name or called(source), step, parameters_of(text))
+        options = TraceOptions(name or called(source), step, parameters_of(text))
         if at:
-            answer = at.read(raw, form, step, text, asked.name, in_lines=progress)
+            answer = at.read(raw, form, step, text, options.name, in_lines=progress)
         else:
             with following(in_lines=progress) as show:
                 show(Stage(f"reading {len(raw)} file{'s' if len(raw) > 1 else ''}"))
-                answer = graph_out(read_files(raw, form, asked))
+                answer = graph_out(read_files(raw, form, options))
     print(answer.model_dump_json() if json_ else render(answer.report))
