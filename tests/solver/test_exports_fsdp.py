@@ -284,3 +284,15 @@ def test_a_plan_of_another_graph_is_refused():
     other = ExplicitPlan((ExplicitBucket("x", ("gather:z",)),), (ExplicitPart("x", 4),))
     with pytest.raises(InvalidPlan):
         EXPORTS["fsdp"](THREE, BYTE_US, other)
+
+
+def test_what_the_order_of_the_passes_costs_is_said():
+    layers = [
+        Layer(n, 10.0, 20.0, ((n, size),))
+        for n, size in zip("abcde", (4, 4, 60, 4, 4), strict=True)
+    ]
+    graph = fsdp("early", layers, limit=5)  # all may be gathered at once, which FSDP2 never does
+    found = EXPORTS["fsdp"](graph, BYTE_US, alone(graph))
+    extra = found.iteration_time_us - found.plan_time_us
+    assert extra > 0
+    assert any(note.endswith(f"is lost, which takes {extra:,.1f} us.") for note in found.notes)
