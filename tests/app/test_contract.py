@@ -135,13 +135,12 @@ def test_baselines_with_parameters(service: Service) -> None:
     # g2 at the tick of 1000 until 6650, g1 until 8100, then f1 and f2
     assert horovod["iteration_time_us"] == near(8950)
     assert horovod["headroom"] == pytest.approx(8950 / 8350 - 1, abs=1e-5)
-    of_horovod = {
+    assert horovod["parameters"] == {
         "cycle_time_us": 1000,
         "fusion_threshold_bytes": 2**27,
         "waits_for_sends": False,
         "tensor_time_us": 0,
     }
-    assert horovod["parameters"] == of_horovod
     # g2 exceeds 1 MiB, so it goes alone: 800..6450, g1 ..7900; then f1 and f2
     assert (ddp["iteration_time_us"], ddp["barrier"]) == (near(8750), True)
     assert ddp["parameters"] == {"bucket_cap_mb": 25, "first_bucket_mb": 1}
@@ -152,7 +151,14 @@ def test_baselines_with_parameters(service: Service) -> None:
         "tensor_time_us": 0,
     }
     assert answer["request"]["options"]["baselines"] == [
-        {"policy": "horovod", "barrier": False, **of_horovod},
+        {
+            "policy": "horovod",
+            "barrier": False,
+            "cycle_time_us": 1000,
+            "fusion_threshold_bytes": 2**27,
+            "waits_for_sends": False,
+            "tensor_time_us": 0,
+        },
         asked[1],
         {
             "policy": "bytescheduler",
@@ -167,6 +173,23 @@ def test_baselines_with_parameters(service: Service) -> None:
     again["options"] = answer["request"]["options"]
     assert service.post(again).json()["baselines"] == answer["baselines"]
     assert service.client.get(f"/v1/plans/{answer['id']}").json() == answer
+
+
+def test_the_headline_is_that_of_plans_with_and_without_the_barrier(service: Service) -> None:
+    barred, free = (
+        service.post(two_layers(baselines=["ddp"], barrier=barrier)).json()
+        for barrier in (True, False)
+    )
+    assert barred["headline"] == free["headline"]
+    headline = free["headline"]
+    assert headline["policy"] == "ddp"
+    assert [gain["barrier"] for gain in headline["gains"]] == [True, False]
+    for gain, answer in zip(headline["gains"], (barred, free), strict=True):
+        assert gain["plan_us"] == near(answer["iteration_time_us"])
+        assert gain["today_us"] == near(answer["baselines"][0]["iteration_time_us"])
+        assert gain["lower_bound_us"] == near(answer["lower_bound_us"])
+        assert gain["keep"] is (gain["plan_us"] == gain["today_us"])
+        assert gain["runtime"]
 
 
 def test_every_policy_may_be_asked_for(service: Service) -> None:
