@@ -73,5 +73,7 @@ class FaultCode(Code):
     UNPAIRED = "unpaired", "A node of the forward pass has none of the backward pass."
 
     # measurements
+    MIXED_CLUSTERS = "mixed_clusters", "Measurements of several clusters are put together."
+    UNKNOWN_KIND = "unknown_kind", "A benchmark does not tell which collective it measured."
     TOO_FEW_SIZES = "too_few_sizes", "A fit needs measurements of more sizes."
     TOO_MANY_SIZES = "too_many_sizes", "A table takes fewer sizes."

@@ -124,17 +124,19 @@ def read_sweep(content: bytes, name: str, cluster: Json, fields: Json) -> Proble
     return problem_of(read_parsed(_with(raw, fields), SweepRequest))
 
 
-def read_benchmark(content: bytes, name: str, fields: Json) -> CostModelRequest:
-    """Read what a benchmark printed as measurements to fit a cost model to.
+def read_benchmarks(contents: Sequence[bytes], name: str, fields: Json) -> CostModelRequest:
+    """Read what benchmarks printed as measurements to fit a cost model to.
 
-    ``fields`` are the others of the request; the model is called after the file.
+    ``fields`` are the others of the request; the model is called after the first file.
 
     Raises
     ------
     InvalidRequest, InvalidTrace
-        When a field is out of range, or the file is not text.
+        When a field is out of range, or a file is not text.
     """
-    raw = {"name": Path(name).stem[:MAX_NAME_CHARACTERS], **fields, "text": text_of(content)}
+    texts = [text_of(content) for content in contents]
+    source = {"text": texts[0]} if len(texts) == 1 else {"texts": texts}
+    raw = {"name": Path(name).stem[:MAX_NAME_CHARACTERS], **fields, **source}
     return checked_plain(raw, CostModelRequest)
 
 

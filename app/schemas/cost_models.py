@@ -1,19 +1,27 @@
 """Cost models: the request body of ``POST /v1/cost-models``, and the answer. Unknown is null."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, get_args
 
 from pydantic import Field
 
 from app.limits import MAX_NAME_CHARACTERS, MAX_TEXT_CHARACTERS
 from app.schemas.base import PLAIN, AnswerModel, OneOf, RequestModel
-from app.schemas.networks import CostModelBody, Gbps, Point, Size, Workers
+from app.schemas.networks import CostModelBody, Gbps, OtherKind, Point, Size, Workers
 from solver.calibration.fits import Errors
 from solver.calibration.measurements import READERS
 from solver.costs import LINEAR, PIECEWISE, TABLE
+from solver.graph import ALL_REDUCE
 from solver.limits import MAX_SAMPLES
 
 BEST, AUTO = "best", "auto"
+
+
+#: The collectives that a cost model may describe.
+KINDS = (ALL_REDUCE, *get_args(OtherKind))
+
+#: Most texts of a request.
+MAX_TEXTS = 32
 
 
 class CostModelRequest(RequestModel):
@@ -30,10 +38,24 @@ class CostModelRequest(RequestModel):
     text: Annotated[
         Annotated[str, Field(max_length=MAX_TEXT_CHARACTERS)] | None,
         Field(
-            description="What `all_reduce_perf` of nccl-tests or `osu_allreduce` printed, or a "
-            "table with a header such as `size(B),time(us)`."
+            description="What nccl-tests (`all_reduce_perf`, `all_gather_perf`, ...) or OSU "
+            "printed, or a table with a header such as `size(B),time(us)`."
         ),
     ] = None
+    texts: Annotated[
+        Annotated[list[str], Field(min_length=1, max_length=MAX_TEXTS)] | None,
+        Field(
+            description="Several such, of one cluster. A file may hold several runs, and each may "
+            "be of another collective: the model has a table for each kind."
+        ),
+    ] = None
+    kind: Annotated[
+        Annotated[str, OneOf(KINDS)] | None,
+        Field(description="Collective of `samples`, and of texts that do not say theirs."),
+    ] = None
+    mixed: Annotated[
+        bool, Field(description="Take runs that differ in ranks, devices or machines for one.")
+    ] = False
     format: Annotated[
         str, OneOf((AUTO, *READERS)), Field(description="Of `text`; `auto` looks at it.")
     ] = AUTO
@@ -68,6 +90,7 @@ class CostModelRequest(RequestModel):
 class FitOut(AnswerModel):
     """One fit, and how far it is from the samples."""
 
+    kind: Annotated[str, Field(description="The collective.")]
     algorithm: Annotated[str, Field(description="`linear`, `piecewise` or `table`.")]
     errors: Annotated[Errors, Field(description="On the samples that it was fitted to.")]
     validated: Annotated[

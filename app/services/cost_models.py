@@ -1,5 +1,6 @@
 """Cost models: fitted to measurements, or checked."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app import VERSION
@@ -7,21 +8,29 @@ from app.errors import InvalidRequest
 from app.reading.cluster_faults import model_faults
 from app.schemas.clusters import ClusterBody
 from app.schemas.cost_models import (
-    AUTO,
     BEST,
     CostModelAnswer,
     CostModelRequest,
     FitOut,
 )
 from app.schemas.networks import CostModelBody
-from solver.calibration.fits import FITS, Fit, Line, Samples, best_fit, fit_all, fit_piecewise
-from solver.calibration.measurements import read_measurements
+from app.services.benchmarks import SOURCES, measured, source_of
+from solver.calibration.fits import (
+    FITS,
+    Fit,
+    Line,
+    Points,
+    Samples,
+    best_fit,
+    fit_all,
+    fit_piecewise,
+    fit_table,
+)
 from solver.codes import FaultCode
 from solver.costs import PIECEWISE, TABLE, Curve, cost_of
 from solver.errors import Fault, InvalidCluster, InvalidMeasurements
+from solver.graph import ALL_REDUCE
 from solver.limits import MAX_WORKERS
-
-_SOURCES = ("model", "samples", "text")
 
 
 def run(request: CostModelRequest) -> CostModelAnswer:
@@ -40,18 +49,25 @@ def run(request: CostModelRequest) -> CostModelAnswer:
         return CostModelAnswer(
             name=named, model=model, fits=[], samples=0, notes=[], version=VERSION
         )
-    samples, workers, notes = _measured(request)
-    fits, refusals = _fits(request, samples)
-    chosen = best_fit(fits)
-    ordered = [chosen, *(fit for fit in fits if fit is not chosen)]
+    pools, workers, notes = measured(request)
+    if set(pools) == {ALL_REDUCE}:
+        samples = pools[ALL_REDUCE]
+        fits, refusals = _fits(request, samples)
+        chosen = best_fit(fits)
+        ordered = [chosen, *(fit for fit in fits if fit is not chosen)]
+        fitted = [(ALL_REDUCE, fit) for fit in ordered]
+        model = _model(request, chosen, workers)
+    else:
+        fitted, refusals = _tables(request, pools), []
+        model = _model_of_kinds(request, fitted, workers)
     return CostModelAnswer(
         name=request.name,
-        model=_model(request, chosen, workers),
+        model=model,
         fits=[
-            FitOut(algorithm=fit.name, errors=fit.errors, validated=fit.validated)
-            for fit in ordered
+            FitOut(kind=kind, algorithm=fit.name, errors=fit.errors, validated=fit.validated)
+            for kind, fit in fitted
         ],
-        samples=len(samples),
+        samples=sum(map(len, pools.values())),
         notes=[*notes, *refusals],
         version=VERSION,
     )
@@ -59,9 +75,9 @@ def run(request: CostModelRequest) -> CostModelAnswer:
 
 def _source_faults(request: CostModelRequest) -> list[Fault]:
     """Want one source, and in it what its cost needs."""
-    given = [source for source in _SOURCES if getattr(request, source) is not None]
+    given = [source for source in SOURCES if getattr(request, source) is not None]
     if not given:
-        detail = "Give a model, samples, or the text of a benchmark."
+        detail = "Give a model, samples, or the text of a benchmark, or of several."
         return [Fault("/text", FaultCode.MISSING_FIELD, detail)]
     if len(given) > 1:
         detail = f"Give one of {', '.join(given)}, not more."
@@ -77,8 +93,10 @@ def _model_faults(model: CostModelBody) -> list[Fault]:
         ]
     some = model.workers or min(2 * (model.node_workers or 1), MAX_WORKERS)
     cluster = ClusterBody(workers=some, cost_model=model).to_cluster()
+    kinds: list[str] = [*model.tables] if model.tables and not model.table else [ALL_REDUCE]
     try:
-        cost_of(cluster)
+        for kind in kinds:
+            cost_of(cluster, kind)
     except InvalidCluster as error:
         missing = [Fault(f"/model{f.pointer}", f.code, f.detail) for f in error.faults]
     else:
@@ -90,8 +108,12 @@ def _idle_faults(request: CostModelRequest) -> list[Fault]:
     """List the fields that were given and do not count."""
     idle = []
     if request.model is not None:
-        idle += [("workers", "a model"), ("bandwidth_gbps", "a model"), ("fit", "a model")]
-    if request.text is None:
+        idle += [
+            (field, "a model") for field in ("workers", "bandwidth_gbps", "fit", "kind", "mixed")
+        ]
+    elif request.samples is not None:
+        idle.append(("mixed", "samples"))
+    if request.text is None and request.texts is None:
         idle.append(("format", "no text"))
     if request.model is not None or request.fit not in {BEST, PIECEWISE}:
         idle.append(("threshold_bytes", "no piecewise fit"))
@@ -106,25 +128,45 @@ def _idle_faults(request: CostModelRequest) -> list[Fault]:
     ]
 
 
-def _measured(request: CostModelRequest) -> tuple[Samples, int | None, list[str]]:
-    """Return samples, the workers they were taken with, and what was dropped and assumed."""
-    if request.samples is not None:
-        return request.samples, request.workers, []
-    assert request.text is not None, "one source"
-    try:
-        found = read_measurements(request.text, None if request.format == AUTO else request.format)
-    except InvalidMeasurements as error:
-        faults = [Fault("/text", f.code, f.detail) for f in error.faults]
-        raise InvalidRequest(faults) from error
-    notes = list(found.notes)
-    if found.kind not in {None, "all_reduce"}:
-        detail = " ".join(["A cost model is that of an all-reduce.", *notes])
-        raise InvalidRequest([Fault("/text", FaultCode.NOT_ALL_REDUCE, detail)])
-    if request.workers and found.workers and request.workers != found.workers:
-        notes.append(
-            f"The text says {found.workers} workers; {request.workers} were given, and count."
-        )
-    return found.samples, request.workers or found.workers, notes
+def _tables(request: CostModelRequest, pools: Mapping[str, Samples]) -> list[tuple[str, Fit]]:
+    """Fit a table to each kind: lines and curves are described of all-reduces alone."""
+    if request.fit not in {BEST, TABLE}:
+        detail = f"{request.fit} describes all_reduce alone; {' and '.join(pools)} take a table."
+        raise InvalidRequest([Fault("/fit", FaultCode.OUT_OF_RANGE, detail)])
+    if request.threshold_bytes is not None:
+        detail = "threshold_bytes does not count with tables; leave it out."
+        raise InvalidRequest([Fault("/threshold_bytes", FaultCode.EXTRA_FIELD, detail)])
+    fitted, faults = [], list[Fault]()
+    for kind, samples in pools.items():
+        try:
+            fitted.append((kind, fit_table(samples)))
+        except InvalidMeasurements as error:
+            faults += [
+                Fault(f"/{source_of(request)}", f.code, f"{kind}: {f.detail}") for f in error.faults
+            ]
+    if faults:
+        raise InvalidRequest(faults)
+    return fitted
+
+
+def _model_of_kinds(
+    request: CostModelRequest, fitted: Sequence[tuple[str, Fit]], workers: int | None
+) -> CostModelBody:
+    """Write a table for each kind as one cost model."""
+    points = {
+        kind: fit.parameters.points for kind, fit in fitted if isinstance(fit.parameters, Points)
+    }
+    return CostModelBody.model_validate(
+        {
+            "name": request.name,
+            "algorithm": TABLE,
+            "workers": workers,
+            "bandwidth_gbps": request.bandwidth_gbps,
+            "table": points.pop(ALL_REDUCE, ()),
+            "tables": points,
+        },
+        strict=False,
+    )
 
 
 def _fits(request: CostModelRequest, samples: Samples) -> tuple[tuple[Fit, ...], list[str]]:
@@ -139,7 +181,7 @@ def _fits(request: CostModelRequest, samples: Samples) -> tuple[tuple[Fit, ...],
         else:
             fits = (FITS[request.fit](samples),)
     except InvalidMeasurements as error:
-        source = "/samples" if request.samples is not None else "/text"
+        source = f"/{source_of(request)}"
         raise InvalidRequest(
             [
                 Fault(f.pointer.replace("/samples", source, 1), f.code, f.detail)

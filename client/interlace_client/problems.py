@@ -252,6 +252,14 @@ class Unpaired(Refused):
     """A node of the forward pass has none of the backward pass."""
 
 
+class MixedClusters(Refused):
+    """Measurements of several clusters are put together."""
+
+
+class UnknownKind(Refused):
+    """A benchmark does not tell which collective it measured."""
+
+
 class TooFewSizes(Refused):
     """A fit needs measurements of more sizes."""
 
@@ -340,6 +348,8 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "ranks_differ": RanksDiffer,
     "traces_differ": TracesDiffer,
     "unpaired": Unpaired,
+    "mixed_clusters": MixedClusters,
+    "unknown_kind": UnknownKind,
     "too_few_sizes": TooFewSizes,
     "too_many_sizes": TooManySizes,
     "unknown_graph": UnknownGraph,

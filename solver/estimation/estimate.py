@@ -12,7 +12,7 @@ from solver.costs import Cluster
 from solver.errors import Fault, InvalidMeasurements
 from solver.estimation.least_squares import Problem, covariance, merged, objective
 from solver.estimation.parameters import COMPUTE, Parameter, parameters_of
-from solver.estimation.refinement import MIDDLE, NOISE, begun, noise_of, refined, settled
+from solver.estimation.refinement import MIDDLE, begun, noise_of, refined, settled
 from solver.estimation.runs import Run
 from solver.estimation.simulated import Simulator, Values
 from solver.units import FloatArray
@@ -30,6 +30,12 @@ _TOGETHER = 0.7
 _WORSE = 2.0
 
 _UNSEEN = "No row with a time depends on it."
+
+#: The noise that a fit assumes from where it may not be near.
+_FAR = 0.1
+
+#: So many times the spread is what the runs must tell by themselves.
+_WIDE = 3.0
 
 #: So many times the spread leaves a parameter to the runs alone.
 _OPEN = 1e3
@@ -137,7 +143,7 @@ def estimate(
     values, noise = begun(problem, chosen, free)
     while free:
         slopes = problem.slopes(values, free, MIDDLE)
-        spreads = np.array([p.spread for p in free])
+        spreads = np.array([_WIDE * p.spread for p in free])
         after = covariance(slopes, noise, spreads)
         loose = [i for i in range(len(free)) if after[i, i] ** 0.5 > _DETERMINED]
         if not loose:
@@ -146,7 +152,7 @@ def estimate(
         dropped = free.pop(loose[-1])
         before = objective(problem, values, noise)
         start = merged(values, {dropped: dropped.default})
-        tried, _ = refined(problem, free, start, 10 * NOISE)
+        tried, _ = refined(problem, free, start, _FAR)
         if objective(problem, tried, noise) > before + _WORSE:
             reason = (
                 f"The rows tell only that it is not {dropped.default:.4g}; "
@@ -176,7 +182,7 @@ def _reason(
     ]
     if together:
         return f"The rows tell it only together with {' and '.join(together)}."
-    if deviations[at] > _UNTOLD * free[at].spread:
+    if deviations[at] > _UNTOLD * _WIDE * free[at].spread:
         change = 100 * log(2) * float(np.max(np.abs(slopes[:, at]), initial=0.0))
         return f"Twice of it changes no time of the rows by more than {change:.2g} %."
     value, factor = values[free[at]], exp(2 * float(deviations[at]))

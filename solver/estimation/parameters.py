@@ -24,7 +24,7 @@ _LEAST_GBPS, _MOST_GBPS = 1e-3, 1e6
 _TYPICAL = {STARTUP: 50.0, HOP: 5.0, BANDWIDTH: 10.0}
 
 #: Standard deviation of the logarithm. Traces time their compute; generated models assume a speed.
-_SPREADS = {COMPUTE: 1.0, BANDWIDTH: 1.0, SHARE: 0.5, STARTUP: 1.5, HOP: 1.5}
+_SPREADS = {COMPUTE: 1.0, BANDWIDTH: 1.0, SHARE: 0.5, STARTUP: 1.0, HOP: 1.0}
 _SPREAD_OF_TRACES, _SPREAD_OF_POLICIES = 0.1, 1.0
 
 

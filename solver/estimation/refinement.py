@@ -10,15 +10,18 @@ from solver.estimation.simulated import Values
 from solver.estimation.starts import starts
 
 #: Times are taken to agree within the first where there are too few to tell, never within less than
-#: the second.
-NOISE, _LEAST_NOISE = 0.01, 1e-4
+#: the second; within the third they can hardly agree by chance.
+NOISE, _LEAST_NOISE, _NO_CHANCE = 0.03, 1e-4, 2e-3
 
 #: With less noise than this a fit from another point of the grid is not tried.
 _GOOD = 0.003
 
+#: The noise that a fit from a point of the grid assumes.
+_ROUGH = 0.1
+
 #: More runs than parameters that it takes to see how far times and simulation are apart: by a
 #: quantile of the misfits, over that of a normal distribution, so that odd times do not count.
-_ENOUGH = 2
+_ENOUGH, _FEW = 6, 2
 _QUANTILE, _NORMAL = 0.75, 1.1503
 
 #: Steps of the logarithms in differences: of a fit one after the other, and of the uncertainty.
@@ -36,7 +39,7 @@ def begun(
     """Fit what the runs may tell, from the best points of a grid; return values and noise."""
     held = {p: p.default for p in parameters if p not in free}
     rough = [
-        fit(problem, free, start | held, 10 * NOISE, _COARSE, rounds=_ROUNDS)
+        fit(problem, free, start | held, _ROUGH, _COARSE, rounds=_ROUNDS)
         for start in starts(problem, parameters)
     ]
     found: list[tuple[float, int]] = []
@@ -68,6 +71,9 @@ def refined(
             if objective(problem, tried, noise) < objective(problem, found, noise):
                 found = tried
         noise = noise_of(problem, found, len(free))
+    exact, least = settled(problem, free, found, _NO_CHANCE)
+    if least <= _NO_CHANCE:
+        return exact, least
     return settled(problem, free, found, noise)
 
 
@@ -104,4 +110,5 @@ def noise_of(problem: Problem, values: Values, count: int) -> float:
     more = misfits.size - count
     apart = float(np.quantile(misfits, _QUANTILE)) / _NORMAL
     apart *= float(np.sqrt(misfits.size / max(1, more)))
-    return max(apart, _LEAST_NOISE if more >= _ENOUGH else NOISE)
+    is_known = more >= _ENOUGH or (more >= _FEW and apart <= _NO_CHANCE)
+    return max(apart, _LEAST_NOISE if is_known else NOISE)

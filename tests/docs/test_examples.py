@@ -44,14 +44,20 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copy(_DATA / f"kineto_gloo_{rank}.json.gz", tmp_path / f"rank{rank}.json.gz")
     shutil.copy(_DATA / "kineto_parameters.json", tmp_path / "parameters.json")
     (tmp_path / "nccl.log").write_text(_nccl_log())
+    for kind, shares in (("all_reduce", 2), ("all_gather", 1), ("reduce_scatter", 1)):
+        text = f"$ ./{kind}_perf -b 1K\n{_nccl_log(shares)}"
+        (tmp_path / f"{kind}.log").write_text(text)
     (tmp_path / "graph.txt").write_text(_PROFILE)
     (tmp_path / "graph.json").write_text(json.dumps(two_layers()["graph"]))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def _nccl_log() -> str:
-    """What all_reduce_perf prints of 8 ranks with a start-up of 20 us and 100 GB/s."""
+def _nccl_log(shares: int = 2) -> str:
+    """What all_reduce_perf prints of 8 ranks with a start-up of 20 us and 100 GB/s.
+
+    With one share, what all_gather_perf and reduce_scatter_perf do.
+    """
     lines = [
         "#       size         count      type   redop    root     time   algbw   busbw #wrong",
         "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)",
@@ -61,7 +67,7 @@ def _nccl_log() -> str:
         speed = size / time / 1e3
         lines.append(
             f"{size:12} {size // 4:12}     float     sum      -1 {time:8.2f} {speed:7.2f}"
-            f" {speed * 1.75:7.2f}      0"
+            f" {speed * shares * 7 / 8:7.2f}      0"
         )
     return "\n".join(lines) + "\n"
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver.calibration.measurements import READERS, detect, read_measurements
+from solver.calibration.measurements import READERS, detect, read_measurements, read_runs
 from solver.calibration.measurements.lines import Figure, figure, lines_of
 from solver.calibration.measurements.readings import Reading, samples_of
 from solver.errors import InterlaceError, InvalidMeasurements
@@ -149,6 +149,21 @@ def test_cpu_times_are_not_used():
     assert found.notes == ("cputime is the time of the launching CPU; times come from algbw.",)
 
 
+def rooted(text):
+    """The same with rank 0 as root."""
+    return text.replace("     -1", "      0")
+
+
+def counted(text, ranks):
+    """The same with the elements of one rank as count."""
+    return re.sub(
+        r"^( *)(\d+)( +)(\d+)",
+        lambda row: f"{row[1]}{row[2]}{row[3]}{int(row[2]) // 4 // ranks}",
+        text,
+        flags=re.MULTILINE,
+    )
+
+
 def devices(count, group=0):
     listed = (f"#  Rank {r:2} Group {group} Pid 1 on host device 0 [0x0] GPU" for r in range(count))
     return "\n".join(listed) + "\n"
@@ -176,23 +191,29 @@ def test_ranks_from_the_bandwidths(ranks):
         (nccl([(8, 20.5, 20.25)]), None, None, "busbw / algbw fits 1 or more ranks."),
         (nccl([(1024, 20.5, 20.25)]), None, "all_reduce", "busbw / algbw fits 7 to 16 ranks."),
         (nccl([(MIB, 700.0, 700.0)], ranks=64), None, "all_reduce", "fits 58 to 75 ranks."),
-        # a broadcast's bandwidths are equal too
-        (nccl(ROWS, ranks=2), 2, None, "2 ranks if this is an all-reduce, unknown if not."),
+        # a broadcast's bandwidths are equal too, but it has a root
+        (nccl(ROWS, ranks=2), 2, "all_reduce", "taken as all_reduce, by the columns redop and"),
         ("all_reduce_perf\n" + nccl(ROWS, ranks=2), 2, "all_reduce", None),
-        # rows that contradict each other, or every number
-        (nccl(ROWS) + nccl(ROWS, ranks=4), None, None, "busbw / algbw differs between rows"),
+        # rows that contradict every number
         (nccl(ROWS, shares=4.0), None, "all_reduce", "busbw / algbw fits no number of ranks."),
         (nccl(ROWS, ranks=3, shares=2.1), None, "all_reduce", "fits no number of ranks."),
         # other benchmarks
-        (nccl(ROWS, shares=1.0), 8, "other", "this is no all-reduce, but an all-gather"),
+        ("# all_gather_perf -b 8\n" + nccl(ROWS, shares=1.0), 8, "all_gather", None),
+        ("alltoall_perf\n" + nccl(ROWS, shares=1.0), 8, "all_to_all", None),
+        ("broadcast_perf\n" + nccl(ROWS, shares=8 / 7), None, "broadcast", None),
+        # no program: the columns redop and root, and busbw / algbw
+        (nccl(ROWS, shares=1.0), 8, "reduce_scatter", "taken as reduce_scatter, by the columns"),
+        (nccl(ROWS, shares=1.0, redop="none"), 8, "other", "one of all_gather, all_to_all"),
+        (rooted(nccl(ROWS, shares=8 / 7, redop="none")), None, "broadcast", "taken as broadcast"),
+        (rooted(nccl(ROWS, shares=8 / 7)), None, "reduce", "taken as reduce, by the columns"),
+        # an all-gather's count is that of one rank
+        (counted("all_gather_perf\n" + nccl(ROWS[:1], shares=1.0), 8), 8, "all_gather", None),
         (
-            "# all_gather_perf -b 8\n" + nccl(ROWS, shares=1.0),
-            8,
+            counted("all_gather_perf\n" + nccl(ROWS, shares=1.0), 4),
+            4,
             "all_gather",
-            "is all_gather, not",
+            "busbw / algbw fits 8 ranks. The file names 4.",
         ),
-        ("alltoall_perf\n" + nccl(ROWS, shares=1.0), 8, "all_to_all", "is all_to_all, not"),
-        ("broadcast_perf\n" + nccl(ROWS, shares=8 / 7), None, "broadcast", "is broadcast, not"),
         ("all_reduce_perf\nbroadcast_perf\n" + nccl(ROWS), 8, "all_reduce", "several benchmarks"),
         ("./all_reduce_perf -g 8, not x_perf\n" + nccl(ROWS), 8, "all_reduce", None),
     ],
@@ -263,9 +284,8 @@ def test_osu_leaves_out_and_says_so():
     ("title", "kind", "notes"),
     [
         ("OSU MPI-CUDA Allreduce Latency Test v5.9", "all_reduce", 0),
-        ("OSU MPI Allgather Latency Test v7.1", "all_gather", 1),
-        ("OSU MPI Reduce_scatter Latency Test", "reduce_scatter", 1),
-        ("OSU MPI All-to-All Personalized Exchange Latency Test v7.3", "all_to_all", 1),
+        ("OSU MPI Reduce_scatter Latency Test", "reduce_scatter", 0),
+        ("OSU MPI Broadcast Latency Test v7.1", "broadcast", 0),
         ("OSU MPI Latency Test v7.1", None, 1),
         ("another title", None, 0),
     ],
@@ -273,6 +293,79 @@ def test_osu_leaves_out_and_says_so():
 def test_osu_kinds(title, kind, notes):
     found = read_measurements(osu([(4, 1.5)], title=title))
     assert (found.kind, len(found.notes)) == (kind, notes)
+
+
+def test_osu_prints_the_bytes_of_one_rank():
+    text = osu([(4, 1.5), (1024, 3.5)], title="OSU MPI Allgather Latency Test v7.1")
+    with pytest.raises(InvalidMeasurements, match="prints the bytes of one rank of an all_gather"):
+        read_measurements(text)
+    found = read_measurements("mpirun -np 8 osu/osu_allgather\n" + text)
+    assert (found.kind, found.workers) == ("all_gather", 8)
+    assert found.samples == ((32, 1.5), (8192, 3.5))
+    assert found.notes == ("OSU prints the bytes of one of 8 ranks; samples have those of all.",)
+
+
+def on(count, host="node1", device="NVIDIA A100-SXM4-80GB"):
+    """What nccl-tests says of the ranks before a table."""
+    ranks = [
+        f"#  Rank {r:>2} Group  0 Pid {100 + r} on {host:>10} device {r:>2} [0000:10:1c] {device}"
+        for r in range(count)
+    ]
+    return "\n".join(["# nThread 1 nGpus 8", "# Using devices", *ranks, ""])
+
+
+END = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 68.4\n#\n"
+
+
+def test_runs_of_one_file_are_kept_apart():
+    text = "".join(
+        [
+            "$ ./all_reduce_perf -b 1K\n" + on(8) + nccl(ROWS) + END,
+            "# Collective test concluded: all_reduce_perf\n",
+            "$ ./all_gather_perf -b 1K\n" + on(8) + nccl(ROWS[1:], shares=1.0, redop="none") + END,
+        ]
+    )
+    first, second = read_runs(text)
+    assert (first.kind, first.workers, first.samples) == ("all_reduce", 8, SAMPLES)
+    assert (second.kind, second.workers, second.samples) == ("all_gather", 8, SAMPLES[2:])
+    assert first.notes == second.notes == ()
+    assert (first.hosts, first.devices) == (("node1",), ("NVIDIA A100-SXM4-80GB",))
+    with pytest.raises(InvalidMeasurements, match="benchmarks of all_reduce, all_gather"):
+        read_measurements(text)
+    broken = text.replace("    91.25", "   -91.25")
+    with pytest.raises(InvalidMeasurements) as refused:
+        read_runs(broken)
+    lines = broken.splitlines()
+    for fault in refused.value.faults:
+        assert "-91.25" in lines[int(fault.pointer[1:]) - 1]
+
+
+def test_a_header_that_is_printed_again_is_of_the_same_benchmark():
+    gather = nccl(ROWS, shares=1.0, redop="none")
+    text = "all_gather_perf\n" + gather + "node1 NCCL INFO hello\n" + gather
+    assert [run.kind for run in read_runs(text)] == ["all_gather"] * 2
+    found = read_measurements(text)
+    assert (found.samples, found.workers, found.notes) == (SAMPLES * 2, 8, ())
+
+
+@pytest.mark.parametrize(
+    ("second", "says"),
+    [
+        (on(4) + nccl(ROWS, ranks=4), r"ranks \(8; 4\)"),
+        (on(8, device="NVIDIA H100") + nccl(ROWS), "devices .*A100-SXM4-80GB; NVIDIA H100"),
+        (on(8, host="node7") + nccl(ROWS), r"machines \(node1; node7\)"),
+        (nccl(ROWS, ranks=4), r"ranks \(8; 4\)"),
+    ],
+)
+def test_runs_of_several_clusters_are_refused(second, says):
+    with pytest.raises(InvalidMeasurements, match=says) as refused:
+        read_measurements(on(8) + nccl(ROWS) + END + second)
+    assert [fault.code for fault in refused.value.faults] == ["mixed_clusters"]
+
+
+def test_runs_of_one_cluster_are_put_together():
+    found = read_measurements((on(8) + nccl(ROWS) + END) * 2)
+    assert (found.samples, found.workers, found.kind) == (SAMPLES * 2, 8, "all_reduce")
 
 
 @pytest.mark.parametrize(

@@ -16,15 +16,22 @@ from app.cli.options import (
 
 
 def calibrate(
-    file: Annotated[
-        str,
+    files: Annotated[
+        list[str],
         typer.Argument(
-            metavar="FILE",
-            help="What all_reduce_perf of nccl-tests or osu_allreduce printed, a CSV with a header "
-            "such as size(B),time(us), or one of iteration times: model,workers,policy,time_us; - "
-            "reads standard input.",
+            metavar="FILE...",
+            help="What nccl-tests (all_reduce_perf, all_gather_perf, ...) or OSU printed, a CSV "
+            "with a header such as size(B),time(us), or one of iteration times: "
+            "model,workers,policy,time_us; - reads standard input.",
         ),
     ],
+    kind: Annotated[
+        str | None,
+        typer.Option(help="Collective of files that do not say theirs, such as all_gather."),
+    ] = None,
+    mixed: Annotated[
+        bool, typer.Option("--mixed", help="Take runs of several clusters for one.")
+    ] = False,
     fit: Annotated[
         str | None,
         typer.Option(help="best, linear, piecewise or table.  [default: best]"),
@@ -73,34 +80,43 @@ def calibrate(
       interlace calibrate nccl.log --json > model.json
       interlace plan graph.json --cost-model model.json
       interlace calibrate nccl.log --server http://planner:8000
+      interlace calibrate all_reduce.log all_gather.log reduce_scatter.log --json > model.json
       interlace calibrate times.csv --bandwidth-gbps 25
     """
-    from app.cli.files import read_benchmark
+    from app.cli.files import read_benchmarks
     from app.cli.rendering import cost_models, estimates
     from app.cli.times import is_estimate, read_estimate
     from app.services.cost_models import run
 
     at = server_at(server)
-    source, raw = content(file)
+    source, raw = content(files[0])
     of_benchmarks = present(
-        fit=fit, workers=workers, threshold_bytes=threshold_bytes, format=format_, name=name
+        fit=fit,
+        workers=workers,
+        threshold_bytes=threshold_bytes,
+        format=format_,
+        name=name,
+        kind=kind,
+        mixed=mixed or None,
     )
     of_times = present(startup_us=startup_us, hop_us=hop_us, parameters=parameters or None)
     if is_estimate(raw):
         from app.services.estimates import run as run_estimate
 
         refuse(of_benchmarks, "iteration times")
+        if len(files) > 1:
+            raise typer.BadParameter("iteration times stand in one file", param_hint="FILE")
         cluster = present(bandwidth_gbps=bandwidth_gbps, startup_us=startup_us, hop_us=hop_us)
         fields = present(parameters=parameters or None)
         with explaining(source, present(cluster=cluster, **fields)):
-            asked = read_estimate(raw, Path(file).parent, cluster, fields)
+            asked = read_estimate(raw, Path(files[0]).parent, cluster, fields)
             found = at.estimate(asked) if at else run_estimate(asked, {})
         print(found.model_dump_json(indent=1) if json_ else estimates.render(found))
         return
     refuse(of_times, "a benchmark")
     fields = present(**of_benchmarks, bandwidth_gbps=bandwidth_gbps)
     with explaining(source, fields):
-        request = read_benchmark(raw, source, fields)
+        request = read_benchmarks([raw, *(content(file)[1] for file in files[1:])], source, fields)
         answer = at.calibrate(request) if at else run(request)
     print(answer.model_dump_json(indent=1) if json_ else cost_models.render(answer))
 

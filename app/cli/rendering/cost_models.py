@@ -6,6 +6,7 @@ from app.cli.rendering.figures import percent, size
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import table
 from app.schemas.cost_models import CostModelAnswer
+from solver.graph import ALL_REDUCE
 
 
 def render(answer: CostModelAnswer) -> str:
@@ -16,8 +17,9 @@ def render(answer: CostModelAnswer) -> str:
 def _model(answer: CostModelAnswer) -> Iterator[str]:
     model = answer.model
     workers = f"{model.workers:,} workers" if model.workers else "workers unknown"
-    measured = " to ".join(map(size, model.range)) if model.range else "any size"
-    yield f"{answer.name or 'Cost model'}: {model.algorithm}, {workers}, {measured}"
+    measured = ", any size" if not model.tables else ""
+    measured = ", " + " to ".join(map(size, model.range)) if model.range else measured
+    yield f"{answer.name or 'Cost model'}: {model.algorithm}, {workers}{measured}"
     if model.us_per_byte is not None:
         yield f"  {model.constant_us:.6g} us + {model.us_per_byte:.6g} us a byte"
     if (curve := model.piecewise) is not None:
@@ -27,6 +29,10 @@ def _model(answer: CostModelAnswer) -> Iterator[str]:
         yield f"  {above}: {curve.constant_us:.6g} us + {curve.us_per_byte:.6g} us a byte"
     if model.table:
         yield f"  {len(model.table):,} points, linear between them"
+    for kind, points in model.tables.items():
+        sizes = [bytes_ for bytes_, _ in points]
+        measured = f"{size(min(sizes))} to {size(max(sizes))}"
+        yield f"  {kind}: {len(points):,} points, {measured}, linear between them"
 
 
 def _fits(answer: CostModelAnswer) -> Iterator[Line]:
@@ -35,7 +41,7 @@ def _fits(answer: CostModelAnswer) -> Iterator[Line]:
         ["fit", "median", "worst", "validated median", "validated worst"],
         [
             [
-                fit.algorithm,
+                fit.algorithm if fit.kind == ALL_REDUCE else f"{fit.algorithm} of {fit.kind}",
                 percent(fit.errors.median),
                 percent(fit.errors.worst),
                 percent(fit.validated.median if fit.validated else None),
@@ -49,7 +55,8 @@ def _fits(answer: CostModelAnswer) -> Iterator[Line]:
 def _by_size(answer: CostModelAnswer) -> Iterator[Line]:
     chosen = answer.fits[0]
     errors = chosen.validated or chosen.errors
-    yield f"{chosen.algorithm} by size{', cross-validated' if chosen.validated else ''}"
+    of = "" if chosen.kind == ALL_REDUCE else f" of {chosen.kind}"
+    yield f"{chosen.algorithm}{of} by size{', cross-validated' if chosen.validated else ''}"
     yield table(
         ["from", "samples", "median", "worst"],
         [

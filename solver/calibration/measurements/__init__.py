@@ -1,9 +1,12 @@
 """Readers of benchmarks of a collective, called alike: ``read(text) -> Measurements``."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from solver.calibration.measurements import csv_table, nccl_tests, osu
 from solver.calibration.measurements.lines import lines_of
+from solver.calibration.measurements.pooling import differences, joined
+from solver.calibration.measurements.ranks import OTHER
 from solver.calibration.measurements.readings import Measurements
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
@@ -16,7 +19,7 @@ READERS: dict[str, Callable[[str], Measurements]] = {
 }
 
 
-__all__ = ["READERS", "Measurements", "detect", "read_measurements"]
+__all__ = ["READERS", "Measurements", "detect", "read_measurements", "read_runs"]
 
 
 def detect(text: str) -> str:
@@ -49,10 +52,37 @@ def read_measurements(text: str, form: str | None = None) -> Measurements:
     Raises
     ------
     InvalidMeasurements
-        When the format is unknown, cannot be told, or the reader rejects the file.
+        When the format is unknown, cannot be told, or the reader rejects the file, and when it
+        holds runs of several collectives or clusters: :func:`read_runs` keeps them apart.
+    """
+    runs = read_runs(text, form)
+    kinds = list(dict.fromkeys(str(run.kind) for run in runs))
+    if len(kinds) > 1:
+        detail = f"The file holds benchmarks of {', '.join(kinds)}: read its runs one by one."
+        raise InvalidMeasurements([Fault("", FaultCode.MIXED_CLUSTERS, detail)])
+    if several := differences(runs):
+        raise InvalidMeasurements([Fault("", FaultCode.MIXED_CLUSTERS, several)])
+    return joined(runs)
+
+
+def read_runs(text: str, form: str | None = None) -> tuple[Measurements, ...]:
+    """Read the output of several runs, each by itself; only nccl-tests' tell where one begins.
+
+    Raises
+    ------
+    InvalidMeasurements
+        When the format is unknown, cannot be told, or the reader rejects a run.
     """
     form = detect(text) if form is None else form
     if form not in READERS:
         detail = f"Unknown format {form!r}: one of {', '.join(READERS)}."
         raise InvalidMeasurements([Fault("/format", FaultCode.UNKNOWN_FORMAT, detail)])
-    return READERS[form](text)
+    if form != nccl_tests.FORMAT:
+        return (READERS[form](text),)
+    runs: list[Measurements] = []
+    for piece in nccl_tests.pieces(text):
+        run = nccl_tests.read(piece.text)
+        if not piece.is_headed and run.kind in {None, OTHER}:  # the program is named before
+            run = replace(run, kind=runs[-1].kind, notes=())
+        runs.append(run)
+    return tuple(runs)

@@ -2,11 +2,13 @@
 
 ``size count type redop [root] time algbw busbw error|#wrong`` with the last four twice, out of
 place and in place, both of which are samples. Newer versions add columns, which the header names.
+Sizes are those of the whole tensor, of an all-gather as of a reduce-scatter.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from solver.calibration.measurements.lines import (
     SPEED_UNITS,
@@ -20,7 +22,7 @@ from solver.calibration.measurements.ranks import ranks_of
 from solver.calibration.measurements.readings import Measurements, Reading, garbled_row, samples_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
-from solver.graph import ALL_REDUCE
+from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
 
 FORMAT = "nccl_tests"
 
@@ -31,7 +33,19 @@ HEADER = re.compile(r"\bsize\s+count\s+type\b.{0,80}?\b(?:cpu)?time\s+algbw\b.*"
 _UNIT = re.compile(r"\((ns|us|ms|s|GB/s|GiB/s|MB/s)\)")
 
 
-_RANK = re.compile(r"\bRank\s+(\d{1,9})\s+(?:Group\s+(\d{1,9})\s+)?Pid\b", re.ASCII)
+_RANK = re.compile(
+    r"\bRank\s+(\d{1,9})\s+(?:Group\s+(\d{1,9})\s+)?Pid\b"
+    r"(?:\s+\d+\s+on\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]\s+(\S.*\S))?",
+    re.ASCII,
+)
+
+
+#: What begins a run, before its header.
+_BEGINS = re.compile(r"\bnThread\b|\bUsing devices\b|\bRank\s+\d|\b[a-z_]+_perf\b")
+
+
+#: What ends one, after its rows.
+_ENDS = re.compile(r"Out of bounds|Avg bus bandwidth|test concluded")
 
 
 _PROGRAM = re.compile(r"\b([a-z_]+)_perf\b")
@@ -55,6 +69,51 @@ KINDS = {
 }
 
 
+#: Bytes of an element, by type.
+_WIDTHS = {
+    **dict.fromkeys(("int8", "uint8", "char", "fp8_e4m3", "fp8_e5m2", "f8e4m3", "f8e5m2"), 1),
+    **dict.fromkeys(("half", "bfloat16"), 2),
+    **dict.fromkeys(("float", "int32", "uint32", "int"), 4),
+    **dict.fromkeys(("double", "int64", "uint64"), 8),
+}
+
+
+class Piece(NamedTuple):
+    """A run of a file: its text, and whether devices or a program stand before its header."""
+
+    text: str
+    is_headed: bool
+
+
+def pieces(text: str) -> list[Piece]:
+    """Cut a file into its runs, each with empty lines in place of those before it.
+
+    A header behind rows begins a run, with the lines before it but for those that end the run
+    before. O(characters).
+    """
+    cuts: list[tuple[int, bool]] = []
+    has_rows = is_headed = False
+    last = 0
+    for number, line in lines_of(text):
+        if _row(line):
+            has_rows, last = True, number
+        elif HEADER.search(line):
+            if has_rows:
+                cuts.append((last, is_headed))
+            has_rows = is_headed = False
+        elif has_rows and not is_headed:
+            is_headed = bool(_BEGINS.search(line)) and not _ENDS.search(line)
+            last = last if is_headed else number
+    if not cuts:
+        return [Piece(text, is_headed=True)]
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    ends = [*(end for end, _ in cuts), len(lines)]
+    return [
+        Piece("\n" * begin + "\n".join(lines[begin:end]), is_headed)
+        for (begin, is_headed), end in zip([(0, True), *cuts], ends, strict=True)
+    ]
+
+
 def read(text: str) -> Measurements:
     """Read the output of one run.
 
@@ -73,14 +132,27 @@ def read(text: str) -> Measurements:
     log = _Log()
     selection = samples_of(log.readings(text))
     workers, kind, log_notes = log.header()
-    ranks = ranks_of(selection.readings, workers, kind)
+    shares = log.shares.pop() if len(log.shares) == 1 else None
+    possible = _POSSIBLE.get((log.has_op, log.has_root), ()) if log.names else ()
+    ranks = ranks_of(selection.readings, workers, kind, possible, shares)
     return Measurements(
         format=FORMAT,
         samples=selection.samples,
         workers=ranks.workers,
         kind=ranks.kind,
         notes=(*selection.notes, *log_notes, *ranks.notes),
+        hosts=tuple(sorted(log.hosts)),
+        devices=tuple(sorted(log.devices)),
     )
+
+
+#: Collectives with and without an operation, and a root.
+_POSSIBLE = {
+    (True, False): (ALL_REDUCE, REDUCE_SCATTER),
+    (False, False): (ALL_GATHER, ALL_TO_ALL, "sendrecv", "hypercube"),
+    (False, True): (BROADCAST, "gather", "scatter"),
+    (True, True): ("reduce",),
+}
 
 
 @dataclass(slots=True)
@@ -93,6 +165,11 @@ class _Log:
     ranks: list[tuple[int, int]] = field(default_factory=list)
     programs: dict[str, None] = field(default_factory=dict)
     has_cpu_times: bool = False
+    has_op: bool = False
+    has_root: bool = False
+    shares: set[int | None] = field(default_factory=set)
+    hosts: set[str] = field(default_factory=set)
+    devices: set[str] = field(default_factory=set)
 
     def readings(self, text: str) -> Iterator[Reading]:
         """List the two readings of each row.
@@ -132,8 +209,6 @@ class _Log:
         kinds = list(dict.fromkeys(KINDS[name] for name in self.programs))
         if len(kinds) > 1:
             notes.append(f"The file names several benchmarks: {', '.join(kinds)}.")
-        elif kinds and kinds[0] != ALL_REDUCE:
-            notes.append(f"The benchmark is {kinds[0]}, not {ALL_REDUCE}.")
         if self.has_cpu_times:
             notes.append("cputime is the time of the launching CPU; times come from algbw.")
         return workers, kinds[0] if len(kinds) == 1 else None, tuple(notes)
@@ -143,6 +218,11 @@ class _Log:
         if len(row) < len(self.names):
             yield Reading(number, size, None, left_out="cut short")
             return
+        cells = dict(zip(self.names, row, strict=False))
+        self.has_op = cells.get("redop", "none") != "none"
+        self.has_root = cells.get("root", "-1") != "-1"
+        if size:
+            self.shares.add(_shares(cells))
         for at, name in enumerate(self.names):
             if name in {"time", "cputime"}:
                 yield self._reading(
@@ -170,9 +250,20 @@ class _Log:
             self.time_unit = TIME_UNITS.get(unit, self.time_unit)
         if rank := _RANK.search(line):
             self.ranks.append((int(rank[2] or 0), int(rank[1])))
+            if rank[3]:
+                self.hosts.add(rank[3])
+                self.devices.add(rank[4])
         for program in _PROGRAM.findall(line):
             if program in KINDS:
                 self.programs[program] = None
+
+
+def _shares(cells: dict[str, str]) -> int | None:
+    """Return in how many shares a row counts its bytes; None when that is no whole number."""
+    width, count = _WIDTHS.get(cells["type"]), int(cells["count"])
+    if width is None or not count or int(cells["size"]) % (count * width):
+        return None
+    return int(cells["size"]) // (count * width)
 
 
 def _row(line: str) -> list[str] | None:

@@ -48,6 +48,10 @@ KINDS = {
 }
 
 
+#: Those whose printed size is what one rank sends, or sends to one other.
+_PER_RANK = (ALL_GATHER, ALL_TO_ALL)
+
+
 @dataclass(slots=True)
 class _Log:
     """What the lines between the rows say."""
@@ -109,11 +113,23 @@ def read(text: str) -> Measurements:
     notes = selection.notes
     words = log.title.lower().split()
     kind = next((KINDS[word] for word in words if word in KINDS), None)
-    if log.title and kind != ALL_REDUCE:
-        notes += (f"The benchmark is OSU {log.title}, not {ALL_REDUCE}.",)
+    samples = selection.samples
+    if log.title and kind is None:
+        notes += (f"The benchmark is OSU {log.title}, which is no collective of graphs.",)
+    if kind in _PER_RANK:
+        if log.workers is None:
+            detail = (
+                f"OSU prints the bytes of one rank of an {kind}; how many ranks ran is not said. "
+                "Keep the command line (mpirun -np N ... osu_...) in the file."
+            )
+            raise InvalidMeasurements([Fault("", FaultCode.MISSING_FIELD, detail)])
+        samples = tuple((size * log.workers, time) for size, time in samples)
+        notes += (
+            f"OSU prints the bytes of one of {log.workers} ranks; samples have those of all.",
+        )
     return Measurements(
         format=FORMAT,
-        samples=selection.samples,
+        samples=samples,
         workers=log.workers,
         kind=kind,
         notes=notes,

@@ -5,7 +5,7 @@ reduce-scatter and an all-to-all. Both are printed with two digits, so each row 
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +21,22 @@ OTHER = "other"
 
 #: Factor of busbw over algbw is shares (n-1)/n, by kind; the kinds without one say nothing of n.
 SHARES = {ALL_REDUCE: 2.0, ALL_GATHER: 1.0, REDUCE_SCATTER: 1.0, ALL_TO_ALL: 1.0, OTHER: 1.0}
+
+
+#: Those whose rows count the bytes of one rank's share.
+_SHARED = (ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL)
+
+
+#: Those whose busbw is below algbw.
+_BELOW_ONE = (*_SHARED, "gather", "scatter", "hypercube")
+
+
+#: The least factor: that of two ranks.
+_OF_TWO = 0.5
+
+
+#: The factor of a hundred ranks: where 1 fits as well it is 1.
+_OF_MANY = 0.99
 
 
 #: The factor's own rounding in floating point.
@@ -49,29 +65,35 @@ class Ranks(NamedTuple):
     notes: tuple[str, ...]
 
 
-def ranks_of(readings: Iterable[Reading], workers: int | None, kind: str | None) -> Ranks:
+def ranks_of(
+    readings: Iterable[Reading],
+    workers: int | None,
+    kind: str | None,
+    possible: Sequence[str] = (),
+    shares: int | None = None,
+) -> Ranks:
     """Recover the number of ranks from busbw / algbw, rounding taken into account.
 
     ``workers`` is the number that the file itself gives, which wins, and ``kind`` the collective
-    it names. The intervals of all rows are intersected; O(rows).
+    it names; else it is one of ``possible``, where there are any, that fits busbw / algbw.
+    ``shares`` is in how many parts a row counts its bytes: as many as ranks, of an all-gather, a
+    reduce-scatter and an all-to-all. The intervals of all rows are intersected; O(rows).
     """
     low, high = _factor(readings)
     if low > high:
         note = "busbw / algbw differs between rows, so it tells nothing of the ranks."
         return Ranks(workers, kind, (note,))
     notes = []
-    if kind is None and low > 1:
-        kind = ALL_REDUCE
-    elif kind is None and low > 0 and high < 1:
-        kind = OTHER
-        notes.append(
-            f"busbw / algbw is {low:.3f} to {high:.3f}: this is no all-reduce, but an all-gather, "
-            "a reduce-scatter or an all-to-all."
-        )
+    if kind is None:
+        kind, more = _kind(low, high, possible)
+        notes += more
+    if kind in _SHARED and shares is not None and shares > 1:
+        notes += _shared(workers, shares)
+        workers = workers or shares
     if high < math.inf and (kind is None or kind in SHARES):
-        shares = SHARES[kind or ALL_REDUCE]
-        first = max(1.0, float(np.ceil(_count(low, shares))))
-        last = float(np.floor(_count(high, shares)))
+        of_kind = SHARES[kind or ALL_REDUCE]
+        first = max(1.0, float(np.ceil(_count(low, of_kind))))
+        last = float(np.floor(_count(high, of_kind)))
         if workers is None and first == last <= MAX_WORKERS:
             workers = int(first)
             if kind is None and high >= 1:
@@ -82,6 +104,39 @@ def ranks_of(readings: Iterable[Reading], workers: int | None, kind: str | None)
     if workers == 1:
         notes.append("One rank: nothing went over a network.")
     return Ranks(workers, kind, tuple(notes))
+
+
+def _shared(workers: int | None, shares: int) -> list[str]:
+    """Note where a file names other ranks than it counts shares."""
+    if workers in {None, shares}:
+        return []
+    return [f"The file names {workers} ranks, but counts bytes in {shares} shares."]
+
+
+def _kind(low: float, high: float, possible: Sequence[str]) -> tuple[str | None, list[str]]:
+    """Tell the collective by busbw / algbw, which is from low to high, of those that may be."""
+    if low > 1:
+        return ALL_REDUCE, []
+    if possible and _OF_TWO <= high < math.inf:
+        among = [
+            kind
+            for kind in possible
+            if (low < 1 if kind in _BELOW_ONE else kind == ALL_REDUCE or low <= 1 <= high)
+            and not (kind == ALL_REDUCE and high < 1)
+            and not (kind in _BELOW_ONE and low > _OF_MANY and high >= 1)
+        ]
+        if len(among) == 1:
+            how = "by the columns redop and root and busbw / algbw"
+            return among[0], [f"No program is named: taken as {among[0]}, {how}."]
+        if among and ALL_REDUCE not in among:
+            return OTHER, [f"No program is named: this is one of {', '.join(among)}."]
+    if low > 0 and high < 1:
+        note = (
+            f"busbw / algbw is {low:.3f} to {high:.3f}: this is no all-reduce, but an all-gather, "
+            "a reduce-scatter or an all-to-all."
+        )
+        return OTHER, [note]
+    return None, []
 
 
 def _factor(readings: Iterable[Reading]) -> tuple[float, float]:

@@ -71,6 +71,8 @@ class Measurements:
         file does not tell.
     notes
         One sentence for each thing that was left out, assumed or found odd.
+    hosts, devices
+        Machines and kinds of devices that the file names, sorted.
     """
 
     format: str
@@ -78,6 +80,8 @@ class Measurements:
     workers: int | None
     kind: str | None
     notes: tuple[str, ...]
+    hosts: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
 
 
 def garbled_row(number: int, line: str) -> Iterator[Reading]:
