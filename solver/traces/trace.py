@@ -21,11 +21,15 @@ class TraceOptions:
     parameters
         Name and bytes of each gradient in the order in which the model registers its parameters;
         None when nobody knows, and then a bucket of a trace stays one tensor.
+    rank
+        Which file of several ranks the graph is of, counted from 0; None for the slowest rank, the
+        one that the others wait for.
     """
 
     name: str = ""
     step: int | None = None
     parameters: tuple[tuple[str, int], ...] | None = None
+    rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +137,8 @@ class Trace:
     channels
         Those of the graph, in the order of their first collective, where the files tell of them.
     samples
-        The launches of all steps, by step and start, where the files have times.
+        The launches of all steps, by step and start, where the files have times; without those
+        that began while another held their channel.
     """
 
     graph: Graph | None

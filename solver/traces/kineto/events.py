@@ -26,9 +26,13 @@ class Args(msgspec.Struct, gc=False):
     elements_in: int | None = msgspec.field(default=None, name="In msg nelems")
     elements_out: int | None = msgspec.field(default=None, name="Out msg nelems")
     workers: int | None = msgspec.field(default=None, name="Group size")
+    group_name: Any = msgspec.field(default=None, name="Process Group Name")
+    group_description: Any = msgspec.field(default=None, name="Process Group Description")
+    group_ranks: Any = msgspec.field(default=None, name="Process Group Ranks")
     dtype: str | None = None
     dims: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input Dims")
     types: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input type")
+    values: msgspec.Raw = msgspec.field(default=_NOTHING, name="Concrete Inputs")
 
 
 class Event(msgspec.Struct, gc=False):
@@ -44,20 +48,31 @@ class Event(msgspec.Struct, gc=False):
     args: Args | None = None
 
 
-class _Distributed(msgspec.Struct):
+class Distributed(msgspec.Struct):
+    """What the file says of the job.
+
+    Attributes
+    ----------
+    world_size
+        Its ranks.
+    pg_config
+        Its process groups, as they were written.
+    """
+
     world_size: int | None = None
+    pg_config: Any = None
 
 
 class _File(msgspec.Struct, rename="camel"):
     trace_events: list[Event]
-    distributed_info: _Distributed | None = None
+    distributed_info: Distributed | None = None
 
 
 _DECODER: msgspec.json.Decoder[_File | list[Event]] = msgspec.json.Decoder(_File | list[Event])
 
 
-def parse(content: bytes, place: str) -> tuple[list[Event], int | None]:
-    """Return the complete events (``"ph": "X"``) of one file, and its number of workers if it says.
+def parse(content: bytes, place: str) -> tuple[list[Event], Distributed]:
+    """Return the complete events (``"ph": "X"``) of one file, and what it says of its job.
 
     Events with a name and a time are returned, in the file's order. ``place`` is the pointer to
     the file.
@@ -87,11 +102,10 @@ def parse(content: bytes, place: str) -> tuple[list[Event], int | None]:
         raise InvalidTrace(
             [Fault(place, FaultCode.TOO_DEEP, "The JSON is nested too deeply.")]
         ) from None
-    workers = None
+    job = Distributed()
     if isinstance(decoded, _File):
         events, head = decoded.trace_events, f"{place}/traceEvents"
-        if decoded.distributed_info:
-            workers = decoded.distributed_info.world_size
+        job = decoded.distributed_info or job
     else:
         events, head = decoded, place
     for i, event in enumerate(events):
@@ -99,7 +113,7 @@ def parse(content: bytes, place: str) -> tuple[list[Event], int | None]:
             detail = f"Event {i}: ts and dur must be at most 2^53 us."
             raise InvalidTrace([Fault(f"{head}/{i}", FaultCode.OUT_OF_RANGE, detail)])
     whole = [e for e in events if e.ph == "X" and e.name is not None and e.ts is not None]
-    return whole, workers
+    return whole, job
 
 
 def _decoded(content: bytes) -> _File | list[Event]:

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, REDUCE_SCATTER, Op
+from solver.graph import ALL_REDUCE, COMPUTE, REDUCE_SCATTER, Op
 from solver.traces.kineto.gradients import (
     Gradient,
     bucket_calls,
@@ -14,6 +13,7 @@ from solver.traces.kineto.gradients import (
 )
 from solver.traces.kineto.line import Busy, ComputeLine, Mark
 from solver.traces.kineto.recording import Collective, Recording, Span, enclosing
+from solver.traces.kineto.sizing import SizedCollective
 from solver.traces.kineto.steps import Step, Threads
 from solver.traces.kineto.waits import (
     barrier,
@@ -22,30 +22,11 @@ from solver.traces.kineto.waits import (
     merge_gaps,
     outside_gaps,
     recorded_waits,
+    release_times,
+    released_last,
 )
 
-#: A collective that starts so soon after the one before it waited for the channel [us].
-_QUEUED = 20.0
 _RELEASES, _WAITS, _RUNS, _NAMES = range(4)
-
-
-class SizedCollective(NamedTuple):
-    """A collective of the step.
-
-    Attributes
-    ----------
-    recorded
-        As recorded.
-    kind, bytes
-        As in the graph.
-    time
-        How long it held its channel [us]: the least over the ranks.
-    """
-
-    recorded: Collective
-    kind: str
-    bytes: int
-    time: float
 
 
 @dataclass(slots=True)
@@ -57,7 +38,8 @@ class Iteration:
     recording, step, collectives
         The rank, one of its steps, and the step's collectives by start.
     start, over
-        When the backward pass begins on the line, and ends on the CPU [us].
+        When the iteration begins on the line, most often with the backward pass, and when that
+        ends on the CPU [us].
     ops
         Of one iteration.
     measured
@@ -65,6 +47,8 @@ class Iteration:
         the backward pass first.
     assumed
         One sentence for each decision.
+    is_barrier
+        Whether all gradients are waited for at once.
     """
 
     recording: Recording
@@ -78,6 +62,7 @@ class Iteration:
     ops: list[Op] = field(default_factory=list)
     measured: list[tuple[str, float]] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
+    is_barrier: bool = False
 
 
 def iteration(
@@ -85,11 +70,14 @@ def iteration(
     step: Step,
     collectives: Sequence[SizedCollective],
     parameters: Sequence[tuple[str, int]] | None,
+    *,
+    is_barrier: bool = False,
 ) -> Iteration:
     """Build the iteration of a step.
 
     The recorded step is cut where its backward pass begins and put together the other way round,
-    so that the forward pass that hides what the backward pass leaves unsent comes after it.
+    so that the forward pass that hides what the backward pass leaves unsent comes after it. Where
+    a collective runs across the cut, as one that FSDP fetches early, the step stays as it was.
 
     Parameters
     ----------
@@ -101,6 +89,9 @@ def iteration(
         The step's collectives, by start.
     parameters
         Name and bytes of each, in order of registration; None when unknown.
+    is_barrier
+        Whether the optimizer waits for all gradients, as PyTorch's does, though it be known which
+        forward op needs which.
 
     Notes
     -----
@@ -110,10 +101,28 @@ def iteration(
     first = threads.next(step.backward[0].thread, step.backward[0].start) if step.backward else None
     start = first.start if first else step.begin
     over = max((span.end for span in step.backward), default=step.begin)
-    it = Iteration(recording, step, collectives, threads, Busy(step.works), start, over)
+    crosses = any(one.recorded.work.start < start < one.recorded.work.end for one in collectives)
+    cut = step.begin if crosses else start
+    it = Iteration(recording, step, collectives, threads, Busy(step.works), cut, over)
+    it.is_barrier = is_barrier or crosses
+    it.assumed.append(_order_said(step, crosses=crosses))
     _send(it, parameters)
     _run(it)
     return it
+
+
+def _order_said(step: Step, *, crosses: bool) -> str:
+    if not step.backward:
+        return "No backward pass was recognised: the iteration is the step as it was."
+    if crosses:
+        return (
+            "The iteration is the step as it was: a collective runs from the forward pass into the "
+            "backward pass, so it cannot begin there."
+        )
+    return (
+        "The iteration begins with the backward pass; the forward pass of the same step stands for "
+        "the next one."
+    )
 
 
 def _send(it: Iteration, parameters: Sequence[tuple[str, int]] | None) -> None:
@@ -123,30 +132,33 @@ def _send(it: Iteration, parameters: Sequence[tuple[str, int]] | None) -> None:
     others = [i for i, some in enumerate(calls) if not some]
     waited, left = recorded_waits(it.step, [collectives[i] for i in others], it.threads)
     begun = it.step.backward[0].start if it.step.backward else it.step.end
-    late = {others[j] for j in left if _is_late(it.collectives[others[j]], begun)}
+    late = {others[j] for j in left if _is_late(it, it.collectives[others[j]], begun)}
     rest = [j for j in left if others[j] not in late]
     waited += guess_waits(it.step, [collectives[i] for i in others], rest)
     buckets = [i for i, some in enumerate(calls) if some or i in late]
-    releases = _releases(it)
+    releases, since = release_times(it.step, collectives, it.threads)
     pieces = _gradients(it, buckets, calls, releases, parameters)
-    gaps = [
-        gap(it.busy, it.step.begin, join, [collectives[others[j]] for j in join.members])
-        for join in waited
-    ]
+    gaps = []
     names = _names(it.collectives)
-    for join, (at, skip) in zip(waited, gaps, strict=True):
-        ids = tuple(names[others[j]] for j in join.members)
-        it.marks.append(Mark(at, _WAITS, wait=ids, skip=skip))
+    for join in waited:
+        members = [others[j] for j in join.members]
+        some = [collectives[i] for i in members]
+        running = released_last((since[i], collectives[i].work.end) for i in members)
+        # without a GPU the thread may wait inside the call already
+        asked = join if it.recording.is_gpu else join._replace(wait_at=running)
+        at, skip = gap(it.busy, it.step.begin, asked, some, running)
+        gaps.append((at, skip))
+        it.marks.append(Mark(at, _WAITS, wait=tuple(names[i] for i in members), skip=skip))
     if buckets:
-        gaps.append(_sum_up(it, [collectives[i] for i in buckets], pieces, names))
-    channels = channels_of(collectives)
+        running = released_last((since[i], collectives[i].work.end) for i in buckets)
+        gaps.append(_sum_up(it, [collectives[i] for i in buckets], pieces, names, running))
     gone = merge_gaps(gaps)
     for i in sorted(range(len(it.collectives)), key=lambda i: releases[i] < it.start):
         one = it.collectives[i]
         whole = [Gradient("", one.bytes, releases[i], None)]
         for piece in pieces.get(i, whole):
             at = outside_gaps(gone, piece.ready)
-            op = Op(_id(piece, names[i]), one.kind, None, piece.bytes, (), channels[i])
+            op = Op(_id(piece, names[i]), one.kind, None, piece.bytes, (), one.recorded.work.stream)
             it.marks.append(Mark(at, _RELEASES, release=op))
             it.measured.append((op.id, one.time * piece.bytes / one.bytes))
 
@@ -157,17 +169,33 @@ def _run(it: Iteration) -> None:
     for work in it.step.works:
         time[work.stream] = time.get(work.stream, 0.0) + work.end - work.start
     line = ComputeLine(it.busy, max(sorted(time), key=lambda stream: time[stream], default="host"))
-    phase = "backward" if it.step.backward else "step"
     after = [mark for mark in it.marks if mark.at >= it.start]
     before = [mark for mark in it.marks if mark.at < it.start]
-    line.run(it.start, it.step.end, [Mark(it.start, _RELEASES, phase=phase), *after])
+    line.run(it.start, it.step.end, [*_phases(it), *after])
     line.run(it.step.begin, it.start, [Mark(it.step.begin, _RELEASES, phase="forward"), *before])
     it.ops = line.ops
 
 
-def _is_late(one: SizedCollective, begun: float) -> bool:
-    """Tell whether a collective sums gradients though nothing says of which bucket."""
-    return one.kind in {ALL_REDUCE, REDUCE_SCATTER} and one.recorded.work.launched >= begun
+def _phases(it: Iteration) -> list[Mark]:
+    """Name what runs from the start of the iteration on."""
+    if not it.step.backward:
+        return [Mark(it.start, _RELEASES, phase="step")]
+    first = it.threads.next(it.step.backward[0].thread, it.step.backward[0].start)
+    begun = first.start if first else it.start
+    if begun <= it.start:
+        return [Mark(it.start, _RELEASES, phase="backward")]
+    return [Mark(it.start, _RELEASES, phase="forward"), Mark(begun, _RELEASES, phase="backward")]
+
+
+def _is_late(it: Iteration, one: SizedCollective, begun: float) -> bool:
+    """Tell whether a collective sums gradients though nothing says of which bucket.
+
+    Without a GPU a thread that did nothing while the collective ran waited for it then.
+    """
+    work = one.recorded.work
+    if one.kind not in {ALL_REDUCE, REDUCE_SCATTER} or work.launched < begun:
+        return False
+    return it.recording.is_gpu or it.busy.before(work.end) > it.busy.before(work.start)
 
 
 def _names(collectives: Sequence[SizedCollective]) -> list[str]:
@@ -178,30 +206,6 @@ def _id(piece: Gradient, bucket: str) -> str:
     return f"grad:{piece.name}" if piece.name else bucket
 
 
-def channels_of(collectives: Sequence[Collective]) -> list[str]:
-    """Give each stream of collectives a channel; the only one is the network."""
-    streams = [collective.work.stream for collective in collectives]
-    return streams if len(set(streams)) > 1 else [NETWORK] * len(streams)
-
-
-def _releases(it: Iteration) -> list[float]:
-    """Return when each collective could start [us].
-
-    One that followed another closely was kept by the channel: it was ready when it had been
-    launched and all was done that its thread had launched before. Any other started when it could.
-    """
-    result = []
-    ended: dict[str, float] = {}
-    for one in it.collectives:
-        work = one.recorded.work
-        release = work.start
-        if work.start - ended.get(work.stream, it.step.begin - 2 * _QUEUED) < _QUEUED:
-            release = min(release, it.threads.ready(work.thread, work.launched))
-        ended[work.stream] = max(ended.get(work.stream, it.step.begin), work.end)
-        result.append(max(release, it.step.begin))
-    return result
-
-
 def _gradients(
     it: Iteration,
     buckets: Sequence[int],
@@ -210,7 +214,9 @@ def _gradients(
     parameters: Sequence[tuple[str, int]] | None,
 ) -> dict[int, list[Gradient]]:
     """Return what each bucket of gradients holds."""
-    needed = times_of_need(it.recording, it.step, it.threads, it.start)
+    needed = {}
+    if not it.is_barrier:
+        needed = times_of_need(it.recording, it.step, it.threads, it.start)
     sizes = [it.collectives[i].bytes for i in buckets]
     runs = None if parameters is None else split_parameters(sizes, parameters)
     if parameters is None:
@@ -242,13 +248,14 @@ def _sum_up(
     collectives: Sequence[Collective],
     pieces: dict[int, list[Gradient]],
     names: Sequence[str],
+    running: float,
 ) -> tuple[float, float]:
     """Mark what waits for the gradients: each forward op for its own, or all for all.
 
     Returns the time in which the recorded step waited for them [us].
     """
     join = barrier(it.step, collectives, it.over)
-    at, skip = gap(it.busy, it.step.begin, join, collectives)
+    at, skip = gap(it.busy, it.step.begin, join, collectives, running)
     groups: dict[float | None, list[Gradient]] = {}
     ids: dict[float | None, list[str]] = {}
     for i, gradients in pieces.items():
@@ -256,7 +263,8 @@ def _sum_up(
             groups.setdefault(piece.needed, []).append(piece)
             ids.setdefault(piece.needed, []).append(_id(piece, names[i]))
     times = sorted(time for time in groups if time is not None)
-    if len(times) < len(groups):
+    it.is_barrier = len(times) < len(groups)
+    if it.is_barrier:
         everything = tuple(name for names in ids.values() for name in names)
         it.marks.append(Mark(at, _WAITS, wait=everything, skip=skip))
         it.marks.append(Mark(skip, _NAMES, phase="optimizer"))

@@ -1,51 +1,58 @@
 """What a collective is and how many bytes it carries, in the dialects of the profiler.
 
-PyTorch 2.2 and later write kind, elements and type on the kernel (``Collective name``,
-``In msg nelems``, ``dtype``) and on ``record_param_comms``; with ``record_shapes=True`` older ones
-write ``Input Dims`` and ``Input type`` on the annotation ``nccl:all_reduce``.
+PyTorch 2.2 and later write kind, elements, type and group on the kernel (``Collective name``,
+``In msg nelems``, ``dtype``, ``Group size``) and on ``record_param_comms``; with
+``record_shapes=True`` there are ``Input Dims`` and ``Input type`` of the annotation
+``nccl:all_reduce`` and of the op around it, ``c10d::_allgather_base_``.
 """
 
 import math
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
-from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
-from solver.traces.kineto.events import Event, json_of
+from solver.graph import ALL_GATHER, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
+from solver.traces.kineto.events import Args, Event, json_of
+from solver.traces.kineto.families import kind_in
+from solver.traces.kineto.groups import group_in
 from solver.traces.kineto.recording import Collective
 
-#: Kinds by what their names hold, without underscores; the first that fits.
-_KINDS = (
-    ("allreduce", ALL_REDUCE),
-    ("reducescatter", REDUCE_SCATTER),
-    ("allgather", ALL_GATHER),
-    ("alltoall", ALL_TO_ALL),
-    ("broadcast", BROADCAST),
-)
 #: How a transfer between two ranks is called: ``send 0->1``, ``recv``, ``batch_isend_irecv``.
 _STAGES = re.compile(r"(i?send|i?recv|recv_any_source|batch_isend_irecv)\b")
 _BYTES = {
-    1: "byte char bool unsignedchar signedchar uint8 int8 float8e4m3fn float8e5m2",
-    2: "half bfloat16 short shortint int16 float16 uint16",
-    4: "float int float32 int32 uint32",
-    8: "double long longint float64 int64 uint64 complexfloat",
+    1: "byte char bool unsignedchar signedchar uint8 int8 float8e4m3fn float8e5m2 float8e4m3fnuz"
+    " float8e5m2fnuz",
+    2: "half bfloat16 short shortint int16 float16 uint16 unsignedshort",
+    4: "float int float32 int32 uint32 unsignedint complexhalf",
+    8: "double long longint float64 int64 uint64 complexfloat unsignedlong",
     16: "complexdouble",
 }
 _SIZE = {name: size for size, names in _BYTES.items() for name in names.split()}
+#: Kinds of which one side is a worker's share of the other.
+_SHARED = {ALL_GATHER, REDUCE_SCATTER}
+
+
+class _Tensors(NamedTuple):
+    """An argument: elements of its tensors, and bytes of one where they are known."""
+
+    elements: int
+    width: int | None
 
 
 def kind_of(collective: Collective) -> tuple[str, bool]:
     """Return a collective's kind in the model, and whether it is exactly that.
 
-    Its own names are asked first, the kernel's last: that may be generic, or a send of an
-    all-to-all.
+    Its family and its own names are asked first, then the op that was called, the kernel last:
+    that may be generic, a send of an all-to-all, or what a library does it with (gloo sums for a
+    reduce-scatter).
     """
+    if collective.family and collective.family.kind:
+        return collective.family.kind, True
+    events = (collective.call, collective.note, collective.kernel)
     names = [_collective(collective.kernel), _collective(collective.record)]
-    names += [event.name for event in (collective.note, collective.kernel) if event]
+    names += [event.name for event in events if event]
     for name in names:
-        plain = re.sub(r"[^a-z]", "", (name or "").lower())
-        for part, kind in _KINDS:
-            if part in plain:
-                return kind, True
+        if kind := kind_in(name):
+            return kind, True
     plain = re.sub(r"[^a-z]", "", (names[-1] or "").lower())
     return (ALL_TO_ALL if "sendrecv" in plain else BROADCAST), False
 
@@ -57,29 +64,71 @@ def is_between_stages(collective: Collective) -> bool:
     return any(_STAGES.match((name or "").lower().removeprefix("nccl:")) for name in names)
 
 
+def workers_of(collective: Collective, kind: str) -> int | None:
+    """Return how many workers share a collective: as written, else whole by share; None unknown."""
+    for event in (collective.kernel, collective.record):
+        group = group_in(event.args if event else None)
+        if event and event.args and event.args.workers:
+            return event.args.workers
+        if group and group.workers:
+            return group.workers
+    call = collective.call
+    if kind not in _SHARED or call is None or call.args is None:
+        return None
+    if (call.name or "").startswith("_c10d_functional::"):
+        values = _list(call.args.values)
+        return next((int(v) for v in values if isinstance(v, str) and _is_count(v)), None)
+    counts = [tensors.elements for tensors in _arguments(call) if tensors.elements]
+    if len(counts) > 1 and max(counts) % min(counts) == 0:
+        return max(counts) // min(counts)
+    return None
+
+
 def bytes_of(collective: Collective, kind: str, workers: int | None) -> int | None:
     """Return how many bytes a collective carries as the model counts them; None when unknown.
 
     The larger of what a rank sends and receives, which differ in an all-to-all of uneven pieces;
-    an all-gather's are those of the whole tensor, ``workers`` times a worker's own.
+    those of an all-gather and of a reduce-scatter are the whole tensor's, ``workers`` times a
+    worker's share.
     """
     for event in (collective.kernel, collective.record):
-        args = event.args if event else None
-        width = _width(args.dtype) if args else None
-        if args and width and args.elements_in is not None:
-            sent = args.elements_in * (args.workers or 1 if kind == ALL_GATHER else 1)
-            return max(sent, args.elements_out or 0) * width
-    note = collective.note
-    size = (
-        _of_shapes(json_of(note.args.dims), json_of(note.args.types)) if note and note.args else 0
-    )
-    if size and kind == ALL_GATHER:
-        return size * workers if workers else None
-    return size or None
+        size = _recorded(event.args, kind, workers) if event and event.args else None
+        if size is not None:
+            return size
+    width = _any_width(collective)
+    called = _arguments(collective.call)
+    sizes = [t.elements * w for t in called if t.elements and (w := t.width or width)]
+    noted = _arguments(collective.note)
+    note = sum(t.elements * w for t in noted if (w := t.width or width))
+    if kind == ALL_GATHER:
+        if len(sizes) > 1:
+            return max(sizes)
+        share = note or sum(sizes)
+        return share * workers if share and workers else None
+    if kind == REDUCE_SCATTER:
+        return max([note, *sizes]) or None
+    # output and input, in this order
+    first = sizes[1:2] if kind == ALL_TO_ALL and len(sizes) > 1 else sizes[:1]
+    return note or sum(first) or None
+
+
+def _recorded(args: Args, kind: str, workers: int | None) -> int | None:
+    """Read what the profiler counted itself."""
+    width = _width(args.dtype)
+    if not width or args.elements_in is None:
+        return None
+    count, out = args.elements_in, args.elements_out or 0
+    if kind == ALL_GATHER and count and out <= count:
+        return count * workers * width if workers else None
+    return max(count, out) * width
 
 
 def _collective(event: Event | None) -> str | None:
     return event.args.collective if event and event.args else None
+
+
+def _is_count(value: str) -> bool:
+    return value.isdecimal() and 0 < len(value) <= len("1000000") and int(value) > 0
 
 
 def _width(dtype: Any) -> int | None:
@@ -89,13 +138,49 @@ def _width(dtype: Any) -> int | None:
     return _SIZE.get(re.sub(r"[^a-z0-9]", "", dtype.lower().removeprefix("c10::")))
 
 
-def _of_shapes(dims: Any, types: Any) -> int:
-    """Add up the bytes of tensors given by ``Input Dims`` and ``Input type``; 0 when unknown."""
-    if not isinstance(dims, list) or not isinstance(types, list):
-        return 0
-    total = 0
-    for shape, dtype in zip(dims, types, strict=False):
+def _any_width(collective: Collective) -> int | None:
+    """Return the bytes of an element where any event of a collective says it."""
+    events = (collective.note, collective.call, collective.record)
+    known = (tensors.width for event in events for tensors in _arguments(event))
+    written = (_width(event.args.dtype) for event in events if event and event.args)
+    return next((width for width in (*known, *written) if width), None)
+
+
+def _list(raw: Any) -> list[Any]:
+    value = json_of(raw)
+    return value if isinstance(value, list) else []
+
+
+def _arguments(event: Event | None) -> list[_Tensors]:
+    """Return the arguments that are tensors, by ``Input Dims`` and ``Input type``, in order."""
+    if event is None or event.args is None:
+        return []
+    result = []
+    for shape, dtype in zip(_list(event.args.dims), _list(event.args.types), strict=False):
         width = _width(dtype)
-        if width and isinstance(shape, list) and all(type(n) is int and n >= 0 for n in shape):
-            total += width * math.prod(shape)
-    return total
+        is_list = dtype == "TensorList" and shape != []
+        count = _elements(shape) if width or is_list else None
+        if count is not None:
+            result.append(_Tensors(count, width))
+    return result
+
+
+def _elements(shape: Any) -> int | None:
+    """Count the elements of a tensor or of a list of tensors; None when it is neither."""
+    if not isinstance(shape, list):
+        return None
+    if all(type(n) is int and n >= 0 for n in shape):
+        return math.prod(shape)
+    counts = [_elements(one) for one in shape]
+    return None if None in counts else sum(count or 0 for count in counts)
+
+
+def is_sized(collective: Collective) -> bool:
+    """Tell whether any event of a collective says how large its tensors are."""
+    kind, _ = kind_of(collective)
+    return bytes_of(collective, kind, 1) is not None
+
+
+def elements_called(event: Event) -> set[int]:
+    """Return the elements of each argument of an op that is a tensor."""
+    return {tensors.elements for tensors in _arguments(event) if tensors.elements}

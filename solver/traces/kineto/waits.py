@@ -1,4 +1,4 @@
-"""What waits for a collective: read off the recorded waits and checked against the times."""
+"""When a collective is released and what waits for it, checked against the times."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -11,6 +11,8 @@ from solver.traces.kineto.steps import Step, Threads
 
 #: Clocks of the CPU and of the GPU agree so far [us].
 _SLACK = 1.0
+#: A collective that starts so soon after the one before it waited for the channel [us].
+_QUEUED = 20.0
 
 #: From when until when the line waits [us].
 Gap = tuple[float, float]
@@ -32,6 +34,32 @@ class Join(NamedTuple):
     start: float
     wait_at: float
     members: tuple[int, ...]
+
+
+def release_times(
+    step: Step, collectives: Sequence[Collective], threads: Threads
+) -> tuple[list[float], list[float]]:
+    """Return when each collective could start, and since when it, or what kept it, ran [us].
+
+    One that was launched while another ran, and followed it closely, was kept by the channel: it
+    was ready when it had been launched and all was done that its thread had launched before. Any
+    other started when it could.
+    """
+    releases, since = [], []
+    ended: dict[str, float] = {}
+    began: dict[str, float] = {}
+    for collective in collectives:
+        work = collective.work
+        release = work.start
+        before = ended.get(work.stream, step.begin - 2 * _QUEUED)
+        if work.launched < before and work.start - before < _QUEUED:
+            release = min(release, threads.ready(work.thread, work.launched))
+        else:
+            began[work.stream] = work.start
+        ended[work.stream] = max(ended.get(work.stream, step.begin), work.end)
+        releases.append(max(release, step.begin))
+        since.append(max(release, began[work.stream]))
+    return releases, since
 
 
 def recorded_waits(
@@ -81,12 +109,25 @@ def barrier(step: Step, collectives: Sequence[Collective], over: float) -> Join:
     return Join(min(starts, default=step.end), over, tuple(range(len(collectives))))
 
 
-def gap(busy: Busy, begin: float, join: Join, collectives: Iterable[Collective]) -> Gap:
-    """Return from when until when the line waited for collectives and for nothing else [us]."""
+def gap(
+    busy: Busy, begin: float, join: Join, collectives: Iterable[Collective], running: float
+) -> Gap:
+    """Return from when until when the line waited for collectives and for nothing else [us].
+
+    Not before they, or what kept them, were ``running``: until then the host was late.
+    """
     idle = busy.idle_since(join.start, begin)
-    at = min(max(idle, join.wait_at), join.start)
+    at = min(max(idle, join.wait_at, running), join.start)
     ended = max(collective.work.end for collective in collectives)
     return at, min(max(ended, at), join.start)
+
+
+def released_last(times: Iterable[Gap]) -> float:
+    """Return since when something was always under way until all had ended [us].
+
+    ``times`` has begin and end of each: what was over before is no reason to wait.
+    """
+    return merge_gaps(times)[-1][0]
 
 
 def merge_gaps(gaps: Iterable[Gap]) -> list[Gap]:

@@ -7,6 +7,7 @@ import msgspec
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
+from solver.graph import ALL_GATHER
 from solver.traces.kineto import events
 from solver.traces.pytorch_et.calls import LIBRARY, RECORD, Call
 
@@ -49,7 +50,9 @@ def add_sizes(content: bytes, calls: Sequence[Call]) -> bytes:
         event.args = event.args or _Args()
         event.args.collective = call.name
         if call.bytes:
-            event.args.elements_in = event.args.elements_out = call.bytes
+            # the whole of an all-gather comes out, and a worker's share is not known
+            event.args.elements_in = 0 if call.kind == ALL_GATHER else call.bytes
+            event.args.elements_out = call.bytes
             event.args.dtype = "Byte"
     return msgspec.json.encode(file)
 

@@ -1,0 +1,107 @@
+"""Which channel a collective takes: that of its process group, else of its stream."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from solver.graph import NETWORK
+from solver.traces.kineto.groups import Group, group_in, pools, titles
+from solver.traces.kineto.recording import Collective, Recording
+from solver.traces.kineto.sizes import bytes_of, kind_of, workers_of
+from solver.traces.kineto.sizing import WORLD
+from solver.traces.kineto.steps import Step
+from solver.traces.trace import Channel
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What tells channels apart: a name, and the group it is from."""
+
+    name: str
+    group: Group | None
+    source: str
+
+
+def name_channels(recording: Recording, steps: Sequence[Step]) -> dict[str, Channel]:
+    """Give the collectives of all steps their channels, in place of their streams.
+
+    The only channel is the network. Returns the channels by name.
+
+    Notes
+    -----
+    O(collectives log collectives).
+    """
+    collectives = [collective for step in steps for collective in step.collectives]
+    keys = _keys(recording, collectives)
+    names = {key.name for key in keys}
+    result: dict[str, Channel] = {}
+    at = 0
+    for step in steps:
+        for i, collective in enumerate(step.collectives):
+            key = keys[at]
+            at += 1
+            name = key.name if len(names) > 1 else NETWORK
+            step.collectives[i] = collective._replace(work=collective.work._replace(stream=name))
+            workers = key.group.workers if key.group else None
+            workers = workers or workers_of(collective, kind_of(collective)[0])
+            known = result.get(name)
+            if known is None or (known.workers is None and workers):
+                result[name] = Channel(name, workers, key.source)
+    if len(names) == 1 and result:
+        (only,) = result.values()
+        if only.workers is None and recording.workers:
+            result[only.name] = Channel(only.name, recording.workers, WORLD)
+    return result
+
+
+def _keys(recording: Recording, collectives: Sequence[Collective]) -> list[_Key]:
+    written = [_written(collective) for collective in collectives]
+    groups = {group.name: group for group in recording.groups}
+    for group in written:
+        if group is not None:
+            groups.setdefault(group.name, group)
+    title = titles(list(groups.values()))
+    inferred: dict[str, Group] | None = None
+    if not recording.is_gpu:
+        inferred = pools(*_threads(collectives), recording.groups)
+    result = []
+    for collective, group in zip(collectives, written, strict=True):
+        stream = collective.work.stream
+        if group is not None:
+            whole = groups[group.name] if groups[group.name].workers else group
+            result.append(_Key(title[group.name], whole, f"process group {_said(whole)}"))
+        elif len(recording.groups) == 1 or (inferred and stream in inferred):
+            inside = inferred[stream] if inferred else recording.groups[0]
+            how = "" if len(recording.groups) == 1 else ", told by gloo's threads"
+            result.append(_Key(title[inside.name], inside, f"process group {_said(inside)}{how}"))
+        elif collective.family is not None:
+            family = collective.family
+            result.append(_Key(family.channel, None, f"kernels of {family.name}"))
+        elif not recording.is_gpu:
+            result.append(_Key(NETWORK, None, "all threads of the library: no group is written"))
+        else:
+            result.append(_Key(stream, None, "the stream: no group is written"))
+    return result
+
+
+def _written(collective: Collective) -> Group | None:
+    """Return the group that is written on the kernel or on PyTorch's record."""
+    events = (collective.kernel, collective.record)
+    return next((g for event in events if event and (g := group_in(event.args))), None)
+
+
+def _said(group: Group) -> str:
+    return f"{group.name} ({group.description})" if group.description else group.name
+
+
+def _threads(
+    collectives: Sequence[Collective],
+) -> tuple[dict[str, frozenset[tuple[str, int]]], dict[str, int]]:
+    """Return for each thread kinds and bytes of its collectives, and their workers if known."""
+    sent: dict[str, set[tuple[str, int]]] = {}
+    sizes: dict[str, int] = {}
+    for collective in collectives:
+        kind, thread = kind_of(collective)[0], collective.work.stream
+        sent.setdefault(thread, set()).add((kind, bytes_of(collective, kind, 1) or 0))
+        if workers := workers_of(collective, kind):
+            sizes[thread] = workers
+    return {thread: frozenset(some) for thread, some in sent.items()}, sizes

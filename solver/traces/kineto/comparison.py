@@ -1,0 +1,118 @@
+"""The recorded step beside its simulation, and the ranks beside each other."""
+
+from dataclasses import dataclass
+
+from solver.graph import COMPUTE, Graph, Op
+from solver.traces.trace import Trace
+
+#: From what difference on a simulation of the recorded step is explained.
+_NOTABLE = 0.03
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """What the ranks of a job did in one step.
+
+    Attributes
+    ----------
+    times
+        For each rank how long each collective held its channel [us], in the same order.
+    """
+
+    times: tuple[tuple[float, ...], ...]
+
+    @property
+    def least(self) -> list[float]:
+        """Of each collective the least time over the ranks [us]."""
+        return [min(times) for times in zip(*self.times, strict=True)]
+
+    @property
+    def slowest(self) -> int:
+        """The rank that waited least inside its collectives: the others waited for it."""
+        return min(range(len(self.times)), key=lambda i: (sum(self.times[i]), i))
+
+    @property
+    def waited(self) -> list[float]:
+        """How much longer than the least each rank's collectives took [us]: waiting for others."""
+        return [sum(times) - sum(self.least) for times in self.times]
+
+    @property
+    def came_last(self) -> list[int]:
+        """To how many collectives each rank came last: it was in them for the least time."""
+        result = [0] * len(self.times)
+        for times in zip(*self.times, strict=True):
+            result[times.index(min(times))] += 1
+        return result
+
+
+def ranks_said(ranks: Ranks, chosen: int) -> list[str]:
+    """Say whose graph it is and who waits for whom; nothing for one rank."""
+    if len(ranks.times) == 1:
+        return []
+    count = len(ranks.times[0])
+    why = "the slowest, which the others wait for" if chosen == ranks.slowest else "as asked"
+    last = max(range(len(ranks.times)), key=lambda i: (ranks.came_last[i], -i))
+    each = ", ".join(f"file {i + 1} {time:.3f} us" for i, time in enumerate(ranks.waited))
+    waiting = (
+        f"Waiting for other ranks inside collectives: {each}. Last to come was most often file "
+        f"{last + 1}, to {ranks.came_last[last]} of {count} collectives."
+    )
+    return [f"Of {len(ranks.times)} ranks the graph is that of file {chosen + 1}, {why}.", waiting]
+
+
+def differs(measured: float, recorded: float) -> bool:
+    """Tell whether a simulation is so far from what was measured that it must be explained."""
+    return abs(recorded - measured) > _NOTABLE * measured
+
+
+def simulated_said(measured: float, recorded: float | None) -> list[str]:
+    """Say the time of the step as measured and as simulated [us]; nothing when it is not."""
+    if recorded is None:
+        return []
+    said = (
+        f"Measured, the step takes {measured:.3f} us; simulated with the recorded times of its "
+        f"collectives and an optimizer that waits for all gradients, {recorded:.3f} us."
+    )
+    return [said]
+
+
+def difference_said(trace: Trace, measured: float, recorded: float, waited: float) -> list[str]:
+    """Say why the simulation of the recorded step is far from what was measured; else nothing.
+
+    Parameters
+    ----------
+    trace
+        With the graph that was simulated.
+    measured, recorded
+        Times of the step as measured and as simulated [us].
+    waited
+        How long the rank waited for others inside its collectives [us].
+    """
+    if not differs(measured, recorded) or trace.graph is None:
+        return []
+    share = abs(recorded / measured - 1)
+    how = "longer" if recorded > measured else "shorter"
+    reasons = [f"the host keeps the GPU idle for {_idle(trace.graph):.3f} us"]
+    if loose := _loose(trace.graph):
+        shown = ", ".join(loose[:_SHOWN]) + (", ..." if len(loose) > _SHOWN else "")
+        reasons.append(f"nothing recorded waits for {len(loose)} collectives ({shown})")
+    if waited > 0:
+        reasons.append(f"{waited:.3f} us of the collectives' times are waiting for slower ranks")
+    return [
+        f"Simulated as recorded the step is {share:.1%} {how} than measured: {'; '.join(reasons)}."
+    ]
+
+
+def _idle(graph: Graph) -> float:
+    return sum(op.duration_us or 0.0 for op in graph.ops if op.stream == "host")
+
+
+def _loose(graph: Graph) -> list[str]:
+    """Return the collectives that no op waits for."""
+    waited = {name for op in graph.ops for name in op.after}
+    return [op.id for op in graph.ops if _is_loose(op, waited)]
+
+
+def _is_loose(op: Op, waited: set[str]) -> bool:
+    return op.kind != COMPUTE and op.id not in waited

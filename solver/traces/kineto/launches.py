@@ -1,0 +1,192 @@
+"""Which call launched what ran, and what of it is a collective."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from typing import NamedTuple
+
+from solver.traces.kineto.events import Event
+from solver.traces.kineto.families import family_of, is_suspect
+from solver.traces.kineto.recording import (
+    Collective,
+    Recording,
+    Span,
+    Unread,
+    Work,
+    accumulates,
+    by_thread,
+    enclosing,
+    span_of,
+)
+from solver.traces.kineto.sizes import elements_called, is_sized
+
+_LIBRARY = re.compile(r"nccl|rccl|msccl", re.IGNORECASE)
+#: How the names of ops that communicate begin.
+_CALLS = (
+    *("c10d::", "_c10d_functional::", "c10d_functional::", "symm_mem::", "_C_custom_ar::"),
+    *("vllm::all_reduce", "vllm::all_gather", "vllm::reduce_scatter", "sglang::", "sgl_kernel::"),
+    *("trtllm::", "flashinfer::", "deep_ep::", "Fused", "torch_ccl::", "oneccl", "hccl", "npu::"),
+)
+_FUNCTIONAL = ("c10d::", "_c10d_functional::", "c10d_functional::")
+#: Ops that compute between the ops that they call.
+_COMPUTES = ("aten::", "mkldnn::", "quantized::")
+#: A thread notes that it began a collective so much before the call that asked for it [us].
+_SLACK = 5.0
+
+
+def is_call(name: str) -> bool:
+    """Tell whether an op may launch a collective, by its name."""
+    return name.startswith(_CALLS)
+
+
+class Nested:
+    """Spans of each thread, one inside the other, to ask which lie around a time."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._spans = by_thread(spans)
+        self._outer: dict[str, list[int]] = {}
+        self._around: set[int] = set()
+        for thread, row in self._spans.items():
+            row.sort(key=lambda span: (span.start, -span.end))
+            outer: list[int] = []
+            open_: list[int] = []
+            for i, span in enumerate(row):
+                while open_ and row[open_[-1]].end < span.end:
+                    open_.pop()
+                outer.append(open_[-1] if open_ else -1)
+                self._around |= {id(row[open_[-1]].event)} if open_ else set()
+                open_.append(i)
+            self._outer[thread] = outer
+
+    def is_around_another(self, span: Span) -> bool:
+        """Tell whether another span lies inside one of them."""
+        return id(span.event) in self._around
+
+    def around(self, thread: str, at: float) -> Span | None:
+        """Return the innermost span around a time; None when there is none. O(log n + depth)."""
+        row = self._spans.get(thread, [])
+        i = bisect_right(row, at, key=attrgetter("start")) - 1
+        while i >= 0 and row[i].end < at:
+            i = self._outer[thread][i]
+        return row[i] if i >= 0 else None
+
+
+class Launched(NamedTuple):
+    """What the CPU did to launch work.
+
+    Attributes
+    ----------
+    calls
+        Of the runtime, by correlation id.
+    records, notes
+        PyTorch's records and the library's annotations, by thread and start.
+    ops
+        The ops that may communicate.
+    """
+
+    calls: dict[int, Span]
+    records: dict[str, list[Span]]
+    notes: dict[str, list[Span]]
+    ops: Nested
+
+
+def gpu_work(recording: Recording, kernels: Iterable[Event], launched: Launched) -> None:
+    """Launch the GPU's work; a collective of several kernels is one, from first to last.
+
+    A kernel of a family whose size nothing tells stays compute, and is counted in ``unread`` with
+    those that only look like communication.
+    """
+    whole: dict[int, Collective] = {}
+    unread: dict[tuple[str, str], tuple[int, float]] = {}
+    for event in kernels:
+        span = span_of(event)
+        number = event.args.correlation if event.args else None
+        call = None if number is None else launched.calls.get(number)
+        if call is None and launched.calls:
+            recording.lost += 1
+            continue
+        at, thread = (call.start, call.thread) if call else (span.start, "")
+        work = Work(span.start, span.end, at, thread, _stream(event))
+        name = event.name or ""
+        op = launched.ops.around(thread, at)
+        is_ours = bool(event.args and event.args.collective) or bool(_LIBRARY.search(name))
+        family = None if is_ours else family_of(name, (op and op.event.name) or "")
+        record = enclosing(launched.records.get(thread, ()), at)
+        note = enclosing(launched.notes.get(thread, ()), at)
+        found = Collective(
+            work, event, record and record.event, note and note.event, op and op.event, family
+        )
+        if not is_ours and (family is None or not is_sized(found)):
+            recording.works.append(work)
+            if family or is_suspect(name):
+                key = name, family.name if family else ""
+                count, time = unread.get(key, (0, 0.0))
+                unread[key] = count + 1, time + work.end - work.start
+            continue
+        place = id(record.event if record else op.event if family and op else event)
+        if place in whole:
+            first = whole[place].work
+            start, end = min(first.start, work.start), max(first.end, work.end)
+            work = first._replace(start=start, end=end, launched=min(first.launched, at))
+        whole[place] = found._replace(work=work)
+    recording.collectives = list(whole.values())
+    recording.unread = [Unread(*key, *some) for key, some in sorted(unread.items())]
+
+
+def _stream(event: Event) -> str:
+    return f"gpu {event.pid} stream {str(event.tid).removeprefix('stream ')}"
+
+
+def host_work(
+    recording: Recording, ops: Sequence[Span], records: dict[str, list[Span]], notes: Sequence[Span]
+) -> None:
+    """Take ops for the work, and annotations for the collectives.
+
+    The library runs them on threads of its own; such a thread may note late that it is done, but
+    no gradient is summed after its optimizer began. What calls other ops is no work of its own but
+    for PyTorch's own ops, nor is an op that communicates: they may wait inside. What the library
+    copies inside a collective is of it.
+    """
+    recording.is_gpu = False
+    stores = by_thread(span for span in recording.backward if accumulates(span))
+    calls = [span for span in ops if (span.event.name or "").startswith("c10d::")]
+    for note, call in _called(sorted(notes, key=attrgetter("start")), calls):
+        end = note.end
+        if enclosing(stores.get(call.thread, ()), call.start):
+            i = bisect_right(recording.optimizer, note.start, key=attrgetter("start"))
+            end = min([end, *(span.start for span in recording.optimizer[i : i + 1])])
+        work = Work(note.start, end, min(call.start, note.start), call.thread, note.thread)
+        record = enclosing(records.get(call.thread, ()), call.start)
+        op = None if call is note else call.event
+        recording.collectives.append(
+            Collective(work, note.event, record and record.event, note.event, op)
+        )
+    nested, inside = Nested(ops), by_thread(notes)
+    recording.works = [
+        Work(span.start, span.end, span.start, span.thread, f"thread {span.event.tid}")
+        for span in ops
+        if not (span.event.name or "").startswith(_FUNCTIONAL)
+        and ((span.event.name or "").startswith(_COMPUTES) or not nested.is_around_another(span))
+        and not enclosing(inside.get(span.thread, ()), span.start)
+    ]
+
+
+def _called(notes: Sequence[Span], calls: Iterable[Span]) -> list[tuple[Span, Span]]:
+    """Give each annotation, by start, the first call left that may have asked for it, else itself.
+
+    That is one that began before, with a tensor of as many elements.
+    """
+    left = [(span, elements_called(span.event)) for span in sorted(calls, key=attrgetter("start"))]
+    result = []
+    for note in notes:
+        counts = elements_called(note.event)
+        began = bisect_right(left, note.start + _SLACK, key=lambda one: one[0].start)
+        fits = (
+            i
+            for i, (_, elements) in enumerate(left[:began])
+            if not counts or not elements or counts & elements
+        )
+        i = next(fits, None)
+        result.append((note, note if i is None else left.pop(i)[0]))
+    return result

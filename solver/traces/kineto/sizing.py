@@ -1,0 +1,142 @@
+"""The collectives of a step with their kinds, sizes and times."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from solver.codes import FaultCode
+from solver.errors import Fault, InvalidTrace
+from solver.graph import ALL_GATHER
+from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
+from solver.traces.kineto.families import kind_in
+from solver.traces.kineto.recording import Collective, Recording
+from solver.traces.kineto.sizes import bytes_of, is_between_stages, kind_of, workers_of
+from solver.traces.trace import Channel
+
+#: How to record a trace that can be read.
+RECORDING = (
+    "Record with torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], "
+    "record_shapes=True)"
+)
+#: Source of a channel's workers when nothing but the job's is known.
+WORLD = "the trace's world size"
+_LONGEST = 80
+
+
+class SizedCollective(NamedTuple):
+    """A collective of the step.
+
+    Attributes
+    ----------
+    recorded
+        As recorded.
+    kind, bytes
+        As in the graph.
+    time
+        How long it held its channel [us].
+    """
+
+    recorded: Collective
+    kind: str
+    bytes: int
+    time: float
+
+
+def channel_times(collectives: Sequence[Collective]) -> list[float]:
+    """Return how long each collective held its channel [us]: none counts the one before it."""
+    ended: dict[str, float] = {}
+    result = []
+    for collective in collectives:
+        work = collective.work
+        begin = max(work.start, ended.get(work.stream, work.start))
+        ended[work.stream] = max(begin, work.end)
+        result.append(ended[work.stream] - begin)
+    return result
+
+
+def undisturbed_times(collectives: Sequence[Collective]) -> list[float | None]:
+    """Return how long each collective ran [us]; None for one that began while another ran."""
+    held = channel_times(collectives)
+    ran = [collective.work.end - collective.work.start for collective in collectives]
+    return [time if time >= own > 0 else None for time, own in zip(held, ran, strict=True)]
+
+
+def size_of(
+    collective: Collective, channels: Mapping[str, Channel], world: int | None
+) -> tuple[str, int | None, str]:
+    """Return kind and bytes of a collective, and what had to be taken for granted; empty if naught.
+
+    An all-gather of which only a worker's share is known is taken for one of all ranks of the job
+    when its group is not written.
+    """
+    kind, is_exact = kind_of(collective)
+    name = (collective.kernel.name or "")[:_LONGEST]
+    channel = channels.get(collective.work.stream)
+    workers = workers_of(collective, kind)
+    if workers is None and channel and channel.source != WORLD:
+        workers = channel.workers
+    size = bytes_of(collective, kind, workers)
+    if size is None and kind == ALL_GATHER and workers is None and world:
+        size = bytes_of(collective, kind, world)
+        said = f"{name}: its group is not recorded; taken for an {kind} of all {world} ranks."
+        return kind, size, said if size else ""
+    return kind, size, _said(collective, kind, size, name, is_exact=is_exact)
+
+
+def _said(collective: Collective, kind: str, size: int | None, name: str, *, is_exact: bool) -> str:
+    """Say what of a collective's kind and size was taken for granted; empty if naught."""
+    note = kind_in(collective.note.name) if collective.note else None
+    if size == 0:
+        return f"A {kind} of 0 bytes ({name}) is left out."
+    if is_between_stages(collective):
+        return (
+            f"{name}: a transfer between stages of a pipeline, taken for a {kind} of as many bytes "
+            "that waits for this rank alone."
+        )
+    if not is_exact:
+        return f"{name}: taken for a {kind} of as many bytes."
+    if note and note != kind and not collective.family:
+        return f"{name}: the library's way to do {kind}; its times are of that."
+    if collective.family and ("dispatch" in name or "combine" in name):
+        return f"{name}: taken for an {kind} of the bytes that were handed to it."
+    return ""
+
+
+def sized(
+    recording: Recording,
+    collectives: Sequence[Collective],
+    times: Sequence[float],
+    channels: Mapping[str, Channel],
+    place: str,
+) -> tuple[list[SizedCollective], list[str]]:
+    """Size the collectives; those of no bytes are left out. Also says what was taken for granted.
+
+    Raises
+    ------
+    InvalidTrace
+        When there are too many, one has no size, or all are of 0 bytes.
+    """
+    if len(collectives) > MAX_STEP_COLLECTIVES:
+        detail = (
+            f"A step of {len(collectives)} collectives: at most {MAX_STEP_COLLECTIVES:,} are read."
+        )
+        raise InvalidTrace([Fault(place, FaultCode.TOO_LARGE, detail)])
+    result, notes, unsized = [], [], []
+    for collective, time in zip(collectives, times, strict=True):
+        kind, size, said = size_of(collective, channels, recording.workers)
+        if size is None or size > MAX_BYTES:
+            unsized.append((collective.kernel.name or "")[:_LONGEST])
+            continue
+        notes += [said] if said else []
+        if size:
+            result.append(SizedCollective(collective, kind, size, time))
+    if unsized:
+        detail = (
+            f"{len(unsized)} of {len(collectives)} collectives have no size ({unsized[0]}). "
+            f"{RECORDING}, with PyTorch 2.2 or newer."
+        )
+        raise InvalidTrace([Fault(place, FaultCode.NO_SIZES, detail)])
+    if not result:
+        raise InvalidTrace(
+            [Fault(place, FaultCode.NO_COLLECTIVE, "All collectives are of 0 bytes.")]
+        )
+    return result, list(dict.fromkeys(notes))

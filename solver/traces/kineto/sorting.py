@@ -1,0 +1,124 @@
+"""From the events of one file to what the rank did."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from operator import attrgetter
+
+from solver.traces.kineto.events import Distributed, Event
+from solver.traces.kineto.groups import groups_of
+from solver.traces.kineto.launches import Launched, Nested, gpu_work, host_work, is_call
+from solver.traces.kineto.recording import (
+    Recording,
+    Span,
+    Wait,
+    by_thread,
+    sequence,
+    span_of,
+)
+
+_GPU = {"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"}
+_RUNTIME = {"cuda_runtime", "runtime", "cuda_driver", "hip_runtime", "privateuse1_runtime"}
+_CPU = {"cpu_op", "operator", "user_annotation"}
+_STEP = re.compile(r"ProfilerStep#(\d{1,18})")
+_ANNOTATED = ("nccl:", "gloo:", "mpi:", "ucc:", "rccl:", "xccl:", "hccl:", "oneccl")
+_RECORD = "record_param_comms"
+_BACKWARD = "autograd::engine::evaluate_function: "
+_WAIT = "c10d_functional::wait_tensor"
+_OPTIMIZER = "Optimizer.step#"
+
+
+def recording_of(events: Iterable[Event], job: Distributed) -> Recording:
+    """Sort the events of one file, given what it says of its job.
+
+    A kernel belongs to the CPU call with its correlation id; the GPU's copies of annotations
+    (``gpu_user_annotation``) are passed over, or each collective would count twice. Where no GPU
+    was recorded the ops themselves are the work, and a collective is the span of its annotation.
+
+    Notes
+    -----
+    O(events log events).
+    """
+    found = _Sorted()
+    for event in events:
+        kind = (event.cat or "").lower()
+        if kind in _GPU:
+            found.kernels.append(event)
+        elif kind in _RUNTIME:
+            if event.args and event.args.correlation is not None:
+                found.calls.setdefault(event.args.correlation, span_of(event))
+        elif kind in _CPU:
+            _sort_in(found, span_of(event), is_op=kind != "user_annotation")
+    records, notes = by_thread(found.records), by_thread(found.notes)
+    recording = Recording(workers=job.world_size, groups=groups_of(job.pg_config))
+    recording.waits = _waits(found, notes)
+    recording.steps = sorted(found.steps, key=lambda step: step[1:])
+    recording.optimizer = sorted(found.optimizer, key=attrgetter("start"))
+    _split_passes(recording, found.ops)
+    if found.kernels:
+        launched = Launched(found.calls, records, notes, Nested(found.called))
+        gpu_work(recording, found.kernels, launched)
+    else:
+        host_work(recording, found.ops, records, found.notes)
+    recording.works.sort(key=attrgetter("launched", "start", "end"))
+    recording.collectives.sort(key=attrgetter("work"))
+    return recording
+
+
+@dataclass(slots=True)
+class _Sorted:
+    """Events by what they are."""
+
+    kernels: list[Event] = field(default_factory=list)
+    calls: dict[int, Span] = field(default_factory=dict)
+    steps: list[tuple[int, float, float]] = field(default_factory=list)
+    records: list[Span] = field(default_factory=list)
+    notes: list[Span] = field(default_factory=list)
+    optimizer: list[Span] = field(default_factory=list)
+    ops: list[Span] = field(default_factory=list)
+    called: list[Span] = field(default_factory=list)
+
+
+def _sort_in(into: _Sorted, span: Span, *, is_op: bool) -> None:
+    """Sort what ran on a CPU thread by its name."""
+    name = span.event.name or ""
+    if step := _STEP.fullmatch(name):
+        into.steps.append((int(step[1]), span.start, span.end))
+    elif name == _RECORD:
+        into.records.append(span)
+    elif name.startswith(_ANNOTATED):
+        into.notes.append(span)
+    elif name.startswith(_OPTIMIZER):
+        into.optimizer.append(span)
+    elif is_op:
+        into.ops.append(span)
+        if is_call(name):
+            into.called.append(span)
+
+
+def _split_passes(recording: Recording, ops: Iterable[Span]) -> None:
+    """Tell autograd's calls from the forward ops that have a sequence number."""
+    for span in ops:
+        if (span.event.name or "").startswith(_BACKWARD):
+            recording.backward.append(span)
+        else:
+            number, args = sequence(span), span.event.args
+            if args and number is not None and number >= 0 and not args.forward_thread:
+                recording.forward.setdefault(number, []).append(span)
+    for spans in (recording.backward, *recording.forward.values()):
+        spans.sort(key=attrgetter("start"))
+
+
+def _waits(found: _Sorted, notes: dict[str, list[Span]]) -> list[Wait]:
+    """Find the ops that wait, and the records that name a wait or hold no collective."""
+    ops = (span for span in found.called if (span.event.name or "").endswith(_WAIT))
+    waits = [Wait(span.start, span.thread) for span in ops]
+    for span in found.records:
+        name = span.event.args and span.event.args.collective
+        inside = notes.get(span.thread, ())
+        i = bisect_right(inside, span.start, key=attrgetter("start"))
+        is_empty = i == len(inside) or inside[i].start > span.end
+        if name == "wait" or (name is None and is_empty):
+            waits.append(Wait(span.start, span.thread))
+    return sorted(waits)

@@ -1,0 +1,83 @@
+"""What the report says of a recording, in sentences."""
+
+from collections.abc import Sequence
+
+from solver.traces.kineto.recording import Recording
+from solver.traces.kineto.steps import Step
+from solver.traces.trace import Channel
+
+_SHOWN = 80
+
+
+def losses(recording: Recording, outside: int) -> tuple[str, ...]:
+    """Say what of a file is in no step."""
+    result = []
+    if recording.lost:
+        result.append(f"{recording.lost} kernels that were launched before the recording began.")
+    if outside:
+        result.append(f"{outside} kernels or ops launched outside of all steps.")
+    return tuple(result)
+
+
+def assumptions(recording: Recording, step: Step, channels: Sequence[Channel]) -> list[str]:
+    """Say how the step was read."""
+    number = "The whole file" if step.number is None else f"ProfilerStep#{step.number}"
+    what = "All streams of the GPU" if recording.is_gpu else "All threads"
+    took = (
+        f"{number} took {step.length:.3f} us, from the end of all work of the step before to "
+        "the end of its own."
+    )
+    result = [
+        took,
+        f"{what} are one line of compute; where nothing runs, the host holds it up.",
+    ]
+    result += [_channel_said(channel) for channel in channels]
+    return result
+
+
+def _channel_said(channel: Channel) -> str:
+    count = "an unknown number of" if channel.workers is None else str(channel.workers)
+    return f"Channel {channel.name}: {count} workers, from {channel.source}."
+
+
+def warnings(recording: Recording, channels: Sequence[Channel], files: int) -> list[str]:
+    """Say what of the recording a plan cannot rely on."""
+    result = []
+    if files == 1:
+        result.append(
+            "The recorded times of collectives include waiting for slower ranks: give the files "
+            "of all ranks to have the least."
+        )
+    unknown = [channel.name for channel in channels if channel.workers is None]
+    if unknown:
+        result.append(
+            f"How many workers share {', '.join(unknown)} is not recorded: give the cluster's."
+        )
+    if len(recording.groups) > 1 and any("no group" in channel.source for channel in channels):
+        result.append(
+            f"The job has {len(recording.groups)} process groups, but which of them a collective "
+            "is of is not recorded: what runs on one stream is one channel."
+        )
+    if not recording.steps:
+        result.append(
+            "No ProfilerStep: the whole file was read as one step. Call the profiler's step() "
+            "after each iteration."
+        )
+    return result
+
+
+def unread_said(recording: Recording) -> list[str]:
+    """Name the kernels that communicate, or look like it, and stay compute."""
+    result = []
+    for kernel in recording.unread:
+        name = kernel.name if len(kernel.name) <= _SHOWN else f"{kernel.name[:_SHOWN]}..."
+        times = f"{kernel.launches} launches of {name}, {kernel.time:.3f} us in the whole file"
+        if kernel.family:
+            said = (
+                f"{times}: communication ({kernel.family}) whose size no op around it tells, so it "
+                "stays compute. Record with record_shapes=True."
+            )
+        else:
+            said = f"{times}: looks like communication, is not understood and stays compute."
+        result.append(said)
+    return result
