@@ -68,7 +68,9 @@ def test_graph_of_another_tool(ask_server: Ask) -> None:
     assert isinstance(found, ImportedGraph)
     assert found.graph["name"] == "mine"
     assert found.report["format"] == "pipedream"
-    assert ask_server("plan", found.id, cluster=CLUSTER).buckets
+    assert found.cluster == {"workers": 8, "bandwidth_gbps": 10.0, "startup_us": 50.0}
+    assert found.costs == ()  # a profile has no launches to fit to
+    assert ask_server("plan", found.id, cluster=found.cluster).buckets
     assert ask_server("import_graph", [TRACE], format="pipedream", name="mine").id == found.id
     with pytest.raises(ProblemError) as caught:
         ask_server("import_graph", b"no trace", name="other")
