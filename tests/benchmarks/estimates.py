@@ -118,7 +118,8 @@ def main(seed: int = 0) -> None:
     print(
         f"{len(errors)} rows predicted from {len(given) + len(alone)}: median error "
         f"{100 * median(errors):.1f} %, 90 % within {100 * tenth:.1f} %, worst "
-        f"{100 * float(np.max(errors)):.1f} %; best policy, or one within the noise of it, in {right} of {len(groups)}"
+        f"{100 * float(np.max(errors)):.1f} %; best policy, or one within the noise of it, in "
+        f"{right} of {len(groups)}"
     )
 
 
