@@ -31,6 +31,9 @@ from solver.simulation.replay import replay
 from solver.simulation.timeline import chrome_trace
 from solver.simulation.what_if import carry_over
 
+#: What the plan for the other barrier may take where the first used all of the time limit [s].
+_LEAST_S = 0.1
+
 
 def solve(problem: Problem[PlanRequest], watch: Follower | None = None) -> PlanAnswer:
     """Plan one training iteration, with and without a barrier; say why; plan the what-if.
@@ -56,7 +59,9 @@ def solve(problem: Problem[PlanRequest], watch: Follower | None = None) -> PlanA
         progress.incumbent(found.iteration_time_us, lambda: found)
         if other:
             progress.phase(WHAT_IF)
-        gains = None if is_large(graph) else headline(graph, network, options, found)
+        left_s = max(options.time_limit_s - (time.perf_counter() - began), _LEAST_S)
+        rest = replace(options, time_limit_s=min(left_s, options.time_limit_s))
+        gains = None if is_large(graph) else headline(graph, network, rest, found)
         alone = replace(options, baselines=(), slot_us=None)  # that slot may be too short
         changed = plan(lightened(other), network, alone) if other else None
     except InvalidOptions as error:

@@ -119,6 +119,15 @@ def test_rejected(text, faults):
     assert [(fault.pointer, fault.code) for fault in caught.value.faults] == faults
 
 
+def test_a_fault_names_the_line_and_the_field():
+    """Fields are counted from 1, as people do."""
+    for place, word in ((3, "x"), (4, "GATHER"), (11, "-4")):
+        fields = LAYER.split()
+        fields[place - 1] = word
+        with pytest.raises(InvalidTrace, match=rf"Line 3: field {place} must be "):
+            read(f"DATA\n1\n{' '.join(fields)}")
+
+
 @pytest.mark.parametrize("content", [b"", b"DATA", b"DATA\nx", b"OTHER\n3\n", b"\xff\x00", b"{}"])
 def test_other_files_do_not_look_like_it(content):
     assert not astra_text.looks_like(content)

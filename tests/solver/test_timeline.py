@@ -63,6 +63,7 @@ def test_channels_and_streams_have_threads_of_their_names_and_others_share():
         Op("g", ALL_REDUCE, None, 1000, ("f",)),
     ]
     _, events, threads = drawn(build("t", ops), Affine(0.0, 0.1), fifo=POLICIES["wfbp"])
+    assert list(threads) == [(1, tid) for tid in range(6)]
     assert list(threads.values()) == ["nvlink", "network", "gpu0", "gpu1", "compute", "compute"]
     assert {e["name"]: (e["cat"], threads[1, e["tid"]]) for e in events} == {
         "w": (ALL_GATHER, "nvlink"),
