@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from solver.errors import InvalidTrace
-from solver.traces import detect
+from solver.traces import detect, read_trace
 from solver.traces.foreign import description
 
 DATA = Path(__file__).parents[1] / "data"
@@ -50,6 +50,11 @@ def test_what_is_refused(files, code, says):
     with pytest.raises(InvalidTrace, match=says) as error:
         detect(files)
     assert [fault.code for fault in error.value.faults] == [code]
+
+
+def test_a_format_that_is_none():
+    with pytest.raises(InvalidTrace, match="Unknown format 'nsys': one of pipedream"):
+        read_trace([PROFILE], form="nsys")
 
 
 LOG = """# nThread 1 nGpus 8 minBytes 8 maxBytes 134217728 step: 2(factor) warmup iters: 5 iters: 20

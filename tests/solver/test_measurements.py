@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from solver.calibration.measurements import READERS, detect, read_measurements, read_runs
 from solver.calibration.measurements.lines import Figure, figure, lines_of
+from solver.calibration.measurements.ranks import ranks_of
 from solver.calibration.measurements.readings import Reading, samples_of
 from solver.errors import InterlaceError, InvalidMeasurements
 from solver.limits import (
@@ -742,3 +743,41 @@ def test_no_pattern_backtracks(line):
         with pytest.raises(InvalidMeasurements):
             read_measurements(head + line)
     assert time.process_time() - before < 5
+
+
+def rows_of(factor, half=1e-4):
+    """One row whose busbw is so many times its algbw."""
+    time, algbw = Figure(10.0, 1e-4), Figure(1e5, 1.0)
+    return [Reading(1, 1e6, time, algbw, Figure(1e5 * factor, 1e5 * half))]
+
+
+@pytest.mark.parametrize(
+    ("factor", "possible", "workers", "kind", "says"),
+    [
+        # 2 (n-1)/n is an all-reduce's alone from above 1 on
+        (1.75, (), 8, "all_reduce", ""),
+        # (n-1)/n is one of three others, whatever the columns leave open
+        (0.75, (), 4, "other", "this is no all-reduce"),
+        (0.75, ("all_reduce", "broadcast"), 4, "other", "this is no all-reduce"),
+        (0.75, ("all_gather", "all_to_all"), 4, "other", "one of all_gather, all_to_all"),
+        (0.75, ("all_gather", "broadcast"), 4, "all_gather", "taken as all_gather"),
+        # 1 may be an all-reduce of two or what has no factor
+        (1.0, (), 2, None, "2 ranks if this is an all-reduce"),
+        (1.0, ("broadcast", "reduce"), None, "other", "one of broadcast, reduce"),
+        # more than one count fits
+        (0.99, (), None, "other", "fits 99 to 101 ranks"),
+    ],
+)
+def test_what_the_bandwidths_tell_alone(factor, possible, workers, kind, says):
+    found = ranks_of(rows_of(factor), None, None, possible)
+    assert (found.workers, found.kind) == (workers, kind)
+    assert says in " ".join(found.notes)
+
+
+def test_ranks_that_are_named_and_not_those_of_the_rows():
+    found = ranks_of(rows_of(0.75), 8, "all_gather", (), 4)
+    assert (found.workers, found.kind) == (8, "all_gather")
+    assert found.notes == (
+        "The file names 8 ranks, but counts bytes in 4 shares.",
+        "busbw / algbw fits 4 ranks. The file names 8.",
+    )

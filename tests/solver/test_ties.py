@@ -173,3 +173,21 @@ def test_a_spent_budget_joins_nothing():
 def test_the_limit_is_the_bound_where_it_is_reached():
     assert ceiling(10.0 + 5e-7, 10.0) == 10.0
     assert ceiling(11.0, 10.0) == 11.0
+
+
+def test_joins_that_take_longer_when_they_are_run_are_left(monkeypatch):
+    """The rule only proposes: half of its pairs are tried, and none stays if all were wrong."""
+    names = ("g", "h", "i", "j")
+    ops = [Op("a", COMPUTE, 1.0), Op("end", COMPUTE, 500.0, None, ("a",))]
+    graph = build("four", ops + [Op(name, "all_reduce", None, 10, ("a",)) for name in names])
+    chain, budget = chain_of(graph), Budget(100, lambda: False)
+    judge = GraphJudge(graph, chain, costs_of(chain, alike(Affine(5.0, 0.1))))
+    lists = (tuple(Launch((i,), 10) for i in range(4)),)
+    limit = judge.execute(lists).value
+    whole = ((Launch((0, 1, 2, 3), 40),),)
+    assert without_needless_launches(lists, judge, budget, limit) == whole
+    answers = iter([False])
+    monkeypatch.setattr("solver.fusion.general.join.ties", lambda *_: next(answers, True))
+    assert without_needless_launches(lists, judge, budget, limit) == whole
+    monkeypatch.setattr("solver.fusion.general.join.ties", lambda *_: False)
+    assert without_needless_launches(lists, judge, budget, limit) == lists
