@@ -160,7 +160,7 @@ def test_a_gemm_inside_a_fused_op_is_compute():
 def test_kernels_beside_nccl_s_have_a_channel_of_their_own():
     events = step("multimem_all_reduce_kernel", around("symm_mem::multimem_all_reduce_"), *nccl())
     trace = read(events, distributedInfo={"world_size": 8})
-    assert {c.name: c.workers for c in trace.channels} == {"nvlink": None, "gpu 0 stream 20": None}
+    assert {c.name: c.workers for c in trace.channels} == {"nvlink": 8, "gpu 0 stream 20": 8}
     group = {"pg_name": "0", "pg_desc": "default_pg", "pg_size": 8}
     trace = read(events, distributedInfo={"world_size": 8, "pg_config": [group]})
     assert {o.channel for o in trace.graph.ops if o.kind != COMPUTE} >= {"network"}

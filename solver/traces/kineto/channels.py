@@ -24,7 +24,8 @@ class _Key:
 def name_channels(recording: Recording, steps: Sequence[Step]) -> dict[str, Channel]:
     """Give the collectives of all steps their channels, in place of their streams.
 
-    The only channel is the network. Returns the channels by name.
+    The only channel is the network; where the recording lists no groups, a channel has the
+    world's ranks. Returns the channels by name.
 
     Notes
     -----
@@ -46,10 +47,11 @@ def name_channels(recording: Recording, steps: Sequence[Step]) -> dict[str, Chan
             known = result.get(name)
             if known is None or (known.workers is None and workers):
                 result[name] = Channel(name, workers, key.source)
-    if len(names) == 1 and result:
-        (only,) = result.values()
-        if only.workers is None and recording.workers:
-            result[only.name] = Channel(only.name, recording.workers, WORLD)
+    if recording.workers and (len(result) == 1 or not recording.groups):
+        for name, channel in result.items():
+            if channel.workers is None:
+                source = WORLD if len(result) == 1 else f"{channel.source}; {WORLD}"
+                result[name] = Channel(name, recording.workers, source)
     return result
 
 
