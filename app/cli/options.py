@@ -144,6 +144,42 @@ def content(file: str) -> tuple[str, bytes]:
     return file, Path(file).read_bytes()
 
 
+def check_place(out: Path, files: list[str]) -> None:
+    """Check before the work is done that a file can be written, and is none of those read.
+
+    Raises
+    ------
+    typer.BadParameter
+        When it cannot.
+    """
+    if out.is_dir():
+        raise typer.BadParameter(f"{out} is a folder", param_hint="--out")
+    if not out.parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {out.parent}", param_hint="--out")
+    if out.exists() and any(Path(file).exists() and out.samefile(file) for file in files):
+        raise typer.BadParameter(f"{out} is read: it would be lost", param_hint="--out")
+
+
+def write(out: Path, text: str) -> None:
+    """Write a whole file, or leave what was there; a pipe or a device gets the text at once.
+
+    Raises
+    ------
+    OSError
+        With the file's name.
+    """
+    is_file = out.is_file() or not out.exists()
+    draft = out.with_name(f".{out.name}.part") if is_file else out
+    try:
+        draft.write_text(text, encoding="utf-8")
+        if is_file:
+            draft.replace(out)
+    except OSError as error:
+        if is_file:
+            draft.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(out)) from None
+
+
 def server_at(
     url: str | None, tags: list[str] | None = None, *, fresh: bool = False
 ) -> "Server | None":

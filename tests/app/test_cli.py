@@ -282,3 +282,24 @@ def test_many_faults_do_not_flood(run: Run, tmp_path: Path) -> None:
     lines = run("plan", str(file)).stderr.splitlines()
     assert len(lines) == 11
     assert lines[-1].endswith("490 more faults.")
+
+
+def test_out_is_checked_before_the_work_and_written_before_the_page(
+    tmp_path: Path, request_file: Path, run: Run
+) -> None:
+    before = request_file.read_bytes()
+    for out, why in (
+        (request_file, "is read: it would be lost"),
+        (tmp_path, "is a folder"),
+        (tmp_path / "none" / "plan.json", "there is no folder"),
+    ):
+        done = run("plan", str(request_file), "--out", str(out))
+        assert (done.returncode, done.stdout) == (2, "")
+        assert why in done.stderr
+    assert request_file.read_bytes() == before
+    out = tmp_path / "plan.json"
+    run("plan", str(request_file), "--out", str(out))
+    first = json.loads(out.read_text())
+    run("plan", str(request_file), "--out", str(out))  # over what was there
+    assert json.loads(out.read_text()).keys() == first.keys()
+    assert not list(tmp_path.glob(".*.part"))

@@ -24,6 +24,9 @@ from app.cli.options import (
 #: The formats that are written, as ``solver.exports.EXPORTS`` has them.
 FORMATS = ("chrome", "chakra", "csv", "ddp", "deepspeed", "fsdp", "horovod")
 
+#: Those whose optimizer steps after all gradients: what is planned for them is planned with that.
+_WITH_BARRIER = ("ddp", "deepspeed", "horovod")
+
 
 def export(
     files: Files,
@@ -90,11 +93,10 @@ def export(
     else:
         with explaining(names, flagged | present(options=options)):
             given = flags.plan(plan) if plan else None
-            made_for = None
-            if given is not None:
-                request = _object(given.get("request"))
-                made_for = _object(request.get("cluster")) or None
-                options = {**_object(request.get("options")), **options}
+            request = _object((given or {}).get("request"))
+            made_for = _object(request.get("cluster")) or None
+            usual = {"barrier": True} if given is None and form in _WITH_BARRIER else {}
+            options = {**usual, **_object(request.get("options")), **options}
             text = flags.parameters(parameters)
             source = Source(name, raw, cluster, made_for, step, text)
             problem, _ = read_plan(source, options, [])

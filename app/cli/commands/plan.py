@@ -23,9 +23,11 @@ from app.cli.options import (
     Tags,
     WhatIf,
     Workers,
+    check_place,
     contents,
     present,
     server_at,
+    write,
 )
 
 
@@ -110,6 +112,8 @@ def plan(
     )
     changes = [flags.change(text) for text in what_if or []]
     names, name, raw = contents(files)
+    if out:
+        check_place(out, files)
     given = present(cluster=cluster, options=options, what_if=changes, tag=tag)
     with explaining(names, given | present(step=step, parameters=parameters)):
         text = flags.parameters(parameters)
@@ -122,8 +126,8 @@ def plan(
         )
     told = answer if report is None else TraceAnswer.on(answer, report)
     written = told.model_dump_json(indent=1)
+    if out:  # first, since whoever reads the page may leave early
+        write(out, f"{written}\n")
     print(written if json_ else render(told, problem.graph.name, cut_short=cut_short))
-    if out:
-        out.write_text(f"{written}\n", encoding="utf-8")
     if cut_short:
         raise Failure("interrupted: this is the best plan so far", code=INTERRUPTED)

@@ -30,7 +30,7 @@ def render(answer: PlanAnswer, name: str, *, cut_short: bool = False) -> str:
     report = answer.report if isinstance(answer, TraceAnswer) else None
     return page(
         _head(answer, name),
-        headline(answer.headline),
+        [*headline(answer.headline), *_apart(answer)],
         _times(answer),
         ["Interrupted: the best plan so far, not explained"] if cut_short else limits(answer),
         _buckets(answer),
@@ -66,7 +66,6 @@ def _times(answer: PlanAnswer) -> Iterator[Line]:
         (what, f"{100 * share:.2f}", "%", "") for what, share in shares.items() if share is not None
     ]
     yield times(rows)
-    yield from _apart(answer)
 
 
 def _apart(answer: PlanAnswer) -> Iterator[str]:
@@ -77,9 +76,12 @@ def _apart(answer: PlanAnswer) -> Iterator[str]:
     change = recorded.policy_us / recorded.recorded_us - 1
     if abs(change) > _APART:
         yield (
-            f"With the costs of this cluster {recorded.policy} takes {percent(abs(change))} "
-            f"{'more' if change > 0 else 'less'} than the recorded step. Recorded launches took "
-            "what they took, waiting included; what the costs were fitted to stands below."
+            f"Trust no gain much below {percent(abs(change))}: the recorded step took "
+            f"{recorded.recorded_us / 1e3:.3f} ms, and with the costs of this cluster "
+            f"{recorded.policy} takes {recorded.policy_us / 1e3:.3f} ms. Recorded launches include "
+            "waiting; what the costs were fitted to stands below. Files of all ranks and more "
+            "steps, or a benchmark of the network (interlace calibrate, --cost-model), make them "
+            "better."
         )
 
 

@@ -72,12 +72,20 @@ def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
             "them; the snippet can."
         )
     notes.append(
-        f"DistributedDataParallel with the one bucket_cap_mb that comes nearest takes {time:,.1f} "
-        "us; with bucket_cap_mb_list (PyTorch 2.13) it has the plan's buckets from the second "
-        "iteration on."
-        if caps
-        else f"DistributedDataParallel with the best one bucket_cap_mb takes {time:,.1f} us."
+        f"DistributedDataParallel with the one bucket_cap_mb that comes nearest, {cap / _MIB:.6g}, "
+        f"takes {time / 1e3:,.3f} ms"
+        + (
+            "; with bucket_cap_mb_list (PyTorch 2.13) it has the plan's buckets from the second "
+            "iteration on."
+            if caps
+            else "."
+        )
     )
+    if time < form.time:
+        notes.append(
+            "That is faster than these files: the plan was not made for PyTorch, whose optimizer "
+            "waits for all gradients. Plan with a barrier."
+        )
     return Export(
         format=FORMAT,
         files={
