@@ -4,6 +4,7 @@ A channel on which launches were recorded costs what they took. Whatever a trace
 what the command takes where nothing is said, and is named.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -27,6 +28,13 @@ RING_NETWORK: Json = {"bandwidth_gbps": 10.0, "startup_us": ASSUMED_STARTUP_US}
 
 #: What a cost model that was fitted to a trace is called.
 RECORDED = "recorded"
+
+#: Groups that hold copies of a model, its shards, or what one copy is made of.
+_COPIES = re.compile(r"replicate|^(ddp|dp|data)\b|^data[ _]parallel")
+_SHARDS = re.compile(r"shard|fsdp")
+_INSIDE = re.compile(
+    r"^(tp|pp|cp|ep|sp|nvlink)\b|tensor|pipeline|context|expert|sequence|model_parallel"
+)
 
 _WHY = {
     "own_sizes": "",
@@ -65,8 +73,8 @@ class _Suggestion(NamedTuple):
 def with_cluster(trace: Trace) -> tuple[Trace, TraceCluster]:
     """Return the cluster of a trace, and the trace with a report that says what was assumed.
 
-    A channel that as many share as the network, or as the largest where the network carries
-    nothing, follows the workers of the cluster.
+    The workers of the cluster are those of the channels that grow with a job, see
+    :func:`_growing`; the others keep what was recorded.
     """
     if trace.graph is None or trace.report.format == FORMAT:
         return trace, TraceCluster(None, ())
@@ -87,17 +95,48 @@ def with_cluster(trace: Trace) -> tuple[Trace, TraceCluster]:
         name: _suggestion(name, list(kinds), known.get(name), world, _launches(trace, name))
         for name, kinds in carried.items()
     }
-    workers = found[NETWORK].workers if NETWORK in found else world
+    growing = _growing({name: each.workers for name, each in found.items()})
+    workers = found[growing[0]].workers
     cluster: Json = {"workers": workers}
     for name, each in found.items():
         if name == NETWORK:
             cluster |= each.body
         else:
-            own = {} if each.workers == workers else {"workers": each.workers}
+            own = {} if name in growing else {"workers": each.workers}
             cluster.setdefault("channels", {})[name] = own | each.body
-    assumed = tuple(line for each in found.values() for line in each.assumed)
+    lines = [line for each in found.values() for line in each.assumed]
+    if len(growing) < len(found):
+        stay = [name for name in found if name not in growing]
+        lines.append(
+            f"Workers are those of {' and '.join(growing)}; {' and '.join(stay)} "
+            f"{'stays' if len(stay) == 1 else 'stay'} as recorded when they change (--workers)."
+        )
+    assumed = tuple(lines)
     costs = tuple(cost for each in found.values() for cost in each.costs)
     return _assuming(trace, assumed), TraceCluster(cluster, costs)
+
+
+def _growing(workers: Mapping[str, int]) -> list[str]:
+    """Return the channels that have more ranks when a job has: the network and as large ones.
+
+    Where it carries nothing, the copies of a model by the names that PyTorch and Megatron give
+    their groups, then its shards, then others. Of several the largest, and groups inside a model
+    last: their size belongs to the model.
+    """
+    named = {name: count for name, count in workers.items() if name != NETWORK}
+    inside = {name for name in named if _INSIDE.search(name)}
+    if NETWORK in workers:
+        same = [n for n, count in named.items() if count == workers[NETWORK] and n not in inside]
+        return [NETWORK, *same]
+    classes = (
+        [name for name in named if _COPIES.search(name)],
+        [name for name in named if _SHARDS.search(name)],
+        [name for name in named if name not in inside],
+        list(named),
+    )
+    names = next(filter(None, classes))
+    most = max(named[name] for name in names)
+    return [name for name in names if named[name] == most]
 
 
 def _assuming(trace: Trace, lines: tuple[str, ...]) -> Trace:

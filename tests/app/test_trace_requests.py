@@ -86,6 +86,34 @@ def test_costs_are_those_of_the_launches() -> None:
     assert "all_reduce on data: 20 us a launch and 1e+05 us a MB" in assumed
 
 
+@pytest.mark.parametrize(
+    ("sizes", "workers", "own"),
+    [
+        # hybrid sharding: more machines are more copies, as large as they are
+        ({"shard": 2, "replicate": 2}, 2, {"shard": 2, "replicate": None}),
+        ({"shard": 8, "replicate": 2}, 2, {"shard": 8, "replicate": None}),
+        ({"dp": 4, "tp": 8}, 4, {"dp": None, "tp": 8}),
+        ({"dp_shard": 4, "tp": 8}, 4, {"dp_shard": None, "tp": 8}),
+        # no name says it: the largest
+        ({"gpu 0 stream 20": 8, "gpu 0 stream 24": 4}, 8,
+         {"gpu 0 stream 20": None, "gpu 0 stream 24": 4}),
+        ({"tp": 4, "pp": 2}, 4, {"tp": None, "pp": 2}),
+        # the network, and what is not inside one model
+        ({"network": 8, "nvlink": 8}, 8, {"nvlink": 8}),
+        ({"network": 8, "other": 8}, 8, {"other": None}),
+    ],
+)  # fmt: skip
+def test_what_grows_with_the_workers(
+    sizes: dict[str, int], workers: int, own: dict[str, int | None]
+) -> None:
+    launches = [(name, "all_reduce", 1000, 120.0) for name in sizes]
+    body, _, assumed = suggested(trace(launches, tuple(sizes.items())))
+    assert body.workers == workers
+    assert {name: channel.workers for name, channel in body.channels.items()} == own
+    fixed = [name for name, count in own.items() if count]
+    assert all(name in assumed.partition("Workers are those of")[2] for name in fixed)
+
+
 def test_the_only_channel_is_the_network() -> None:
     launches = [("network", *launch[1:]) for launch in LAUNCHES[:2]]
     body, _, _ = suggested(trace(launches, [("network", 8)]))

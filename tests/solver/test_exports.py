@@ -238,8 +238,8 @@ def test_ddp_by_hand():
     assert found.notes == (
         NAMES_NOTE,
         "DistributedDataParallel with the one bucket_cap_mb that comes nearest, 3.8147e-06, takes "
-        "0.080 ms; with bucket_cap_mb_list (PyTorch 2.13) it has the plan's buckets from the second "
-        "iteration on.",
+        "0.080 ms; with bucket_cap_mb_list (PyTorch 2.13) it has the plan's buckets from the "
+        "second iteration on.",
         "That is faster than these files: the plan was not made for PyTorch, whose optimizer waits "
         "for all gradients. Plan with a barrier.",
     )
