@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -118,6 +119,11 @@ def read_files(files: Sequence[bytes], form: str | None, options: TraceOptions) 
     trace = READERS[name](plain, options)
     if trace.graph is not None and (broken := list(_graph_faults(trace.graph))):
         raise InvalidRequest(within("graph", broken))
+    if twice := len(files) - len(plain):
+        what = "A file was" if twice == 1 else f"{twice} files were"
+        said = f"{what} given twice, and counts once."
+        report = replace(trace.report, repaired=(*trace.report.repaired, said))
+        trace = replace(trace, report=report)
     return trace
 
 

@@ -103,7 +103,8 @@ def test_a_form_of_files(service: Service) -> None:
     assert found.json()["graph"] == post(service, PROFILE).json()["graph"]
     two = [("files", ("a", PROFILE)), ("files", ("b", PROFILE + b"\n"))]
     same = service.client.post(PATH, files=[two[0], two[0]])
-    assert same.status_code == 201  # one file, given twice
+    assert same.status_code == 201
+    assert same.json()["report"]["repaired"] == ["A file was given twice, and counts once."]
     assert faults(service.client.post(PATH, files=two)) == {("", "too_many_files")}
     none = service.client.post(PATH, files={"parameters": (None, "[]")})
     assert faults(none) == {("", "empty")}

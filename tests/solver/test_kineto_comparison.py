@@ -202,3 +202,24 @@ def test_a_step_that_cannot_be_simulated_is_said(monkeypatch):
     report = read(small()).report
     assert (report.measured_us, report.recorded_us) == (100.0, None)
     assert report.warnings[-1].startswith("The step cannot be simulated as recorded: The recorded")
+
+
+def test_each_rank_is_given_once_and_the_missing_are_told():
+    """Two files of one rank are of two runs, whatever else they have in common."""
+    first, second, other = (
+        written(small(), distributedInfo={"world_size": 4, "rank": rank}) for rank in (0, 1, 1)
+    )
+    with pytest.raises(InvalidTrace) as error:
+        kineto.read([first, second, other + b" "], TraceOptions())
+    assert [(fault.pointer, fault.code) for fault in error.value.faults] == [
+        ("/files/2", "ranks_differ")
+    ]
+    assert "This is rank 1, as file 2 is" in str(error.value)
+    for files, says in (
+        ([first], "The files are of one rank"),
+        ([first, second], "The files are of 2 ranks"),
+    ):
+        [warning] = [w for w in kineto.read(files, TraceOptions()).report.warnings if says in w]
+        assert "those of all 4" in warning
+    whole = [written(small(), distributedInfo={"world_size": 4, "rank": rank}) for rank in range(4)]
+    assert not any("files are of" in w for w in kineto.read(whole, TraceOptions()).report.warnings)

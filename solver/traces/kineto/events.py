@@ -55,11 +55,14 @@ class Distributed(msgspec.Struct):
     ----------
     world_size
         Its ranks.
+    rank
+        That of the file.
     pg_config
         Its process groups, as they were written.
     """
 
     world_size: int | None = None
+    rank: int | None = None
     pg_config: Any = None
 
 

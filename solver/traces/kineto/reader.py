@@ -51,6 +51,7 @@ class _Rank:
     steps: list[Step]
     outside: int
     channels: dict[str, Channel]
+    number: int | None
 
 
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
@@ -75,6 +76,8 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         raise InvalidTrace([Fault("", FaultCode.OUT_OF_RANGE, detail)])
     places = [f"/files/{i}" if len(files) > 1 else "" for i in range(len(files))]
     ranks = [_rank(file, place) for file, place in zip(files, places, strict=True)]
+    if faults := list(_twice([rank.number for rank in ranks], places)):
+        raise InvalidTrace(faults)
     index = _choose(ranks[0], options.step)
     parts = _same_step(ranks, index, places)
     compared = _compared(parts)
@@ -116,9 +119,19 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
 
 
 def _rank(content: bytes, place: str) -> _Rank:
-    recording = recording_of(*parse(content, place))
+    events, job = parse(content, place)
+    recording = recording_of(events, job)
     split, outside = steps(recording)
-    return _Rank(recording, split, outside, name_channels(recording, split))
+    return _Rank(recording, split, outside, name_channels(recording, split), job.rank)
+
+
+def _twice(numbers: Sequence[int | None], places: Sequence[str]) -> Iterator[Fault]:
+    """Refuse two files of one rank: of two runs, or of two times of one."""
+    for i, number in enumerate(numbers):
+        if number is not None and number in numbers[:i]:
+            first = numbers.index(number) + 1
+            detail = f"This is rank {number}, as file {first} is: give each rank of one run once."
+            yield Fault(places[i], FaultCode.RANKS_DIFFER, detail)
 
 
 def _graph(

@@ -43,10 +43,12 @@ def _channel_said(channel: Channel) -> str:
 def warnings(recording: Recording, channels: Sequence[Channel], files: int) -> list[str]:
     """Say what of the recording a plan cannot rely on."""
     result = []
-    if files == 1:
+    if files < (recording.workers or 2):
+        given = "one rank" if files == 1 else f"{files} ranks"
+        whole = f"all {recording.workers}" if recording.workers else "all ranks"
         result.append(
-            "The recorded times of collectives include waiting for slower ranks: give the files "
-            "of all ranks to have the least."
+            f"The files are of {given}, and the recorded times of collectives include waiting for "
+            f"others: give those of {whole} to have the least."
         )
     unknown = [channel.name for channel in channels if channel.workers is None]
     if unknown:
