@@ -58,7 +58,9 @@ def channels_of(raw: Json) -> set[str]:
 
 def is_split(raw: Json) -> bool:
     """Tell whether the buckets of a trace were split into the gradients of parameters."""
-    return any(str(op.get("id")).startswith("grad:") for op in _collectives(raw))
+    ids = [str(op.get("id")) for op in _collectives(raw)]
+    is_sharded = any(each.startswith("scatter:") for each in ids)  # then it is a unit's shard
+    return not is_sharded and any(each.startswith("grad:") for each in ids)
 
 
 def _collectives(raw: Json) -> Iterator[Json]:

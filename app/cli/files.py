@@ -55,6 +55,8 @@ class Source:
         Which step of a trace; None for the one of median length.
     parameters
         JSON of the names and bytes of its gradients, to split its buckets; None when unknown.
+    rank
+        Which of the files of a trace; None for the slowest rank.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Source:
     planned: Json | None = None
     step: int | None = None
     parameters: str | None = None
+    rank: int | None = None
 
 
 def read_plan(
@@ -106,21 +109,19 @@ def read_simulation(source: Source, fields: Json) -> Problem[SimulationRequest]:
     return problem_of(read_parsed(raw, SimulationRequest))
 
 
-def read_prediction(
-    content: bytes, name: str, cluster: Json, fields: Json
-) -> tuple[Graph | None, PredictionRequest]:
-    """Read a file as an iteration that is to be predicted: a graph, or layers.
+def read_prediction(source: Source, fields: Json) -> tuple[Graph | None, PredictionRequest]:
+    """Read files as an iteration that is to be predicted: a graph, or layers.
 
     ``fields`` are the others of the request. Of a request for a plan the graph and the cluster are
     taken.
     """
-    raw, _ = _read(Source(name, [content], cluster))
+    raw, _ = _read(source)
     return read_parsed(_with(raw, fields), PredictionRequest)
 
 
-def read_sweep(content: bytes, name: str, cluster: Json, fields: Json) -> Problem[SweepRequest]:
-    """Read a file as an iteration that is to be swept, as :func:`read_prediction` does."""
-    raw, _ = _read(Source(name, [content], cluster))
+def read_sweep(source: Source, fields: Json) -> Problem[SweepRequest]:
+    """Read files as an iteration that is to be swept, as :func:`read_prediction` does."""
+    raw, _ = _read(source)
     return problem_of(read_parsed(_with(raw, fields), SweepRequest))
 
 
@@ -171,7 +172,7 @@ def _told(source: Source) -> tuple[Any, Report | None]:
         return _read_trace(source)
     if not content.lstrip().startswith((b"{", b"[")):
         raise _unknown(content)
-    about = {"/step": source.step, "/parameters": source.parameters}
+    about = {"/step": source.step, "/parameters": source.parameters, "/rank": source.rank}
     faults = [
         Fault(flag, FaultCode.EXTRA_FIELD, "The file is no trace, of which alone this is said.")
         for flag, value in about.items()
@@ -193,7 +194,8 @@ def _merged(under: Any, over: Json) -> Any:
 
 
 def _read_trace(source: Source) -> tuple[Json, Report]:
-    options = TraceOptions(called(source.name), source.step, parameters_of(source.parameters))
+    parameters = parameters_of(source.parameters)
+    options = TraceOptions(called(source.name), source.step, parameters, source.rank)
     trace, about = with_cluster(read_files(source.contents, None, options))
     if trace.graph is None:
         detail = " ".join(["No iteration can be planned.", *trace.report.warnings])

@@ -1,5 +1,6 @@
 """Texts of flags, and the files that they name, as fields of a request."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,15 @@ def cost_model(path: Path | None) -> Json | None:
 def parameters(path: Path | None) -> str | None:
     """Return the text of a file of names and bytes of gradients."""
     return None if path is None else path.read_text(encoding="utf-8")
+
+
+def rank(text: str | None) -> int | None:
+    """Read N as the place of a file; None for the slowest rank."""
+    if text is None or text == "slowest":
+        return None
+    if not re.fullmatch(r"\d{1,9}", text, re.ASCII):
+        raise typer.BadParameter("use the place of a file, from 0, or slowest", param_hint="--rank")
+    return int(text)
 
 
 def numbers(text: str | None, flag: str) -> list[Any] | None:

@@ -9,15 +9,6 @@ import typer
 if TYPE_CHECKING:
     from app.cli.remote import Server
 
-File = Annotated[
-    str,
-    typer.Argument(
-        metavar="FILE",
-        help="JSON graph, JSON request as for the API, or a trace (see import); - reads standard "
-        "input.",
-    ),
-]
-
 Files = Annotated[
     list[str],
     typer.Argument(
@@ -30,6 +21,15 @@ Files = Annotated[
 Step = Annotated[
     int | None,
     typer.Option(min=0, help="Which step of a trace, from 0.  [default: the median one]"),
+]
+
+Rank = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|slowest",
+        help="Which of several files of a trace, from 0, or the rank that the others wait for.  "
+        "[default: slowest]",
+    ),
 ]
 
 Parameters = Annotated[

@@ -45,6 +45,7 @@ from interlace_client import (
 from interlace_client.options import Waiting
 from solver.errors import Fault
 from solver.graph import Graph
+from solver.traces import TraceOptions
 
 T = TypeVar("T")
 A = TypeVar("A", bound=AnswerModel)
@@ -120,17 +121,25 @@ class Server:
         self,
         files: Sequence[bytes],
         form: str | None,
-        step: int | None,
+        options: TraceOptions,
         parameters: str | None,
-        name: str,
         *,
         in_lines: bool = False,
     ) -> GraphOut:
-        """Read files of another tool as a graph, which the service keeps."""
+        """Read files of another tool as a graph, which the service keeps.
+
+        ``parameters`` are those of the options as JSON.
+        """
 
         def post(client: Client, waiting: Waiting) -> ImportedGraph:
             content = files[0] if len(files) == 1 else files
-            query = {"format": form, "step": step, "parameters": parameters, "name": name}
+            query = {
+                "format": form,
+                "step": options.step,
+                "rank": options.rank,
+                "parameters": parameters,
+                "name": options.name,
+            }
             return client.import_graph(content, **query, **waiting)  # type: ignore[arg-type]
 
         read = self._done(IMPORTS, post, in_lines=in_lines)

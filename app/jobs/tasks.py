@@ -70,7 +70,8 @@ def _sweep(store: Store, body: bytes, _files: list[bytes], report: ProgressWrite
 def _import(store: Store, body: bytes, files: list[bytes], report: ProgressWriter) -> Done:
     options = json.loads(body)
     report.progress("import")
-    what = TraceOptions(options["name"], options["step"], parameters_of(options["parameters"]))
+    parameters = parameters_of(options["parameters"])
+    what = TraceOptions(options["name"], options["step"], parameters, options.get("rank"))
     trace = read_files(files, options["format"], what)
     answer = import_answer(trace)
     if trace.graph is not None:

@@ -35,6 +35,14 @@ Step = Annotated[
     int | None,
     Query(ge=0, description="Which step of a trace, from 0; left out, that of median length."),
 ]
+Rank = Annotated[
+    int | None,
+    Query(
+        ge=0,
+        description="Which of several files of a trace, from 0; left out, that of the slowest "
+        "rank, which the others wait for.",
+    ),
+]
 Parameters = Annotated[
     str | None,
     Query(
@@ -87,6 +95,7 @@ async def create_graph(
     by: SubmitterDep,
     format: Format = None,  # noqa: A002 - the name on the wire
     step: Step = None,
+    rank: Rank = None,
     parameters: Parameters = None,
     name: GraphName = "",
 ) -> Response:
@@ -96,7 +105,7 @@ async def create_graph(
     """
     parameters = upload.parameters or parameters
     parameters_of(parameters)
-    how = {"format": format, "step": step, "parameters": parameters, "name": name}
+    how = {"format": format, "step": step, "rank": rank, "parameters": parameters, "name": name}
     wishes = by.preferences
 
     def new() -> NewJob:

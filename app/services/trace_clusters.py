@@ -62,7 +62,10 @@ class TraceCluster(NamedTuple):
 
 
 class _Suggestion(NamedTuple):
-    """A channel: how many share it, its JSON, what it was fitted to, what was taken for given."""
+    """A channel: how many share it, its JSON, what it was fitted to, what was taken for given.
+
+    Workers that were recorded are said by the trace's own report.
+    """
 
     workers: int
     body: Json
@@ -163,8 +166,7 @@ def _suggestion(
     measured = known.workers if known else None
     workers = min(measured or world, MAX_WORKERS)
     count = "1 worker" if workers == 1 else f"{workers} workers"
-    source = known.source if known and measured else "assumed: --workers"
-    place = f"Channel {name}: {count} ({source})"
+    place = f"Channel {name}" if measured else f"Channel {name}: {count} (assumed: --workers)"
     fits = fit_channel(launches, workers) if workers > 1 else ()
     if not fits:
         why = (
@@ -174,7 +176,8 @@ def _suggestion(
             f"Gbit/s, {RING_NETWORK['startup_us']:g} us a launch (--bandwidth-gbps, --startup-us, "
             "--cost-model)."
         )
-        return _Suggestion(workers, RING_NETWORK, (), (f"{place}; {why}",))
+        said = f"{place}{':' if measured else ';'} {why}"
+        return _Suggestion(workers, RING_NETWORK, (), (said,))
     costs = tuple(_cost(name, workers, fit) for fit in fits)
     untimed = [kind for kind in kinds if kind not in launches]
     lines = [*([] if measured else [f"{place}."]), *map(_sentence, costs)]

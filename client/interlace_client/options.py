@@ -79,10 +79,14 @@ class Sweeping(Waiting, total=False):
 
 
 class Importing(Waiting, total=False):
-    """Of an import; ``parameters`` are the model's gradients, JSON as the API takes it."""
+    """Of an import; ``parameters`` are the model's gradients, JSON as the API takes it.
+
+    ``rank`` is the place of a file, from 0; left out, that of the slowest rank.
+    """
 
     format: str | None
     step: int | None
+    rank: int | None
     parameters: str | None
     name: str | None
 

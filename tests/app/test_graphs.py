@@ -120,6 +120,8 @@ REFUSED: list[tuple[bytes, Json, set[tuple[str, str]]]] = [
     (BOMB, {}, {("", "too_large")}),
     (PROFILE, {"format": "zip"}, {("/query/format", "out_of_range")}),
     (PROFILE, {"step": -1}, {("/query/step", "out_of_range")}),
+    (PROFILE, {"rank": -1}, {("/query/rank", "out_of_range")}),
+    (PROFILE, {"rank": "slowest"}, {("/query/rank", "wrong_type")}),
     (PROFILE, {"parameters": "{"}, {("/query/parameters", "wrong_type")}),
     (PROFILE, {"parameters": "[[1, 2]]"}, {("/query/parameters", "wrong_type")}),
     (PROFILE, {"parameters": "7"}, {("/query/parameters", "wrong_type")}),

@@ -136,11 +136,11 @@ def test_a_kind_without_times_is_a_ring_beside_the_others() -> None:
 @pytest.mark.parametrize(
     ("launches", "workers", "says"),
     [
-        ([("x", "all_reduce", 100, 0.0)], [("x", 4)], "4 workers (a test); no launches"),
+        ([("x", "all_reduce", 100, 0.0)], [("x", 4)], "Channel x: no launches"),
         ([("x", "all_reduce", 100, 0.0)], [], "8 workers (assumed: --workers); no launches"),
         ([("x", "all_reduce", 100, 9.0)], [], "8 workers (assumed: --workers)."),
         ([("x", "all_reduce", 100, 9.0)], [("x", None)], "8 workers (assumed: --workers)."),
-        ([("x", "all_reduce", 100, 9.0)], [("x", 1)], "1 worker (a test); its collectives cost"),
+        ([("x", "all_reduce", 100, 9.0)], [("x", 1)], "Channel x: its collectives cost"),
         ([("x", "all_reduce", 100, 9.0)], [("x", 2)], "the start-up is assumed (--startup-us)"),
     ],
 )
@@ -202,6 +202,74 @@ def test_two_streams_are_planned_without_a_flag(file: Path, run: Run) -> None:
     shown = run("plan", str(file)).stdout
     assert "as recorded                      0.100 ms  measured\n" in shown
     assert "simulated, with the recorded launches" in shown
+
+
+@pytest.fixture
+def ranks(tmp_path: Path) -> list[str]:
+    """Files of two ranks, of which the first is the slowest."""
+    slow = (sized(25_000), sized(50_000))
+    late = json.loads(text(small(*slow), distributedInfo={"world_size": 2}))
+    for event in late["traceEvents"]:
+        if "AllReduce" in event["name"]:
+            event["ts"], event["dur"] = event["ts"] + 2, event["dur"] - 2
+    paths = [tmp_path / "rank0.json", tmp_path / "rank1.json"]
+    paths[0].write_text(json.dumps(late))
+    paths[1].write_bytes(text(small(*slow), distributedInfo={"world_size": 2}))
+    return [str(path) for path in paths]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("plan", "--time-limit", "1"),
+        ("import",),
+        ("simulate",),
+        ("predict", "--workers", "2,4"),
+        ("sweep", "--workers", "2,4", "--time-limit", "0.1"),
+        ("export", "--format", "csv", "--out", "written"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_rank_is_chosen(
+    ranks: list[str], run: Run, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    command = tuple(each.replace("written", str(tmp_path)) for each in command)
+    said = [
+        run(command[0], *ranks, *command[1:], *rank)
+        for rank in ([], ["--rank", "slowest"], ["--rank", "0"], ["--rank", "1"])
+    ]
+    assert [each.returncode for each in said] == [0] * 4, said[-1].stderr
+    if command[0] in {"plan", "import"}:
+        texts = [" ".join(each.stdout.split()) for each in said]
+        assert all("the graph is that of file 1, the slowest" in each for each in texts[:3])
+        assert "the graph is that of file 2, as asked" in texts[3]
+    for rank, where in (("2", "Files 0 to 1 are there, not rank 2"), ("-1", "use the place")):
+        refused = run(command[0], *ranks, *command[1:], "--rank", rank)
+        assert refused.returncode != 0
+        assert where in " ".join(refused.stderr.split())
+
+
+def test_a_rank_is_of_a_trace(run: Run, tmp_path: Path) -> None:
+    graph = tmp_path / "graph.json"
+    graph.write_text(json.dumps(two_layers()))
+    refused = run("predict", str(graph), "--rank", "0")
+    assert refused.returncode == 2
+    assert "--rank: The file is no trace" in refused.stderr
+
+
+def test_a_network_that_carries_nothing_is_not_printed(file: Path, run: Run) -> None:
+    for command in ("plan", "simulate"):
+        head = run(command, str(file)).stdout.splitlines()[:2]
+        assert head[0] == "rank0 on 2 channels"
+        assert "start-up" not in head[1]
+
+
+def test_a_step_that_waits_is_told_from_costs(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "rank0.json"
+    path.write_bytes(two_streams())
+    shown = " ".join(run("plan", str(path), "--bandwidth-gbps", "1").stdout.split())
+    assert " ms of it communication, and with the costs of this cluster " in shown
+    assert "waiting for other ranks and for the CPU, which no plan shortens" in shown
 
 
 def test_what_import_prints_is_planned_alike(file: Path, run: Run, tmp_path: Path) -> None:
@@ -303,7 +371,7 @@ def test_a_policy_is_given_once(file: Path, run: Run) -> None:
 def test_out_is_what_json_prints(file: Path, run: Run, tmp_path: Path) -> None:
     out = tmp_path / "plan.json"
     page = run("plan", str(file), "--out", str(out)).stdout
-    assert page.startswith("rank0 on 4 workers\n")
+    assert page.startswith("rank0 on 2 channels\n")
     written, printed = json.loads(out.read_text()), planned(run, str(file))
     for answer in (written, printed):
         del answer["runtime_s"], answer["request"]

@@ -280,6 +280,24 @@ def test_what_is_no_fsdp_is_refused(ops, details):
         assert any(expected in each for each in found), (expected, found)
 
 
+def test_a_graph_that_begins_with_its_backward_pass_is_refused():
+    ops = [
+        Op("regather:a", ALL_GATHER, None, 4),
+        f("backward b"),
+        Op("scatter:b", REDUCE_SCATTER, None, 4, ("backward b",)),
+        f("backward a")._replace(after=("backward b", "regather:a")),
+        Op("scatter:a", REDUCE_SCATTER, None, 4, ("backward a",)),
+        Op("gather:a", ALL_GATHER, None, 4),
+        f("forward a")._replace(after=("backward a", "gather:a")),
+        Op("gather:b", ALL_GATHER, None, 4),
+        f("forward b")._replace(after=("forward a", "gather:b")),
+    ]
+    graph = build("turned", ops)
+    with pytest.raises(InvalidPlan, match="forward pass must come before its backward") as refused:
+        EXPORTS["fsdp"](graph, BYTE_US, alone(graph))
+    assert {fault.code for fault in refused.value.faults} == {FaultCode.NOT_SHARDED}
+
+
 def test_a_plan_of_another_graph_is_refused():
     other = ExplicitPlan((ExplicitBucket("x", ("gather:z",)),), (ExplicitPart("x", 4),))
     with pytest.raises(InvalidPlan):

@@ -102,6 +102,20 @@ def learns_the_same(folder: Path, rank: int) -> None:
     same(ours, theirs)
 
 
+def shards_what_is_the_models_own(folder: Path, rank: int) -> None:
+    """Layer 0 is of no unit but the model's own."""
+    program = exported(folder, 100.0, ["", *PATHS[1:]])
+    assert program["UNITS"] == [[""], [PATHS[1]], [PATHS[2]], PATHS[3:5], [PATHS[5]]]
+    ours = program["shard"](of_layers())
+    theirs = of_layers()
+    for layer in theirs.layers[1:]:
+        fully_shard(layer)
+    fully_shard(theirs)
+    for mine, other in zip(losses(ours, rank), losses(theirs, rank), strict=True):
+        assert torch.equal(mine, other)
+    same(ours, theirs)
+
+
 def accumulates_the_same(folder: Path, rank: int) -> None:
     ours = exported(folder, 100.0, PATHS)["shard"](of_layers())
     theirs = layer_by_layer(of_layers())
@@ -175,6 +189,7 @@ SCENARIOS = {
     scenario.__name__: scenario
     for scenario in (
         learns_the_same,
+        shards_what_is_the_models_own,
         accumulates_the_same,
         asks_as_it_was_told,
         modules_by_other_names,

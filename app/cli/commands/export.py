@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,7 @@ from app.cli.options import (
     Barrier,
     Files,
     Parameters,
+    Rank,
     ServerUrl,
     StartupUs,
     Step,
@@ -20,6 +21,9 @@ from app.cli.options import (
     present,
     server_at,
 )
+
+if TYPE_CHECKING:
+    from solver.exports import Export
 
 #: The formats that are written, as ``solver.exports.EXPORTS`` has them.
 FORMATS = ("chrome", "chakra", "csv", "ddp", "deepspeed", "fsdp", "horovod")
@@ -33,6 +37,7 @@ def export(
     form: Annotated[str, typer.Option("--format", help=f"{', '.join(FORMATS)}.")],
     step: Step = None,
     parameters: Parameters = None,
+    rank: Rank = None,
     plan: Annotated[
         Path | None,
         typer.Option(
@@ -82,11 +87,12 @@ def export(
     cluster = flags.network(workers, bandwidth_gbps, startup_us, None, extrapolate=False)
     options = present(barrier=barrier or None)
     names, name, raw = contents(files)
-    flagged = present(cluster=cluster, step=step, parameters=parameters)
+    flagged = present(cluster=cluster, step=step, parameters=parameters, rank=rank)
     if policy:
         fields = present(policy=flags.policy(policy, "--policy"), **options)
         with explaining(names, flagged | fields):
-            source = Source(name, raw, cluster, None, step, flags.parameters(parameters))
+            about = step, flags.parameters(parameters), flags.rank(rank)
+            source = Source(name, raw, cluster, None, *about)
             simulated = read_simulation(source, fields)
             answer = at.simulate(simulated) if at else run(simulated)
             written = exported(simulated, answer.model_dump(mode="json"), form)
@@ -97,8 +103,8 @@ def export(
             made_for = _object(request.get("cluster")) or None
             usual = {"barrier": True} if given is None and form in _WITH_BARRIER else {}
             options = {**usual, **_object(request.get("options")), **options}
-            text = flags.parameters(parameters)
-            source = Source(name, raw, cluster, made_for, step, text)
+            about = step, flags.parameters(parameters), flags.rank(rank)
+            source = Source(name, raw, cluster, made_for, *about)
             problem, _ = read_plan(source, options, [])
             if given is None:
                 planned = at.plan(problem) if at else solve(problem)
@@ -114,10 +120,13 @@ def export(
         out.mkdir(parents=True, exist_ok=True)
         for path, each in written.files.items():
             (out / path).write_bytes(each.encode() if isinstance(each, str) else each)
+    said = _said(written, "the policy's launches" if policy else "the plan")
+    print(said, file=sys.stdout if out else sys.stderr)
+
+
+def _said(written: "Export", planned: str) -> str:
     ours, theirs = written.plan_time_us / 1e3, written.iteration_time_us / 1e3
-    what = "the policy's launches" if policy else "the plan"
-    lines = [*written.notes, f"Simulated: {theirs:.3f} ms, {what} {ours:.3f} ms."]
-    print("\n".join(lines), file=sys.stdout if out else sys.stderr)
+    return "\n".join([*written.notes, f"Simulated: {theirs:.3f} ms, {planned} {ours:.3f} ms."])
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from app.cli.options import (
     Fresh,
     Parameters,
     Progress,
+    Rank,
     ServerUrl,
     Step,
     Tags,
@@ -43,6 +44,7 @@ def import_(
     ] = None,
     step: Step = None,
     parameters: Parameters = None,
+    rank: Rank = None,
     name: Annotated[str | None, typer.Option(help="What the graph is called.")] = None,
     server: ServerUrl = None,
     tag: Tags = None,
@@ -74,12 +76,12 @@ def import_(
 
     at = server_at(server, tag, fresh=fresh)
     names, source, raw = contents(files)
-    given = present(step=step, format=form, parameters=parameters, name=name, tag=tag)
+    given = present(step=step, format=form, parameters=parameters, rank=rank, name=name, tag=tag)
     with explaining(names, given):
-        text = flags.parameters(parameters)
-        options = TraceOptions(name or called(source), step, parameters_of(text))
+        text, at_rank = flags.parameters(parameters), flags.rank(rank)
+        options = TraceOptions(name or called(source), step, parameters_of(text), at_rank)
         if at:
-            answer = at.read(raw, form, step, text, options.name, in_lines=progress)
+            answer = at.read(raw, form, options, text, in_lines=progress)
         else:
             with following(in_lines=progress) as show:
                 show(Stage(f"reading {len(raw)} file{'s' if len(raw) > 1 else ''}"))

@@ -17,6 +17,7 @@ from app.cli.options import (
     Fresh,
     Parameters,
     Progress,
+    Rank,
     ServerUrl,
     StartupUs,
     Step,
@@ -35,6 +36,7 @@ def plan(
     files: Files,
     step: Step = None,
     parameters: Parameters = None,
+    rank: Rank = None,
     workers: Workers = None,
     bandwidth_gbps: BandwidthGbps = None,
     startup_us: StartupUs = None,
@@ -115,9 +117,9 @@ def plan(
     if out:
         check_place(out, files)
     given = present(cluster=cluster, options=options, what_if=changes, tag=tag)
-    with explaining(names, given | present(step=step, parameters=parameters)):
-        text = flags.parameters(parameters)
-        source = Source(name, raw, cluster, step=step, parameters=text)
+    with explaining(names, given | present(step=step, parameters=parameters, rank=rank)):
+        text, at_rank = flags.parameters(parameters), flags.rank(rank)
+        source = Source(name, raw, cluster, step=step, parameters=text, rank=at_rank)
         problem, report = read_plan(source, options, changes)
         answer, cut_short = (
             (at.plan(problem, in_lines=progress), False)

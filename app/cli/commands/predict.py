@@ -10,22 +10,29 @@ from app.cli.options import (
     BandwidthGbps,
     CostModel,
     Extrapolate,
+    Parameters,
+    Rank,
     ServerUrl,
     StartupUs,
-    content,
+    Step,
+    contents,
     present,
     server_at,
 )
 
 
 def predict(
-    file: Annotated[
-        str,
+    files: Annotated[
+        list[str],
         typer.Argument(
-            metavar="FILE",
-            help="JSON graph or request, JSON with layers, or a trace; - reads standard input.",
+            metavar="FILE...",
+            help="JSON graph or request, JSON with layers, or a trace, of which there may be a "
+            "file a rank; - reads standard input.",
         ),
     ],
+    step: Step = None,
+    parameters: Parameters = None,
+    rank: Rank = None,
     workers: Annotated[
         str | None, typer.Option(metavar="N,N,...", help="Worker counts.  [default: the file's, 8]")
     ] = None,
@@ -56,10 +63,11 @@ def predict(
       interlace predict graph.json --workers 8,32,128
       interlace predict layers.json --workers 32 --bandwidth-gbps 25 --buffers-bytes 0,67108864
       interlace example resnet50 | interlace predict - --workers 2,4,8,16,32,64
+      interlace predict rank*.json.gz --workers 2,8,32
       interlace predict graph.json --workers 8,32 --server http://planner:8000
     """
     from app.cli import flags
-    from app.cli.files import read_prediction
+    from app.cli.files import Source, read_prediction
     from app.cli.rendering.predictions import render
     from app.services.predictions import answer_of
 
@@ -71,9 +79,12 @@ def predict(
         timeout_us=timeout_us,
         time_limit_s=time_limit,
     )
-    name, raw = content(file)
-    with explaining(name, present(cluster=cluster, **fields)):
-        graph, request = read_prediction(raw, name, cluster, fields)
+    names, name, raw = contents(files)
+    given = present(cluster=cluster, step=step, parameters=parameters, rank=rank, **fields)
+    with explaining(names, given):
+        text, at_rank = flags.parameters(parameters), flags.rank(rank)
+        source = Source(name, raw, cluster, step=step, parameters=text, rank=at_rank)
+        graph, request = read_prediction(source, fields)
         answer = at.predict(graph, request) if at else answer_of(graph, request)
     title = graph.name if graph else "These layers"
     print(answer.model_dump_json(indent=1) if json_ else render(answer, title))

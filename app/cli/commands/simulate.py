@@ -15,6 +15,7 @@ from app.cli.options import (
     Files,
     Fresh,
     Parameters,
+    Rank,
     ServerUrl,
     StartupUs,
     Step,
@@ -32,6 +33,7 @@ def simulate(
     files: Files,
     step: Step = None,
     parameters: Parameters = None,
+    rank: Rank = None,
     workers: Workers = None,
     bandwidth_gbps: BandwidthGbps = None,
     startup_us: StartupUs = None,
@@ -100,10 +102,11 @@ def simulate(
     elif policy is None:
         fields["policy"] = "wfbp"
     with explaining(
-        names, present(cluster=cluster, step=step, parameters=parameters, tag=tag, **fields)
+        names,
+        present(cluster=cluster, step=step, parameters=parameters, rank=rank, tag=tag, **fields),
     ):
-        text = flags.parameters(parameters)
-        source = Source(name, raw, cluster, step=step, parameters=text)
+        text, at_rank = flags.parameters(parameters), flags.rank(rank)
+        source = Source(name, raw, cluster, step=step, parameters=text, rank=at_rank)
         problem = read_simulation(source, fields)
         answer = at.simulate(problem) if at else run(problem)
     print(answer.model_dump_json(indent=1) if json_ else render(answer, problem.graph.name))

@@ -11,18 +11,24 @@ from app.cli.options import (
     Barrier,
     CostModel,
     Extrapolate,
-    File,
+    Files,
     Fresh,
+    Parameters,
+    Rank,
     ServerUrl,
+    Step,
     Tags,
-    content,
+    contents,
     present,
     server_at,
 )
 
 
 def sweep(
-    file: File,
+    files: Files,
+    step: Step = None,
+    parameters: Parameters = None,
+    rank: Rank = None,
     workers: Annotated[
         str | None, typer.Option(metavar="N,N,...", help="Worker counts.  [default: the cluster's]")
     ] = None,
@@ -74,10 +80,11 @@ def sweep(
       interlace sweep graph.json --workers 8,32,128 --bandwidths-gbps 10,25,100
       interlace sweep graph.json --workers 2,4,8,16,32 --policy ddp --policy plan --svg plots
       interlace sweep graph.json --bandwidths-gbps 10,25,50,100 --startups-us 20,200 --csv cells.csv
+      interlace sweep rank*.json.gz --workers 2,8,32
       interlace sweep graph.json --workers 8,32 --server http://planner:8000 --csv cells.csv
     """
     from app.cli import flags
-    from app.cli.files import read_sweep
+    from app.cli.files import Source, read_sweep
     from app.cli.interrupts import interruptible
     from app.cli.progress import counting
     from app.cli.rendering.sweeps import render
@@ -96,9 +103,12 @@ def sweep(
         sweep_limit_s=sweep_limit,
         seed=seed,
     )
-    name, raw = content(file)
-    with explaining(name, present(cluster=cluster, tag=tag, **fields)):
-        problem = read_sweep(raw, name, cluster, fields)
+    names, name, raw = contents(files)
+    given = present(cluster=cluster, step=step, parameters=parameters, rank=rank, **fields)
+    with explaining(names, given | present(tag=tag)):
+        text, at_rank = flags.parameters(parameters), flags.rank(rank)
+        source = Source(name, raw, cluster, step=step, parameters=text, rank=at_rank)
+        problem = read_sweep(source, fields)
         if csv is not None and not csv.absolute().parent.is_dir():
             raise typer.BadParameter(f"no folder {csv.parent}", param_hint="--csv")
         if svg is not None:

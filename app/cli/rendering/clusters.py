@@ -4,10 +4,13 @@ from collections.abc import Iterator
 
 from app.cli.rendering.figures import counted
 from app.schemas.clusters import ChannelBody, ClusterBody
+from solver.graph import NETWORK
 
 
-def place(name: str, cluster: ClusterBody) -> str:
-    """Say what runs where."""
+def place(name: str, cluster: ClusterBody, used: set[str]) -> str:
+    """Say what runs where; workers and rate of the network only if it is used."""
+    if NETWORK not in used:
+        return f"{name or 'Unnamed graph'} on {counted(len(used), 'channel')}"
     rate = f" at {cluster.bandwidth_gbps:g} Gbit/s" if cluster.bandwidth_gbps else ""
     return f"{name or 'Unnamed graph'} on {counted(cluster.workers, 'worker')}{rate}"
 

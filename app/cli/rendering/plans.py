@@ -41,10 +41,12 @@ def render(answer: PlanAnswer, name: str, *, cut_short: bool = False) -> str:
 
 def _head(answer: PlanAnswer, name: str) -> Iterator[str]:
     cluster, options = answer.request.cluster, answer.request.options
-    yield place(name, cluster)
+    used = {bucket.channel for bucket in answer.buckets}
+    yield place(name, cluster, used)
     solved = f", {'slots by' if options.fusion == 'joint' else 'schedule'} {options.schedule}"
     yield (
-        f"{cost(cluster)}; fusion {options.fusion}{solved if answer.schedule.slots else ''}"
+        f"{f'{cost(cluster)}; ' if NETWORK in used else ''}fusion {options.fusion}"
+        f"{solved if answer.schedule.slots else ''}"
         f"{', with a barrier' if options.barrier else ''}"
     )
     yield from channels(cluster)
@@ -75,11 +77,16 @@ def _apart(answer: PlanAnswer) -> Iterator[str]:
         return
     change = recorded.policy_us / recorded.recorded_us - 1
     if abs(change) > _APART:
+        was, now = (
+            f"{max(0.0, each - answer.compute_time_us) / 1e3:.3f} ms"
+            for each in (recorded.recorded_us, recorded.policy_us)
+        )
         yield (
             f"Trust no gain much below {percent(abs(change))}: the recorded step took "
-            f"{recorded.recorded_us / 1e3:.3f} ms, and with the costs of this cluster "
-            f"{recorded.policy} takes {recorded.policy_us / 1e3:.3f} ms. Recorded launches include "
-            "waiting; what the costs were fitted to stands below. Files of all ranks and more "
+            f"{recorded.recorded_us / 1e3:.3f} ms, {was} of it communication, and with the costs "
+            f"of this cluster {recorded.policy} takes {recorded.policy_us / 1e3:.3f} ms, {now} of "
+            "it. Recorded launches include waiting for other ranks and for the CPU, which no plan "
+            "shortens; what the costs were fitted to stands below. Files of all ranks and more "
             "steps, or a benchmark of the network (interlace calibrate, --cost-model), make them "
             "better."
         )

@@ -9,6 +9,7 @@ from app.cli.rendering.page import Line, page
 from app.cli.rendering.policies import title_of, titled
 from app.cli.rendering.tables import shortened, table, time, times
 from app.schemas.simulations import SimulationAnswer
+from solver.graph import NETWORK
 
 
 def render(answer: SimulationAnswer, name: str) -> str:
@@ -28,8 +29,10 @@ def _head(answer: SimulationAnswer, name: str) -> Iterator[str]:
     if policy:
         title = titled(policy.policy, policy.parameters)
     cluster = answer.request.cluster
-    yield place(name, cluster)
-    yield f"{cost(cluster)}; {title}{', with a barrier' if answer.request.barrier else ''}"
+    used = {channel.channel for channel in answer.channels}
+    yield place(name, cluster, used)
+    costs = f"{cost(cluster)}; " if NETWORK in used else ""
+    yield f"{costs}{title}{', with a barrier' if answer.request.barrier else ''}"
     yield from channels(cluster)
 
 

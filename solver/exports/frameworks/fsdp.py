@@ -5,7 +5,8 @@ plan can be told: which modules are one unit, how many units each asks for befor
 its backward pass, and which stay gathered in between. ``fsdp_units.py`` applies them by
 ``fully_shard``, ``set_modules_to_forward_prefetch``, ``set_modules_to_backward_prefetch`` and
 ``reshard_after_forward``. Ids of the graph's collectives are ``gather:NAME``, ``regather:NAME`` and
-``scatter:NAME`` with the path of a module.
+``scatter:NAME`` with the path of a module, or paths with commas between them; nothing for the
+model's own unit, which has the parameters of no other.
 """
 
 import json
@@ -89,9 +90,10 @@ def _groupings(units: tuple[Unit, ...], plan: ExplicitPlan) -> Iterator[tuple[Un
         [[home[each] for each in kind] for kind in (u.gathers, u.regathers, u.scatters)]
         for u in units
     ]
+    own = ["" in unit.names for unit in units]  # the model's own unit is around all others
     same = [
-        [bool(here) and here == there for here, there in zip(*pair, strict=True)]
-        for pair in pairwise(kinds)
+        [not around and bool(here) and here == there for here, there in zip(*pair, strict=True)]
+        for pair, around in zip(pairwise(kinds), map(any, pairwise(own)), strict=True)
     ]
     ways = [
         *([joins[kind] for joins in same] for kind in range(3)),

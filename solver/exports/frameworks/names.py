@@ -43,8 +43,8 @@ def check_names(plan: ExplicitPlan, tensors: Container[str]) -> None:
             k, tensor = nameless[0]
             detail = (
                 f"{len(nameless)} of {len(bucket.tensors)} tensors of bucket {bucket.id!r} have no "
-                f"name of a parameter, the first is {tensor!r}; import the trace with the model's "
-                "parameters (interlace import --parameters)."
+                f"name of a parameter, the first is {tensor!r}; give names and bytes of the "
+                "model's parameters with the trace (--parameters of export, plan and import)."
             )
             fault = Fault(f"/buckets/{place}/tensors/{k}", FaultCode.NO_PARAMETER_NAMES, detail)
             faults.append(fault)

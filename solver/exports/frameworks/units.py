@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from solver.codes import FaultCode
-from solver.errors import Fault, InvalidPlan
-from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, REDUCE_SCATTER, Graph, build
+from solver.errors import Fault, InvalidGraph, InvalidPlan
+from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, REDUCE_SCATTER, Graph, Op, build
 
 #: What the ids of a unit's collectives begin with (:func:`solver.models.parallel.fsdp`).
 _GATHER, _REGATHER, _SCATTER = "gather:", "regather:", "scatter:"
@@ -25,8 +25,8 @@ class Unit:
         Its collectives: before the forward pass, before the backward pass (none of a unit that is
         kept in between), after it, and the all-reduces of its shards between nodes.
     forward, backward, ends
-        Compute ops: those that wait for the gather, those that wait for the second one, and those
-        that release the gradients.
+        Compute ops: those that end the forward pass, those that wait for the second gather, and
+        those that release the gradients.
     """
 
     names: tuple[str, ...]
@@ -99,13 +99,20 @@ def units_of(graph: Graph) -> tuple[Unit, ...]:
         raise InvalidPlan(faults)
     place = {i: k for k, i in enumerate(graph.order)}
     first = {
-        name: min(place[op] for op in _computes(graph, graph.succs[i]))
+        name: min(_computes(graph, graph.succs[i]), key=lambda op: place[op])
         for name, i in gathers.items()
     }
-    return tuple(
-        _unit(graph, name, gathers[name], regathers.get(name), scatters[name])
-        for name in sorted(gathers, key=lambda name: first[name])
-    )
+    order = sorted(gathers, key=lambda name: place[first[name]])
+    result = []
+    for name, after in zip(order, [*order[1:], None], strict=True):
+        forward = _computes(graph, graph.succs[gathers[name]])
+        if after is not None:  # of a trace the pass of a unit may be several ops
+            ends = _computes(graph, graph.preds[first[after]])
+            later = [i for i in ends if place[i] >= place[first[name]]]
+            forward = later or forward
+        sent = gathers[name], regathers.get(name), scatters[name]
+        result.append(_unit(graph, name, *sent, forward))
+    return tuple(result)
 
 
 def join_units(units: Sequence[Unit]) -> Unit:
@@ -136,6 +143,11 @@ def graph_of_form(graph: Graph, form: Form) -> Graph:
         What was planned.
     form
         What FSDP2 is told of it.
+
+    Raises
+    ------
+    InvalidPlan
+        When the graph cannot run so (``not_sharded``), as one that begins with its backward pass.
 
     References
     ----------
@@ -176,7 +188,18 @@ def graph_of_form(graph: Graph, form: Form) -> Graph:
         waits = (head.get(each, each) for each in (*joined[op.id], *more.get(op.id, ())))
         after = tuple(dict.fromkeys(each for each in waits if each not in dropped))
         ops.append(op._replace(after=after, bytes=total.get(op.id, op.bytes)))
-    return build(graph.name, ops)
+    return _linked(graph.name, ops)
+
+
+def _linked(name: str, ops: Sequence[Op]) -> Graph:
+    try:
+        return build(name, ops)
+    except InvalidGraph:  # what waits for a gather is over before FSDP2 would ask for it
+        detail = (
+            "The graph is no iteration of FSDP2: its forward pass must come before its backward "
+            "pass, and each unit's ops wait for its own gathers."
+        )
+        raise InvalidPlan([_fault(detail)]) from None
 
 
 def _gathers(form: Form) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -215,7 +238,8 @@ def _stranger_faults(strangers: Sequence[str]) -> Iterator[Fault]:
         yield _fault(
             f"{len(strangers)} all-gathers and reduce-scatters do not say of which module they "
             f"are, the first is {strangers[0]!r}: ids must be gather:NAME, regather:NAME and "
-            "scatter:NAME."
+            "scatter:NAME. A trace has them of fully_shard (FSDP2), of a step of one batch; "
+            "FullyShardedDataParallel (FSDP1) and ZeRO do not write which unit they send."
         )
 
 
@@ -229,8 +253,18 @@ def _unit_faults(graph: Graph, names: Mapping[str, Mapping[str, int]]) -> Iterat
                 yield _fault(f"{prefix}{name} has no compute op beside it.")
 
 
-def _unit(graph: Graph, name: str, gather: int, regather: int | None, scatter: int) -> Unit:
-    """Collect the ops of a unit by their edges."""
+def _unit(
+    graph: Graph,
+    name: str,
+    gather: int,
+    regather: int | None,
+    scatter: int,
+    forward: Sequence[int],
+) -> Unit:
+    """Collect the ops of a unit by their edges, given those that end its forward pass.
+
+    PyTorch calls a unit of several modules by all their paths, with commas between them.
+    """
     ends = _computes(graph, graph.preds[scatter])
     backward = ends if regather is None else _computes(graph, graph.succs[regather]) or ends
     sums = [i for i in graph.succs[scatter] if graph.ops[i].kind == ALL_REDUCE]
@@ -239,12 +273,12 @@ def _unit(graph: Graph, name: str, gather: int, regather: int | None, scatter: i
         return tuple(graph.ops[i].id for i in places)
 
     return Unit(
-        names=(name,),
+        names=tuple(name.split(", ")),
         gathers=ids([gather]),
         regathers=ids([] if regather is None else [regather]),
         scatters=ids([scatter]),
         sums=ids(sums),
-        forward=ids(_computes(graph, graph.succs[gather])),
+        forward=ids(forward),
         backward=ids(backward),
         ends=ids(ends),
     )

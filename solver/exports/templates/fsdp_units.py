@@ -9,6 +9,8 @@ Where the plan's names are not the paths of modules, say which modules they are:
 
     shard(model, {"block 0": model.blocks[0], "block 1": model.blocks[1]})
 
+The model's own unit, whose name is empty, has the parameters that are in no other unit.
+
 Tested with PyTorch 2.13.
 """
 
@@ -54,9 +56,11 @@ def shard(
     owners: dict[int, set[int]] = {}
     for place, unit in enumerate(UNITS):
         for name in unit:
-            for parameter in known[name].parameters() if name in known else ():
+            inner = name in known and known[name] is not model
+            for parameter in known[name].parameters() if inner else ():
                 owners.setdefault(id(parameter), set()).add(place)
-    parameters = [(n, owners.get(id(p), set())) for n, p in model.named_parameters()]
+    rest = {place for place, unit in enumerate(UNITS) if any(known.get(n) is model for n in unit)}
+    parameters = [(n, owners.get(id(p), rest)) for n, p in model.named_parameters()]
     wrong = {
         "no modules": [name for name in names if name not in known],
         "parameters in no unit": [name for name, units in parameters if not units],
@@ -66,7 +70,8 @@ def shard(
         faults = "; ".join(f"{rule}: {_some(found)}" for rule, found in wrong.items() if found)
         raise ValueError(f"The plan's units are not the model's. {faults}.")
     units = [[known[name] for name in unit] for unit in UNITS]
-    for unit, reshard in zip(units, RESHARD, strict=True):
+    inside_out = sorted(zip(units, RESHARD, strict=True), key=lambda pair: pair[0][0] is model)
+    for unit, reshard in inside_out:
         whole = unit if len(unit) > 1 else unit[0]
         fully_shard(whole, reshard_after_forward=reshard, **options)
     if not any(module is model for unit in units for module in unit):

@@ -1,6 +1,6 @@
 """One step of one rank as a graph: backward pass, optimizer, next forward pass."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from solver.graph import ALL_REDUCE, COMPUTE, REDUCE_SCATTER, Op
@@ -14,8 +14,12 @@ from solver.traces.kineto.gradients import (
 from solver.traces.kineto.line import Busy, ComputeLine, Mark
 from solver.traces.kineto.recording import Collective, Recording, Span, enclosing
 from solver.traces.kineto.sizing import SizedCollective
+from solver.traces.kineto.statements import order_said
 from solver.traces.kineto.steps import Step, Threads
+from solver.traces.kineto.units import UnitNames, unit_names
 from solver.traces.kineto.waits import (
+    SLACK,
+    Join,
     barrier,
     gap,
     guess_waits,
@@ -35,8 +39,8 @@ class Iteration:
 
     Attributes
     ----------
-    recording, step, collectives
-        The rank, one of its steps, and the step's collectives by start.
+    recording, step, collectives, units
+        The rank, one of its steps, the step's collectives by start, and what FSDP2 calls them.
     start, over
         When the iteration begins on the line, most often with the backward pass, and when that
         ends on the CPU [us].
@@ -54,6 +58,7 @@ class Iteration:
     recording: Recording
     step: Step
     collectives: Sequence[SizedCollective]
+    units: UnitNames
     threads: Threads
     busy: Busy
     start: float
@@ -77,7 +82,8 @@ def iteration(
 
     The recorded step is cut where its backward pass begins and put together the other way round,
     so that the forward pass that hides what the backward pass leaves unsent comes after it. Where
-    a collective runs across the cut, as one that FSDP fetches early, the step stays as it was.
+    a collective runs across the cut, as one that FSDP fetches early, the step stays as it was, and
+    so it does where collectives are named by units of FSDP2: its gathers begin the forward pass.
 
     Parameters
     ----------
@@ -102,53 +108,43 @@ def iteration(
     start = first.start if first else step.begin
     over = max((span.end for span in step.backward), default=step.begin)
     crosses = any(one.recorded.work.start < start < one.recorded.work.end for one in collectives)
-    cut = step.begin if crosses else start
-    it = Iteration(recording, step, collectives, threads, Busy(step.works), cut, over)
-    it.is_barrier = is_barrier or crosses
-    it.assumed.append(_order_said(step, crosses=crosses))
+    units = unit_names(recording, collectives)
+    stays = crosses or bool(units.names)
+    cut = step.begin if stays else start
+    it = Iteration(recording, step, collectives, units, threads, Busy(step.works), cut, over)
+    it.is_barrier = is_barrier or stays
+    it.assumed += [*units.said, order_said(step, crosses=crosses, sharded=bool(units.names))]
     _send(it, parameters)
     _run(it)
     return it
-
-
-def _order_said(step: Step, *, crosses: bool) -> str:
-    if not step.backward:
-        return "No backward pass was recognised: the iteration is the step as it was."
-    if crosses:
-        return (
-            "The iteration is the step as it was: a collective runs from the forward pass into the "
-            "backward pass, so it cannot begin there."
-        )
-    return (
-        "The iteration begins with the backward pass; the forward pass of the same step stands for "
-        "the next one."
-    )
 
 
 def _send(it: Iteration, parameters: Sequence[tuple[str, int]] | None) -> None:
     """Mark where collectives are released and waited for."""
     collectives = [one.recorded for one in it.collectives]
     calls = bucket_calls(it.step, collectives)
-    others = [i for i, some in enumerate(calls) if not some]
+    joins = list(_unit_joins(it))
+    known = {i for join in joins for i in join.members}
+    others = [i for i, some in enumerate(calls) if not some and i not in known]
     waited, left = recorded_waits(it.step, [collectives[i] for i in others], it.threads)
     begun = it.step.backward[0].start if it.step.backward else it.step.end
     late = {others[j] for j in left if _is_late(it, it.collectives[others[j]], begun)}
     rest = [j for j in left if others[j] not in late]
     waited += guess_waits(it.step, [collectives[i] for i in others], rest)
-    buckets = [i for i, some in enumerate(calls) if some or i in late]
+    joins += [join._replace(members=tuple(others[j] for j in join.members)) for join in waited]
+    buckets = [i for i, some in enumerate(calls) if (some or i in late) and i not in known]
     releases, since = release_times(it.step, collectives, it.threads)
     pieces = _gradients(it, buckets, calls, releases, parameters)
     gaps = []
-    names = _names(it.collectives)
-    for join in waited:
-        members = [others[j] for j in join.members]
-        some = [collectives[i] for i in members]
-        running = released_last((since[i], collectives[i].work.end) for i in members)
+    names = [it.units.names.get(i, name) for i, name in enumerate(_names(it.collectives))]
+    for join in joins:
+        some = [collectives[i] for i in join.members]
+        running = released_last((since[i], collectives[i].work.end) for i in join.members)
         # without a GPU the thread may wait inside the call already
         asked = join if it.recording.is_gpu else join._replace(wait_at=running)
         at, skip = gap(it.busy, it.step.begin, asked, some, running)
         gaps.append((at, skip))
-        it.marks.append(Mark(at, _WAITS, wait=tuple(names[i] for i in members), skip=skip))
+        it.marks.append(Mark(at, _WAITS, wait=tuple(names[i] for i in join.members), skip=skip))
     if buckets:
         running = released_last((since[i], collectives[i].work.end) for i in buckets)
         gaps.append(_sum_up(it, [collectives[i] for i in buckets], pieces, names, running))
@@ -158,9 +154,19 @@ def _send(it: Iteration, parameters: Sequence[tuple[str, int]] | None) -> None:
         whole = [Gradient("", one.bytes, releases[i], None)]
         for piece in pieces.get(i, whole):
             at = outside_gaps(gone, piece.ready)
-            op = Op(_id(piece, names[i]), one.kind, None, piece.bytes, (), one.recorded.work.stream)
+            name, shard = _id(piece, names[i]), it.units.after.get(names[i])
+            after = () if shard is None else (shard,)
+            op = Op(name, one.kind, None, piece.bytes, after, one.recorded.work.stream)
             it.marks.append(Mark(at, _RELEASES, release=op))
             it.measured.append((op.id, one.time * piece.bytes / one.bytes))
+
+
+def _unit_joins(it: Iteration) -> Iterator[Join]:
+    """Yield what waits for the gathers of units; without a GPU the recorded waits tell."""
+    for i, wait in it.units.waits.items() if it.recording.is_gpu else ():
+        work = it.threads.next(wait.thread, wait.at)
+        if work and work.start >= it.collectives[i].recorded.work.end - SLACK:
+            yield Join(work.start, wait.at, (i,))
 
 
 def _run(it: Iteration) -> None:
@@ -218,8 +224,10 @@ def _gradients(
     if not it.is_barrier:
         needed = times_of_need(it.recording, it.step, it.threads, it.start)
     sizes = [it.collectives[i].bytes for i in buckets]
-    runs = None if parameters is None else split_parameters(sizes, parameters)
-    if parameters is None:
+    runs = None if parameters is None or it.units.names else split_parameters(sizes, parameters)
+    if it.units.names:
+        said = "Fusion is fixed: each unit of FSDP2 is one tensor, as recorded."
+    elif parameters is None:
         said = (
             "Fusion is fixed: each bucket is one tensor, as recorded. "
             "Give names and bytes of the parameters to split them."

@@ -25,7 +25,8 @@ class Mark(NamedTuple):
     rank
         Releases 0, waits 1, what runs instead of a piece of the line 2, names of phases 3.
     release
-        A collective that is released here; its ``after`` is filled in.
+        A collective that is released here; what the line has done until then is added to its
+        ``after``, and collectives there that are released later are passed over.
     wait
         Ids of collectives that what follows waits for; those released later are passed over.
     skip
@@ -101,7 +102,9 @@ class ComputeLine:
                 self._append(now, mark.at)
                 now = mark.at
             if mark.release is not None:
-                self.ops.append(mark.release._replace(after=self._last))
+                known = (name for name in mark.release.after if name in self._released)
+                after = tuple(dict.fromkeys((*self._last, *known)))
+                self.ops.append(mark.release._replace(after=after))
                 self._released.add(mark.release.id)
             waits = tuple(name for name in mark.wait if name in self._released)
             self._last = tuple(dict.fromkeys(self._last + waits))

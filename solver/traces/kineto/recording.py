@@ -117,6 +117,8 @@ class Recording:
         The optimizer's steps, by start.
     waits
         By time.
+    sharding
+        FSDP2's annotations, by start.
     is_gpu
         Whether the work ran on a GPU.
     lost
@@ -136,6 +138,7 @@ class Recording:
     forward: dict[int, list[Span]] = field(default_factory=dict)
     optimizer: list[Span] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
+    sharding: list[Span] = field(default_factory=list)
     is_gpu: bool = True
     lost: int = 0
     workers: int | None = None

@@ -27,6 +27,7 @@ _RECORD = "record_param_comms"
 _BACKWARD = "autograd::engine::evaluate_function: "
 _WAIT = "c10d_functional::wait_tensor"
 _OPTIMIZER = "Optimizer.step#"
+_SHARDING = "FSDP::"
 
 
 def recording_of(events: Iterable[Event], job: Distributed) -> Recording:
@@ -54,6 +55,7 @@ def recording_of(events: Iterable[Event], job: Distributed) -> Recording:
     recording = Recording(workers=job.world_size, groups=groups_of(job.pg_config))
     recording.waits = _waits(found, notes)
     recording.steps = sorted(found.steps, key=lambda step: step[1:])
+    recording.sharding = sorted(found.sharding, key=attrgetter("start"))
     recording.optimizer = sorted(found.optimizer, key=attrgetter("start"))
     _split_passes(recording, found.ops)
     if found.kernels:
@@ -76,6 +78,7 @@ class _Sorted:
     records: list[Span] = field(default_factory=list)
     notes: list[Span] = field(default_factory=list)
     optimizer: list[Span] = field(default_factory=list)
+    sharding: list[Span] = field(default_factory=list)
     ops: list[Span] = field(default_factory=list)
     called: list[Span] = field(default_factory=list)
 
@@ -91,6 +94,8 @@ def _sort_in(into: _Sorted, span: Span, *, is_op: bool) -> None:
         into.notes.append(span)
     elif name.startswith(_OPTIMIZER):
         into.optimizer.append(span)
+    elif name.startswith(_SHARDING):
+        into.sharding.append(span)
     elif is_op:
         into.ops.append(span)
         if is_call(name):

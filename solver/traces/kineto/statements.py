@@ -35,6 +35,26 @@ def assumptions(recording: Recording, step: Step, channels: Sequence[Channel]) -
     return result
 
 
+def order_said(step: Step, *, crosses: bool, sharded: bool) -> str:
+    """Say where the iteration begins: the step as it was, or with its backward pass."""
+    if not step.backward:
+        return "No backward pass was recognised: the iteration is the step as it was."
+    if sharded:
+        return (
+            "The iteration is the step as it was: FSDP2 gathers for the forward pass when the "
+            "optimizer has run."
+        )
+    if crosses:
+        return (
+            "The iteration is the step as it was: a collective runs from the forward pass into the "
+            "backward pass, so it cannot begin there."
+        )
+    return (
+        "The iteration begins with the backward pass; the forward pass of the same step stands for "
+        "the next one."
+    )
+
+
 def _channel_said(channel: Channel) -> str:
     count = "an unknown number of" if channel.workers is None else str(channel.workers)
     return f"Channel {channel.name}: {count} workers, from {channel.source}."

@@ -10,7 +10,7 @@ from solver.traces.kineto.recording import Collective
 from solver.traces.kineto.steps import Step, Threads
 
 #: Clocks of the CPU and of the GPU agree so far [us].
-_SLACK = 1.0
+SLACK = 1.0
 #: A collective that starts so soon after the one before it waited for the channel [us].
 _QUEUED = 20.0
 
@@ -83,7 +83,7 @@ def recorded_waits(
             heappush(heap, (collectives[i].work.end, i))
         work = threads.next(wait.thread, wait.at) if heap else None
         done = []
-        while work and heap and heap[0][0] <= work.start + _SLACK:
+        while work and heap and heap[0][0] <= work.start + SLACK:
             done.append(heappop(heap)[1])
         if work and done:
             result.append(Join(work.start, wait.at, tuple(done)))
@@ -97,14 +97,14 @@ def guess_waits(step: Step, collectives: Sequence[Collective], left: Sequence[in
     result = []
     for i in left:
         work = collectives[i].work
-        place = bisect_left(starts, work.end - _SLACK, hi=len(starts) - 1)
+        place = bisect_left(starts, work.end - SLACK, hi=len(starts) - 1)
         result.append(Join(starts[place], work.launched, (i,)))
     return result
 
 
 def barrier(step: Step, collectives: Sequence[Collective], over: float) -> Join:
     """Return where the step waits for all gradients: after the backward pass, ``over`` [us]."""
-    ended = max(collective.work.end for collective in collectives) - _SLACK
+    ended = max(collective.work.end for collective in collectives) - SLACK
     starts = (w.start for w in step.works if w.launched >= over and w.start >= ended)
     return Join(min(starts, default=step.end), over, tuple(range(len(collectives))))
 
