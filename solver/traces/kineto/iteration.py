@@ -49,8 +49,8 @@ class Iteration:
     measured
         Id and recorded time [us] of each collective, in the order in which they ran, those of
         the backward pass first.
-    assumed
-        One sentence for each decision.
+    assumed, warnings
+        One sentence for each decision, and for what was given and is not used.
     is_barrier
         Whether all gradients are waited for at once.
     """
@@ -67,6 +67,7 @@ class Iteration:
     ops: list[Op] = field(default_factory=list)
     measured: list[tuple[str, float]] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     is_barrier: bool = False
 
 
@@ -212,6 +213,17 @@ def _id(piece: Gradient, bucket: str) -> str:
     return f"grad:{piece.name}" if piece.name else bucket
 
 
+def _unused(sizes: Sequence[int], parameters: Sequence[tuple[str, int]]) -> str:
+    """Say why the parameters that were given are not in the graph."""
+    if not sizes:
+        return "The parameters are not used: no bucket of gradients was recognised."
+    return (
+        f"The parameters are not used: {len(parameters)} of "
+        f"{sum(size for _, size in parameters)} bytes, in reverse order of registration, do not "
+        f"fill the buckets of {', '.join(map(str, sizes))} bytes."
+    )
+
+
 def _gradients(
     it: Iteration,
     buckets: Sequence[int],
@@ -226,24 +238,17 @@ def _gradients(
     sizes = [it.collectives[i].bytes for i in buckets]
     runs = None if parameters is None or it.units.names else split_parameters(sizes, parameters)
     if it.units.names:
-        said = "Fusion is fixed: each unit of FSDP2 is one tensor, as recorded."
-    elif parameters is None:
-        said = (
-            "Fusion is fixed: each bucket is one tensor, as recorded. "
-            "Give names and bytes of the parameters to split them."
-        )
-    elif runs is None:
-        said = (
-            f"Fusion is fixed: {len(parameters)} parameters of "
-            f"{sum(size for _, size in parameters)} bytes, in reverse order of registration, "
-            f"do not fill the buckets of {', '.join(map(str, sizes))} bytes."
-        )
-    else:
-        said = (
+        it.assumed.append("Fusion is fixed: each unit of FSDP2 is one tensor, as recorded.")
+    elif runs is not None and parameters is not None:
+        it.assumed.append(
             f"The {len(sizes)} buckets are split into {len(parameters)} tensors: "
             "filled in reverse order of registration, the bytes come out."
         )
-    it.assumed.append(said)
+    else:
+        hint = " Give names and bytes of the parameters to split them." if not parameters else ""
+        it.assumed.append(f"Fusion is fixed: each bucket is one tensor, as recorded.{hint}")
+    if parameters is not None and runs is None:
+        it.warnings.append(_unused(sizes, parameters))
     filled = [None for _ in buckets] if runs is None else runs
     return {
         i: bucket_gradients(it.collectives[i].bytes, releases[i], run, calls[i], needed, it.threads)

@@ -85,7 +85,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     rank, step, place = ranks[chosen], parts[chosen], places[chosen]
     times = compared.times[chosen]
     collectives, notes = sized(rank.recording, step.collectives, times, rank.channels, place)
-    trace, said = _graph(rank, step, collectives, options, place)
+    trace = _graph(rank, step, collectives, options, place)
     assert trace.graph is not None
     measured = round(step.length, 3)
     recorded, explained = _recorded(rank, step, collectives, options)
@@ -103,10 +103,11 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         assumed=(
             *assumptions(rank.recording, step, channels),
             *ranks_said(compared, chosen),
-            *said,
+            *trace.report.assumed,
             *simulated_said(measured, recorded),
         ),
         warnings=(
+            *trace.report.warnings,
             *notes,
             *unread_said(rank.recording),
             *warnings(rank.recording, channels, len(files)),
@@ -142,15 +143,16 @@ def _graph(
     place: str,
     *,
     is_barrier: bool = False,
-) -> tuple[Trace, list[str]]:
-    """Build the graph of a step, without a report, and say what was decided."""
+) -> Trace:
+    """Build the graph of a step, with a report of what was decided."""
     it = iteration(rank.recording, step, collectives, options.parameters, is_barrier=is_barrier)
     try:
         graph = build(options.name, it.ops)
     except InvalidGraph as error:  # places in the graph mean nothing to who sent the file
         faults = [Fault(place, fault.code, fault.detail) for fault in error.faults]
         raise InvalidTrace(faults) from None
-    return Trace(graph, Report(FORMAT, 0, 0, 0, {}), tuple(it.measured)), it.assumed
+    said = Report(FORMAT, 0, 0, 0, {}, assumed=tuple(it.assumed), warnings=tuple(it.warnings))
+    return Trace(graph, said, tuple(it.measured))
 
 
 def _recorded(
@@ -163,7 +165,7 @@ def _recorded(
 
     None, and why, when that cannot be.
     """
-    whole, _ = _graph(rank, step, collectives, options, "", is_barrier=True)
+    whole = _graph(rank, step, collectives, options, "", is_barrier=True)
     try:
         return round(recorded_time(whole), 3), []
     except ValueError as error:
