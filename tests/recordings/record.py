@@ -1,8 +1,9 @@
 """Record small training jobs with the PyTorch profiler: gloo on CPU, one process a rank.
 
 ``python -m tests.recordings.record FOLDER [JOB ...]`` writes for each job
-``FOLDER/JOB/rank0.json.gz`` and so on, and ``FOLDER/JOB/sent.json``: what one step of it sends,
-worked out from the shapes of the network and not from the recording. Needs torch 2.13.
+``FOLDER/JOB/rank0.json.gz`` and so on, ``FOLDER/JOB/sent.json``: what one step of it sends, worked
+out from the shapes of the network and not from the recording, and ``FOLDER/JOB/parameters.json``.
+Needs torch 2.13.
 """
 
 import gzip
@@ -27,7 +28,7 @@ from torch.distributed.tensor.parallel import (
     RowwiseParallel,
     parallelize_module,
 )
-from torch.multiprocessing.spawn import spawn
+from torch.multiprocessing.spawn import start_processes
 from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import ProfilerActivity, profile, schedule
 
@@ -185,17 +186,23 @@ def train(rank: int, name: str, port: int, folder: Path) -> None:
     text = json.dumps(trace, separators=(",", ":")).encode()
     (folder / f"rank{rank}.json.gz").write_bytes(gzip.compress(text, 9, mtime=0))
     path.unlink()
+    if rank == 0:
+        sizes = [[n, p.numel() * p.element_size()] for n, p in network().named_parameters()]
+        (folder / "parameters.json").write_text(json.dumps(sizes) + "\n")
     dist.destroy_process_group()
 
 
 def record(name: str, folder: Path) -> Path:
-    """Run a job and return the folder of its traces."""
+    """Run a job and return the folder of its traces.
+
+    Ranks are forks: importing PyTorch takes longer than training.
+    """
     place = folder / name
     place.mkdir(parents=True, exist_ok=True)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    spawn(train, (name, port, place), nprocs=JOBS[name].ranks)
+    start_processes(train, (name, port, place), JOBS[name].ranks, start_method="fork")
     (place / "sent.json").write_text(json.dumps([asdict(sent) for sent in JOBS[name].sent]) + "\n")
     return place
 

@@ -3,10 +3,7 @@
 import gzip
 import json
 import statistics
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -15,18 +12,14 @@ pytest.importorskip("torch")
 from solver.graph import COMPUTE
 from solver.traces import TraceOptions, read_trace
 
-ROOT = Path(__file__).parents[2]
 RANKS = {"ddp": 2, "accumulation": 2, "zero1": 2, "fsdp1": 2, "fsdp2": 2, "tp": 2, "hsdp": 4}
 STEPS = 3
 
 
 @pytest.fixture(scope="module", params=RANKS)
-def job(request, tmp_path_factory):
+def job(request, recordings):
     """Unpacked traces of the ranks, and what one step sends."""
-    folder = tmp_path_factory.mktemp("recordings")
-    command = [sys.executable, "-m", "tests.recordings.record", str(folder), request.param]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=200)
-    place = folder / request.param
+    place = recordings / request.param
     ranks = [gzip.decompress(path.read_bytes()) for path in sorted(place.glob("rank*.json.gz"))]
     assert len(ranks) == RANKS[request.param]
     return ranks, json.loads((place / "sent.json").read_text())

@@ -1,0 +1,21 @@
+"""The recordings that tests share."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def recordings(tmp_path_factory):
+    """Folder of a folder for each kind of training, recorded here and now."""
+    folder = tmp_path_factory.mktemp("recordings")
+    command = [sys.executable, "-m", "tests.recordings.record", str(folder)]
+    done = subprocess.run(
+        command, cwd=ROOT, check=False, capture_output=True, text=True, timeout=280
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
