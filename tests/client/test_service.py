@@ -26,6 +26,7 @@ from interlace_client import (
 from tests.app.long import drafted_us, highs, search, until
 from tests.app.service import Service, two_layers
 from tests.client.conftest import Ask
+from tests.kineto_events import small, text
 
 GRAPH: Any = TWO_LAYERS["graph"]
 TRACE = (
@@ -75,6 +76,16 @@ def test_graph_of_another_tool(ask_server: Ask) -> None:
     with pytest.raises(ProblemError) as caught:
         ask_server("import_graph", b"no trace", name="other")
     assert caught.value.status == 422
+
+
+def test_graph_of_a_rank(ask_server: Ask) -> None:
+    files = [text(small(), distributedInfo={"rank": rank, "world_size": 2}) for rank in (0, 1)]
+    found = ask_server("import_graph", files, name="second", rank=1)
+    assert any("that of file 2, as asked" in line for line in found.report["assumed"])
+    slowest = ask_server("import_graph", files, name="second")
+    assert any("that of file 1, the slowest" in line for line in slowest.report["assumed"])
+    with pytest.raises(ProblemError, match="not rank 2"):
+        ask_server("import_graph", files, rank=2)
 
 
 def test_predictions_and_cost_models(ask_server: Ask) -> None:
