@@ -85,9 +85,9 @@ def read_times(text: str) -> tuple[TimesRow, ...]:
     Raises
     ------
     InvalidMeasurements
-        When there is no header with model or graph, workers and policy, a column is unknown, or
-        there are more than :data:`MAX_RUNS` rows; and with every cell that is not what its column
-        says.
+        When there is no header with model or graph, workers and policy, a column is unknown or
+        there twice, or there are more than :data:`MAX_RUNS` rows; and with every cell that is not
+        what its column says, and every row of too many.
     """
     header = _header(text)
     if header is None:
@@ -97,6 +97,10 @@ def read_times(text: str) -> tuple[TimesRow, ...]:
     unknown = [name for name in names if name not in _COLUMNS]
     if unknown:
         detail = f"Unknown column {unknown[0]!r}; known are {', '.join(_COLUMNS)}."
+        raise InvalidMeasurements([Fault(f"/{at}", FaultCode.EXTRA_FIELD, detail)])
+    twice = [name for i, name in enumerate(names) if name in names[:i]]
+    if twice:
+        detail = f"The column {twice[0]!r} is there twice."
         raise InvalidMeasurements([Fault(f"/{at}", FaultCode.EXTRA_FIELD, detail)])
     rows: list[TimesRow] = []
 
@@ -110,7 +114,7 @@ def read_times(text: str) -> tuple[TimesRow, ...]:
                 return
             try:
                 cells = next(csv.reader([line], strict=True))
-                rows.append(_row(dict(zip(names, map(str.strip, cells), strict=False))))
+                rows.append(_row(_by_name(names, [cell.strip() for cell in cells])))
             except (csv.Error, ValueError) as error:
                 yield Fault(f"/{number}", FaultCode.OUT_OF_RANGE, f"Line {number}: {error}")
 
@@ -203,6 +207,19 @@ def _header(text: str) -> tuple[int, list[str]] | None:
     return None
 
 
+def _by_name(names: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
+    """Give cells their columns; empty ones may be missing, or too many, at the end.
+
+    Raises
+    ------
+    ValueError
+        When there are more cells than columns, as after a comma inside a number.
+    """
+    if any(cells[len(names) :]):
+        raise ValueError(f"{len(cells)} cells, and the header names {len(names)} columns.")
+    return dict(zip(names, cells, strict=False))
+
+
 def _row(cells: Mapping[str, str]) -> TimesRow:
     """Read the cells of a row.
 
@@ -211,13 +228,16 @@ def _row(cells: Mapping[str, str]) -> TimesRow:
     ValueError
         When a cell is not what its column says.
     """
-    times = [_number(cells, name, MIN_TIME_US, 1e13, unit) for name, unit in _TIMES.items()]
+    given = [name for name in _TIMES if cells.get(name)]
+    if len(given) > 1:
+        raise ValueError(f"{' and '.join(given)} are given: one time is enough.")
+    times = [_number(cells, name, MIN_TIME_US, 1e13, _TIMES[name]) for name in given]
     return TimesRow(
         model=cells.get("model") or None,
         graph=cells.get("graph") or None,
         workers=_whole(cells, "workers", MAX_WORKERS) or _missing("workers"),
         policy=_policy(cells.get("policy") or _missing("policy")),
-        time_us=next((time for time in times if time is not None), None),
+        time_us=times[0] if times else None,
         throughput=_number(cells, "throughput", 1e-9, 1e15),
         batch=_whole(cells, "batch", MAX_BATCH),
         network=cells.get("network", ""),

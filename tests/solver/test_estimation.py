@@ -281,6 +281,10 @@ def test_what_crosses_iterations_has_no_barrier():
         ("model,workers,policy,time_us\nvgg16,8,wfbp,nan\n", "time_us must be a number"),
         ("model,workers,policy,barrier\nvgg16,8,wfbp,maybe\n", "barrier must be true or false"),
         ("model,workers,policy\nvgg16,8,horovod:fast\n", "NAME:KEY=VALUE"),
+        # a number with commas, two times, a column twice
+        ("model,workers,policy,time_us\nvgg16,8,ddp,1,000,000\n", "6 cells, .* 4 columns"),
+        ("model,workers,policy,time_us,time_ms\nvgg16,8,ddp,5e5,100\n", "one time is enough"),
+        ("model,workers,policy,time_us,time_us\nvgg16,8,ddp,1,2\n", "'time_us' is there twice"),
     ],
 )
 def test_a_table_that_is_refused(text, says):
