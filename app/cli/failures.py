@@ -1,7 +1,8 @@
 """What goes wrong, in lines for standard error, with the exit code."""
 
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,12 +17,16 @@ FAILED, MISUSED = 1, 2
 #: Flags that are not called as their field.
 _FLAGS = {
     "baselines": "--baseline",
+    "kinds": "--kind",
     "policies": "--policy",
     "rivals": "--rival",
     "spread": "--jitter",
     "time_limit_s": "--time-limit",
     "sweep_limit_s": "--sweep-limit",
 }
+
+#: Fields that a sentence tells the user of the service to give; the command has flags for them.
+_FIELD = re.compile(r"`(extrapolate|kinds?|mixed)`")
 
 #: How many faults of a file are printed.
 _LINES = 10
@@ -56,7 +61,9 @@ def failure_of(error: Exception) -> Failure | None:
 
 
 @contextmanager
-def explaining(source: str, flags: dict[str, Any]) -> Iterator[None]:
+def explaining(
+    source: str, flags: dict[str, Any], places: Mapping[str, str] | None = None
+) -> Iterator[None]:
     """Say what is wrong with a file or a flag, a line a fault.
 
     Parameters
@@ -65,24 +72,38 @@ def explaining(source: str, flags: dict[str, Any]) -> Iterator[None]:
         What the file is called.
     flags
         The fields of the request that flags set; a fault of one is a misuse of the command.
+    places
+        What the file is called that a pointer stands for, where there are several.
     """
     try:
         yield
     except InterlaceError as error:
-        raise _faults(error.faults, source, flags) from None
+        raise _faults(error.faults, source, flags, places or {}) from None
     except Refusal as error:
         raise Failure(f"{source}: {error}") from None
 
 
-def _faults(faults: Sequence[Fault], source: str, flags: dict[str, Any]) -> Failure:
+def _faults(
+    faults: Sequence[Fault], source: str, flags: dict[str, Any], places: Mapping[str, str]
+) -> Failure:
     blamed = [_flag(fault.pointer, flags) for fault in faults[:_LINES]]
     lines = [
-        f"{flag or ' '.join(filter(None, [source, fault.pointer]))}: {fault.detail}"
+        f"{flag or _place(fault.pointer, source, places)}: {_said(fault.detail)}"
         for fault, flag in zip(faults, blamed, strict=False)
     ]
     if len(faults) > _LINES:
         lines.append(f"{source}: {len(faults) - _LINES} more faults.")
     return Failure(*lines, code=MISUSED if any(blamed) else FAILED)
+
+
+def _place(pointer: str, source: str, places: Mapping[str, str]) -> str:
+    """Name the file, and the place in it."""
+    return places.get(pointer) or " ".join(filter(None, [source, pointer]))
+
+
+def _said(detail: str) -> str:
+    """Put flags in the place of the fields that a sentence tells to give."""
+    return _FIELD.sub(lambda found: _called(found[1]), detail)
 
 
 def _flag(pointer: str, flags: dict[str, Any]) -> str | None:
@@ -95,4 +116,9 @@ def _flag(pointer: str, flags: dict[str, Any]) -> str | None:
         if steps[1] not in flags[field]:
             return None
         field = steps[1]
+    return _called(field)
+
+
+def _called(field: str) -> str:
+    """Return the flag of a field."""
     return _FLAGS.get(field, f"--{field.replace('_', '-')}")

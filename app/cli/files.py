@@ -11,11 +11,10 @@ from app.codes import ServiceFaultCode
 from app.errors import InvalidRequest
 from app.limits import MAX_NAME_CHARACTERS, MAX_UNPACKED_BYTES
 from app.reading.parsing import read_json
-from app.reading.requests import checked_plain, problem_of, read_parsed
+from app.reading.requests import problem_of, read_parsed
 from app.reading.traces import parameters_of, read_files, recognised, report_of
 from app.reading.unpacking import unpacked
 from app.reading.wording import shown
-from app.schemas.cost_models import CostModelRequest
 from app.schemas.plans import PlanRequest
 from app.schemas.predictions import PredictionRequest
 from app.schemas.problem import Problem, graph_json
@@ -125,22 +124,6 @@ def read_sweep(source: Source, fields: Json) -> Problem[SweepRequest]:
     return problem_of(read_parsed(_with(raw, fields), SweepRequest))
 
 
-def read_benchmarks(contents: Sequence[bytes], name: str, fields: Json) -> CostModelRequest:
-    """Read what benchmarks printed as measurements to fit a cost model to.
-
-    ``fields`` are the others of the request; the model is called after the first file.
-
-    Raises
-    ------
-    InvalidRequest, InvalidTrace
-        When a field is out of range, or a file is not text.
-    """
-    texts = [text_of(content) for content in contents]
-    source = {"text": texts[0]} if len(texts) == 1 else {"texts": texts}
-    raw = {"name": Path(name).stem[:MAX_NAME_CHARACTERS], **fields, **source}
-    return checked_plain(raw, CostModelRequest)
-
-
 def _with(raw: Any, fields: Json) -> Any:
     """Put what flags say into a request that may be for a plan."""
     if not isinstance(raw, dict):
@@ -237,5 +220,5 @@ def text_of(content: bytes) -> str:
         return content.removeprefix(BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError as error:
         raise InvalidTrace(
-            [Fault("", FaultCode.NOT_TEXT, f"Neither JSON nor text: bad byte at {error.start}.")]
+            [Fault("", FaultCode.NOT_TEXT, f"The file is not text: bad byte at {error.start}.")]
         ) from None

@@ -118,7 +118,9 @@ def _cost_faults(body: ClusterBody, lane: Lane) -> list[Fault]:
         model = f"{under}/cost_model" if channel.cost_model else under
         return [
             Fault(
-                (under if f.code == FaultCode.NOT_MEASURED else model) + f.pointer, f.code, f.detail
+                (under if f.code == FaultCode.NOT_MEASURED else model) + f.pointer,
+                f.code,
+                f"Channel {brief(lane.channel)!r}: {f.detail}",
             )
             for f in error.faults
         ]

@@ -53,6 +53,16 @@ class CostModelRequest(RequestModel):
         Annotated[str, OneOf(KINDS)] | None,
         Field(description="Collective of `samples`, and of texts that do not say theirs."),
     ] = None
+    kinds: Annotated[
+        Annotated[
+            list[Annotated[str, OneOf(KINDS)] | None], Field(min_length=1, max_length=MAX_TEXTS)
+        ]
+        | None,
+        Field(
+            description="The same of each of `texts`, in their order; null where `kind` holds, or "
+            "the text says it."
+        ),
+    ] = None
     mixed: Annotated[
         bool, Field(description="Take runs that differ in ranks, devices or machines for one.")
     ] = False

@@ -1,6 +1,7 @@
 """Benchmarks of a request: read, each collective by itself, and only those of one cluster."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from app.errors import InvalidRequest
 from app.schemas.cost_models import AUTO, KINDS, CostModelRequest
@@ -27,27 +28,24 @@ def measured(request: CostModelRequest) -> tuple[dict[str, Samples], int | None,
     if request.samples is not None:
         return {request.kind or ALL_REDUCE: request.samples}, request.workers, []
     runs = list(_runs(request))
-    faults = [
-        fault
-        for i, (source, run) in enumerate(runs)
-        if (fault := _kind_fault(request, source, run, [other for _, other in runs[:i]]))
-    ]
-    found = [run for _, run in runs]
+    faults = _given_faults(request, runs)
+    faults += [fault for run in runs if (fault := _kind_fault(run))]
+    found = [run.measurements for run in runs]
     if not request.mixed and (several := differences(found)):
-        detail = f"{several} Fit each by itself, or say that they are one (mixed)."
+        detail = f"{several} Fit each by itself, or say with `mixed` that they are one."
         faults.append(Fault(f"/{source_of(request)}", FaultCode.MIXED_CLUSTERS, detail))
     if faults:
         raise InvalidRequest(list(dict.fromkeys(faults)))
     pools: dict[str, list[Measurements]] = {}
-    for run in found:
-        pools.setdefault(_kind_of(request, run), []).append(run)
+    for run in runs:
+        pools.setdefault(run.kind or ALL_REDUCE, []).append(run.measurements)
     whole = joined(found)
     notes = list(whole.notes)
     if request.workers and whole.workers and request.workers != whole.workers:
         notes.append(
             f"The text says {whole.workers} workers; {request.workers} were given, and count."
         )
-    if request.kind is None and any(run.kind is None for run in found):
+    if any(run.kind is None for run in runs):
         notes.append("The collective is not named: taken as all_reduce.")
     samples: dict[str, Samples] = {
         kind: joined(pools[kind]).samples for kind in KINDS if kind in pools
@@ -60,8 +58,28 @@ def source_of(request: CostModelRequest) -> str:
     return next(source for source in SOURCES if getattr(request, source) is not None)
 
 
-def _runs(request: CostModelRequest) -> Iterator[tuple[str, Measurements]]:
-    """Read the runs of all texts, each with the pointer to its text.
+class _Run(NamedTuple):
+    """A run of a text, where that stands, and which collective the request says it is."""
+
+    source: str
+    measurements: Measurements
+    given: str | None
+    is_given_alone: bool
+
+    @property
+    def own(self) -> str | None:
+        """The collective that the run says itself; None when it does not."""
+        kind = self.measurements.kind
+        return None if kind == OTHER else kind
+
+    @property
+    def kind(self) -> str | None:
+        """What the run says itself, else what was given."""
+        return self.own or self.given
+
+
+def _runs(request: CostModelRequest) -> Iterator[_Run]:
+    """Read the runs of all texts.
 
     Raises
     ------
@@ -70,38 +88,54 @@ def _runs(request: CostModelRequest) -> Iterator[tuple[str, Measurements]]:
     """
     texts = {"/text": request.text} if request.text is not None else {}
     texts |= {f"/texts/{i}": text for i, text in enumerate(request.texts or ())}
+    alone = request.kinds if request.kinds is not None else [None] * len(texts)
+    if len(alone) != len(texts):
+        detail = f"`kinds` are those of `texts`, one each; {len(alone)} are given."
+        raise InvalidRequest([Fault("/kinds", FaultCode.OUT_OF_RANGE, detail)])
     faults: list[Fault] = []
-    for source, text in texts.items():
+    for (source, text), kind in zip(texts.items(), alone, strict=True):
         try:
             runs = read_runs(text, None if request.format == AUTO else request.format)
         except InvalidMeasurements as error:
             faults += [Fault(source, f.code, f.detail) for f in error.faults]
         else:
-            yield from ((source, run) for run in runs)
+            given = kind or request.kind
+            yield from (_Run(source, run, given, kind is not None) for run in runs)
     if faults:
         raise InvalidRequest(faults)
 
 
-def _kind_of(request: CostModelRequest, run: Measurements) -> str:
-    """Return the collective of a run: what it says itself, else what was given."""
-    if run.kind not in {None, OTHER}:
-        return str(run.kind)
-    return request.kind or ALL_REDUCE
+def _given_faults(request: CostModelRequest, runs: Sequence[_Run]) -> list[Fault]:
+    """Find a collective that was given and counts for no run."""
+    told = list(dict.fromkeys(run.own for run in runs if run.own))
+    if request.kind is None or request.kind in told:
+        return []
+    if any(run.own is None and not run.is_given_alone for run in runs):
+        return []
+    detail = f"All benchmarks say their collective: {', '.join(told)}; leave `kind` out."
+    return [Fault("/kind", FaultCode.OUT_OF_RANGE, detail)]
 
 
-def _kind_fault(
-    request: CostModelRequest, source: str, run: Measurements, before: Sequence[Measurements]
-) -> Fault | None:
+def _kind_fault(run: _Run) -> Fault | None:
     """Say what is wrong with the collective of a run, if anything."""
-    if run.kind == OTHER and request.kind in {None, ALL_REDUCE}:
-        detail = " ".join(["The benchmark does not say its collective; give kind.", *run.notes])
-        return Fault(source, FaultCode.UNKNOWN_KIND, detail)
-    if run.kind is not None and run.kind not in {OTHER, *KINDS}:
+    own, possible = run.own, run.measurements.possible
+    planned = [kind for kind in possible if kind in KINDS]
+    if (own is not None and own not in KINDS) or (own is None and possible and not planned):
         known = ", ".join(KINDS)
-        detail = f"The benchmark is {run.kind}, which graphs do not have; they have {known}."
-        return Fault(source, FaultCode.NOT_SUPPORTED, detail)
-    kinds = {other.kind for other in (*before, run)}
-    if request.kind and run.kind not in {None, OTHER, request.kind} and len(kinds) == 1:
-        detail = f"The benchmark is {run.kind}, not {request.kind}; leave kind out."
-        return Fault("/kind", FaultCode.OUT_OF_RANGE, detail)
+        what = own or f"one of {', '.join(possible)}"
+        detail = f"The benchmark is {what}, which graphs do not have; they have {known}."
+        return Fault(run.source, FaultCode.NOT_SUPPORTED, detail)
+    told = f"{'' if len(planned) == 1 else 'one of '}{', '.join(planned)}"
+    if own is None and run.given is None and run.measurements.kind == OTHER:
+        detail = f"The benchmark does not say its collective; it is {told}. Say which by `kind`."
+        return Fault(run.source, FaultCode.UNKNOWN_KIND, detail)
+    if own is not None and run.is_given_alone and run.given != own:
+        detail = f"The benchmark is {own}, not {run.given} as `kind` says."
+        return Fault(run.source, FaultCode.OUT_OF_RANGE, detail)
+    if run.kind is not None and possible and run.kind not in possible:
+        if own is None:
+            detail = f"The benchmark is {told}, not {run.kind} as `kind` says."
+        else:
+            detail = f"The benchmark names {own}, but its columns redop and root are of {told}."
+        return Fault(run.source, FaultCode.OUT_OF_RANGE, detail)
     return None

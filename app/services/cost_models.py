@@ -113,6 +113,8 @@ def _idle_faults(request: CostModelRequest) -> list[Fault]:
         ]
     elif request.samples is not None:
         idle.append(("mixed", "samples"))
+    if request.texts is None:
+        idle.append(("kinds", "no texts"))
     if request.text is None and request.texts is None:
         idle.append(("format", "no text"))
     if request.model is not None or request.fit not in {BEST, PIECEWISE}:

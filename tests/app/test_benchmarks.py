@@ -1,8 +1,10 @@
 """Benchmarks of other collectives than all-reduces: kept apart, fitted, refused."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -20,6 +22,7 @@ FORMS = {
     "alltoall": (1.0, "none", -1),
     "broadcast": (None, "none", 0),
     "reduce": (None, "sum", 0),
+    "gather": (1.0, "none", 0),
 }
 KIND = {"alltoall": "all_to_all"}
 
@@ -107,11 +110,67 @@ def test_samples_of_a_kind() -> None:
     assert "The collective is not named: taken as all_reduce." in ask(text=csv).notes
 
 
+def off(text: str) -> str:
+    """The same with an algbw in place that is not size over time."""
+    lines = []
+    for line in text.split("\n"):
+        cells = line.split()
+        if cells and cells[0].isdigit():
+            cells[10] = f"{float(cells[10]) * 1.05:.3f}"
+        lines.append(" ".join(cells))
+    return "\n".join(lines)
+
+
+def unnamed(program: str) -> str:
+    return log(program, named=False)
+
+
+def test_kind_is_of_those_that_do_not_say_theirs() -> None:
+    logs = [unnamed(name) for name in ("all_reduce", "reduce_scatter", "all_gather")]
+    assert refused(texts=logs) == [("/texts/2", "unknown_kind")]
+    answer = ask(texts=logs, kind="all_gather")
+    assert (len(answer.model.table), sorted(answer.model.tables)) == (
+        4,
+        ["all_gather", "reduce_scatter"],
+    )
+    same = ask(texts=logs, kinds=[None, None, "all_gather"])
+    assert same.model == answer.model
+    both = [unnamed("all_gather"), unnamed("alltoall")]
+    apart = ask(texts=both, kind="all_gather", kinds=[None, "all_to_all"])
+    assert sorted(apart.model.tables) == ["all_gather", "all_to_all"]
+
+
+def test_no_operation_is_no_all_reduce() -> None:
+    assert refused(text=off(unnamed("all_gather"))) == [("/text", "unknown_kind")]
+    told = ask(text=off(unnamed("all_gather")), kind="all_gather")
+    assert list(told.model.tables) == ["all_gather"]
+    assert "busbw / algbw differs between rows, so it tells nothing of the ranks." in told.notes
+    # one with an operation is never merged with it
+    both = ask(texts=[off(unnamed(p)) for p in ("all_gather", "reduce_scatter")], kind="all_gather")
+    assert sorted(both.model.tables) == ["all_gather", "reduce_scatter"]
+    cells = "30.486 34.395 60.192 0"
+    torn = f"{unnamed('reduce_scatter')}1048576 262144 float sum -1 {cells} {cells}\n"
+    assert refused(texts=[unnamed("all_gather"), torn], kind="all_gather") == [
+        ("/texts/1", "out_of_range")
+    ]
+    named = log("all_gather").replace("float none", "float sum")
+    assert refused(texts=[log("all_gather"), named]) == [("/texts/1", "out_of_range")]
+
+
 OTHER_HOST = log("all_gather", host="n2")
 REFUSED: list[tuple[Json, list[tuple[str, str]]]] = [
     ({"text": log("reduce")}, [("/text", "not_supported")]),
     ({"text": log("reduce", named=False)}, [("/text", "not_supported")]),
     ({"text": log("all_gather"), "kind": "all_reduce"}, [("/kind", "out_of_range")]),
+    ({"text": unnamed("all_gather"), "kind": "all_reduce"}, [("/text", "out_of_range")]),
+    ({"text": unnamed("gather")}, [("/text", "not_supported")]),
+    ({"texts": [log("all_gather")], "kinds": ["broadcast"]}, [("/texts/0", "out_of_range")]),
+    ({"texts": [log("all_gather")], "kinds": [None, None]}, [("/kinds", "out_of_range")]),
+    ({"text": log("all_gather"), "kinds": ["all_gather"]}, [("/kinds", "extra_field")]),
+    (
+        {"texts": [unnamed("all_gather")], "kinds": ["all_gather"], "kind": "broadcast"},
+        [("/kind", "out_of_range")],
+    ),
     ({"text": log("all_gather"), "fit": "linear"}, [("/fit", "out_of_range")]),
     ({"texts": [log("all_reduce"), OTHER_HOST]}, [("/texts", "mixed_clusters")]),
     ({"texts": [log("all_reduce"), log("all_gather", ranks=4)]}, [("/texts", "mixed_clusters")]),
@@ -151,7 +210,116 @@ def test_the_command_takes_several_files_and_the_model_plans_fsdp(tmp_path: Path
     mixed.write_text(OTHER_HOST)
     wrong = run("calibrate", names[0], str(mixed))
     assert wrong.returncode != 0
+    assert wrong.stderr.startswith(f"interlace: {names[0]}, {mixed}: The runs are of several")
     assert "they differ in machines (n1; n2)" in wrong.stderr
+    assert "say with --mixed that they are one" in wrong.stderr
+    assert run("calibrate", names[0], str(mixed), "--mixed").returncode == 0
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, program in (("ar", "all_reduce"), ("ag", "all_gather"), ("a2a", "alltoall")):
+        (tmp_path / f"{name}.log").write_text(unnamed(program))
+    (tmp_path / "ar.log.gz").write_bytes(gzip.compress(unnamed("all_reduce").encode()))
+    with ZipFile(tmp_path / "ar.zip", "w") as archive:
+        archive.writestr("ar.log", unnamed("all_reduce"))
+    (tmp_path / "trace.json.gz").write_bytes(
+        gzip.compress(b'{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 2}]}')
+    )
+    (tmp_path / "graph.json").write_text('{"ops": []}')
+    (tmp_path / "odd.log").write_bytes(b"\xff\xfe")
+    (tmp_path / "t1.csv").write_text("model,workers,time_us\nvgg16,4,100\n")
+    (tmp_path / "t2.csv").write_text("model,workers,policy,time_us\nvgg16,4,wfbp,100\n")
+    return tmp_path
+
+
+OPEN = "The benchmark does not say its collective; it is one of all_gather, all_to_all. Say which"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("ar.log ag.log", [f"ag.log: {OPEN} by --kind."]),
+        ("ar.log ag.log a2a.log", [f"{name}.log: {OPEN} by --kind." for name in ("ag", "a2a")]),
+        ("ag.log", [f"ag.log: {OPEN} by --kind."]),
+        ("ag.log --kind hypercube", ["--kind: Kind must be one of all_reduce, all_gather, red"]),
+        ("ag.log --kind ag.log=hypercube", ["--kind: "]),
+        ("ar.log --kind all_gather", ["--kind: All benchmarks say their collective: all_reduce"]),
+        (
+            "ar.log --kind ar.log=all_gather",
+            ["ar.log: The benchmark is all_reduce, not all_gather as --kind says."],
+        ),
+        ("ag.log --kind b.log=all_gather", ["Invalid value for --kind: b.log is none of the fil"]),
+        ("ag.log --kind a --kind b", ["Invalid value for --kind: two are given for all files"]),
+        (
+            "ag.log --kind ag.log=a --kind ag.log=b",
+            ["Invalid value for --kind: two are given for ag.log"],
+        ),
+        ("ar.log ar.zip", ["ar.zip: The file is a zip archive: unpack it, and give the files"]),
+        ("trace.json.gz", ["trace.json.gz: The file is a trace (kineto): 'interlace import' read"]),
+        (
+            "ar.log graph.json odd.log",
+            [
+                "graph.json: The file is JSON, which no benchmark prints",
+                "odd.log: The file is not text: bad byte at 0.",
+            ],
+        ),
+        ("t1.csv", ["t1.csv: Line 1: neither a header with a size"]),
+        ("ar.log t2.csv", ["Invalid value for FILE: iteration times stand in one file"]),
+        ("t2.csv --kind all_gather", ["Invalid value for --kind: does not count with iteration"]),
+    ],
+)
+@pytest.mark.usefixtures("files")
+def test_the_command_names_files_and_flags(arguments: str, says: list[str], run: Run) -> None:
+    done = run("calibrate", *arguments.split())
+    assert done.returncode in {1, 2}
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert len(lines) == len(says)
+    for line, beginning in zip(lines, says, strict=True):
+        assert line.startswith(f"interlace: {beginning}")
+        assert "hypercube" not in line or "hypercube" in arguments
+        assert "`" not in line
+        assert "/text" not in line
+
+
+def test_the_command_takes_kinds_by_file_packed_and_behind_a_launcher(
+    files: Path, run: Run
+) -> None:
+    kinds = ("--kind", "all_gather", "--kind", "a2a.log=all_to_all")
+    done = run("calibrate", "ar.log.gz", "ag.log", "a2a.log", *kinds, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    answer = json.loads(done.stdout)
+    assert answer["name"] == "ar"
+    assert sorted(answer["model"]["tables"]) == ["all_gather", "all_to_all"]
+    assert answer["model"] == ask(
+        texts=[unnamed(program) for program in ("all_reduce", "all_gather", "alltoall")],
+        kinds=[None, "all_gather", "all_to_all"],
+        name="ar",
+    ).model.model_dump(mode="json")
+    text = "".join(f"[1,0]<stdout>:{line}\n" for line in log("all_reduce").splitlines())
+    (files / "launched.log").write_text(text)
+    assert run("calibrate", "launched.log").returncode == 0
+
+
+def test_a_cost_model_of_other_kinds_or_workers_says_what_to_run(files: Path, run: Run) -> None:
+    (files / "vgg.json").write_text(run("example", "vgg16").stdout)
+    gathers = run("calibrate", "ag.log", "--kind", "all_gather", "--json").stdout
+    (files / "gathers.json").write_text(gathers)
+    missing = run("plan", "vgg.json", "--cost-model", "gathers.json")
+    assert missing.stderr == (
+        "interlace: --cost-model: Channel 'network': all_reduce was not measured: the cost has no "
+        "table of it. Measure it, with all_reduce_perf of nccl-tests, and fit all benchmarks at "
+        "once, or give points of it.\n"
+    )
+    (files / "sums.json").write_text(run("calibrate", "ar.log", "--json").stdout)
+    planned = ("plan", "vgg.json", "--cost-model", "sums.json", "--workers", "16")
+    assert run(*planned).stderr == (
+        "interlace: --workers: Channel 'network': The cost was measured with 8 workers, not 16; "
+        "--extrapolate scales it as a ring would.\n"
+    )
+    assert run(*planned, "--extrapolate", "--json").returncode == 0
 
 
 def test_over_the_wire(service: Service) -> None:

@@ -33,6 +33,7 @@ node2 -- Linear(64, 10) -- forward_compute_time=0.500, backward_compute_time=1.0
 activation_size=100.0, parameter_size=8000.000
 \tnode1 -- node2
 """
+_TIMES = "model,workers,policy,time_ms\nvgg16,1,wfbp,1018\nvgg16,4,wfbp,1343\nvgg16,16,ddp,1528\n"
 _LAYERS = [{"bytes": 1_000_000, "forward_us": 400, "backward_us": 900}] * 4
 pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="no curl here")
 
@@ -44,19 +45,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copy(_DATA / f"kineto_gloo_{rank}.json.gz", tmp_path / f"rank{rank}.json.gz")
     shutil.copy(_DATA / "kineto_parameters.json", tmp_path / "parameters.json")
     (tmp_path / "nccl.log").write_text(_nccl_log())
-    for kind, shares in (("all_reduce", 2), ("all_gather", 1), ("reduce_scatter", 1)):
-        text = f"$ ./{kind}_perf -b 1K\n{_nccl_log(shares)}"
-        (tmp_path / f"{kind}.log").write_text(text)
+    for kind, shares, operation, file in (
+        ("all_reduce", 2, "sum", "ar"),
+        ("all_gather", 1, "none", "ag"),
+        ("reduce_scatter", 1, "sum", "rs"),
+        ("alltoall", 1, "none", "a2a"),
+    ):
+        text = _nccl_log(shares, operation)
+        (tmp_path / f"{kind}.log").write_text(f"$ ./{kind}_perf -b 1K\n{text}")
+        (tmp_path / f"{file}.log").write_text(text)
     (tmp_path / "graph.txt").write_text(_PROFILE)
     (tmp_path / "graph.json").write_text(json.dumps(two_layers()["graph"]))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def _nccl_log(shares: int = 2) -> str:
+def _nccl_log(shares: int = 2, operation: str = "sum") -> str:
     """What all_reduce_perf prints of 8 ranks with a start-up of 20 us and 100 GB/s.
 
-    With one share, what all_gather_perf and reduce_scatter_perf do.
+    With one share, what all_gather_perf, reduce_scatter_perf and alltoall_perf do.
     """
     lines = [
         "#       size         count      type   redop    root     time   algbw   busbw #wrong",
@@ -66,7 +73,7 @@ def _nccl_log(shares: int = 2) -> str:
         time = 20 + size / 1e5
         speed = size / time / 1e3
         lines.append(
-            f"{size:12} {size // 4:12}     float     sum      -1 {time:8.2f} {speed:7.2f}"
+            f"{size:12} {size // 4:12}     float  {operation:>6}      -1 {time:8.2f} {speed:7.2f}"
             f" {speed * shares * 7 / 8:7.2f}      0"
         )
     return "\n".join(lines) + "\n"
@@ -165,6 +172,7 @@ def test_page(page: str, folder: Path, server: Service, shell: dict[str, str]) -
 @pytest.fixture
 def desk(folder: Path, shell: dict[str, str]) -> Path:
     """The files that the help of the command speaks of."""
+    (folder / "times.csv").write_text(_TIMES)
     (folder / "layers.json").write_text(json.dumps({"layers": _LAYERS}))
     (folder / "trace.json.gz").symlink_to("rank0.json.gz")
     (folder / "resnet50").mkdir()

@@ -124,8 +124,6 @@ def test_the_fault_names_both_figures_and_the_way_out():
     with pytest.raises(InvalidCluster) as caught:
         cost_of(replace(TABLE, workers=16, bandwidth_gbps=25))
     assert [fault.detail for fault in caught.value.faults] == [
-        "The cost was measured with 8 workers, not 16; extrapolate: true scales it as a ring "
-        "would.",
-        "The cost was measured with 100 Gbit/s, not 25; extrapolate: true scales it as a ring "
-        "would.",
+        "The cost was measured with 8 workers, not 16; `extrapolate` scales it as a ring would.",
+        "The cost was measured with 100 Gbit/s, not 25; `extrapolate` scales it as a ring would.",
     ]

@@ -774,6 +774,66 @@ def test_what_the_bandwidths_tell_alone(factor, possible, workers, kind, says):
     assert says in " ".join(found.notes)
 
 
+GATHERS = ("all_gather", "all_to_all")
+SUMS = ("all_reduce", "reduce_scatter")
+
+
+@pytest.mark.parametrize(
+    ("factors", "possible", "kind", "left"),
+    [
+        # rows that differ still tell on which side of 1 they are
+        ((1.75, 1.70), SUMS, "all_reduce", ("all_reduce",)),
+        ((0.875, 0.80), SUMS, "reduce_scatter", ("reduce_scatter",)),
+        ((0.875, 0.80), GATHERS, "other", GATHERS),
+        # on both sides: nothing but the columns
+        ((1.75, 0.80), SUMS, "other", SUMS),
+        ((1.75, 0.80), GATHERS, "other", GATHERS),
+        ((1.75, 0.80), ("reduce",), "reduce", ("reduce",)),
+        ((1.75, 0.80), (), None, ()),
+        # the ratio of an all-reduce, without the operation of one
+        ((1.75,), GATHERS, "other", GATHERS),
+        # no ratio at all
+        ((), GATHERS, "other", GATHERS),
+        ((), SUMS, None, SUMS),
+        ((), (), None, ()),
+        # a ratio that is nobody's
+        ((0.3,), GATHERS, "other", GATHERS),
+        ((0.3,), SUMS, "other", ("reduce_scatter",)),
+        ((0.75,), (), "other", ("all_gather", "reduce_scatter", "all_to_all")),
+    ],
+)
+def test_what_the_columns_leave_open(factors, possible, kind, left):
+    rows = [row for factor in factors for row in rows_of(factor)]
+    found = ranks_of(rows, None, None, possible)
+    assert (found.kind, found.possible) == (kind, left)
+    differs = "differs between rows" in " ".join(found.notes)
+    assert differs == (len(factors) == 2)
+
+
+@given(st.lists(st.floats(0.01, 4.0), max_size=4), st.sampled_from([GATHERS, SUMS]))
+def test_no_collective_is_one_that_its_columns_exclude(factors, possible):
+    rows = [row for factor in factors for row in rows_of(factor)]
+    found = ranks_of(rows, None, None, possible)
+    assert set(found.possible) <= set(possible)
+    assert found.kind in {*found.possible, "other", *([None] if possible is SUMS else [])}
+
+
+def test_what_columns_allow_of_a_program_that_is_named():
+    named = read_measurements("all_gather_perf\n" + nccl(ROWS, shares=1.0))
+    assert (named.kind, named.possible) == ("all_gather", SUMS)
+    none = read_measurements(re.sub(r"redop|sum", "", nccl(ROWS, shares=1.0))).possible
+    assert none == ("all_gather", "reduce_scatter", "all_to_all")
+
+
+def test_a_table_of_times_alone_hears_of_iteration_times():
+    for header in ("model,workers,time_us", "iteration,throughput"):
+        with pytest.raises(InvalidMeasurements, match=r"need the columns workers, policy, and mo"):
+            read_measurements(f"{header}\nvgg16,4,1\n")
+    with pytest.raises(InvalidMeasurements) as caught:
+        read_measurements("a,b\n1,2\n")
+    assert "Iteration" not in str(caught.value)
+
+
 def test_ranks_that_are_named_and_not_those_of_the_rows():
     found = ranks_of(rows_of(0.75), 8, "all_gather", (), 4)
     assert (found.workers, found.kind) == (8, "all_gather")

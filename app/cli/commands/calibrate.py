@@ -25,9 +25,14 @@ def calibrate(
             "model,workers,policy,time_us; - reads standard input.",
         ),
     ],
-    kind: Annotated[
-        str | None,
-        typer.Option(help="Collective of files that do not say theirs, such as all_gather."),
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kind",
+            metavar="[FILE=]KIND",
+            help="Collective of files that do not say theirs, such as all_gather, or of one of "
+            "them; may be repeated.",
+        ),
     ] = None,
     mixed: Annotated[
         bool, typer.Option("--mixed", help="Take runs of several clusters for one.")
@@ -81,26 +86,30 @@ def calibrate(
       interlace plan graph.json --cost-model model.json
       interlace calibrate nccl.log --server http://planner:8000
       interlace calibrate all_reduce.log all_gather.log reduce_scatter.log --json > model.json
+      interlace calibrate ag.log a2a.log --kind all_gather --kind a2a.log=all_to_all
       interlace calibrate times.csv --bandwidth-gbps 25
     """
-    from app.cli.files import read_benchmarks
+    from app.cli.benchmarks import kinds_of, places_of, read_benchmarks, read_contents
     from app.cli.rendering import cost_models, estimates
     from app.cli.times import is_estimate, read_estimate
     from app.services.cost_models import run
 
     at = server_at(server)
-    source, raw = content(files[0])
+    names, packed = zip(*map(content, files), strict=True)
+    source, places = names[0], places_of(names)
+    with explaining(source, {}, places):
+        plain = read_contents(packed)
     of_benchmarks = present(
         fit=fit,
         workers=workers,
         threshold_bytes=threshold_bytes,
         format=format_,
         name=name,
-        kind=kind,
+        **kinds_of(kinds or [], files),
         mixed=mixed or None,
     )
     of_times = present(startup_us=startup_us, hop_us=hop_us, parameters=parameters or None)
-    if is_estimate(raw):
+    if any(map(is_estimate, plain)):
         from app.services.estimates import run as run_estimate
 
         refuse(of_benchmarks, "iteration times")
@@ -109,14 +118,14 @@ def calibrate(
         cluster = present(bandwidth_gbps=bandwidth_gbps, startup_us=startup_us, hop_us=hop_us)
         fields = present(parameters=parameters or None)
         with explaining(source, present(cluster=cluster, **fields)):
-            asked = read_estimate(raw, Path(files[0]).parent, cluster, fields)
+            asked = read_estimate(plain[0], Path(files[0]).parent, cluster, fields)
             found = at.estimate(asked) if at else run_estimate(asked, {})
         print(found.model_dump_json(indent=1) if json_ else estimates.render(found))
         return
     refuse(of_times, "a benchmark")
     fields = present(**of_benchmarks, bandwidth_gbps=bandwidth_gbps)
-    with explaining(source, fields):
-        request = read_benchmarks([raw, *(content(file)[1] for file in files[1:])], source, fields)
+    with explaining(source, fields, places):
+        request = read_benchmarks(plain, source, fields)
         answer = at.calibrate(request) if at else run(request)
     print(answer.model_dump_json(indent=1) if json_ else cost_models.render(answer))
 
@@ -130,5 +139,5 @@ def refuse(flags: dict[str, Any], beside: str) -> None:
         With the first of them.
     """
     for flag in flags:
-        name = {"parameters": "parameter"}.get(flag, flag).replace("_", "-")
+        name = {"parameters": "parameter", "kinds": "kind"}.get(flag, flag).replace("_", "-")
         raise typer.BadParameter(f"does not count with {beside}", param_hint=f"--{name}")

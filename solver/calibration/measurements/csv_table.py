@@ -98,6 +98,7 @@ def read(text: str) -> Measurements:
         workers=ranks.workers,
         kind=ranks.kind,
         notes=(*assumed, *selection.notes, *ranks.notes),
+        possible=ranks.possible,
     )
 
 
@@ -132,6 +133,8 @@ def _header(
             f"Line {number}: neither a header with a size, such as size(B), and a time, such as "
             "time(us), or algbw(GB/s), nor two numbers."
         )
+        if not {"time", "throughput"}.isdisjoint([*roles, *map(str.strip, cells)]):
+            detail += " Iteration times need the columns workers, policy, and model or graph."
         raise InvalidMeasurements([Fault(f"/{number}", FaultCode.WRONG_FORMAT, detail)])
     detail = f"No table in the first {MAX_HEADER_LINES:,} lines that are not blank."
     raise InvalidMeasurements([Fault("", FaultCode.WRONG_FORMAT, detail)])

@@ -133,7 +133,7 @@ def read(text: str) -> Measurements:
     selection = samples_of(log.readings(text))
     workers, kind, log_notes = log.header()
     shares = log.shares.pop() if len(log.shares) == 1 else None
-    possible = _POSSIBLE.get((log.has_op, log.has_root), ()) if log.names else ()
+    possible = _POSSIBLE[log.has_op, log.has_root] if "redop" in log.names else ()
     ranks = ranks_of(selection.readings, workers, kind, possible, shares)
     return Measurements(
         format=FORMAT,
@@ -143,6 +143,7 @@ def read(text: str) -> Measurements:
         notes=(*selection.notes, *log_notes, *ranks.notes),
         hosts=tuple(sorted(log.hosts)),
         devices=tuple(sorted(log.devices)),
+        possible=ranks.possible,
     )
 
 

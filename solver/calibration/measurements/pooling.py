@@ -34,4 +34,7 @@ def joined(runs: Sequence[Measurements]) -> Measurements:
         notes=tuple(dict.fromkeys(note for run in runs for note in run.notes)),
         hosts=tuple(sorted({host for run in runs for host in run.hosts})),
         devices=tuple(sorted({device for run in runs for device in run.devices})),
+        possible=tuple(
+            kind for kind in first.possible if all(kind in run.possible for run in runs)
+        ),
     )

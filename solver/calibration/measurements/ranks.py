@@ -15,7 +15,7 @@ from solver.calibration.measurements.readings import Reading
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER
 from solver.limits import MAX_WORKERS
 
-#: A collective that is no all-reduce, which one nobody knows.
+#: A collective that must be named: what the file tells leaves several open.
 OTHER = "other"
 
 
@@ -58,11 +58,14 @@ class Ranks(NamedTuple):
         Collective as given or as the factor tells: above 1 it is an all-reduce, below 1 none.
     notes
         What could not be told, and what does not fit together.
+    possible
+        Collectives that it may be; empty when nothing tells.
     """
 
     workers: int | None
     kind: str | None
     notes: tuple[str, ...]
+    possible: tuple[str, ...] = ()
 
 
 def ranks_of(
@@ -80,17 +83,16 @@ def ranks_of(
     reduce-scatter and an all-to-all. The intervals of all rows are intersected; O(rows).
     """
     low, high = _factor(readings)
-    if low > high:
-        note = "busbw / algbw differs between rows, so it tells nothing of the ranks."
-        return Ranks(workers, kind, (note,))
-    notes = []
+    notes: list[str] = []
+    left = tuple(possible)
     if kind is None:
-        kind, more = _kind(low, high, possible)
-        notes += more
+        kind, left, notes = _kind(low, high, left)
     if kind in _SHARED and shares is not None and shares > 1:
         notes += _shared(workers, shares)
         workers = workers or shares
-    if high < math.inf and (kind is None or kind in SHARES):
+    if low > high:
+        notes.append("busbw / algbw differs between rows, so it tells nothing of the ranks.")
+    elif high < math.inf and (kind is None or kind in SHARES):
         of_kind = SHARES[kind or ALL_REDUCE]
         first = max(1.0, float(np.ceil(_count(low, of_kind))))
         last = float(np.floor(_count(high, of_kind)))
@@ -103,7 +105,7 @@ def ranks_of(
             notes.append(f"busbw / algbw fits {_range(first, last)} ranks.{remark}")
     if workers == 1:
         notes.append("One rank: nothing went over a network.")
-    return Ranks(workers, kind, tuple(notes))
+    return Ranks(workers, kind, tuple(notes), left)
 
 
 def _shared(workers: int | None, shares: int) -> list[str]:
@@ -113,30 +115,38 @@ def _shared(workers: int | None, shares: int) -> list[str]:
     return [f"The file names {workers} ranks, but counts bytes in {shares} shares."]
 
 
-def _kind(low: float, high: float, possible: Sequence[str]) -> tuple[str | None, list[str]]:
-    """Tell the collective by busbw / algbw, which is from low to high, of those that may be."""
-    if low > 1:
-        return ALL_REDUCE, []
-    if possible and _OF_TWO <= high < math.inf:
-        among = [
-            kind
-            for kind in possible
-            if (low < 1 if kind in _BELOW_ONE else kind == ALL_REDUCE or low <= 1 <= high)
-            and not (kind == ALL_REDUCE and high < 1)
-            and not (kind in _BELOW_ONE and low > _OF_MANY and high >= 1)
-        ]
-        if len(among) == 1:
-            how = "by the columns redop and root and busbw / algbw"
-            return among[0], [f"No program is named: taken as {among[0]}, {how}."]
-        if among and ALL_REDUCE not in among:
-            return OTHER, [f"No program is named: this is one of {', '.join(among)}."]
-    if low > 0 and high < 1:
+def _kind(
+    low: float, high: float, possible: tuple[str, ...]
+) -> tuple[str | None, tuple[str, ...], list[str]]:
+    """Tell the collective by busbw / algbw, which is from low to high, of those that may be.
+
+    Where the rows differ, ``low > high``, some say that it is above one of these and some that it
+    is below the other. Return what it is, what it may be, and notes.
+    """
+    is_above, is_below = low > 1, high < 1
+    if is_above and not is_below and (not possible or ALL_REDUCE in possible):
+        return ALL_REDUCE, (ALL_REDUCE,), []
+    left = tuple(kind for kind in possible if _fits(kind, low, high)) or possible
+    if len(left) == 1:
+        told = left[0]
+        how = "by the columns redop and root and busbw / algbw"
+        return told, left, [f"No program is named: taken as {told}, {how}."]
+    if left and (ALL_REDUCE not in left or (is_above and is_below)):
+        return OTHER, left, [f"No program is named: this is one of {', '.join(left)}."]
+    if low > 0 and is_below and not is_above:
         note = (
             f"busbw / algbw is {low:.3f} to {high:.3f}: this is no all-reduce, but an all-gather, "
             "a reduce-scatter or an all-to-all."
         )
-        return OTHER, [note]
-    return None, []
+        return OTHER, tuple(kind for kind in _SHARED if kind in (possible or _SHARED)), [note]
+    return None, left, []
+
+
+def _fits(kind: str, low: float, high: float) -> bool:
+    """Tell whether busbw / algbw from low to high may be that of a collective."""
+    if kind in _BELOW_ONE:
+        return low < 1 and high >= _OF_TWO and not (low > _OF_MANY and high >= 1)
+    return high >= 1 and (kind == ALL_REDUCE or low <= 1)
 
 
 def _factor(readings: Iterable[Reading]) -> tuple[float, float]:

@@ -67,12 +67,15 @@ class Measurements:
     workers
         Ranks that took part; None when the file does not tell.
     kind
-        Collective, such as ``all_reduce``; ``other`` for one that is no all-reduce; None when the
-        file does not tell.
+        Collective, such as ``all_reduce``; ``other`` for one that must be named, as the file tells
+        that it is one of ``possible``; None when the file does not tell.
     notes
         One sentence for each thing that was left out, assumed or found odd.
     hosts, devices
         Machines and kinds of devices that the file names, sorted.
+    possible
+        Collectives that the columns allow, and busbw / algbw where no program is named; empty when
+        they tell nothing.
     """
 
     format: str
@@ -82,6 +85,7 @@ class Measurements:
     notes: tuple[str, ...]
     hosts: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
+    possible: tuple[str, ...] = ()
 
 
 def garbled_row(number: int, line: str) -> Iterator[Reading]:

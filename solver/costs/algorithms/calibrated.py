@@ -9,7 +9,7 @@ from solver.costs.functions.affine import Affine
 from solver.costs.functions.measured import Measured
 from solver.costs.functions.piecewise import Piecewise
 from solver.errors import Fault, InvalidCluster
-from solver.graph import ALL_REDUCE
+from solver.graph import ALL_REDUCE, ALL_TO_ALL
 
 
 def table(cluster: Cluster, kind: str) -> Measured:
@@ -28,7 +28,7 @@ def table(cluster: Cluster, kind: str) -> Measured:
         groups.setdefault(size, []).append(time)
     faults = extrapolation_faults(cluster)
     if len(groups) < 2:  # noqa: PLR2004 - a line takes two points
-        detail = f"A table of {kind} needs points of two different sizes."
+        detail = _too_few(kind, len(groups))
         code = FaultCode.OUT_OF_RANGE if kind == ALL_REDUCE or points else FaultCode.MISSING_FIELD
         faults.append(Fault(pointer, code, detail))
     if faults:
@@ -39,6 +39,17 @@ def table(cluster: Cluster, kind: str) -> Measured:
     slope = max(0.0, (times[-1] - times[half]) / (sizes[-1] - sizes[half]))
     measured = Measured(sizes, times, slope, 0.0).stretch(*growth(cluster, kind))
     return replace(measured, startup=cluster.startup_us)
+
+
+def _too_few(kind: str, sizes: int) -> str:
+    """Say what a table lacks, and which program of nccl-tests measures it."""
+    program = f"{'alltoall' if kind == ALL_TO_ALL else kind}_perf"
+    if not sizes:
+        return (
+            f"{kind} was not measured: the cost has no table of it. Measure it, with {program} of "
+            "nccl-tests, and fit all benchmarks at once, or give points of it."
+        )
+    return f"A table of {kind} needs points of two different sizes, as {program} prints."
 
 
 def linear(cluster: Cluster, kind: str) -> Affine:

@@ -22,7 +22,7 @@ def extrapolation_faults(cluster: Cluster) -> list[Fault]:
                 f"/{field}",
                 FaultCode.NOT_MEASURED,
                 f"The cost was measured with {measured}, not {wanted}; "
-                "extrapolate: true scales it as a ring would.",
+                "`extrapolate` scales it as a ring would.",
             )
             for field, measured, wanted in _differences(cluster)
         ]
