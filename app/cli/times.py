@@ -7,12 +7,15 @@ from app.cli.files import read_graph, text_of
 from app.errors import InvalidRequest
 from app.reading.requests import checked_plain
 from app.schemas.estimates import EstimateRequest
-from app.services.trace_clusters import RING_NETWORK, WORKERS
+from app.services.trace_clusters import WORKERS
 from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError
 from solver.estimation.times_table import is_times, read_times
 
 Json = dict[str, Any]
+
+#: What is likely where nobody says; of start-up and hop the solver knows.
+_BEFORE: Json = {"bandwidth_gbps": 10.0}
 
 
 def read_estimate(content: bytes, folder: Path, cluster: Json, fields: Json) -> EstimateRequest:
@@ -24,7 +27,7 @@ def read_estimate(content: bytes, folder: Path, cluster: Json, fields: Json) -> 
         When a cell or a field is wrong, or a graph cannot be read.
     """
     text = text_of(content)
-    raw = {"text": text, "cluster": {"workers": WORKERS, **RING_NETWORK, **cluster}, **fields}
+    raw = {"text": text, "cluster": {"workers": WORKERS, **_BEFORE, **cluster}, **fields}
     graphs = {}
     for name in dict.fromkeys(row.graph for row in read_times(text) if row.graph):
         try:

@@ -28,7 +28,7 @@ EXAMPLE: dict[str, Any] = {
         {"model": "vgg16", "workers": 32, "policy": "ddp", "time_us": 1_420_000},
         {"model": "vgg16", "workers": 64, "policy": "ddp"},
     ],
-    "cluster": {"workers": 8, "bandwidth_gbps": 10, "startup_us": 50},
+    "cluster": {"workers": 8, "bandwidth_gbps": 10},
 }
 
 

@@ -92,10 +92,11 @@ class EstimateRequest(RequestModel):
     cluster: Annotated[
         ClusterBody,
         Field(
-            description="What is known of the network: its algorithm, and the bandwidth, start-up "
-            "and hop that hold where the rows do not tell. Workers are those of each row."
+            description="What is known of the network: its algorithm, and what bandwidth, start-up "
+            "and hop are likely before the rows are seen; 0 is what is typical of the bandwidth. "
+            "Workers are those of each row."
         ),
-    ] = Field(default=ClusterBody(workers=8, bandwidth_gbps=10, startup_us=50))
+    ] = Field(default=ClusterBody(workers=8, bandwidth_gbps=10))
     parameters: Annotated[
         list[Name],
         Field(
@@ -123,7 +124,9 @@ class ParameterOut(AnswerModel):
     error: Annotated[
         float | None, Field(description="Standard deviation of its logarithm: a share of it.")
     ]
-    used: Annotated[float, Field(description="With what the rows are simulated.")]
+    used: Annotated[
+        float, Field(description="With what the rows are simulated: the likeliest value.")
+    ]
     reason: Annotated[str | None, Field(description="Why there is no value.")]
 
 

@@ -148,7 +148,17 @@ def _summary(found: Estimate, runs: Sequence[Run]) -> Iterator[str]:
     )
     open_ = [each.parameter.label for each in found.parameters if each.value is None]
     if open_:
-        yield f"The rows do not determine {', '.join(open_)}."
+        yield f"The rows do not determine {', '.join(open_)}; the likeliest values are used."
+    if any(_is_direct(run.choice) for run in runs):
+        yield (
+            "bytescheduler is taken to send without Horovod's loop; over Horovod and NCCL it is "
+            "bytescheduler:cycle_time_us=5000."
+        )
+
+
+def _is_direct(choice: Choice) -> bool:
+    """Tell whether nobody says how ByteScheduler sends, which decides how fast it is."""
+    return choice.policy == "bytescheduler" and "cycle_time_us" not in dict(choice.parameters)
 
 
 def _costs(body: ClusterBody, runs: Sequence[Run], found: Estimate) -> Iterator[NetworkCost]:

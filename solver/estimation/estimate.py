@@ -10,15 +10,19 @@ import numpy as np
 from solver.codes import FaultCode
 from solver.costs import Cluster
 from solver.errors import Fault, InvalidMeasurements
-from solver.estimation.least_squares import Problem, covariance, merged, objective
+from solver.estimation.least_squares import Problem, covariance, merged
 from solver.estimation.parameters import COMPUTE, Parameter, parameters_of
-from solver.estimation.refinement import MIDDLE, begun, noise_of, refined, settled
+from solver.estimation.refinement import MIDDLE, begun, noise_of
 from solver.estimation.runs import Run
 from solver.estimation.simulated import Simulator, Values
 from solver.units import FloatArray
 
-#: A parameter is determined when the standard deviation of its logarithm is at most this.
-_DETERMINED = 0.25
+#: A parameter is determined when the standard deviation of its logarithm is at most this, and at
+#: most such a share of what it was before the runs.
+_DETERMINED, _NARROWER = 0.25, 0.5
+
+#: So many times the spread is what the runs must tell by themselves.
+_WIDE = 3.0
 
 #: Of this share of its spread from before the runs, a parameter does not follow from them at all.
 _UNTOLD = 0.95
@@ -26,19 +30,7 @@ _UNTOLD = 0.95
 #: Logarithms that go together by more than this are told together only.
 _TOGETHER = 0.7
 
-#: A default that makes the objective larger by more than this does not hold.
-_WORSE = 2.0
-
 _UNSEEN = "No row with a time depends on it."
-
-#: The noise that a fit assumes from where it may not be near.
-_FAR = 0.1
-
-#: So many times the spread is what the runs must tell by themselves.
-_WIDE = 3.0
-
-#: So many times the spread leaves a parameter to the runs alone.
-_OPEN = 1e3
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +46,7 @@ class Estimated:
     error
         Standard deviation of its logarithm: a share of the value; None where that is.
     used
-        With what the runs are simulated: the value, or what holds instead.
+        With what the runs are simulated: the value, or the likeliest one where that is unsure.
     reason
         Why there is no value; None where there is one.
     """
@@ -103,10 +95,11 @@ def estimate(
 ) -> Estimate:
     """Fit start-up, hop, bandwidth and the speed of compute to measured iteration times.
 
-    The relative error of the simulated times is minimised (:mod:`solver.estimation.least_squares`).
-    A parameter that the runs do not determine within a quarter has no value: it is held at its
-    default, the others are fitted again, and the reason is told; where the runs exclude the default
-    it is held where it fits.
+    What is likeliest after the runs, given what is plausible before them
+    (:mod:`solver.estimation.least_squares`, :mod:`solver.estimation.parameters`): a parameter moves
+    as far as the runs say, and stays where it was where they say nothing. It has a value when they
+    determine it within a quarter, and at least twice as well as it was known before; else the
+    reason is told.
 
     Parameters
     ----------
@@ -129,7 +122,8 @@ def estimate(
 
     Notes
     -----
-    Some hundred simulations of each run; the same runs give the same estimate.
+    Some hundred simulations of each run, and as many more for each parameter of a policy; the same
+    runs give the same estimate.
     """
     known = [run for run in runs if run.time_us is not None]
     if not known:
@@ -140,50 +134,37 @@ def estimate(
     problem = Problem(Simulator(on), known, np.log([run.time_us or 0.0 for run in known]))
     free = [p for p in chosen if any(p.touches(run) for run in known)]
     reasons = {p: _UNSEEN for p in chosen if p not in free}
-    values, noise = begun(problem, chosen, free)
-    while free:
-        slopes = problem.slopes(values, free, MIDDLE)
-        spreads = np.array([_WIDE * p.spread for p in free])
-        after = covariance(slopes, noise, spreads)
-        loose = [i for i in range(len(free)) if after[i, i] ** 0.5 > _DETERMINED]
-        if not loose:
-            break
-        reason = _reason(loose[-1], free, values, slopes, after)
-        dropped = free.pop(loose[-1])
-        before = objective(problem, values, noise)
-        start = merged(values, {dropped: dropped.default})
-        tried, _ = refined(problem, free, start, _FAR)
-        if objective(problem, tried, noise) > before + _WORSE:
-            reason = (
-                f"The rows tell only that it is not {dropped.default:.4g}; "
-                f"{values[dropped]:.4g} fits."
-            )
-            tried = values
-        reasons[dropped] = reason
-        values, noise = settled(problem, free, tried, noise)
-    values, _ = settled(problem, free, values, noise, is_open=True)
+    values = begun(problem, chosen, free)
     values = merged(values, _of_other_models(free, values, known, reasons))
     return _told(problem, runs, chosen, free, values, reasons)
 
 
+def _sure(problem: Problem, values: Values, free: Sequence[Parameter]) -> FloatArray:
+    """Return the lesser of the slopes on both sides: beside a jump one of them tells nothing."""
+    up, down = (problem.slopes(values, free, by) for by in (MIDDLE, -MIDDLE))
+    return np.where(np.abs(up) < np.abs(down), up, down)
+
+
 def _reason(
+    problem: Problem,
     at: int,
+    loose: Sequence[int],
     free: Sequence[Parameter],
     values: Values,
-    slopes: FloatArray,
     after: FloatArray,
 ) -> str:
-    """Say why the runs do not determine a parameter."""
+    """Say why the runs do not determine a parameter, one of those that they leave loose."""
     deviations = np.sqrt(np.diag(after))
     together = [
-        other.label
-        for i, other in enumerate(free)
+        free[i].label
+        for i in loose
         if i != at and abs(after[at, i]) > _TOGETHER * deviations[at] * deviations[i]
     ]
     if together:
         return f"The rows tell it only together with {' and '.join(together)}."
     if deviations[at] > _UNTOLD * _WIDE * free[at].spread:
-        change = 100 * log(2) * float(np.max(np.abs(slopes[:, at]), initial=0.0))
+        twice = problem.slopes(values, [free[at]], log(2))
+        change = 100 * log(2) * float(np.max(np.abs(twice)))
         return f"Twice of it changes no time of the rows by more than {change:.2g} %."
     value, factor = values[free[at]], exp(2 * float(deviations[at]))
     return f"The rows leave it between {value / factor:.3g} and {value * factor:.3g}."
@@ -214,15 +195,23 @@ def _told(
 ) -> Estimate:
     """Simulate all runs with the values, and say how certain these are."""
     noise = noise_of(problem, values, len(free))
-    wide = np.array([_OPEN * p.spread for p in free])
-    after = covariance(problem.slopes(values, free, MIDDLE), noise, wide) if free else wide
-    deviations = dict(zip(free, np.sqrt(np.diag(after)).tolist(), strict=True)) if free else {}
+    slopes = _sure(problem, values, free)
+    spreads = np.array([p.spread for p in free])
+    after, alone = (covariance(slopes, noise, by * spreads) for by in (1.0, _WIDE))
+    loose = [
+        i
+        for i, parameter in enumerate(free)
+        if alone[i, i] ** 0.5 > min(_DETERMINED, _NARROWER * parameter.spread)
+    ]
+    reasons |= {free[i]: _reason(problem, i, loose, free, values, alone) for i in loose}
+    errors = np.sqrt(np.diag(after)).tolist()
+    deviations = {p: errors[i] for i, p in enumerate(free) if i not in loose}
     times = [problem.simulator.time(run, values) for run in runs]
-    errors = [
+    apart = [
         None if run.time_us is None else time / run.time_us - 1
         for run, time in zip(runs, times, strict=True)
     ]
-    sizes = [abs(error) for error in errors if error is not None]
+    sizes = [abs(error) for error in apart if error is not None]
     return Estimate(
         parameters=tuple(
             Estimated(p, values[p], deviations[p], values[p], None)
@@ -231,7 +220,7 @@ def _told(
             for p in chosen
         ),
         times=tuple(times),
-        errors=tuple(errors),
+        errors=tuple(apart),
         median_error=median(sizes),
         worst_error=max(sizes),
         noise=noise,

@@ -1,12 +1,13 @@
-r"""The values of parameters that explain measured times best.
+r"""The values of parameters that measured times and what is plausible beforehand make likeliest.
 
 Minimised over the logarithms x of the free parameters is
 
-.. math:: \sum_i ρ((\log T_i(x) - \log t_i) / σ) + \sum_j ρ((x_j - m_j) / s_j),
+.. math:: \sum_i ρ((\log T_i(x) - \log t_i) / σ) + \sum_j ((x_j - m_j) / s_j)^2 / 2,
           \quad ρ(z) = \sqrt{1 + z^2} - 1
 
 with T_i the simulated and t_i the measured times, σ how far both are apart, and m and s what is
-plausible before anything is measured. ρ grows as abs(z), so that no odd time decides alone.
+plausible before anything is measured. ρ grows as abs(z), so that no odd time decides alone; the
+other term as a square, so that no time, however odd, moves a parameter out of what is plausible.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,9 @@ _SWEEPS = 3
 
 #: A search that gains less than this share ends.
 _GAIN = 0.02
+
+#: Most points that a fit looks at.
+_ROUNDS = 40
 
 #: Nothing takes less than this [us]: its logarithm is taken.
 _LEAST_US = 1e-9
@@ -85,10 +89,7 @@ def fit(
     start: Values,
     noise: float,
     step: float,
-    *,
-    rounds: int,
-    is_open: bool = False,
-) -> tuple[dict[Parameter, float], float]:
+) -> dict[Parameter, float]:
     """Improve the free values from where they are.
 
     Parameters
@@ -103,85 +104,89 @@ def fit(
         σ.
     step
         Of the logarithms, for the differences.
-    rounds
-        Most points that are looked at.
-    is_open
-        Leave out what was plausible before.
 
     Returns
     -------
     dict
         A value for each parameter.
-    float
-        Half of the sum: the objective.
     """
-    order = list(start)
-    middles = np.log([p.median for p in free])
-    spreads = np.array([p.spread for p in free])
-    limits = np.log([[p.least for p in free], [p.most for p in free]])
-    prior = np.zeros((0, len(free))) if is_open else np.diag(1 / spreads)
+    if not free:
+        return dict(start)
+    medians, spreads, limits = _beforehand(free)
 
     def values_at(x: FloatArray) -> dict[Parameter, float]:
-        moved = dict(zip(free, np.exp(x).tolist(), strict=True))
-        return {parameter: moved.get(parameter, start[parameter]) for parameter in order}
+        return merged(start, dict(zip(free, np.exp(x).tolist(), strict=True)))
 
     def residuals(x: FloatArray) -> FloatArray:
-        before = np.zeros(0) if is_open else (x - middles) / spreads
-        return np.concatenate([problem.misfits(values_at(x)) / noise, before])
+        """Return what has half of its squares as the terms of the sum."""
+        z = problem.misfits(values_at(x)) / noise
+        return np.concatenate([z * np.sqrt(2 / (1 + np.hypot(1, z))), (x - medians) / spreads])
 
     def jacobian(x: FloatArray) -> FloatArray:
-        return np.vstack([problem.slopes(values_at(x), free, step) / noise, prior])
+        values = values_at(x)
+        root = np.hypot(1, problem.misfits(values) / noise)
+        by = np.sqrt((1 + root) / 2) / root / noise
+        return np.vstack([by[:, None] * problem.slopes(values, free, step), np.diag(1 / spreads)])
 
-    begin = np.clip(np.log([max(start[p], p.least) for p in free]), *limits)
-    if not free:
-        misfits = problem.misfits(start) / noise
-        return dict(start), float(np.sum(np.sqrt(1 + misfits**2) - 1))
     found = least_squares(
         residuals,
-        begin,
+        np.clip(_logs_of(free, start), *limits),
         jacobian,
         bounds=(limits[0] - 1e-9, limits[1] + 1e-9),
         x_scale=spreads,
-        loss="soft_l1",
-        max_nfev=rounds,
+        max_nfev=_ROUNDS,
         ftol=step * step,
         xtol=step * step,
         gtol=step * step,
     )
-    return values_at(found.x), float(found.cost)
+    return values_at(found.x)
 
 
 def searched(
     problem: Problem, free: Sequence[Parameter], start: Values, noise: float, step: float
 ) -> dict[Parameter, float]:
-    """Search along the axes of the uncertainty for a smaller sum of the runs' ρ.
+    """Search along the axes of the uncertainty for a smaller sum.
 
     An axis is an eigenvector of the covariance; on it points at several distances on both sides
     are looked at, the best is gone to, and all axes are searched again while that gains.
     """
-    best, least = dict(start), np.inf
-    spreads = np.array([p.spread for p in free])
-    limits = np.log([[p.least for p in free], [p.most for p in free]])
+    best, least = dict(start), objective(problem, free, start, noise)
+    _, spreads, limits = _beforehand(free)
     for _ in range(_SWEEPS):
         before = least
         after = covariance(problem.slopes(best, free, step), noise, spreads)
         variances, axes = np.linalg.eigh(after)
-        least = min(least, objective(problem, best, noise))
         for variance, axis in zip(variances[::-1], axes.T[::-1], strict=True):
-            x = np.log([max(best[p], p.least) for p in free])
+            x = _logs_of(free, best)
             for distance in _DISTANCES:
                 moved = np.clip(x + distance * variance**0.5 * axis, *limits)
                 tried = merged(best, dict(zip(free, np.exp(moved).tolist(), strict=True)))
-                if (found := objective(problem, tried, noise)) < least:
+                if (found := objective(problem, free, tried, noise)) < least:
                     best, least = tried, found
         if least > before * (1 - _GAIN):
             break
     return best
 
 
-def objective(problem: Problem, values: Values, noise: float) -> float:
-    """Return what the runs contribute to the objective."""
-    return float(np.sum(np.sqrt(1 + (problem.misfits(values) / noise) ** 2) - 1))
+def objective(problem: Problem, free: Sequence[Parameter], values: Values, noise: float) -> float:
+    """Return the sum that is minimised."""
+    misfits = problem.misfits(values) / noise
+    total = float(np.sum(np.sqrt(1 + misfits**2) - 1))
+    if not free:
+        return total
+    medians, spreads, _ = _beforehand(free)
+    return total + float(np.sum(((_logs_of(free, values) - medians) / spreads) ** 2)) / 2
+
+
+def _beforehand(free: Sequence[Parameter]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return medians, spreads and limits of the logarithms; the last have shape (2, p)."""
+    medians = np.log([p.median for p in free])
+    limits = np.log([[p.least for p in free], [p.most for p in free]])
+    return medians, np.array([p.spread for p in free]), limits
+
+
+def _logs_of(free: Sequence[Parameter], values: Values) -> FloatArray:
+    return np.log([max(values[p], p.least) for p in free])
 
 
 def covariance(slopes: FloatArray, noise: float, spreads: FloatArray) -> FloatArray:

@@ -23,17 +23,33 @@ _GRID: Mapping[str, tuple[float, ...]] = {
 #: Shares of the shortest iteration that are compute, where no run of one worker says it.
 _SHARES = (0.95, 0.6)
 
+#: Times the median, of one parameter of a policy after the other.
+_OF_POLICIES = (0.03, 0.06, 0.1, 0.18, 0.3, 0.6, 1.8, 3.0, 10.0)
+
 #: So many points of the grid are begun at.
 _BEST = 3
 
 
 def starts(problem: Problem, parameters: Sequence[Parameter]) -> list[dict[Parameter, float]]:
-    """Return values to begin at, the best of a grid first."""
+    """Return values to begin at: the best of a grid, for each value of a policy's parameter."""
+    begun: list[dict[Parameter, float]] = []
+    for others in _policies(parameters):
+        found = _ranked(problem, parameters, others)
+        count = 1 if others else _BEST
+        begun += [values for _, values in sorted(found, key=lambda each: each[0])[:count]]
+    return begun
+
+
+def _ranked(
+    problem: Problem, parameters: Sequence[Parameter], others: dict[Parameter, float]
+) -> list[tuple[float, dict[Parameter, float]]]:
+    """Return the best points of a grid with the misfit of each."""
     networks = list(dict.fromkeys(run.network for run in problem.runs))
     found: list[tuple[float, dict[Parameter, float]]] = []
     for share in _SHARES:
         ranked: dict[str, list[tuple[float, int]]] = {network: [] for network in networks}
-        points = [_begin(problem, parameters, share) | more for more in _grid(parameters)]
+        begin = _begin(problem, parameters, share) | others
+        points = [begin | more for more in _grid(parameters)]
         for k, point in enumerate(points):
             misfits = np.abs(problem.misfits(point))
             for network in networks:
@@ -47,8 +63,7 @@ def starts(problem: Problem, parameters: Sequence[Parameter]) -> list[dict[Param
                 own = {p: v for p, v in points[k].items() if p.of == network and p.name in _GRID}
                 values |= own
             found.append((total, values))
-    found.sort(key=lambda each: each[0])
-    return [values for _, values in found[:_BEST]]
+    return found
 
 
 def _begin(
@@ -81,3 +96,14 @@ def _grid(parameters: Sequence[Parameter]) -> Iterator[dict[Parameter, float]]:
     for factors in product(*(_GRID[name] for name in names)):
         times = dict(zip(names, factors, strict=True))
         yield {p: p.median * times[p.name] for p in parameters if p.name in times}
+
+
+def _policies(parameters: Sequence[Parameter]) -> Iterator[dict[Parameter, float]]:
+    """Yield values of the policies' parameters, of which at most one is not its median."""
+    yield {}
+    for parameter in parameters:
+        if parameter.is_of_policy:
+            for times in _OF_POLICIES:
+                yield {
+                    parameter: min(parameter.most, max(parameter.least, parameter.median * times))
+                }

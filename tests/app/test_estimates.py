@@ -94,6 +94,28 @@ def test_networks_of_nominal_bandwidth() -> None:
     assert answer.model is None
 
 
+def test_what_is_assumed_of_bytescheduler_is_said() -> None:
+    def summary(policy: Json) -> str:
+        asked = {"graph": "two", "workers": 64, "policy": policy}
+        return " ".join(ask(body(rows=[*rows(), asked])).summary)
+
+    assert "without Horovod's loop" in summary({"policy": "bytescheduler"})
+    assert "loop" not in summary({"policy": "bytescheduler", "cycle_time_us": 5000})
+    assert "loop" not in summary({"policy": "horovod"})
+
+
+def test_one_row_of_a_network_is_enough() -> None:
+    few = [row for row in rows() if row["workers"] in (1, 4) and row["policy"] == "wfbp"]
+    answer = ask(body(rows=few))
+    used = {each.name: each.used for each in answer.parameters}
+    assert 30 < used["startup_us"] < 300
+    assert 10 < used["hop_us"] < 90
+    assert answer.model is not None
+    assert answer.model.startup_us == used["startup_us"]
+    assert answer.summary[1].startswith("The rows do not determine")
+    assert all(each.reason for each in answer.parameters if each.value is None)
+
+
 TABLE = {"workers": 8, "algorithm": "table", "table": [[1, 1.0], [2, 2.0]]}
 
 

@@ -48,13 +48,16 @@ def calibrate(
         float | None,
         typer.Option(
             help="Bandwidth at the measurement; only to scale the cost to another. With iteration "
-            "times: what holds where they do not tell.  [default: 10]"
+            "times: what is likely before they are seen.  [default: 10]"
         ),
     ] = None,
     startup_us: Annotated[
-        float | None, typer.Option(help="The same of the start-up.  [default: 50]")
+        float | None, typer.Option(help="The same of the start-up.  [default: 100]")
     ] = None,
-    hop_us: Annotated[float | None, typer.Option(help="The same of a hop.  [default: 0]")] = None,
+    hop_us: Annotated[
+        float | None,
+        typer.Option(help="The same of a hop.  [default: 300 / bandwidth, from 5 to 40]"),
+    ] = None,
     parameters: Annotated[
         list[str] | None,
         typer.Option(
