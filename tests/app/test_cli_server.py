@@ -128,7 +128,9 @@ def test_an_export_is_that_without(service: Service, run: Run, tmp_path: Path) -
         ("sweep wide.json --startups-us 1,1", 2, "--startups-us: "),
         ("import prose.md", 1, "prose.md: The file is of none of the known formats"),
         ("import profile.txt --parameters wrong.json", 2, "--parameters: Parameters: a JSON list"),
-        ("calibrate two.json", 1, "two.json /text: "),
+        ("calibrate two.json", 1, "two.json: The file is JSON, which no benchmark"),
+        ("calibrate samples.csv prose.md", 1, "prose.md: Not a benchmark's output"),
+        ("calibrate samples.csv --kind samples.csv=gather", 2, "--kind: "),
         ("calibrate samples.csv --fit cubic", 2, "--fit: "),
     ],
 )

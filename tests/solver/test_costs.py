@@ -160,6 +160,21 @@ def test_lanes_that_have_no_cost(lane, pointer, code):
     assert [(fault.pointer, fault.code) for fault in caught.value.faults] == [(pointer, code)]
 
 
+@pytest.mark.parametrize(
+    ("kind", "points", "says"),
+    [
+        ("all_reduce", (), "all_reduce was not measured: .* with all_reduce_perf of nccl-tests"),
+        ("all_to_all", (), "all_to_all was not measured: .* with alltoall_perf of nccl-tests"),
+        ("all_reduce", ((8, 1.0), (8, 2.0)), "table of all_reduce needs points of two different"),
+        ("broadcast", ((8, 1.0),), "sizes, as broadcast_perf prints"),
+    ],
+)
+def test_a_table_that_is_too_short_names_what_measures_it(kind, points, says):
+    own = {"table": points} if kind == "all_reduce" else {"tables": ((kind, points),)}
+    with pytest.raises(InvalidCluster, match=says):
+        cost_of(Cluster(8, algorithm="table", **own), kind)
+
+
 @given(cost=costs(), size=st.integers(1, 2_000_000))
 def test_scaling_a_cost(cost, size):
     assert scale(cost).time(size) == pytest.approx(cost.time(size))
