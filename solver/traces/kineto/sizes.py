@@ -27,6 +27,8 @@ _BYTES = {
     16: "complexdouble",
 }
 _SIZE = {name: size for size, names in _BYTES.items() for name in names.split()}
+#: Lists in lists of the shape of an argument: tensors, lists of them, lists of those.
+_DEPTH = 3
 #: Kinds of which one side is a worker's share of the other.
 _SHARED = {ALL_GATHER, REDUCE_SCATTER}
 
@@ -165,13 +167,13 @@ def _arguments(event: Event | None) -> list[_Tensors]:
     return result
 
 
-def _elements(shape: Any) -> int | None:
+def _elements(shape: Any, depth: int = _DEPTH) -> int | None:
     """Count the elements of a tensor or of a list of tensors; None when it is neither."""
-    if not isinstance(shape, list):
+    if not isinstance(shape, list) or not depth:
         return None
     if all(type(n) is int and n >= 0 for n in shape):
         return math.prod(shape)
-    counts = [_elements(one) for one in shape]
+    counts = [_elements(one, depth - 1) for one in shape]
     return None if None in counts else sum(count or 0 for count in counts)
 
 
