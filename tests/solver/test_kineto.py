@@ -736,6 +736,17 @@ def test_the_line_adds_up(events, rng):
     assert read(text(events)) == trace
 
 
+@settings(max_examples=cases(100))
+@given(st.one_of(recordings(), st.just(small())), st.integers(-(2**40), 2**40))
+def test_the_clock_does_not_matter(events, by):
+    """Nothing depends on where the clock has its zero: relative traces have negative times."""
+    try:
+        trace = read(text(events))
+    except InvalidTrace:
+        return
+    assert read(text([e | {"ts": e["ts"] + by} for e in events])) == trace
+
+
 SEED = text(small())
 
 
