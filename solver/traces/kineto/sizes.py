@@ -109,6 +109,8 @@ def bytes_of(collective: Collective, kind: str, workers: int | None) -> int | No
         return share * workers if share and workers else None
     if kind == REDUCE_SCATTER:
         return max([note, *sizes]) or None
+    if collective.family and kind == ALL_TO_ALL:
+        return note or max(sizes, default=None)  # the tokens; their indices and weights are small
     # output and input, in this order
     first = sizes[1:2] if kind == ALL_TO_ALL and len(sizes) > 1 else sizes[:1]
     return note or sum(first) or None
