@@ -4,7 +4,7 @@ import pytest
 
 from solver.errors import InvalidTrace
 from solver.traces import TraceOptions, kineto
-from tests.kineto_events import small, text
+from tests.kineto_events import sized, small, text
 
 
 def read(*files, **asked):
@@ -38,3 +38,21 @@ def test_shapes_that_are_none_are_unknown(dims, types):
     with pytest.raises(InvalidTrace) as caught:
         read(noted(dims, types))
     assert "have no size" in caught.value.faults[0].detail
+
+
+@pytest.mark.parametrize(
+    ("name", "is_same"), [("allreduce", False), ("broadcast", False), ("all_to_all", True)]
+)
+def test_ranks_reduce_the_same_bytes(name, is_same):
+    """Two all-reduces of one job are of the same tensor; an exchange may be uneven."""
+    first = text(small(second=sized(2**20, name)))
+    other = text(small(second=sized(2**10, name)))
+    if is_same:
+        assert read(first, other).graph is not None
+        return
+    with pytest.raises(InvalidTrace) as caught:
+        read(first, first, other)
+    (fault,) = caught.value.faults
+    assert (fault.pointer, fault.code) == ("/files/2", "ranks_differ")
+    assert fault.detail.startswith("Collective 2 of this rank's step, a")
+    assert "is of 4,096 bytes, in the first file of 4,194,304" in fault.detail

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph, InvalidTrace
-from solver.graph import COMPUTE, build
+from solver.graph import ALL_REDUCE, BROADCAST, COMPUTE, build
 from solver.traces.kineto.channels import name_channels
 from solver.traces.kineto.comparison import Ranks, difference_said, ranks_said, simulated_said
 from solver.traces.kineto.events import parse
@@ -16,6 +16,7 @@ from solver.traces.kineto.sizes import is_between_stages, kind_of
 from solver.traces.kineto.sizing import (
     RECORDING,
     SizedCollective,
+    article,
     channel_times,
     size_of,
     sized,
@@ -31,6 +32,8 @@ from solver.traces.trace import Channel, Report, Sample, Trace, TraceOptions, to
 FORMAT = "kineto"
 
 _SEEN = 2**16
+#: Kinds that carry the same bytes on each rank.
+_SAME_BYTES = {ALL_REDUCE, BROADCAST}
 _EVENT = re.compile(rb'"ph"\s*:\s*"')
 
 
@@ -242,5 +245,28 @@ def _same_step(ranks: Sequence[_Rank], index: int, places: Sequence[str]) -> lis
                 f"first file's ({len(kinds)}) differ: {why}."
             )
             raise InvalidTrace([Fault(place, FaultCode.RANKS_DIFFER, detail)])
+        if detail := _differing_bytes((ranks[0], first), (rank, same[0])):
+            raise InvalidTrace([Fault(place, FaultCode.RANKS_DIFFER, detail)])
         parts.append(same[0])
     return parts
+
+
+def _differing_bytes(first: tuple[_Rank, Step], other: tuple[_Rank, Step]) -> str:
+    """Name the first collective whose bytes must be the same on all ranks and are not; else empty.
+
+    Those of gathers, scatters and exchanges may be uneven. What a transfer between stages of a
+    pipeline is taken for does not matter.
+    """
+    pairs = zip(first[1].collectives, other[1].collectives, strict=True)
+    for number, pair in enumerate(pairs, 1):
+        (kind, one, _), (_, two, _) = (
+            size_of(collective, rank.channels, rank.recording.workers)
+            for collective, (rank, _) in zip(pair, (first, other), strict=True)
+        )
+        if kind in _SAME_BYTES and one != two and not any(map(is_between_stages, pair)):
+            said = ["unknown" if size is None else f"{size:,}" for size in (two, one)]
+            return (
+                f"Collective {number} of this rank's step, {article(kind)} {kind}, is of {said[0]} "
+                f"bytes, in the first file of {said[1]}: not ranks of one job."
+            )
+    return ""
