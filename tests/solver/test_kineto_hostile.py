@@ -56,3 +56,9 @@ def test_ranks_reduce_the_same_bytes(name, is_same):
     assert (fault.pointer, fault.code) == ("/files/2", "ranks_differ")
     assert fault.detail.startswith("Collective 2 of this rank's step, a")
     assert "is of 4,096 bytes, in the first file of 4,194,304" in fault.detail
+
+
+@pytest.mark.parametrize("counts", [{"In msg nelems": -5}, {"Out msg nelems": -5}])
+def test_counts_below_zero_are_unknown(counts):
+    with pytest.raises(InvalidTrace, match="1 of 2 collectives have no size"):
+        read(text(small(second=sized(50) | counts)))

@@ -119,9 +119,9 @@ def bytes_of(collective: Collective, kind: str, workers: int | None) -> int | No
 def _recorded(args: Args, kind: str, workers: int | None) -> int | None:
     """Read what the profiler counted itself."""
     width = _width(args.dtype)
-    if not width or args.elements_in is None:
-        return None
     count, out = args.elements_in, args.elements_out or 0
+    if not width or count is None or min(count, out) < 0:
+        return None
     if kind == ALL_GATHER and count and out <= count:
         return count * workers * width if workers else None
     return max(count, out) * width
