@@ -89,6 +89,22 @@ def test_a_family_is_read(name, call, kind, size):
     assert not any("stays compute" in line for line in trace.report.warnings)
 
 
+TOKENS = ((4096, 7168), (4096, 8), (4096, 8), (), ())
+
+
+@pytest.mark.parametrize(
+    ("name", "dims", "types", "size"),
+    [
+        ("FusedDispatch", TOKENS, ("c10::BFloat16", "long int", "float", "Scalar", ""), 58_720_256),
+        ("FusedCombineBackward", ((8192, 7168), (4096, 8)), HALF, 117_440_512),
+    ],
+)
+def test_the_bytes_of_experts_are_those_of_the_tokens(name, dims, types, size):
+    """As in Megatron-LM: the tokens, then indices and weights of their experts."""
+    events = step("void deep_ep::intranode::dispatch<8, 768, 8192>()", around(name, dims, types))
+    assert read(events).report.collectives == {ALL_TO_ALL: Total(1, size)}
+
+
 def nccl():
     launched, ran = kernel(9, 33, 41, 45, MAIN, NCCL, "ncclDevKernel_AllReduce")
     ran["args"] |= sized(25)

@@ -156,5 +156,8 @@ def _misfit(message: str, place: str) -> Fault:
 
 
 def json_of(raw: msgspec.Raw) -> Any:
-    """Read a value that was left as text."""
-    return msgspec.json.decode(raw)
+    """Read a value that was left as text; None when it is none that can be read."""
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None

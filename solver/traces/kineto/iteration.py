@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from solver.graph import ALL_REDUCE, COMPUTE, REDUCE_SCATTER, Op
 from solver.traces.kineto.gradients import (
@@ -291,7 +292,7 @@ def _sum_up(
     for k, time in enumerate(times):
         took = round(share * sum(piece.bytes for piece in groups[time]), 3)
         update = Op(f"update {k + 1}", COMPUTE, took, stream="update") if took else None
-        where = (at, _WAITS, done) if k == 0 else (time, _RUNS, 0.0)
+        where = (at, _WAITS, done) if k == 0 else (time, _RUNS, -inf)
         it.marks.append(
             Mark(where[0], where[1], wait=tuple(ids[time]), skip=where[2], insert=update)
         )

@@ -9,6 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from math import inf
 from typing import NamedTuple
 
 from solver.graph import COMPUTE, Op
@@ -30,7 +31,7 @@ class Mark(NamedTuple):
     wait
         Ids of collectives that what follows waits for; those released later are passed over.
     skip
-        Until when the recorded time is left out [us].
+        Until when the recorded time is left out [us]; times may be negative.
     insert
         What runs here instead.
     phase
@@ -41,7 +42,7 @@ class Mark(NamedTuple):
     rank: int
     release: Op | None = None
     wait: tuple[str, ...] = ()
-    skip: float = 0.0
+    skip: float = -inf
     insert: Op | None = None
     phase: str = ""
 

@@ -1,12 +1,13 @@
 """From files to a graph: choose a rank and a step, size its collectives, build its iteration."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median_low
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph, InvalidTrace
-from solver.graph import COMPUTE, build
+from solver.graph import ALL_REDUCE, BROADCAST, COMPUTE, build
 from solver.traces.kineto.channels import name_channels
 from solver.traces.kineto.comparison import Ranks, difference_said, ranks_said, simulated_said
 from solver.traces.kineto.events import parse
@@ -16,6 +17,7 @@ from solver.traces.kineto.sizes import is_between_stages, kind_of
 from solver.traces.kineto.sizing import (
     RECORDING,
     SizedCollective,
+    article,
     channel_times,
     size_of,
     sized,
@@ -31,6 +33,8 @@ from solver.traces.trace import Channel, Report, Sample, Trace, TraceOptions, to
 FORMAT = "kineto"
 
 _SEEN = 2**16
+#: Kinds that carry the same bytes on each rank.
+_SAME_BYTES = {ALL_REDUCE, BROADCAST}
 _EVENT = re.compile(rb'"ph"\s*:\s*"')
 
 
@@ -57,7 +61,9 @@ class _Rank:
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     """Read one rank, or several ranks of the same run, and build one iteration.
 
-    The step is the one asked for, or the one of median length of those with collectives. Of
+    The step is the one asked for, as the first file counts, or the one of median length of those
+    with collectives; a step's length is the median over the ranks, so their order changes nothing.
+    Of
     several ranks the graph is that of the one asked for, or of the one that waited least inside
     its collectives, since the others waited for it there. The recorded times are that rank's own;
     those of the samples are the least over the ranks.
@@ -78,7 +84,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     ranks = [_rank(file, place) for file, place in zip(files, places, strict=True)]
     if faults := list(_twice([rank.number for rank in ranks], places)):
         raise InvalidTrace(faults)
-    index = _choose(ranks[0], options.step)
+    index = _choose(ranks, options.step)
     parts = _same_step(ranks, index, places)
     compared = _compared(parts)
     chosen = compared.slowest if options.rank is None else options.rank
@@ -196,8 +202,9 @@ def _samples(ranks: Sequence[_Rank], chosen: int) -> Iterator[Sample]:
                 yield Sample(collective.work.stream, kind, size, round(min(known), 3))
 
 
-def _choose(rank: _Rank, step: int | None) -> int:
-    """Return the index of the step to read."""
+def _choose(ranks: Sequence[_Rank], step: int | None) -> int:
+    """Return the index of the step to read, as the first rank counts."""
+    rank = ranks[0]
     if not rank.recording.collectives:
         detail = (
             "No collective found: the trace is of one worker, or its collectives were not "
@@ -216,7 +223,17 @@ def _choose(rank: _Rank, step: int | None) -> int:
     if not able:
         detail = "No step launched a collective."
         raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, detail)])
+    others = [{one.number: one for one in reversed(other.steps)} for other in ranks[1:]]
+    common = [i for i in able if all(_launches(parts, rank.steps[i].number) for parts in others)]
+    able = common or able  # where no step is common to all, the first file's says what differs
+    for i in common:
+        number = rank.steps[i].number
+        lengths[i] = median_low([lengths[i], *(parts[number].length for parts in others)])
     return able[choose_step(None, [lengths[i] for i in able])]
+
+
+def _launches(parts: Mapping[int | None, Step], number: int | None) -> bool:
+    return number in parts and bool(parts[number].collectives)
 
 
 def _same_step(ranks: Sequence[_Rank], index: int, places: Sequence[str]) -> list[Step]:
@@ -242,5 +259,28 @@ def _same_step(ranks: Sequence[_Rank], index: int, places: Sequence[str]) -> lis
                 f"first file's ({len(kinds)}) differ: {why}."
             )
             raise InvalidTrace([Fault(place, FaultCode.RANKS_DIFFER, detail)])
+        if detail := _differing_bytes((ranks[0], first), (rank, same[0])):
+            raise InvalidTrace([Fault(place, FaultCode.RANKS_DIFFER, detail)])
         parts.append(same[0])
     return parts
+
+
+def _differing_bytes(first: tuple[_Rank, Step], other: tuple[_Rank, Step]) -> str:
+    """Name the first collective whose bytes must be the same on all ranks and are not; else empty.
+
+    Those of gathers, scatters and exchanges may be uneven. What a transfer between stages of a
+    pipeline is taken for does not matter.
+    """
+    pairs = zip(first[1].collectives, other[1].collectives, strict=True)
+    for number, pair in enumerate(pairs, 1):
+        (kind, one, _), (_, two, _) = (
+            size_of(collective, rank.channels, rank.recording.workers)
+            for collective, (rank, _) in zip(pair, (first, other), strict=True)
+        )
+        if kind in _SAME_BYTES and one != two and not any(map(is_between_stages, pair)):
+            said = ["unknown" if size is None else f"{size:,}" for size in (two, one)]
+            return (
+                f"Collective {number} of this rank's step, {article(kind)} {kind}, is of {said[0]} "
+                f"bytes, in the first file of {said[1]}: not ranks of one job."
+            )
+    return ""

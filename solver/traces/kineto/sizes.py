@@ -27,6 +27,8 @@ _BYTES = {
     16: "complexdouble",
 }
 _SIZE = {name: size for size, names in _BYTES.items() for name in names.split()}
+#: Lists in lists of the shape of an argument: tensors, lists of them, lists of those.
+_DEPTH = 3
 #: Kinds of which one side is a worker's share of the other.
 _SHARED = {ALL_GATHER, REDUCE_SCATTER}
 
@@ -107,6 +109,8 @@ def bytes_of(collective: Collective, kind: str, workers: int | None) -> int | No
         return share * workers if share and workers else None
     if kind == REDUCE_SCATTER:
         return max([note, *sizes]) or None
+    if collective.family and kind == ALL_TO_ALL:
+        return note or max(sizes, default=None)  # the tokens; their indices and weights are small
     # output and input, in this order
     first = sizes[1:2] if kind == ALL_TO_ALL and len(sizes) > 1 else sizes[:1]
     return note or sum(first) or None
@@ -115,9 +119,9 @@ def bytes_of(collective: Collective, kind: str, workers: int | None) -> int | No
 def _recorded(args: Args, kind: str, workers: int | None) -> int | None:
     """Read what the profiler counted itself."""
     width = _width(args.dtype)
-    if not width or args.elements_in is None:
-        return None
     count, out = args.elements_in, args.elements_out or 0
+    if not width or count is None or min(count, out) < 0:
+        return None
     if kind == ALL_GATHER and count and out <= count:
         return count * workers * width if workers else None
     return max(count, out) * width
@@ -165,13 +169,13 @@ def _arguments(event: Event | None) -> list[_Tensors]:
     return result
 
 
-def _elements(shape: Any) -> int | None:
+def _elements(shape: Any, depth: int = _DEPTH) -> int | None:
     """Count the elements of a tensor or of a list of tensors; None when it is neither."""
-    if not isinstance(shape, list):
+    if not isinstance(shape, list) or not depth:
         return None
     if all(type(n) is int and n >= 0 for n in shape):
         return math.prod(shape)
-    counts = [_elements(one) for one in shape]
+    counts = [_elements(one, depth - 1) for one in shape]
     return None if None in counts else sum(count or 0 for count in counts)
 
 

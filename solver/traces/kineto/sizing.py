@@ -82,22 +82,27 @@ def size_of(
     return kind, size, _said(collective, kind, size, name, is_exact=is_exact)
 
 
+def article(kind: str) -> str:
+    """Return what English puts before a kind: an all-gather, a broadcast."""
+    return "an" if kind.startswith("a") else "a"
+
+
 def _said(collective: Collective, kind: str, size: int | None, name: str, *, is_exact: bool) -> str:
     """Say what of a collective's kind and size was taken for granted; empty if naught."""
     note = kind_in(collective.note.name) if collective.note else None
     if size == 0:
-        return f"A {kind} of 0 bytes ({name}) is left out."
+        return f"{article(kind).capitalize()} {kind} of 0 bytes ({name}) is left out."
     if is_between_stages(collective):
         return (
-            f"{name}: a transfer between stages of a pipeline, taken for a {kind} of as many bytes "
-            "that waits for this rank alone."
+            f"{name}: a transfer between stages of a pipeline, taken for {article(kind)} "
+            f"{kind} of as many bytes that waits for this rank alone."
         )
     if not is_exact:
-        return f"{name}: taken for a {kind} of as many bytes."
+        return f"{name}: taken for {article(kind)} {kind} of as many bytes."
     if note and note != kind and not collective.family:
         return f"{name}: the library's way to do {kind}; its times are of that."
     if collective.family and ("dispatch" in name or "combine" in name):
-        return f"{name}: taken for an {kind} of the bytes that were handed to it."
+        return f"{name}: taken for {article(kind)} {kind} of the bytes that were handed to it."
     return ""
 
 
