@@ -2,6 +2,7 @@
 
 import math
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy.optimize import minimize
 from solver.costs import Affine, Cluster, alike, network_of
 from solver.errors import InvalidMeasurements, InvalidOptions
 from solver.estimation.estimate import estimate
+from solver.estimation.least_squares import Problem, fit, objective
 from solver.estimation.runs import Run
 from solver.estimation.times_table import TimesRow, is_times, read_times, runs_of
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
@@ -413,3 +415,33 @@ def test_a_row_that_is_refused(row, pointer):
     with pytest.raises(InvalidMeasurements) as refused:
         runs_of([row], {})
     assert [fault.pointer for fault in refused.value.faults] == [pointer]
+
+
+def test_a_table_of_too_many_rows_is_refused(monkeypatch):
+    monkeypatch.setattr("solver.estimation.times_table.MAX_RUNS", 1)
+    with pytest.raises(InvalidMeasurements, match="Line 3: at most 1 rows are read"):
+        read_times("model,workers,policy\nvgg16,8,wfbp\nvgg16,8,ddp\n")
+
+
+def test_a_row_names_a_graph_that_is_given():
+    [found] = runs_of([TimesRow(None, "mine", 8, Choice("wfbp"), 5.0)], {"mine": GRAPHS["small"]})
+    assert (found.model, found.graph, found.is_timed) == ("mine", GRAPHS["small"], True)
+
+
+def test_a_search_that_is_cut_short_has_an_answer(monkeypatch):
+    """However few rounds there are, and however odd the times, figures stay in their ranges."""
+    monkeypatch.setattr("solver.estimation.least_squares._GAIN", -1.0)  # no search is enough
+    monkeypatch.setattr("solver.estimation.refinement._SETTLED", math.inf)  # no noise settles
+    runs = timed(["small"], [1, 4, 16], ["wfbp", "ddp"], noise=0.3)
+    found = estimate(runs, CLUSTER)
+    for each in found.parameters:
+        assert each.parameter.least <= each.used <= each.parameter.most
+
+
+def test_nothing_free_is_nothing_to_fit():
+    assert fit(None, (), {"hop": 3.0}, 0.1, 0.1) == {"hop": 3.0}
+    found = estimate(timed(["small"], [4], ["wfbp"]), CLUSTER).parameters
+    [hop] = [each.parameter for each in found if each.parameter.name == "hop_us"]
+    assert Problem(None, (), np.zeros(0)).slopes({hop: 3.0}, [hop], 0.1).shape == (0, 1)
+    problem = SimpleNamespace(misfits=lambda _: np.array([0.0, 0.3]))
+    assert objective(problem, (), {}, 0.1) == pytest.approx(math.sqrt(10) - 1)
