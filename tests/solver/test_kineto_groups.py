@@ -1,11 +1,15 @@
 """Sizes and channels of collectives whose process groups are written in any of the ways."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from solver.errors import InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, COMPUTE, REDUCE_SCATTER
 from solver.traces import Channel, Sample, Total, TraceOptions, kineto
+from solver.traces.kineto.groups import Group, titles
 from tests.kineto_events import AUTOGRAD, MAIN, NCCL, STEP, event, kernel, note, op, sized, text
+from tests.sampling import cases
 
 WORLD = {"distributedInfo": {"world_size": 16}}
 GROUPS = [
@@ -204,6 +208,27 @@ def test_channels_have_the_names_of_their_groups(description, name):
     assert {o.channel for o in trace.graph.ops if o.kind != COMPUTE} == {"network", name}
     said = f"Channel {name}: 2 workers, from process group 7"
     assert any(line.startswith(said) for line in trace.report.assumed)
+
+
+def test_channels_of_different_groups_have_different_names():
+    described = [("3", "dp 2"), ("1", "dp"), ("2", "dp"), ("4", "nvlink"), ("5", "network")]
+    described += [("6", "default_pg"), ("7", "default_pg"), ("8", "dp\n2"), ("9\n", "")]
+    described += [("10", "a" * 600), ("11", "a" * 600), ("12", "dp 2 2")]
+    names = titles([Group(name, description, 2) for name, description in described])
+    assert list(names.values()) == [
+        *("dp 2", "dp", "dp 2 2", "nvlink 4", "network 5", "network", "network 7", "dp 2 8"),
+        *("group 9", "a" * 80 + "...", "a" * 80 + "... 11", "dp 2 2 12"),
+    ]
+
+
+@settings(max_examples=cases(300))
+@given(
+    st.lists(st.tuples(st.text("12 \n", min_size=1), st.text("dp12 \n")), unique_by=lambda g: g[0])
+)
+def test_names_of_channels_are_different_and_plain(described):
+    names = titles([Group(name, description, 2) for name, description in described]).values()
+    assert len({*names, "nvlink"}) == len(described) + 1
+    assert all(name and name.isprintable() and len(name) < 250 for name in names)
 
 
 def test_ranks_that_are_cut_short_or_no_list_are_not_counted():

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from solver.graph import NETWORK
-from solver.traces.kineto.groups import Group, group_in, pools, titles
+from solver.traces.kineto.groups import Group, group_in, plain, pools, titles
 from solver.traces.kineto.recording import Collective, Recording
 from solver.traces.kineto.sizes import bytes_of, kind_of, workers_of
 from solver.traces.kineto.sizing import WORLD
@@ -92,7 +92,8 @@ def _written(collective: Collective) -> Group | None:
 
 
 def _said(group: Group) -> str:
-    return f"{group.name} ({group.description})" if group.description else group.name
+    name = plain(group.name)
+    return f"{name} ({plain(group.description)})" if group.description else name
 
 
 def _threads(
