@@ -127,6 +127,23 @@ def _recorded(args: Args, kind: str, workers: int | None) -> int | None:
     return max(count, out) * width
 
 
+def contradicts(collective: Collective) -> str:
+    """Say how the counts of an all-gather contradict its group's size; empty if they do not."""
+    args = next(
+        (e.args for e in (collective.kernel, collective.record) if e and e.args and e.args.workers),
+        None,
+    )
+    if args is None or not args.workers or not args.elements_in or not args.elements_out:
+        return ""
+    each, all_ = args.elements_in, args.elements_out
+    if all_ in {each, each * args.workers}:  # some write the share, or the whole, twice
+        return ""
+    return (
+        f"an all_gather of {each:,} elements in and {all_:,} out contradicts a group of "
+        f"{args.workers}; the larger count is taken"
+    )
+
+
 def _collective(event: Event | None) -> str | None:
     return event.args.collective if event and event.args else None
 
