@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import NamedTuple
@@ -175,18 +176,27 @@ def host_work(
 def _called(notes: Sequence[Span], calls: Iterable[Span]) -> list[tuple[Span, Span]]:
     """Give each annotation, by start, the first call left that may have asked for it, else itself.
 
-    That is one that began before, with a tensor of as many elements.
+    That is one that began before, with a tensor of as many elements. O(n log n) for n tensors.
     """
-    left = [(span, elements_called(span.event)) for span in sorted(calls, key=attrgetter("start"))]
-    result = []
+    asked = sorted(calls, key=attrgetter("start"))
+    elements = [elements_called(span.event) for span in asked]
+    # calls that began, by start: all of them, and by the elements of their tensors
+    begun: deque[int] = deque()
+    of: dict[int | None, deque[int]] = {}
+    taken: set[int] = set()
+    result, at = [], 0
     for note in notes:
+        while at < len(asked) and asked[at].start <= note.start + _SLACK:
+            begun.append(at)
+            for count in elements[at] or (None,):
+                of.setdefault(count, deque()).append(at)
+            at += 1
         counts = elements_called(note.event)
-        began = bisect_right(left, note.start + _SLACK, key=lambda one: one[0].start)
-        fits = (
-            i
-            for i, (_, elements) in enumerate(left[:began])
-            if not counts or not elements or counts & elements
-        )
-        i = next(fits, None)
-        result.append((note, note if i is None else left.pop(i)[0]))
+        rows = [of[count] for count in (*counts, None) if count in of] if counts else [begun]
+        for row in rows:
+            while row and row[0] in taken:
+                row.popleft()
+        i = min((row[0] for row in rows if row), default=None)
+        taken.update(() if i is None else (i,))
+        result.append((note, note if i is None else asked[i]))
     return result
