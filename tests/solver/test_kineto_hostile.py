@@ -13,7 +13,7 @@ from solver.traces.kineto.events import Args, Event
 from solver.traces.kineto.launches import _called
 from solver.traces.kineto.recording import Span
 from solver.traces.kineto.sizes import elements_called
-from tests.kineto_events import sized, small, text
+from tests.kineto_events import MAIN, NCCL, event, kernel, note, sized, small, text
 from tests.sampling import cases
 
 
@@ -77,17 +77,17 @@ def test_counts_below_zero_are_unknown(counts):
 def first_that_fits(notes, calls):
     """The rule of who asked for an annotation, by trying every call."""
     left, result = sorted(calls, key=lambda call: call.start), []
-    for note in notes:
-        mine = elements_called(note.event)
+    for one in notes:
+        mine = elements_called(one.event)
         fits = (
             call
             for call in left
-            if call.start <= note.start + 5
+            if call.start <= one.start + 5
             and (not mine or not elements_called(call.event) or mine & elements_called(call.event))
         )
         call = next(fits, None)
-        left = [one for one in left if one is not call]
-        result.append((note, call or note))
+        left = [other for other in left if other is not call]
+        result.append((one, call or one))
     return result
 
 
@@ -122,3 +122,21 @@ def test_annotations_that_fit_no_call_are_cheap():
     found = _called(notes, [span("c10d::allreduce_", 0, [2]) for _ in range(count)])
     assert all(note is call for note, call in found)
     assert process_time() - began < 5  # every pair takes more than 10 s
+
+
+@pytest.mark.parametrize("where", ["kernel", "record", "note"])
+def test_a_barrier_is_no_collective(where):
+    """NCCL sums one element for it: neither a collective to plan nor a sample of cost."""
+    launched, ran = kernel(9, 84, 85, 95, MAIN, NCCL, "ncclDevKernel_AllReduce_Sum_f32_RING_LL")
+    ran["args"] |= sized(1, "barrier" if where == "kernel" else "allreduce")
+    events = [*small(), launched, ran]
+    if where == "record":
+        made = event("record_param_comms", "cpu_op", 83, 3)
+        events.append(made | {"args": {"Collective name": "barrier"}})
+    if where == "note":
+        events.append(note("nccl:all_reduce_barrier", 83, 3))
+    trace = read(text(events))
+    assert trace.report.collectives == read(text(small())).report.collectives
+    assert [sample.bytes for sample in trace.samples] == [100, 200]
+    assert trace.report.measured_us == 100.0
+    assert "1 barriers: they carry nothing; their time is the host's." in trace.report.dropped

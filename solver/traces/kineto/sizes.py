@@ -66,6 +66,13 @@ def is_between_stages(collective: Collective) -> bool:
     return any(_STAGES.match((name or "").lower().removeprefix("nccl:")) for name in names)
 
 
+def is_barrier(collective: Collective) -> bool:
+    """Tell whether ranks only meet in it: the library may sum one element for that."""
+    names = [_collective(collective.kernel), _collective(collective.record)]
+    names += [event.name for event in (collective.note, collective.call) if event]
+    return any("barrier" in (name or "").lower() for name in names)
+
+
 def workers_of(collective: Collective, kind: str) -> int | None:
     """Return how many workers share a collective: as written, else whole by share; None unknown."""
     for event in (collective.kernel, collective.record):
