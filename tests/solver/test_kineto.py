@@ -433,6 +433,20 @@ def test_a_collective_of_several_kernels_is_one():
     assert trace.measured == (("all_to_all 1", 21.0),)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "found"), [((100, 50), [400, 200]), ((100, 100), [400]), ((100, None), [400])]
+)
+def test_kernels_of_one_record_with_sizes_of_their_own_are_two(sizes, found):
+    events = [note(STEP, 0, 60), event("record_param_comms", "cpu_op", 8, 8)]
+    for i, count in enumerate(sizes):
+        launched, ran = kernel(2 + i, 10 + 2 * i, 14 + 10 * i, 22 + 10 * i, MAIN, NCCL, "nccl")
+        ran["args"] |= {} if count is None else sized(count)
+        events += [launched, ran]
+    trace = read(text([*events, *kernel(9, 33, 35, 40)]))
+    sent = {o.id: o.bytes for o in trace.graph.ops if o.kind != COMPUTE}
+    assert [sent[name] for name in sorted(sent)] == found
+
+
 def test_gradients_of_no_known_bucket_wait_for_the_barrier():
     """A reduce-scatter in the backward pass outside of AccumulateGrad."""
     events = without(

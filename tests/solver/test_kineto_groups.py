@@ -1,11 +1,15 @@
 """Sizes and channels of collectives whose process groups are written in any of the ways."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from solver.errors import InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, COMPUTE, REDUCE_SCATTER
 from solver.traces import Channel, Sample, Total, TraceOptions, kineto
+from solver.traces.kineto.groups import Group, titles
 from tests.kineto_events import AUTOGRAD, MAIN, NCCL, STEP, event, kernel, note, op, sized, text
+from tests.sampling import cases
 
 WORLD = {"distributedInfo": {"world_size": 16}}
 GROUPS = [
@@ -206,6 +210,27 @@ def test_channels_have_the_names_of_their_groups(description, name):
     assert any(line.startswith(said) for line in trace.report.assumed)
 
 
+def test_channels_of_different_groups_have_different_names():
+    described = [("3", "dp 2"), ("1", "dp"), ("2", "dp"), ("4", "nvlink"), ("5", "network")]
+    described += [("6", "default_pg"), ("7", "default_pg"), ("8", "dp\n2"), ("9\n", "")]
+    described += [("10", "a" * 600), ("11", "a" * 600), ("12", "dp 2 2")]
+    names = titles([Group(name, description, 2) for name, description in described])
+    assert list(names.values()) == [
+        *("dp 2", "dp", "dp 2 2", "nvlink 4", "network 5", "network", "network 7", "dp 2 8"),
+        *("group 9", "a" * 80 + "...", "a" * 80 + "... 11", "dp 2 2 12"),
+    ]
+
+
+@settings(max_examples=cases(300))
+@given(
+    st.lists(st.tuples(st.text("12 \n", min_size=1), st.text("dp12 \n")), unique_by=lambda g: g[0])
+)
+def test_names_of_channels_are_different_and_plain(described):
+    names = titles([Group(name, description, 2) for name, description in described]).values()
+    assert len({*names, "nvlink"}) == len(described) + 1
+    assert all(name and name.isprintable() and len(name) < 250 for name in names)
+
+
 def test_ranks_that_are_cut_short_or_no_list_are_not_counted():
     events = [note(STEP, 0, 60), *kernel(1, 3, 5, 10)]
     events += grouped(2, 11, "5", "dp", "[0, 1, ..., 15]", 20)
@@ -289,3 +314,52 @@ def test_gloo_groups_that_cannot_be_told_are_one_channel(groups):
     assert trace.report.collectives[ALL_GATHER] == Total(2, 64000)
     told = any("process groups, but which" in line for line in trace.report.warnings)
     assert told == bool(groups)
+
+
+def several(*written, listed=()):
+    """A step with one all-reduce of 100 bytes for each, on one stream, with what is written."""
+    events = [note(STEP, 0, 100), *kernel(1, 3, 5, 10), *kernel(99, 90, 92, 95)]
+    for i, args in enumerate(written):
+        at = 12 + 15 * i
+        launched, ran = kernel(2 + i, at, at + 2, at + 10, MAIN, NCCL, "ncclDevKernel_Generic")
+        ran["args"] |= sized(25) | args
+        events += [launched, ran]
+    return read(events, distributedInfo={"world_size": 16, "pg_config": list(listed)})
+
+
+def test_sizes_of_groups_without_names_tell_channels_apart():
+    source = "the stream: no group is written, only its size"
+    apart = (
+        Channel("gpu 0 stream 20 of 2", 2, source),
+        Channel("gpu 0 stream 20 of 8", 8, source),
+    )
+    sizes = {"Group size": 2}, {"Group size": 8}
+    assert several(*sizes).channels == apart
+    only = [{"pg_name": "0", "pg_desc": "default_pg", "pg_size": 16}]
+    assert several(*sizes, listed=only).channels == apart
+    some = several(*sizes, {}, listed=only).channels
+    assert [(c.name, c.workers) for c in some] == [
+        *((c.name, c.workers) for c in apart),
+        ("network", 16),
+    ]
+    same = several({"Group size": 8}, {"Group size": 8}).channels
+    assert [(c.name, c.workers) for c in same] == [("network", 8)]
+
+
+def test_the_size_beside_a_collective_wins_over_the_list():
+    listed = [{"pg_name": "1", "pg_desc": "dp", "pg_size": 8}]
+    beside = {"Process Group Name": "1", "Group size": 4}
+    trace = several(beside, listed=listed)
+    assert [c.workers for c in trace.channels] == [4]
+    said = "Process group 1 (dp) has 8 ranks in the trace's list, 4 beside its collectives"
+    assert any(line.startswith(said) for line in trace.report.warnings)
+    agreed = several(beside | {"Group size": 8}, listed=listed)
+    assert not any("trace's list" in line for line in agreed.report.warnings)
+
+
+@pytest.mark.parametrize(("out", "is_said"), [(300, True), (800, False), (100, False)])
+def test_an_all_gather_that_contradicts_its_group_is_said(out, is_said):
+    args = {"Collective name": "all_gather", "In msg nelems": 100, "Out msg nelems": out}
+    trace = several(args | {"Group size": 8})
+    said = "an all_gather of 100 elements in and 300 out contradicts a group of 8"
+    assert any(said in line for line in trace.report.warnings) is is_said

@@ -1,10 +1,20 @@
 """Traces with values that no profiler should write, but that must not mislead or break a thing."""
 
+from time import process_time
+
+import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from solver.errors import InvalidTrace
 from solver.traces import TraceOptions, kineto
-from tests.kineto_events import sized, small, text
+from solver.traces.kineto.events import Args, Event
+from solver.traces.kineto.launches import _called
+from solver.traces.kineto.recording import Span
+from solver.traces.kineto.sizes import elements_called
+from tests.kineto_events import MAIN, NCCL, event, kernel, note, sized, small, text
+from tests.sampling import cases
 
 
 def read(*files, **asked):
@@ -62,3 +72,71 @@ def test_ranks_reduce_the_same_bytes(name, is_same):
 def test_counts_below_zero_are_unknown(counts):
     with pytest.raises(InvalidTrace, match="1 of 2 collectives have no size"):
         read(text(small(second=sized(50) | counts)))
+
+
+def first_that_fits(notes, calls):
+    """The rule of who asked for an annotation, by trying every call."""
+    left, result = sorted(calls, key=lambda call: call.start), []
+    for one in notes:
+        mine = elements_called(one.event)
+        fits = (
+            call
+            for call in left
+            if call.start <= one.start + 5
+            and (not mine or not elements_called(call.event) or mine & elements_called(call.event))
+        )
+        call = next(fits, None)
+        left = [other for other in left if other is not call]
+        result.append((one, call or one))
+    return result
+
+
+def spans(name):
+    """Annotations or calls with no, one or two tensors, at times that are close."""
+    drawn = st.tuples(st.integers(0, 30), st.lists(st.integers(1, 3), max_size=2))
+    return st.lists(drawn, max_size=12).map(lambda some: [span(name, *one) for one in some])
+
+
+def span(name, at, counts):
+    dims = msgspec.Raw(msgspec.json.encode([[count] for count in counts]))
+    types = msgspec.Raw(msgspec.json.encode(["float"] * len(counts)))
+    event = Event(name=name, args=Args(dims=dims, types=types))
+    return Span(float(at), at + 1.0, "1 1", event)
+
+
+@settings(max_examples=cases(300))
+@given(spans("gloo:all_reduce"), spans("c10d::allreduce_"))
+def test_annotations_find_the_call_that_asked(notes, calls):
+    notes.sort(key=lambda note: note.start)
+    found = _called(notes, calls)
+    assert [tuple(map(id, pair)) for pair in found] == [
+        tuple(map(id, pair)) for pair in first_that_fits(notes, calls)
+    ]
+
+
+def test_annotations_that_fit_no_call_are_cheap():
+    """Each call is looked at once for each of its tensors, not once for each annotation."""
+    began = process_time()
+    count = 20_000
+    notes = [span("gloo:all_reduce", at, [3]) for at in range(count)]
+    found = _called(notes, [span("c10d::allreduce_", 0, [2]) for _ in range(count)])
+    assert all(note is call for note, call in found)
+    assert process_time() - began < 5  # every pair takes more than 10 s
+
+
+@pytest.mark.parametrize("where", ["kernel", "record", "note"])
+def test_a_barrier_is_no_collective(where):
+    """NCCL sums one element for it: neither a collective to plan nor a sample of cost."""
+    launched, ran = kernel(9, 84, 85, 95, MAIN, NCCL, "ncclDevKernel_AllReduce_Sum_f32_RING_LL")
+    ran["args"] |= sized(1, "barrier" if where == "kernel" else "allreduce")
+    events = [*small(), launched, ran]
+    if where == "record":
+        made = event("record_param_comms", "cpu_op", 83, 3)
+        events.append(made | {"args": {"Collective name": "barrier"}})
+    if where == "note":
+        events.append(note("nccl:all_reduce_barrier", 83, 3))
+    trace = read(text(events))
+    assert trace.report.collectives == read(text(small())).report.collectives
+    assert [sample.bytes for sample in trace.samples] == [100, 200]
+    assert trace.report.measured_us == 100.0
+    assert "1 barriers: they carry nothing; their time is the host's." in trace.report.dropped

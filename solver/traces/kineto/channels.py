@@ -1,10 +1,10 @@
 """Which channel a collective takes: that of its process group, else of its stream."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from solver.graph import NETWORK
-from solver.traces.kineto.groups import Group, group_in, pools, titles
+from solver.traces.kineto.groups import Group, group_in, plain, pools, titles
 from solver.traces.kineto.recording import Collective, Recording
 from solver.traces.kineto.sizes import bytes_of, kind_of, workers_of
 from solver.traces.kineto.sizing import WORLD
@@ -69,9 +69,10 @@ def _keys(recording: Recording, collectives: Sequence[Collective]) -> list[_Key]
     for collective, group in zip(collectives, written, strict=True):
         stream = collective.work.stream
         if group is not None:
-            whole = groups[group.name] if groups[group.name].workers else group
+            listed = groups[group.name]
+            whole = replace(listed, workers=group.workers or listed.workers)
             result.append(_Key(title[group.name], whole, f"process group {_said(whole)}"))
-        elif len(recording.groups) == 1 or (inferred and stream in inferred):
+        elif _is_only(recording.groups, collective) or (inferred and stream in inferred):
             inside = inferred[stream] if inferred else recording.groups[0]
             how = "" if len(recording.groups) == 1 else ", told by gloo's threads"
             result.append(_Key(title[inside.name], inside, f"process group {_said(inside)}{how}"))
@@ -82,7 +83,45 @@ def _keys(recording: Recording, collectives: Sequence[Collective]) -> list[_Key]
             result.append(_Key(NETWORK, None, "all threads of the library: no group is written"))
         else:
             result.append(_Key(stream, None, "the stream: no group is written"))
-    return result
+    return _apart(result, collectives)
+
+
+def _is_only(groups: Sequence[Group], collective: Collective) -> bool:
+    """Tell whether a collective of no written group is of the only one that there is."""
+    workers = workers_of(collective, kind_of(collective)[0])
+    return len(groups) == 1 and workers in {None, groups[0].workers or workers}
+
+
+def _apart(keys: Sequence[_Key], collectives: Sequence[Collective]) -> list[_Key]:
+    """Tell apart the channels of no written group by their workers, where those differ."""
+    workers = [
+        None if key.group else workers_of(collective, kind_of(collective)[0])
+        for key, collective in zip(keys, collectives, strict=True)
+    ]
+    sizes: dict[str, set[int]] = {}
+    for key, count in zip(keys, workers, strict=True):
+        sizes.setdefault(key.name, set()).update([count] if count else [])
+    return [
+        replace(key, name=f"{key.name} of {count}", source=f"{key.source}, only its size")
+        if count and len(sizes[key.name]) > 1
+        else key
+        for key, count in zip(keys, workers, strict=True)
+    ]
+
+
+def group_sizes_said(recording: Recording, steps: Sequence[Step]) -> list[str]:
+    """Say which groups have other sizes beside their collectives than in the trace's list."""
+    listed = {group.name: group for group in recording.groups if group.workers}
+    said = [
+        f"Process group {_said(listed[group.name])} has {listed[group.name].workers} ranks in the "
+        f"trace's list, {group.workers} beside its collectives: the latter is taken."
+        for step in steps
+        for collective in step.collectives
+        if (group := _written(collective))
+        and group.name in listed
+        and group.workers not in {None, listed[group.name].workers}
+    ]
+    return list(dict.fromkeys(said))
 
 
 def _written(collective: Collective) -> Group | None:
@@ -92,7 +131,8 @@ def _written(collective: Collective) -> Group | None:
 
 
 def _said(group: Group) -> str:
-    return f"{group.name} ({group.description})" if group.description else group.name
+    name = plain(group.name)
+    return f"{name} ({plain(group.description)})" if group.description else name
 
 
 def _threads(

@@ -18,7 +18,8 @@ KINDS = (
     ("alltoall", ALL_TO_ALL),
     ("broadcast", BROADCAST),
 )
-_NVLINK = "nvlink"
+#: What kernels of a node send over.
+NVLINK = "nvlink"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Family:
 
 
 def _family(
-    name: str, kernel: str, op: tuple[str, ...], kind: str | None, channel: str = _NVLINK
+    name: str, kernel: str, op: tuple[str, ...], kind: str | None, channel: str = NVLINK
 ) -> Family:
     return Family(name, re.compile(kernel, re.IGNORECASE), op, kind, channel)
 

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, islice
+from itertools import chain, combinations, count, islice
 from typing import Any
 
 from solver.graph import NETWORK
 from solver.traces.kineto.events import Args
+from solver.traces.kineto.families import NVLINK
 
 #: How the default group is described; those without a description are "undefined".
 _DEFAULT, _UNDEFINED = "default_pg", ("", "undefined")
@@ -27,6 +28,8 @@ _MEGATRON = {
 }
 #: Threads of a group of gloo's, and choices of groups that are tried for them.
 _POOL, _TRIED = 2, 1000
+_LONGEST = 80
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _NUMBERS = re.compile(r"\[\s*\d+(\s*,\s*\d+)*\s*\]")
 
 
@@ -61,10 +64,11 @@ class Group:
         """What people call its channel: ``tp`` for ``mesh_tp``, ``network`` for the default."""
         if self.is_default:
             return NETWORK
-        plain = self.description.strip().lower()
-        known = (short for begin, short in _MEGATRON.items() if plain.startswith(begin))
-        short = next(known, self.description.strip().removeprefix("mesh_"))
-        return f"group {self.name}" if short.lower() in _UNDEFINED else short
+        described = plain(self.description)
+        lower = described.lower()
+        known = (short for begin, short in _MEGATRON.items() if lower.startswith(begin))
+        short = next(known, described.removeprefix("mesh_"))
+        return f"group {plain(self.name)}" if short.lower() in _UNDEFINED else short
 
 
 def groups_of(config: Any) -> tuple[Group, ...]:
@@ -89,8 +93,8 @@ def _group(name: Any, description: Any, workers: Any, ranks: Any) -> Group | Non
     if not isinstance(name, str | int) or name == "":
         return None
     members = _ranks(ranks)
-    count = workers if type(workers) is int and workers > 0 else len(members) or None
-    return Group(str(name), description if isinstance(description, str) else "", count, members)
+    size = workers if type(workers) is int and workers > 0 else len(members) or None
+    return Group(str(name), description if isinstance(description, str) else "", size, members)
 
 
 def _ranks(value: Any) -> tuple[int, ...]:
@@ -103,12 +107,26 @@ def _ranks(value: Any) -> tuple[int, ...]:
 
 
 def titles(groups: Sequence[Group]) -> dict[str, str]:
-    """Return a channel's name for each group, by the group's name; no two are the same."""
+    """Return a channel's name for each group, by the group's name; no two are the same.
+
+    None but the default group's is a name that kernels of no group have.
+    """
     result: dict[str, str] = {}
+    taken = {NETWORK, NVLINK}
     for group in groups:
-        title = group.title
-        result[group.name] = f"{title} {group.name}" if title in result.values() else title
+        title, name = group.title, plain(group.name)
+        is_network = group.is_default and NETWORK not in result.values()
+        numbered = (f"{title} {name} {number}" for number in count(2))
+        choices = chain([title, f"{title} {name}"], numbered)
+        result[group.name] = NETWORK if is_network else next(c for c in choices if c not in taken)
+        taken.add(result[group.name])
     return result
+
+
+def plain(text: str) -> str:
+    """Return a text as a name: one line without control characters, cut where it is long."""
+    line = " ".join(_CONTROL.sub(" ", text).split())
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
 
 
 def pools(

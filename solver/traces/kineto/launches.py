@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import NamedTuple
@@ -31,6 +32,8 @@ _CALLS = (
 _FUNCTIONAL = ("c10d::", "_c10d_functional::", "c10d_functional::")
 #: Ops that compute between the ops that they call.
 _COMPUTES = ("aten::", "mkldnn::", "quantized::")
+#: Kind, type, elements in and out, as written on a kernel.
+_Counts = tuple[str | None, str | None, int, int | None]
 #: A thread notes that it began a collective so much before the call that asked for it [us].
 _SLACK = 5.0
 
@@ -94,10 +97,12 @@ class Launched(NamedTuple):
 def gpu_work(recording: Recording, kernels: Iterable[Event], launched: Launched) -> None:
     """Launch the GPU's work; a collective of several kernels is one, from first to last.
 
+    Kernels of one record on which different counts are written are collectives of their own.
     A kernel of a family whose size nothing tells stays compute, and is counted in ``unread`` with
     those that only look like communication.
     """
-    whole: dict[int, Collective] = {}
+    whole: dict[tuple[int, _Counts | None], Collective] = {}
+    last: dict[int, _Counts | None] = {}
     unread: dict[tuple[str, str], tuple[int, float]] = {}
     for event in kernels:
         span = span_of(event)
@@ -124,14 +129,26 @@ def gpu_work(recording: Recording, kernels: Iterable[Event], launched: Launched)
                 count, time = unread.get(key, (0, 0.0))
                 unread[key] = count + 1, time + work.end - work.start
             continue
-        place = id(record.event if record else op.event if family and op else event)
+        around = id(record.event if record else op.event if family and op else event)
+        counts = _counts(event)
+        last[around] = counts or last.get(around)
+        place = around, last[around]
         if place in whole:
             first = whole[place].work
+            found = found if counts or not last[around] else whole[place]
             start, end = min(first.start, work.start), max(first.end, work.end)
             work = first._replace(start=start, end=end, launched=min(first.launched, at))
         whole[place] = found._replace(work=work)
     recording.collectives = list(whole.values())
     recording.unread = [Unread(*key, *some) for key, some in sorted(unread.items())]
+
+
+def _counts(event: Event) -> _Counts | None:
+    """Return what is written on a kernel of its size."""
+    args = event.args
+    if args is None or args.elements_in is None:
+        return None
+    return args.collective, args.dtype, args.elements_in, args.elements_out
 
 
 def _stream(event: Event) -> str:
@@ -175,18 +192,27 @@ def host_work(
 def _called(notes: Sequence[Span], calls: Iterable[Span]) -> list[tuple[Span, Span]]:
     """Give each annotation, by start, the first call left that may have asked for it, else itself.
 
-    That is one that began before, with a tensor of as many elements.
+    That is one that began before, with a tensor of as many elements. O(n log n) for n tensors.
     """
-    left = [(span, elements_called(span.event)) for span in sorted(calls, key=attrgetter("start"))]
-    result = []
+    asked = sorted(calls, key=attrgetter("start"))
+    elements = [elements_called(span.event) for span in asked]
+    # calls that began, by start: all of them, and by the elements of their tensors
+    begun: deque[int] = deque()
+    of: dict[int | None, deque[int]] = {}
+    taken: set[int] = set()
+    result, at = [], 0
     for note in notes:
+        while at < len(asked) and asked[at].start <= note.start + _SLACK:
+            begun.append(at)
+            for count in elements[at] or (None,):
+                of.setdefault(count, deque()).append(at)
+            at += 1
         counts = elements_called(note.event)
-        began = bisect_right(left, note.start + _SLACK, key=lambda one: one[0].start)
-        fits = (
-            i
-            for i, (_, elements) in enumerate(left[:began])
-            if not counts or not elements or counts & elements
-        )
-        i = next(fits, None)
-        result.append((note, note if i is None else left.pop(i)[0]))
+        rows = [of[count] for count in (*counts, None) if count in of] if counts else [begun]
+        for row in rows:
+            while row and row[0] in taken:
+                row.popleft()
+        i = min((row[0] for row in rows if row), default=None)
+        taken.update(() if i is None else (i,))
+        result.append((note, note if i is None else asked[i]))
     return result

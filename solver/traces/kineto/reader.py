@@ -8,7 +8,7 @@ from statistics import median_low
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph, InvalidTrace
 from solver.graph import ALL_REDUCE, BROADCAST, COMPUTE, build
-from solver.traces.kineto.channels import name_channels
+from solver.traces.kineto.channels import group_sizes_said, name_channels
 from solver.traces.kineto.comparison import Ranks, difference_said, ranks_said, simulated_said
 from solver.traces.kineto.events import parse
 from solver.traces.kineto.iteration import iteration
@@ -116,6 +116,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
             *trace.report.warnings,
             *notes,
             *unread_said(rank.recording),
+            *group_sizes_said(rank.recording, [step]),
             *warnings(rank.recording, channels, len(files)),
             *explained,
         ),

@@ -123,6 +123,8 @@ class Recording:
         Whether the work ran on a GPU.
     lost
         Kernels of which no launch was recorded.
+    barriers
+        Collectives that carry nothing, and are left out.
     workers
         Ranks of the job; None when nothing says it.
     groups
@@ -141,6 +143,7 @@ class Recording:
     sharding: list[Span] = field(default_factory=list)
     is_gpu: bool = True
     lost: int = 0
+    barriers: int = 0
     workers: int | None = None
     groups: tuple[Group, ...] = ()
     unread: list[Unread] = field(default_factory=list)

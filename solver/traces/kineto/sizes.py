@@ -66,6 +66,13 @@ def is_between_stages(collective: Collective) -> bool:
     return any(_STAGES.match((name or "").lower().removeprefix("nccl:")) for name in names)
 
 
+def is_barrier(collective: Collective) -> bool:
+    """Tell whether ranks only meet in it: the library may sum one element for that."""
+    names = [_collective(collective.kernel), _collective(collective.record)]
+    names += [event.name for event in (collective.note, collective.call) if event]
+    return any("barrier" in (name or "").lower() for name in names)
+
+
 def workers_of(collective: Collective, kind: str) -> int | None:
     """Return how many workers share a collective: as written, else whole by share; None unknown."""
     for event in (collective.kernel, collective.record):
@@ -125,6 +132,23 @@ def _recorded(args: Args, kind: str, workers: int | None) -> int | None:
     if kind == ALL_GATHER and count and out <= count:
         return count * workers * width if workers else None
     return max(count, out) * width
+
+
+def contradicts(collective: Collective) -> str:
+    """Say how the counts of an all-gather contradict its group's size; empty if they do not."""
+    args = next(
+        (e.args for e in (collective.kernel, collective.record) if e and e.args and e.args.workers),
+        None,
+    )
+    if args is None or not args.workers or not args.elements_in or not args.elements_out:
+        return ""
+    each, all_ = args.elements_in, args.elements_out
+    if all_ in {each, each * args.workers}:  # some write the share, or the whole, twice
+        return ""
+    return (
+        f"an all_gather of {each:,} elements in and {all_:,} out contradicts a group of "
+        f"{args.workers}; the larger count is taken"
+    )
 
 
 def _collective(event: Event | None) -> str | None:

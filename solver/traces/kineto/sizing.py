@@ -9,7 +9,7 @@ from solver.graph import ALL_GATHER
 from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
 from solver.traces.kineto.families import kind_in
 from solver.traces.kineto.recording import Collective, Recording
-from solver.traces.kineto.sizes import bytes_of, is_between_stages, kind_of, workers_of
+from solver.traces.kineto.sizes import bytes_of, contradicts, is_between_stages, kind_of, workers_of
 from solver.traces.trace import Channel
 
 #: How to record a trace that can be read.
@@ -79,6 +79,8 @@ def size_of(
         size = bytes_of(collective, kind, world)
         said = f"{name}: its group is not recorded; taken for an {kind} of all {world} ranks."
         return kind, size, said if size else ""
+    if kind == ALL_GATHER and (contradiction := contradicts(collective)):
+        return kind, size, f"{name}: {contradiction}."
     return kind, size, _said(collective, kind, size, name, is_exact=is_exact)
 
 

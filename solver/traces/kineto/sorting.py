@@ -17,6 +17,7 @@ from solver.traces.kineto.recording import (
     sequence,
     span_of,
 )
+from solver.traces.kineto.sizes import is_barrier
 
 _GPU = {"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"}
 _RUNTIME = {"cuda_runtime", "runtime", "cuda_driver", "hip_runtime", "privateuse1_runtime"}
@@ -63,6 +64,9 @@ def recording_of(events: Iterable[Event], job: Distributed) -> Recording:
         gpu_work(recording, found.kernels, launched)
     else:
         host_work(recording, found.ops, records, found.notes)
+    carrying = [one for one in recording.collectives if not is_barrier(one)]
+    recording.barriers = len(recording.collectives) - len(carrying)
+    recording.collectives = carrying
     recording.works.sort(key=attrgetter("launched", "start", "end"))
     recording.collectives.sort(key=attrgetter("work"))
     return recording

@@ -14,6 +14,10 @@ def losses(recording: Recording, outside: int) -> tuple[str, ...]:
     result = []
     if recording.lost:
         result.append(f"{recording.lost} kernels that were launched before the recording began.")
+    if recording.barriers:
+        result.append(
+            f"{recording.barriers} barriers: they carry nothing; their time is the host's."
+        )
     if outside:
         result.append(f"{outside} kernels or ops launched outside of all steps.")
     return tuple(result)
