@@ -100,6 +100,7 @@ def test_costs_are_those_of_the_launches() -> None:
         ({"tp": 4, "pp": 2}, 4, {"tp": None, "pp": 2}),
         # the network, and what is not inside one model
         ({"network": 8, "nvlink": 8}, 8, {"nvlink": 8}),
+        ({"network": 8, "tp": 8}, 8, {"tp": 8}),
         ({"network": 8, "other": 8}, 8, {"other": None}),
     ],
 )  # fmt: skip
@@ -256,6 +257,24 @@ def test_two_streams_are_planned_without_a_flag(file: Path, run: Run) -> None:
     shown = run("plan", str(file)).stdout
     assert "as recorded                      0.100 ms  measured\n" in shown
     assert "  as recorded, simulated           0.1" in shown
+
+
+def test_recorded_times_are_not_asked_about(run: Run, tmp_path: Path) -> None:
+    """Half a GB beside 19 us of compute: of a graph of JSON one asks for the unit."""
+    path = tmp_path / "rank0.json"
+    path.write_bytes(text(small(sized(10**8), sized(10**8)), distributedInfo={"world_size": 4}))
+    imported = run("import", str(path), "--json").stdout
+    graph = tmp_path / "graph.json"
+    graph.write_text(json.dumps(json.loads(imported)["graph"]))
+    codes = [
+        [
+            warning["code"]
+            for warning in json.loads(run("plan", str(each), "--json").stdout)["warnings"]
+        ]
+        for each in (path, graph)
+    ]
+    assert "units_in_doubt" not in codes[0]
+    assert "units_in_doubt" in codes[1]
 
 
 @pytest.fixture
