@@ -123,6 +123,9 @@ class LaneCost(AnswerModel):
     kind: CollectiveKind
     workers: Annotated[int, Field(description="That share the channel, as they were counted on.")]
     launches: Annotated[int, Field(description="Recorded launches that the line was fitted to.")]
+    left_out: Annotated[
+        int, Field(description="Launches that were not, as far too short beside the others.")
+    ]
     sizes: Annotated[int, Field(description="Different sizes among them.")]
     least_bytes: int
     most_bytes: int

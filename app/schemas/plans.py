@@ -246,11 +246,12 @@ class TraceAnswer(PlanAnswer):
 
     @classmethod
     def on(cls, answer: PlanAnswer, report: Report) -> Self:
-        """Put the recorded step beside the plan of its graph."""
-        recorded = None
+        """Put the recorded step beside the plan of its graph, whose times have a known unit."""
+        recorded, warned = None, answer.warnings
         if report.measured_us is not None or report.recorded_us is not None:
             defined = (each for each in answer.baselines if each.iteration_time_us is not None)
             today = next(defined, None)
+            warned = [warning for warning in warned if warning.code != "units_in_doubt"]
             recorded = RecordedStep(
                 measured_us=report.measured_us,
                 recorded_us=report.recorded_us,
@@ -259,4 +260,4 @@ class TraceAnswer(PlanAnswer):
                 plan_us=answer.iteration_time_us,
                 lower_bound_us=answer.lower_bound_us,
             )
-        return cls(**dict(answer), recorded=recorded, report=report)
+        return cls(**dict(answer) | {"warnings": warned}, recorded=recorded, report=report)

@@ -5,7 +5,8 @@ what the command takes where nothing is said, and is named.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from app.schemas.graphs import LaneCost
 from solver.calibration.channels import ASSUMED_STARTUP_US, KindFit, fit_channel, usable
 from solver.costs import LINEAR, TABLE
 from solver.costs.algorithms.stepwise import ring_effort
-from solver.graph import ALL_REDUCE, COMPUTE, NETWORK
+from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Graph
 from solver.limits import MAX_WORKERS
 from solver.traces import Channel, Trace
 from solver.units import bytes_per_us
@@ -28,6 +29,12 @@ RING_NETWORK: Json = {"bandwidth_gbps": 10.0, "startup_us": ASSUMED_STARTUP_US}
 
 #: What a cost model that was fitted to a trace is called.
 RECORDED = "recorded"
+
+#: What the warning of costs that do not fit begins with.
+MISFIT = "The costs of"
+
+#: The median error of costs beyond which they do not fit, and the share of bytes that is much.
+_MISFIT, _MUCH = 0.3, 0.25
 
 #: Groups that hold copies of a model, its shards, or what one copy is made of.
 _COPIES = re.compile(r"replicate|^(ddp|dp|data)\b|^data[ _]parallel")
@@ -114,9 +121,27 @@ def with_cluster(trace: Trace) -> tuple[Trace, TraceCluster]:
             f"Workers are those of {' and '.join(growing)}; {' and '.join(stay)} "
             f"{'stays' if len(stay) == 1 else 'stay'} as recorded when they change (--workers)."
         )
-    assumed = tuple(lines)
     costs = tuple(cost for each in found.values() for cost in each.costs)
-    return _assuming(trace, assumed), TraceCluster(cluster, costs)
+    told = _assuming(trace, tuple(lines))
+    report = replace(told.report, warnings=(*told.report.warnings, *_misfits(trace.graph, costs)))
+    return replace(told, report=report), TraceCluster(cluster, costs)
+
+
+def _misfits(graph: Graph, costs: Sequence[LaneCost]) -> Iterator[str]:
+    """Warn of costs that much is sent at and that do not fit their launches."""
+    sent = Counter[tuple[str, str]]()
+    for op in graph.ops:
+        sent[op.channel, op.kind] += op.bytes or 0
+    for cost in costs:
+        share = sent[cost.channel, cost.kind] / max(1, sent.total())
+        if cost.error_median > _MISFIT and share > _MUCH:
+            yield (
+                f"{MISFIT} {cost.kind} on {cost.channel} fit its launches within "
+                f"{100 * cost.error_median:.0f} % in the median, and {100 * share:.0f} % of the "
+                "bytes are sent so: times, gains and bounds are not better than that. Launches of "
+                "one size took very different times; use files of all ranks, or a benchmark of "
+                "the network (interlace calibrate, --cost-model)."
+            )
 
 
 def _growing(workers: Mapping[str, int]) -> list[str]:
@@ -247,8 +272,15 @@ def _sentence(cost: LaneCost) -> str:
         f"{cost.kind} on {cost.channel}: {cost.startup_us:.4g} us a launch and "
         f"{1e6 * cost.us_per_byte:.4g} us a MB{rate}, fitted to {launches} of {span}; error "
         f"{100 * cost.error_median:.1f} % in the median, {100 * cost.error_worst:.1f} % at worst."
-        f"{_WHY[cost.basis]}"
+        f"{_left_out(cost.left_out)}{_WHY[cost.basis]}"
     )
+
+
+def _left_out(count: int) -> str:
+    if not count:
+        return ""
+    what = "1 launch is" if count == 1 else f"{count:,} launches are"
+    return f" {what} left out: far too short beside the others, as one that was cut off."
 
 
 def _passes(kind: str, workers: int) -> float:

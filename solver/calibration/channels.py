@@ -2,14 +2,17 @@ r"""What launches cost on a channel, fitted to those that were recorded on it in
 
 A recording has few sizes, of several kinds of collective, and some launches waited for slow ranks.
 So each kind k gets a line :math:`T_k(n) = a_k + c_k n` of least relative error, which a launch that
-took far too long hardly moves, and no start-up is longer than the shortest launch explains: with
-:math:`s_k` steps of a ring, :math:`a_k \le t_i \max(1, s_k / s_{k(i)})` for each launch i of the
-channel. Where the sizes of a kind do not tell start-up from bandwidth, it has the bandwidth of all
-kinds together, and where these do not either, its start-up is assumed.
+took far too long hardly moves; single ones that are far too short, as the last of a recording that
+was stopped, are left out first (:mod:`solver.calibration.short_launches`). No start-up is longer
+than short launches explain: with :math:`s_k` steps of a ring, it is at most the 0.05-quantile of
+:math:`t_i \max(1, s_k / s_{k(i)})` over the launches i of the channel, the least where there are
+20 or fewer. Where the sizes of a kind do not tell start-up from bandwidth, it has the bandwidth of
+all kinds together, and where these do not either, its start-up is assumed.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -18,6 +21,7 @@ from solver.calibration.fits.fit import Line
 from solver.calibration.fits.samples import Samples
 from solver.calibration.fits.straight import moments, straight
 from solver.calibration.measurements.readings import broken_rule
+from solver.calibration.short_launches import without_short
 from solver.costs.algorithms.stepwise import ring_effort
 from solver.units import FloatArray, slack
 
@@ -26,6 +30,9 @@ SPREAD = 2.0
 
 #: The start-up [us] of a launch where the sizes do not tell it, or half of the shortest launch.
 ASSUMED_STARTUP_US = 50.0
+
+#: The share of a channel's launches that may be shorter than a start-up.
+_SHORTEST = 0.05
 
 #: Where a line is from: the sizes of its kind; the bandwidth of all kinds of the channel; the
 #: assumed start-up.
@@ -46,6 +53,8 @@ class KindFit:
         Where the line is from.
     launches
         Samples of this kind that were fitted to.
+    left_out
+        Samples that were not, since they are far too short beside the others.
     sizes
         Different sizes among them.
     measured
@@ -58,6 +67,7 @@ class KindFit:
     line: Line
     basis: Basis
     launches: int
+    left_out: int
     sizes: int
     measured: tuple[int, int]
     median: float
@@ -70,7 +80,13 @@ class _Launches(NamedTuple):
     kind: str
     sizes: FloatArray
     times: FloatArray
-    longest_startup: float
+    left_out: int
+    longest_startup: float = inf
+
+    @property
+    def half_startup(self) -> float:
+        """Half of the longest start-up that no launch of the kind is shorter than [us]."""
+        return 0.5 * min(self.longest_startup, float(self.times.min()))
 
 
 def usable(samples: Samples) -> list[tuple[int, float]]:
@@ -95,25 +111,26 @@ def fit_channel(samples: Mapping[str, Samples], workers: int) -> tuple[KindFit, 
 
     Notes
     -----
-    O(n) for n launches. The two-variable problem is convex, so where the best line of all has too
-    long a start-up the optimum has the longest that is allowed.
+    O(n log n) for n launches. The two-variable problem is convex, so where the best line of all has
+    too long a start-up the optimum has the longest that is allowed. Launches that are far too short
+    move no line while they are few beside the others of their kind: a tenth, or one of a few.
     """
-    kinds = [
-        _launches(kind, some, samples, workers) for kind, some in samples.items() if len(some) > 0
-    ]
+    kinds = [_launches(kind, some) for kind, some in samples.items() if len(some) > 0]
+    kinds = [kind._replace(longest_startup=_longest(kind, kinds, workers)) for kind in kinds]
     shared = _shared_bandwidth(kinds, workers)
     return tuple(_fit(kind, shared, workers) for kind in kinds)
 
 
-def _launches(kind: str, some: Samples, samples: Mapping[str, Samples], workers: int) -> _Launches:
-    steps = {each: ring_effort(workers, each).steps for each in samples}
-    longest = min(
-        time * max(1.0, steps[kind] / steps[other])
-        for other, theirs in samples.items()
-        for _, time in theirs
-    )
-    sizes = np.array([size for size, _ in some], dtype=np.float64)
-    return _Launches(kind, sizes, np.array([time for _, time in some], dtype=np.float64), longest)
+def _launches(kind: str, some: Samples) -> _Launches:
+    sizes, times = np.array(some, dtype=np.float64).T
+    return _Launches(kind, *without_short(sizes, times))
+
+
+def _longest(kind: _Launches, kinds: Sequence[_Launches], workers: int) -> float:
+    """Return the longest start-up [us] that the launches of the channel explain."""
+    steps = {each.kind: ring_effort(workers, each.kind).steps for each in kinds}
+    explained = [each.times * max(1.0, steps[kind.kind] / steps[each.kind]) for each in kinds]
+    return float(np.quantile(np.concatenate(explained), _SHORTEST, method="lower"))
 
 
 def _fit(kind: _Launches, shared: float | None, workers: int) -> KindFit:
@@ -122,7 +139,7 @@ def _fit(kind: _Launches, shared: float | None, workers: int) -> KindFit:
     if line is None and shared is not None:
         basis, line = "shared_bandwidth", _with_slope(kind, shared * _passes(kind.kind, workers))
     if line is None:
-        startup = min(ASSUMED_STARTUP_US, 0.5 * kind.longest_startup)
+        startup = min(ASSUMED_STARTUP_US, kind.half_startup)
         basis, line = "assumed_startup", Line(startup, _slope(kind, startup))
     misses = np.abs((line.startup_us + line.us_per_byte * kind.sizes) / kind.times - 1)
     return KindFit(
@@ -130,6 +147,7 @@ def _fit(kind: _Launches, shared: float | None, workers: int) -> KindFit:
         line,
         basis,
         kind.sizes.size,
+        kind.left_out,
         int(np.unique(kind.sizes).size),
         (int(kind.sizes.min()), int(kind.sizes.max())),
         float(np.median(misses)),
@@ -142,11 +160,12 @@ def _shared_bandwidth(kinds: Sequence[_Launches], workers: int) -> float | None:
     if len(kinds) <= 1:
         return None
     passed = np.concatenate([kind.sizes * _passes(kind.kind, workers) for kind in kinds])
-    if not _is_wide(passed):
-        return None
     longest = min(kind.longest_startup for kind in kinds)
     times = np.concatenate([kind.times for kind in kinds])
-    line = _line(_Launches("", passed, times, longest))
+    every = _Launches("", *without_short(passed, times), longest)
+    if not _is_wide(every.sizes):
+        return None
+    line = _line(every)
     return line.us_per_byte if line else None
 
 
@@ -166,7 +185,7 @@ def _with_slope(kind: _Launches, slope: float) -> Line:
     constant = float((weights * (kind.times - slope * kind.sizes)).sum() / weights.sum())
     if 0 <= constant <= kind.longest_startup:
         return Line(constant, slope)
-    startup = min(max(constant, 0.0), 0.5 * kind.longest_startup)
+    startup = min(max(constant, 0.0), kind.half_startup)
     return Line(startup, _slope(kind, startup))
 
 

@@ -7,13 +7,10 @@ from solver.costs import Network
 from solver.graph import ALL_REDUCE, Graph, has_barrier, with_barrier
 from solver.planning.plan import Options, plan
 from solver.planning.result import Plan
+from solver.planning.runtimes import runtime_of
 from solver.policies import POLICIES
 from solver.simulation.engine import simulate
 from solver.units import same
-
-#: What runs plans with the barrier, of gradients and of anything else, and without it.
-_DDP, _IN_ORDER = "PyTorch: interlace export --format ddp", "the plan's order of launches"
-_FREE = "a runtime such as ByteScheduler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +23,7 @@ class Gain:
         Whether the next forward pass waits for all last collectives, as with PyTorch's optimizer
         step; else each consumer waits for the buckets of its own tensors alone.
     runtime
-        What the plan needs to be run.
+        What the plan needs to be run (:func:`solver.planning.runtimes.runtime_of`).
     today_us, plan_us
         Simulated iteration times [us].
     lower_bound_us
@@ -83,7 +80,7 @@ def headline(graph: Graph, network: Network, options: Options, found: Plan) -> H
             planned = plan(graph, network, other)
         ran = with_barrier(graph) if barrier and graph.collectives else graph
         today = simulate(ran, network, POLICIES[policy]).iteration_time
-        runtime = (_DDP if is_ddp else _IN_ORDER) if barrier else _FREE
+        runtime = runtime_of(graph, barrier=barrier)
         gains.append(_gain(planned, today, runtime, barrier=barrier))
     return Headline(policy, tuple(gains))
 

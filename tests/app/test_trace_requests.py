@@ -100,6 +100,7 @@ def test_costs_are_those_of_the_launches() -> None:
         ({"tp": 4, "pp": 2}, 4, {"tp": None, "pp": 2}),
         # the network, and what is not inside one model
         ({"network": 8, "nvlink": 8}, 8, {"nvlink": 8}),
+        ({"network": 8, "tp": 8}, 8, {"tp": 8}),
         ({"network": 8, "other": 8}, 8, {"other": None}),
     ],
 )  # fmt: skip
@@ -148,6 +149,60 @@ def test_what_is_not_known_is_said(launches: Any, workers: Any, says: str) -> No
     body, _, assumed = suggested(trace(launches, workers))
     assert says in assumed
     assert network_of(body.to_cluster())(Lane("x", "all_reduce")).time(100) >= 0
+
+
+def test_a_launch_that_was_cut_off_is_left_out_and_said() -> None:
+    launches = [("data", "all_reduce", n * 1000, 20.0 + 100 * n) for n in (1, 4, 8)] * 4
+    plain, _, _ = suggested(trace(launches))
+    cluster, [cost], said = suggested(trace([*launches, ("data", "all_reduce", 8000, 1.0)]))
+    assert cluster == plain
+    assert (cost.launches, cost.left_out) == (12, 1)
+    assert "1 launch is left out: far too short beside the others" in said
+
+
+@pytest.mark.parametrize(
+    ("times", "other", "is_warned"),
+    [
+        ((100.0, 300.0, 900.0, 2700.0), 1, True),  # of one size: no line fits
+        ((100.0, 110.0, 120.0, 130.0), 1, False),
+        ((100.0, 300.0, 900.0, 2700.0), 100_000, False),  # little is sent so
+    ],
+)
+def test_costs_that_do_not_fit_what_is_sent_are_warned_of(
+    times: tuple[float, ...], other: int, is_warned: bool
+) -> None:
+    launches = [("data", "all_reduce", 1000, time) for time in times]
+    told, about = with_cluster(trace([*launches, ("data", "all_gather", other, 0.0)]))
+    assert (about.costs[0].error_median > 0.3) == (times[3] > 1000)
+    warned = [line for line in told.report.warnings if "all_reduce on data fit" in line]
+    assert bool(warned) == is_warned
+    assert all("within" in line and "% in the median" in line for line in warned)
+
+
+def test_costs_that_do_not_fit_are_warned_of_beside_the_gain(run: Run, tmp_path: Path) -> None:
+    events: list[Any] = []
+    for i, took in enumerate((100.0, 300.0, 900.0)):
+        at = i * 4000.0
+        events += [
+            note(f"ProfilerStep#{i + 1}", at, 4000),
+            *kernel(9 * i + 1, at + 1, at + 2, at + 9),
+        ]
+        launch = kernel(
+            9 * i + 2,
+            at + 10,
+            at + 12,
+            at + 12 + took,
+            AUTOGRAD,
+            (0, 21),
+            "ncclKernel_AllReduce_RING_LL",
+        )
+        launch[1]["args"] |= sized(1_000_000)
+        events += [*launch, *kernel(9 * i + 3, at + 2000, at + 2001, at + 2010)]
+    path = tmp_path / "rank0.json"
+    path.write_bytes(text(events, distributedInfo={"world_size": 4}))
+    head = " ".join(run("plan", str(path)).stdout.partition("Time of one iteration")[0].split())
+    assert "Warning: The costs of all_reduce on" in head
+    assert "% in the median, and 100 % of the bytes are sent so" in head
 
 
 def test_launches_beyond_the_recorded_sizes_are_warned_of() -> None:
@@ -201,7 +256,25 @@ def test_two_streams_are_planned_without_a_flag(file: Path, run: Run) -> None:
     }
     shown = run("plan", str(file)).stdout
     assert "as recorded                      0.100 ms  measured\n" in shown
-    assert "simulated, with the recorded launches" in shown
+    assert "  as recorded, simulated           0.1" in shown
+
+
+def test_recorded_times_are_not_asked_about(run: Run, tmp_path: Path) -> None:
+    """Half a GB beside 19 us of compute: of a graph of JSON one asks for the unit."""
+    path = tmp_path / "rank0.json"
+    path.write_bytes(text(small(sized(10**8), sized(10**8)), distributedInfo={"world_size": 4}))
+    imported = run("import", str(path), "--json").stdout
+    graph = tmp_path / "graph.json"
+    graph.write_text(json.dumps(json.loads(imported)["graph"]))
+    codes = [
+        [
+            warning["code"]
+            for warning in json.loads(run("plan", str(each), "--json").stdout)["warnings"]
+        ]
+        for each in (path, graph)
+    ]
+    assert "units_in_doubt" not in codes[0]
+    assert "units_in_doubt" in codes[1]
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
 from solver.calibration.channels import ASSUMED_STARTUP_US, SPREAD, fit_channel, usable
+from solver.calibration.short_launches import FAR, without_short
 from solver.limits import MAX_BYTES, MAX_DURATION_US
 
 #: Steps and passes of a ring of n workers, written down again: MODEL.md section 2.
@@ -18,6 +19,18 @@ KINDS = list(STEPS)
 
 def passes(kind, n):
     return {"all_reduce": 2 * (n - 1) / n, "broadcast": 1.0}.get(kind, (n - 1) / n)
+
+
+def without(samples):
+    """The launches that are fitted to; what is left out has tests of its own below."""
+    return {
+        kind: list(zip(*without_short(*columns(some))[:2], strict=True))
+        for kind, some in samples.items()
+    }
+
+
+def columns(some):
+    return np.array(some, dtype=float).T
 
 
 def longest_startup(kind, samples):
@@ -55,8 +68,9 @@ def best(some, longest):
 @given(channels(), st.integers(2, 64))
 @settings(max_examples=200, deadline=None)
 def test_lines_are_optimal_among_those_that_are_allowed(samples, workers):
+    kept = without(samples)
     for fit in fit_channel(samples, workers):
-        some, longest = samples[fit.kind], longest_startup(fit.kind, samples)
+        some, longest = kept[fit.kind], longest_startup(fit.kind, kept)
         least, slope = best(some, longest)
         assert 0 <= fit.line.startup_us <= longest * (1 + 1e-12)
         assert fit.line.us_per_byte > 0
@@ -71,15 +85,16 @@ def test_lines_are_optimal_among_those_that_are_allowed(samples, workers):
 @given(channels(), st.integers(2, 64))
 @settings(deadline=None)
 def test_errors_are_those_of_the_line(samples, workers):
+    kept = without(samples)
     for fit in fit_channel(samples, workers):
-        some = samples[fit.kind]
+        some = kept[fit.kind]
         misses = [
             abs((fit.line.startup_us + fit.line.us_per_byte * size) / time - 1)
             for size, time in some
         ]
         assert fit.median == pytest.approx(float(np.median(misses)))
         assert fit.worst == pytest.approx(max(misses))
-        assert fit.launches == len(some)
+        assert fit.launches == len(some) == len(samples[fit.kind]) - fit.left_out
         assert fit.sizes == len({size for size, _ in some})
         assert fit.measured == (min(some)[0], max(some)[0])
 
@@ -200,3 +215,82 @@ def test_a_kind_of_one_size_has_the_bandwidth_of_the_others(time, startup):
 def test_no_launches_no_costs():
     assert fit_channel({}, 4) == ()
     assert fit_channel({"all_reduce": []}, 4) == ()
+
+
+#: Steps of five sizes, 49 us a launch and 23 GB/s.
+STEPS_OF_FIVE = [(1 << 18, 60.0), (1 << 20, 97.4), (1 << 22, 237.0), (1 << 24, 799.0)]
+STEPS_OF_FIVE = [*STEPS_OF_FIVE, (1 << 26, 3000.0)] * 20
+
+
+@pytest.mark.parametrize(
+    "short",
+    [
+        [(1 << 20, 1.0)],
+        [(1 << 20, 0.01)],
+        [(4, 0.5)],
+        [(1 << 26, 1.0)],  # the profiler was stopped
+        [(1 << 26, 1.0)] * 5,
+        [(1 << 18, 0.01), (1 << 24, 2.0), (1 << 34, 1.0)],
+    ],
+)
+def test_launches_that_are_far_too_short_do_not_move_the_line(short):
+    [plain] = fit_channel({"all_reduce": STEPS_OF_FIVE}, 8)
+    [fit] = fit_channel({"all_reduce": [*STEPS_OF_FIVE, *short]}, 8)
+    assert plain.line.startup_us == pytest.approx(49, rel=0.01)
+    assert plain.line.us_per_byte * (1 << 26) == pytest.approx(2990, rel=0.01)
+    assert (plain.left_out, fit.left_out) == (0, len(short))
+    assert fit.line == plain.line
+    assert (fit.launches, fit.median, fit.worst) == (100, plain.median, plain.worst)
+
+
+def test_a_short_launch_of_another_kind_cuts_no_start_up_that_many_launches_tell():
+    [plain] = fit_channel({"all_reduce": STEPS_OF_FIVE}, 8)
+    reduce, other = fit_channel({"all_reduce": STEPS_OF_FIVE, "broadcast": [(4, 0.5)]}, 8)
+    assert reduce.line == plain.line
+    assert other.line.us_per_byte == pytest.approx(plain.line.us_per_byte * 8 / 14)
+
+
+def test_short_launches_are_what_it_costs_when_they_are_many():
+    """Three of four waited, a hundred times as long as a launch takes."""
+    launches = [(n * 100_000, n * 100.0 * (1 if k == 0 else 100)) for n in (1, 2) for k in range(4)]
+    [fit] = fit_channel({"all_reduce": launches}, 4)
+    assert fit.left_out == 0
+    assert fit.line.startup_us + fit.line.us_per_byte * 200_000 == pytest.approx(200, rel=0.05)
+
+
+@given(
+    st.integers(0, 200),
+    st.floats(1e-6, 1e-2),
+    st.lists(st.integers(1, 10**9), min_size=20, max_size=60),
+    st.lists(st.integers(0, 19), min_size=1, max_size=2, unique=True),
+    st.floats(1e-6, 0.1),
+    st.data(),
+)
+@settings(deadline=None)
+def test_a_tenth_that_is_far_too_short_is_told_from_the_rest(a, c, sizes, places, share, data):
+    """Launches on a line with noise of 20 % to longer, two of them cut to a tenth and less."""
+    noise = st.floats(1, 1.2)
+    times = [(a + c * n) * data.draw(noise) for n in sizes]
+    cut = [t * share if k in places else t for k, t in enumerate(times)]
+    found = without_short(np.array(sizes, dtype=float), np.array(cut))
+    assert sorted(found.times) == sorted(t for k, t in enumerate(cut) if k not in places)
+    assert found.left_out == len(places)
+
+
+@given(channels())
+@settings(deadline=None)
+def test_only_few_are_left_out_and_all_that_are_as_short_for_their_size(samples):
+    for some in samples.values():
+        kept_sizes, kept_times, count = without_short(*columns(some))
+        assert count == len(some) - kept_sizes.size <= max(1, len(some) // 10)
+        gone = list(some)
+        for launch in zip(kept_sizes, kept_times, strict=True):
+            gone.remove(launch)
+        for size, time in gone:
+            assert not ((kept_sizes >= size) & (kept_times <= time)).any()
+            assert kept_times.max() > FAR * time
+
+
+def test_no_launch_is_left_out_of_two():
+    launches = columns([(1000, 1.0), (1000, 1000.0)])
+    assert without_short(*launches).left_out == 0

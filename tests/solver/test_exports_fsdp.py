@@ -11,6 +11,8 @@ from solver.codes import FaultCode
 from solver.costs import Affine, alike
 from solver.errors import InvalidPlan
 from solver.exports import EXPORTS, ExplicitPlan
+from solver.exports.frameworks.memory import gathered_in_graph
+from solver.exports.frameworks.units import units_of
 from solver.graph import ALL_GATHER, COMPUTE, REDUCE_SCATTER, Op, build, with_barrier
 from solver.models.layers import Layer
 from solver.models.parallel import fsdp
@@ -314,3 +316,34 @@ def test_what_the_order_of_the_passes_costs_is_said():
     extra = found.iteration_time_us - found.plan_time_us
     assert extra > 0
     assert any(note.endswith(f"is lost, which takes {extra:,.1f} us.") for note in found.notes)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 12])
+@pytest.mark.parametrize("shards", [None, 2])
+def test_no_more_is_gathered_at_once_than_in_the_graph_where_fsdp2_can(limit, shards):
+    """A slow network and a large unit in the middle make prefetching pay."""
+    layers = [
+        Layer(f"l{k}", 900.0, 900.0, ((f"l{k}", 4000 if k == 5 else 500),)) for k in range(10)
+    ]
+    graph = fsdp("units", layers, shards, limit=limit)
+    sizes = [4000 if k == 5 else 500 for k in range(10)]
+
+    def window(count):
+        return max(sum(sizes[k : k + count]) for k in range(10))
+
+    most = gathered_in_graph(graph, units_of(graph))
+    assert most.forward == (window(limit) if limit < 10 else None)
+    assert most.backward == (window(limit + 1) if limit < 9 else None)
+    network = alike(Affine(1.0, 1.0))
+    found = EXPORTS["fsdp"](graph, network, alone(graph))
+    units = json.loads(found.files["units.json"])["units"]
+    ahead, back = (max(len(u[f"{p}_prefetch"]) for u in units) for p in ("forward", "backward"))
+    assert 1 <= ahead <= max(1, limit - 2)
+    assert 1 <= back <= limit
+    if limit >= 5:
+        assert ahead > 1
+    told = [note for note in found.notes if "gathers more at once than the graph" in note]
+    assert bool(told) == (limit < 3)
+    if limit == 1:
+        assert found.iteration_time_us < found.plan_time_us
+        assert "us faster than the plan, whose lower bound is for the graph's limit" in told[0]

@@ -5,10 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.costs import Affine, Cluster, alike, network_of
+from solver.errors import InvalidPlan
+from solver.exports import EXPORTS, ExplicitPlan
 from solver.graph import COMPUTE, Op, build, has_barrier, with_barrier
 from solver.models import MODELS
 from solver.models.layers import Layer
 from solver.models.parallel import fsdp
+from solver.planning.explicit import ExplicitBucket, ExplicitPart
 from solver.planning.headline import headline
 from solver.planning.plan import Options, plan
 from solver.policies import POLICIES
@@ -20,6 +23,10 @@ from tests.strategies import affine_costs, graphs
 
 MIB = 2**20
 
+
+EXPORT = "PyTorch: interlace export --format"
+
+IN_ORDER = "the plan's order of launches"
 
 ALONE = Options(baselines=())
 
@@ -89,7 +96,9 @@ def test_a_graph_with_a_barrier_has_one_gain_and_says_keep():
     assert gain.keep
     assert gain.plan_us == pytest.approx(gain.today_us)
     asked = Options(baselines=(Choice("ddp"), Choice("wfbp")))
-    assert of(graph, network_of(Cluster(8, 800, 0)), asked).policy == "ddp"
+    asked_of = of(graph, network_of(Cluster(8, 800, 0)), asked)
+    assert asked_of.policy == "ddp"
+    assert [each.gains[0].runtime for each in (found, asked_of)] == [f"{EXPORT} fsdp"] * 2
 
 
 def test_a_barrier_that_was_added_is_there():
@@ -102,3 +111,39 @@ def test_a_barrier_that_was_added_is_there():
 def test_both_gains_of_the_demo_are_gains():
     found = of(MODELS["t5_small"](), network_of(Cluster(8, 10, 50)))
     assert [gain.gain and gain.gain > 1.05 for gain in found.gains] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("collectives", "runtime"),
+    [
+        ([("conv.weight", "all_reduce"), ("grad:a b", "all_reduce")], f"{EXPORT} ddp"),
+        ([("all_reduce 1", "all_reduce")], f"{EXPORT} ddp, given parameter names"),
+        ([("gather:a", "all_gather"), ("scatter:a", "reduce_scatter")], f"{EXPORT} fsdp"),
+        ([("gather:a", "all_gather"), ("scatter:b", "reduce_scatter")], IN_ORDER),
+        ([("gather:a", "all_gather"), ("x", "reduce_scatter")], IN_ORDER),
+        ([("all_gather 1", "all_gather")], IN_ORDER),
+        ([("g", "all_reduce"), ("x", "all_to_all")], IN_ORDER),
+    ],
+)
+def test_what_runs_a_plan_is_an_export_that_takes_the_graph(collectives, runtime):
+    ops = [Op("f", COMPUTE, 1.0), Op("b", COMPUTE, 1.0)]
+    for name, kind in collectives:  # a gather before the forward pass, all else after the backward
+        gather = kind == "all_gather"
+        ops.append(Op(name, kind, None, 1000, () if gather else ("b",)))
+        ops[0] = ops[0]._replace(after=(*ops[0].after, *((name,) if gather else ())))
+    ops[1] = ops[1]._replace(after=("f",))
+    graph = build("made", ops)
+    asked = Options(baselines=(Choice("ddp"),))
+    network = network_of(Cluster(8, 10, 50))
+    found = plan(graph, network, asked)
+    assert headline(graph, network, asked, found).gains[0].runtime == runtime
+    explicit = ExplicitPlan(
+        tuple(ExplicitBucket(bucket.id, bucket.tensors) for bucket in found.buckets),
+        tuple(ExplicitPart(part.bucket, part.bytes) for part in found.parts),
+    )
+    for form in ("ddp", "fsdp"):
+        if runtime == f"{EXPORT} {form}":
+            assert EXPORTS[form](graph, network, explicit).files
+        else:
+            with pytest.raises(InvalidPlan):
+                EXPORTS[form](graph, network, explicit)

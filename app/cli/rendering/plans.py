@@ -12,8 +12,10 @@ from app.cli.rendering.policies import titled
 from app.cli.rendering.reports import source
 from app.cli.rendering.tables import shortened, table, time, times
 from app.schemas.plans import Baseline, Bound, PlanAnswer, TraceAnswer
+from app.services.trace_clusters import MISFIT
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.policies.choice import WHERE_NOT
+from solver.traces import Report
 
 #: A step this share shorter or longer than the recorded one is another one.
 _APART = 0.03
@@ -30,7 +32,7 @@ def render(answer: PlanAnswer, name: str, *, cut_short: bool = False) -> str:
     report = answer.report if isinstance(answer, TraceAnswer) else None
     return page(
         _head(answer, name),
-        [*headline(answer.headline), *_apart(answer)],
+        [*headline(answer.headline), *_misfits(report), *_apart(answer)],
         _times(answer),
         ["Interrupted: the best plan so far, not explained"] if cut_short else limits(answer),
         _buckets(answer),
@@ -70,6 +72,12 @@ def _times(answer: PlanAnswer) -> Iterator[Line]:
     yield times(rows)
 
 
+def _misfits(report: Report | None) -> Iterator[str]:
+    """Repeat the warnings of costs that do not fit what was recorded."""
+    lines = report.warnings if report else ()
+    yield from (f"Warning: {line}" for line in lines if line.startswith(MISFIT))
+
+
 def _apart(answer: PlanAnswer) -> Iterator[str]:
     """Say so when the costs of the cluster make another step than the recorded one."""
     recorded = answer.recorded if isinstance(answer, TraceAnswer) else None
@@ -98,7 +106,11 @@ def _recorded(answer: PlanAnswer) -> Iterator[tuple[str, str, str, str]]:
     if recorded and recorded.measured_us is not None:
         yield time("as recorded", recorded.measured_us, "measured")
     if recorded and recorded.recorded_us is not None:
-        yield time("as recorded", recorded.recorded_us, "simulated, with the recorded launches")
+        yield time(
+            "as recorded, simulated",
+            recorded.recorded_us,
+            "with the times of the recorded launches",
+        )
 
 
 def _compared(baseline: Baseline, *, barrier: bool) -> tuple[str, str, str, str]:

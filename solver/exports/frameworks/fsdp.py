@@ -16,6 +16,7 @@ from typing import Any
 
 from solver.costs import Network
 from solver.exports.exporter import ExplicitPlan, Export, replay_plan
+from solver.exports.frameworks.memory import Gathered, gathered_by_form, gathered_in_graph
 from solver.exports.frameworks.names import program
 from solver.exports.frameworks.units import Form, Unit, graph_of_form, join_units, units_of
 from solver.graph import Graph
@@ -32,8 +33,9 @@ def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
     """Write ``fsdp_units.py`` and ``units.json``: the form of FSDP2 with the least simulated time.
 
     Tried are units as the plan groups its gathers, its second gathers or its reduce-scatters, by
-    all of them or any of them, and each for itself; then up to 3 units ahead in either pass. A tie
-    goes to fewer units ahead. The simulated time is that of exactly this form.
+    all of them or any of them, and each for itself; then up to 3 units ahead in either pass, more
+    than one while no more is gathered at once than the graph's own gates let. A tie goes to fewer
+    units ahead. The simulated time is that of exactly this form.
 
     Raises
     ------
@@ -45,9 +47,10 @@ def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
     forms = [Form(grouped, 1, 1) for grouped in _groupings(units, plan)]
     times = [(_time(graph, network, form), k) for k, form in enumerate(forms)]
     best = forms[min(times)[1]].units
-    ahead = min(range(1, _AHEAD + 1), key=lambda n: _time(graph, network, Form(best, n, 1)))
-    back = min(range(1, _AHEAD + 1), key=lambda n: _time(graph, network, Form(best, ahead, n)))
-    form = Form(best, ahead, back)
+    limit = gathered_in_graph(graph, units)
+    counts = range(1, _AHEAD + 1)
+    form = _fastest(graph, network, [Form(best, n, 1) for n in counts], limit)
+    form = _fastest(graph, network, [Form(best, form.ahead, n) for n in counts], limit)
     lists: dict[str, Sequence[Any]] = {
         "UNITS": [list(unit.names) for unit in form.units],
         "RESHARD": form.reshards(),
@@ -73,10 +76,24 @@ def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
             "units.json": json.dumps(content, indent=2) + "\n",
         },
         media_type="text/x-python",
-        notes=tuple(_notes(graph, units, form, time - timeline.iteration_time)),
+        notes=tuple(_notes(graph, units, form, limit, time - timeline.iteration_time)),
         iteration_time_us=time,
         plan_time_us=timeline.iteration_time,
     )
+
+
+def _fastest(graph: Graph, network: Network, forms: Sequence[Form], limit: Gathered) -> Form:
+    """Return the fastest of those that exceed no limit of the graph by more than the first does."""
+    least = gathered_by_form(graph, forms[0])
+    allowed = [
+        form
+        for form in forms
+        if all(
+            most is None or held <= max(most, first)
+            for held, first, most in zip(gathered_by_form(graph, form), least, limit, strict=True)
+        )
+    ]
+    return min(allowed, key=lambda form: _time(graph, network, form))
 
 
 def _time(graph: Graph, network: Network, form: Form) -> float:
@@ -111,16 +128,31 @@ def _groupings(units: tuple[Unit, ...], plan: ExplicitPlan) -> Iterator[tuple[Un
         yield tuple(map(join_units, groups))
 
 
-def _notes(graph: Graph, units: Sequence[Unit], form: Form, extra: float) -> Iterator[str]:
-    sizes = {op.id: op.bytes or 0 for op in graph.ops}
-    whole = [sum(sizes[each] for each in unit.gathers) for unit in form.units]
-    at_once = form.ahead + 2
-    most = max(sum(whole[k : k + at_once]) for k in range(len(whole)))
+def _notes(
+    graph: Graph, units: Sequence[Unit], form: Form, limit: Gathered, extra: float
+) -> Iterator[str]:
+    held = gathered_by_form(graph, form)
     yield (
         f"{len(units)} units of the graph are {len(form.units)} of FSDP2. Each asks for "
         f"{form.ahead} ahead in the forward pass and {form.back} in the backward pass: up to "
-        f"{at_once} are gathered at once in the forward pass, {most / 1e6:,.1f} MB."
+        f"{form.ahead + 2} are gathered at once in the forward pass, {held[0] / 1e6:,.1f} MB."
     )
+    more = [
+        f"{here / 1e6:,.1f} MB in the {name} pass, the graph {most / 1e6:,.1f} MB"
+        for name, here, most in zip(("forward", "backward"), held, limit, strict=True)
+        if most is not None and here > most
+    ]
+    if more:
+        faster = (
+            f"It is {-extra:,.1f} us faster than the plan"
+            if extra < 0
+            else "It may be faster than a plan"
+        )
+        yield (
+            f"This form gathers more at once than the graph lets a plan: {'; '.join(more)}. "
+            f"{faster}, whose lower bound is for the graph's limit. FSDP2 holds three units in the "
+            "forward pass at least: mind the memory, or plan a graph with a higher limit."
+        )
     yield (
         "Gathers wait for what FSDP2 makes them wait for, not for what they wait for in the graph, "
         "and go in the order of the passes, each unit whole."

@@ -1,6 +1,5 @@
 """Tensors as frameworks name them, and lists of names as Python."""
 
-import re
 from collections.abc import Container, Sequence
 from importlib.resources import files
 
@@ -8,16 +7,12 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidPlan
 from solver.exports import templates
 from solver.exports.exporter import ExplicitPlan
-
-#: What an id of a gradient begins with in graphs that are made of layers.
-_GRADIENT = "grad:"
-#: What PyTorch calls a parameter: names of modules and its own, joined by points.
-_PATH = re.compile(r"\w+(\.\w+)*")
+from solver.graph.names import GRADIENT, is_parameter
 
 
 def parameter_name(tensor: str) -> str:
     """Return the name of the parameter whose gradient a tensor is."""
-    return tensor.removeprefix(_GRADIENT)
+    return tensor.removeprefix(GRADIENT)
 
 
 def check_names(plan: ExplicitPlan, tensors: Container[str]) -> None:
@@ -35,9 +30,7 @@ def check_names(plan: ExplicitPlan, tensors: Container[str]) -> None:
         nameless = [
             (k, tensor)
             for k, tensor in enumerate(bucket.tensors)
-            if tensor in tensors
-            and not tensor.startswith(_GRADIENT)
-            and not _PATH.fullmatch(tensor)
+            if tensor in tensors and not is_parameter(tensor)
         ]
         if nameless:
             k, tensor = nameless[0]

@@ -7,10 +7,7 @@ from itertools import pairwise
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph, InvalidPlan
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, REDUCE_SCATTER, Graph, Op, build
-
-#: What the ids of a unit's collectives begin with (:func:`solver.models.parallel.fsdp`).
-_GATHER, _REGATHER, _SCATTER = "gather:", "regather:", "scatter:"
-_KINDS = {_GATHER: ALL_GATHER, _REGATHER: ALL_GATHER, _SCATTER: REDUCE_SCATTER}
+from solver.graph.names import GATHER, SCATTER, UNIT_KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +79,11 @@ def units_of(graph: Graph) -> tuple[Unit, ...]:
     InvalidPlan
         When gathers and reduce-scatters are not those of units (``not_sharded``).
     """
-    names: dict[str, dict[str, int]] = {prefix: {} for prefix in _KINDS}
+    names: dict[str, dict[str, int]] = {prefix: {} for prefix in UNIT_KINDS}
     strangers = []
     for i in graph.collectives:
         op = graph.ops[i]
-        fits = [p for p, kind in _KINDS.items() if op.id.startswith(p) and op.kind == kind]
+        fits = [p for p, kind in UNIT_KINDS.items() if op.id.startswith(p) and op.kind == kind]
         if fits:
             names[fits[0]][op.id.removeprefix(fits[0])] = i
         elif op.kind in {ALL_GATHER, REDUCE_SCATTER}:
@@ -246,7 +243,7 @@ def _stranger_faults(strangers: Sequence[str]) -> Iterator[Fault]:
 def _unit_faults(graph: Graph, names: Mapping[str, Mapping[str, int]]) -> Iterator[Fault]:
     """List what units lack: a gather before compute, a reduce-scatter after some."""
     for name in dict.fromkeys(each for known in names.values() for each in known):
-        for prefix, near in ((_GATHER, graph.succs), (_SCATTER, graph.preds)):
+        for prefix, near in ((GATHER, graph.succs), (SCATTER, graph.preds)):
             if name not in names[prefix]:
                 yield _fault(f"Unit {name!r} has no {prefix}{name}.")
             elif not _computes(graph, near[names[prefix][name]]):

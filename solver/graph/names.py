@@ -1,0 +1,20 @@
+"""What ids of collectives say: the parameter whose gradient is sent, the unit that is sharded."""
+
+import re
+
+from solver.graph.graph import ALL_GATHER, REDUCE_SCATTER
+
+#: What an id of a gradient begins with in graphs that are made of layers.
+GRADIENT = "grad:"
+
+#: What the ids of the collectives of a unit begin with (:func:`solver.models.parallel.fsdp`).
+GATHER, REGATHER, SCATTER = "gather:", "regather:", "scatter:"
+UNIT_KINDS = {GATHER: ALL_GATHER, REGATHER: ALL_GATHER, SCATTER: REDUCE_SCATTER}
+
+#: What PyTorch calls a parameter: names of modules and its own, joined by points.
+_PATH = re.compile(r"\w+(\.\w+)*")
+
+
+def is_parameter(tensor: str) -> bool:
+    """Tell whether an id names a parameter: by its form, or as a path of words."""
+    return tensor.startswith(GRADIENT) or _PATH.fullmatch(tensor) is not None
