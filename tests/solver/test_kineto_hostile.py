@@ -140,3 +140,30 @@ def test_a_barrier_is_no_collective(where):
     assert [sample.bytes for sample in trace.samples] == [100, 200]
     assert trace.report.measured_us == 100.0
     assert "1 barriers: they carry nothing; their time is the host's." in trace.report.dropped
+
+
+FIELDS = [
+    *("Process Group Name", "Process Group Description", "Process Group Ranks", "Group size"),
+    *("In msg nelems", "Out msg nelems", "dtype", "Collective name", "Concrete Inputs"),
+    *("Input Dims", "Input type", "correlation", "Sequence number", "Fwd thread id"),
+]
+VALUES = [
+    *("9" * 5000, "1e999", "18446744073709551615", "-3", "0", "1e5", "true", "null"),
+    *('"\\ud800"', '"\xff"', '"a\\nb"', '""', f'"{"x" * 700}"', '"[1, 2, 3"'),
+    *('{"a": 1}', "[[[1]]]", "[-1]", '["a"]', "[1, [2]]", "[" * 2000 + "]" * 2000),
+]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: value[:20])
+@pytest.mark.parametrize("field", FIELDS)
+def test_odd_values_are_read_or_refused(field, value):
+    events = small()
+    for one in events:
+        one["args"][field] = "ODD"
+    content = text(events).replace(b'"ODD"', value.encode("latin-1"))
+    try:
+        trace = read(content)
+    except InvalidTrace:
+        return
+    assert trace.graph is not None
+    assert all(len(channel.name) < 250 for channel in trace.channels)
