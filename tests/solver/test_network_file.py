@@ -113,15 +113,17 @@ def test_a_replay_of_sharded_data_parallelism(shards):
 @settings(max_examples=cases(40))
 @given(st.data())
 def test_any_plain_iteration(data):
+    """Within 0.1 %, or the nanosecond that ASTRA-sim's whole numbers are off in a step."""
     count = data.draw(st.integers(1, 5))
+    sizes = data.draw(st.lists(st.integers(10**5, 10**8), min_size=count, max_size=count))
     layers = [
         Layer(
             f"l{i}",
             data.draw(st.integers(100, 5000)),
             data.draw(st.integers(100, 5000)),
-            ((f"w{i}", data.draw(st.integers(10**5, 10**8))),),
+            ((f"w{i}", size),),
         )
-        for i in range(count)
+        for i, size in enumerate(sizes)
     ]
     cluster = Cluster(
         data.draw(st.integers(2, 64)),
@@ -130,10 +132,11 @@ def test_any_plain_iteration(data):
         hop_us=data.draw(st.sampled_from([0, 3])),
         reduction_gbps=data.draw(st.sampled_from([None, 400])),
     )
-    export = exported(
-        iteration("drawn", layers), cluster, data.draw(st.sampled_from(["wfbp", "p3"]))
-    )
-    assert replayed_us(export) == pytest.approx(export.iteration_time_us, rel=1e-3)
+    policy = data.draw(st.sampled_from(["wfbp", "p3"]))
+    export = exported(iteration("drawn", layers), cluster, policy)
+    launches = sum(-(-size // 200_000) for size in sizes) if policy == "p3" else count
+    whole = launches * 2 * (cluster.workers - 1) * 1e-3
+    assert replayed_us(export) == pytest.approx(export.iteration_time_us, rel=1e-3, abs=whole)
 
 
 def of_kinds(*kinds, channel="network"):
