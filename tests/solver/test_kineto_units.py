@@ -167,3 +167,17 @@ def test_other_steps_keep_their_numbers_and_are_refused(how, said):
     with pytest.raises(InvalidPlan, match=r"FSDP2.*FSDP1") as refused:
         EXPORTS["fsdp"](trace.graph, NETWORK, plan)
     assert {fault.code for fault in refused.value.faults} == {FaultCode.NOT_SHARDED}
+
+
+def test_annotations_of_other_things_and_of_no_work_change_no_name():
+    """An annotation that waits for nothing, and one behind which nothing runs."""
+    events = step(UNITS)
+    last = max(
+        (e for e in events if "copy_out" in e["name"]),
+        key=lambda e: (e["ts"], e["tid"] == AUTOGRAD[1]),
+    )
+    last["ts"] = max(e["ts"] + e["dur"] for e in events) - 1
+    trace = read([*events, note("FSDP::pre_forward (layers.0)", 1, 1, MAIN)])
+    assert sorted(sent(trace)) == sorted(sent(read(step(UNITS))))
+    without = [e for e in events if "copy_out" not in e["name"]]
+    assert sorted(sent(read(without))) == sorted(sent(trace))
