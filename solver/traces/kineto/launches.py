@@ -194,15 +194,15 @@ def _called(notes: Sequence[Span], calls: Iterable[Span]) -> list[tuple[Span, Sp
 
     That is one that began before, with a tensor of as many elements. O(n log n) for n tensors.
     """
-    asked = sorted(calls, key=attrgetter("start"))
-    elements = [elements_called(span.event) for span in asked]
+    ordered = sorted(calls, key=attrgetter("start"))
+    elements = [elements_called(span.event) for span in ordered]
     # calls that began, by start: all of them, and by the elements of their tensors
     begun: deque[int] = deque()
     of: dict[int | None, deque[int]] = {}
     taken: set[int] = set()
     result, at = [], 0
     for note in notes:
-        while at < len(asked) and asked[at].start <= note.start + _SLACK:
+        while at < len(ordered) and ordered[at].start <= note.start + _SLACK:
             begun.append(at)
             for count in elements[at] or (None,):
                 of.setdefault(count, deque()).append(at)
@@ -214,5 +214,5 @@ def _called(notes: Sequence[Span], calls: Iterable[Span]) -> list[tuple[Span, Sp
                 row.popleft()
         i = min((row[0] for row in rows if row), default=None)
         taken.update(() if i is None else (i,))
-        result.append((note, note if i is None else asked[i]))
+        result.append((note, note if i is None else ordered[i]))
     return result
