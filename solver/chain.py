@@ -1,7 +1,7 @@
 """The channel's view of a graph: its tensors in release order."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -67,11 +67,21 @@ class Chain:
 
     @property
     def is_layered(self) -> bool:
-        """Whether each channel is a problem of its own, of one kind of collective.
+        """Whether each channel is a problem of its own, of tensors that may all be fused.
 
         Then no collective precedes another, and what follows from PACE's Theorem 1 holds.
         """
         return not self.before and len(self.lanes) == len(self.channels)
+
+    @property
+    def is_separable(self) -> bool:
+        """Whether each channel is a problem of its own, at one cost: lanes differ by key alone."""
+        kinds = {(lane.channel, lane.kind) for lane in self.lanes}
+        return not self.before and len(kinds) == len(self.channels)
+
+    def element_bytes(self, tensor: int) -> int:
+        """Size of an element of a tensor, which is that of all its lane [bytes]."""
+        return self.lanes[self.lane[tensor]].element_bytes
 
 
 def chain_of(graph: Graph) -> Chain:
@@ -113,7 +123,10 @@ def _chain_of(graph: Graph) -> Chain:
             tail = max(tail, path)
         tails[i] = tail
     positions = sorted(graph.collectives, key=lambda i: (starts[i], depths[i], i))
-    of_op = [Lane(op.channel, op.kind) for op in (graph.ops[i] for i in positions)]
+    of_op = [
+        Lane(op.channel, op.kind, op.fuse_key, op.element_bytes)
+        for op in (graph.ops[i] for i in positions)
+    ]
     lanes = tuple(dict.fromkeys(lane for _, lane in sorted(zip(positions, of_op, strict=True))))
     number = {lane: k for k, lane in enumerate(lanes)}
     nested = any(depths[i] > 1 for i in positions)
@@ -163,6 +176,13 @@ def lane_bytes(chain: Chain) -> tuple[int, ...]:
     for lane, size in zip(chain.lane, chain.bytes.tolist(), strict=True):
         sums[lane] += size
     return tuple(sums)
+
+
+def without_keys(chain: Chain) -> Chain:
+    """Return the chain with the lanes of a kind on a channel as one, of any elements."""
+    lanes = [Lane(lane.channel, lane.kind) for lane in chain.lanes]
+    merged = tuple(dict.fromkeys(lanes))
+    return replace(chain, lanes=merged, lane=tuple(merged.index(lanes[k]) for k in chain.lane))
 
 
 def subchain(chain: Chain, tensors: Sequence[int]) -> Chain:

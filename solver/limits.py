@@ -16,6 +16,8 @@ MAX_FAULTS_SOUGHT = 1_000
 
 #: Most workers, of a cluster or of a measurement.
 MAX_WORKERS = 1_000_000
+#: Most times as long as by itself that compute takes beside communication.
+MAX_COMPUTE_SLOWDOWN = 100.0
 #: Most sizes of a table of measured points.
 MAX_TABLE_SIZES = 2_048
 

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from solver.costs import Affine, Lane
+from solver.costs import Affine, Lane, Network
 from solver.graph import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -31,8 +31,9 @@ class Case:
     graph: Graph
     costs: dict[Lane, Affine]
 
-    def network(self, lane: Lane) -> Affine:
-        return self.costs[lane]
+    @property
+    def network(self) -> Network:
+        return Network(self.costs.__getitem__)
 
 
 def case(seed: int, least: int = 6, most: int = 12, unit: int = 1) -> Case:

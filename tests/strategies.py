@@ -126,7 +126,7 @@ def dags(draw, most=7) -> Graph:
 
 
 @st.composite
-def networks(draw) -> Network:
-    """A cost for each channel, the same for all kinds."""
+def networks(draw, slowdowns=(1.0,)) -> Network:
+    """A cost for each channel, the same for all kinds, and one of the slowdowns."""
     found = {NETWORK: draw(costs()), "nvlink": draw(costs())}
-    return lambda lane: found[lane.channel]
+    return Network(lambda lane: found[lane.channel], draw(st.sampled_from(slowdowns)))

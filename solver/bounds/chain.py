@@ -32,6 +32,9 @@ PACKING = "packing"
 NESTED = "nested"
 
 
+SLOWED = "slowed"
+
+
 #: How many minorants of a cost the bound from both ends is computed for.
 _NESTED_LINES = 4
 

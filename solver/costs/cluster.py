@@ -59,6 +59,9 @@ class Cluster:
         Ranks and bandwidth [Gbit/s] of the measured costs; None when they are those above.
     extrapolate
         Scale measured costs to other ranks and another bandwidth, as a ring would.
+    compute_slowdown
+        While a launch is under way on any channel, compute takes so many times as long, at least 1;
+        of the cluster, not of its channels.
     """
 
     workers: int
@@ -81,6 +84,7 @@ class Cluster:
     measured_workers: int | None = None
     measured_gbps: float | None = None
     extrapolate: bool = False
+    compute_slowdown: float = 1.0
 
 
 def missing_fields(cluster: Cluster, *fields: str) -> list[Fault]:

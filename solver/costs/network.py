@@ -1,6 +1,8 @@
-"""Which cost each lane of a cluster has."""
+"""Which cost each lane of a cluster has, and what its launches cost the compute beside them."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
@@ -10,17 +12,46 @@ from solver.costs.cluster import Cluster
 from solver.costs.cost import Cost
 from solver.errors import Fault, InvalidCluster
 from solver.graph import NETWORK
+from solver.limits import MAX_COMPUTE_SLOWDOWN
 
 
 class Lane(NamedTuple):
-    """One kind of collective on one channel: what may be fused, at one cost."""
+    """What may be fused, at one cost: one kind of collective on one channel, and of one key.
+
+    Elements of different sizes are of different types, so a bucket has elements of one size. The
+    cost depends on channel and kind alone.
+    """
 
     channel: str
     kind: str
+    fuse_key: str | None = None
+    element_bytes: int = 1
+
+    def __str__(self) -> str:
+        """Say what differs from what is usual."""
+        key = "" if self.fuse_key is None else f" with fuse_key {self.fuse_key!r}"
+        size = "" if self.element_bytes == 1 else f" of {self.element_bytes}-byte elements"
+        return f"{self.kind} on {self.channel}{key}{size}"
 
 
-#: What a launch costs in each lane.
-Network = Callable[[Lane], Cost]
+@dataclass(frozen=True, slots=True)
+class Network:
+    """What a launch costs in each lane, and the compute beside it; ``network(lane)`` is its cost.
+
+    Attributes
+    ----------
+    cost
+        The cost of a launch in a lane.
+    compute_slowdown
+        While a launch is under way, compute ops proceed at 1 / this of their speed; at least 1.
+    """
+
+    cost: Callable[[Lane], Cost]
+    compute_slowdown: float = 1.0
+
+    def __call__(self, lane: Lane) -> Cost:
+        """Return the cost of a launch in a lane."""
+        return self.cost(lane)
 
 
 def network_of(cluster: Cluster) -> Network:
@@ -29,12 +60,15 @@ def network_of(cluster: Cluster) -> Network:
     Raises
     ------
     InvalidCluster
-        From the network, for a lane that the cluster does not describe.
+        When a slowdown is out of range, or a channel has one of its own. From the network, for a
+        lane that the cluster does not describe.
     """
+    if faults := list(_slowdown_faults(cluster)):
+        raise InvalidCluster(faults)
     channels = {NETWORK: cluster, **dict(cluster.channels)}
 
     @cache
-    def network(lane: Lane) -> Cost:
+    def cost(lane: Lane) -> Cost:
         if lane.channel not in channels:
             detail = f"The cluster has no channel {lane.channel!r}."
             raise InvalidCluster([Fault("/channels", FaultCode.UNKNOWN_CHANNEL, detail)])
@@ -46,9 +80,20 @@ def network_of(cluster: Cluster) -> Network:
                 [Fault(under + f.pointer, f.code, f.detail) for f in error.faults]
             ) from None
 
-    return network
+    return Network(cost, cluster.compute_slowdown)
 
 
-def alike(cost: Cost) -> Network:
+def alike(cost: Cost, compute_slowdown: float = 1.0) -> Network:
     """Return a network that costs the same in every lane."""
-    return lambda _: cost
+    return Network(lambda _: cost, compute_slowdown)
+
+
+def _slowdown_faults(cluster: Cluster) -> Iterator[Fault]:
+    slowdown = cluster.compute_slowdown
+    if not (math.isfinite(slowdown) and 1 <= slowdown <= MAX_COMPUTE_SLOWDOWN):
+        detail = f"compute_slowdown must be 1 to {MAX_COMPUTE_SLOWDOWN:g}, got {slowdown!r}."
+        yield Fault("/compute_slowdown", FaultCode.OUT_OF_RANGE, detail)
+    for name, channel in cluster.channels:
+        if channel.compute_slowdown != 1:
+            detail = f"Channel {name!r}: compute_slowdown is the cluster's, for all channels."
+            yield Fault(f"/channels/{name}/compute_slowdown", FaultCode.EXTRA_FIELD, detail)

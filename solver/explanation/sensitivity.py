@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from glob import escape
 
 from solver.chain import chain_of
@@ -78,11 +78,13 @@ def sensitivities(
     """
 
     def cost(name: str, bandwidth: float, startup: float) -> Sensitivity:
-        other: Network = lambda lane: scale(network(lane), bandwidth, startup)
+        other = replace(network, cost=lambda lane: scale(network(lane), bandwidth, startup))
         return compared(name, simulate(graph, other, rerun(graph)))
 
     def channel_double(channel: str) -> Sensitivity:
-        other: Network = lambda lane: scale(network(lane), 1.0 + (lane.channel == channel))
+        other = replace(
+            network, cost=lambda lane: scale(network(lane), 1.0 + (lane.channel == channel))
+        )
         after_change = simulate(graph, other, rerun(graph))
         return compared(CHANNEL_DOUBLE, after_change, channel=channel)
 

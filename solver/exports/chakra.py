@@ -7,6 +7,7 @@ preemption are those of the plan. Attributes are the ones that ASTRA-sim's feede
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Any
 
@@ -53,13 +54,18 @@ def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
     """
     _, timeline = replay_plan(graph, network, plan)
     parts = graph_of_parts(graph, plan, timeline)
-    again = simulate(parts, network, wfbp)
+    again = simulate(parts, replace(network, compute_slowdown=1.0), wfbp)
     ranks_of = {NETWORK: plan.workers, **dict(plan.channels)}
     dimensions = dimensions_of(parts, network, ranks_of)
     number = _numbers(parts, again)
     content = encode(_messages(parts, again, number, dimensions, plan.workers))
     ranks = min(dimensions.ranks, MAX_EXPORTED_FILES)
     notes = [*NOTES, *dimensions.notes]
+    if network.compute_slowdown > 1:
+        notes.append(
+            "Durations are those of the plan, where compute beside communication takes "
+            f"{network.compute_slowdown:g} times as long: ASTRA-sim does not slow it down."
+        )
     turns = _take_turns(parts, again, number)
     if not same(turns, again.iteration_time):
         extra = turns - again.iteration_time
@@ -87,7 +93,7 @@ def graph_of_parts(graph: Graph, plan: ExplicitPlan, timeline: Timeline) -> Grap
 
     A part comes after what its bucket's tensors came after, and after the part before it on its
     channel; what came after a tensor comes after the last part of its bucket. Run by ``wfbp`` this
-    takes the plan's time, up to the rounding.
+    takes the plan's time, up to the rounding, by itself: what slowed compute down is in its time.
 
     Parameters
     ----------
@@ -122,7 +128,7 @@ def graph_of_parts(graph: Graph, plan: ExplicitPlan, timeline: Timeline) -> Grap
             after.append(before[first.channel])
         before[first.channel] = name
         last |= {tensor.id: name for tensor in members}
-        parts.append(Op(name, first.kind, None, part.bytes, tuple(after), first.channel))
+        parts.append(first._replace(id=name, bytes=part.bytes, after=tuple(after)))
     whole_buckets = [
         float(round(b) - round(a)) for a, b in zip(timeline.starts, timeline.ends, strict=True)
     ]

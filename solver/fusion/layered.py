@@ -6,23 +6,21 @@ from functools import partial
 from itertools import chain as joined
 from math import inf
 
-from solver.buckets import Buckets, Launch, Launches
+from solver.buckets import Buckets, Launch, Launches, Members, whole_elements
 from solver.chain import Chain, on_channel, subchain
 from solver.costs import Cost
-from solver.fusion.chain.improve import without_needless_launches
+from solver.fusion.chain.fewest import with_fewest_launches
 from solver.fusion.chain.joint import joint
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.maxmin import max_min, unfused
-from solver.fusion.search import Budget, Fusion, Order, Reporter, Search
+from solver.fusion.search import Fusion, Order, Reporter, Search
+from solver.fusion.ties import ceiling
 from solver.schedule import SCHEDULERS
 from solver.schedule.execute import cut_at_releases, follow, jobs_of, value_of
 from solver.schedule.slots import on_slots
 
 #: The fusions by name, called alike; add one here.
 FUSIONS: dict[str, Fusion] = {"joint": joint, "maxmin": max_min, "none": unfused}
-
-#: Most joins that are tried in a channel with time to spare.
-_JOINS = 500
 
 
 def decide(
@@ -65,18 +63,55 @@ def decide(
         plan = FUSIONS[fusion](each, cost, _order(cost, order, slot_us), own)
         best.offer(c, plan, judge.value(plan))
         chosen.append(plan)
+    launches = tuple(joined(*map(_in_chain, chosen, tensors)))
     if fusion == "joint" and len(tensors) > 1:
-        chosen = _within_the_slowest(chosen, judges)
-    return tuple(joined(*map(_in_chain, chosen, tensors)))
+        launches = with_fewest(launches, chain, costs, search.bound)
+    return launches
 
 
-def _within_the_slowest(plans: Sequence[Launches], judges: Sequence[ChainJudge]) -> list[Launches]:
-    """Join launches of channels that have time to spare beside the slowest one."""
-    limit = max(judge.value(plan) for plan, judge in zip(plans, judges, strict=True))
-    return [
-        without_needless_launches(plan, judge, Budget(_JOINS, lambda: False), limit)
-        for plan, judge in zip(plans, judges, strict=True)
-    ]
+def with_fewest(launches: Launches, chain: Chain, costs: Sequence[Cost], bound: float) -> Launches:
+    """Join launches that gain nothing, in channels with time to spare beside the slowest one too.
+
+    The answer takes no longer than ``launches`` or, where they reach it, than the lower bound [us].
+    The chain must be separable; ``costs`` are those of its lanes.
+    """
+    tensors = [on_channel(chain, channel) for channel in chain.channels]
+    chains = [subchain(chain, some) for some in tensors]
+    plans = [launches_on(launches, some) for some in tensors]
+    shared = [costs[chain.lane[some[0]]] for some in tensors]
+    judges = [ChainJudge(each, cost) for each, cost in zip(chains, shared, strict=True)]
+    value = max(judge.value(plan) for plan, judge in zip(plans, judges, strict=True))
+    limit = ceiling(value, bound)
+    fewer = (
+        with_fewest_launches(plan, each, judge, limit)
+        for plan, each, judge in zip(plans, chains, judges, strict=True)
+    )
+    return tuple(joined(*map(_in_chain, fewer, tensors)))
+
+
+def by_lane(launches: Sequence[Launch], chain: Chain) -> Launches:
+    """Let launches of any tensors of a channel carry those of one lane each, in the same order.
+
+    A launch becomes one for each lane of its bucket, which carry its bytes lane after lane; what
+    is no whole element goes with the bucket's next part.
+    """
+    left: dict[Members, dict[Members, int]] = {}
+    room: dict[Members, int] = {}
+    found: list[Launch] = []
+    for bucket, size in launches:
+        if bucket not in left:
+            lanes = dict.fromkeys(chain.lane[i] for i in bucket)
+            each = [tuple(i for i in bucket if chain.lane[i] == lane) for lane in lanes]
+            left[bucket] = {some: sum(chain.bytes[list(some)].tolist()) for some in each}
+            room[bucket] = 0
+        room[bucket] += size
+        for some, rest in left[bucket].items():
+            part = min(rest, whole_elements(room[bucket], chain.element_bytes(some[0])))
+            left[bucket][some] -= part
+            room[bucket] -= part
+            if part:
+                found.append(Launch(some, part))
+    return tuple(found)
 
 
 class _BestOfChannels:

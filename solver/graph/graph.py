@@ -64,6 +64,12 @@ class Op(NamedTuple):
     stream
         Compute ops of one stream run one at a time, in the order of the graph; None runs as soon
         as what it comes after has ended.
+    element_bytes
+        Size of an element of a collective's tensor [bytes]: what is sent in parts is cut between
+        elements.
+    fuse_key
+        Collectives may be sent as one only with the same key, such as the type of their elements
+        or the group of their parameters.
     """
 
     id: str
@@ -73,6 +79,8 @@ class Op(NamedTuple):
     after: tuple[str, ...] = ()
     channel: str = NETWORK
     stream: str | None = None
+    element_bytes: int = 1
+    fuse_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,16 +238,32 @@ def _value_faults(ops: Sequence[Op]) -> Iterator[Fault]:
         elif op.stream is not None:
             detail = f"Tensor {op.id!r}: only compute ops have a stream."
             yield Fault(f"/ops/{i}/stream", FaultCode.EXTRA_FIELD, detail)
-        elif op.bytes is None:
-            yield Fault(
-                f"/ops/{i}/bytes", FaultCode.MISSING_FIELD, f"Tensor {op.id!r} needs bytes."
-            )
-        elif not 0 < op.bytes <= MAX_BYTES:
-            yield Fault(
-                f"/ops/{i}/bytes",
-                FaultCode.OUT_OF_RANGE,
-                f"Tensor {op.id!r}: bytes must be 1 to 2^60, got {op.bytes!r}.",
-            )
+        else:
+            yield from _size_faults(i, op)
+
+
+def _size_faults(i: int, op: Op) -> Iterator[Fault]:
+    if op.bytes is None:
+        yield Fault(f"/ops/{i}/bytes", FaultCode.MISSING_FIELD, f"Tensor {op.id!r} needs bytes.")
+    elif not 0 < op.bytes <= MAX_BYTES:
+        yield Fault(
+            f"/ops/{i}/bytes",
+            FaultCode.OUT_OF_RANGE,
+            f"Tensor {op.id!r}: bytes must be 1 to 2^60, got {op.bytes!r}.",
+        )
+    elif op.element_bytes < 1:
+        yield Fault(
+            f"/ops/{i}/element_bytes",
+            FaultCode.OUT_OF_RANGE,
+            f"Tensor {op.id!r}: element_bytes must be 1 or more, got {op.element_bytes!r}.",
+        )
+    elif op.bytes % op.element_bytes:
+        yield Fault(
+            f"/ops/{i}/bytes",
+            FaultCode.OUT_OF_RANGE,
+            f"Tensor {op.id!r}: bytes must be a multiple of element_bytes "
+            f"{op.element_bytes}, got {op.bytes}.",
+        )
 
 
 def with_barrier(graph: Graph) -> Graph:

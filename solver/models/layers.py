@@ -18,12 +18,15 @@ class Layer:
         Compute time of each pass [us].
     gradients
         Name and bytes of each tensor to all-reduce, names unique in the model.
+    update_us
+        Time of the optimizer's update of the layer, before its forward pass [us].
     """
 
     name: str
     forward_us: float
     backward_us: float
     gradients: tuple[tuple[str, int], ...] = ()
+    update_us: float = 0.0
 
 
 def iteration(name: str, layers: Sequence[Layer]) -> Graph:
@@ -31,7 +34,8 @@ def iteration(name: str, layers: Sequence[Layer]) -> Graph:
 
     The backward pass runs from the last layer to the first, one op after another; a layer's
     gradients (``grad:``) are released by its backward op, and the next iteration's forward op of
-    that layer waits for them.
+    that layer waits for them; where the optimizer's update takes time it is an op between the two
+    (``update:``), on the same GPU.
     """
     ops: list[Op] = []
     last: tuple[str, ...] = ()
@@ -42,8 +46,13 @@ def iteration(name: str, layers: Sequence[Layer]) -> Graph:
         ops += [Op(f"grad:{g}", ALL_REDUCE, None, size, last) for g, size in layer.gradients]
     for layer in layers:
         gradients = tuple(f"grad:{gradient}" for gradient, _ in layer.gradients)
+        waits = last + gradients
+        if layer.update_us:
+            update = f"update:{layer.name}"
+            ops.append(Op(update, COMPUTE, layer.update_us, None, waits))
+            waits = (update,)
         forward = f"forward:{layer.name}"
-        ops.append(Op(forward, COMPUTE, layer.forward_us, None, last + gradients))
+        ops.append(Op(forward, COMPUTE, layer.forward_us, None, waits))
         last = (forward,)
     return build(name, ops)
 
@@ -55,4 +64,5 @@ def merge_layers(name: str, layers: Sequence[Layer]) -> Layer:
         sum(layer.forward_us for layer in layers),
         sum(layer.backward_us for layer in layers),
         tuple(gradient for layer in layers for gradient in layer.gradients),
+        sum(layer.update_us for layer in layers),
     )

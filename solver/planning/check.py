@@ -4,15 +4,22 @@ Shares no code with the simulator: releases and the objective come from the grap
 parts' times alone.
 """
 
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
 from solver.codes import FaultCode
 from solver.costs import Lane, Network
 from solver.errors import Fault, InterlaceError
-from solver.graph import Graph
-from solver.planning.result import Plan
+from solver.graph import Graph, Op
+from solver.planning.result import Bucket, Part, Plan
 from solver.units import same, slack
 
 #: What each op comes after.
 After = dict[str, list[str]]
+
+#: When compute ends, from its start and its time at full speed [us].
+Compute = Callable[[float, float], float]
 
 
 class InfeasiblePlan(InterlaceError):
@@ -22,11 +29,14 @@ class InfeasiblePlan(InterlaceError):
 def check(graph: Graph, network: Network, plan: Plan) -> float:
     """Return the plan's iteration time [us] by definition: the end of the last op.
 
+    While a part is under way compute takes ``network.compute_slowdown`` times as long.
+
     Raises
     ------
     InfeasiblePlan
         With every rule that a part or bucket breaks: each tensor is in one bucket, of its kind and
-        channel, a bucket's parts carry each of its bytes once and in order, no part starts before
+        channel and with tensors of its fuse_key and element_bytes, a bucket's parts carry each of
+        its bytes once and in order and end between elements, no part starts before
         all that its bucket comes after has ended, a part takes the cost of its bytes, a channel
         carries one part at a time, and the bucket's release, tail and bytes are as said.
 
@@ -37,7 +47,7 @@ def check(graph: Graph, network: Network, plan: Plan) -> float:
     finish = {part.bucket: part.end_us for part in plan.parts}
     done = {tensor: finish.get(b.id, 0.0) for b in plan.buckets for tensor in b.tensors}
     after = _after(graph)
-    ends = _ends(graph, after, done)
+    ends = _ends(graph, after, done, _compute(graph, plan, network.compute_slowdown))
     found = [*_bucket_faults(graph, after, plan, ends), *_tail_faults(graph, after, plan)]
     found += _part_faults(network, plan)
     if found:
@@ -57,13 +67,30 @@ def _after(graph: Graph) -> dict[str, list[str]]:
     return after
 
 
-def _ends(graph: Graph, after: After, done: dict[str, float]) -> dict[str, float]:
+def _compute(graph: Graph, plan: Plan, slowdown: float) -> Compute:
+    """Tell when compute ends beside a plan's parts."""
+    if slowdown == 1:
+        return lambda start, work: start + work
+    times, done = [0.0], [0.0]  # and how much compute at full speed is done by then
+    for start, end in sorted((part.start_us, part.end_us) for part in plan.parts):
+        begin = max(start, times[-1])
+        end = max(begin, end)  # noqa: PLW2901 - other parts may reach further
+        done += [done[-1] + begin - times[-1], done[-1] + begin - times[-1]]
+        done[-1] += (end - begin) / slowdown
+        times += [begin, end]
+    times.append(times[-1] + sum(graph.durations))
+    done.append(done[-1] + sum(graph.durations))
+    return lambda start, work: float(np.interp(np.interp(start, times, done) + work, done, times))
+
+
+def _ends(graph: Graph, after: After, done: dict[str, float], compute: Compute) -> dict[str, float]:
     """End of each op [us] when collectives end at the times given."""
     ends: dict[str, float] = {}
     for position in graph.order:
         op = graph.ops[position]
         start = max((ends[other] for other in after[op.id]), default=0.0)
-        ends[op.id] = done.get(op.id, start + (op.duration_us or 0.0))
+        known = done.get(op.id)
+        ends[op.id] = compute(start, op.duration_us or 0.0) if known is None else known
     return ends
 
 
@@ -78,22 +105,30 @@ def _bucket_faults(graph: Graph, after: After, plan: Plan, ends: dict[str, float
         members = [ops[tensor] for tensor in bucket.tensors if tensor in collectives]
         if any((op.kind, op.channel) != (bucket.kind, bucket.channel) for op in members):
             faults.append(f"Bucket {bucket.id}: a tensor is of another kind or channel.")
+        if len({(op.fuse_key, op.element_bytes) for op in members}) > 1:
+            faults.append(f"Bucket {bucket.id}: its tensors differ in fuse_key or element_bytes.")
         if bucket.bytes != sum(op.bytes or 0 for op in members):
             faults.append(f"Bucket {bucket.id}: bytes are not the sum of its tensors'.")
         release = max((ends[other] for op in members for other in after[op.id]), default=0.0)
         if not same(release, bucket.release_us):
             faults.append(f"Bucket {bucket.id}: release is {release}, not {bucket.release_us}.")
         parts = [part for part in plan.parts if part.bucket == bucket.id]
-        offset = 0
-        for part in parts:
-            if part.offset_bytes != offset or part.bytes < 1:
-                faults.append(f"Bucket {bucket.id}: a part does not follow the one before.")
-            offset += part.bytes
-        if offset != bucket.bytes:
-            faults.append(f"Bucket {bucket.id}: its parts carry {offset} of {bucket.bytes} bytes.")
+        faults += _offset_faults(bucket, members, parts)
         if any(part.start_us < release - slack(release) for part in parts):
             faults.append(f"Bucket {bucket.id}: a part starts before its release.")
     return faults
+
+
+def _offset_faults(bucket: Bucket, members: Sequence[Op], parts: Sequence[Part]) -> Iterator[str]:
+    offset = 0
+    for part in parts:
+        if part.offset_bytes != offset or part.bytes < 1:
+            yield f"Bucket {bucket.id}: a part does not follow the one before."
+        offset += part.bytes
+        if any(offset % op.element_bytes for op in members):
+            yield f"Bucket {bucket.id}: a part ends within an element."
+    if offset != bucket.bytes:
+        yield f"Bucket {bucket.id}: its parts carry {offset} of {bucket.bytes} bytes."
 
 
 def _tail_faults(graph: Graph, after: After, plan: Plan) -> list[str]:

@@ -1,5 +1,6 @@
 """A plan given by names, as an answer states it: checked, and turned into launches."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -34,8 +35,9 @@ def explicit_launches(
     ------
     InvalidPlan
         With every fault, at ``/buckets`` or ``/schedule/parts``: a bucket or tensor that is
-        repeated, unknown or missing, tensors of several kinds or channels in one bucket, a part of
-        no bytes, parts that do not carry a bucket's bytes.
+        repeated, unknown or missing, tensors of several kinds, channels, keys or sizes of elements
+        in one bucket, a part of no bytes or that ends within an element, parts that do not carry
+        a bucket's bytes.
     """
     index = {graph.ops[p].id: i for i, p in enumerate(chain.positions.tolist())}
     named = [tensor for bucket in buckets for tensor in bucket.tensors]
@@ -72,7 +74,9 @@ def _bucket_faults(
                 f"/buckets/{b}/id", FaultCode.DUPLICATE_ID, f"Bucket id {bucket.id!r} is taken."
             )
         names.add(bucket.id)
-        lanes = set()
+        lanes = dict.fromkeys(
+            chain.lanes[chain.lane[index[name]]] for name in bucket.tensors if name in index
+        )
         for t, tensor in enumerate(bucket.tensors):
             pointer = f"/buckets/{b}/tensors/{t}"
             if tensor not in index:
@@ -83,9 +87,9 @@ def _bucket_faults(
                 detail = f"Bucket {bucket.id!r}: {tensor!r} is in a bucket already."
                 yield Fault(pointer, FaultCode.DUPLICATE_ID, detail)
             seen.add(tensor)
-            lanes.add(chain.lanes[chain.lane[index[tensor]]])
         if len(lanes) > 1:
-            detail = f"Bucket {bucket.id!r}: its tensors are of several kinds or channels."
+            first, second, *_ = lanes
+            detail = f"Bucket {bucket.id!r}: its tensors are of several sorts: {first}, {second}."
             yield Fault(f"/buckets/{b}/tensors", FaultCode.MIXED_BUCKET, detail)
         members = [index[tensor] for tensor in bucket.tensors if tensor in index]
         mask = sum(1 << i for i in set(members)) if chain.before else 0
@@ -106,6 +110,10 @@ def _part_faults(
     sizes = {
         b.id: sum(int(chain.bytes[index[t]]) for t in b.tensors if t in index) for b in buckets
     }
+    elements = {
+        b.id: math.lcm(*(chain.element_bytes(index[t]) for t in b.tensors if t in index))
+        for b in buckets
+    }
     carried = dict.fromkeys(sizes, 0)
     for p, part in enumerate(parts):
         pointer = f"/schedule/parts/{p}"
@@ -115,6 +123,12 @@ def _part_faults(
             continue
         if part.bytes < 1:
             detail = f"Part {p}: bytes must be 1 or more, got {part.bytes}."
+            yield Fault(f"{pointer}/bytes", FaultCode.OUT_OF_RANGE, detail)
+        elif part.bytes % elements[part.bucket]:
+            detail = (
+                f"Part {p}: bytes must be a multiple of the {elements[part.bucket]} bytes of an "
+                f"element of bucket {part.bucket!r}, got {part.bytes}."
+            )
             yield Fault(f"{pointer}/bytes", FaultCode.OUT_OF_RANGE, detail)
         carried[part.bucket] += part.bytes
     for b, bucket in enumerate(buckets):

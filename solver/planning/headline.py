@@ -68,7 +68,7 @@ def headline(graph: Graph, network: Network, options: Options, found: Plan) -> H
     """
     chain = chain_of(graph)
     is_ddp = [choice.policy for choice in options.baselines[:1]] == ["ddp"] or (
-        chain.is_layered and {lane.kind for lane in chain.lanes} <= {ALL_REDUCE}
+        not chain.before and {lane.kind for lane in chain.lanes} <= {ALL_REDUCE}
     )
     policy = "ddp" if is_ddp else "wfbp"
     barriers = [True] if has_barrier(graph) else [True, False]

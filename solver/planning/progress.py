@@ -8,12 +8,15 @@ from solver.bounds.chain import COMPUTE, LowerBound
 from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Network
+from solver.fusion.search import Candidate
 from solver.graph import Graph
+from solver.limits import MAX_SEARCHED_LAUNCHES
 from solver.planning.evidence import SimulatedPolicy, plan_of
 from solver.planning.result import Plan
 from solver.policies import wfbp
 from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
+from solver.simulation.rules import slice_count
 from solver.units import slack
 
 #: The phases of a plan, in order; slots are solved where releases do not depend on the schedule.
@@ -47,15 +50,19 @@ SILENT = Progress()
 class Incumbent:
     """The best plan of one problem so far, the bound and the baselines that are known by now.
 
-    Every policy's launches are a plan that ``joint`` may come to, other fusions may not.
+    Every policy's launches are a plan that ``joint`` may come to, other fusions may not. A search
+    has fixed times of compute: where launches slow it down, the best of what the searches come
+    across is the plan.
     """
 
     def __init__(self, graph: Graph, network: Network, fusion: str, progress: Progress) -> None:
         self._graph = graph
         self._network = network
         self._progress = progress
-        self._takes_all = fusion == "joint" and progress is not SILENT
+        self._is_slowed = network.compute_slowdown > 1
+        self._takes_all = fusion == "joint" and (self._is_slowed or progress is not SILENT)
         self._value = inf
+        self._launches: tuple[Launch, ...] = ()
         self._bound = LowerBound(chain_of(graph).compute_time, COMPUTE)
         self._baselines: tuple[SimulatedPolicy, ...] = ()
         progress.bound(self._bound.value)
@@ -72,17 +79,47 @@ class Incumbent:
             self.offer(timeline.plan, timeline.iteration_time)
 
     def offer_baseline(self, policy: SimulatedPolicy) -> None:
-        """Take a policy, and its launches: as early as may be, they take its time or less."""
+        """Take a policy, and its launches: as early as may be, they take its time or less.
+
+        Where launches slow compute down, a policy that waits may be faster than its launches.
+        """
         self._baselines = (*self._baselines, policy)
         if self._takes_all and policy.time is not None and policy.time < self._value:
-            timeline = simulate(self._graph, self._network, replay(policy.launches))
-            self.offer(policy.launches, timeline.iteration_time)
+            self.offer(policy.launches, self._simulated(policy.launches))
+
+    def offer_policies(self, candidates: Sequence[Candidate]) -> None:
+        """Take the launches of policies where compute is slowed down, which searches do not see."""
+        if not (self._is_slowed and self._takes_all):
+            return
+        chain = chain_of(self._graph)
+        for candidate in candidates:
+            size = candidate.slice_bytes
+            if size is None or slice_count(chain, size) <= MAX_SEARCHED_LAUNCHES:
+                launches = simulate(self._graph, self._network, candidate.policy).plan
+                self.offer(launches, self._simulated(launches))
+
+    def offer_searched(self, launches: Sequence[Launch], value: float) -> None:
+        """Take a plan of a search and its time with what that takes compute to take [us]."""
+        self.offer(launches, self._simulated(launches) if self._is_slowed else value)
+
+    def best_of(self, launches: tuple[Launch, ...]) -> tuple[Launch, ...]:
+        """Return a search's plan, or the one before that is faster where compute is slowed down."""
+        if not self._is_slowed:
+            return launches
+        value = self._simulated(launches)
+        if self._value + slack(value) < value:
+            return self._launches
+        self.offer(launches, value)
+        return launches
+
+    def _simulated(self, launches: Sequence[Launch]) -> float:
+        return simulate(self._graph, self._network, replay(launches)).iteration_time
 
     def offer(self, launches: Sequence[Launch], value: float) -> None:
         """Take a plan that is better than those before by more than rounding [us]."""
         if value + slack(value) < self._value:
-            self._value = value
-            self._progress.incumbent(value, partial(self._draft, tuple(launches)))
+            self._value, self._launches = value, tuple(launches)
+            self._progress.incumbent(value, partial(self._draft, self._launches))
 
     def _draft(self, launches: tuple[Launch, ...]) -> Plan:
         return plan_of(self._graph, self._network, launches, self._bound, self._baselines)

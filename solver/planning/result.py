@@ -82,8 +82,9 @@ class Bound:
 
     ``kind`` is ``compute`` (the compute-only longest path), ``path`` (the longest path with these
     tensors at their least cost), ``chain`` (these tensors, in release order, then ``tail_us``),
-    ``packing`` (these tensors' bytes after ``release_us``, then ``tail_us``) or ``nested`` (these
-    tensors, between their releases and their tails).
+    ``packing`` (these tensors' bytes after ``release_us``, then ``tail_us``), ``nested`` (these
+    tensors, between their releases and their tails) or ``slowed`` (the compute-only longest path,
+    slowed down while these tensors are sent at their least cost).
     """
 
     kind: str
@@ -103,7 +104,7 @@ class Baseline:
         What was simulated, with each parameter as it was used.
     iteration_time_us
         Its time; None where the policy is not defined: PACE where a collective comes after
-        another, or a channel carries several kinds.
+        another, or a channel carries several kinds or keys.
     speedup
         Of the plan: this time over the plan's; None when the plan takes no time, or the time is
         None.
@@ -144,7 +145,7 @@ class Plan:
         1 - exposed / time of all launches, clipped to 0..1; None when nothing is sent.
     ideal_us, proof
         Exact optimum for these buckets with start-up paid once a bucket; None where releases
-        depend on the schedule.
+        depend on the schedule, as they do where launches slow compute down.
     buckets, parts
         What to send, and when, in time order.
     slotted

@@ -5,7 +5,8 @@ from solver.graph import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, Graph
 from solver.graph.names import GATHER, REGATHER, SCATTER, UNIT_KINDS, is_parameter
 
 _DDP = "PyTorch: interlace export --format ddp"
-_NAMELESS = f"{_DDP}, given parameter names"
+_PLANNED = "PyTorch: interlace_client.torch.PlannedDDP"
+_NAMES = ", given parameter names"
 _FSDP = "PyTorch: interlace export --format fsdp"
 _IN_ORDER = "the plan's order of launches"
 _FREE = "a runtime such as ByteScheduler"
@@ -14,16 +15,21 @@ _FREE = "a runtime such as ByteScheduler"
 def runtime_of(graph: Graph, *, barrier: bool) -> str:
     """Name what can run a plan of a graph.
 
-    Under PyTorch's barrier an export for PyTorch that takes the graph: ``ddp`` where all that is
-    sent are all-reduces and none comes after another, which must have names of parameters; ``fsdp``
-    where all-gathers and reduce-scatters are those of units. O(n) for n ops.
+    Without a barrier the client's ``PlannedDDP`` where all that is sent are all-reduces on one
+    channel and none comes after another. Under PyTorch's barrier an export for PyTorch that takes
+    the graph: ``ddp`` where all that is sent are all-reduces and none comes after another; ``fsdp``
+    where all-gathers and reduce-scatters are those of units. The first two need names of
+    parameters. O(n) for n ops.
     """
-    if not barrier:
-        return _FREE
     chain = chain_of(graph)
     sent = [graph.ops[i] for i in graph.collectives]
-    if chain.is_layered and {op.kind for op in sent} == {ALL_REDUCE}:
-        return _DDP if all(is_parameter(op.id) for op in sent) else _NAMELESS
+    if not chain.before and {op.kind for op in sent} == {ALL_REDUCE}:
+        names = "" if all(is_parameter(op.id) for op in sent) else _NAMES
+        if barrier:
+            return _DDP + names
+        return _FREE if len(chain.channels) > 1 else _PLANNED + names
+    if not barrier:
+        return _FREE
     return _FSDP if _is_of_units(graph) else _IN_ORDER
 
 

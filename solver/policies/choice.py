@@ -134,7 +134,7 @@ def candidates() -> tuple[Candidate, ...]:
 
 
 #: Where PACE is not defined.
-WHERE_NOT = "a collective comes after another or kinds share a channel"
+WHERE_NOT = "a collective comes after another, or kinds or fuse_keys share a channel"
 
 
 def applies(choice: Choice, chain: Chain) -> bool:

@@ -138,9 +138,12 @@ def osf_fusion(
 
 
 def osf_of(graph: Graph, network: Network) -> Osf | None:
-    """Return the scaling factors of a graph without fusion; None where it is no chain."""
+    """Return the scaling factors of a graph without fusion.
+
+    None where it is no chain, or compute is slowed by communication: the recursion has fixed times.
+    """
     chain = chain_of(graph)
-    if why_no_chain(chain, graph):
+    if why_no_chain(chain, graph) or network.compute_slowdown > 1:
         return None
     passes = passes_of_chain(chain)
     (cost,) = map(network, chain.lanes)

@@ -46,7 +46,7 @@ class Row:
         Data-parallel ranks.
     csf, osf, osf_fusion
         From the recursion: all in one all-reduce, each layer alone, with buffers; None where the
-        graph is no chain of all-reduces.
+        graph is no chain of all-reduces, or compute is slowed by communication.
     ddp, horovod, ada_fusion, mg_wfbp
         Policies of today, simulated.
     plan
@@ -168,6 +168,8 @@ def _row(
     chain = chain_of(graph)
     costs, compute = costs_of(chain, network), chain.compute_time
     takes_time = any(cost.time(1) > 0 for cost in costs)
+    if network.compute_slowdown > 1:  # the recursion has fixed times
+        passes = None
     alone = None if passes is None else osf(passes, costs[0])
     adaptive = simulate(graph, network, ada_fusion)
 

@@ -4,7 +4,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from solver.buckets import Buckets, Launch
+from solver.buckets import Buckets, Launch, largest_part, whole_elements
 from solver.costs import Cost
 from solver.schedule.jobs import Jobs, Piece, Schedule
 from solver.units import slack
@@ -18,7 +18,7 @@ def jobs_of(buckets: Buckets, cost: Cost) -> Jobs:
 def cut_at_releases(buckets: Buckets, cost: Cost) -> tuple[list[Launch], float]:
     """Send the most urgent released bucket, cutting it when a more urgent one is released.
 
-    The part that runs then carries the whole bytes that fit by that release, and the rest pays
+    The part that runs then carries the whole elements that fit by that release, and the rest pays
     the start-up again; when none fit, that part is not launched and the channel waits
     (MODEL.md section 3). An equal tail does not cut; ties go to the smaller index.
 
@@ -59,7 +59,7 @@ def cut_at_releases(buckets: Buckets, cost: Cost) -> tuple[list[Launch], float]:
             at += 1
             if tail[ranks[at - 1]] > tail[current]:
                 release = times[at - 1]
-                size = cost.fits(release - now, left[current])
+                size = largest_part(cost, release - now, left[current], buckets.element_bytes)
                 left[current] -= size
                 heappush(ready, current)
                 now = release
@@ -75,9 +75,9 @@ def cut_at_releases(buckets: Buckets, cost: Cost) -> tuple[list[Launch], float]:
 def follow(schedule: Schedule, jobs: Jobs, buckets: Buckets) -> list[Launch]:
     """Turn a slotted schedule's pieces into launches, in its order.
 
-    A piece that serves x of a bucket's p slots carries floor(bytes x / p), the last one the rest;
-    pieces that would carry nothing are not launched (MODEL.md section 3). A bucket that needs no
-    slot goes at its release.
+    A piece that serves x of a bucket's p slots carries floor(bytes x / p), down to whole elements,
+    the last one the rest; pieces that would carry nothing are not launched (MODEL.md section 3). A
+    bucket that needs no slot goes at its release.
     """
     left = buckets.bytes.tolist()
     unserved = jobs.duration.tolist()
@@ -88,6 +88,7 @@ def follow(schedule: Schedule, jobs: Jobs, buckets: Buckets) -> list[Launch]:
         unserved[piece.job] -= served
         if unserved[piece.job]:
             size = int(buckets.bytes[piece.job]) * int(served) // int(jobs.duration[piece.job])
+            size = whole_elements(size, buckets.element_bytes)
         else:
             size = left[piece.job]
         left[piece.job] -= size

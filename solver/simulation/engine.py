@@ -3,20 +3,23 @@
 Durations are known, so an op's end follows as soon as the ends of all it comes after are known;
 only what a channel decides waits for its time. Events are (time, priority, event): releases of
 collectives and ends of launches at priority 0, wake-ups of the channels at priority 1, so that a
-rule decides after everything that happens by then.
+rule decides after everything that happens by then. Where launches slow compute down, an op's end
+depends on what is decided meanwhile: it is an event too, at priority -1.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from math import inf
 from typing import NamedTuple, Protocol
 
 from solver.buckets import Launch, Launches
 from solver.chain import Chain, chain_of
 from solver.costs import Cost, Network
 from solver.graph import Graph
+from solver.simulation.compute_clock import ComputeClock
 
-_HAPPENS, _WAKES = 0, 1
+_COMPUTES, _HAPPENS, _WAKES = -1, 0, 1
 
 
 class Rule(Protocol):
@@ -109,7 +112,9 @@ def simulate(
 
     An op starts when all it comes after have ended. A channel carries one launch at a time, for
     the time that its bytes take in its bucket's lane; a collective ends when all bytes of its
-    bucket have been sent. The policy knows the graph, not the noise.
+    bucket have been sent. While a launch is under way on any channel, compute ops proceed at
+    1 / ``network.compute_slowdown`` of their speed. The policy knows the graph, neither the noise
+    nor the slowdown.
 
     Raises
     ------
@@ -118,9 +123,11 @@ def simulate(
 
     Notes
     -----
-    O((ops + edges + launches) log(collectives)).
+    O((ops + edges + launches) log(collectives)); with a slowdown O((ops + edges + launches)
+    log(ops)).
     """
-    return _Engine(graph, network, policy, noise).run()
+    engine = _Engine if network.compute_slowdown == 1 else _SlowedEngine
+    return engine(graph, network, policy, noise).run()
 
 
 class _Engine:
@@ -226,14 +233,66 @@ class _Engine:
         self._wake(channel, now)
         if self._begun[launch.bucket][1]:
             return
+        self._unsent -= len(launch.bucket)
+        self._end(map(self._positions.__getitem__, launch.bucket), now)
+
+    def _end(self, ops: Iterable[int], now: float) -> None:
+        """End ops, and begin those that came after them alone."""
         ready = []
-        for i in launch.bucket:
-            op = self._positions[i]
+        for op in ops:
             self._ends[op] = now
             for j in self._succs[op]:
                 self._starts[j] = max(self._starts[j], now)
                 self._waiting[j] -= 1
                 if not self._waiting[j]:
                     ready.append(j)
-        self._unsent -= len(launch.bucket)
         self._pass_on(ready)
+
+
+class _SlowedEngine(_Engine):
+    """One iteration in progress whose launches slow compute down.
+
+    An op's end is not known when it begins: an event stands for the next end of a compute op as far
+    as is known, as if it were that of a launch on one more channel. It comes first at its time, so
+    the others come in the order that they have without a slowdown.
+    """
+
+    def __init__(self, graph: Graph, network: Network, policy: Policy, noise: Noise | None) -> None:
+        super().__init__(graph, network, policy, noise)
+        self._clock = ComputeClock(network.compute_slowdown)
+        self._expected = inf  # the time of the last such event
+
+    def _pass_on(self, ready: list[int]) -> None:
+        """Begin ops whose ``starts`` are now."""
+        for op in ready:
+            if op in self._index:
+                heappush(self._heap, (self._starts[op], _HAPPENS, self._index[op]))
+            else:
+                self._clock.begin(op, self._durations[op], self._starts[op])
+        self._expect()
+
+    def _ask(self, channel: int, now: float) -> None:
+        super()._ask(channel, now)
+        self._set_speed(now)
+
+    def _land(self, channel: int, now: float) -> None:
+        if channel < len(self._flying):
+            super()._land(channel, now)
+            self._set_speed(now)
+            return
+        self._events -= 1  # compute ops are counted as such
+        if now == self._expected:  # else the speed, or what ends next, is another one by now
+            _, op = self._clock.pop()
+            self._expected = inf
+            self._end([op], now)
+
+    def _set_speed(self, now: float) -> None:
+        self._clock.set_slow(any(self._flying), now)
+        self._expect()
+
+    def _expect(self) -> None:
+        """Put the next end of a compute op among the events."""
+        if self._clock.next_end != self._expected:
+            self._expected = self._clock.next_end
+            event = len(self._index) + len(self._flying)
+            heappush(self._heap, (self._expected, _COMPUTES, event))

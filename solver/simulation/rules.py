@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
-from solver.buckets import Launch
+from solver.buckets import Launch, whole_elements
 from solver.chain import Chain
 
 #: A bucket (chain indices) and the sizes of the parts it is sent in [bytes].
@@ -122,16 +122,28 @@ def whole_units(buckets: Iterable[Sequence[int]], chain: Chain) -> list[Unit]:
 
 
 def slice_tensors(chain: Chain, size: int) -> list[Unit]:
-    """Units that send each tensor alone, in parts of so many bytes, the last one short."""
+    """Units that send each tensor alone, in parts of so many bytes, the last one short.
+
+    A part carries whole elements, and one at least.
+    """
     return [
-        ((i,), (size,) * (total // size) + ((total % size,) if total % size else ()))
-        for i, total in enumerate(chain.bytes.tolist())
+        ((i,), (part,) * (total // part) + ((total % part,) if total % part else ()))
+        for i, (total, part) in enumerate(_slices(chain, size))
     ]
 
 
 def slice_count(chain: Chain, size: int) -> int:
     """Count the parts of :func:`slice_tensors`."""
-    return sum(-(-total // size) for total in chain.bytes.tolist())
+    return sum(-(-total // part) for total, part in _slices(chain, size))
+
+
+def _slices(chain: Chain, size: int) -> list[tuple[int, int]]:
+    """Bytes of each tensor, and of a part of it."""
+    elements = map(chain.element_bytes, range(len(chain)))
+    return [
+        (total, max(element, whole_elements(size, element)))
+        for total, element in zip(chain.bytes.tolist(), elements, strict=True)
+    ]
 
 
 def first_in_first_out(unit: int, now: float) -> tuple[float, ...]:

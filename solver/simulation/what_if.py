@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 
-from solver.buckets import Launch
+from solver.buckets import Launch, whole_elements
 from solver.chain import chain_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
@@ -30,7 +30,7 @@ class Change:
     remove
         The ops take no time and send nothing; what comes after them still does.
     bytes_factor
-        Collectives have so many times the bytes, rounded, at least 1.
+        Collectives have so many times the bytes, rounded to whole elements, at least one.
     duration_factor
         Compute ops take so many times as long.
     """
@@ -100,7 +100,8 @@ def _change(op: Op, change: Change) -> Op:
         return Op(op.id, COMPUTE, 0.0, None, op.after, stream=op.stream)
     if op.kind == COMPUTE:
         return op._replace(duration_us=(op.duration_us or 0.0) * change.duration_factor)
-    return op._replace(bytes=max(1, round((op.bytes or 0) * Fraction(change.bytes_factor))))
+    elements = Fraction(op.bytes or 0, op.element_bytes) * Fraction(change.bytes_factor)
+    return op._replace(bytes=max(1, round(elements)) * op.element_bytes)
 
 
 def _factor_faults(change: Change) -> Iterator[Fault]:
@@ -127,7 +128,7 @@ def adapt_plan(launches: Sequence[Launch], before: Graph, after: Graph) -> list[
     """Carry an explicit plan over to a changed graph.
 
     Tensors that are gone leave their buckets. Each part carries the share of its bucket that it
-    had, in whole bytes, the last one the rest; parts of 0 bytes vanish.
+    had, in whole elements, the last one the rest; parts of 0 bytes vanish.
 
     Parameters
     ----------
@@ -156,6 +157,7 @@ def adapt_plan(launches: Sequence[Launch], before: Graph, after: Graph) -> list[
     for bucket, size in launches:
         passed_bytes[bucket] += size
         part = wanted[bucket] * size // total[bucket]
+        part = whole_elements(part, old.element_bytes(bucket[0]))
         if passed_bytes[bucket] == total[bucket]:
             part = wanted[bucket] - carried_bytes[bucket]
         carried_bytes[bucket] += part

@@ -19,7 +19,8 @@ class TraceOptions:
     step
         Which step, counted from 0, of a trace of several; None for the one of median length.
     parameters
-        Name and bytes of each gradient in the order in which the model registers its parameters;
+        Name and bytes of each gradient in the reversed order in which buckets are filled: that of
+        readiness, or of reversed registration where DistributedDataParallel keeps it;
         None when nobody knows, and then a bucket of a trace stays one tensor.
     rank
         Which file of several ranks the graph is of, counted from 0; None for the slowest rank, the

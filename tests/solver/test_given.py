@@ -92,7 +92,7 @@ def test_a_plan_of_another_graph_is_said_to_be_one():
 
 
 def test_a_bucket_of_several_lanes_is_refused():
-    with pytest.raises(InvalidPlan, match="'x': its tensors are of several kinds or channels"):
+    with pytest.raises(InvalidPlan, match="'x': its tensors are of several sorts: all_gather on"):
         sends([("x", "ag", "rs"), ("y", "g")], [("x", 150), ("y", 300)], TWO_CHANNELS)
 
 

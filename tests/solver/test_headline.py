@@ -1,5 +1,7 @@
 """What a plan gains over today, under PyTorch's barrier and without it."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,11 +11,12 @@ from solver.errors import InvalidPlan
 from solver.exports import EXPORTS, ExplicitPlan
 from solver.graph import COMPUTE, Op, build, has_barrier, with_barrier
 from solver.models import MODELS
-from solver.models.layers import Layer
+from solver.models.layers import Layer, iteration, merge_layers
 from solver.models.parallel import fsdp
 from solver.planning.explicit import ExplicitBucket, ExplicitPart
 from solver.planning.headline import headline
 from solver.planning.plan import Options, plan
+from solver.planning.runtimes import runtime_of
 from solver.policies import POLICIES
 from solver.policies.choice import Choice
 from solver.simulation.engine import simulate
@@ -50,6 +53,47 @@ def two_layers():
     )
 
 
+def test_the_update_is_between_a_bucket_and_its_first_use():
+    # As above, with updates of 5 us. Under the barrier both wait for all: 60 us of forward pass and
+    # 10 of updates after 62. Without it layer 2's update waits for g2 behind layer 1: g1 goes
+    # first, 20 to 31, g2 until 72; layer 1 is done at 86, layer 2 at 101.
+    layers = [
+        Layer("1", 50.0, 10.0, (("1", MIB),), 5.0),
+        Layer("2", 10.0, 10.0, (("2", 4 * MIB),), 5.0),
+    ]
+    graph = iteration("two", layers)
+    barred = with_barrier(graph)
+    assert not has_barrier(graph)
+    assert has_barrier(barred)
+    after = {op.id: op.after for op in barred.ops}
+    assert {name for name, others in after.items() if "barrier" in others} == {
+        "update:1",
+        "update:2",
+    }
+    found = of(graph, alike(Affine(1.0, 10 / MIB)))
+    barrier, free = found.gains
+    assert (barrier.today_us, barrier.plan_us, barrier.keep) == (132, 132, True)
+    assert free.today_us == 132
+    assert free.plan_us == 101
+    on_stream = [
+        op._replace(stream="worker", after=tuple(o for o in op.after if o.startswith("grad:")))
+        if op.kind == COMPUTE
+        else op
+        for op in graph.ops
+    ]
+    assert of(build("worker", on_stream), alike(Affine(1.0, 10 / MIB))) == found
+
+
+def test_without_time_an_update_is_no_op():
+    layers = [Layer("1", 50.0, 10.0, (("1", MIB),)), Layer("2", 10.0, 10.0, (("2", 4 * MIB),))]
+    kinds = [op.id.partition(":")[0] for op in iteration("two", layers).ops]
+    assert kinds == ["backward", "grad", "backward", "grad", "forward", "forward"]
+    both = merge_layers(
+        "both", [replace(layers[0], update_us=3.0), replace(layers[1], update_us=4.0)]
+    )
+    assert both.update_us == 7
+
+
 def test_by_hand():
     # A launch takes 1 us and 10 us a MiB. DDP: g2 from 10 to 51, g1 to 62; then 60 us, as f1 needs
     # g1. Under the barrier nothing is better than both at once, from 20 to 71: 131, or FIFO: 122.
@@ -64,7 +108,7 @@ def test_by_hand():
     assert free.plan_us == pytest.approx(91)
     assert free.gain == pytest.approx(122 / 91)
     assert "export" in barred.runtime
-    assert "ByteScheduler" in free.runtime
+    assert free.runtime == "PyTorch: interlace_client.torch.PlannedDDP"
 
 
 @given(graph=graphs(), cost=affine_costs(), barrier=st.booleans())
@@ -99,6 +143,24 @@ def test_a_graph_with_a_barrier_has_one_gain_and_says_keep():
     asked_of = of(graph, network_of(Cluster(8, 800, 0)), asked)
     assert asked_of.policy == "ddp"
     assert [each.gains[0].runtime for each in (found, asked_of)] == [f"{EXPORT} fsdp"] * 2
+
+
+@pytest.mark.parametrize(
+    ("change", "runtime"),
+    [
+        ({"id": "encoder.weight"}, "PyTorch: interlace_client.torch.PlannedDDP"),
+        ({"fuse_key": "norms"}, "PyTorch: interlace_client.torch.PlannedDDP"),
+        ({"id": "3x+y"}, "PyTorch: interlace_client.torch.PlannedDDP, given parameter names"),
+        ({"kind": "broadcast"}, "a runtime such as ByteScheduler"),
+        ({"channel": "nvlink"}, "a runtime such as ByteScheduler"),
+        ({"after": ("b2", "g1")}, "a runtime such as ByteScheduler"),
+    ],
+)
+def test_what_runs_a_plan_without_a_barrier(change, runtime):
+    ops = [op._replace(**change) if op.id == "g2" else op for op in two_layers().ops]
+    name = change.get("id", "g2")
+    ops = [op._replace(after=tuple(name if a == "g2" else a for a in op.after)) for op in ops]
+    assert runtime_of(build("two", ops), barrier=False) == runtime
 
 
 def test_a_barrier_that_was_added_is_there():

@@ -16,7 +16,8 @@ from solver.buckets import Launch
 from solver.chain import Chain, chain_of
 from solver.costs import Affine, Cluster, alike, cost_of, network_of
 from solver.fusion.chain.exhaust import best_of_all
-from solver.fusion.chain.improve import improve, without_needless_launches
+from solver.fusion.chain.fewest import without_needless_launches
+from solver.fusion.chain.improve import improve
 from solver.fusion.chain.joint import joint
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.maxmin import max_min_cuts

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.costs import Affine, Measured, alike
+from solver.costs import Affine, Measured, Network, alike
 from solver.errors import InvalidOptions
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, Op, build
 from solver.planning.check import check
@@ -17,6 +17,7 @@ from tests.strategies import graphs
 SLOW, FAST = Affine(100.0, 0.001), Affine(10.0, 0.0004)
 
 
+@Network
 def network(lane):
     return FAST if lane.channel == "nvlink" else SLOW
 
@@ -93,7 +94,7 @@ MIXED = build(
         (BEHIND, "a graph where no collective comes after another; 'h' comes after 'g'."),
         (
             MIXED,
-            "one kind of collective on each channel; here are all_reduce on network,",
+            "one sort of collective on each channel; here are all_reduce on network,",
         ),
     ],
 )

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from solver.buckets import Launch, singles
 from solver.chain import chain_of
-from solver.costs import Affine, alike
+from solver.costs import Affine, Network, alike
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, REDUCE_SCATTER, Op, build
 from solver.policies import POLICIES
 from solver.schedule import Piece, Schedule, jackson, on_grid
@@ -201,7 +201,7 @@ TWO_CHANNELS = build(
 
 def test_channels_carry_side_by_side_and_a_collective_may_wait_for_another():
     costs = {"nvlink": Affine(1.0, 0.1), "network": Affine(5.0, 1.0)}
-    timeline = simulate(TWO_CHANNELS, lambda lane: costs[lane.channel], POLICIES["wfbp"])
+    timeline = simulate(TWO_CHANNELS, Network(lambda lane: costs[lane.channel]), POLICIES["wfbp"])
     by_op = dict(zip([op.id for op in TWO_CHANNELS.ops], timeline.ends, strict=True))
     assert by_op == {"b": 10, "ag": 21, "f": 41, "rs": 47, "g": 315, "e": 320}
     assert [part.bucket for part in timeline.launches] == [(0,), (1,), (2,)]

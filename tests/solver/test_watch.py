@@ -1,5 +1,6 @@
 """What is told of a plan in the making: true, whole, ever better, and without effect on it."""
 
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -92,14 +93,20 @@ def watched(graph, network, options):
 
 @pytest.mark.parametrize("channels", [("network",), ("network", "nvlink")])
 @pytest.mark.parametrize("fusion", ["joint", "maxmin", "none"])
-@given(graph=graphs(), baselines=st.sampled_from([(), RIVALS]), barrier=st.booleans())
+@given(
+    graph=graphs(),
+    baselines=st.sampled_from([(), RIVALS]),
+    barrier=st.booleans(),
+    slowdown=st.sampled_from([1.0, 1.26]),
+)
 @settings(max_examples=cases(40))
-def test_of_layered_graphs(fusion, channels, graph, baselines, barrier):
-    watched(on(graph, channels), network, Options(fusion, baselines=baselines, barrier=barrier))
+def test_of_layered_graphs(fusion, channels, graph, baselines, barrier, slowdown):
+    slowed = replace(network, compute_slowdown=slowdown)
+    watched(on(graph, channels), slowed, Options(fusion, baselines=baselines, barrier=barrier))
 
 
 @pytest.mark.parametrize("fusion", ["joint", "none"])
-@given(graph=dags(), cost=networks(), baselines=st.sampled_from([(), RIVALS]))
+@given(graph=dags(), cost=networks((1.0, 1.26)), baselines=st.sampled_from([(), RIVALS]))
 @settings(max_examples=cases(60))
 def test_of_any_graph(fusion, graph, cost, baselines):
     watched(graph, cost, Options(fusion, baselines=baselines))

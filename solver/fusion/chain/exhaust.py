@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from solver.buckets import Launch, Launches
+from solver.buckets import Launch, Launches, whole_elements
 from solver.chain import Chain
 from solver.costs import Cost
 from solver.fusion.chain.judge import ChainJudge
@@ -95,8 +95,8 @@ class _Search:
 
     def _parts(self, size: int, start: float) -> list[int]:
         """Shares of a bucket, and what fits before each later release."""
-        shares = {int(size * share) for share in _SHARES}
-        later = {self._judge.cost.fits(r - start, size) for r in self._judge.release if r > start}
+        shares = {whole_elements(int(size * share), self._judge.element) for share in _SHARES}
+        later = {self._judge.fits(r - start, size) for r in self._judge.release if r > start}
         return sorted((shares | later) - {0, size})
 
 

@@ -8,10 +8,9 @@ sent before the gap.
 import random
 from collections.abc import Iterator, Sequence
 
-from solver.buckets import Launch, Launches
+from solver.buckets import Launch, Launches, union, whole_elements
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.search import Budget, Reporter, unreported
-from solver.fusion.ties import ties
 from solver.units import slack
 
 
@@ -35,46 +34,6 @@ def improve(
     return best
 
 
-def without_needless_launches(
-    launches: Launches, judge: ChainJudge, budget: Budget, limit: float
-) -> Launches:
-    """Join parts of a bucket, and neighbouring buckets, wherever the plan stays within a time.
-
-    ``limit`` is that time [us], up to the tolerance. Passes over the launches, O(launches) for
-    each try, until one changes nothing or the budget is spent.
-    """
-    adjoined = _adjoin(launches)
-    if ties(judge.value(adjoined), limit):
-        launches = adjoined
-    count = 0
-    while count != len(launches):
-        count = len(launches)
-        at = 0
-        while at < len(launches) and budget.spend():
-            fewer = min(_fewer(launches, at, judge), key=judge.value, default=launches)
-            if len(fewer) < len(launches) and ties(judge.value(fewer), limit):
-                launches = fewer
-            else:
-                at += 1
-    return launches
-
-
-def _fewer(launches: Launches, at: int, judge: ChainJudge) -> Iterator[Launches]:
-    """Plans with one launch fewer: this one joined with a later part of it, or with the next."""
-    here = launches[at]
-    for j in range(at + 1, len(launches)):
-        if launches[j].bucket == here.bucket:
-            joined = Launch(here.bucket, here.bytes + launches[j].bytes)
-            yield (*launches[:at], *launches[at + 1 : j], joined, *launches[j + 1 :])
-            yield (*launches[:at], joined, *launches[at + 1 : j], *launches[j + 1 :])
-            break
-    if at + 1 < len(launches):
-        there = launches[at + 1]
-        fused = judge.whole(_union(here.bucket, there.bucket))
-        if fused.bytes == here.bytes + there.bytes:
-            yield (*launches[:at], fused, *launches[at + 2 :])
-
-
 def _part_pairs(launches: Launches) -> Iterator[tuple[int, int]]:
     """Places of neighbouring parts of one bucket."""
     seen: dict[tuple[int, ...], int] = {}
@@ -82,17 +41,6 @@ def _part_pairs(launches: Launches) -> Iterator[tuple[int, int]]:
         if members in seen:
             yield seen[members], j
         seen[members] = j
-
-
-def _adjoin(launches: Launches) -> Launches:
-    """Make one launch of neighbouring parts of the same bucket: one start-up fewer."""
-    joined: list[Launch] = []
-    for launch in launches:
-        if joined and joined[-1].bucket == launch.bucket:
-            joined[-1] = Launch(launch.bucket, joined[-1].bytes + launch.bytes)
-        else:
-            joined.append(launch)
-    return tuple(joined)
 
 
 def _descend(launches: Launches, judge: ChainJudge, budget: Budget, report: Reporter) -> Launches:
@@ -123,7 +71,7 @@ def _changes(launches: Launches, judge: ChainJudge) -> Iterator[Launches]:
             for some in _ends_of(launches[i].bucket):
                 yield from _transfers(launches, i, some, whole, judge)
     yield from _cuts(launches, first, last, whole, judge)
-    yield from _shifts(launches)
+    yield from _shifts(launches, judge.element)
 
 
 def _moves(launches: Launches, i: int) -> Iterator[Launches]:
@@ -141,7 +89,7 @@ def _joins(
     for j in range(len(launches)):
         if j != i and whole[j]:
             changed = list(launches)
-            changed[j] = judge.whole(_union(launches[i].bucket, launches[j].bucket))
+            changed[j] = judge.whole(union(launches[i].bucket, launches[j].bucket))
             del changed[i]
             yield tuple(changed)
 
@@ -155,7 +103,7 @@ def _transfers(
         if j != i and whole[j]:
             changed = list(launches)
             changed[i] = remaining
-            changed[j] = judge.whole(_union(launches[j].bucket, some))
+            changed[j] = judge.whole(union(launches[j].bucket, some))
             yield tuple(changed)
     for place in sorted({0, i, i + 1, len(launches)}):
         changed = list(launches)
@@ -185,30 +133,30 @@ def _cuts(
         members, size = launches[i]
         free = starts[first - 1] + judge.cost.time(launches[first - 1].bytes) if first else 0.0
         begin = max(free, judge.bucket(members)[0])
-        part = judge.cost.fits(starts[first] - begin, size)
+        part = judge.fits(starts[first] - begin, size)
         if 0 < part < size:
             head, tail = Launch(members, part), Launch(members, size - part)
             yield (*launches[:first], head, *launches[first:i], tail, *launches[i + 1 :])
             yield (*launches[:first], head, *launches[first:i], *launches[i + 1 :], tail)
         for release in releases:
-            part = judge.cost.fits(release - starts[i], size)
+            part = judge.fits(release - starts[i], size)
             if 0 < part < size:
                 head, tail = Launch(members, part), Launch(members, size - part)
                 for place in range(i + 2, len(launches) + 1):
                     yield (*launches[:i], head, *launches[i + 1 : place], tail, *launches[place:])
 
 
-def _shifts(launches: Launches) -> Iterator[Launches]:
-    """Move bytes between two parts of one bucket."""
+def _shifts(launches: Launches, element: int) -> Iterator[Launches]:
+    """Move whole elements between two parts of one bucket."""
     for i, j in _part_pairs(launches):
         for source, target in ((i, j), (j, i)):
-            step = launches[source].bytes // 2
+            step = whole_elements(launches[source].bytes // 2, element)
             while step:
                 changed = list(launches)
                 changed[source] = Launch(launches[source].bucket, launches[source].bytes - step)
                 changed[target] = Launch(launches[target].bucket, launches[target].bytes + step)
                 yield tuple(changed)
-                step //= 4
+                step = whole_elements(step // 4, element)
 
 
 def _shake(launches: Launches, judge: ChainJudge, generator: random.Random) -> Launches:
@@ -224,7 +172,3 @@ def _shake(launches: Launches, judge: ChainJudge, generator: random.Random) -> L
         if choices:
             launches = generator.choice(choices)
     return launches
-
-
-def _union(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(sorted((*a, *b)))

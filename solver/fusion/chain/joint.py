@@ -9,10 +9,11 @@ import numpy as np
 
 from solver.buckets import Launch, Launches, contiguous
 from solver.chain import Chain
-from solver.costs import Cost, alike
+from solver.costs import Affine, Cost, alike
 from solver.fusion.chain.exhaust import MAX_TENSORS, best_of_all
-from solver.fusion.chain.fifo import chain_cuts
-from solver.fusion.chain.improve import improve, without_needless_launches
+from solver.fusion.chain.fewest import has_equal_tails, with_fewest_launches
+from solver.fusion.chain.fifo import chain_cuts, fewest_cuts
+from solver.fusion.chain.improve import improve
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.maxmin import max_min_below
 from solver.fusion.chain.nested import from_both_ends
@@ -73,9 +74,8 @@ def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> Launches:
     if not same(values[best], bound):
         offer(_search(chain, cost, judge, best, search, deadline))
         best = fewest(values, bound, tuple)
-    budget = Budget(_moves(best, search), lambda: time.monotonic() > deadline)
     limit = ceiling(min(values.values()), bound)
-    return without_needless_launches(best, judge, budget, limit)
+    return with_fewest_launches(best, chain, judge, limit, lambda: time.monotonic() > deadline)
 
 
 def _moves(plan: Launches, search: Search) -> int:
@@ -135,8 +135,12 @@ def _max_min(chain: Chain, cost: Cost, deadline: float, to_beat: float) -> Launc
 
 def _in_release_order(chain: Chain, cost: Cost) -> Launches:
     """Send contiguous buckets first in, first out: the optimum with a barrier and affine cost."""
-    line = cost.minorants(int(chain.bytes.sum()))[0]
-    cuts = chain_cuts(chain.release, chain.bytes, *line)
+    cuts = None
+    if has_equal_tails(chain) and not isinstance(cost, Affine):
+        cuts = fewest_cuts(chain.release, chain.bytes, cost)
+    if cuts is None:
+        line = cost.minorants(int(chain.bytes.sum()))[0]
+        cuts = chain_cuts(chain.release, chain.bytes, *line)
     buckets = contiguous(chain, cuts)
     return tuple(map(Launch, buckets.members, buckets.bytes.tolist()))
 
@@ -150,6 +154,7 @@ def _by_tail(chain: Chain, cost: Cost, effort: int, deadline: float) -> Launches
         chain.tail[order],
         chain.bytes[order],
         chain.compute_time,
+        chain.lanes,
     )
     names = order.tolist()
     plan = from_both_ends(turned, cost, effort, deadline)
@@ -159,10 +164,11 @@ def _by_tail(chain: Chain, cost: Cost, effort: int, deadline: float) -> Launches
 def _star(chain: Chain) -> Graph:
     """Build the least graph with these releases and tails: compute, tensor, compute, for each."""
     ops: list[Op] = []
+    gradient = Op("", ALL_REDUCE, element_bytes=chain.element_bytes(0))
     for i in range(len(chain)):
         ops += [
             Op(f"r{i}", COMPUTE, float(chain.release[i])),
-            Op(f"g{i}", ALL_REDUCE, None, int(chain.bytes[i]), (f"r{i}",)),
+            gradient._replace(id=f"g{i}", bytes=int(chain.bytes[i]), after=(f"r{i}",)),
             Op(f"q{i}", COMPUTE, float(chain.tail[i]), None, (f"g{i}",)),
         ]
     return build("star", ops)

@@ -5,7 +5,7 @@ Each launch goes as early as its release and the one before allow.
 
 from typing import NamedTuple
 
-from solver.buckets import Launch, Launches
+from solver.buckets import Launch, Launches, largest_part
 from solver.chain import Chain
 from solver.costs import Cost
 from solver.fusion.judge import Judge
@@ -28,6 +28,8 @@ class ChainJudge(Judge[Launches]):
         self.bytes = chain.bytes.tolist()
         self.cost = cost
         self.floor = chain.compute_time
+        self.element = chain.element_bytes(0)
+        self.lane = chain.lane
         self._buckets: dict[tuple[int, ...], tuple[float, float, int]] = {}
 
     def bucket(self, members: tuple[int, ...]) -> tuple[float, float, int]:
@@ -44,6 +46,10 @@ class ChainJudge(Judge[Launches]):
     def total(self, bucket: tuple[int, ...]) -> int:
         """Return the bytes of a bucket."""
         return self.bucket(bucket)[2]
+
+    def fits(self, budget: float, most: int) -> int:
+        """Most bytes of whole elements that a launch carries in a time [us]; 0 when none fits."""
+        return largest_part(self.cost, budget, most, self.element)
 
     def starts(self, launches: Launches) -> list[float]:
         """Start of each launch [us]."""

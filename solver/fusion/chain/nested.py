@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solver.buckets import Launch
+from solver.buckets import Launch, largest_part
 from solver.chain import Chain
 from solver.costs import Affine, Cost
 from solver.units import FloatArray, IntArray
@@ -60,6 +60,7 @@ class _Ends(NamedTuple):
     prefix: IntArray
     cost: Cost
     line: Affine
+    element: int
 
 
 def from_both_ends(
@@ -90,6 +91,7 @@ def from_both_ends(
         np.concatenate([[0], np.cumsum(chain.bytes)]),
         cost,
         _line(cost, int(chain.bytes.sum())),
+        chain.element_bytes(0),
     )
     cells = _spread(ends, _CELLS * effort)
     cuts = _even(ends, _CUTS * effort)
@@ -257,7 +259,7 @@ def _launches(ends: _Ends, groups: Sequence[_Group]) -> tuple[Launch, ...]:
         start = max(now, float(ends.release[group.high - 1]))
         part = 0
         if group.side == _BOTH:
-            part = ends.cost.fits(group.reached - start, size)
+            part = largest_part(ends.cost, group.reached - start, size, ends.element)
         elif group.side == _BEFORE:
             part = size
         if part:

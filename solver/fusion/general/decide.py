@@ -1,6 +1,6 @@
 """Launches for graphs whose channels are not problems of their own.
 
-A collective comes after another, or kinds share a channel: then the schedule decides releases, and
+A collective comes after another, or lanes share a channel: then the schedule decides releases, and
 the problem is NP-hard in general (MODEL.md section 7). The candidates and several simple rules give
 a plan, the best ones are improved by local search.
 """
@@ -9,9 +9,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 
-from solver.buckets import Launch
+from solver.buckets import Launch, whole_elements
 from solver.chain import Chain, lane_bytes
-from solver.costs import Cost
+from solver.costs import Cost, Network
 from solver.fusion.general.improve import improve
 from solver.fusion.general.join import without_needless_launches
 from solver.fusion.general.judge import ChannelLaunches, GraphJudge, flat
@@ -115,11 +115,10 @@ def _sources(
     fuse: bool,
 ) -> Iterator[ChannelLaunches]:
     """Yield plans; ``values`` has the values of those before [us]."""
+    network = Network(lambda lane: costs[chain.lanes.index(lane)])
 
     def simulated(policy: Policy) -> ChannelLaunches:
-        return judge.split(
-            simulate(graph, lambda lane: costs[chain.lanes.index(lane)], policy).plan
-        )
+        return judge.split(simulate(graph, network, policy).plan)
 
     units = whole_units([(i,) for i in range(len(chain))], chain)
     urgency = _urgency(graph, chain, judge)
@@ -181,7 +180,10 @@ def _by_urgency(units: Sequence[Unit], urgency: Sequence[float]) -> Policy:
 def _fillings(chain: Chain, costs: Sequence[Cost]) -> Iterator[list[Unit]]:
     """Yield buckets of several sizes, whole and in parts of the size of least time per byte."""
     totals = lane_bytes(chain)
-    thrifty = [c.thriftiest(-(-n // _PARTS), n) for c, n in zip(costs, totals, strict=True)]
+    thrifty = [
+        max(lane.element_bytes, whole_elements(size, lane.element_bytes))
+        for lane, size in zip(chain.lanes, map(_thriftiest, costs, totals), strict=True)
+    ]
     caps = [[total // share for total in totals] for share in _SHARES]
     if thrifty != list(totals):
         caps += [thrifty, [0] * len(totals)]
@@ -191,6 +193,11 @@ def _fillings(chain: Chain, costs: Sequence[Cost]) -> Iterator[list[Unit]]:
         parts = _cut_units(units, chain, thrifty)
         if parts != units:
             yield parts
+
+
+def _thriftiest(cost: Cost, total: int) -> int:
+    """Size of least time per byte in a lane of so many bytes."""
+    return cost.thriftiest(-(-total // _PARTS), total)
 
 
 def _fill(chain: Chain, caps: Sequence[int]) -> list[list[int]]:

@@ -245,7 +245,7 @@ def _cuts(
             begin, end = times[o]
             if begin < release < end:
                 bucket, size = launches[o]
-                fits = judge.cost[bucket[0]].fits(release - begin, size)
+                fits = judge.fits(bucket, release - begin, size)
                 if 0 < fits < size:
                     head, tail = Launch(bucket, fits), Launch(bucket, size - fits)
                     between = launches[o + 1 : k]
@@ -258,7 +258,7 @@ def _cuts(
     for j in range(k + 1, min(k + 3, len(launches))):
         bucket, size = launches[j]
         begin = max(free, *(run.starts[judge.node[i]] for i in bucket))
-        fits = judge.cost[bucket[0]].fits(release - begin, size) if begin < release else 0
+        fits = judge.fits(bucket, release - begin, size) if begin < release else 0
         if 0 < fits < size:
             head, tail = Launch(bucket, fits), Launch(bucket, size - fits)
             yield (*launches[:k], head, *launches[k:j], tail, *launches[j + 1 :])

@@ -1,8 +1,9 @@
 """Launches of any graph that gain nothing by being apart are joined.
 
 How late each op and launch may end without the plan taking longer says which pairs may be joined:
-a launch of both in the later one's place must end before either has to. So a plan in which all is
-urgent costs one look; the plan that comes out is executed, so nothing rests on that rule alone.
+a launch of both in the later one's place must end before what waits for either needs it. So a plan
+in which all is urgent costs one look; the plan that comes out is executed, so nothing rests on that
+rule alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,15 +56,31 @@ def without_needless_launches(
     return lists
 
 
+class LatestEnds(NamedTuple):
+    """How late each launch may end [us], by channel and place.
+
+    Attributes
+    ----------
+    in_order
+        For what waits for it, and for the launches behind it on its channel.
+    for_consumers
+        For what waits for its bucket alone: were it gone, those behind it would go sooner.
+    """
+
+    in_order: list[list[float]]
+    for_consumers: list[list[float]]
+
+
 def latest_ends(
     lists: ChannelLaunches, run: Execution, judge: GraphJudge, limit: float
-) -> list[list[float]]:
-    """Tell how late each launch may end [us] for the plan to end by ``limit`` in this order.
+) -> LatestEnds:
+    """Tell how late each launch may end for the plan to end by ``limit`` [us] in this order.
 
-    Launches by channel and place. O(n log n) for n ops, edges and launches.
+    O(n log n) for n ops, edges and launches.
     """
     ends = [limit] * len(run.ends)
     latest = [[limit] * len(launches) for launches in lists]
+    needed = [[limit] * len(launches) for launches in lists]
     first: dict[tuple[int, ...], Position] = {}
     for channel, launches in enumerate(lists):
         for place, launch in enumerate(launches):
@@ -77,16 +94,15 @@ def latest_ends(
         channel, place = at
         bucket, size = lists[channel][place]
         if run.last[bucket] == at:
-            latest[channel][place] = min(
-                latest[channel][place], *(ends[judge.node[i]] for i in bucket)
-            )
+            needed[channel][place] = min(ends[judge.node[i]] for i in bucket)
+            latest[channel][place] = min(latest[channel][place], needed[channel][place])
         start = latest[channel][place] - judge.cost[bucket[0]].time(size)
         if place:
             latest[channel][place - 1] = min(latest[channel][place - 1], start)
         if first[bucket] == at:
             for j in (j for i in bucket for j in judge.preds[judge.node[i]]):
                 ends[j] = min(ends[j], start)
-    return latest
+    return LatestEnds(latest, needed)
 
 
 def _backwards(run: Execution, judge: GraphJudge) -> Iterator[tuple[int, Position | None]]:
@@ -124,7 +140,8 @@ def _pairs(
                 continue
             end = _start(run, judge, Pair(channel, first, place, one))
             end += judge.cost[one.bucket[0]].time(one.bytes)
-            if end <= min(latest[channel][first], latest[channel][place]) + slack(limit):
+            needed = min(latest.for_consumers[channel][first], latest.in_order[channel][place])
+            if end <= needed + slack(limit):
                 del before[lane]
                 yield Pair(channel, first, place, one)
             else:

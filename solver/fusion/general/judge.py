@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
-from solver.buckets import Launch, Launches
+from solver.buckets import Launch, Launches, largest_part
 from solver.chain import Chain
 from solver.costs import Cost
 from solver.fusion.judge import Judge
@@ -83,6 +83,10 @@ class GraphJudge(Judge[ChannelLaunches]):
         if total is None:
             total = self._totals[bucket] = sum(self.bytes[i] for i in bucket)
         return total
+
+    def fits(self, bucket: tuple[int, ...], budget: float, most: int) -> int:
+        """Most bytes of whole elements that a launch carries in a time [us]; 0 when none fits."""
+        return largest_part(self.cost[bucket[0]], budget, most, self.chain.element_bytes(bucket[0]))
 
     def value(self, lists: ChannelLaunches, /) -> float:
         """Return the iteration time of a plan [us]; inf when its launches wait for one another."""

@@ -94,9 +94,10 @@ def times_of_need(
 def split_parameters(
     sizes: Sequence[int], parameters: Sequence[tuple[str, int]]
 ) -> list[list[tuple[str, int]]] | None:
-    """Cut parameters, given in order of registration, into buckets of these bytes.
+    """Cut parameters, of which the last is filled in first, into buckets of these bytes.
 
-    DistributedDataParallel fills buckets in reverse order. None when the sizes do not come out.
+    DistributedDataParallel fills its first buckets in reverse order of registration, and those
+    after its first step in order of readiness. None when the sizes do not come out.
     """
     left = list(parameters)
     result = []

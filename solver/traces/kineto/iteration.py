@@ -220,8 +220,9 @@ def _unused(sizes: Sequence[int], parameters: Sequence[tuple[str, int]]) -> str:
         return "The parameters are not used: no bucket of gradients was recognised."
     return (
         f"The parameters are not used: {len(parameters)} of "
-        f"{sum(size for _, size in parameters)} bytes, in reverse order of registration, do not "
-        f"fill the buckets of {', '.join(map(str, sizes))} bytes."
+        f"{sum(size for _, size in parameters)} bytes, from the last to the first, do not fill "
+        f"the buckets of {', '.join(map(str, sizes))} bytes. DistributedDataParallel fills them in "
+        "order of readiness: a capture by interlace_client.torch writes the file in that order."
     )
 
 
