@@ -15,6 +15,8 @@ class ServiceFaultCode(Code):
 
     UNKNOWN_GRAPH = "unknown_graph", "No stored graph has this id."
     UNKNOWN_COST_MODEL = "unknown_cost_model", "No stored cost model has this id."
+    UNKNOWN_PLAN = "unknown_plan", "No stored plan has this id, or the run has no such plan."
+    STEP_REPORTED = "step_reported", "The step was reported before, with other figures."
     IDEMPOTENCY_KEY_REUSED = (
         "idempotency_key_reused",
         "The key was used before, for another request.",
@@ -127,6 +129,7 @@ class RefusalCode(StatusCode):
         "There is no such method at this path.",
     )
     NO_RESULT = "no_result", HTTPStatus.CONFLICT, "The job has no result, or none yet."
+    RUN_ENDED = "run_ended", HTTPStatus.CONFLICT, "The run has ended; nothing is added to it."
     TOO_LARGE = (
         "too_large",
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,

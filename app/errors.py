@@ -101,6 +101,12 @@ class NoResult(Refusal):
     code = RefusalCode.NO_RESULT
 
 
+class RunEnded(Refusal):
+    """A run has ended, and takes nothing more."""
+
+    code = RefusalCode.RUN_ENDED
+
+
 class WorkerDied(Refusal):
     """A process ended before its work did."""
 

@@ -114,6 +114,21 @@ KEY_LIFETIME_H = 24
 #: Most results in a list.
 MAX_LISTED_RESULTS = 200
 
+# Runs -----------------------------------------------------------------------------------------
+
+#: Longest body of a call about a run [bytes].
+MAX_RUN_BYTES = 2**24
+#: Most steps of one report, and of one page.
+MAX_REPORTED_STEPS = 10_000
+#: Most steps of a run; beyond, a job reports every tenth, say.
+MAX_RUN_STEPS = 1_000_000
+#: Largest number of a step.
+MAX_STEP = 2**40
+#: Most plans of a run.
+MAX_RUN_PLANS = 256
+#: Most steps in the history of a run; of more, every second one is told, or fewer.
+MAX_HISTORY_STEPS = 1_000
+
 # Bodies ---------------------------------------------------------------------------------------
 
 #: Longer bodies are held by a few calls at a time, and read by the job's own child: reading them

@@ -9,7 +9,15 @@ from solver.graph import COMPUTE, NETWORK
 Json = dict[str, Any]
 
 #: What flags and a trace's cluster have in common, and how it is written.
-_FIGURES = {"workers": "{:g} workers", "bandwidth_gbps": "{:g} Gbit/s", "startup_us": "{:g} us"}
+_FIGURES = {
+    "workers": "{:g} workers",
+    "bandwidth_gbps": "{:g} Gbit/s",
+    "startup_us": "{:g} us",
+    "compute_slowdown": "compute {:g} times as long beside communication",
+}
+
+#: Fields of the cluster as a whole, not of one of its networks.
+_WHOLE = ("workers", "compute_slowdown")
 
 
 def on(cluster: Any, flags: Json, carrying: set[str]) -> Any:
@@ -33,13 +41,13 @@ def on(cluster: Any, flags: Json, carrying: set[str]) -> Any:
     others = cluster.get("channels")
     if NETWORK in carrying or not isinstance(others, dict) or not carrying & others.keys():
         return _network(WORKERS, cluster, flags)
-    costs = {field: value for field, value in flags.items() if field != "workers"}
+    whole = {field: value for field, value in flags.items() if field in _WHOLE}
+    costs = {field: value for field, value in flags.items() if field not in _WHOLE}
     channels = {
         name: _network(None, each, costs) if name in carrying and isinstance(each, dict) else each
         for name, each in others.items()
     }
-    workers = flags.get("workers", cluster.get("workers"))
-    return {**cluster, "workers": workers, "channels": channels}
+    return {**cluster, "workers": cluster.get("workers"), **whole, "channels": channels}
 
 
 def _network(workers: int | None, own: Json, flags: Json) -> Json:
@@ -47,7 +55,7 @@ def _network(workers: int | None, own: Json, flags: Json) -> Json:
     if model is None:
         return {**own, **flags}
     kept: Json = {} if workers is None else {"workers": model.get("workers") or workers}
-    kept |= {field: value for field, value in own.items() if field in {"workers", "channels"}}
+    kept |= {field: value for field, value in own.items() if field in {*_WHOLE, "channels"}}
     return {**kept, **flags}
 
 

@@ -66,6 +66,7 @@ def network(
     model: Path | None,
     *,
     extrapolate: bool,
+    compute_slowdown: float | None,
 ) -> Json:
     """Put the flags of the cluster together."""
     return present(
@@ -74,6 +75,7 @@ def network(
         startup_us=startup_us,
         cost_model=cost_model(model),
         extrapolate=extrapolate or None,
+        compute_slowdown=compute_slowdown,
     )
 
 

@@ -59,6 +59,14 @@ StartupUs = Annotated[
     ),
 ]
 
+ComputeSlowdown = Annotated[
+    float | None,
+    typer.Option(
+        help="Compute takes so many times as long while a launch is under way.  [default: the "
+        "file's; 1]"
+    ),
+]
+
 CostModel = Annotated[
     Path | None,
     typer.Option(

@@ -16,6 +16,7 @@ from app.cli.commands.export import export
 from app.cli.commands.imports import import_
 from app.cli.commands.plan import plan
 from app.cli.commands.predict import predict
+from app.cli.commands.runs import run_
 from app.cli.commands.serve import serve
 from app.cli.commands.simulate import simulate
 from app.cli.commands.sweep import sweep
@@ -30,6 +31,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "import": import_,
     "export": export,
     "calibrate": calibrate,
+    "run": run_,
     "backup": backup,
     "example": example,
     "demo": demo,

@@ -27,6 +27,7 @@ from app.schemas.graphs import GraphOut
 from app.schemas.plans import PlanAnswer, PlanRequest
 from app.schemas.predictions import PredictionAnswer, PredictionRequest
 from app.schemas.problem import Problem, graph_json
+from app.schemas.runs import RunOut
 from app.schemas.simulations import SimulationAnswer, SimulationRequest
 from app.schemas.sweeps import SweepAnswer, SweepRequest
 from interlace_client import (
@@ -56,7 +57,17 @@ Json = dict[str, Any]
 _ANSWER_S, _WORK_S = 10.0, 60.0
 
 #: The fields of an op as graphs are printed here; the service keeps them in the order of letters.
-_FIELDS = ("id", "kind", "duration_us", "stream", "bytes", "channel", "after")
+_FIELDS = (
+    "id",
+    "kind",
+    "duration_us",
+    "stream",
+    "bytes",
+    "channel",
+    "element_bytes",
+    "fuse_key",
+    "after",
+)
 
 
 class _IdKnown(Exception):
@@ -116,6 +127,12 @@ class Server:
     def estimate(self, request: EstimateRequest) -> EstimateAnswer:
         """Estimate costs from iteration times."""
         return self._posted("/v1/estimates", _body(request), EstimateAnswer, 10 * _WORK_S)
+
+    def read_run(self, run: str) -> RunOut:
+        """Find a run by its id."""
+        with self._explaining(), self._client() as client:
+            self._check()
+            return self._as(RunOut, client.read_run(run).raw)
 
     def read(
         self,

@@ -42,6 +42,12 @@ SolvesDep = Annotated[CapacityLimiter, Depends(solves_of)]
 ChecksDep = Annotated[CapacityLimiter, Depends(checks_of)]
 
 
+CursorDep = Annotated[
+    str | None,
+    Query(pattern=r"^[1-9][0-9]{0,17}$", description="`next_cursor` of the page before."),
+]
+
+
 ListedDep = Annotated[int, Query(ge=1, le=MAX_LISTED_RESULTS, description="How many are listed.")]
 
 

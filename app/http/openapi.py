@@ -24,6 +24,7 @@ from app.schemas.estimates import EstimateRequest
 from app.schemas.plans import PlanRequest
 from app.schemas.predictions import PredictionRequest
 from app.schemas.problem_details import ProblemDetails
+from app.schemas.runs import EndRequest, RunPlanRequest, RunRequest, StepsRequest
 from app.schemas.simulations import SimulationRequest
 from app.schemas.sweeps import SweepRequest
 from solver.codes import Code, FaultCode
@@ -63,6 +64,10 @@ _BODIES = (
     SweepRequest,
     CostModelRequest,
     EstimateRequest,
+    RunRequest,
+    StepsRequest,
+    RunPlanRequest,
+    EndRequest,
 )
 
 
@@ -152,6 +157,8 @@ def describe(app: FastAPI) -> dict[str, Any]:
 def _link(paths: dict[str, dict[str, Any]]) -> None:
     """Say at each answer to a POST what can be asked of the thing that it names."""
     for place, operations in paths.items():
+        if "{" in place:
+            continue  # what is made there is not named by its id alone
         responses = operations.get("post", {}).get("responses", {})
         for status in responses.keys() & {"201", "202"}:
             home = _IMPORTS if (place, status) == (_GRAPHS, "202") else place
@@ -161,7 +168,7 @@ def _link(paths: dict[str, dict[str, Any]]) -> None:
                     "parameters": {found[1]: "$response.body#/id"},
                 }
                 for below, others in paths.items()
-                if (found := re.fullmatch(re.escape(home) + r"/\{(\w+)\}(/.+)?", below))
+                if (found := re.fullmatch(re.escape(home) + r"/\{(\w+)\}(/[^{]+)?", below))
                 for operation in others.values()
             }
 

@@ -36,6 +36,17 @@ WaitDep = Annotated[
 Tag = Annotated[str, Query(min_length=1, max_length=MAX_TAG_CHARACTERS, pattern=PLAIN)]
 
 
+KeyDep = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        pattern=rf"^[!-~]{{1,{MAX_KEY_CHARACTERS}}}$",
+        description="A word of the client, such as a UUID: for 24 h the same request with the same "
+        "key gives the same job or run, whatever happened to the first answer.",
+    ),
+]
+
+
 TagsDep = Annotated[
     list[Tag],
     Query(
@@ -79,15 +90,7 @@ async def preferences_of(
             description=f"`wait=N`: as the parameter `wait`, which wins; {MAX_WAIT_S} s at most."
         ),
     ] = None,
-    idempotency_key: Annotated[
-        str | None,
-        Header(
-            alias="Idempotency-Key",
-            pattern=rf"^[!-~]{{1,{MAX_KEY_CHARACTERS}}}$",
-            description="A word of the client, such as a UUID: for 24 h the same request with "
-            "the same key gives the same job, whatever happened to the first answer.",
-        ),
-    ] = None,
+    idempotency_key: KeyDep = None,
     cache_control: Annotated[
         str | None,
         Header(description="`no-store`: solve anew what has been answered before."),

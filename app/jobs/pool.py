@@ -30,12 +30,14 @@ from app.jobs import table as jobs
 from app.jobs.kinds import KINDS, QUEUES, beside, queued_in
 from app.jobs.leases import Claim
 from app.jobs.process import Child, has_done, kill, reason_of, start
-from app.jobs.submission import Key, NewJob, Receipt
+from app.jobs.submission import NewJob, Receipt
 from app.jobs.table import Job
 from app.jobs.waiting import Waiting
 from app.limits import MAX_JOB_ATTEMPTS
 from app.operations.settings import Settings
 from app.storage.database import Store
+from app.storage.idempotency import Key
+from app.storage.runs import life
 
 #: The thread looks at its rows this often [s], at those of other servers, and at old ones.
 _LOOK_S, _RECOVER_S, _EXPIRE_S = 0.5, 2.0, 600.0
@@ -192,12 +194,15 @@ class Pool:
             self._look()
         if self._is_due("recover", _RECOVER_S) and (found := self.recover()):
             _LOG.info("Took up %s of another server", f"{found} job{'s' if found > 1 else ''}")
-        if self._is_due("expire", _EXPIRE_S) and jobs.expire(
-            self._store, self._settings.retention_days
-        ):
+        if self._is_due("expire", _EXPIRE_S) and self._expire():
             self._due["expire"] = 0.0  # there may be more; others have their turn before
         if not self._leaving.is_set():
             self._fill()
+
+    def _expire(self) -> int:
+        """Delete what is too old, or some of it; count that."""
+        days = self._settings.retention_days
+        return jobs.expire(self._store, days) + life.expire(self._store, days)
 
     def _hear_children(self) -> None:
         """See which children are done, and which are gone."""

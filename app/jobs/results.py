@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from app.errors import NoResult, NotFound
 from app.jobs import table as jobs
-from app.jobs.kinds import MODELS, SWEEP
+from app.jobs.kinds import MODELS, PLAN, SWEEP
 from app.reading.requests import problem_of, read_body
 from app.schemas.problem import Problem
 from app.schemas.sweeps import SweepAnswer
@@ -27,3 +28,11 @@ def sweep_of(store: Store, sweep_id: str) -> SweepAnswer:
     """Return the answer of a sweep, as :func:`problem_and_answer` does."""
     _, result = jobs.answered(store, SWEEP, sweep_id)
     return SweepAnswer.model_validate_json(result)
+
+
+def plan_text(store: Store, plan_id: str) -> bytes | None:
+    """Return the answer of a plan as JSON text; None when there is none."""
+    try:
+        return jobs.answered(store, PLAN, plan_id)[1]
+    except (NotFound, NoResult):
+        return None

@@ -1,6 +1,5 @@
 """Jobs as they are asked for: checked, hashed, kept, or found where the same was asked before."""
 
-import hashlib
 import json
 import secrets
 from codecs import BOM_UTF8
@@ -13,19 +12,18 @@ import msgspec
 from sqlalchemy import Connection, delete, func, insert, select
 
 from app import VERSION
-from app.codes import ServiceFaultCode
-from app.errors import InvalidRequest, QueueFull
+from app.errors import QueueFull
 from app.jobs.kinds import IMPORT, MODELS
 from app.jobs.rows import FILE, QUEUED, REQUEST, SUCCEEDED, change, put, tag
 from app.jobs.tasks import limit_of
-from app.limits import BIG_BODY_BYTES, JOB_TIME_LIMIT_S, KEY_LIFETIME_H, MAX_JOB_TAGS
+from app.limits import BIG_BODY_BYTES, JOB_TIME_LIMIT_S, MAX_JOB_TAGS
 from app.reading.references import LargeGraph
 from app.reading.requests import problem_of, read_body
-from app.storage.clock import ago, now
+from app.storage.clock import now
 from app.storage.database import Store
+from app.storage.idempotency import Key, counts_since, fingerprint
 from app.storage.library import library_of
 from app.storage.tables import JobRow, KeyRow, TagRow
-from solver.errors import Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +58,6 @@ class NewJob:
     limit_s: float | None
     content: str
     files: Sequence[bytes] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """An idempotency key, and a hash of what it is used for."""
-
-    key: str
-    fingerprint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +148,11 @@ def _insert(connection: Connection, new: NewJob) -> tuple[int, str]:
 def _of_key(connection: Connection, key: Key) -> str | None:
     """Find the job of a key that still counts."""
     query = select(KeyRow.fingerprint, JobRow.id).join(JobRow, JobRow.number == KeyRow.job)
-    since = ago(KEY_LIFETIME_H * 3_600)
-    row = connection.execute(query.where(KeyRow.key == key.key, KeyRow.created_at > since)).first()
+    counts = KeyRow.created_at > counts_since()
+    row = connection.execute(query.where(KeyRow.key == key.key, counts)).first()
     if row is None:
         return None
-    if row[0] != key.fingerprint:
-        detail = "Idempotency-Key: this key was used for another request in the last 24 h."
-        raise InvalidRequest(
-            [Fault("/header/Idempotency-Key", ServiceFaultCode.IDEMPOTENCY_KEY_REUSED, detail)]
-        )
+    key.check(row[0])
     return str(row[1])
 
 
@@ -225,13 +211,3 @@ def import_job(
     text = json.dumps(options).encode()
     content = fingerprint(IMPORT, VERSION, text, *files)
     return NewJob(IMPORT, options["name"], text, tags, request_id, JOB_TIME_LIMIT_S, content, files)
-
-
-def fingerprint(*parts: str | bytes | bytearray) -> str:
-    """Hash texts, and where each of them ends."""
-    found = hashlib.sha256()
-    for part in parts:
-        content = part.encode() if isinstance(part, str) else part
-        found.update(len(content).to_bytes(8))
-        found.update(content)
-    return found.hexdigest()

@@ -29,6 +29,8 @@ class _Op(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     bytes: Annotated[int, Meta(ge=1, le=MAX_BYTES)] | UnsetType = UNSET
     channel: _Name | UnsetType = UNSET
     stream: _Name | UnsetType | None = UNSET
+    element_bytes: Annotated[int, Meta(ge=1, le=MAX_BYTES)] | UnsetType = UNSET
+    fuse_key: _Name | UnsetType | None = UNSET
 
 
 class _Graph(msgspec.Struct, forbid_unknown_fields=True):
@@ -90,17 +92,26 @@ def _ops_of(graph: _Graph) -> list[Op] | None:
         size, time = op.bytes, op.duration_us
         after = () if op.after is UNSET else op.after
         if op.kind == COMPUTE:
-            if time is UNSET or size is not UNSET or op.channel is not UNSET:
+            if time is UNSET or any(field is not UNSET for field in _sent(op)):
                 return None
             ops.append(Op(op.id, COMPUTE, time, None, after, stream=op.stream or None))
         elif size is UNSET or time is not UNSET or op.stream is not UNSET:
             return None
         else:
-            ops.append(Op(op.id, op.kind, None, size, after, op.channel or NETWORK))
+            channel, element = op.channel or NETWORK, op.element_bytes or 1
+            key = op.fuse_key or None
+            ops.append(Op(op.id, op.kind, None, size, after, channel, None, element, key))
     return ops
+
+
+def _sent(op: _Op) -> tuple[object, ...]:
+    """Return the fields that a collective alone has."""
+    return op.bytes, op.channel, op.element_bytes, op.fuse_key
 
 
 def _are_plain(ops: list[Op]) -> bool:
     """Whether no name has a control character."""
-    names = chain.from_iterable((op.id, op.channel, op.stream or "", *op.after) for op in ops)
+    names = chain.from_iterable(
+        (op.id, op.channel, op.stream or "", op.fuse_key or "", *op.after) for op in ops
+    )
     return re.fullmatch(PLAIN, "".join(names)) is not None

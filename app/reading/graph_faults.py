@@ -1,7 +1,7 @@
 """What is wrong with a graph, also with one of which only a part can be read."""
 
 from collections.abc import Collection, Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 from app.errors import within
 from app.limits import MAX_COLLECTIVES, MAX_EDGES, MAX_NAME_CHARACTERS, MAX_OPS
@@ -89,16 +89,25 @@ def _readable_faults(raw: Any) -> tuple[list[Fault], list[Op]]:
 def _readable_op(known: dict[str, Any], name: str, after: tuple[str, ...]) -> Op:
     """Return an op with what can be read of it; no time, which nobody looks at here."""
     kind, size, channel = kind_of(known), known.get("bytes"), known.get("channel")
+    element, key = known.get("element_bytes"), known.get("fuse_key")
+    if not _is_size(element) or not _is_size(size):
+        element = 1
     stream = known.get("stream") if kind == COMPUTE else None
     return Op(
         name,
         kind,
         0.0,
-        size if isinstance(size, int) and 1 <= size <= MAX_BYTES else 1,
+        size if _is_size(size) else 1,
         after,
         channel if isinstance(channel, str) and _is_name(channel) else NETWORK,
         stream if _is_name(stream) else None,
+        element,
+        key if _is_name(key) else None,
     )
+
+
+def _is_size(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and 1 <= value <= MAX_BYTES
 
 
 def _free_name(name: str, taken: Collection[str]) -> str:

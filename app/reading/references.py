@@ -11,6 +11,8 @@ from solver.errors import Fault
 
 #: Finds the JSON text of a graph by its id; None when there is none.
 FindGraph = Callable[[str], str | None]
+#: Finds the JSON text of a plan's answer by its id; None when there is none.
+FindPlan = Callable[[str], str | bytes | None]
 #: Stands for a graph that nobody knows while the rest of the request is checked.
 _ANY: dict[str, Any] = {
     "ops": [
@@ -45,3 +47,17 @@ def with_graph(raw: Any, graph_of: FindGraph) -> tuple[Any, list[Fault]]:
         return {"graph": json.loads(text), **rest}, []
     detail = f"No graph has the id {shown(raw['graph_id'])}."
     return {"graph": _ANY, **rest}, [Fault("/graph_id", ServiceFaultCode.UNKNOWN_GRAPH, detail)]
+
+
+def with_plan(raw: Any, plan_of: FindPlan) -> tuple[Any, str | None, list[Fault]]:
+    """Do the same with a plan; return its id, too."""
+    if not isinstance(raw, dict) or "plan" in raw or not isinstance(raw.get("plan_id"), str):
+        return raw, None, []
+    rest = {key: value for key, value in raw.items() if key != "plan_id"}
+    text = plan_of(raw["plan_id"])
+    if text is not None:
+        return {"plan": json.loads(text), **rest}, raw["plan_id"], []
+    detail = f"No plan has the id {shown(raw['plan_id'])}."
+    empty: dict[str, Any] = {"buckets": [], "schedule": {"parts": []}}
+    unknown = [Fault("/plan_id", ServiceFaultCode.UNKNOWN_PLAN, detail)]
+    return {"plan": empty, **rest}, None, unknown

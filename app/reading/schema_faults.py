@@ -10,7 +10,14 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import FailFast, TypeAdapter, ValidationError
 
-from app.limits import MAX_BASELINES, MAX_CHANGES, MAX_CHANNELS, MAX_OBJECT_FIELDS, MAX_OPS
+from app.limits import (
+    MAX_BASELINES,
+    MAX_CHANGES,
+    MAX_CHANNELS,
+    MAX_OBJECT_FIELDS,
+    MAX_OPS,
+    MAX_REPORTED_STEPS,
+)
 from app.reading.wording import faults_of, pointer, shown
 from app.schemas.base import RequestModel
 from app.schemas.graphs import OpBody
@@ -33,10 +40,17 @@ _BLOCK = 1_000
 
 
 #: Lists of objects besides the ops, and how many objects of one are looked at.
-_LISTS = (("options", "baselines"), ("jitter", "rivals"), ("what_if",), ("policies",), ("layers",))
+_LISTS = (
+    ("options", "baselines"),
+    ("jitter", "rivals"),
+    ("what_if",),
+    ("policies",),
+    ("layers",),
+    ("steps",),
+)
 
 
-_LISTED = max(MAX_BASELINES, MAX_CHANGES) + 1
+_LISTED = max(MAX_BASELINES, MAX_CHANGES, MAX_REPORTED_STEPS) + 1
 
 
 def fitting(raw: Any, model: type[Model]) -> Model | None:
@@ -67,7 +81,7 @@ def shape_faults(raw: Any, model: type[Model]) -> list[Fault]:
 def _schema_of(model: type[RequestModel]) -> tuple[dict[str, Any], frozenset[str]]:
     """Return the JSON schema of a request, and the names of all its fields."""
     schema = model.model_json_schema()
-    parts = (schema, *schema["$defs"].values())
+    parts = (schema, *schema.get("$defs", {}).values())
     return schema, frozenset(name for part in parts for name in part.get("properties", ()))
 
 

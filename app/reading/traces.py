@@ -143,7 +143,10 @@ def _content_faults(files: Sequence[bytes], form: str) -> Iterator[Fault]:
 def _graph_faults(graph: Graph) -> Iterator[Fault]:
     """List what no request could name, and the limits that are broken."""
     yield from check_limits(list(graph.ops))
-    names = {graph.name, *(n for op in graph.ops for n in (op.id, op.channel, op.stream or ""))}
+    names = {
+        graph.name,
+        *(n for op in graph.ops for n in (op.id, op.channel, op.stream or "", op.fuse_key or "")),
+    }
     for name in sorted(names):
         if len(name) > MAX_NAME_CHARACTERS or not re.fullmatch(PLAIN, name):
             rule = f"a name has at most {MAX_NAME_CHARACTERS} characters, no control ones"

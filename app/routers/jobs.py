@@ -14,7 +14,7 @@ from fastapi.sse import format_sse_event
 
 from app import errors
 from app.http.bodies import HeldBody
-from app.http.dependencies import PoolDep, StoreDep, Submitter
+from app.http.dependencies import CursorDep, ListedDep, PoolDep, StoreDep, Submitter
 from app.http.openapi import problems
 from app.http.preferences import Preferences, Tag, WaitDep
 from app.http.problems import answer
@@ -23,12 +23,13 @@ from app.jobs.answers import row_of, text_of
 from app.jobs.kinds import KINDS
 from app.jobs.pool import Pool
 from app.jobs.rows import FAILED, RESULT, STATES, TIMED_OUT
-from app.jobs.submission import Key, NewJob, Receipt, fingerprint, id_of_key, problem_job
+from app.jobs.submission import NewJob, Receipt, id_of_key, problem_job
 from app.jobs.table import Job
-from app.limits import MAX_CALL_TAGS, MAX_LISTED_RESULTS
+from app.limits import MAX_CALL_TAGS
 from app.schemas.base import OneOf
 from app.schemas.jobs import JobSummary, Page
 from app.storage.database import Store
+from app.storage.idempotency import Key, fingerprint
 
 #: When a client should look again at a job that has not ended [s].
 RETRY_AFTER_S = 1
@@ -137,13 +138,8 @@ def add_routes(
     )
     def list_jobs(
         store: StoreDep,
-        limit: Annotated[
-            int, Query(ge=1, le=MAX_LISTED_RESULTS, description="How many are listed.")
-        ] = 20,
-        cursor: Annotated[
-            str | None,
-            Query(pattern=r"^[1-9][0-9]{0,17}$", description="`next_cursor` of the page before."),
-        ] = None,
+        limit: ListedDep = 20,
+        cursor: CursorDep = None,
         state: Annotated[
             list[Annotated[str, OneOf(STATES)]],
             Query(description="In one of these states; may be repeated."),

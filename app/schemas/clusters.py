@@ -15,7 +15,7 @@ from app.schemas.base import Name
 from app.schemas.networks import CostModelBody, NetworkBody, Workers
 from solver.costs import Cluster
 from solver.graph import NETWORK
-from solver.limits import MAX_WORKERS
+from solver.limits import MAX_COMPUTE_SLOWDOWN, MAX_WORKERS
 
 
 def _model_in(value: Any) -> Any:
@@ -99,6 +99,16 @@ class ClusterBody(ChannelBody):
     """The workers and the networks between them."""
 
     workers: Annotated[int, Field(ge=1, le=MAX_WORKERS, description="Data-parallel ranks.")]
+    compute_slowdown: Annotated[
+        float,
+        Field(
+            ge=1,
+            le=MAX_COMPUTE_SLOWDOWN,
+            description="While a launch is under way, on any channel, compute takes so many times "
+            "as long as the graph says: on GPUs and CPUs that share cores or memory with "
+            "communication. Durations that were recorded beside communication contain it.",
+        ),
+    ] = 1
     channels: Annotated[
         dict[Name, ChannelBody],
         Field(
@@ -114,7 +124,9 @@ class ClusterBody(ChannelBody):
             (name, Cluster(**channel.on(self.workers)))
             for name, channel in sorted(self.channels.items())
         )
-        return Cluster(**self.on(self.workers), channels=channels)
+        return Cluster(
+            **self.on(self.workers), channels=channels, compute_slowdown=self.compute_slowdown
+        )
 
     def networks(self) -> dict[str, tuple[tuple[str, ...], ChannelBody]]:
         """Return each channel by name, with its place in the cluster."""

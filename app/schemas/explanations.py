@@ -52,5 +52,11 @@ class CostWarning(AnswerModel):
     pointer: Annotated[
         str, Field(description="JSON pointer into the request.", examples=["/cluster/cost_model"])
     ]
-    code: Literal["outside_measured_range", "extrapolated", "workers_unknown", "units_in_doubt"]
+    code: Literal[
+        "outside_measured_range",
+        "extrapolated",
+        "workers_unknown",
+        "units_in_doubt",
+        "compute_slowed",
+    ]
     detail: str

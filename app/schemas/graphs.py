@@ -60,6 +60,23 @@ class CollectiveOp(RequestModel):
     channel: Annotated[
         Name, Field(description="What carries it: `network`, or one of `cluster.channels`.")
     ] = graph.NETWORK
+    element_bytes: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=MAX_BYTES,
+            description="Size of an element, such as 4 for float32: parts end between elements, "
+            "and `bytes` is a multiple of it.",
+        ),
+    ] = 1
+    fuse_key: Annotated[
+        Name | None,
+        Field(
+            description="Collectives share a bucket only with the same kind, channel, "
+            "`element_bytes` and key, such as the type of their elements or the group of their "
+            "parameters."
+        ),
+    ] = None
 
 
 OpBody = Annotated[ComputeOp | CollectiveOp, Field(discriminator="kind")]
@@ -80,7 +97,16 @@ class GraphBody(RequestModel):
         return [
             graph.Op(op.id, op.kind, op.duration_us, None, tuple(op.after), stream=op.stream)
             if isinstance(op, ComputeOp)
-            else graph.Op(op.id, op.kind, None, op.bytes, tuple(op.after), op.channel)
+            else graph.Op(
+                op.id,
+                op.kind,
+                None,
+                op.bytes,
+                tuple(op.after),
+                op.channel,
+                element_bytes=op.element_bytes,
+                fuse_key=op.fuse_key,
+            )
             for op in self.ops
         ]
 

@@ -45,6 +45,9 @@ class ClusterLimits(BaseModel):
     table_points: Annotated[int, Field(description="Points of a table.")] = (
         solver_limits.MAX_TABLE_SIZES
     )
+    compute_slowdown: Annotated[
+        float, Field(description="Times as long that compute takes beside communication.")
+    ] = solver_limits.MAX_COMPUTE_SLOWDOWN
     least_gbps: Annotated[float, Field(description="Least bandwidth [Gbit/s].")] = (
         limits.MIN_BANDWIDTH_GBPS
     )
@@ -161,6 +164,23 @@ class JobLimits(BaseModel):
     retention_days: Annotated[float, Field(description="Kept so long after their end [days].")]
 
 
+class RunLimits(BaseModel):
+    """Of a run."""
+
+    bytes: Annotated[int, Field(description="Longest body of a call about it [bytes].")] = (
+        limits.MAX_RUN_BYTES
+    )
+    steps: Annotated[int, Field(description="Steps.")] = limits.MAX_RUN_STEPS
+    steps_at_once: Annotated[int, Field(description="Steps of one report, and of one page.")] = (
+        limits.MAX_REPORTED_STEPS
+    )
+    step: Annotated[int, Field(description="Number of a step.")] = limits.MAX_STEP
+    plans: Annotated[int, Field(description="Plans.")] = limits.MAX_RUN_PLANS
+    history: Annotated[
+        int, Field(description="Steps in its history; of more, every second one, or fewer.")
+    ] = limits.MAX_HISTORY_STEPS
+
+
 class BodyLimits(BaseModel):
     """Of a request as it is sent, and of what the service holds."""
 
@@ -203,5 +223,6 @@ class Limits(BaseModel):
     prediction: PredictionLimits = PredictionLimits()
     sweep: SweepLimits = SweepLimits()
     cost_model: CostModelLimits = CostModelLimits()
+    run: RunLimits = RunLimits()
     job: JobLimits
     body: BodyLimits

@@ -108,12 +108,13 @@ class Bound(AnswerModel):
     """Why no fusion, partition or order is faster than `lower_bound_us`."""
 
     kind: Annotated[
-        Literal["compute", "path", "chain", "packing", "nested"],
+        Literal["compute", "path", "chain", "packing", "nested", "slowed"],
         Field(
             description="`compute`: the longest path of compute alone; `path`: the longest path "
             "with these collectives at their least cost; `chain`: these tensors in "
             "release order, then the tail; `packing`: their bytes after the release, then the "
-            "tail; `nested`: these tensors between their releases and their tails, from both ends."
+            "tail; `nested`: these tensors between their releases and their tails, from both ends; "
+            "`slowed`: the longest path of compute, slowed down while these are sent."
         ),
     ]
     tensors: list[str]
@@ -191,7 +192,7 @@ class PlanAnswer(ExplainedAnswer):
         float | None,
         Field(
             description="Exact optimum of these buckets, start-up once a bucket [us]; null where "
-            "releases depend on the schedule."
+            "releases depend on the schedule, as with a `compute_slowdown` above 1."
         ),
     ]
     buckets: list[Bucket]

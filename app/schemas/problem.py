@@ -53,6 +53,10 @@ def _op_json(op: Op) -> dict[str, Any]:
         own = {"bytes": op.bytes}
         if op.channel != NETWORK:
             own["channel"] = op.channel
+        if op.element_bytes != 1:
+            own["element_bytes"] = op.element_bytes
+        if op.fuse_key is not None:
+            own["fuse_key"] = op.fuse_key
     return {"id": op.id, "kind": op.kind, **own, "after": list(op.after)}
 
 
@@ -66,7 +70,12 @@ def _op_text(op: Op) -> str:
             f'"kind":"compute"{stream}}}'
         )
     channel = "" if op.channel == NETWORK else f'"channel":{_quoted(op.channel)},'
-    return f'{{"after":[{after}],"bytes":{op.bytes},{channel}"id":{name},"kind":"{op.kind}"}}'
+    element = "" if op.element_bytes == 1 else f'"element_bytes":{op.element_bytes},'
+    key = "" if op.fuse_key is None else f'"fuse_key":{_quoted(op.fuse_key)},'
+    return (
+        f'{{"after":[{after}],"bytes":{op.bytes},{channel}{element}{key}"id":{name},'
+        f'"kind":"{op.kind}"}}'
+    )
 
 
 #: Characters of an id.

@@ -66,12 +66,20 @@ def _iteration(
     """Return the iteration as a graph, and as passes or why there are none."""
     if graph is None:
         layers = request.to_layers()
-        return graph_of("layers", layers), passes_of_layers(layers), None
+        return graph_of("layers", layers), passes_of_layers(layers), _why_not_fixed(request)
     graph = lightened(graph)
     chain = chain_of(graph)
     if reason := why_no_chain(chain, graph):
         return graph, None, reason
-    return graph, passes_of_chain(chain), None
+    return graph, passes_of_chain(chain), _why_not_fixed(request)
+
+
+def _why_not_fixed(request: PredictionRequest) -> str | None:
+    """Say what keeps compute from taking the time that OSF's recursion has for it."""
+    slowdown = request.cluster.compute_slowdown
+    if slowdown == 1:
+        return None
+    return f"compute that communication does not slow down; compute_slowdown is {slowdown:g}."
 
 
 def _cost_faults(graph: Graph, clusters: Sequence[ClusterBody], *, own: bool) -> list[Fault]:

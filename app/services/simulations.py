@@ -79,6 +79,12 @@ def run(problem: Problem[SimulationRequest]) -> SimulationAnswer:
     )
 
 
+def iteration_time_us(problem: Problem[SimulationRequest]) -> float:
+    """Simulate as :func:`run` does, and return the time alone [us]."""
+    graph, network, _, rerun = _prepared(problem)
+    return _timeline(graph, network, rerun).iteration_time
+
+
 def timeline(problem: Problem[SimulationRequest]) -> dict[str, Any]:
     """Draw a simulation as a Chrome trace."""
     graph, network, choice, rerun = _prepared(problem)

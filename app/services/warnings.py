@@ -64,6 +64,19 @@ def warnings_of(cluster: ClusterBody, launches: Mapping[Lane, Sequence[int]]) ->
     return list(dict.fromkeys(found))
 
 
+def slowed_of(cluster: ClusterBody) -> list[CostWarning]:
+    """Say what a plan does not know of compute that is slowed by communication."""
+    slowdown = cluster.compute_slowdown
+    if slowdown == 1:
+        return []
+    detail = (
+        f"All times are simulated with compute {slowdown:g} times as long beside communication; "
+        "ideal_us, slots and osf are for compute that always takes as long, and are not given."
+    )
+    where = "/cluster/compute_slowdown"
+    return [CostWarning(pointer=where, code="compute_slowed", detail=detail)]
+
+
 def units_of(graph: Graph, where: str = "/graph") -> list[CostWarning]:
     """Ask about durations that cannot be microseconds, as far as one can tell."""
     if not in_doubt(graph):

@@ -1,6 +1,17 @@
 """The tables of the database."""
 
-from sqlalchemy import Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Text,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
@@ -111,3 +122,70 @@ class KeyRow(Base):
     fingerprint: Mapped[str] = mapped_column(String(64))
     job: Mapped[int] = mapped_column(Integer, ForeignKey("jobs.number"))
     created_at: Mapped[str] = mapped_column(String(32))
+
+
+class RunRow(Base):
+    """A training job that executes plans; how many steps and plans it has is counted here.
+
+    ``reported_at`` is when something was last heard of it. ``key`` is the idempotency key that it
+    was begun with, ``fingerprint`` a hash of the request.
+    """
+
+    __tablename__ = "runs"
+    __table_args__ = (
+        Index("runs_by_state", "state", "number"),
+        Index("runs_by_key", "key"),
+        Index("runs_by_report", "reported_at"),
+    )
+
+    number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=True)
+    id: Mapped[str] = mapped_column(String(32), unique=True)
+    state: Mapped[str] = mapped_column(String(16))
+    name: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[str] = mapped_column(String(32))
+    reported_at: Mapped[str] = mapped_column(String(32))
+    ended_at: Mapped[str | None] = mapped_column(String(32))
+    ended_why: Mapped[str | None] = mapped_column(Text)
+    workers: Mapped[int] = mapped_column(Integer)
+    barrier: Mapped[bool] = mapped_column(Boolean)
+    runtime: Mapped[str] = mapped_column(Text)
+    plans: Mapped[int] = mapped_column(Integer)
+    steps: Mapped[int] = mapped_column(Integer)
+    last_step: Mapped[int | None] = mapped_column(BigInteger)
+    key: Mapped[str | None] = mapped_column(String(255))
+    fingerprint: Mapped[str | None] = mapped_column(String(64))
+
+
+class RunPlanRow(Base):
+    """A plan that a run executes from a step on.
+
+    ``request`` is what to simulate it with: JSON with graph, cluster, plan and barrier.
+    """
+
+    __tablename__ = "run_plans"
+
+    run: Mapped[int] = mapped_column(Integer, ForeignKey("runs.number"), primary_key=True)
+    place: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    from_step: Mapped[int] = mapped_column(BigInteger)
+    created_at: Mapped[str] = mapped_column(String(32))
+    why: Mapped[str] = mapped_column(Text)
+    plan_id: Mapped[str | None] = mapped_column(String(32))
+    predicted_us: Mapped[float] = mapped_column(Float)
+    buckets: Mapped[int] = mapped_column(Integer)
+    launches: Mapped[int] = mapped_column(Integer)
+    request: Mapped[str] = mapped_column(Text)
+
+
+class RunStepRow(Base):
+    """A step of a run: what it took, and what was predicted; ``plan`` is the place of its plan."""
+
+    __tablename__ = "run_steps"
+    __table_args__ = ({"sqlite_with_rowid": False},)  # found by run and step alone
+
+    run: Mapped[int] = mapped_column(Integer, ForeignKey("runs.number"), primary_key=True)
+    step: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    plan: Mapped[int] = mapped_column(Integer)
+    measured_us: Mapped[float] = mapped_column(Float)
+    predicted_us: Mapped[float] = mapped_column(Float)
+    ready_spread_us: Mapped[float | None] = mapped_column(Float)
+    note: Mapped[str | None] = mapped_column(Text)

@@ -33,6 +33,7 @@ from interlace_client.results import (
     Simulation,
     Sweep,
 )
+from interlace_client.runs import PredictionError, Run, RunPage, RunPlan, Step
 
 __all__ = [
     "IMPORTS",
@@ -54,9 +55,14 @@ __all__ = [
     "Page",
     "Part",
     "Plan",
+    "PredictionError",
     "ProblemError",
     "Progress",
+    "Run",
+    "RunPage",
+    "RunPlan",
     "Simulation",
+    "Step",
     "Sweep",
     "UnexpectedAnswer",
     "Unreachable",

@@ -38,14 +38,14 @@ def make(
 def run(kind: Kind[T], request: Mapping[str, Any], how: How, tries: Tries) -> Steps[T]:
     """Submit a request and wait for its result."""
     deadline = Deadline.after(how.timeout_s)
-    call = _post(kind.path, json_content(request), how, patience(how))
+    call = posted(kind.path, json_content(request), how, patience(how))
     job = job_of(kind, (yield from answered(call, tries, deadline)))
     return (yield from waited(job, how, tries, deadline))
 
 
 def submit(kind: Kind[T], request: Mapping[str, Any], how: How, tries: Tries) -> Steps[Job[T]]:
     """Submit a request; do not wait for its result."""
-    call = _post(kind.path, json_content(request), how, 0)
+    call = posted(kind.path, json_content(request), how, 0)
     return job_of(kind, (yield from answered(call, tries, _NEVER)))
 
 
@@ -54,7 +54,7 @@ def import_graph(files: Files, keywords: Mapping[str, Any], tries: Tries) -> Ste
     how, params = split(keywords)
     deadline = Deadline.after(how.timeout_s)
     content = files_content(files, params.pop("parameters", None))
-    call = _post("/v1/graphs", content, how, patience(how), params)
+    call = posted("/v1/graphs", content, how, patience(how), params)
     raw = yield from answered(call, tries, deadline)
     if "state" in raw:  # a job; else what it would have made
         found = yield from waited(job_of(IMPORTS, raw), how, tries, deadline)
@@ -86,7 +86,12 @@ def cancel(job: Job[T], tries: Tries) -> Steps[Job[T]]:
 
 def delete(job: Job[Any], tries: Tries) -> Steps[None]:
     """Delete a job and its result."""
-    answer = yield from sent(Call("DELETE", job.path), tries, _NEVER)
+    return (yield from deleted(job.path, tries))
+
+
+def deleted(path: str, tries: Tries) -> Steps[None]:
+    """Delete what is at a path."""
+    answer = yield from sent(Call("DELETE", path), tries, _NEVER)
     was_first = answer.attempt == 0  # else the answer to an earlier try may have been lost
     if answer.status != _NO_CONTENT and (was_first or answer.status != _NOT_FOUND):
         done(answer)
@@ -102,9 +107,13 @@ def page(
 ) -> Steps[Page[T]]:
     """List jobs."""
     params = {"limit": limit, "cursor": cursor, "state": list(states), "tag": tag}
+    return shaped(partial(Page.of, kind), (yield from page_of(kind.path, params, tries)))
+
+
+def page_of(path: str, params: Mapping[str, Any], tries: Tries) -> Steps[Json]:
+    """Get a list, of which what is None or empty says nothing."""
     given = {name: value for name, value in params.items() if value not in (None, [])}
-    raw = yield from answered(Call("GET", kind.path, given), tries, _NEVER)
-    return shaped(partial(Page.of, kind), raw)
+    return (yield from answered(Call("GET", path, given), tries, _NEVER))
 
 
 def read(path: str, tries: Tries) -> Steps[Json]:
@@ -114,11 +123,11 @@ def read(path: str, tries: Tries) -> Steps[Json]:
 
 def post(path: str, request: Mapping[str, Any], tries: Tries) -> Steps[Json]:
     """Post what makes no job."""
-    call = _post(path, json_content(request), How(), None)
+    call = posted(path, json_content(request), How(), None)
     return (yield from answered(call, tries, _NEVER))
 
 
-def _post(
+def posted(
     path: str,
     content: Content,
     how: How,

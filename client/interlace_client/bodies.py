@@ -13,6 +13,8 @@ from interlace_client.results import Json, Plan
 
 #: As the API takes it, or the id of a stored one.
 Graph = Union[Mapping[str, Any], str]
+#: As the service answered it, or a file had it; or the id of a stored one.
+PlanOrId = Union[Plan, Mapping[str, Any], str]
 #: A file's bytes, or those of several.
 Files = Union[bytes, Sequence[bytes]]
 #: A body and its media type.
@@ -23,8 +25,20 @@ def about(graph: Graph, cluster: Mapping[str, Any], fields: Mapping[str, Any]) -
     """Return a request about a graph; a plan among its fields stands for its JSON."""
     plan = fields.get("plan")
     given = {"plan": plan.raw} if isinstance(plan, Plan) else {}
-    name = "graph_id" if isinstance(graph, str) else "graph"
-    return {name: graph, "cluster": cluster, **fields, **given}
+    return {**graph_field(graph), "cluster": cluster, **fields, **given}
+
+
+def graph_field(graph: Graph) -> Json:
+    """Return the field of a request that has a graph, or its id."""
+    return {"graph_id" if isinstance(graph, str) else "graph": graph}
+
+
+def plan_field(plan: PlanOrId) -> Json:
+    """Return the field of a request that has a plan, of which it is all that counts, or its id."""
+    if isinstance(plan, str):
+        return {"plan_id": plan}
+    raw = plan.raw if isinstance(plan, Plan) else plan
+    return {"plan": {name: raw[name] for name in ("buckets", "schedule") if name in raw}}
 
 
 def json_content(request: Mapping[str, Any]) -> Content:

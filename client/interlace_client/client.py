@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 
-from interlace_client import asking
+from interlace_client import asking, reporting
 from interlace_client.jobs import PLANS, SIMULATIONS, SWEEPS
 from interlace_client.options import How
 from interlace_client.sending import Send, Sleep, Tries
@@ -19,17 +19,21 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self, Unpack
 
-    from interlace_client.bodies import Files, Graph
+    from interlace_client.bodies import Files, Graph, PlanOrId
     from interlace_client.jobs import Job, Kind, Page
     from interlace_client.options import (
         Importing,
         Listener,
         Planning,
         Simulating,
+        Starting,
         Sweeping,
+        TakingOver,
         Waiting,
     )
+    from interlace_client.reporting import RunOrId
     from interlace_client.results import ImportedGraph, Json, Plan, Simulation, Sweep
+    from interlace_client.runs import Run, RunPage, RunPlan, Step
     from interlace_client.sending import Answer, Lost, Steps
 
 T = TypeVar("T")
@@ -149,6 +153,52 @@ class Client:
     ) -> Page[T]:
         """List jobs in brief, the newest first; ``cursor`` is that of the page before."""
         return self._done(asking.page(kind, limit, cursor, states, tag, self._tries))
+
+    def start_run(
+        self,
+        graph: Graph,
+        *,
+        cluster: Mapping[str, Any],
+        plan: PlanOrId,
+        **fields: Unpack[Starting],
+    ) -> Run:
+        """Tell of a training job that begins to execute a plan."""
+        return self._done(reporting.start(graph, cluster, plan, fields, self._tries))
+
+    def report_steps(self, run: RunOrId, steps: Sequence[Step]) -> int:
+        """Report steps in ascending order; return how many of them were not reported before."""
+        return self._done(reporting.report_steps(run, steps, self._tries))
+
+    def report_plan(
+        self,
+        run: RunOrId,
+        plan: PlanOrId,
+        *,
+        from_step: int,
+        why: str,
+        **fields: Unpack[TakingOver],
+    ) -> RunPlan:
+        """Tell that a run executes another plan from a step on, and why."""
+        given = {"from_step": from_step, "why": why, **fields}
+        return self._done(reporting.report_plan(run, plan, given, self._tries))
+
+    def end_run(self, run: RunOrId, why: str = "finished") -> Run:
+        """Tell that a training job is over; a run that has ended stays as it is."""
+        return self._done(reporting.end(run, why, self._tries))
+
+    def read_run(self, run: RunOrId) -> Run:
+        """Find a run, predicted beside measured, by its id."""
+        return self._done(reporting.read(run, self._tries))
+
+    def delete_run(self, run: RunOrId) -> None:
+        """Delete a run with its plans and steps."""
+        self._done(reporting.delete(run, self._tries))
+
+    def runs(
+        self, *, limit: int | None = None, cursor: str | None = None, states: Sequence[str] = ()
+    ) -> RunPage:
+        """List runs in brief, the newest first; ``cursor`` is that of the page before."""
+        return self._done(reporting.page(limit, cursor, states, self._tries))
 
     def read(self, path: str) -> Json:
         """Get any JSON object of the service, such as ``/v1/examples/vgg16``."""

@@ -16,7 +16,11 @@ use_stored
 cancel_on_timeout
     Whether a job that takes longer is cancelled; by default it goes on.
 idempotency_key
-    For 24 h the same key with the same request is the same job; a new one when left out.
+    For 24 h the same key with the same request is the same job or run; a new one when left out.
+runtime
+    What executes the plan of a run, with its version.
+predicted_us
+    What a step should take under a plan [us]; left out, the service simulates it.
 """
 
 from __future__ import annotations
@@ -89,6 +93,24 @@ class Importing(Waiting, total=False):
     rank: int | None
     parameters: str | None
     name: str | None
+
+
+class Starting(TypedDict, total=False):
+    """Of a run."""
+
+    name: str | None
+    barrier: bool | None
+    runtime: str | None
+    predicted_us: float | None
+    idempotency_key: str | None
+
+
+class TakingOver(TypedDict, total=False):
+    """Of a plan that a run takes over; graph and cluster are as before when left out."""
+
+    graph: _Fields | str | None
+    cluster: _Fields | None
+    predicted_us: float | None
 
 
 @dataclass(frozen=True)

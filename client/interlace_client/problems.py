@@ -88,6 +88,10 @@ class NoResult(Refused):
     """The job has no result, or none yet."""
 
 
+class RunEnded(Refused):
+    """The run has ended; nothing is added to it."""
+
+
 class TooLarge(Refused):
     """The body is longer than the service reads. A file holds more than is read."""
 
@@ -276,6 +280,14 @@ class UnknownCostModel(Refused):
     """No stored cost model has this id."""
 
 
+class UnknownPlan(Refused):
+    """No stored plan has this id, or the run has no such plan."""
+
+
+class StepReported(Refused):
+    """The step was reported before, with other figures."""
+
+
 class IdempotencyKeyReused(Refused):
     """The key was used before, for another request."""
 
@@ -307,6 +319,7 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "not_found": NotFound,
     "method_not_allowed": MethodNotAllowed,
     "no_result": NoResult,
+    "run_ended": RunEnded,
     "too_large": TooLarge,
     "unsupported_media_type": UnsupportedMediaType,
     "headers_too_large": HeadersTooLarge,
@@ -354,6 +367,8 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "too_many_sizes": TooManySizes,
     "unknown_graph": UnknownGraph,
     "unknown_cost_model": UnknownCostModel,
+    "unknown_plan": UnknownPlan,
+    "step_reported": StepReported,
     "idempotency_key_reused": IdempotencyKeyReused,
     "not_gzip": NotGzip,
     "not_plannable": NotPlannable,

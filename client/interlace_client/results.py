@@ -79,8 +79,8 @@ class Plan:
         """Read a plan from JSON, as the service or a file gave it; None when it holds none yet."""
         if raw.get("iteration_time_us") is None or raw.get("buckets") is None:
             return None
-        baselines = tuple(_picked(Baseline, each) for each in raw["baselines"] or ())
-        return _picked(cls, raw, baselines=baselines, **_sent(raw))
+        baselines = tuple(picked(Baseline, each) for each in raw["baselines"] or ())
+        return picked(cls, raw, baselines=baselines, **_sent(raw))
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Simulation:
         """Read a simulation from JSON; None when it holds none yet."""
         if raw.get("iteration_time_us") is None or raw.get("buckets") is None:
             return None
-        return _picked(cls, raw, **_sent(raw))
+        return picked(cls, raw, **_sent(raw))
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,8 @@ class Sweep:
         """Read a sweep from JSON; None when it holds none yet (a list only counts its cells)."""
         if not isinstance(raw.get("cells"), list):
             return None
-        cells = tuple(_picked(Cell, each) for each in raw["cells"])
-        return _picked(cls, raw, cells=cells, summary=tuple(raw["summary"]), raw=raw)
+        cells = tuple(picked(Cell, each) for each in raw["cells"])
+        return picked(cls, raw, cells=cells, summary=tuple(raw["summary"]), raw=raw)
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class ImportedGraph:
         return cls(name, raw.get("graph"), raw["report"], raw, *told)
 
 
-def _picked(kind: type[_T], told: Json, **known: Any) -> _T:
+def picked(kind: type[_T], told: Json, **known: Any) -> _T:
     """Make a result of the fields that it has, and no others."""
     found = {each.name: told[each.name] for each in fields(kind) if each.name in told}  # type: ignore[arg-type]
     return kind(**{**found, **known})
@@ -181,8 +181,8 @@ def _sent(raw: Json) -> Json:
     """Return what is sent, bucket by bucket and launch by launch."""
     return {
         "buckets": tuple(
-            _picked(Bucket, each, tensors=tuple(each["tensors"])) for each in raw["buckets"]
+            picked(Bucket, each, tensors=tuple(each["tensors"])) for each in raw["buckets"]
         ),
-        "parts": tuple(_picked(Part, each) for each in raw["schedule"]["parts"] or ()),
+        "parts": tuple(picked(Part, each) for each in raw["schedule"]["parts"] or ()),
         "raw": raw,
     }

@@ -26,7 +26,10 @@ from app.storage.tables import GraphRow
 from tests.app.long import until
 from tests.app.service import IMPATIENT, Json, Service, running, two_layers
 
-PATHS = ("/v1/plans", "/v1/simulations", "/v1/sweeps", "/v1/predictions/scaling", "/v1/cost-models")
+PATHS = (
+    *("/v1/plans", "/v1/simulations", "/v1/sweeps", "/v1/predictions/scaling", "/v1/cost-models"),
+    *("/v1/runs", "/v1/runs/none/steps", "/v1/runs/none/end"),
+)
 TEXT = json.dumps(two_layers())
 HEAD = b"POST /v1/plans HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 MIB = 2**20

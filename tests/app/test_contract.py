@@ -107,6 +107,7 @@ def test_request_is_repeated(by_hand: Json) -> None:
         "placement": "cs",
         "cost_model": None,
         "extrapolate": False,
+        "compute_slowdown": 1,
         "channels": {},
     }
     assert request["options"] == {

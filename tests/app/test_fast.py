@@ -54,9 +54,16 @@ def every_kind(body: Json) -> None:
     body["cluster"]["channels"] = {"a": {"bandwidth_gbps": 1, "tables": {"broadcast": [[1, 2.0]]}}}
 
 
+def two_sorts(body: Json) -> None:
+    sizes = [op for op in ops(body) if "bytes" in op]
+    sizes[0].update(element_bytes=4, fuse_key="é\u2028")
+    sizes[1].update(element_bytes=1, fuse_key=None)  # the defaults
+
+
 GOOD = [
     *(example(each.name).model_dump_json().encode() for each in names().examples),
     changed(every_kind),
+    changed(two_sorts),
     changed(lambda body: ops(body)[0].update(stream="gpu0")),
     changed(lambda body: ops(body)[0].update(stream=None)),  # null is the default
     changed(lambda body: ops(body)[0].pop("after")),
@@ -108,6 +115,13 @@ LEFT = [
     raw('"duration_us": 800', '"duration_us": 800, "bytes": 1'),
     raw('"duration_us": 800', '"duration_us": 800, "bytes": null'),
     raw('"duration_us": 800', '"duration_us": 800, "channel": "network"'),
+    raw('"duration_us": 800', '"duration_us": 800, "element_bytes": 1'),
+    raw('"duration_us": 800', '"duration_us": 800, "fuse_key": null'),
+    raw('"bytes": 4000000', '"bytes": 4000000, "element_bytes": 0'),
+    raw('"bytes": 4000000', '"bytes": 4000000, "element_bytes": 4.0'),
+    raw('"bytes": 4000000', '"bytes": 4000000, "element_bytes": null'),
+    raw('"bytes": 4000000', '"bytes": 4000000, "fuse_key": ""'),
+    raw('"bytes": 4000000', r'"bytes": 4000000, "fuse_key": "\n"'),
     raw('"duration_us": 800', '"duration_us": -1'),
     raw('"bytes": 4000000', '"bytes": 4e6'),
     raw('"bytes": 4000000', '"bytes": 4000000.0'),
@@ -154,8 +168,9 @@ def test_text_of_a_graph_is_its_json() -> None:
     found = [
         Op('b"\\é\U0001f600', "compute", 1e-7, stream="gpu 0"),
         *(Op(f"c{k}", "compute", x) for k, x in enumerate((0, 1, 0.1, 8.64e12, -0.0))),
-        Op("g", "all_reduce", None, 2**60 - 1, ("c0", "c1")),
+        Op("g", "all_reduce", None, 2**59 + 1, ("c0", "c1")),
         Op("h", "broadcast", None, 1, ("c0",), "nv\u2028link"),
+        Op("k", "all_reduce", None, 8, element_bytes=4, fuse_key='"b\u2028'),
     ]
     graph = build("é", found)
     expected = json.dumps(graph_json(graph), sort_keys=True, separators=(",", ":"))

@@ -15,10 +15,11 @@ from app.jobs import submission as intake
 from app.jobs import table as jobs
 from app.jobs.leases import Claim
 from app.jobs.rows import DRAFT, FILE
-from app.jobs.submission import Key, NewJob
+from app.jobs.submission import NewJob
 from app.operations.settings import Settings
 from app.storage.clock import ago
 from app.storage.database import Store
+from app.storage.idempotency import Key
 from app.storage.tables import JobRow
 
 if TYPE_CHECKING:

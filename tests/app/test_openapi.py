@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from app.routers.runs import EXAMPLE
 from app.write_openapi import document
 from solver.bounds import chain as bounds
 from solver.fusion.layered import FUSIONS
@@ -54,7 +55,9 @@ def test_example_of_each_post_works(service: Service) -> None:
             continue
         example = content["application/json"]["example"]
         done = next(status for status in operation["responses"] if status < "400")
-        assert service.client.post(path, json=example).status_code == int(done)
+        run = service.client.post("/v1/runs", json=EXAMPLE).json()["id"]
+        answer = service.client.post(path.replace("{run_id}", run), json=example)
+        assert answer.status_code == int(done), answer.text
 
 
 @pytest.mark.parametrize(("path", "status"), [("/v1/plans", "202"), ("/v1/graphs", "202")])
@@ -85,7 +88,14 @@ def test_every_name_of_the_solver_is_in_the_schema() -> None:
     assert {ALL_REDUCE, *tables} == set(COLLECTIVES)
     assert options["fusion"]["enum"] == list(FUSIONS)
     assert options["schedule"]["enum"] == list(SCHEDULERS)
-    kinds = {bounds.COMPUTE, bounds.CHAIN, bounds.PACKING, bounds.NESTED, bounds.PATH}
+    kinds = {
+        bounds.COMPUTE,
+        bounds.CHAIN,
+        bounds.PACKING,
+        bounds.NESTED,
+        bounds.PATH,
+        bounds.SLOWED,
+    }
     assert set(schemas["Bound"]["properties"]["kind"]["enum"]) == kinds
     defaults = Options()
     for field in ("fusion", "schedule", "slot_us", "barrier", "seed", "time_limit_s"):

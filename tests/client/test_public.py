@@ -17,6 +17,7 @@ PACKAGE = ROOT / "client" / "interlace_client"
 METHODS = {
     *("plan", "simulate", "sweep", "import_graph", "run", "submit", "wait", "get", "cancel"),
     *("delete", "list", "read", "post", "close"),
+    *("start_run", "report_steps", "report_plan", "end_run", "read_run", "delete_run", "runs"),
 }
 NAMES = {
     *("Client", "AsyncClient"),
@@ -24,7 +25,7 @@ NAMES = {
     *("ProblemError", "problems"),
     *("PLANS", "SIMULATIONS", "SWEEPS", "IMPORTS", "Kind", "Job", "Page", "Progress"),
     *("Failure", "Fault", "Plan", "Bucket", "Part", "Baseline", "Simulation", "Sweep", "Cell"),
-    "ImportedGraph",
+    *("ImportedGraph", "Run", "RunPage", "RunPlan", "Step", "PredictionError"),
 }
 
 

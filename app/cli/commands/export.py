@@ -10,6 +10,7 @@ from app.cli.failures import explaining
 from app.cli.options import (
     BandwidthGbps,
     Barrier,
+    ComputeSlowdown,
     Files,
     Parameters,
     Rank,
@@ -53,6 +54,7 @@ def export(
     workers: Workers = None,
     bandwidth_gbps: BandwidthGbps = None,
     startup_us: StartupUs = None,
+    compute_slowdown: ComputeSlowdown = None,
     barrier: Barrier = False,
     server: ServerUrl = None,
     out: Annotated[
@@ -84,7 +86,14 @@ def export(
     from app.services.simulations import run
 
     at = server_at(server)
-    cluster = flags.network(workers, bandwidth_gbps, startup_us, None, extrapolate=False)
+    cluster = flags.network(
+        workers,
+        bandwidth_gbps,
+        startup_us,
+        None,
+        extrapolate=False,
+        compute_slowdown=compute_slowdown,
+    )
     options = present(barrier=barrier or None)
     names, name, raw = contents(files)
     flagged = present(cluster=cluster, step=step, parameters=parameters, rank=rank)

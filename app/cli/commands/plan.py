@@ -11,6 +11,7 @@ from app.cli.options import (
     AsJson,
     BandwidthGbps,
     Barrier,
+    ComputeSlowdown,
     CostModel,
     Extrapolate,
     Files,
@@ -42,6 +43,7 @@ def plan(
     startup_us: StartupUs = None,
     cost_model: CostModel = None,
     extrapolate: Extrapolate = False,
+    compute_slowdown: ComputeSlowdown = None,
     fusion: Annotated[str | None, typer.Option(help="joint, maxmin or none.  [default: joint]")] = (
         None
     ),
@@ -101,7 +103,12 @@ def plan(
 
     at = server_at(server, tag, fresh=fresh)
     cluster = flags.network(
-        workers, bandwidth_gbps, startup_us, cost_model, extrapolate=extrapolate
+        workers,
+        bandwidth_gbps,
+        startup_us,
+        cost_model,
+        extrapolate=extrapolate,
+        compute_slowdown=compute_slowdown,
     )
     options = present(
         fusion=fusion,

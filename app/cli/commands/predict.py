@@ -8,6 +8,7 @@ from app.cli.failures import explaining
 from app.cli.options import (
     AsJson,
     BandwidthGbps,
+    ComputeSlowdown,
     CostModel,
     Extrapolate,
     Parameters,
@@ -40,6 +41,7 @@ def predict(
     startup_us: StartupUs = None,
     cost_model: CostModel = None,
     extrapolate: Extrapolate = False,
+    compute_slowdown: ComputeSlowdown = None,
     buffers_bytes: Annotated[
         str | None,
         typer.Option(metavar="N,N,...", help="Fusion buffers.  [default: 0, 104857600]"),
@@ -72,7 +74,14 @@ def predict(
     from app.services.predictions import answer_of
 
     at = server_at(server)
-    cluster = flags.network(None, bandwidth_gbps, startup_us, cost_model, extrapolate=extrapolate)
+    cluster = flags.network(
+        None,
+        bandwidth_gbps,
+        startup_us,
+        cost_model,
+        extrapolate=extrapolate,
+        compute_slowdown=compute_slowdown,
+    )
     fields = present(
         workers=flags.numbers(workers, "--workers"),
         buffers_bytes=flags.numbers(buffers_bytes, "--buffers-bytes"),

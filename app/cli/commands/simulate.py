@@ -10,6 +10,7 @@ from app.cli.options import (
     AsJson,
     BandwidthGbps,
     Barrier,
+    ComputeSlowdown,
     CostModel,
     Extrapolate,
     Files,
@@ -39,6 +40,7 @@ def simulate(
     startup_us: StartupUs = None,
     cost_model: CostModel = None,
     extrapolate: Extrapolate = False,
+    compute_slowdown: ComputeSlowdown = None,
     policies: Annotated[
         list[str] | None,
         typer.Option("--policy", metavar="NAME[:KEY=VALUE,...]", help="Policy.  [default: wfbp]"),
@@ -87,7 +89,12 @@ def simulate(
 
     at = server_at(server, tag, fresh=fresh)
     cluster = flags.network(
-        workers, bandwidth_gbps, startup_us, cost_model, extrapolate=extrapolate
+        workers,
+        bandwidth_gbps,
+        startup_us,
+        cost_model,
+        extrapolate=extrapolate,
+        compute_slowdown=compute_slowdown,
     )
     policy = only(policies, "--policy")
     names, name, raw = contents(files)

@@ -9,6 +9,7 @@ from app.cli.failures import explaining
 from app.cli.options import (
     AsJson,
     Barrier,
+    ComputeSlowdown,
     CostModel,
     Extrapolate,
     Files,
@@ -49,6 +50,7 @@ def sweep(
     ] = None,
     cost_model: CostModel = None,
     extrapolate: Extrapolate = False,
+    compute_slowdown: ComputeSlowdown = None,
     barrier: Barrier = False,
     time_limit: Annotated[
         float | None,
@@ -92,7 +94,9 @@ def sweep(
     from app.services.sweeps.run import run
 
     at = server_at(server, tag, fresh=fresh)
-    cluster = flags.network(None, None, None, cost_model, extrapolate=extrapolate)
+    cluster = flags.network(
+        None, None, None, cost_model, extrapolate=extrapolate, compute_slowdown=compute_slowdown
+    )
     fields = present(
         workers=flags.numbers(workers, "--workers"),
         bandwidths_gbps=flags.numbers(bandwidths_gbps, "--bandwidths-gbps"),

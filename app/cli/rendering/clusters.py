@@ -27,7 +27,9 @@ def cost(cluster: ChannelBody) -> str:
 
 
 def channels(cluster: ClusterBody) -> Iterator[str]:
-    """Say the same of each channel that has a network of its own."""
+    """Say the same of each channel that has a network of its own, and what all do to compute."""
+    if cluster.compute_slowdown > 1:
+        yield f"compute takes {cluster.compute_slowdown:g} times as long beside communication"
     for channel, body in cluster.channels.items():
         rate = f" at {body.bandwidth_gbps:g} Gbit/s" if body.bandwidth_gbps else ""
         workers = counted(body.workers or cluster.workers, "worker")

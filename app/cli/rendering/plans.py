@@ -129,7 +129,7 @@ def _compared(baseline: Baseline, *, barrier: bool) -> tuple[str, str, str, str]
 
 def _proof(bound: Bound) -> str:
     """Say why no fusion, partition or order is faster."""
-    what = counted(len(bound.tensors), "tensor")
+    what, one = counted(len(bound.tensors), "tensor"), len(bound.tensors) == 1
     tail = f"then {(bound.tail_us or 0) / 1e3:.3f} ms of compute"
     match bound.kind:
         case "compute":
@@ -142,6 +142,8 @@ def _proof(bound: Bound) -> str:
             return f"{what} after {(bound.release_us or 0) / 1e3:.3f} ms, {tail}"
         case "nested":
             return f"{what} between their releases and the compute after each"
+        case "slowed":
+            return f"compute alone, slowed down while {what} {'is' if one else 'are'} sent"
 
 
 def _buckets(answer: PlanAnswer) -> Iterator[Line]:

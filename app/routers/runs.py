@@ -1,0 +1,271 @@
+"""Runs: begun, reported, found, listed, ended, deleted."""
+
+import json
+import re
+from typing import Annotated, Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Path, Query, Response
+from msgspec import Raw
+
+from app.errors import InvalidRequest, NotFound
+from app.http.bodies import BodyDep
+from app.http.dependencies import CursorDep, ListedDep, SolvesDep, StoreDep
+from app.http.openapi import json_body, problems
+from app.http.preferences import KeyDep
+from app.jobs.results import plan_text
+from app.limits import MAX_REPORTED_STEPS, MAX_RUN_BYTES
+from app.reading.runs import Planned, read_planned, read_report
+from app.schemas.base import OneOf
+from app.schemas.runs import (
+    START,
+    STATES,
+    EndRequest,
+    RunList,
+    RunOut,
+    RunPlanHistory,
+    RunPlanOut,
+    RunPlanRequest,
+    RunPlanSummary,
+    RunRequest,
+    RunStepList,
+    RunSummary,
+    StepsReceipt,
+    StepsRequest,
+)
+from app.services import runs
+from app.services.examples import TWO_LAYERS
+from app.storage.database import Store
+from app.storage.idempotency import Key, fingerprint
+from app.storage.json_text import with_fields
+from app.storage.library import library_of
+from app.storage.runs import life, plans, steps
+from app.storage.runs.plans import NewPlan
+
+router = APIRouter(prefix="/v1/runs", tags=["runs"])
+RunId = Annotated[str, Path(description="Id of a run.", examples=["0123456789abcdef"])]
+Index = Annotated[str, Path(description="Index of a plan, from 0.", examples=["0"])]
+PLAN: dict[str, Any] = {
+    "buckets": [{"id": "b0", "tensors": ["g2"]}, {"id": "b1", "tensors": ["g1"]}],
+    "schedule": {
+        "parts": [{"bucket": "b0", "bytes": 4_000_000}, {"bucket": "b1", "bytes": 1_000_000}]
+    },
+}
+EXAMPLE: dict[str, Any] = {
+    "name": "two layers, first try",
+    "graph": TWO_LAYERS["graph"],
+    "cluster": TWO_LAYERS["cluster"],
+    "plan": PLAN,
+    "runtime": "PlannedDDP 0.1.0, PyTorch 2.13.0",
+}
+STEPS_EXAMPLE: dict[str, Any] = {
+    "steps": [
+        {"step": 0, "measured_us": 9_120.5, "plan": 0, "note": "first step"},
+        {"step": 1, "measured_us": 8_790.1, "plan": 0, "ready_spread_us": 35.2},
+    ]
+}
+PLAN_EXAMPLE: dict[str, Any] = {
+    "from_step": 200,
+    "why": "drift",
+    "cluster": {"workers": 8, "bandwidth_gbps": 5, "startup_us": 50},
+    "plan": PLAN,
+}
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=RunOut,
+    summary="Begin a run: a training job that executes a plan",
+    response_description="The run; `Location` says where it stays.",
+    openapi_extra=json_body(RunRequest, EXAMPLE),
+    responses=problems(400, 408, 413, 415, 422, 503),
+)
+async def create_run(
+    body: BodyDep, store: StoreDep, turns: SolvesDep, key: KeyDep = None
+) -> Response:
+    """Tell of a job, its graph, cluster and plan; its steps are reported as they are done."""
+
+    def answer() -> Response:
+        used = None if key is None else Key(key, fingerprint("run", body))
+        run_id = life.of_key(store, used) if used else None
+        if run_id is None:
+            planned = _planned(store, body, RunRequest, {})
+            run: RunRequest = planned.request
+            run_id = life.begin(store, run, _new_plan(planned, 0, START, barrier=run.barrier), used)
+        location = {"Location": f"{router.prefix}/{run_id}"}
+        content = _told(store, run_id).model_dump_json()
+        return Response(content, 201, location, "application/json")
+
+    return await to_thread.run_sync(answer, limiter=turns)
+
+
+@router.get("", summary="List runs, the newest first", responses=problems(422, 503))
+def list_runs(
+    store: StoreDep,
+    limit: ListedDep = 20,
+    cursor: CursorDep = None,
+    state: Annotated[
+        list[Annotated[str, OneOf(STATES)]],
+        Query(description="In one of these states; may be repeated."),
+    ] = [],  # noqa: B006 - FastAPI copies it
+) -> RunList:
+    """Return runs in brief, a page at a time."""
+    below = None if cursor is None else int(cursor)
+    found = life.listed(store, limit=limit + 1, below=below, states=state)
+    more = str(found[limit - 1].number) if len(found) > limit else None
+    return RunList(runs=[RunSummary.of(run) for run in found[:limit]], next_cursor=more)
+
+
+@router.get("/{run_id}", summary="Find a run", responses=problems(404, 503))
+def get_run(run_id: RunId, store: StoreDep) -> RunOut:
+    """Return its plans, how far predictions were off, and predicted beside measured by step."""
+    return _told(store, run_id)
+
+
+@router.delete("/{run_id}", status_code=204, summary="Delete a run", responses=problems(404, 503))
+def delete_run(run_id: RunId, store: StoreDep) -> None:
+    """Forget it with its plans and steps."""
+    life.remove(store, run_id)
+
+
+@router.post(
+    "/{run_id}/steps",
+    summary="Report steps of a run",
+    response_description="How many of them were new.",
+    openapi_extra=json_body(StepsRequest, STEPS_EXAMPLE),
+    responses=problems(400, 404, 408, 409, 413, 415, 422, 503),
+)
+async def report_steps(
+    run_id: RunId, body: BodyDep, store: StoreDep, turns: SolvesDep
+) -> StepsReceipt:
+    """Keep what steps took, in ascending order; gaps are allowed.
+
+    A step that was reported alike before is stored once, so that a report may be sent again; with
+    other figures it is refused, and so is all of the report.
+    """
+
+    def answer() -> StepsReceipt:
+        request = read_report(body, StepsRequest)
+        if faults := list(request.faults()):
+            raise InvalidRequest(faults)
+        return steps.report(store, run_id, request.steps)
+
+    return await to_thread.run_sync(answer, limiter=turns)
+
+
+@router.get("/{run_id}/steps", summary="List all steps of a run", responses=problems(404, 422, 503))
+def list_steps(
+    run_id: RunId,
+    store: StoreDep,
+    limit: Annotated[
+        int, Query(ge=1, le=MAX_REPORTED_STEPS, description="How many are listed.")
+    ] = 1_000,
+    cursor: Annotated[
+        str | None,
+        Query(pattern=r"^[0-9]{1,18}$", description="`next_cursor` of the page before."),
+    ] = None,
+) -> RunStepList:
+    """Return steps as they were reported, in ascending order, a page at a time."""
+    after = None if cursor is None else int(cursor)
+    found = steps.page(store, run_id, after=after, limit=limit + 1)
+    more = str(found[limit - 1].step) if len(found) > limit else None
+    return RunStepList(steps=found[:limit], next_cursor=more)
+
+
+@router.post(
+    "/{run_id}/plans",
+    status_code=201,
+    response_model=RunPlanSummary,
+    summary="Report that a run takes over another plan",
+    response_description="The plan in brief; `Location` says where all of it stays.",
+    openapi_extra=json_body(RunPlanRequest, PLAN_EXAMPLE),
+    responses=problems(400, 404, 408, 409, 413, 415, 422, 503),
+)
+async def report_plan(run_id: RunId, body: BodyDep, store: StoreDep, turns: SolvesDep) -> Response:
+    """Tell of a plan that is executed from a step on, which no step reported so far has reached.
+
+    Graph and cluster are those of the plan before where they are left out. The same again is stored
+    once.
+    """
+
+    def answer() -> Response:
+        run, text = plans.last_request(store, run_id)
+        before = json.loads(text)
+        known = {field: before[field] for field in ("graph", "cluster")}
+        planned = _planned(store, body, RunPlanRequest, known)
+        request: RunPlanRequest = planned.request
+        new = _new_plan(planned, request.from_step, request.why, barrier=run.barrier)
+        index = plans.take_over(store, run_id, new)
+        location = {"Location": f"{router.prefix}/{run_id}/plans/{index}"}
+        found = RunPlanSummary.of(plans.get(store, run_id, index))
+        return Response(found.model_dump_json(), 201, location, "application/json")
+
+    return await to_thread.run_sync(answer, limiter=turns)
+
+
+@router.get(
+    "/{run_id}/plans/{index}",
+    response_model=RunPlanOut,
+    summary="Find a plan of a run",
+    responses=problems(404, 503),
+)
+def get_plan(run_id: RunId, index: Index, store: StoreDep) -> Response:
+    """Return a plan with the graph and the cluster that it was taken over for."""
+    if not re.fullmatch("[0-9]{1,9}", index):
+        raise NotFound("A plan of a run is named by its index: 0, 1, 2.")
+    found = plans.get(store, run_id, int(index))
+    brief = RunPlanSummary.of(found).model_dump(mode="json")
+    content = with_fields({**brief, "request": Raw(found.request.encode())}, "{}")
+    return Response(content, media_type="application/json")
+
+
+@router.post(
+    "/{run_id}/end",
+    summary="End a run",
+    response_description="The run.",
+    openapi_extra=json_body(EndRequest, {"why": "finished"}),
+    responses=problems(400, 404, 408, 413, 415, 422, 503),
+)
+async def end_run(run_id: RunId, body: BodyDep, store: StoreDep, turns: SolvesDep) -> RunOut:
+    """Tell that the job is over; a run that has ended stays as it is."""
+
+    def answer() -> RunOut:
+        life.end(store, run_id, read_report(body, EndRequest).why)
+        return _told(store, run_id)
+
+    return await to_thread.run_sync(answer, limiter=turns)
+
+
+def _planned(store: Store, body: BodyDep, model: Any, before: dict[str, Any]) -> Planned:
+    """Read a plan with what is stored in the place of its id."""
+    library = library_of(store, MAX_RUN_BYTES)
+    return read_planned(body, model, library, lambda plan_id: plan_text(store, plan_id), before)
+
+
+def _new_plan(planned: Planned, from_step: int, why: str, *, barrier: bool) -> NewPlan:
+    """Simulate a plan, and write it as it is kept."""
+    plan = planned.request.plan
+    return NewPlan(
+        from_step=from_step,
+        why=why,
+        plan_id=planned.plan_id,
+        predicted_us=runs.predicted_us(planned, barrier=barrier),
+        buckets=len(plan.buckets),
+        launches=len(plan.schedule.parts),
+        request=runs.request_text(planned, barrier=barrier),
+    )
+
+
+def _told(store: Store, run_id: str) -> RunOut:
+    """Return a run with what its steps say of its plans."""
+    run, taken, figures = steps.reported(store, run_id)
+    measured = runs.Measured(*figures)
+    every, chosen = runs.thinned(measured.steps)
+    return RunOut.of(
+        run,
+        plans=[RunPlanHistory.of(p, runs.outcome(measured, p.index)) for p in taken],
+        error=runs.outcome(measured).error,
+        every=every,
+        history=steps.some(store, run, chosen),
+    )

@@ -1,0 +1,41 @@
+"""Idempotency keys: for a day the same key with the same request is the same thing."""
+
+import hashlib
+from dataclasses import dataclass
+
+from app.codes import ServiceFaultCode
+from app.errors import InvalidRequest
+from app.limits import KEY_LIFETIME_H
+from app.storage.clock import ago
+from solver.errors import Fault
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An idempotency key, and a hash of what it is used for."""
+
+    key: str
+    fingerprint: str
+
+    def check(self, fingerprint: str) -> None:
+        """Raise InvalidRequest unless it was used for the same before."""
+        if fingerprint != self.fingerprint:
+            detail = "Idempotency-Key: this key was used for another request in the last 24 h."
+            raise InvalidRequest(
+                [Fault("/header/Idempotency-Key", ServiceFaultCode.IDEMPOTENCY_KEY_REUSED, detail)]
+            )
+
+
+def counts_since() -> str:
+    """Return the time from which on a use of a key counts."""
+    return ago(KEY_LIFETIME_H * 3_600)
+
+
+def fingerprint(*parts: str | bytes | bytearray) -> str:
+    """Hash texts, and where each of them ends."""
+    found = hashlib.sha256()
+    for part in parts:
+        content = part.encode() if isinstance(part, str) else part
+        found.update(len(content).to_bytes(8))
+        found.update(content)
+    return found.hexdigest()

@@ -1,0 +1,1 @@
+"""Runs: training jobs that execute plans, and what they report."""
