@@ -17,6 +17,7 @@ from solver.costs import Affine, alike
 from solver.exports import EXPORTS, ExplicitPlan
 from solver.models.layers import Layer, iteration
 from solver.planning.explicit import ExplicitBucket, ExplicitPart
+from tests.torch.networks import Tied, words
 from tests.torch.workers import go_through
 
 
@@ -169,25 +170,6 @@ def unused_parameters(folder: Path, rank: int, **options: Any) -> None:
 
 def unused_parameters_in_views(folder: Path, rank: int) -> None:
     unused_parameters(folder, rank, gradient_as_bucket_view=True)
-
-
-class Tied(nn.Module):
-    """A language model whose output layer is its embedding, and a layer that runs twice."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(11, 8)
-        self.layer = nn.Linear(8, 8)
-        self.head = nn.Linear(8, 11, bias=False)
-        self.head.weight = self.embedding.weight
-
-    def forward(self, words):
-        hidden = self.layer(torch.tanh(self.layer(self.embedding(words))))
-        return nn.functional.cross_entropy(self.head(hidden), words)
-
-
-def words(step: int, rank: int) -> torch.Tensor:
-    return torch.randint(0, 11, (6,), generator=torch.Generator().manual_seed(9 * step + rank))
 
 
 def shared_parameters(folder: Path, rank: int) -> None:

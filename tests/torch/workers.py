@@ -1,4 +1,4 @@
-"""Two workers of PyTorch over gloo, each a process, that go through scenarios together."""
+"""Workers of PyTorch over gloo, each a process, that go through scenarios together."""
 
 import ast
 import contextlib
@@ -12,19 +12,21 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-#: How long each worker is waited for [s].
+#: How long the workers are waited for, each [s].
 _LIMIT = 120
 
 Scenario = Callable[[Path, int], None]
 
 
-def outcomes(program: str, folder: Path) -> dict[str, str]:
-    """Run a program of :func:`go_through` as two workers; say of each scenario how it went."""
+def outcomes(
+    program: str, folder: Path, ranks: int = 2, *options: str, limit: float = _LIMIT
+) -> dict[str, str]:
+    """Run a program of :func:`go_through` as workers; say of each scenario how it went."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     workers = []
-    for rank in range(2):
+    for rank in range(ranks):
         (folder / str(rank)).mkdir()
-        command = [sys.executable, "-m", program, str(folder), str(rank)]
+        command = [sys.executable, "-m", program, str(folder), str(rank), str(ranks), *options]
         with (folder / f"{rank}.log").open("w") as log:
             workers.append(
                 subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
@@ -32,13 +34,13 @@ def outcomes(program: str, folder: Path) -> dict[str, str]:
     try:
         for worker in workers:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                worker.wait(timeout=_LIMIT)
+                worker.wait(timeout=limit)
     finally:
         for worker in workers:
             worker.kill()
             worker.wait()
     found: dict[str, str] = {}
-    for rank in range(2):
+    for rank in range(ranks):
         lines = (folder / str(rank) / "outcomes").read_text().splitlines()
         for name, said in map(json.loads, lines):
             found[name] = found.get(name, "") + (f"worker {rank}: {said}\n" if said else "")
@@ -59,9 +61,10 @@ def go_through(scenarios: Mapping[str, Scenario]) -> None:
     """Be one of the workers: go through scenarios, and write down what failed."""
     import torch.distributed as dist  # noqa: PLC0415 - the tests themselves do without
 
-    folder, rank = Path(sys.argv[1]), int(sys.argv[2])
+    folder, rank, ranks = Path(sys.argv[1]), *map(int, sys.argv[2:4])
     own = folder / str(rank)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
+    store = f"file://{folder}/store"
+    dist.init_process_group("gloo", init_method=store, rank=rank, world_size=ranks)
     with (own / "outcomes").open("w") as written:
         for name, scenario in scenarios.items():
             said = ""

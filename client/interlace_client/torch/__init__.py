@@ -1,0 +1,35 @@
+"""Plans that run: PyTorch training whose gradients travel as planned.
+
+Needs PyTorch 2.4 or newer (``interlace-client[torch]``).
+"""
+
+from interlace_client.torch.advice import Advice, make_plan
+from interlace_client.torch.calibration import (
+    Calibration,
+    Recheck,
+    calibrate,
+    recheck,
+    sizes_up_to,
+)
+from interlace_client.torch.drift import Steering
+from interlace_client.torch.planner import NoAnswer, Planner
+from interlace_client.torch.plans import BucketPlan, InvalidPlan, read_plan, whole_buckets
+from interlace_client.torch.runtime.planned import PlannedDDP
+
+__all__ = [
+    "Advice",
+    "BucketPlan",
+    "Calibration",
+    "InvalidPlan",
+    "NoAnswer",
+    "PlannedDDP",
+    "Planner",
+    "Recheck",
+    "Steering",
+    "calibrate",
+    "make_plan",
+    "read_plan",
+    "recheck",
+    "sizes_up_to",
+    "whole_buckets",
+]

@@ -1,0 +1,157 @@
+"""The first rank's judgement: when to plan anew, and which plan the run takes next."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from interlace_client.torch.drift.background import Background
+from interlace_client.torch.drift.figures import Conditions
+from interlace_client.torch.drift.history import BETTER, DRIFT, TAKEN_BACK, Taken
+from interlace_client.torch.drift.refreshed import fresh_cluster, fresh_graph
+from interlace_client.torch.drift.replanning import Planner, Proposal, Question, propose
+from interlace_client.torch.plans import read_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from concurrent.futures import Future
+
+    from interlace_client.torch.drift.figures import Figures
+
+_logger = logging.getLogger("interlace_client.torch.drift")
+#: After failures of the planner it rests for 2, 4, ... checks, and no more than these.
+_LONGEST_REST = 64
+#: Figures that have changed by so many thresholds since make a plan late: less is noise.
+_LATE = 3
+
+
+class Judge:
+    """Compares what a run measures with what it was planned for; has another plan made.
+
+    Parameters
+    ----------
+    planner
+        Who makes plans.
+    graph, cluster
+        What was captured and calibrated before the run.
+    parameters
+        Bytes of those that the model trains, by name.
+    threshold
+        Share by which step, compute or launches must leave what was planned for.
+    margin
+        Share of the step that another plan must win.
+    """
+
+    def __init__(
+        self,
+        planner: Planner,
+        graph: Mapping[str, Any],
+        cluster: Mapping[str, Any],
+        parameters: Mapping[str, int],
+        *,
+        threshold: float,
+        margin: float,
+    ) -> None:
+        self._planner, self._graph, self._cluster = planner, graph, cluster
+        self._parameters, self._threshold, self._margin = parameters, threshold, margin
+        self.planning = Background("planner")
+        self._proposal: Future[Proposal] | None = None
+        self._failures = self._rest = 0
+        compute = sum(op["duration_us"] for op in graph["ops"] if op["kind"] == "compute")
+        self._planned_for = Conditions(None, compute, 1.0)
+        self._is_planned = False
+        self._latest: Conditions | None = None
+        self._trial: tuple[Taken, Conditions] | None = None
+        self._refused: set[str] = set()
+        self._choice: Taken | None = None
+
+    def consider(self, figures: Figures, taken: Taken) -> None:
+        """Hear fresh figures of the plan in use; have another one made if they ask for it.
+
+        A plan under which steps are longer than before, though nothing else has changed, is given
+        up for the one before it.
+        """
+        now, before = figures.conditions, self._planned_for
+        self._latest = now
+        if self._is_worse(now, taken):
+            return
+        self._rest -= 1
+        if self._is_planned and not now.has_left(before, self._threshold):
+            return
+        if self._rest > 0 or not self.planning.is_idle or self._proposal is not None:
+            return
+        if now.changes(before, self._threshold):
+            self._refused.clear()
+        graph = fresh_graph(self._graph, figures)
+        cluster = fresh_cluster(self._cluster, figures.launches)
+        question = Question(figures, graph, cluster, taken.plan)
+        self._proposal = self.planning.submit(
+            lambda: propose(self._planner, question, self._parameters)
+        )
+
+    def choice(self, taken: Taken) -> Taken | None:
+        """Return the plan to take in the place of the one in use, if there is one by now."""
+        if self._proposal is not None and self._proposal.done():
+            proposal, self._proposal = self._proposal, None
+            try:
+                self._weigh(proposal.result(), taken)
+            except Exception as error:  # noqa: BLE001 - training goes on without
+                self._failures += 1
+                self._rest = min(2**self._failures, _LONGEST_REST)
+                _logger.warning("No new plan, the one in use stays: %s", error)
+        choice, self._choice = self._choice, None
+        return choice
+
+    def _is_worse(self, now: Conditions, taken: Taken) -> bool:
+        """Choose the plan before, if steps have become longer and nothing else has changed."""
+        if self._trial is None:
+            return False
+        (plan, before), self._trial = self._trial, None
+        longest = (1 + self._margin) * (before.step_us or 0.0)
+        if (now.step_us or 0.0) <= longest or now.changes(before, self._threshold):
+            return False
+        self._refused.add(read_plan(taken.plan).digest)
+        self._planned_for = before
+        self._choice = replace(
+            plan,
+            why=TAKEN_BACK,
+            sentence=(
+                f"a step takes {now.step_us:.0f} us, under the plan before it took "
+                f"{before.step_us:.0f} us"
+            ),
+            predicted_us=before.step_us,
+        )
+        return True
+
+    def _weigh(self, found: Proposal, taken: Taken) -> None:
+        """Choose a plan that was made anew, if it wins."""
+        self._failures = 0
+        question, now = found.question, found.question.figures.conditions
+        changes = now.changes(self._planned_for, self._threshold)
+        self._planned_for, self._is_planned = now, True
+        gain = f"a step should take {found.planned_us:.0f} us instead of {found.current_us:.0f} us"
+        if self._is_late(question, taken) or found.digest in self._refused:
+            _logger.info("A new plan has come too late, or was taken back before: %s.", gain)
+            return
+        if found.gain <= self._margin:
+            _logger.info("A new plan wins too little: %s.", gain)
+            return
+        self._planned_for = replace(now, step_us=found.planned_us)
+        self._trial = taken, now
+        self._choice = replace(
+            taken,
+            why=DRIFT if changes else BETTER,
+            sentence="; ".join([*changes, gain]),
+            plan={field: found.plan[field] for field in ("buckets", "schedule")},
+            predicted_us=found.planned_us,
+            graph=question.graph,
+            cluster=question.cluster,
+            barrier=question.figures.barrier,
+        )
+
+    def _is_late(self, question: Question, taken: Taken) -> bool:
+        """Tell whether another plan has been taken since, or what it was made of has changed."""
+        latest, then = self._latest, question.figures.conditions
+        is_changed = latest is not None and latest.changes(then, _LATE * self._threshold)
+        return bool(is_changed) or question.plan != taken.plan

@@ -1,0 +1,243 @@
+"""Steering: a run's figures are watched, and all ranks take a better plan at the same step."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Callable
+
+from interlace_client import Step
+from interlace_client.torch.calibration.table import time_of
+from interlace_client.torch.drift.agreement import Agreement, Alone, Ranks, Rows
+from interlace_client.torch.drift.figures import Figures, figures_of, row_of
+from interlace_client.torch.drift.history import START, History, Taken, history_at
+from interlace_client.torch.drift.judge import Judge
+from interlace_client.torch.drift.recorder import Recorder, host_clock
+from interlace_client.torch.drift.refreshed import table_of
+from interlace_client.torch.drift.replanning import Planner, written
+from interlace_client.torch.drift.telling import Telling
+from interlace_client.torch.plans import GRADIENT, some
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from interlace_client.torch.runtime.planned import PlannedDDP
+
+_logger = logging.getLogger("interlace_client.torch.drift")
+
+
+class Steering:
+    """Keeps a run on its best plan: measures it, plans anew, and has all ranks take the plan.
+
+    Made on all ranks, at the same time, around the loop, which stays as it is::
+
+        with Steering(model, Planner(), recording.graph, calibration.cluster):
+            for batch in loader: ...
+
+    Every few steps the ranks put their figures together: what the step took, when gradients were
+    ready, what launches took. Where these leave what was planned for, the first rank has the plan
+    in use simulated and another one made with fresh figures, while training goes on. One that wins
+    is taken by all ranks before the same step. A planner that fails, is slow, or answers with a
+    plan of another model changes nothing but the log.
+
+    Parameters
+    ----------
+    planned
+        The run. One launch under way at a time, on CPUs: the times of GPUs are not the host's.
+    planner
+        Who makes plans, such as ``Planner()``. This and the next two are the first rank's.
+    graph
+        Of an iteration, as capture makes it.
+    cluster
+        Of the ranks, with the table that calibration measures.
+    history
+        Where the first rank tells of plans and steps: URL of a service, path of a file of JSON
+        lines, or an object with the methods of
+        :class:`~interlace_client.torch.drift.history.History`.
+    check_every
+        After how many steps the ranks put their figures together: medians over so many count.
+    threshold
+        Share by which step, compute or launches must leave what was planned for before another
+        plan is made.
+    margin
+        Share of the step that another plan must win. It pays for the one step of the change, which
+        hides no communication, within 1 / margin steps. A plan under which steps turn out longer
+        than before by this is taken back.
+    predicted_us
+        What a step should take under the plan in use [us], such as ``advice.plan_us``, for the
+        history; a service finds it out by itself.
+    clock
+        Tells the time [us].
+
+    Attributes
+    ----------
+    taken
+        The plans of the run, in order.
+    figures
+        The latest, on the first rank; None before there are some.
+
+    Raises
+    ------
+    ValueError
+        When the cluster has no table, the graph is not of this model, or the model is on a GPU; on
+        all ranks.
+    """
+
+    def __init__(
+        self,
+        planned: PlannedDDP,
+        planner: Planner,
+        graph: Mapping[str, Any],
+        cluster: Mapping[str, Any],
+        *,
+        history: str | Path | History | None = None,
+        check_every: int = 5,
+        threshold: float = 0.05,
+        margin: float = 0.02,
+        predicted_us: float | None = None,
+        clock: Callable[[], float] = host_clock,
+    ) -> None:
+        sizes = {
+            name.replace("_orig_mod.", ""): p.numel() * p.element_size()
+            for name, p in planned.module.named_parameters()
+            if p.requires_grad
+        }
+        self._planned, self._parameters, self._every = planned, list(sizes), check_every
+        self._agreement: Agreement = Alone() if planned._ranks == 1 else Ranks(planned._group)
+        is_first = self._agreement.is_first
+        told = _costs(planned, graph, cluster, list(sizes)) if is_first else None
+        told = self._agreement.share(told)
+        fault, self._table, self._slowdown = told
+        if fault is not None:
+            raise ValueError(fault)
+        self._judge = (
+            Judge(planner, graph, cluster, sizes, threshold=threshold, margin=margin)
+            if is_first
+            else None
+        )
+        workers = cluster.get("workers") if is_first else None
+        if planned._ranks > 1 and workers not in {None, planned._ranks}:
+            _logger.warning(
+                "The cluster was measured with %s workers, and there are %d ranks.",
+                workers,
+                planned._ranks,
+            )
+        self._telling = Telling(history_at(history) if is_first else None)
+        self._recorder = Recorder(check_every, self._stepped, clock)
+        self._asked: Callable[[], Rows] | None = None
+        self._choice: Taken | None = None
+        self._is_warm = False
+        self.figures: Figures | None = None
+        self.taken: list[Taken] = []
+        plan = written(planned.plan, sizes)
+        begin = "the run begins"
+        self._note(Taken(0, START, begin, plan, predicted_us, graph, cluster, planned.barrier))
+        planned.observer = self._recorder
+        atexit.register(self.close)
+
+    def __enter__(self) -> Self:
+        """Steer until the end of the block."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the history, and say whether the run failed."""
+        self.close("finished" if kind is None else "failed")
+
+    def close(self, why: str = "finished") -> None:
+        """Stop watching, and tell the history that the run is over; the plan in use stays."""
+        if self._planned.observer is not self._recorder:
+            return
+        self._planned.observer = None
+        atexit.unregister(self.close)
+        self._report()
+        self._telling.close(why)
+
+    def _stepped(self) -> None:
+        """Hear what was asked for at the step before; ask anew every few steps."""
+        asked, self._asked = self._asked, None
+        if asked is not None:
+            self._hear(asked())
+        if self._recorder.number % self._every == 0:
+            self._ask()
+
+    def _ask(self) -> None:
+        """Begin to put figures together; nobody waits for that before the next step."""
+        steps, rows = self._recorder.steps, []
+        if not self._is_warm:
+            steps.clear()  # in the first steps memory is allocated, and uses are looked for
+            self._is_warm = True
+        if 2 * len(steps) > self._every:
+            expected = [time_of(self._table, x.bytes) for x in self._planned.plan.launches]
+            rows = [row_of(step, self._parameters, expected, self._slowdown) for step in steps]
+            steps.clear()
+        self._report()
+        if self._judge is not None:
+            self._choice = self._judge.choice(self.taken[-1])
+        self._asked = self._agreement.start([*rows, [float(self._choice is not None)]])
+
+    def _hear(self, answer: Rows) -> None:
+        """Learn the figures of all ranks, and whether a plan is to be taken."""
+        *rows, (is_taken,) = answer
+        if rows:
+            plan = self._planned.plan
+            sizes = [launch.bytes for launch in plan.launches]
+            self.figures = figures_of(rows, self._parameters, sizes, len(plan.buckets))
+            if self._judge is not None and not is_taken:
+                self._judge.consider(self.figures, self.taken[-1])
+        if is_taken:
+            self._take()
+
+    def _take(self) -> None:
+        """Take the first rank's plan, on all ranks."""
+        taken: Taken = self._agreement.share(self._choice)
+        self._planned.install(taken.plan)
+        self._report()
+        self._recorder.reset()
+        self._note(replace(taken, from_step=self._recorder.number))
+
+    def _note(self, taken: Taken) -> None:
+        """Keep and tell which plan is in use from here on."""
+        _logger.info("Another plan from step %d on: %s.", taken.from_step, taken.sentence)
+        self.taken.append(taken)
+        self._telling.tell(lambda history: history.take(taken))
+
+    def _report(self) -> None:
+        """Tell what steps took since the last report."""
+        plan, predicted = len(self.taken) - 1, self.taken[-1].predicted_us
+        told = [Step(number, plan, time, predicted) for number, time in self._recorder.times()]
+        if told:
+            self._telling.tell(lambda history: history.report(told))
+
+
+def _costs(
+    planned: PlannedDDP,
+    graph: Mapping[str, Any],
+    cluster: Mapping[str, Any],
+    parameters: list[str],
+) -> tuple[str | None, list[tuple[int, float]], float]:
+    """Return what is wrong with a run, the table of launches and the slowdown of compute."""
+    fault, table = None, []
+    ids = {op["id"] for op in graph["ops"]}
+    missing = [name for name in parameters if GRADIENT + name not in ids]
+    if missing:
+        fault = (
+            f"The graph is not of this model: it has no op '{GRADIENT}NAME' for {len(missing)} of "
+            f"{len(parameters)} parameters: {some(missing)}."
+        )
+    elif any(p.is_cuda for p in planned.module.parameters()):
+        fault = "Steering measures with the clock of the host, which knows no times of a GPU."
+    try:
+        table = table_of(cluster)
+    except ValueError as error:
+        fault = f"{fault} {error}" if fault else str(error)
+    return fault, table, float(cluster.get("compute_slowdown") or 1)

@@ -1,0 +1,19 @@
+"""The runtime: gradients leave by a plan, and what reads a tensor on its way waits for it.
+
+=====================  ============================================================
+``planned``            :class:`PlannedDDP`, in the place of DistributedDataParallel
+``steps``              the optimizers' steps: of what is there now, of the rest later
+``arrivals``           what is on its way, and how it arrives
+``reduction``          gradients into buckets, launches in the plan's order
+``updates``            an optimizer's step in pieces, one for each bucket
+``pending``            tensors that whatever reads them waits for
+``guards``             modules whose parameters are waited for where they are read
+``buffers``            flat memory of a bucket
+``buffer_copies``      buffers that are the first rank's
+``ranks``              what all ranks must have alike
+=====================  ============================================================
+"""
+
+from interlace_client.torch.runtime.planned import PlannedDDP
+
+__all__ = ["PlannedDDP"]

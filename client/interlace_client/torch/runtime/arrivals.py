@@ -1,0 +1,219 @@
+"""Buckets on their way: whatever reads a gradient or a parameter in them has them arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from interlace_client.torch.runtime.pending import class_in_waiting
+from interlace_client.torch.runtime.reduction import Reduction
+from interlace_client.torch.runtime.updates import Options, Pieces
+from interlace_client.torch.transport import Transport, Work
+
+
+class Arrivals:
+    """What is on its way between a backward pass and the next: averages, and updates by them.
+
+    Parameters
+    ----------
+    parameters
+        All that have gradients.
+    transport
+        What sums.
+
+    Attributes
+    ----------
+    waiting
+        By the id of a parameter whose update is on its way: its bucket.
+    is_read
+        Called when a gradient is read while it is on its way.
+    lent
+        Parameters that no rank used, with the gradient that :meth:`take_back` takes away.
+    used
+        Ids of the parameters with a gradient of this rank's since the last pass that was sent.
+    """
+
+    reduction: Reduction
+
+    def __init__(
+        self,
+        parameters: Iterable[nn.Parameter],
+        transport: Transport,
+    ) -> None:
+        self.waiting: dict[int, int] = {}
+        self.used: set[int] = set()
+        self.lent: list[tuple[nn.Parameter, torch.Tensor]] = []
+        self._parameters = list(parameters)
+        self._transport = transport
+        self.is_read: Callable[[], None] = lambda: None
+        self._gradient = class_in_waiting(torch.Tensor, self._await_gradient)
+        plain = {type(p) for p in self._parameters}
+        self._plain = {class_in_waiting(each, self._await_parameter): each for each in plain}
+        self._in_waiting = {each: cls for cls, each in self._plain.items()}
+        # gradients of parameters without one in this pass, by id: what stays when no rank has one
+        self._before: dict[int, torch.Tensor | None] = {}
+        self._used_by_any: tuple[torch.Tensor, Work] | None = None
+        self._are_used: set[int] | None = None
+
+    def use(self, reduction: Reduction) -> None:
+        """Take a plan's reduction, when nothing is on its way."""
+        self.reduction = reduction
+        self._is_there = [True] * len(reduction.members)
+        self._updates: list[list[tuple[Pieces, Options]]] = [[] for _ in reduction.members]
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether a pass has begun and not all of it has arrived."""
+        return self.reduction.is_begun
+
+    def begin(self) -> None:
+        """Begin a pass."""
+        self._is_there = [False] * len(self._is_there)
+
+    def fill(self, bucket: int) -> None:
+        """Pack a bucket whose gradients are ready, and launch what can go."""
+        reduction = self.reduction
+        reduction.pack(bucket)
+        for p, view in zip(reduction.members[bucket], reduction.flats[bucket].views):
+            if id(p) not in self.used:
+                self._before[id(p)] = p.grad
+            p.grad = view
+            view.__class__ = self._gradient
+        reduction.launch()
+
+    def end_unused(self) -> None:
+        """End a pass that may have left parameters out: zeros for them, and which they were."""
+        bitmap = [float(id(p) in self.used) for p in self._parameters]
+        for bucket in self.reduction.leave_out():
+            self.fill(bucket)
+        flags = torch.tensor(bitmap, device=self._parameters[0].device)
+        self._used_by_any = flags, self._transport.start(flags)
+
+    def update_later(self, pieces: Pieces, options: Options) -> None:
+        """Have an optimizer step the parameters of each bucket when they are first read."""
+        for bucket, is_there in enumerate(self._is_there):
+            members = pieces.parameters(bucket)
+            if is_there:
+                pieces.step(bucket, options)
+            elif members:
+                self._updates[bucket].append((pieces, options))
+                for p in members:
+                    self.waiting[id(p)] = bucket
+                    p.__class__ = self._in_waiting.get(type(p), type(p))
+
+    def has_other_gradients(self, pieces: Pieces) -> bool:
+        """Tell whether someone has put other gradients in the place of those on their way."""
+        views = self.reduction.views
+        return any(
+            p.grad is not views[id(p)]
+            for members in self.reduction.members
+            for p in members
+            if id(p) in pieces.members
+        )
+
+    def await_parameters(self, parameters: Iterable[nn.Parameter | None]) -> None:
+        """Have the updates of parameters arrive."""
+        for parameter in parameters:
+            bucket = self.waiting.get(id(parameter))
+            if bucket is not None:
+                self.settle(bucket)
+
+    def drain(self) -> None:
+        """Have everything arrive, end the pass, and leave gradients as they are to be.
+
+        Raises
+        ------
+        RuntimeError
+            When parameters got no gradient in the pass, or a launch failed.
+        """
+        self._arrive()
+        self.take_back()
+
+    def _arrive(self) -> None:
+        """Have everything arrive, and end the pass."""
+        if self.reduction.is_begun:
+            self.reduction.wait_launched()
+            for bucket in range(len(self._is_there)):
+                self.settle(bucket)
+            self.reduction.reset()
+            self.used.clear()
+            self._before.clear()
+            self._used_by_any = self._are_used = None
+
+    def take_back(self) -> None:
+        """Have parameters that no rank used be without a gradient again.
+
+        Not as soon as that is known: it may be known because a gradient is read, by who has seen
+        that there is one.
+        """
+        for p, view in self.lent:
+            if p.grad is view:
+                p.grad = None
+        self.lent.clear()
+
+    def _keep(self, parameter: nn.Parameter, view: torch.Tensor) -> None:
+        """Leave the gradient as it was, of a parameter that no rank used."""
+        before = self._before[id(parameter)]
+        if before is None:
+            view.zero_()
+            self.lent.append((parameter, view))
+        elif before is not view:
+            view.copy_(before)
+
+    def settle(self, bucket: int) -> None:
+        """Have a bucket's gradients arrive, and make its updates."""
+        if self._is_there[bucket]:
+            return
+        reduction = self.reduction
+        reduction.wait(bucket)
+        self._is_there[bucket] = True
+        members, views = reduction.members[bucket], reduction.flats[bucket].views
+        used = self._used_of(members)
+        for p, view, is_used in zip(members, views, used):
+            view.__class__ = torch.Tensor
+            if self.waiting.pop(id(p), None) is not None:
+                p.__class__ = self._plain.get(type(p), type(p))
+            if not is_used:
+                self._keep(p, view)
+        updates, self._updates[bucket] = self._updates[bucket], []
+        if updates:
+            kept = [self._before.get(id(p)) is not None for p in members]
+            gradients = [v if u or k else None for v, u, k in zip(views, used, kept)]
+            _update(bucket, updates, members, gradients)
+
+    def _used_of(self, members: Sequence[nn.Parameter]) -> list[bool]:
+        """Tell of each parameter whether a rank has used it."""
+        if self._used_by_any is None:
+            return [True] * len(members)
+        if self._are_used is None:
+            flags, work = self._used_by_any
+            work.wait()
+            self._are_used = {id(p) for p, n in zip(self._parameters, flags.tolist()) if n}
+        return [id(p) in self._are_used for p in members]
+
+    def _await_gradient(self, _: torch.Tensor) -> None:
+        self.is_read()
+        self._arrive()
+
+    def _await_parameter(self, parameter: Any) -> None:
+        self.await_parameters((parameter,))
+
+
+def _update(
+    bucket: int,
+    updates: Sequence[tuple[Pieces, Options]],
+    members: Sequence[nn.Parameter],
+    gradients: Sequence[torch.Tensor | None],
+) -> None:
+    """Step a bucket's parameters by its averages, whatever the user's loop is doing."""
+    before = [p.grad for p in members]
+    for p, gradient in zip(members, gradients):
+        p.grad = gradient
+    with torch.inference_mode(mode=False), torch.autocast(members[0].device.type, enabled=False):
+        for pieces, options in updates:
+            pieces.step(bucket, options)
+    for p, gradient in zip(members, before):
+        p.grad = gradient

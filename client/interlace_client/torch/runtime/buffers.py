@@ -1,0 +1,78 @@
+"""Flat memory of a bucket, with a view for each gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+
+
+class FlatBucket:
+    """The gradients of a bucket, one after another.
+
+    Gradients of one type of numbers lie together; of several types each has a tensor of its own,
+    in the order in which they first appear, and a launch that covers two of them is two calls.
+
+    Attributes
+    ----------
+    views
+        For each parameter, in the order given, where its gradient lies, in the parameter's shape
+        and layout.
+    bytes
+        Of all gradients.
+    """
+
+    def __init__(self, parameters: Sequence[torch.nn.Parameter]) -> None:
+        types = list(dict.fromkeys((p.dtype, p.device) for p in parameters))
+        self.views: list[torch.Tensor] = [torch.empty(0)] * len(parameters)
+        self._flats: list[torch.Tensor] = []
+        for dtype, device in types:
+            members = [
+                k for k, p in enumerate(parameters) if (p.dtype, p.device) == (dtype, device)
+            ]
+            count = sum(parameters[k].numel() for k in members)
+            flat = torch.zeros(count, dtype=dtype, device=device)
+            offset = 0
+            for k in members:
+                self.views[k] = _view(flat, offset, parameters[k])
+                offset += parameters[k].numel()
+            self._flats.append(flat)
+        self.bytes = sum(flat.numel() * flat.element_size() for flat in self._flats)
+
+    def scale(self, factor: float) -> None:
+        """Multiply all gradients."""
+        if factor != 1.0:
+            for flat in self._flats:
+                flat.mul_(factor)
+
+    def pieces(self, offset: int, size: int) -> Iterator[torch.Tensor]:
+        """Give the tensors that a part of the bucket covers.
+
+        A part from ``offset`` on, ``size`` bytes long, ends at whole numbers: one that it would cut
+        goes with the next part.
+        """
+        begin = 0
+        for flat in self._flats:
+            width = flat.element_size()
+            first = _whole(offset - begin, width, flat.numel())
+            last = _whole(offset + size - begin, width, flat.numel())
+            if last > first:
+                yield flat[first:last]
+            begin += flat.numel() * width
+
+
+def _whole(at: int, width: int, count: int) -> int:
+    """Return how many whole numbers lie before a byte."""
+    return min(max(at // width, 0), count)
+
+
+def _view(flat: torch.Tensor, offset: int, parameter: torch.nn.Parameter) -> torch.Tensor:
+    """Cut a parameter's gradient out, strided as the parameter where that leaves no gaps."""
+    size = parameter.numel()
+    layout = {4: torch.channels_last, 5: torch.channels_last_3d}.get(parameter.dim())
+    dense = parameter.is_contiguous() or (
+        layout is not None and parameter.is_contiguous(memory_format=layout)
+    )
+    if dense:
+        return flat.as_strided(parameter.shape, parameter.stride(), offset)
+    return flat[offset : offset + size].view(parameter.shape)

@@ -1,0 +1,298 @@
+"""Data-parallel training by a plan: in the place of DistributedDataParallel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from interlace_client.torch.plans import (
+    BucketPlan,
+    InvalidPlan,
+    check_parameters,
+    read_plan,
+    reversed_buckets,
+    some,
+)
+from interlace_client.torch.runtime.arrivals import Arrivals
+from interlace_client.torch.runtime.buffer_copies import BufferCopies
+from interlace_client.torch.runtime.guards import guard, is_guarded
+from interlace_client.torch.runtime.ranks import (
+    compare_ranks,
+    digest_of,
+    take_from_first,
+    warn_of_ranks,
+)
+from interlace_client.torch.runtime.reduction import Observer, Reduction
+from interlace_client.torch.runtime.steps import Steps, warn_of_optimizers
+from interlace_client.torch.transport import Group, Transport
+
+
+class PlannedDDP(nn.Module):
+    """Averages gradients over all ranks by a plan, and lets each parameter wait for its own bucket.
+
+    The loop stays as it is::
+
+        model = PlannedDDP(model, optimizer, plan)  # in the place of DistributedDataParallel(model)
+        for batch in loader:
+            loss_of(model, batch).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+    Launches are made from gradient hooks, in the plan's order on every rank. ``optimizer.step()``
+    returns at once: the update of a bucket's parameters is made when the next forward pass first
+    reads one of them, with the options (learning rate, ...) of that step. Whatever reads a gradient
+    before (clipping, a gradient scaler, a log) has all buckets arrive, and the step is then the
+    optimizer's own: as with the barrier, which is said once. Reading parameters through the module
+    (``parameters()``, ``state_dict()``, evaluation, averages of weights) waits for them; who keeps
+    a list of parameters of his own calls :meth:`drain` before he reads them.
+
+    Gradients, buffers and state dicts are those of DistributedDataParallel; gradients are views of
+    the buckets, as there with ``gradient_as_bucket_view``.
+
+    Parameters
+    ----------
+    module
+        The model. A compiled one is compiled before it is given.
+    optimizer
+        The optimizer of its parameters, or several; none is as ``barrier``.
+    plan
+        The answer of ``POST /v1/plans`` or ``interlace plan --json``, or what
+        :func:`~interlace_client.torch.plans.read_plan` made of it. None is the buckets that
+        DistributedDataParallel begins with, in the reverse order of the parameters.
+    barrier
+        Whether ``optimizer.step()`` waits for all buckets, as with DistributedDataParallel. It must
+        for an optimizer whose update of a parameter depends on other parameters.
+    process_group
+        The ranks; None is the default group. Launches go through a group of their own.
+    find_unused_parameters
+        Whether a pass may leave parameters without a gradient, which then count as zeros. What no
+        rank used keeps its gradient as it is, and is not updated.
+    broadcast_buffers
+        Whether buffers become the first rank's after each step.
+    window
+        How many launches may be under way at once (gloo).
+    timeout
+        After which a launch without all ranks fails on those that make it; None is the group's.
+    transport
+        What carries the launches; None is a :class:`~interlace_client.torch.transport.Group`.
+
+    Raises
+    ------
+    TypeError
+        When the module is in a DistributedDataParallel already.
+    InvalidPlan
+        When the plan is not of this model, with all differences.
+    RuntimeError
+        When the ranks' plans or models differ, with the ranks; when another PlannedDDP has the
+        module.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer] = (),
+        plan: Mapping[str, Any] | BucketPlan | None = None,
+        *,
+        barrier: bool = False,
+        process_group: Any = None,
+        find_unused_parameters: bool = False,
+        broadcast_buffers: bool = True,
+        window: int = 1,
+        timeout: timedelta | None = None,
+        transport: Transport | None = None,
+    ) -> None:
+        super().__init__()
+        if isinstance(module, (DistributedDataParallel, PlannedDDP)):
+            raise TypeError(f"Give the module itself: {type(module).__name__} sends gradients too.")
+        _refuse_lazy(module)
+        if is_guarded(module):
+            raise RuntimeError(
+                "Another PlannedDDP sends the gradients of this module: call its detach() first."
+            )
+        self.module = module
+        self._group = process_group
+        self._find_unused = find_unused_parameters
+        self._is_syncing = True
+        self._known = {
+            name.replace("_orig_mod.", ""): p
+            for name, p in module.named_parameters()
+            if p.requires_grad
+        }
+        self._ranks = dist.get_world_size(process_group) if transport is None else 1
+        self._transport = transport or Group(process_group, window=window, timeout=timeout)
+        self._buffers_of = (
+            BufferCopies(module, process_group, timeout)
+            if transport is None and broadcast_buffers and next(module.buffers(), None) is not None
+            else None
+        )
+        self._arrivals = Arrivals(self._known.values(), self._transport)
+        optimizers = [optimizer] if isinstance(optimizer, torch.optim.Optimizer) else optimizer
+        warn_of_optimizers(optimizers, self._known)
+        self._steps = Steps(optimizers, self._arrivals, self._after_step, barrier=barrier)
+        self._arrivals.is_read = self._steps.say_that_gradients_are_read
+        self._observer: Observer | None = None
+        self._take(reversed_buckets(_sizes(self._known)) if plan is None else plan)
+        if transport is None:
+            take_from_first(module, self._transport)
+        self._removals: list[Callable[[], None]] = []
+        self._add_hooks()
+
+    def _add_hooks(self) -> None:
+        """Hear of reads of parameters, of steps, and of gradients."""
+        arrivals = self._arrivals
+        self._removals, self._unseen = guard(
+            self.module, arrivals.waiting, arrivals.await_parameters
+        )
+        self._removals += self._steps.override()
+        for p in self._known.values():
+            self._removals.append(p.register_hook(self._before_gradient).remove)
+            self._removals.append(p.register_post_accumulate_grad_hook(self._after_gradient).remove)
+
+    @property
+    def plan(self) -> BucketPlan:
+        """The plan in use."""
+        return self._arrivals.reduction.plan
+
+    @property
+    def barrier(self) -> bool:
+        """Whether ``optimizer.step()`` waits for all buckets; may be changed between two steps."""
+        return self._steps.barrier
+
+    @barrier.setter
+    def barrier(self, barrier: bool) -> None:
+        self._steps.barrier = barrier
+
+    @property
+    def observer(self) -> Observer | None:
+        """What hears of gradients, launches and steps."""
+        return self._observer
+
+    @observer.setter
+    def observer(self, observer: Observer | None) -> None:
+        self._observer = self._arrivals.reduction.observer = observer
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """Call the module; each parameter waits for its own bucket."""
+        if torch.is_grad_enabled() and self._arrivals.is_begun:
+            self._arrivals.reduction.wait_launched()
+        if self._buffers_of:
+            self._buffers_of.finish()
+        self._arrivals.await_parameters(self._unseen)
+        return self.module(*inputs, **kwargs)
+
+    def install(self, plan: Mapping[str, Any] | BucketPlan) -> None:
+        """Take another plan from here on; all ranks do, between two steps.
+
+        Raises
+        ------
+        InvalidPlan
+            When it is not of this model, with all differences; the plan in use stays.
+        RuntimeError
+            When the ranks' plans or models differ; inside a backward pass.
+        """
+        self.drain()
+        self._take(plan)
+
+    def _take(self, plan: Mapping[str, Any] | BucketPlan) -> None:
+        """Begin to use a plan, when all ranks have it."""
+        fault = None
+        try:
+            read = plan if isinstance(plan, BucketPlan) else read_plan(plan)
+            check_parameters(read, dict(_sizes(self._known)))
+            mine = digest_of(read, self.module, (self._find_unused, self._buffers_of is not None))
+        except InvalidPlan as error:
+            fault, mine = error, str(error)
+        if self._ranks > 1:
+            try:
+                compare_ranks(mine, self._group)
+            except RuntimeError as error:
+                raise error from fault
+        if fault:
+            raise fault
+        warn_of_ranks(plan, self._ranks)
+        reduction = Reduction(read, self._known, self._transport, 1.0 / self._ranks)
+        reduction.observer = self._observer
+        self._arrivals.use(reduction)
+        self._steps.use(reduction.homes)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Refuse to be copied or pickled: a copy would send the same gradients again."""
+        raise TypeError("Copy or save model.module: PlannedDDP holds the ranks' connections.")
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Add gradients up without sending them; wrap forward and backward passes."""
+        before, self._is_syncing = self._is_syncing, False
+        try:
+            yield
+        finally:
+            self._is_syncing = before
+
+    def join(self, *_: Any, **__: Any) -> Any:
+        """Refuse: ranks with more batches than others would wait for launches that never come."""
+        raise NotImplementedError(
+            "PlannedDDP takes the same number of steps on every rank: give all ranks as many "
+            "batches (DistributedSampler with drop_last), or use DistributedDataParallel.join."
+        )
+
+    def drain(self) -> None:
+        """Have all gradients and updates that are on their way arrive.
+
+        Raises
+        ------
+        RuntimeError
+            When parameters got no gradient in the last backward pass, or a launch failed.
+        """
+        self._arrivals.drain()
+
+    def detach(self) -> nn.Module:
+        """Drain, take all hooks off, and return the module as it was given."""
+        self.drain()
+        for remove in self._removals:
+            remove()
+        self._removals = []
+        return self.module
+
+    def _before_gradient(self, _: torch.Tensor) -> None:
+        """Have the previous pass end before a gradient is added to what it may have left."""
+        if self._arrivals.reduction.is_launched or self._arrivals.lent:
+            self.drain()
+
+    def _after_gradient(self, parameter: nn.Parameter) -> None:
+        """Send a gradient that is ready."""
+        arrivals = self._arrivals
+        arrivals.used.add(id(parameter))
+        if not self._is_syncing:
+            return
+        if not arrivals.reduction.ready:
+            arrivals.begin()
+            if self._find_unused:
+                torch.autograd.Variable._execution_engine.queue_callback(arrivals.end_unused)
+            if self._buffers_of:
+                self._buffers_of.is_due = True
+        bucket = arrivals.reduction.take(parameter)
+        if bucket is not None:
+            arrivals.fill(bucket)
+
+    def _after_step(self) -> None:
+        if self._buffers_of:
+            self._buffers_of.start()
+        if self._observer:
+            self._observer.stepped()
+
+
+def _sizes(parameters: Mapping[str, nn.Parameter]) -> list[tuple[str, int]]:
+    return [(name, p.numel() * p.element_size()) for name, p in parameters.items()]
+
+
+def _refuse_lazy(module: nn.Module) -> None:
+    lazy = [n for n, p in module.named_parameters() if nn.parameter.is_lazy(p)]
+    if lazy:
+        raise ValueError(f"Parameters without a shape yet: {some(lazy)}. Run a forward pass first.")

@@ -1,0 +1,61 @@
+"""What all ranks must have alike."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import torch.distributed as dist
+from torch import nn
+
+from interlace_client.torch.plans import BucketPlan
+from interlace_client.torch.transport import Transport
+
+
+def digest_of(plan: BucketPlan, module: nn.Module, options: tuple[bool, ...]) -> str:
+    """Hash what must be the same on all ranks."""
+    named = [*module.named_parameters(), *module.named_buffers()]
+    model = [(name, tuple(x.shape), str(x.dtype), x.requires_grad) for name, x in named]
+    return hashlib.sha256(f"{plan.digest} {model} {options}".encode()).hexdigest()
+
+
+def compare_ranks(digest: str, process_group: Any = None) -> None:
+    """Check that all ranks have the same plan, the same model and the same options.
+
+    Raises
+    ------
+    RuntimeError
+        On all ranks, with those whose ``digest`` is not the first rank's.
+    """
+    digests: list[Any] = [None] * dist.get_world_size(process_group)
+    dist.all_gather_object(digests, digest, group=process_group)
+    others = [rank for rank, each in enumerate(digests) if each != digests[0]]
+    if others:
+        raise RuntimeError(
+            f"Ranks {others} have another plan than rank 0, or another model: the plan, options, "
+            "and names, shapes, types and order of parameters and buffers must be the same on all "
+            "ranks."
+        )
+
+
+def take_from_first(module: nn.Module, transport: Transport) -> None:
+    """Make parameters and buffers those of the first rank."""
+    for tensor in [*module.parameters(), *module.buffers()]:
+        whole = tensor.detach().contiguous()
+        transport.broadcast(whole).wait()
+        tensor.detach().copy_(whole)
+
+
+def warn_of_ranks(plan: Mapping[str, Any] | BucketPlan, ranks: int) -> None:
+    """Say that a plan was made for other ranks, where its answer tells."""
+    if isinstance(plan, BucketPlan) or ranks == 1:
+        return
+    workers = (plan.get("request") or {}).get("cluster", {}).get("workers")
+    if workers not in {None, ranks}:
+        warnings.warn(
+            f"The plan was made for {workers} workers, and there are {ranks} ranks: launches take "
+            "other times than it says.",
+            stacklevel=5,
+        )

@@ -1,0 +1,200 @@
+"""One plan at work: gradients go into its buckets, launches leave in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import torch
+from torch import nn
+
+from interlace_client.torch.plans import BucketPlan, some
+from interlace_client.torch.runtime.buffers import FlatBucket
+from interlace_client.torch.transport import Transport, Work
+
+
+class Observer(Protocol):
+    """Hears what happens, as it happens; it has the clock."""
+
+    def ready(self, parameter: str) -> None:
+        """Hear that a gradient is ready."""
+
+    def launched(self, launch: int, works: Sequence[Work]) -> None:
+        """Hear that a launch (its place in the plan) has been started."""
+
+    def awaited(self, bucket: int) -> None:
+        """Hear that a bucket is waited for."""
+
+    def settled(self, bucket: int) -> None:
+        """Hear that a bucket was waited for, and has arrived."""
+
+    def stepped(self) -> None:
+        """Hear that the optimizer's step was asked for."""
+
+
+class Reduction:
+    """Averages gradients over all ranks, by a plan, one backward pass at a time.
+
+    Parameters
+    ----------
+    plan
+        Buckets and launches, checked against the parameters.
+    parameters
+        By name.
+    transport
+        What sums.
+    share
+        What each rank's gradient is multiplied by: 1 / ranks.
+
+    Attributes
+    ----------
+    ready
+        Ids of the parameters that are ready in this pass.
+    is_launched
+        Whether all launches of this pass have been started.
+    """
+
+    def __init__(
+        self,
+        plan: BucketPlan,
+        parameters: Mapping[str, nn.Parameter],
+        transport: Transport,
+        share: float,
+    ) -> None:
+        self.plan = plan
+        self.observer: Observer | None = None
+        self.members = [[parameters[name] for name in b.parameters] for b in plan.buckets]
+        self.flats = [FlatBucket(members) for members in self.members]
+        self.homes = {id(p): b for b, members in enumerate(self.members) for p in members}
+        self.views = {
+            id(p): view
+            for flat, members in zip(self.flats, self.members)
+            for p, view in zip(members, flat.views)
+        }
+        self._names = {id(parameters[n]): n for b in plan.buckets for n in b.parameters}
+        self._transport = transport
+        self._share = share
+        self._pieces = [list(self.flats[x.bucket].pieces(x.offset, x.bytes)) for x in plan.launches]
+        self._last = {x.bucket: k for k, x in enumerate(plan.launches)}
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin another pass."""
+        self.ready: set[int] = set()
+        self._missing = [len(members) for members in self.members]
+        self._is_packed = [False] * len(self.members)
+        self._next = 0
+        self.is_launched = False
+        self._works: list[list[Work]] = [[] for _ in self.members]
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether a gradient of this pass has come."""
+        return bool(self.ready)
+
+    def missing(self) -> list[str]:
+        """Name the parameters without a gradient in this pass."""
+        return [name for key, name in self._names.items() if key not in self.ready]
+
+    def take(self, parameter: nn.Parameter) -> int | None:
+        """Count a gradient that is ready; return its bucket when that is full.
+
+        Raises
+        ------
+        RuntimeError
+            When it is the parameter's second in this pass.
+        """
+        key = id(parameter)
+        if key in self.ready:
+            raise RuntimeError(
+                f"{self._names[key]!r} got a second gradient in one backward pass. Checkpoints "
+                "inside need use_reentrant=False; several backward passes before a step need "
+                "no_sync() for all but the last."
+            )
+        self.ready.add(key)
+        if self.observer:
+            self.observer.ready(self._names[key])
+        bucket = self.homes[key]
+        self._missing[bucket] -= 1
+        return None if self._missing[bucket] else bucket
+
+    def leave_out(self) -> list[int]:
+        """Count what has no gradient as ready; return the buckets that this fills."""
+        self.ready.update(self._names)
+        buckets = [bucket for bucket, missing in enumerate(self._missing) if missing]
+        self._missing = [0] * len(self._missing)
+        return buckets
+
+    def pack(self, bucket: int) -> None:
+        """Put a full bucket's gradients, or zeros for none, in their places.
+
+        Raises
+        ------
+        RuntimeError
+            When one is sparse.
+        """
+        full, flat = [], self.flats[bucket]
+        for p, view in zip(self.members[bucket], flat.views):
+            gradient = p.grad
+            if gradient is None:
+                view.zero_()
+            elif gradient is not view:
+                if gradient.layout != torch.strided:
+                    name = self._names[id(p)]
+                    raise RuntimeError(f"{name!r} has a sparse gradient; buckets hold dense ones.")
+                full.append((view, gradient.detach()))
+        if full:  # one call for all: most are small, and calls cost more than they copy
+            torch._foreach_copy_(*map(list, zip(*full)))
+        flat.scale(self._share)
+        self._is_packed[bucket] = True
+
+    def wait_launched(self) -> None:
+        """Check that all launches have been started.
+
+        Raises
+        ------
+        RuntimeError
+            When gradients are missing, with their parameters.
+        """
+        if not self.is_launched:
+            missing = self.missing()
+            raise RuntimeError(
+                f"{len(missing)} of {len(self._names)} parameters got no gradient in the backward "
+                f"pass: {some(missing)}. If the loss may leave some unused, set "
+                "find_unused_parameters=True. Averages cannot be read inside a backward pass."
+            )
+
+    def wait(self, bucket: int) -> None:
+        """Wait until a bucket's averages are there.
+
+        Raises
+        ------
+        RuntimeError
+            When gradients are missing before its launches, or a launch failed: a rank has left, or
+            took longer than the timeout.
+        """
+        if self._last[bucket] >= self._next:
+            self.wait_launched()
+        if self.observer:
+            self.observer.awaited(bucket)
+        try:
+            for work in self._works[bucket]:
+                work.wait()
+        except RuntimeError as error:
+            raise RuntimeError(
+                f"Bucket {self.plan.buckets[bucket].id!r} was not summed: a rank has left, or has "
+                f"not come within the timeout ({error})."
+            ) from error
+        if self.observer:
+            self.observer.settled(bucket)
+
+    def launch(self) -> None:
+        """Start every launch whose turn has come and whose bucket is packed."""
+        launches = self.plan.launches
+        while self._next < len(launches) and self._is_packed[launches[self._next].bucket]:
+            works = [self._transport.start(piece) for piece in self._pieces[self._next]]
+            self._works[launches[self._next].bucket] += works
+            if self.observer:
+                self.observer.launched(self._next, works)
+            self._next += 1
+        self.is_launched = self._next == len(launches)

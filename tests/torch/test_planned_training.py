@@ -1,0 +1,43 @@
+"""The example under torchrun: with a plan of the command, and where nobody makes one."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "client" / "examples" / "planned_training.py"
+
+
+def trained(*flags: str) -> str:
+    """Train two layers for two steps; return what was printed."""
+    run = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    small = ["--layers", "2", "--width", "64", "--steps", "2", "--calibration-s", "1"]
+    done = subprocess.run(
+        [sys.executable, *run, str(EXAMPLE), *small, *flags],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=250,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_with_a_plan():
+    said = trained("--search-s", "1").splitlines()
+    assert "ms a step before" in said[0]
+    assert "2 workers over gloo." in said
+    (advice,) = [line for line in said if line.startswith("The step is planned to take")]
+    used = "DistributedDataParallel" if "keep that" in advice else "PlannedDDP"
+    assert said[-1].endswith(f" ms a step in {used}")
+
+
+def test_without_one():
+    said = trained("--service", "ftp://nobody").splitlines()
+    (reason,) = [line for line in said if line.startswith("No plan: ")]
+    assert "ftp://nobody gave no answer" in reason
+    assert said[-1].endswith(" ms a step in DistributedDataParallel")
