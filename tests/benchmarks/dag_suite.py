@@ -12,7 +12,7 @@ from pathlib import Path
 
 from solver import models
 from solver.chain import chain_of
-from solver.costs import Affine, Lane, alike
+from solver.costs import Affine, Lane, Network, alike
 from solver.graph import NETWORK
 from solver.planning.plan import Options, plan
 from solver.planning.result import Plan
@@ -133,6 +133,7 @@ def sharded() -> None:
     """Plan the 7-billion-parameter FSDP iteration."""
     graph = models.fsdp_llama_7b()
 
+    @Network
     def network(lane: Lane) -> Affine:
         return FAR if lane.channel == NETWORK else NEAR
 

@@ -1,0 +1,146 @@
+"""Train on hosts within this machine under every runtime, and predict each time.
+
+`python -m tests.testbed` (or `make testbed`) makes four hosts of network namespaces, which takes
+root and iproute2; else the workers share this machine's loopback, and launches are paced. It takes
+a quarter of an hour and wants a quiet machine; flags leave most of it out.
+"""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.testbed import pages
+from tests.testbed.about import said_of
+from tests.testbed.hosts import Host, loopback, namespaces, real_time, why_no_namespaces
+from tests.testbed.jobs import REAL
+from tests.testbed.layers import MODELS
+from tests.testbed.outcome import cell_of
+from tests.testbed.runtimes import ALIKE, RUNTIMES
+from tests.testbed.sessions import CELLS, HALVING, OVERHEAD, PARTS, ROOT, Session, run
+
+#: How long the workers of one model may take in all [s].
+_LIMIT_S = 900.0
+#: What was measured, graphs and launches included; a cell that is run again is replaced in it.
+_KEPT = ROOT / "build" / "testbed.json"
+#: What each part is run with unless flags say otherwise.
+_MODELS = {CELLS: (*MODELS, REAL), OVERHEAD: ("resnet50", REAL), HALVING: ("resnet50",)}
+_RATIOS = {CELLS: (0.5, 1.0, 2.0), OVERHEAD: (1.0,), HALVING: (0.5,)}
+
+
+def main() -> None:
+    """Run what the flags say, and write the page."""
+    asked = _flags().parse_args()
+    for number in (signal.SIGINT, signal.SIGTERM):  # what was made is removed on the way out
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    kept = json.loads(asked.kept.read_text()) if asked.kept.exists() else {}
+    for part in () if asked.again else asked.parts:
+        kept[part] = _joined(kept.get(part), _measure(part, asked))
+        asked.kept.parent.mkdir(parents=True, exist_ok=True)
+        asked.kept.write_text(json.dumps(kept))
+    print(pages.write(asked.out, kept))
+
+
+def _flags() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.testbed", description=__doc__)
+    add = parser.add_argument
+    add("--parts", nargs="+", choices=PARTS, default=PARTS)
+    add("--models", nargs="+", choices=(*MODELS, REAL))
+    add("--ratios", nargs="+", type=float, help="communication / computation; for layer lists")
+    add("--runtimes", nargs="+", choices=tuple(RUNTIMES), default=tuple(RUNTIMES))
+    add("--workers", type=int, default=4, help="hosts, with a worker each")
+    add("--rounds", type=int, default=3)
+    add("--steps", type=int, default=3, help="of a round, that count; one more is dropped")
+    add("--megabytes", type=float, default=10.0, help="of a layer list's gradients")
+    add("--mbit", type=float, default=250.0, help="what a host may send [Mbit/s]")
+    add("--calibration-s", type=float, default=8.0, help="for each model")
+    add("--loopback", action="store_true", help="even where hosts can be made")
+    add("--kept", type=Path, default=_KEPT, help="all that was measured")
+    add("--again", action="store_true", help="measure nothing: predict anew what is kept")
+    add("--out", type=Path, default=ROOT / "docs" / "measured", help="folder of the page")
+    return parser
+
+
+def _measure(part: str, asked: argparse.Namespace) -> dict[str, Any]:
+    """Run a session for each model."""
+    why = "--loopback" if asked.loopback else why_no_namespaces()
+    first = () if why else real_time()
+    load, began = os.getloadavg()[0], time.monotonic()
+    cells = []
+    with _hosts(asked, why) as hosts:
+        for model in asked.models or _MODELS[part]:
+            session = Session(
+                part=part,
+                model=model,
+                ratios=tuple(asked.ratios or _RATIOS[part]),
+                runtimes=tuple(ALIKE) if part == OVERHEAD else tuple(asked.runtimes),
+                rounds=asked.rounds,
+                steps=asked.steps,
+                bytes=round(asked.megabytes * 1e6),
+                calibration_s=asked.calibration_s,
+                mbit=asked.mbit,
+                is_paced=why is not None,
+            )
+            own = () if model == REAL else first  # one that computes would starve the network
+            for event in run(hosts, session, own, _LIMIT_S):
+                if "cell" in event:
+                    cells.append(event["cell"])
+                    _follow(part, event["cell"])
+    rate = f"{asked.mbit:g} Mbit/s"
+    network = (
+        f"{asked.workers} workers on loopback, launches paced at {rate} ({why})"
+        if why
+        else f"{asked.workers} network namespaces around a bridge, each sends {rate} (tbf, TCP "
+        f"Reno), gloo{'; layer lists at real-time priority' if first else ''}"
+    )
+    return {
+        "said": said_of(network, load, time.monotonic() - began),
+        "rounds": asked.rounds,
+        "steps": asked.steps,
+        "cells": cells,
+    }
+
+
+def _joined(before: dict[str, Any] | None, part: dict[str, Any]) -> dict[str, Any]:
+    """Replace the cells of a part that were measured again, and say which."""
+    if before is None:
+        return part
+    again = {(cell["model"], cell["ratio"]): cell for cell in part["cells"]}
+    said = ", ".join(f"{model} {ratio or ''}".strip() for model, ratio in again)
+    cells = [again.pop((cell["model"], cell["ratio"]), cell) for cell in before["cells"]]
+    if not set(map(id, cells)) & set(map(id, before["cells"])):
+        return part
+    return {
+        **before,
+        "said": [*before["said"], f"Measured later: {said}. {part['said'][-1]}"],
+        "cells": [*cells, *again.values()],
+    }
+
+
+@contextmanager
+def _hosts(asked: argparse.Namespace, why: str | None) -> Iterator[tuple[Host, ...]]:
+    if why:
+        yield loopback(asked.workers)
+        return
+    with namespaces(asked.workers, asked.mbit) as hosts:
+        yield hosts
+
+
+def _follow(part: str, event: dict[str, Any]) -> None:
+    """Say how far it is."""
+    if part == HALVING:
+        said = [f"{phase} {len(times)} steps" for phase, times in event["phases_us"].items()]
+    else:
+        times = cell_of(event).times.items()
+        said = [f"{name} {time.measured / 1e3:.0f} ({time.error:+.1%})" for name, time in times]
+    print(part, event["model"], event["ratio"] or "", *said, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""Hosts within this machine: network namespaces around a switch, the way out of each shaped.
+
+Each host and the switch, a bridge, are namespaces of their own, so nothing is added to the network
+of the machine itself, and nothing leaves it. They go when the run ends; a run that was killed
+leaves them behind, and the next one removes them.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+_PREFIX = "interlace-testbed-"
+_SWITCH = "switch"
+#: The interface of a host, in its namespace.
+_INTERFACE = "eth0"
+#: The largest segment that TCP hands down, and what the shaper lets through at once [bytes]. What a
+#: link sends for free after each pause makes launches cheaper than they are in a row.
+_SEGMENT, _BURST = 8 * 1024, 32 * 1024
+#: BBR estimates a rate that the shaper's bursts mislead; Reno fills the queue, and never beyond
+#: what it holds, since no more is on its way: nothing is lost and sent again.
+_TCP = ("net.ipv4.tcp_congestion_control=reno", "net.ipv4.tcp_wmem=4096 65536 262144")
+#: How long it queues before it drops [ms].
+_QUEUE_MS = 50
+
+
+class Refused(Exception):
+    """A command that makes the network failed: which one, and what it said."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """Where a worker runs.
+
+    Attributes
+    ----------
+    namespace
+        Name of its network namespace; None for the one that this process is in.
+    interface
+        The interface that it sends over.
+    address
+        Its IPv4 address.
+    """
+
+    namespace: str | None
+    interface: str
+    address: str
+
+    def command(self, *program: str) -> list[str]:
+        """Say how a program is run on this host."""
+        return ["ip", "netns", "exec", self.namespace, *program] if self.namespace else [*program]
+
+
+def loopback(count: int) -> tuple[Host, ...]:
+    """Hosts that are this machine itself."""
+    return (Host(None, "lo", "127.0.0.1"),) * count
+
+
+def why_no_namespaces() -> str | None:
+    """Say what is missing for namespaces; None where they can be made."""
+    if os.geteuid():
+        return "network namespaces need root"
+    if missing := [name for name in ("ip", "tc", "sysctl") if not shutil.which(name)]:
+        return f"network namespaces need iproute2 and procps; missing: {', '.join(missing)}"
+    probe = _name("probe")
+    try:
+        _run("ip", "netns", "add", probe)
+        _run("ip", "netns", "del", probe)
+    except Refused as error:
+        return f"this kernel or container allows no network namespaces: {error}"
+    return None
+
+
+@contextmanager
+def namespaces(count: int, mbit: float) -> Iterator[tuple[Host, ...]]:
+    """Make hosts around a switch, each sending at most ``mbit`` [Mbit/s], and remove them.
+
+    Raises
+    ------
+    Refused
+        When a command fails; what was made until then is removed.
+    """
+    _remove_leftovers()
+    hosts = tuple(Host(_name(str(i)), _INTERFACE, f"10.77.0.{i + 1}") for i in range(count))
+    switch = _name(_SWITCH)
+    try:
+        _run("ip", "netns", "add", switch)
+        _run("ip", "-n", switch, "link", "add", "bridge", "type", "bridge")
+        _run("ip", "-n", switch, "link", "set", "bridge", "up")
+        for port, host in enumerate(hosts):
+            _plug(host, switch, f"port{port}")
+            shape(host, mbit)
+        yield hosts
+    finally:
+        for name in (*(host.namespace for host in hosts), switch):
+            _delete(name)
+
+
+def shape(host: Host, mbit: float) -> None:
+    """Let a host send at most ``mbit`` [Mbit/s] from now on."""
+    limits = ("rate", f"{mbit:g}mbit", "burst", str(_BURST), "latency", f"{_QUEUE_MS}ms")
+    shaper = ("tc", "qdisc", "replace", "dev", host.interface, "root", "tbf", *limits)
+    _run(*host.command(*shaper))
+
+
+def real_time() -> tuple[str, ...]:
+    """Say how a program is run before all others; nothing where that is not allowed."""
+    first = ("chrt", "--fifo", "10")
+    if not shutil.which("chrt"):
+        return ()
+    asked = subprocess.run([*first, "true"], check=False, capture_output=True)
+    return () if asked.returncode else first
+
+
+def _plug(host: Host, switch: str, port: str) -> None:
+    """Make a host and connect it to the switch."""
+    _run("ip", "netns", "add", host.namespace)
+    peer = ("peer", "name", host.interface, "netns", host.namespace)
+    _run("ip", "link", "add", port, "netns", switch, "type", "veth", *peer)
+    _run("ip", "-n", switch, "link", "set", port, "master", "bridge", "up")
+    _run("ip", "-n", host.namespace, "link", "set", "lo", "up")
+    network = f"{host.address}/24"
+    _run("ip", "-n", host.namespace, "address", "add", network, "dev", host.interface)
+    segments = ("gso_max_size", str(_SEGMENT))
+    _run("ip", "-n", host.namespace, "link", "set", host.interface, *segments, "up")
+    _run("ip", "netns", "exec", host.namespace, "sysctl", "-qw", *_TCP)
+
+
+def _name(part: str) -> str:
+    return f"{_PREFIX}{os.getpid()}-{part}"
+
+
+def _remove_leftovers() -> None:
+    """Delete the namespaces of runs that are no more."""
+    for line in _run("ip", "netns", "list").splitlines():
+        name = line.split()[0]
+        owner = name.removeprefix(_PREFIX).split("-")[0]
+        if name.startswith(_PREFIX) and not Path("/proc", owner).exists():
+            _delete(name)
+
+
+def _delete(namespace: str) -> None:
+    """Delete a namespace, and with it its interfaces; there may be none."""
+    subprocess.run(["ip", "netns", "del", namespace], check=False, capture_output=True)
+
+
+def _run(*command: str) -> str:
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise Refused(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
+    return done.stdout
