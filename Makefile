@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 # a file's tests share their servers, so one process has them all
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-all test-torch coverage lint docs pictures openapi bench reproduce suite mutants clean
+.PHONY: help demo test test-all test-torch coverage lint docs pictures openapi bench reproduce suite testbed mutants clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -51,6 +51,9 @@ reproduce: $(VENV)/installed-dev  ## benchmark: figures of the PACE and OSF pape
 
 suite: $(VENV)/installed-dev  ## benchmark: gap to the bound over graphs and clusters
 	$(BIN)/python -m tests.benchmarks.suite --large
+
+testbed: $(VENV)/installed-torch  ## benchmark: training over slow links beside predictions
+	$(BIN)/python -m tests.testbed
 
 mutants: $(VENV)/installed-mutants  ## measure which small faults in the solver the tests notice
 	$(BIN)/python -m tests.benchmarks.mutants

@@ -25,6 +25,7 @@ _NOT_RUN = {
     "INTERLACE_DATA_DIR=/var/lib/interlace": "it needs that folder",
     "interlace backup /backups": "it needs that folder",
     "interlace demo": "tests/app runs it",
+    "interlace run": "it needs a run; tests/app shows one",
 }
 _PROFILE = """\
 node1 -- Conv2d(3, 64) -- forward_compute_time=1.000, backward_compute_time=2.000, \
