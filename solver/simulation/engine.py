@@ -17,7 +17,7 @@ from solver.buckets import Launch, Launches
 from solver.chain import Chain, chain_of
 from solver.costs import Cost, Network
 from solver.graph import Graph
-from solver.simulation.compute_clock import ComputeClock
+from solver.simulation.clock import Clock
 
 _COMPUTES, _HAPPENS, _WAKES = -1, 0, 1
 
@@ -259,7 +259,8 @@ class _SlowedEngine(_Engine):
 
     def __init__(self, graph: Graph, network: Network, policy: Policy, noise: Noise | None) -> None:
         super().__init__(graph, network, policy, noise)
-        self._clock = ComputeClock(network.compute_slowdown)
+        self._slowdown = network.compute_slowdown
+        self._clock = Clock(self._slowdown)  # slowed it proceeds at 1
         self._expected = inf  # the time of the last such event
 
     def _pass_on(self, ready: list[int]) -> None:
@@ -268,7 +269,7 @@ class _SlowedEngine(_Engine):
             if op in self._index:
                 heappush(self._heap, (self._starts[op], _HAPPENS, self._index[op]))
             else:
-                self._clock.begin(op, self._durations[op], self._starts[op])
+                self._clock.begin(op, self._slowdown * self._durations[op], self._starts[op])
         self._expect()
 
     def _ask(self, channel: int, now: float) -> None:
@@ -287,7 +288,7 @@ class _SlowedEngine(_Engine):
             self._end([op], now)
 
     def _set_speed(self, now: float) -> None:
-        self._clock.set_slow(any(self._flying), now)
+        self._clock.set_speed(1.0 if any(self._flying) else self._slowdown, now)
         self._expect()
 
     def _expect(self) -> None:

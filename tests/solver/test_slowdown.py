@@ -23,7 +23,7 @@ from solver.planning.plan import Options, plan
 from solver.planning.result import OPTIMAL
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, candidates
-from solver.simulation.compute_clock import ComputeClock
+from solver.simulation.clock import Clock
 from solver.simulation.engine import Deadlock, Noise, _SlowedEngine, costs_of, simulate
 from solver.simulation.replay import replay
 from solver.units import slack
@@ -352,18 +352,20 @@ def test_a_graph_as_it_ran_takes_that_long_at_full_speed(graph, network):
 
 
 def test_a_clock_keeps_ends_whatever_the_speed_does():
-    clock = ComputeClock(2.0)
+    clock = Clock(2.0)
     assert clock.next_end == math.inf
-    clock.begin(1, 10.0, 0.0)
-    clock.begin(0, 10.0, 0.0)
-    clock.begin(2, 5.0, 1.0)
+    clock.begin(1, 20.0, 0.0)
+    clock.begin(0, 20.0, 0.0)
+    clock.begin(2, 10.0, 1.0)
     assert clock.next_end == 6
-    clock.set_slow(True, 4.0)
+    clock.set_speed(1.0, 4.0)
     assert clock.next_end == 8
-    clock.set_slow(True, 5.0)
+    assert clock.left(4.0) == 12 + 12 + 4
+    clock.set_speed(1.0, 5.0)
     assert clock.pop() == (8, 2)
-    clock.set_slow(False, 10.0)
-    assert [clock.pop(), clock.pop()] == [(13, 0), (13, 1)]
+    clock.set_speed(2.0, 10.0)
+    assert clock.follow(3, 4.0) == (13, 0)
+    assert [clock.pop(), clock.pop()] == [(13, 1), (15, 3)]
     assert clock.next_end == math.inf
 
 
