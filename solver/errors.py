@@ -41,6 +41,10 @@ class InvalidGraph(InterlaceError):
     """The ops do not form a graph that can be planned."""
 
 
+class InvalidSteps(InterlaceError):
+    """The ops do not form training steps through parameter servers."""
+
+
 class InvalidCluster(InterlaceError):
     """The cluster gives no usable cost of a collective."""
 

@@ -21,6 +21,11 @@ MAX_COMPUTE_SLOWDOWN = 100.0
 #: Most sizes of a table of measured points.
 MAX_TABLE_SIZES = 2_048
 
+# Parameter servers ----------------------------------------------------------------------------
+
+#: Most servers of a step: how more share the workers' links is not known.
+MAX_SERVERS = 2
+
 # Schedules ------------------------------------------------------------------------------------
 
 #: Most slots of a schedule.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph
-from solver.graph.links import link, short_cycle, stream_edges, topological_order
+from solver.graph.links import Node, link, short_cycle, stream_edges, topological_order
 from solver.limits import MAX_BYTES, MAX_DURATION_US, MAX_FAULTS_SOUGHT
 
 COMPUTE = "compute"
@@ -135,9 +135,9 @@ def build(name: str, ops: Iterable[Op]) -> Graph:
     order = topological_order(preds, succs)
     faults = first_of(_value_faults(ops), "/ops")
     if not is_whole:
-        faults += first_of(_name_faults(ops), "/ops")
+        faults += first_of(name_faults(ops), "/ops")
     if len(order) < len(ops):
-        faults.append(_cycle_fault(ops, short_cycle(preds, succs, order)))
+        faults.append(cycle_fault(ops, short_cycle(preds, succs, order)))
     faults += _whole_faults(ops)
     if faults:
         raise InvalidGraph(faults)
@@ -161,7 +161,7 @@ def first_of(faults: Iterator[Fault], place: str = "") -> list[Fault]:
     return first
 
 
-def _name_faults(ops: Sequence[Op]) -> Iterator[Fault]:
+def name_faults(ops: Sequence[Node]) -> Iterator[Fault]:
     """List repeated ids, unknown ops and self loops."""
     first: dict[str, int] = {}
     for position, op in enumerate(ops):
@@ -186,7 +186,7 @@ def _name_faults(ops: Sequence[Op]) -> Iterator[Fault]:
                 )
 
 
-def _cycle_fault(ops: Sequence[Op], cycle: Sequence[int]) -> Fault:
+def cycle_fault(ops: Sequence[Node], cycle: Sequence[int]) -> Fault:
     """Name a cycle, and which of its edges are the order of a stream."""
     by_stream = set(stream_edges(ops))
     steps = []

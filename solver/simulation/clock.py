@@ -30,6 +30,11 @@ class Clock:
         #: When the next thing ends at the present speed [us]; inf when none is in progress.
         self.next_end = inf
 
+    @property
+    def first(self) -> int:
+        """What ends next; there is something in progress."""
+        return self._heap[0][1]
+
     def begin(self, thing: int, length: float, now: float) -> None:
         """Begin a thing."""
         heappush(self._heap, (self._at(now) + length, thing))

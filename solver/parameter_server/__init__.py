@@ -1,0 +1,1 @@
+"""Training through parameter servers: profiled steps, and what many workers make of them."""
