@@ -251,6 +251,10 @@ class _Run:
         self._begun = [0.0] * len(self._names)  # of each resource, begun so far [us]
         self._ends: list[list[float]] = [[] for _ in range(workers)]
         self._together = 0  # workers that wait for the others, in step
+        self._to_drop = options.dropped * workers
+        self._start = self._last = 0.0  # what counts [us]
+        self._end = inf  # the same as the last, up to rounding
+        self._before = [0.0] * len(self._names)  # done by the start
         self._events = 0
         self._started: dict[int, tuple[float, float]] = {}  # recorded services: start, amount
         self._services: list[Service] = []
@@ -259,55 +263,60 @@ class _Run:
         """Handle ends until the first worker has done its steps."""
         for worker in range(self._workers):
             self._start_step(worker, 0.0)
-        options, count = self._options, len(self._names)
-        heap, clocks, serving = self._heap, self._clocks, self._serving
-        to_drop, dropped = options.dropped * self._workers, 0
-        start, before = 0.0, [0.0] * count
-        end = inf
+        heap, serving, count = self._heap, self._serving, len(self._names)
+        op: int | None
         while True:
-            link = -1
-            now = heap[0][0] if heap else inf
-            for i, clock in enumerate(clocks):
-                if clock.next_end < now:
-                    now, link = clock.next_end, i
-            if now > end:
+            now, link = self._next_end()
+            if now > self._end:
                 break
-            if link < 0:
+            if link is None:
                 now, place = heappop(heap)
                 worker, resource = divmod(place, count)
                 op = serving[place]
                 self._follow(place, worker, resource, now)
             else:
-                worker, resource, op = self._end_transfer(link)
-                if op < 0:
-                    continue
-            profile = self._profile[worker]
-            waiting = self._waiting[worker]
-            for j in profile.succs[op]:
-                waiting[j] -= 1
-                if not waiting[j]:
-                    self._add(worker, j, now)
-            self._left[worker] -= 1
-            if not self._left[worker]:
-                done = self._end_step(worker, now)
-                dropped += 1
-                if dropped == to_drop:
-                    start, before = now, self._done(now)
-                if done == options.steps and end == inf:
-                    end = now + slack(now)
-                    last = now
-        after = self._done(last)
+                worker, op = self._end_transfer(link)
+            if op is not None:
+                self._end_op(worker, op, now)
+        start = self._start + slack(self._start)
         return StepsRun(
             self._workers,
             tuple(map(tuple, self._ends)),
-            start,
-            last,
-            sum(start + slack(start) < t <= end for ends in self._ends for t in ends),
+            self._start,
+            self._last,
+            sum(start < end <= self._end for ends in self._ends for end in ends),
             self._names,
-            tuple(b - a for a, b in zip(before, after, strict=True)),
+            tuple(b - a for a, b in zip(self._before, self._done(self._last), strict=True)),
             tuple(sorted(self._services, key=lambda s: (s.start, s.worker, s.step, s.op))),
             self._events,
         )
+
+    def _next_end(self) -> tuple[float, int | None]:
+        """Return when the next service ends [us], and on which link; of equals what is computed."""
+        now, link = self._heap[0][0] if self._heap else inf, None
+        for i, clock in enumerate(self._clocks):
+            if clock.next_end < now:
+                now, link = clock.next_end, i
+        return now, link
+
+    def _end_op(self, worker: int, op: int, now: float) -> None:
+        """Serve what an op was the last to keep waiting, and end the step with its last op."""
+        waiting = self._waiting[worker]
+        for j in self._profile[worker].succs[op]:
+            waiting[j] -= 1
+            if not waiting[j]:
+                self._add(worker, j, now)
+        self._left[worker] -= 1
+        if self._left[worker]:
+            return
+        ends = self._ends[worker]
+        ends.append(now)
+        self._begin_steps(worker, now)
+        self._to_drop -= 1
+        if not self._to_drop:
+            self._start, self._before = now, self._done(now)
+        if len(ends) == self._options.steps and self._end == inf:
+            self._last, self._end = now, now + slack(now)
 
     def _start_step(self, worker: int, now: float) -> None:
         number = len(self._ends[worker])
@@ -318,19 +327,18 @@ class _Run:
         for op in profile.sources:
             self._add(worker, op, now)
 
-    def _end_step(self, worker: int, now: float) -> int:
-        """Note an end, and begin what comes then; return how many steps the worker has done."""
-        ends = self._ends[worker]
-        ends.append(now)
-        if self._options.synchronous:
-            self._together += 1
-            if self._together < self._workers:
-                return len(ends)
+    def _begin_steps(self, worker: int, now: float) -> None:
+        """Begin the steps that a worker's end of one lets begin."""
+        if len(self._ends[worker]) == self._options.steps:
+            return
+        if not self._options.synchronous:
+            self._start_step(worker, now)
+            return
+        self._together += 1
+        if self._together == self._workers:
             self._together = 0
-        if len(ends) < self._options.steps:
-            for other in range(self._workers) if self._options.synchronous else (worker,):
+            for other in range(self._workers):
                 self._start_step(other, now)
-        return len(ends)
 
     def _add(self, worker: int, op: int, now: float) -> None:
         """Serve an op that is ready, or queue it."""
@@ -372,8 +380,8 @@ class _Run:
         if self._recorded:
             self._started[place] = now, amount
 
-    def _end_transfer(self, link: int) -> tuple[int, int, int]:
-        """End a service on a link; return worker, resource, and the op if that ends it, else -1."""
+    def _end_transfer(self, link: int) -> tuple[int, int | None]:
+        """End a service on a link; return the worker, and the op if that ends it."""
         self._events += 1
         clock = self._clocks[link]
         place, now = clock.first, clock.next_end
@@ -382,16 +390,16 @@ class _Run:
         if self._recorded:
             self._record(place, worker, now)
         queue, rests = self._queues[place], self._rests[worker]
-        ended = op
+        ended: int | None = op
         if op in rests:  # it waits for its second service
             queue.append(op)
-            ended = -1
+            ended = None
         if not queue:
             clock.pop()
             self._serving[place] = -1
             del self._active[link][worker]
             self._share(link, now)
-            return worker, resource, ended
+            return worker, ended
         op = self._serving[place] = queue.popleft()
         amount = rests.pop(op, 0.0) or self._first_service(
             worker, op, self._profile[worker].amount[op]
@@ -400,7 +408,7 @@ class _Run:
         clock.follow(place, amount)
         if self._recorded:
             self._started[place] = now, amount
-        return worker, resource, ended
+        return worker, ended
 
     def _first_service(self, worker: int, op: int, amount: float) -> float:
         if amount <= self._window:
