@@ -1,11 +1,30 @@
 """The throughput of many workers, predicted from profiled steps of one."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-from solver.parameter_server.run import WIN_BYTES, StepsRun
-from solver.parameter_server.steps import Step
+from solver.codes import FaultCode
+from solver.errors import Fault, InvalidOptions, InvalidSteps
+from solver.limits import MAX_BATCH, MAX_PREDICTED_STEPS, MAX_PREDICTED_WORKERS, MAX_SPREAD
+from solver.parameter_server.formulas import (
+    Phases,
+    busiest_of,
+    ceiling,
+    cynthia,
+    lin,
+    phases_of,
+    simple_bound,
+)
+from solver.parameter_server.interval import examples_per_s, pace_of
+from solver.parameter_server.orders import ORDERS, in_order
+from solver.parameter_server.parsing import with_parsing
+from solver.parameter_server.run import WIN_BYTES, Links, RunOptions, StepsRun, run_steps
+from solver.parameter_server.speedups import SPEEDUP, gains_of
+from solver.parameter_server.steps import SERVER, WORKER, Step, servers_of
+from solver.simulation.knee import knee_of, workers_text
+from solver.units import bytes_per_us
 
 #: Spread where all profiled steps are the same one: without any, workers stay in lock step.
 DEFAULT_SPREAD: Final = 0.05
@@ -161,7 +180,8 @@ class Throughput:
 
 def prepare(steps: Sequence[Step], options: ThroughputOptions) -> tuple[Step, ...]:
     """Return the steps as they are run: with what receivers compute, and in the order asked for."""
-    raise NotImplementedError
+    parsed = (with_parsing(step, options.parse_us_per_byte, options.parse_us) for step in steps)
+    return tuple(in_order(step, options.order, options.seed) for step in parsed)
 
 
 def run_of(
@@ -171,8 +191,21 @@ def run_of(
     workers: int,
     recorded: range = range(0),
 ) -> StepsRun:
-    """Simulate one row of prepared steps again, with the services of some steps of each worker."""
-    raise NotImplementedError
+    """Run prepared steps as a row does.
+
+    Parameters
+    ----------
+    prepared
+        By :func:`prepare`.
+    options
+        Of the prediction; its bandwidths and workers do not count here.
+    bandwidth_gbps, workers
+        Which row.
+    recorded
+        Numbers of the steps of each worker whose services are returned.
+    """
+    links = Links(bandwidth_gbps, options.win_bytes)
+    return run_steps(prepared, workers, links, _run_options(prepared, options), recorded)
 
 
 def predict(
@@ -182,7 +215,18 @@ def predict(
 ) -> Throughput:
     """Predict the throughput of each bandwidth and count of workers.
 
-    ``report`` is called after each row with how many are done, of how many.
+    Each row is a simulation of its own, from the same seed: a worker of one row draws the steps
+    that it draws in any other.
+
+    Parameters
+    ----------
+    steps
+        Profiled steps of one worker.
+    options
+        What is predicted.
+    report
+        Called after each row with how many rows are done, and how many there are; it may raise to
+        give up.
 
     Raises
     ------
@@ -190,5 +234,92 @@ def predict(
         When there is no step, or they do not go together, or one takes no time.
     InvalidOptions
         With every option that is out of range.
+
+    Notes
+    -----
+    A row simulates ``steps`` steps of W workers, as many again to explain it, and those of one
+    worker once a bandwidth; memory for a step of each worker and the ends of all.
+
+    References
+    ----------
+    .. [1] Li et al., Throughput Prediction of Asynchronous SGD in TensorFlow, 2020.
     """
-    raise NotImplementedError
+    if faults := list(option_faults(options)):
+        raise InvalidOptions(faults)
+    servers_of(steps)
+    if faults := list(_idle_faults(steps)):
+        raise InvalidSteps(faults)
+    prepared = prepare(steps, options)
+    many = len(options.bandwidths_gbps) * len(options.workers)
+    notes = list(_notes(prepared, options))
+    rows: list[ThroughputRow] = []
+    knees = []
+    for bandwidth in options.bandwidths_gbps:
+        alone = _Alone(prepared, options, bandwidth)
+        for workers in options.workers:
+            row, note = _row(prepared, options, alone, workers)
+            rows.append(row)
+            notes += note
+            if report is not None:
+                report(len(rows), many)
+        knees.append(_knee(rows[-len(options.workers) :], alone.ceiling))
+    return Throughput(tuple(rows), tuple(knees), tuple(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    """One worker at a bandwidth, and what follows from it for many."""
+
+    links: Links
+    run: StepsRun
+    phases: Phases
+    both_ways_us: float
+    examples_per_s: float
+    ceiling: float | None
+
+
+def _alone(prepared: Sequence[Step], options: ThroughputOptions, bandwidth_gbps: float) -> _Alone:
+    links = Links(bandwidth_gbps, options.win_bytes)
+    run, _ = _counted(prepared, options, links, 1)
+    busiest = busiest_of(prepared)
+    return _Alone(
+        links,
+        run,
+        phases_of(prepared, links),
+        busiest.both / bytes_per_us(bandwidth_gbps),
+        examples_per_s(pace_of(run), options.batch_size)[0],
+        ceiling(options.batch_size, busiest.direction, bandwidth_gbps),
+    )
+
+
+def _row(
+    prepared: Sequence[Step], options: ThroughputOptions, alone: _Alone, workers: int
+) -> tuple[ThroughputRow, list[str]]:
+    links, batch_size = alone.links, options.batch_size
+    run, notes = (alone.run, []) if workers == 1 else _counted(prepared, options, links, workers)
+    pace = pace_of(run)
+    rate, low, high = examples_per_s(pace, batch_size)
+    gains, limited_by = {}, None
+    if options.explain:
+        few = _few(_run_options(prepared, options))
+        gains, limited_by = gains_of(
+            prepared, links, lambda steps, links: run_steps(steps, workers, links, few)
+        )
+    row = ThroughputRow(
+        links.bandwidth_gbps,
+        workers,
+        rate,
+        low,
+        high,
+        pace.mean_us * workers,
+        _utilisation(run),
+        limited_by,
+        tuple(
+            WhatIf(resource, SPEEDUP, rate * (1 + gain), gain) for resource, gain in gains.items()
+        ),
+        lin(workers, batch_size, alone.phases),
+        cynthia(workers, batch_size, alone.phases.step, alone.both_ways_us),
+        simple_bound(workers, alone.examples_per_s, alone.ceiling),
+        run.events,
+    )
+    return row, notes
