@@ -55,7 +55,7 @@ def pace_of(run: StepsRun) -> Pace:
     mean = (run.end - run.start) / len(ends)
     rounds = len(ends) // run.workers
     size = run.workers * math.ceil(rounds / MAX_BATCHES)
-    if rounds < 2:
+    if len(ends) < 2 * run.workers:
         return Pace(mean, None)
     cuts = [run.start, *ends[size - 1 :: size]]
     means = [(b - a) / size for a, b in pairwise(cuts)]
