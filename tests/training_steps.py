@@ -6,16 +6,16 @@ from solver.parameter_server.steps import DOWNLINK, SERVER, UPLINK, WORKER, Step
 INCEPTION_BYTES, INCEPTION_US = 91_000_000, 225_000.0
 
 
-def layered(layers=120, bytes=INCEPTION_BYTES, compute_us=INCEPTION_US, update_us=0.0):
+def layered(layers=120, size=INCEPTION_BYTES, compute_us=INCEPTION_US, update_us=0.0):
     """A chain of layers, later ones larger: five ops each, 600 in all by default.
 
     Forward passes wait for their downlink, a third of the time; backward passes in reverse order,
     their uplinks and the server's updates behind them.
     """
     weights = [1 + i for i in range(layers)]
-    sizes = [bytes * weight // sum(weights) for weight in weights]
+    sizes = [size * weight // sum(weights) for weight in weights]
     forward = compute_us / 3 / layers
-    ops = [StepOp(f"down{i}", DOWNLINK, None, size) for i, size in enumerate(sizes)]
+    ops = [StepOp(f"down{i}", DOWNLINK, None, sizes[i]) for i in range(layers)]
     before = ()
     for i in range(layers):
         ops.append(StepOp(f"forward{i}", WORKER, forward, None, (f"down{i}", *before)))

@@ -1,6 +1,7 @@
 """Formulas of training through parameter servers: against product forms, by hand, and as laws."""
 
 from fractions import Fraction
+from itertools import pairwise
 from math import factorial
 
 import pytest
@@ -32,7 +33,9 @@ def product_form(workers, down, up, delay):
 
     def constant(n):
         return sum(
-            Fraction(down) ** i * Fraction(up) ** j * Fraction(delay) ** (n - i - j)
+            Fraction(down) ** i
+            * Fraction(up) ** j
+            * Fraction(delay) ** (n - i - j)
             / factorial(n - i - j)
             for i in range(n + 1)
             for j in range(n + 1 - i)
@@ -56,7 +59,7 @@ def test_lin_grows_towards_its_longer_link_phase(down, compute, up, update) -> N
     phases = Phases(down, compute, up, update, 99.0)
     rates = [lin(workers, 1, phases) for workers in range(1, 40)]
     assert rates[0] == pytest.approx(1e6 / sum(phases[:4]))
-    assert all(b >= a * (1 - 1e-12) for a, b in zip(rates, rates[1:], strict=False))
+    assert all(b >= a * (1 - 1e-12) for a, b in pairwise(rates))
     assert rates[-1] <= 1e6 / max(down, up) * (1 + 1e-12)
 
 
