@@ -16,7 +16,7 @@ def layered(layers=120, size=INCEPTION_BYTES, compute_us=INCEPTION_US, update_us
     sizes = [size * weight // sum(weights) for weight in weights]
     forward = compute_us / 3 / layers
     ops = [StepOp(f"down{i}", DOWNLINK, None, sizes[i]) for i in range(layers)]
-    before = ()
+    before: tuple[str, ...] = ()
     for i in range(layers):
         ops.append(StepOp(f"forward{i}", WORKER, forward, None, (f"down{i}", *before)))
         before = (f"forward{i}",)
