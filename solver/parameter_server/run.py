@@ -36,10 +36,14 @@ class Links:
     win_bytes
         Most bytes of a stream's first service; it then waits behind the streams that are ready,
         and its second service runs to its end. None without flow control: streams run whole.
+    uplink_speed, downlink_speed
+        In one direction the bandwidth is so many times that, of both ends.
     """
 
     bandwidth_gbps: float
     win_bytes: int | None = WIN_BYTES
+    uplink_speed: float = 1.0
+    downlink_speed: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +112,7 @@ class StepsRun:
         When each worker ended its steps [us]; fewer than asked for but of the first that was done.
     start, end
         What counts: from the end of the last step that is dropped to the end of the first worker's
-        last [us].
+        last [us]. From 0 where the latter comes before so many are dropped.
     steps
         How many steps of all workers ended after ``start`` and up to ``end``.
     names
@@ -189,15 +193,25 @@ class _Profile(NamedTuple):
     sources: list[int]
 
 
-def _profile_of(step: Step, names: Sequence[str], rate: float) -> _Profile:
+def _profile_of(step: Step, names: Sequence[str], rates: Sequence[float]) -> _Profile:
     number = {name: r for r, name in enumerate(names)}
+    resource = [number[op.resource] for op in step.ops]
     return _Profile(
-        [number[op.resource] for op in step.ops],
-        [op.bytes / rate if op.bytes else op.duration_us or 0.0 for op in step.ops],
+        resource,
+        [
+            op.bytes / rates[r] if op.bytes else op.duration_us or 0.0
+            for r, op in zip(resource, step.ops, strict=True)
+        ],
         step.succs,
         [len(preds) for preds in step.preds],
         [i for i, preds in enumerate(step.preds) if not preds],
     )
+
+
+def _rate(name: str, links: Links) -> float:
+    """Return the bytes per microsecond of a link; what a worker or a server has counts nowhere."""
+    rate = bytes_per_us(links.bandwidth_gbps)
+    return rate * (links.uplink_speed if name.startswith(UPLINK) else links.downlink_speed)
 
 
 def _draw(profiles: int, options: RunOptions, worker: int) -> tuple[list[int], list[float]]:
@@ -226,9 +240,10 @@ class _Run:
     ) -> None:
         servers = servers_of(steps)
         self._names = resources_of(servers)
-        self._rate = bytes_per_us(links.bandwidth_gbps)
-        self._window = inf if links.win_bytes is None else links.win_bytes / self._rate
-        self._profiles = [_profile_of(step, self._names, self._rate) for step in steps]
+        self._rates = [_rate(name, links) for name in self._names]
+        window = inf if links.win_bytes is None else links.win_bytes
+        self._windows = [window / rate for rate in self._rates]
+        self._profiles = [_profile_of(step, self._names, self._rates) for step in steps]
         self._workers = workers
         self._options = options
         self._recorded = recorded
@@ -312,11 +327,11 @@ class _Run:
         ends = self._ends[worker]
         ends.append(now)
         self._begin_steps(worker, now)
-        self._to_drop -= 1
-        if not self._to_drop:
-            self._start, self._before = now, self._done(now)
         if len(ends) == self._options.steps and self._end == inf:
             self._last, self._end = now, now + slack(now)
+        self._to_drop -= 1
+        if not self._to_drop and self._end == inf:
+            self._start, self._before = now, self._done(now)
 
     def _start_step(self, worker: int, now: float) -> None:
         number = len(self._ends[worker])
@@ -355,7 +370,7 @@ class _Run:
             self._begun[resource] += amount
             heappush(self._heap, (now + amount, place))
         else:
-            amount = self._first_service(worker, op, amount)
+            amount = self._first_service(worker, op, resource)
             self._begun[resource] += amount
             link = resource - self._first_link
             self._active[link][worker] = None
@@ -401,20 +416,19 @@ class _Run:
             self._share(link, now)
             return worker, ended
         op = self._serving[place] = queue.popleft()
-        amount = rests.pop(op, 0.0) or self._first_service(
-            worker, op, self._profile[worker].amount[op]
-        )
+        amount = rests.pop(op, 0.0) or self._first_service(worker, op, resource)
         self._begun[resource] += amount
         clock.follow(place, amount)
         if self._recorded:
             self._started[place] = now, amount
         return worker, ended
 
-    def _first_service(self, worker: int, op: int, amount: float) -> float:
-        if amount <= self._window:
+    def _first_service(self, worker: int, op: int, resource: int) -> float:
+        amount, window = self._profile[worker].amount[op], self._windows[resource]
+        if amount <= window:
             return amount
-        self._rests[worker][op] = amount - self._window
-        return self._window
+        self._rests[worker][op] = amount - window
+        return window
 
     def _share(self, link: int, now: float) -> None:
         """Set the speeds that follow from who is active; an idle link keeps its own."""
@@ -440,8 +454,9 @@ class _Run:
         number = len(self._ends[worker])
         if number in self._recorded:
             start, amount = self._started[place]
-            is_transfer = place % len(self._names) >= self._first_link
-            size = round(amount * self._rate) if is_transfer else None
+            resource = place % len(self._names)
+            is_transfer = resource >= self._first_link
+            size = round(amount * self._rates[resource]) if is_transfer else None
             profile, op = self._drawn[worker][number], self._serving[place]
             self._services.append(Service(worker, number, profile, op, size, start, now))
 
