@@ -1,0 +1,225 @@
+"""Plan parameter servers: the table of contents of this package."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from solver.chain import chain_of
+from solver.codes import FaultCode
+from solver.costs import PLACEMENTS
+from solver.errors import Fault, InvalidOptions
+from solver.graph import Graph, first_of
+from solver.limits import (
+    MAX_BYTES,
+    MAX_CHUNKS,
+    MAX_DURATION_US,
+    MAX_SERVER_CORES,
+    MAX_WORKERS,
+)
+from solver.placements.bandwidth import Need, bandwidth, is_colocated, is_sharded
+from solver.placements.chunks import CHUNK_BYTES, Key, Level, chunk_count, lay_out
+from solver.placements.exchange import Exchange, Hosts, exchange
+from solver.placements.ranges import real, whole
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """How servers are made, and what of them is simulated.
+
+    Attributes
+    ----------
+    servers
+        How many a sharded placement has; None for as many as workers.
+    chunk_bytes
+        Size that keys are cut to.
+    interfaces
+        Network interfaces of a host with a server; a host without one has one.
+    cores
+        Cores of each interface.
+    aggregate_gbytes_per_s
+        Speed at which a core sums the gradients of all workers and updates the model [10^9 bytes
+        of gradients a second]; None when it takes no time.
+    simulated
+        The placements of which an exchange is simulated.
+    """
+
+    servers: int | None = None
+    chunk_bytes: int = CHUNK_BYTES
+    interfaces: int = 1
+    cores: int = 1
+    aggregate_gbytes_per_s: float | None = None
+    simulated: tuple[str, ...] = PLACEMENTS
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """One way to place the servers.
+
+    Attributes
+    ----------
+    need
+        What it moves, and the bandwidth that hides that.
+    levels
+        How even its servers, interfaces and cores are loaded.
+    simulated
+        The bandwidth by simulation; None where it was not wanted, or the keys alone make too many
+        transfers.
+    """
+
+    need: Need
+    levels: tuple[Level, ...]
+    simulated: Exchange | None
+
+
+@dataclass(frozen=True, slots=True)
+class Placements:
+    """The four ways to place parameter servers.
+
+    Attributes
+    ----------
+    bytes
+        The model.
+    batch_time_us
+        Compute time of a step [us].
+    workers
+        How many.
+    chunk_bytes, chunks
+        Size that keys were cut to, and how many chunks that gave.
+    placements
+        In the order of :data:`solver.costs.PLACEMENTS`.
+    """
+
+    bytes: int
+    batch_time_us: float
+    workers: int
+    chunk_bytes: int
+    chunks: int
+    placements: tuple[Placement, ...]
+
+
+def keys_of(graph: Graph) -> tuple[Key, ...]:
+    """Return the tensors of a graph as keys, in the order of their release."""
+    ops = [graph.ops[i] for i in chain_of(graph).positions.tolist()]
+    return tuple(Key(op.id, op.bytes or 0) for op in ops)
+
+
+def plan_placements(
+    keys: Sequence[Key],
+    batch_time_us: float,
+    workers: int,
+    options: ServerOptions = ServerOptions(),
+) -> Placements:
+    """Compare the four placements of parameter servers for a model.
+
+    Parameters
+    ----------
+    keys
+        What is pushed and pulled, in the order in which it leaves; a whole model may be one key.
+    batch_time_us
+        Compute time of a step, behind which communication is to be hidden [us].
+    workers
+        How many.
+    options
+        How servers are made.
+
+    Raises
+    ------
+    InvalidOptions
+        With every fault: values out of range, no keys, keys of the same name, too many chunks or
+        cores, more servers than workers where each server is to be on a worker's host.
+
+    References
+    ----------
+    .. [1] PHub, Sections 2.1, 2.3.1, 3.2.3 and 3.2.4.
+    """
+    faults = [*_key_faults(keys), *_number_faults(batch_time_us, workers, options)]
+    if not faults:
+        faults += _size_faults(keys, workers, options)
+    if faults:
+        raise InvalidOptions(faults)
+    servers = workers if options.servers is None else options.servers
+    size = sum(key.bytes for key in keys)
+    levels = {
+        count: lay_out(keys, options.chunk_bytes, count, options.interfaces, options.cores).levels
+        for count in (1, servers)
+    }
+    placements = []
+    for name in PLACEMENTS:
+        need = bandwidth(name, size, batch_time_us, workers, servers, options.interfaces)
+        hosts = Hosts(
+            name,
+            workers,
+            need.servers,
+            options.interfaces,
+            options.cores,
+            options.aggregate_gbytes_per_s,
+        )
+        simulated = None
+        if name in options.simulated:
+            simulated = exchange(keys, hosts, batch_time_us, options.chunk_bytes)
+        placements.append(Placement(need, levels[need.servers], simulated))
+    return Placements(
+        bytes=size,
+        batch_time_us=batch_time_us,
+        workers=workers,
+        chunk_bytes=options.chunk_bytes,
+        chunks=chunk_count(keys, options.chunk_bytes),
+        placements=tuple(placements),
+    )
+
+
+def _key_faults(keys: Sequence[Key]) -> list[Fault]:
+    if not keys:
+        return [Fault("/keys", FaultCode.MISSING_FIELD, "There are no keys to exchange.")]
+    faults = first_of(_each_key_faults(keys), "/keys")
+    total = sum(key.bytes for key in keys)
+    if not faults and total > MAX_BYTES:
+        detail = f"All keys: 2^60 bytes at most, got {total}."
+        faults.append(Fault("/keys", FaultCode.OUT_OF_RANGE, detail))
+    return faults
+
+
+def _each_key_faults(keys: Sequence[Key]) -> Iterator[Fault]:
+    first: dict[str, int] = {}
+    for i, key in enumerate(keys):
+        at = first.setdefault(key.name, i)
+        if at != i:
+            detail = f"Key {key.name!r} is named at /keys/{at}; names must be unique."
+            yield Fault(f"/keys/{i}/name", FaultCode.DUPLICATE_ID, detail)
+        yield from whole(f"/keys/{i}/bytes", f"Key {key.name!r}: bytes", key.bytes, MAX_BYTES)
+
+
+def _number_faults(batch_time_us: float, workers: int, options: ServerOptions) -> Iterator[Fault]:
+    yield from real("/batch_time_us", "batch_time_us", batch_time_us, MAX_DURATION_US)
+    yield from whole("/workers", "workers", workers, MAX_WORKERS)
+    for name, most in (
+        ("servers", MAX_WORKERS),
+        ("chunk_bytes", MAX_BYTES),
+        ("interfaces", MAX_SERVER_CORES),
+        ("cores", MAX_SERVER_CORES),
+    ):
+        value = getattr(options, name)
+        if value is not None:
+            yield from whole(f"/{name}", name, value, most)
+    rate = options.aggregate_gbytes_per_s
+    if rate is not None:
+        yield from real("/aggregate_gbytes_per_s", "aggregate_gbytes_per_s", rate)
+    for i, name in enumerate(options.simulated):
+        if name not in PLACEMENTS:
+            detail = f"simulated must name some of {', '.join(PLACEMENTS)}, got {name!r}."
+            yield Fault(f"/simulated/{i}", FaultCode.OUT_OF_RANGE, detail)
+
+
+def _size_faults(keys: Sequence[Key], workers: int, options: ServerOptions) -> Iterator[Fault]:
+    """Find what fits by itself and not together."""
+    servers = workers if options.servers is None else options.servers
+    if servers > workers:
+        detail = f"servers must be {workers} at most, one on each worker's host, got {servers}."
+        yield Fault("/servers", FaultCode.OUT_OF_RANGE, detail)
+    cores = servers * options.interfaces * options.cores
+    if cores > MAX_SERVER_CORES:
+        detail = f"All servers have {cores:,} cores; {MAX_SERVER_CORES:,} is the most."
+        yield Fault("/cores", FaultCode.OUT_OF_RANGE, detail)
+    chunks = chunk_count(keys, options.chunk_bytes)
+    if chunks > MAX_CHUNKS:
+        detail = f"The keys make {chunks:,} chunks; {MAX_CHUNKS:,} is the most."
+        yield Fault("/chunk_bytes", FaultCode.OUT_OF_RANGE, detail)
