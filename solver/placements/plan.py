@@ -15,7 +15,7 @@ from solver.limits import (
     MAX_SERVER_CORES,
     MAX_WORKERS,
 )
-from solver.placements.bandwidth import Need, bandwidth, is_colocated, is_sharded
+from solver.placements.bandwidth import Need, bandwidth
 from solver.placements.chunks import CHUNK_BYTES, Key, Level, chunk_count, lay_out
 from solver.placements.exchange import Exchange, Hosts, exchange
 from solver.placements.ranges import real, whole
