@@ -16,7 +16,15 @@ from solver.limits import (
     MAX_WORKERS,
 )
 from solver.placements.bandwidth import Need, bandwidth
-from solver.placements.chunks import CHUNK_BYTES, Key, Level, chunk_count, key_faults, lay_out
+from solver.placements.chunks import (
+    CHUNK_BYTES,
+    Key,
+    Level,
+    chunk_count,
+    core_faults,
+    key_faults,
+    lay_out,
+)
 from solver.placements.exchange import Exchange, Hosts, exchange
 from solver.placements.jobs import Job, SharedServer, Sharing, job_faults, server_faults, share
 from solver.placements.prices import Comparison, Prices, compare_prices, price_faults
@@ -223,10 +231,7 @@ def _size_faults(keys: Sequence[Key], workers: int, options: Options) -> Iterato
     if servers > workers:
         detail = f"servers must be {workers} at most, one on each worker's host, got {servers}."
         yield Fault("/servers", FaultCode.OUT_OF_RANGE, detail)
-    cores = servers * options.interfaces * options.cores
-    if cores > MAX_SERVER_CORES:
-        detail = f"All servers have {cores:,} cores; {MAX_SERVER_CORES:,} is the most."
-        yield Fault("/cores", FaultCode.OUT_OF_RANGE, detail)
+    yield from core_faults(servers * options.interfaces * options.cores)
     chunks = chunk_count(keys, options.chunk_bytes)
     if chunks > MAX_CHUNKS:
         detail = f"The keys make {chunks:,} chunks; {MAX_CHUNKS:,} is the most."
