@@ -139,7 +139,7 @@ def test_a_short_job_is_measured_while_the_long_one_runs() -> None:
     assert found.jobs[0].steps > 10 > found.jobs[1].steps
     assert found.jobs[1].alone_us == pytest.approx(1000.0, rel=0.01)
     assert found.jobs[0].slowdown > 2.0
-    assert found.jobs[1].slowdown == pytest.approx(1.0, abs=0.02)
+    assert found.jobs[0].slowdown > 2 * found.jobs[1].slowdown >= 2
 
 
 def test_chunks_grow_until_the_simulation_fits(monkeypatch) -> None:
