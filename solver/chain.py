@@ -2,12 +2,55 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import overload
 
 import numpy as np
 
 from solver.costs import Lane
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Graph
+from solver.graph.links import Positions
 from solver.units import FloatArray, IntArray
+
+
+class Predecessors(Sequence[int]):
+    """Of each tensor the set of tensors that precede it, directly or not, as a bit mask.
+
+    The masks of n tensors take up to n^2 bits, and an iteration is simulated without them, so they
+    are collected at the first look at one; how many there are is known before.
+
+    Parameters
+    ----------
+    graph
+        Whose edges are followed.
+    positions
+        Position in the graph of each tensor, in the chain's order.
+
+    Notes
+    -----
+    The first look merges a set of n bits along each edge.
+    """
+
+    __slots__ = ("_links", "_masks", "_positions")
+
+    def __init__(self, graph: Graph, positions: Sequence[int]) -> None:
+        # of the graph only what is used: its memo holds the chain
+        self._links = graph.order, graph.preds, graph.succs
+        self._positions = positions
+        self._masks: tuple[int, ...] | None = None
+
+    def __len__(self) -> int:
+        """Count the tensors."""
+        return len(self._positions)
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[int]: ...
+    def __getitem__(self, index: int | slice) -> int | Sequence[int]:
+        """Return the mask of a tensor."""
+        if self._masks is None:
+            self._masks = _before(*self._links, self._positions)
+        return self._masks[index]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,8 +74,9 @@ class Chain:
     lane
         Index in ``lanes`` of each tensor.
     before
-        Of each tensor the set of tensors that precede it, directly or not, as a bit mask; empty
-        when no collective precedes another (the PACE class).
+        Of each tensor the set of tensors that precede it, directly or not, as a bit mask, which
+        is made when it is first looked at; empty when no collective precedes another (the PACE
+        class).
     """
 
     positions: IntArray
@@ -42,7 +86,7 @@ class Chain:
     compute_time: float
     lanes: tuple[Lane, ...] = (Lane(NETWORK, ALL_REDUCE),)
     lane: tuple[int, ...] = ()
-    before: tuple[int, ...] = ()
+    before: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         """Put all tensors in the first lane when nothing else is said."""
@@ -91,8 +135,8 @@ def chain_of(graph: Graph) -> Chain:
     is that of releases, then of what comes after fewer collectives, then of positions; so a tensor
     never stands before one that precedes it.
 
-    O(ops + edges + n log n) in the PACE class; outside, a set of n bits is merged along each edge.
-    Computed once for a graph.
+    O(ops + edges + n log n); outside the PACE class the first look at :attr:`Chain.before` merges
+    a set of n bits along each edge. Computed once for a graph.
     """
     chain: Chain | None = graph.memo.get("chain")
     if chain is None:
@@ -138,19 +182,21 @@ def _chain_of(graph: Graph) -> Chain:
         compute_time=max(ends, default=0.0),
         lanes=lanes,
         lane=tuple(number[lane] for lane in of_op),
-        before=_before(graph, positions) if nested else (),
+        before=Predecessors(graph, positions) if nested else (),
     )
 
 
-def _before(graph: Graph, positions: Sequence[int]) -> tuple[int, ...]:
+def _before(
+    order: Sequence[int], preds: Positions, succs: Positions, positions: Sequence[int]
+) -> tuple[int, ...]:
     """Collect the tensors that precede each, as a bit mask; masks are dropped once used."""
     bit = {position: 1 << i for i, position in enumerate(positions)}
-    left = [len(succs) for succs in graph.succs]
+    left = [len(found) for found in succs]
     masks: dict[int, int] = {}
     before: dict[int, int] = {}
-    for i in graph.order:
+    for i in order:
         mask = 0
-        for j in graph.preds[i]:
+        for j in preds[i]:
             mask = mask | masks[j] if mask else masks[j]
             if j in bit:
                 mask |= bit[j]

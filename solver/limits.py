@@ -46,6 +46,15 @@ MAX_SEARCHED_LAUNCHES = 200_000
 #: are the longest.
 MAX_TUNED_LAUNCHES = 100_000
 
+# Placements -----------------------------------------------------------------------------------
+
+#: Most pushes and pulls of a simulated exchange: it takes seconds. One across racks counts twice.
+MAX_SIMULATED_TRANSFERS = 100_000
+#: Most chunks that keys are cut into.
+MAX_CHUNKS = 1_000_000
+#: Most cores of all servers together.
+MAX_SERVER_CORES = 100_000
+
 # Jitter ---------------------------------------------------------------------------------------
 
 #: Most iterations.

@@ -5,12 +5,16 @@ import math
 import pytest
 from hypothesis import given, settings
 
+from solver import chain as chains
 from solver.chain import chain_of
+from solver.costs import Affine, alike
 from solver.errors import InvalidGraph
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
 from solver.graph.durations import in_doubt
 from solver.limits import MAX_FAULTS_SOUGHT
 from solver.models import MODELS
+from solver.policies import POLICIES
+from solver.simulation.engine import simulate
 from tests import oracles
 from tests.sampling import cases
 from tests.strategies import graphs
@@ -120,8 +124,30 @@ def test_a_collective_may_come_after_another():
     ops = [compute("a"), reduce("g", "a"), compute("c", "g"), reduce("h", "c"), reduce("k", "a")]
     chain = chain_of(build("dag", ops))
     assert chain.positions.tolist() == [1, 4, 3]  # by release, then by what comes before
-    assert chain.before == (0, 0, 0b001)
+    assert tuple(chain.before) == (0, 0, 0b001)
     assert not chain.is_layered
+
+
+def test_what_precedes_what_is_collected_when_it_is_looked_at(monkeypatch):
+    """n sets of n bits: a simulation of many collectives does without them."""
+    calls = []
+    collect = chains._before
+
+    def counted(*args):
+        calls.append(1)
+        return collect(*args)
+
+    monkeypatch.setattr(chains, "_before", counted)
+    ops = [compute("a"), reduce("g", "a"), reduce("h", "g"), reduce("k", "h"), reduce("l", "a")]
+    graph = build("dag", ops)
+    chain = chain_of(graph)
+    simulate(graph, alike(Affine(1.0, 1.0)), POLICIES["wfbp"])
+    assert chain.before
+    assert len(chain.before) == 4
+    assert not calls
+    assert list(chain.before) == [0, 0, 0b0001, 0b0101]  # of g, l, h, k
+    assert chain.before[1:3] == (0, 0b0001)
+    assert calls == [1]
 
 
 def test_a_barrier_holds_back_what_waits_for_last_collectives_alone():

@@ -1,0 +1,1 @@
+"""Parameter servers in a rack: where to put them, and the bandwidth and money that takes."""
