@@ -42,6 +42,9 @@ class Repairs(NamedTuple):
     empty: bool = True
 
 
+ALL_REPAIRS = Repairs()
+
+
 class Setting(NamedTuple):
     """Workers, bytes per microsecond, window [bytes], steps of each worker, and so on."""
 
@@ -122,9 +125,7 @@ def draws(profiles: int, setting: Setting, worker: int) -> tuple[list[int], list
     return steps.tolist(), [Fraction(factor) for factor in factors.tolist()]
 
 
-def generate_trace(
-    steps: Sequence[Any], setting: Setting, repairs: Repairs = Repairs()
-) -> Trace:
+def generate_trace(steps: Sequence[Any], setting: Setting, repairs: Repairs = ALL_REPAIRS) -> Trace:
     """GENERATETRACE(S, W) until all workers have done their steps."""
     return _Generator(steps, setting, repairs).run()
 
@@ -220,17 +221,20 @@ class _Generator:
         if is_over:
             self.completed_steps[w] += 1
             self.trace.ends[w].append(self.now)
-        if (is_over or not self.repairs.under) and self.completed_steps[w] < self.setting.steps:
-            if not self.setting.synchronous:
-                self.start_random_step(w)
-                return
-        if is_over and self.setting.synchronous:
-            self.barrier.append(w)
-            if len(self.barrier) == self.setting.workers:
-                self.barrier.clear()
-                for other in range(self.setting.workers):
-                    if self.completed_steps[other] < self.setting.steps:
-                        self.start_random_step(other)
+        if is_over or not self.repairs.under:
+            for other in self.who_goes_on(w):  # lines 37 and 38
+                if self.completed_steps[other] < self.setting.steps:
+                    self.start_random_step(other)
+
+    def who_goes_on(self, w: int) -> list[int]:
+        """The worker; in step nobody until the last one is done, then all."""
+        if not self.setting.synchronous:
+            return [w]
+        self.barrier.append(w)
+        if len(self.barrier) < self.setting.workers:
+            return []
+        self.barrier.clear()
+        return list(range(self.setting.workers))
 
     def start_dependents(self, chunk: _Chunk) -> None:
         """Lines 20 to 29."""
@@ -343,7 +347,7 @@ def max_min(flows: Iterable[tuple[int, str]]) -> dict[tuple[int, str], Fraction]
     while rising:
         room = {}
         for end in {end for flow in rising for end in flow}:
-            used = sum(rate for flow, rate in rates.items() if end in flow)
+            used = sum((rate for flow, rate in rates.items() if end in flow), Fraction(0))
             room[end] = (1 - used) / sum(end in flow for flow in rising)
         rise = min(room.values())
         full = {end for end, left in room.items() if left == rise}
