@@ -112,7 +112,7 @@ class StepsRun:
         When each worker ended its steps [us]; fewer than asked for but of the first that was done.
     start, end
         What counts: from the end of the last step that is dropped to the end of the first worker's
-        last [us]. From 0 where the latter comes before so many are dropped.
+        last [us]. From 0 where the latter comes no later.
     steps
         How many steps of all workers ended after ``start`` and up to ``end``.
     names
@@ -293,6 +293,8 @@ class _Run:
                 worker, op = self._end_transfer(link)
             if op is not None:
                 self._end_op(worker, op, now)
+        if self._last <= self._start + slack(self._start):  # so many were not dropped in time
+            self._start, self._before = 0.0, [0.0] * count
         start = self._start + slack(self._start)
         return StepsRun(
             self._workers,
@@ -330,7 +332,7 @@ class _Run:
         if len(ends) == self._options.steps and self._end == inf:
             self._last, self._end = now, now + slack(now)
         self._to_drop -= 1
-        if not self._to_drop and self._end == inf:
+        if not self._to_drop:
             self._start, self._before = now, self._done(now)
 
     def _start_step(self, worker: int, now: float) -> None:
