@@ -331,6 +331,34 @@ def test_flow_control_lets_a_short_stream_pass() -> None:
         assert row.step_us == pytest.approx(expected)
 
 
+def test_two_servers_share_the_interface_of_a_worker() -> None:
+    """Alone it has half of each link: 30 and 10 bytes take 20 us, then 20 at full speed."""
+    ops = [
+        StepOp("a", "downlink:x", None, 30),
+        StepOp("b", "downlink:y", None, 10),
+        StepOp("s", "server:y", 10.0, None, ("a", "b")),
+    ]
+    wanted = options(spread=0.0, steps=10, dropped=1)
+    answer = predict([build_step(ops)], wanted)
+    (row,) = answer.rows
+    assert row.step_us == pytest.approx(50)
+    assert dict(row.utilisation) == pytest.approx(
+        {
+            "worker": 0,
+            "server:x": 0,
+            "server:y": 10 / 50,
+            "uplink:x": 0,
+            "uplink:y": 0,
+            "downlink:x": 30 / 50,
+            "downlink:y": 10 / 50,
+        }
+    )
+    assert {each.resource: each.gain for each in row.what_if} == pytest.approx(
+        {SERVER: 50 / 45 - 1, DOWNLINK: 50 / 30 - 1}
+    )
+    assert answer.knees[0].ceiling_examples_per_s == pytest.approx(10e6 / 30)
+
+
 def test_of_workers_that_differ_too_much_none_of_the_steps_is_dropped() -> None:
     """One of twenty is done before all have ended half of their steps."""
     wanted = options(20, spread=10.0, steps=2, dropped=1, explain=False)
