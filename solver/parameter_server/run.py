@@ -1,6 +1,6 @@
 """Many workers at steps of one: what their servers' links and cores make of the time.
 
-The algorithm is 3.1 of the paper with the repairs of MODEL.md section 12. A resource of a worker
+The algorithm is 3.1 of the paper with the repairs of MODEL.md section 13. A resource of a worker
 serves one op at a time, what is ready first first. What a worker computes, and what a server
 computes for it, takes as long as in its profile. The links are shared: an op on a link is done in
 one service of its bytes or, with flow control, in two, and all that is in service on a link is
