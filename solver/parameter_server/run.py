@@ -36,10 +36,14 @@ class Links:
     win_bytes
         Most bytes of a stream's first service; it then waits behind the streams that are ready,
         and its second service runs to its end. None without flow control: streams run whole.
+    uplink_speed, downlink_speed
+        In one direction the bandwidth is so many times that, of both ends.
     """
 
     bandwidth_gbps: float
     win_bytes: int | None = WIN_BYTES
+    uplink_speed: float = 1.0
+    downlink_speed: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,15 +193,25 @@ class _Profile(NamedTuple):
     sources: list[int]
 
 
-def _profile_of(step: Step, names: Sequence[str], rate: float) -> _Profile:
+def _profile_of(step: Step, names: Sequence[str], rates: Sequence[float]) -> _Profile:
     number = {name: r for r, name in enumerate(names)}
+    resource = [number[op.resource] for op in step.ops]
     return _Profile(
-        [number[op.resource] for op in step.ops],
-        [op.bytes / rate if op.bytes else op.duration_us or 0.0 for op in step.ops],
+        resource,
+        [
+            op.bytes / rates[r] if op.bytes else op.duration_us or 0.0
+            for r, op in zip(resource, step.ops, strict=True)
+        ],
         step.succs,
         [len(preds) for preds in step.preds],
         [i for i, preds in enumerate(step.preds) if not preds],
     )
+
+
+def _rate(name: str, links: Links) -> float:
+    """Return the bytes per microsecond of a link; what a worker or a server has counts nowhere."""
+    rate = bytes_per_us(links.bandwidth_gbps)
+    return rate * (links.uplink_speed if name.startswith(UPLINK) else links.downlink_speed)
 
 
 def _draw(profiles: int, options: RunOptions, worker: int) -> tuple[list[int], list[float]]:
@@ -226,9 +240,10 @@ class _Run:
     ) -> None:
         servers = servers_of(steps)
         self._names = resources_of(servers)
-        self._rate = bytes_per_us(links.bandwidth_gbps)
-        self._window = inf if links.win_bytes is None else links.win_bytes / self._rate
-        self._profiles = [_profile_of(step, self._names, self._rate) for step in steps]
+        self._rates = [_rate(name, links) for name in self._names]
+        window = inf if links.win_bytes is None else links.win_bytes
+        self._windows = [window / rate for rate in self._rates]
+        self._profiles = [_profile_of(step, self._names, self._rates) for step in steps]
         self._workers = workers
         self._options = options
         self._recorded = recorded
@@ -251,6 +266,10 @@ class _Run:
         self._begun = [0.0] * len(self._names)  # of each resource, begun so far [us]
         self._ends: list[list[float]] = [[] for _ in range(workers)]
         self._together = 0  # workers that wait for the others, in step
+        self._to_drop = options.dropped * workers
+        self._start = self._last = 0.0  # what counts [us]
+        self._end = inf  # the same as the last, up to rounding
+        self._before = [0.0] * len(self._names)  # done by the start
         self._events = 0
         self._started: dict[int, tuple[float, float]] = {}  # recorded services: start, amount
         self._services: list[Service] = []
@@ -259,55 +278,60 @@ class _Run:
         """Handle ends until the first worker has done its steps."""
         for worker in range(self._workers):
             self._start_step(worker, 0.0)
-        options, count = self._options, len(self._names)
-        heap, clocks, serving = self._heap, self._clocks, self._serving
-        to_drop, dropped = options.dropped * self._workers, 0
-        start, before = 0.0, [0.0] * count
-        end = inf
+        heap, serving, count = self._heap, self._serving, len(self._names)
+        op: int | None
         while True:
-            link = -1
-            now = heap[0][0] if heap else inf
-            for i, clock in enumerate(clocks):
-                if clock.next_end < now:
-                    now, link = clock.next_end, i
-            if now > end:
+            now, link = self._next_end()
+            if now > self._end:
                 break
-            if link < 0:
+            if link is None:
                 now, place = heappop(heap)
                 worker, resource = divmod(place, count)
                 op = serving[place]
                 self._follow(place, worker, resource, now)
             else:
-                worker, resource, op = self._end_transfer(link)
-                if op < 0:
-                    continue
-            profile = self._profile[worker]
-            waiting = self._waiting[worker]
-            for j in profile.succs[op]:
-                waiting[j] -= 1
-                if not waiting[j]:
-                    self._add(worker, j, now)
-            self._left[worker] -= 1
-            if not self._left[worker]:
-                done = self._end_step(worker, now)
-                dropped += 1
-                if dropped == to_drop:
-                    start, before = now, self._done(now)
-                if done == options.steps and end == inf:
-                    end = now + slack(now)
-                    last = now
-        after = self._done(last)
+                worker, op = self._end_transfer(link)
+            if op is not None:
+                self._end_op(worker, op, now)
+        start = self._start + slack(self._start)
         return StepsRun(
             self._workers,
             tuple(map(tuple, self._ends)),
-            start,
-            last,
-            sum(start + slack(start) < t <= end for ends in self._ends for t in ends),
+            self._start,
+            self._last,
+            sum(start < end <= self._end for ends in self._ends for end in ends),
             self._names,
-            tuple(b - a for a, b in zip(before, after, strict=True)),
+            tuple(b - a for a, b in zip(self._before, self._done(self._last), strict=True)),
             tuple(sorted(self._services, key=lambda s: (s.start, s.worker, s.step, s.op))),
             self._events,
         )
+
+    def _next_end(self) -> tuple[float, int | None]:
+        """Return when the next service ends [us], and on which link; of equals what is computed."""
+        now, link = self._heap[0][0] if self._heap else inf, None
+        for i, clock in enumerate(self._clocks):
+            if clock.next_end < now:
+                now, link = clock.next_end, i
+        return now, link
+
+    def _end_op(self, worker: int, op: int, now: float) -> None:
+        """Serve what an op was the last to keep waiting, and end the step with its last op."""
+        waiting = self._waiting[worker]
+        for j in self._profile[worker].succs[op]:
+            waiting[j] -= 1
+            if not waiting[j]:
+                self._add(worker, j, now)
+        self._left[worker] -= 1
+        if self._left[worker]:
+            return
+        ends = self._ends[worker]
+        ends.append(now)
+        self._begin_steps(worker, now)
+        self._to_drop -= 1
+        if not self._to_drop:
+            self._start, self._before = now, self._done(now)
+        if len(ends) == self._options.steps and self._end == inf:
+            self._last, self._end = now, now + slack(now)
 
     def _start_step(self, worker: int, now: float) -> None:
         number = len(self._ends[worker])
@@ -318,19 +342,18 @@ class _Run:
         for op in profile.sources:
             self._add(worker, op, now)
 
-    def _end_step(self, worker: int, now: float) -> int:
-        """Note an end, and begin what comes then; return how many steps the worker has done."""
-        ends = self._ends[worker]
-        ends.append(now)
-        if self._options.synchronous:
-            self._together += 1
-            if self._together < self._workers:
-                return len(ends)
+    def _begin_steps(self, worker: int, now: float) -> None:
+        """Begin the steps that a worker's end of one lets begin."""
+        if len(self._ends[worker]) == self._options.steps:
+            return
+        if not self._options.synchronous:
+            self._start_step(worker, now)
+            return
+        self._together += 1
+        if self._together == self._workers:
             self._together = 0
-        if len(ends) < self._options.steps:
-            for other in range(self._workers) if self._options.synchronous else (worker,):
+            for other in range(self._workers):
                 self._start_step(other, now)
-        return len(ends)
 
     def _add(self, worker: int, op: int, now: float) -> None:
         """Serve an op that is ready, or queue it."""
@@ -347,7 +370,7 @@ class _Run:
             self._begun[resource] += amount
             heappush(self._heap, (now + amount, place))
         else:
-            amount = self._first_service(worker, op, amount)
+            amount = self._first_service(worker, op, resource)
             self._begun[resource] += amount
             link = resource - self._first_link
             self._active[link][worker] = None
@@ -372,8 +395,8 @@ class _Run:
         if self._recorded:
             self._started[place] = now, amount
 
-    def _end_transfer(self, link: int) -> tuple[int, int, int]:
-        """End a service on a link; return worker, resource, and the op if that ends it, else -1."""
+    def _end_transfer(self, link: int) -> tuple[int, int | None]:
+        """End a service on a link; return the worker, and the op if that ends it."""
         self._events += 1
         clock = self._clocks[link]
         place, now = clock.first, clock.next_end
@@ -382,31 +405,30 @@ class _Run:
         if self._recorded:
             self._record(place, worker, now)
         queue, rests = self._queues[place], self._rests[worker]
-        ended = op
+        ended: int | None = op
         if op in rests:  # it waits for its second service
             queue.append(op)
-            ended = -1
+            ended = None
         if not queue:
             clock.pop()
             self._serving[place] = -1
             del self._active[link][worker]
             self._share(link, now)
-            return worker, resource, ended
+            return worker, ended
         op = self._serving[place] = queue.popleft()
-        amount = rests.pop(op, 0.0) or self._first_service(
-            worker, op, self._profile[worker].amount[op]
-        )
+        amount = rests.pop(op, 0.0) or self._first_service(worker, op, resource)
         self._begun[resource] += amount
         clock.follow(place, amount)
         if self._recorded:
             self._started[place] = now, amount
-        return worker, resource, ended
+        return worker, ended
 
-    def _first_service(self, worker: int, op: int, amount: float) -> float:
-        if amount <= self._window:
+    def _first_service(self, worker: int, op: int, resource: int) -> float:
+        amount, window = self._profile[worker].amount[op], self._windows[resource]
+        if amount <= window:
             return amount
-        self._rests[worker][op] = amount - self._window
-        return self._window
+        self._rests[worker][op] = amount - window
+        return window
 
     def _share(self, link: int, now: float) -> None:
         """Set the speeds that follow from who is active; an idle link keeps its own."""
@@ -432,8 +454,9 @@ class _Run:
         number = len(self._ends[worker])
         if number in self._recorded:
             start, amount = self._started[place]
-            is_transfer = place % len(self._names) >= self._first_link
-            size = round(amount * self._rate) if is_transfer else None
+            resource = place % len(self._names)
+            is_transfer = resource >= self._first_link
+            size = round(amount * self._rates[resource]) if is_transfer else None
             profile, op = self._drawn[worker][number], self._serving[place]
             self._services.append(Service(worker, number, profile, op, size, start, now))
 
