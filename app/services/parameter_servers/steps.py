@@ -13,7 +13,9 @@ from solver.errors import Fault, InvalidSteps
 from solver.graph import Graph
 from solver.parameter_server.of_graph import step_of
 from solver.parameter_server.steps import Step, build_step
-from solver.parameter_server.throughput import WHAT_IF_STEPS, prepare
+from solver.parameter_server.throughput import prepare
+
+WHAT_IF_STEPS = 200
 
 
 def steps_of(graph: Graph | None, request: ParameterServerRequest) -> tuple[Step, ...]:

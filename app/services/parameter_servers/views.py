@@ -7,11 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from app.errors import InvalidRequest
-from app.limits import MAX_TIMELINE_SERVICES, MAX_TIMELINE_SIMULATED, MAX_TIMELINE_STEPS
+from app.limits import MAX_TIMELINE_SERVICES, MAX_TIMELINE_SIMULATED
 from app.schemas.parameter_servers import (
     ParameterServerAnswer,
     ParameterServerRequest,
-    ThroughputRowOut,
+    ParameterServerRequestOut,
 )
 from app.services.drawing import BOUND, COLOURS, MARKERS, drawn, frame, line, ring, scale
 from app.services.parameter_servers.steps import prepared_of, services_of, steps_of
@@ -62,7 +62,7 @@ def by_workers(answer: ParameterServerAnswer, bandwidth_gbps: float | None) -> b
     InvalidRequest
         When the prediction does not have such a bandwidth.
     """
-    bandwidth = _value("bandwidth_gbps", sorted(answer.request.bandwidths_gbps), bandwidth_gbps)
+    _, bandwidth = place_of(answer.request, None, bandwidth_gbps)
     return drawn(partial(_fill, answer=answer, bandwidth=bandwidth))
 
 
@@ -105,6 +105,24 @@ def _fill(axes: "Axes", answer: ParameterServerAnswer, bandwidth: float) -> None
     frame(axes, f"{title}: {bandwidth:g} Gbit/s, {batch}", "workers", "examples/s", workers)
 
 
+def place_of(
+    request: ParameterServerRequest | ParameterServerRequestOut,
+    workers: int | None,
+    bandwidth_gbps: float | None,
+) -> tuple[int, float]:
+    """Return the workers and the bandwidth of a row; None takes the middle ones.
+
+    Raises
+    ------
+    InvalidRequest
+        When the prediction does not have such a value.
+    """
+    return (
+        _value("workers", sorted(request.workers), workers),
+        _value("bandwidth_gbps", sorted(request.bandwidths_gbps), bandwidth_gbps),
+    )
+
+
 def timeline(
     graph: Graph | None,
     request: ParameterServerRequest,
@@ -130,8 +148,7 @@ def timeline(
     InvalidRequest
         When there is no such row or step, or they take too many services.
     """
-    count = _value("workers", sorted(request.workers), workers)
-    bandwidth = _value("bandwidth_gbps", sorted(request.bandwidths_gbps), bandwidth_gbps)
+    count, bandwidth = place_of(request, workers, bandwidth_gbps)
     end = from_step + steps
     if end > request.simulated_steps:
         detail = f"Steps {from_step:,} to {end - 1:,}: {request.simulated_steps:,} were simulated."
