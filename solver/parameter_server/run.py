@@ -112,7 +112,7 @@ class StepsRun:
         When each worker ended its steps [us]; fewer than asked for but of the first that was done.
     start, end
         What counts: from the end of the last step that is dropped to the end of the first worker's
-        last [us].
+        last [us]. From 0 where the latter comes before so many are dropped.
     steps
         How many steps of all workers ended after ``start`` and up to ``end``.
     names
@@ -327,11 +327,11 @@ class _Run:
         ends = self._ends[worker]
         ends.append(now)
         self._begin_steps(worker, now)
-        self._to_drop -= 1
-        if not self._to_drop:
-            self._start, self._before = now, self._done(now)
         if len(ends) == self._options.steps and self._end == inf:
             self._last, self._end = now, now + slack(now)
+        self._to_drop -= 1
+        if not self._to_drop and self._end == inf:
+            self._start, self._before = now, self._done(now)
 
     def _start_step(self, worker: int, now: float) -> None:
         number = len(self._ends[worker])

@@ -1,63 +1,44 @@
 """The throughput of many workers, predicted from profiled steps of one."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-from solver.parameter_server.run import WIN_BYTES, StepsRun
-from solver.parameter_server.steps import Step
+from solver.codes import FaultCode
+from solver.errors import Fault, InvalidOptions, InvalidSteps
+from solver.parameter_server.formulas import (
+    Phases,
+    busiest_of,
+    ceiling,
+    cynthia,
+    lin,
+    phases_of,
+    simple_bound,
+)
+from solver.parameter_server.interval import examples_per_s, pace_of
+from solver.parameter_server.options import DEFAULT_SPREAD, ThroughputOptions, option_faults
+from solver.parameter_server.orders import in_order
+from solver.parameter_server.parsing import with_parsing
+from solver.parameter_server.run import Links, RunOptions, StepsRun, run_steps
+from solver.parameter_server.speedups import SPEEDUP, gains_of
+from solver.parameter_server.steps import SERVER, WORKER, Step, servers_of
+from solver.simulation.knee import knee_of, workers_text
+from solver.units import bytes_per_us
 
-#: Spread where all profiled steps are the same one: without any, workers stay in lock step.
-DEFAULT_SPREAD: Final = 0.05
+__all__ = [
+    "DEFAULT_SPREAD",
+    "Throughput",
+    "ThroughputKnee",
+    "ThroughputOptions",
+    "ThroughputRow",
+    "WhatIf",
+    "predict",
+    "prepare",
+    "run_of",
+]
 
-
-@dataclass(frozen=True, slots=True)
-class ThroughputOptions:
-    """What is predicted.
-
-    Attributes
-    ----------
-    workers
-        How many, each a row of every bandwidth; without repeats.
-    bandwidths_gbps
-        Of each server's and each worker's interface in each direction [Gbit/s]; without repeats.
-    batch_size
-        Examples of a worker's step.
-    win_bytes
-        Most bytes of a stream's first service; None without flow control.
-    parse_us_per_byte, parse_us
-        What a receiver computes for each transfer: so much a byte and so much in any case.
-    order
-        In which the downlinks that are ready at a step's start leave, one of ``ORDERS``.
-    steps
-        Steps of a worker; a row ends when the first worker has done so many.
-    dropped
-        So many steps a worker are not counted at the start; half of ``steps`` at most.
-    seed
-        Of each worker's steps, and of a random order.
-    synchronous
-        All workers begin a step when all have ended the one before.
-    spread
-        Standard deviation of the factor, of mean 1, by which what is computed in a step takes
-        longer than profiled. None: 0 where several profiled steps differ, else
-        :data:`DEFAULT_SPREAD`.
-    explain
-        Ask for each row what limits it.
-    """
-
-    workers: tuple[int, ...]
-    bandwidths_gbps: tuple[float, ...]
-    batch_size: int
-    win_bytes: int | None = WIN_BYTES
-    parse_us_per_byte: float = 0.0
-    parse_us: float = 0.0
-    order: str = "fifo"
-    steps: int = 1000
-    dropped: int = 50
-    seed: int = 0
-    synchronous: bool = False
-    spread: float | None = None
-    explain: bool = True
+#: What limits a row is asked of runs with so many times fewer steps; there are up to five.
+FEWER: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +141,24 @@ class Throughput:
 
 
 def prepare(steps: Sequence[Step], options: ThroughputOptions) -> tuple[Step, ...]:
-    """Return the steps as they are run: with what receivers compute, and in the order asked for."""
-    raise NotImplementedError
+    """Return the steps as they are run: with what receivers compute, and in the order asked for.
+
+    Raises
+    ------
+    InvalidSteps
+        When an op that parses would last too long.
+    """
+    prepared, faults = [], []
+    for i, step in enumerate(steps):
+        try:
+            parsed = with_parsing(step, options.parse_us_per_byte, options.parse_us)
+        except InvalidSteps as error:
+            faults += [Fault(f"/{i}{f.pointer}", f.code, f.detail) for f in error.faults]
+        else:
+            prepared.append(in_order(parsed, options.order, options.seed))
+    if faults:
+        raise InvalidSteps(faults)
+    return tuple(prepared)
 
 
 def run_of(
@@ -171,8 +168,21 @@ def run_of(
     workers: int,
     recorded: range = range(0),
 ) -> StepsRun:
-    """Simulate one row of prepared steps again, with the services of some steps of each worker."""
-    raise NotImplementedError
+    """Run prepared steps as a row does.
+
+    Parameters
+    ----------
+    prepared
+        By :func:`prepare`.
+    options
+        Of the prediction; its bandwidths and workers do not count here.
+    bandwidth_gbps, workers
+        Which row.
+    recorded
+        Numbers of the steps of each worker whose services are returned.
+    """
+    links = Links(bandwidth_gbps, options.win_bytes)
+    return run_steps(prepared, workers, links, _run_options(prepared, options), recorded)
 
 
 def predict(
@@ -182,7 +192,18 @@ def predict(
 ) -> Throughput:
     """Predict the throughput of each bandwidth and count of workers.
 
-    ``report`` is called after each row with how many are done, of how many.
+    Each row is a simulation of its own, from the same seed: a worker of one row draws the steps
+    that it draws in any other.
+
+    Parameters
+    ----------
+    steps
+        Profiled steps of one worker.
+    options
+        What is predicted.
+    report
+        Called after each row with how many rows are done, and how many there are; it may raise to
+        give up.
 
     Raises
     ------
@@ -190,5 +211,174 @@ def predict(
         When there is no step, or they do not go together, or one takes no time.
     InvalidOptions
         With every option that is out of range.
+
+    Notes
+    -----
+    A row simulates ``steps`` steps of W workers, as many again to explain it, and those of one
+    worker once a bandwidth; memory for a step of each worker and the ends of all.
+
+    References
+    ----------
+    .. [1] Li et al., Throughput Prediction of Asynchronous SGD in TensorFlow, 2020.
     """
-    raise NotImplementedError
+    if faults := list(option_faults(options)):
+        raise InvalidOptions(faults)
+    servers_of(steps)
+    if faults := list(_idle_faults(steps)):
+        raise InvalidSteps(faults)
+    prepared = prepare(steps, options)
+    run_options = _run_options(prepared, options)
+    many = len(options.bandwidths_gbps) * len(options.workers)
+    rows: list[ThroughputRow] = []
+    knees, notes = [], _notes(prepared, options, run_options)
+    for bandwidth in options.bandwidths_gbps:
+        alone = _alone(prepared, options, bandwidth)
+        for workers in options.workers:
+            run = alone.run if workers == 1 else run_of(prepared, options, bandwidth, workers)
+            rows.append(_row(prepared, options, alone, run))
+            if options.dropped and not run.start:
+                notes.append(_undropped(rows[-1]))
+            if report is not None:
+                report(len(rows), many)
+        knees.append(_knee(rows[-len(options.workers) :], alone.ceiling))
+    return Throughput(tuple(rows), tuple(knees), tuple(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    """One worker at a bandwidth, and what follows from it for many."""
+
+    links: Links
+    run: StepsRun
+    phases: Phases
+    both_ways_us: float
+    examples_per_s: float
+    ceiling: float | None
+
+
+def _alone(prepared: Sequence[Step], options: ThroughputOptions, bandwidth_gbps: float) -> _Alone:
+    links = Links(bandwidth_gbps, options.win_bytes)
+    run = run_of(prepared, options, bandwidth_gbps, 1)
+    busiest = busiest_of(prepared)
+    return _Alone(
+        links,
+        run,
+        phases_of(prepared, links),
+        busiest.both / bytes_per_us(bandwidth_gbps),
+        examples_per_s(pace_of(run), options.batch_size)[0],
+        ceiling(options.batch_size, busiest.direction, bandwidth_gbps),
+    )
+
+
+def _row(
+    prepared: Sequence[Step], options: ThroughputOptions, alone: _Alone, run: StepsRun
+) -> ThroughputRow:
+    links, workers, batch_size = alone.links, run.workers, options.batch_size
+    pace = pace_of(run)
+    rate, low, high = examples_per_s(pace, batch_size)
+    gains: dict[str, float] = {}
+    limited_by = None
+    if options.explain:
+        few = _fewer(_run_options(prepared, options))
+        gains, limited_by = gains_of(
+            prepared, links, lambda steps, links: run_steps(steps, workers, links, few)
+        )
+    tried = (WhatIf(kind, SPEEDUP, rate * (1 + gain), gain) for kind, gain in gains.items())
+    return ThroughputRow(
+        links.bandwidth_gbps,
+        workers,
+        rate,
+        low,
+        high,
+        pace.mean_us * workers,
+        _utilisation(run),
+        limited_by,
+        tuple(tried),
+        lin(workers, batch_size, alone.phases),
+        cynthia(workers, batch_size, alone.phases.step, alone.both_ways_us),
+        simple_bound(workers, alone.examples_per_s, alone.ceiling),
+        run.events,
+    )
+
+
+def _utilisation(run: StepsRun) -> tuple[tuple[str, float], ...]:
+    """Tell the share of each resource that is used: links are one, cores are each worker's own."""
+    window = run.end - run.start
+    shares = []
+    for name, busy in zip(run.names, run.busy, strict=True):
+        cores = run.workers if name.partition(":")[0] in {WORKER, SERVER} else 1
+        shares.append((name, busy / (window * cores)))
+    return tuple(shares)
+
+
+def _knee(rows: Sequence[ThroughputRow], ceiling: float | None) -> ThroughputKnee:
+    """Find the knee of a bandwidth's rows."""
+    rows = sorted(rows, key=lambda row: row.workers)
+    bandwidth = rows[0].bandwidth_gbps
+    at = knee_of([row.examples_per_s for row in rows])
+    workers = None if at is None else rows[at].workers
+    most = workers_text(rows[-1].workers)
+    if workers is not None:
+        text = f"beyond {workers_text(workers)} throughput gains no more than 1 %"
+    elif len(rows) > 1:
+        text = f"{most}, the most that were simulated, still gain more than 1 %"
+    else:
+        text = f"{most} alone were simulated, so nothing is known of more"
+    text = f"At {bandwidth:g} Gbit/s {text}"
+    if ceiling is not None:
+        text += f"; a server's busiest link carries {ceiling:,.1f} examples/s at most"
+    return ThroughputKnee(bandwidth, workers, ceiling, f"{text}.")
+
+
+def _run_options(prepared: Sequence[Step], options: ThroughputOptions) -> RunOptions:
+    spread = options.spread
+    if spread is None:
+        spread = DEFAULT_SPREAD if _are_alike(prepared) else 0.0
+    return RunOptions(options.steps, options.dropped, options.seed, options.synchronous, spread)
+
+
+def _are_alike(steps: Sequence[Step]) -> bool:
+    return all(step.ops == steps[0].ops for step in steps)
+
+
+def _fewer(options: RunOptions) -> RunOptions:
+    return replace(options, steps=max(1, options.steps // FEWER), dropped=options.dropped // FEWER)
+
+
+def _notes(steps: Sequence[Step], options: ThroughputOptions, run_options: RunOptions) -> list[str]:
+    notes = []
+    if _are_alike(steps) and not options.synchronous:
+        if options.spread is None:
+            notes.append(
+                f"All profiled steps are alike, and workers that never differ stay in lock step: "
+                f"computing takes longer by a factor with a spread of {DEFAULT_SPREAD:g}, drawn "
+                "for each step."
+            )
+        elif not options.spread:
+            notes.append(
+                "All profiled steps are alike and nothing varies: the workers stay in lock step, "
+                "and share links more than real ones do."
+            )
+    if options.explain:
+        few = _fewer(run_options)
+        notes.append(
+            f"What limits a row is from runs of {few.steps:,} steps a worker, {few.dropped:,} of "
+            f"them dropped, with one resource {SPEEDUP:g} times as fast."
+        )
+    if options.synchronous:
+        notes.append("The formulas of Lin et al. and of Cynthia are of asynchronous training.")
+    return notes
+
+
+def _undropped(row: ThroughputRow) -> str:
+    return (
+        f"With {workers_text(row.workers)} at {row.bandwidth_gbps:g} Gbit/s one had done its steps "
+        "before so many were dropped: none is."
+    )
+
+
+def _idle_faults(steps: Sequence[Step]) -> Iterator[Fault]:
+    for i, step in enumerate(steps):
+        if not any(op.bytes or op.duration_us for op in step.ops):
+            detail = f"Step {i} takes no time; nothing can be said of its throughput."
+            yield Fault(f"/{i}/ops", FaultCode.OUT_OF_RANGE, detail)

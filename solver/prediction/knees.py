@@ -2,14 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from math import inf
 
 from solver.prediction.sweep import Cell
-from solver.units import TOLERANCE
-
-#: A gain up to this share is nothing.
-NOTHING = 0.01
+from solver.simulation.knee import knee_of, workers_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +83,7 @@ def _curves(
 
 
 def _by_bandwidth(row: Sequence[Cell], label: str, times: Sequence[float]) -> Knee:
-    at = _knee([_rate(1, time) for time in times])
+    at = knee_of([_rate(1, time) for time in times])
     first = row[0]
     where = f"with {workers_text(first.workers)} and a start-up of {first.startup_us:g} us"
     if at is None:
@@ -101,7 +97,7 @@ def _by_bandwidth(row: Sequence[Cell], label: str, times: Sequence[float]) -> Kn
 
 
 def _by_workers(row: Sequence[Cell], label: str, times: Sequence[float]) -> Knee:
-    at = _knee([_rate(cell.workers, time) for cell, time in zip(row, times, strict=True)])
+    at = knee_of([_rate(cell.workers, time) for cell, time in zip(row, times, strict=True)])
     first = row[0]
     speed = first.bandwidth_gbps
     where = "" if speed is None else f"at {speed:g} Gbit/s and "
@@ -118,15 +114,3 @@ def _by_workers(row: Sequence[Cell], label: str, times: Sequence[float]) -> Knee
 def _rate(work: int, time: float) -> float:
     """Return work per time, to be compared and not to be told."""
     return work / time if time > 0 else inf
-
-
-def _knee(rates: Sequence[float]) -> int | None:
-    """Return the first index behind which no rate is more than 1 % larger; not the last."""
-    behind = list(accumulate(reversed(rates), max))[::-1]
-    nothing = (1 + NOTHING) * (1 + TOLERANCE)
-    return next((i for i, rate in enumerate(rates[:-1]) if behind[i + 1] <= nothing * rate), None)
-
-
-def workers_text(workers: int) -> str:
-    """Write so many workers."""
-    return f"{workers:,} worker{'s' if workers > 1 else ''}"

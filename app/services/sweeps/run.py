@@ -30,8 +30,9 @@ from solver.costs import MEASURED
 from solver.errors import InvalidGraph
 from solver.graph import NETWORK, Graph, with_barrier
 from solver.policies.choice import Choice
-from solver.prediction.knees import Knee, knees, workers_text
+from solver.prediction.knees import Knee, knees
 from solver.prediction.sweep import Cell, cell_of
+from solver.simulation.knee import workers_text
 
 #: Of a graph with more ops a cell may take minutes; it is computed where it can be ended.
 _SMALL = 500

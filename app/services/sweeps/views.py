@@ -12,8 +12,8 @@ from app.services.sweeps.plots import Curve, Plot, draw
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.policies import POLICIES
-from solver.prediction.knees import workers_text
 from solver.prediction.sweep import PLAN, Cell
+from solver.simulation.knee import workers_text
 
 Value = TypeVar("Value")
 

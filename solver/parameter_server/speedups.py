@@ -1,0 +1,79 @@
+"""What would be gained if one resource were faster, and so what limits a run."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from solver.parameter_server.interval import Pace, pace_of
+from solver.parameter_server.run import Links, StepsRun
+from solver.parameter_server.steps import DOWNLINK, RESOURCES, UPLINK, Step
+from solver.units import TOLERANCE
+
+#: So many times as fast a resource is tried.
+SPEEDUP: Final = 2.0
+
+#: Runs steps with so many workers over links.
+Rerun = Callable[[Sequence[Step], Links], StepsRun]
+
+
+def gains_of(
+    steps: Sequence[Step], links: Links, rerun: Rerun
+) -> tuple[dict[str, float], str | None]:
+    """Try each kind of resource that is in use at :data:`SPEEDUP` times its speed.
+
+    Both directions of a link, and both ends of it, are apart: a faster uplink is one of servers and
+    workers alike. All runs have the same seed, so each worker draws the same steps.
+
+    Parameters
+    ----------
+    steps, links
+        What was run.
+    rerun
+        Runs them.
+
+    Returns
+    -------
+    dict
+        By kind of resource, in the order worker, server, uplink, downlink: the share by which the
+        throughput grows, below 0 where it falls.
+    str or None
+        The resource that gains most, of equals the first; None when no gain is outside the
+        intervals of both runs, or these are not known.
+
+    Notes
+    -----
+    Up to five runs.
+    """
+    used = {op.kind for step in steps for op in step.ops if op.bytes or op.duration_us}
+    before = pace_of(rerun(steps, links))
+    paces = {
+        kind: pace_of(rerun(*_faster(kind, steps, links))) for kind in RESOURCES if kind in used
+    }
+    gains = {kind: before.mean_us / pace.mean_us - 1 for kind, pace in paces.items()}
+    sure = [kind for kind, pace in paces.items() if _is_faster(pace, before)]
+    return gains, max(sure, key=lambda kind: gains[kind], default=None)
+
+
+def _faster(kind: str, steps: Sequence[Step], links: Links) -> tuple[Sequence[Step], Links]:
+    if kind == UPLINK:
+        return steps, replace(links, uplink_speed=links.uplink_speed * SPEEDUP)
+    if kind == DOWNLINK:
+        return steps, replace(links, downlink_speed=links.downlink_speed * SPEEDUP)
+    return [_shorter(step, kind) for step in steps], links
+
+
+def _shorter(step: Step, kind: str) -> Step:
+    """Return a step in which what the worker or the servers compute takes less time."""
+    ops = (
+        op._replace(duration_us=(op.duration_us or 0.0) / SPEEDUP) if op.kind == kind else op
+        for op in step.ops
+    )
+    return replace(step, ops=tuple(ops))
+
+
+def _is_faster(pace: Pace, before: Pace) -> bool:
+    """Tell whether one pace is faster than the other beyond both their intervals."""
+    if pace.half_us is None or before.half_us is None:
+        return False
+    gained = (before.mean_us - pace.mean_us) / before.mean_us
+    return gained > TOLERANCE + max(pace.half_us, before.half_us) / before.mean_us
