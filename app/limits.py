@@ -92,8 +92,6 @@ MAX_STEP_EDGES = 1_000_000
 MAX_BANDWIDTHS = 64
 #: Most time that a byte takes to be parsed, or to be put into the parameters [us].
 MAX_US_PER_BYTE = 1e3
-#: Most steps that a worker does in a simulation.
-MAX_SIMULATED_STEPS = 100_000
 #: Most services of all rows and of what they are explained by: a core simulates some 300,000 to a
 #: million in a second.
 MAX_SERVICES = 100_000_000

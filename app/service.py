@@ -59,8 +59,8 @@ _LOG = logging.getLogger("uvicorn.error")
 _ABOUT = """Post a training iteration as a graph of compute ops and collectives; get back the \
 buckets and the preemptive order in which to send the tensors, the time of one iteration, a proven \
 bound on how fast it can be, and what limits it. Or read it from a trace, simulate what a policy \
-of today does, predict how it scales, through parameter servers too, sweep clusters, fit the cost of your \
-network, export a plan, keep what the steps of a job took beside what was predicted. \
+of today does, predict how it scales, through parameter servers too, sweep clusters, fit the cost \
+of your network, export a plan, keep what the steps of a job took beside what was predicted. \
 Times are microseconds, sizes bytes, bandwidth Gbit/s."""
 
 

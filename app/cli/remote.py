@@ -106,9 +106,7 @@ class Server:
 
     def plan(self, problem: Problem[PlanRequest], *, in_lines: bool = False) -> PlanAnswer:
         """Plan one training iteration; ``in_lines`` says in any case how far it is."""
-        return self._solved(
-            PLANS, problem.request, problem.graph, PlanAnswer, in_lines=in_lines
-        )
+        return self._solved(PLANS, problem.request, problem.graph, PlanAnswer, in_lines=in_lines)
 
     def simulate(self, problem: Problem[SimulationRequest]) -> SimulationAnswer:
         """Simulate one training iteration."""

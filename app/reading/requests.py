@@ -121,7 +121,9 @@ def _refuse_misfit(raw: Any, model: type[Request]) -> None:
     """Raise all faults of a body that does not fit the schema."""
     shape: list[Fault] = shape_faults(raw, model)
     if shape:
-        raise InvalidRequest([*shape, *readable_faults(raw, shape), *readable_step_faults(raw, shape)])
+        raise InvalidRequest(
+            [*shape, *readable_faults(raw, shape), *readable_step_faults(raw, shape)]
+        )
 
 
 def _checked(

@@ -100,8 +100,10 @@ def shape_faults(raw: Any, model: type[Model]) -> list[Fault]:
             continue
         faults += _ops_faults(raw, found, schema, fields)
         if len(faults) >= MAX_FAULTS_SOUGHT and found.one is _STEP_OP:
-            detail = f"Steps: the first {found.place[1] + 1:,} of them have {len(faults):,} faults"
-            detail += "; the others were not looked at."
+            detail = (
+                f"Steps up to {found.place[1]} have {len(faults):,} faults; the others were not "
+                "looked at."
+            )
             faults.append(Fault("/steps", FaultCode.TOO_MANY_FAULTS, detail))
             stop = 1
     faults += crowd
@@ -266,9 +268,7 @@ def _narrow_tables(channel: Any, place: Place, faults: list[Fault]) -> Any:
     return {**channel, "tables": tables}
 
 
-def _narrow(
-    value: Any, place: Place, faults: list[Fault], fields: Collection[str]
-) -> Any:
+def _narrow(value: Any, place: Place, faults: list[Fault], fields: Collection[str]) -> Any:
     """Keep the fields that the schema knows of an object that has too many."""
     if not _is_wide(value):
         return value

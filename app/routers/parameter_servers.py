@@ -9,11 +9,12 @@ from app.http.dependencies import StoreDep, SubmitterDep
 from app.http.openapi import Responses, accepted, json_body, problems
 from app.jobs.kinds import KINDS, PARAMETER_SERVER
 from app.jobs.results import parameter_server_of, parameter_server_request_of
-from app.limits import MAX_SIMULATED_STEPS, MAX_TIMELINE_STEPS
+from app.limits import MAX_TIMELINE_STEPS
 from app.routers.jobs import add_routes, submit
 from app.schemas.jobs import ParameterServerList, ParameterServerOut, ParameterServerSummary
 from app.schemas.parameter_servers import ParameterServerRequest
 from app.services.parameter_servers import views
+from solver.limits import MAX_PREDICTED_STEPS
 
 router = APIRouter(prefix=KINDS[PARAMETER_SERVER].prefix, tags=["predictions"])
 PredictionId = Annotated[
@@ -26,7 +27,7 @@ Bandwidth = Annotated[
     float | None, Query(description="One of the prediction [Gbit/s]; left out, the middle one.")
 ]
 FromStep = Annotated[
-    int, Query(ge=0, lt=MAX_SIMULATED_STEPS, description="The first step of each worker, from 0.")
+    int, Query(ge=0, lt=MAX_PREDICTED_STEPS, description="The first step of each worker, from 0.")
 ]
 Steps = Annotated[
     int, Query(ge=1, le=MAX_TIMELINE_STEPS, description="How many steps of each worker.")

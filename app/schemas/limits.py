@@ -131,10 +131,11 @@ class ParameterServerLimits(BaseModel):
         limits.MAX_STEP_EDGES
     )
     servers: Annotated[int, Field(description="Servers.")] = solver_limits.MAX_SERVERS
-    workers: Annotated[int, Field(description="Worker counts.")] = limits.MAX_WORKER_COUNTS
+    worker_counts: Annotated[int, Field(description="Worker counts.")] = limits.MAX_WORKER_COUNTS
+    workers: Annotated[int, Field(description="Workers.")] = solver_limits.MAX_PREDICTED_WORKERS
     bandwidths: Annotated[int, Field(description="Bandwidths.")] = limits.MAX_BANDWIDTHS
     simulated_steps: Annotated[int, Field(description="Steps that each worker does.")] = (
-        limits.MAX_SIMULATED_STEPS
+        solver_limits.MAX_PREDICTED_STEPS
     )
     services: Annotated[
         int,

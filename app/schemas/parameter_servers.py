@@ -14,7 +14,6 @@ from app.limits import (
     MAX_NAME_CHARACTERS,
     MAX_PROFILED_STEPS,
     MAX_SEED,
-    MAX_SIMULATED_STEPS,
     MAX_STEP_OPS,
     MAX_US_PER_BYTE,
     MAX_WORKER_COUNTS,
@@ -22,10 +21,17 @@ from app.limits import (
 from app.schemas.base import PLAIN, AnswerModel, Name, OneOf, RequestModel
 from app.schemas.explanations import CostWarning
 from app.schemas.graphs import After, GraphBody, GraphRequest
-from app.schemas.networks import Gbps, Microseconds, Workers
+from app.schemas.networks import Gbps, Microseconds
 from solver.codes import FaultCode
 from solver.errors import Fault
-from solver.limits import MAX_BYTES, MAX_DURATION_US, MAX_JITTER_SPREAD, MAX_SERVERS
+from solver.limits import (
+    MAX_BYTES,
+    MAX_DURATION_US,
+    MAX_JITTER_SPREAD,
+    MAX_PREDICTED_STEPS,
+    MAX_PREDICTED_WORKERS,
+    MAX_SERVERS,
+)
 from solver.parameter_server.orders import ORDERS
 from solver.parameter_server.run import WIN_BYTES
 from solver.parameter_server.steps import StepOp
@@ -102,7 +108,9 @@ class ParameterServerRequest(GraphRequest):
     ] = ""
     steps: Annotated[
         Annotated[list[StepBody], Field(min_length=1, max_length=MAX_PROFILED_STEPS)] | None,
-        Field(description="Profiled steps of one worker alone; each simulated step is one of them."),
+        Field(
+            description="Profiled steps of one worker alone; each simulated step is one of them."
+        ),
     ] = None
     servers: Annotated[
         int,
@@ -121,7 +129,7 @@ class ParameterServerRequest(GraphRequest):
         int, Field(ge=1, le=MAX_BATCH_SAMPLES, description="Examples of a worker's step.")
     ]
     workers: Annotated[
-        list[Workers],
+        list[Annotated[int, Field(ge=1, le=MAX_PREDICTED_WORKERS)]],
         Field(
             min_length=1,
             max_length=MAX_WORKER_COUNTS,
@@ -173,7 +181,7 @@ class ParameterServerRequest(GraphRequest):
         int,
         Field(
             ge=1,
-            le=MAX_SIMULATED_STEPS,
+            le=MAX_PREDICTED_STEPS,
             description="Steps of a worker; the run ends when the first worker has done so many.",
         ),
     ] = 1_000
@@ -181,8 +189,8 @@ class ParameterServerRequest(GraphRequest):
         int,
         Field(
             ge=0,
-            lt=MAX_SIMULATED_STEPS,
-            description="So many steps a worker are not counted at the start.",
+            le=MAX_PREDICTED_STEPS // 2,
+            description="So many steps a worker are not counted at the start; half at most.",
         ),
     ] = 50
     seed: Annotated[int, Field(ge=0, le=MAX_SEED, description="Of all draws.")] = 0
@@ -243,10 +251,10 @@ def _faults(request: ParameterServerRequest) -> Iterator[Fault]:
     if not request.flow_control and "win_bytes" in request.model_fields_set:
         detail = "win_bytes is the window of flow control; leave it out where flow_control is off."
         yield Fault("/win_bytes", FaultCode.EXTRA_FIELD, detail)
-    if request.dropped_steps >= request.simulated_steps:
+    if request.dropped_steps > request.simulated_steps // 2:
         detail = (
-            f"dropped_steps must be less than simulated_steps, {request.simulated_steps:,}; got "
-            f"{request.dropped_steps:,}."
+            f"dropped_steps must be at most half of simulated_steps, {request.simulated_steps:,}; "
+            f"got {request.dropped_steps:,}."
         )
         yield Fault("/dropped_steps", FaultCode.OUT_OF_RANGE, detail)
     for field in ("workers", "bandwidths_gbps"):
@@ -303,18 +311,19 @@ class ThroughputRowOut(AnswerModel):
             "more than its interval, or nothing was explained."
         ),
     ]
-    what_if: Annotated[
-        list[FasterResource], Field(description="Empty when nothing was explained.")
-    ]
+    what_if: Annotated[list[FasterResource], Field(description="Empty when nothing was explained.")]
     lin_examples_per_s: Annotated[
-        float | None, Field(description="By the formula of Lin et al.; `notes` say what it knows.")
+        float, Field(description="By the formula of Lin et al.; `notes` say what it knows.")
     ]
     cynthia_examples_per_s: Annotated[
-        float | None, Field(description="By the formula of Cynthia (Zheng et al.).")
+        float, Field(description="By the formula of Cynthia (Zheng et al.).")
     ]
     bound_examples_per_s: Annotated[
-        float | None,
-        Field(description="The simple bound: workers that never wait, or the busiest link full."),
+        float,
+        Field(
+            description="The simple bound: so many workers as if each were alone, or a server's "
+            "busiest link direction full, whichever is less."
+        ),
     ]
     services: Annotated[int, Field(description="How many services were simulated.")]
 

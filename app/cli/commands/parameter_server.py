@@ -11,7 +11,6 @@ import typer
 from app.cli.failures import explaining
 from app.cli.options import (
     AsJson,
-    Files,
     Fresh,
     Parameters,
     Rank,
@@ -22,6 +21,7 @@ from app.cli.options import (
     present,
     server_at,
 )
+from app.limits import MAX_TIMELINE_STEPS
 
 #: What the parameters of a view are called here.
 _VIEWS = {
@@ -106,9 +106,7 @@ def parameter_server(
     no_explain: Annotated[
         bool, typer.Option("--no-explain", help="Do not say what limits each row: much quicker.")
     ] = False,
-    csv: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Write the rows as CSV.")
-    ] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="PATH", help="Write the rows as CSV.")] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Draw throughput by workers as SVG.")
     ] = None,
@@ -128,7 +126,9 @@ def parameter_server(
     ] = None,
     timeline_steps: Annotated[
         int | None,
-        typer.Option(min=1, max=20, help="Steps of each worker in it.  [default: 3]"),
+        typer.Option(
+            min=1, max=MAX_TIMELINE_STEPS, help="Steps of each worker in it.  [default: 3]"
+        ),
     ] = None,
     server: ServerUrl = None,
     tag: Tags = None,

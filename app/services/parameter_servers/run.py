@@ -15,10 +15,27 @@ from app.schemas.parameter_servers import (
     ThroughputRowOut,
 )
 from app.schemas.problem import graph_sha256
-from app.services.parameter_servers.steps import prepared_of, steps_of, steps_sha256, work_faults
+from app.services.parameter_servers.steps import (
+    of_steps,
+    prepared_of,
+    steps_of,
+    steps_sha256,
+    work_faults,
+)
 from app.services.warnings import units_of
+from solver.errors import InvalidSteps
 from solver.graph import Graph
 from solver.parameter_server.throughput import ThroughputRow, predict
+
+#: What stands beside the simulation.
+_FORMULAS = """\
+Lin et al.: a closed queueing network of the phases of one worker's step, downlink, compute, uplink \
+and update; those on links are shared equally, so waits within a phase count as transfers.
+Cynthia (Zheng et al.): one worker's step beside its use of the network, both directions as one link.
+The simple bound: as many workers as if each were alone, or a server's busiest link direction full, \
+whichever is less.
+Not in the model: losses and retransmissions, competing traffic, computing that transfers slow \
+down, and workers that differ.""".splitlines()
 
 
 def run(
@@ -46,14 +63,17 @@ def run(
     steps = steps_of(graph, request)
     if faults := work_faults(prepared_of(steps, request), request):
         raise InvalidRequest(faults)
-    predicted = predict(steps, request.to_options(), progress)
+    try:
+        predicted = predict(steps, request.to_options(), progress)
+    except InvalidSteps as error:
+        raise InvalidRequest(of_steps(error.faults, request)) from error
     return ParameterServerAnswer(
         runtime_s=round(time.perf_counter() - began, 6),
         name=request.name or (graph.name if graph else ""),
         profiled_steps=len(steps),
         rows=[_row(row) for row in predicted.rows],
         knees=[ThroughputKneeOut.of(knee) for knee in predicted.knees],
-        notes=list(predicted.notes),
+        notes=[*predicted.notes, *_FORMULAS],
         warnings=[] if graph is None else units_of(graph),
         request=ParameterServerRequestOut.of(
             request,

@@ -13,9 +13,7 @@ from solver.errors import Fault, InvalidSteps
 from solver.graph import Graph
 from solver.parameter_server.of_graph import step_of
 from solver.parameter_server.steps import Step, build_step
-from solver.parameter_server.throughput import prepare
-
-WHAT_IF_STEPS = 200
+from solver.parameter_server.throughput import FEWER, prepare
 
 
 def steps_of(graph: Graph | None, request: ParameterServerRequest) -> tuple[Step, ...]:
@@ -42,17 +40,17 @@ def prepared_of(steps: Sequence[Step], request: ParameterServerRequest) -> tuple
     InvalidRequest
         When parsing a transfer takes too long.
     """
-    options, prepared, faults = request.to_options(), list[Step](), list[Fault]()
-    for i, step in enumerate(steps):
-        try:
-            prepared += prepare([step], options)
-        except InvalidSteps as error:
-            faults += _of_parsing(error.faults) if request.steps is None else (
-                within(f"steps/{i}", error.faults)
-            )
-    if faults:
-        raise InvalidRequest(faults)
-    return tuple(prepared)
+    try:
+        return prepare(steps, request.to_options())
+    except InvalidSteps as error:
+        raise InvalidRequest(of_steps(error.faults, request)) from error
+
+
+def of_steps(faults: Sequence[Fault], request: ParameterServerRequest) -> list[Fault]:
+    """Point at the steps of a request; the ops of a graph's step are not those of the graph."""
+    if request.steps is not None:
+        return within("steps", faults)
+    return [Fault("/graph", fault.code, fault.detail) for fault in faults]
 
 
 def services_of(steps: Sequence[Step], win_bytes: int | None) -> float:
@@ -65,7 +63,7 @@ def work_faults(steps: Sequence[Step], request: ParameterServerRequest) -> list[
     options = request.to_options()
     each = services_of(steps, options.win_bytes) + STEP_SERVICES
     kinds = {op.kind for step in steps for op in step.ops} if options.explain else set()
-    runs = options.steps + min(options.steps, WHAT_IF_STEPS) * (1 + len(kinds)) * bool(kinds)
+    runs = options.steps + (1 + len(kinds)) * (options.steps // FEWER) * bool(kinds)
     count = len(options.bandwidths_gbps) * sum(options.workers) * runs * each
     if count <= MAX_SERVICES:
         return []
@@ -89,8 +87,3 @@ def steps_sha256(steps: Sequence[Step]) -> str:
 def _services(step: Step, win_bytes: int | None) -> int:
     window = float("inf") if win_bytes is None else win_bytes
     return len(step.ops) + sum((op.bytes or 0) > window for op in step.ops)
-
-
-def _of_parsing(faults: Sequence[Fault]) -> list[Fault]:
-    """Blame the time of parsing: the ops of a graph's step are not those of the graph."""
-    return [Fault("/parse_us_per_byte", fault.code, fault.detail) for fault in faults]

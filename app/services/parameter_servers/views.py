@@ -165,7 +165,7 @@ def timeline(
                 f"{most:,} are {what}. Ask for earlier or fewer steps, or for fewer workers."
             )
             raise InvalidRequest([Fault(f"/query/{field}", FaultCode.OUT_OF_RANGE, detail)])
-    run = run_of(prepared, options, bandwidth, count, range(from_step, end))
+    run = run_of(prepared, options, bandwidth, count, range(from_step, end), only_recorded=True)
     return steps_trace(prepared, run)
 
 
@@ -177,4 +177,4 @@ def _value(name: str, known: Sequence[Value], asked: float | None) -> Value:
         have = ", ".join(f"{value:g}" for value in known)
         detail = f"Query parameter {name}: the prediction has {have}; got {asked:g}."
         raise InvalidRequest([Fault(f"/query/{name}", FaultCode.OUT_OF_RANGE, detail)])
-    return known[known.index(asked)]  # type: ignore[arg-type]
+    return known[known.index(asked)]
