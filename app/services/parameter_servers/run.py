@@ -28,14 +28,20 @@ from solver.graph import Graph
 from solver.parameter_server.throughput import ThroughputRow, predict
 
 #: What stands beside the simulation.
-_FORMULAS = """\
-Lin et al.: a closed queueing network of the phases of one worker's step, downlink, compute, uplink \
-and update; those on links are shared equally, so waits within a phase count as transfers.
-Cynthia (Zheng et al.): one worker's step beside its use of the network, both directions as one link.
-The simple bound: as many workers as if each were alone, or a server's busiest link direction full, \
-whichever is less.
-Not in the model: losses and retransmissions, competing traffic, computing that transfers slow \
-down, and workers that differ.""".splitlines()
+_FORMULAS = [
+    " ".join(note.split())
+    for note in (
+        """Lin et al.: a closed queueing network of the phases of one worker's step, downlink,
+        compute, uplink and update; those on links are shared equally, so waits within a phase
+        count as transfers.""",
+        """Cynthia (Zheng et al.): one worker's step beside its use of the network, both directions
+        as one link.""",
+        """The simple bound: as many workers as if each were alone, or a server's busiest link
+        direction full, whichever is less.""",
+        """Not in the model: losses and retransmissions, competing traffic, computing that
+        transfers slow down, and workers that differ.""",
+    )
+]
 
 
 def run(

@@ -100,6 +100,8 @@ def _fill(axes: "Axes", answer: ParameterServerAnswer, bandwidth: float) -> None
     ring(axes, [(row.workers, row.examples_per_s) for row in rows if row.workers == knee.workers])
     axes.set_xscale(scale(workers))
     axes.set_yscale(scale([*speeds, *([] if top is None else [top])]))
+    if axes.get_yscale() == "linear":
+        axes.set_ylim(bottom=0)
     title = answer.name or "Parameter servers"
     batch = f"batches of {answer.request.batch_size:,}"
     frame(axes, f"{title}: {bandwidth:g} Gbit/s, {batch}", "workers", "examples/s", workers)
