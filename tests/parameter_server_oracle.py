@@ -7,6 +7,7 @@ resource may be the first of a step, workers may go step by step together, and t
 the workers' interfaces by filling all connections alike until one end of each is full.
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -41,6 +42,9 @@ class Repairs(NamedTuple):
     empty: bool = True
 
 
+ALL_REPAIRS = Repairs()
+
+
 class Setting(NamedTuple):
     """Workers, bytes per microsecond, window [bytes], steps of each worker, and so on."""
 
@@ -69,13 +73,28 @@ class Served(NamedTuple):
 class Trace(NamedTuple):
     """What was served, when each worker's steps ended, and whether rounding could matter.
 
+    ``done``: after each turn the time, and what each resource had done by then [us of full speed].
     ``is_fragile``: two things of a worker ended at one time, or almost, which numbers with finitely
     many digits cannot tell.
     """
 
     served: list[Served]
     ends: list[list[Fraction]]
+    done: list[tuple[Fraction, dict[str, Fraction]]]
     is_fragile: bool
+
+    def done_by(self, time: Fraction) -> dict[str, Fraction]:
+        """What each resource had done at a time: between two turns it proceeds evenly."""
+        before, after = self.done[0], self.done[-1]
+        for turn in self.done:
+            if turn[0] <= time:
+                before = turn
+            elif turn[0] < after[0]:
+                after = turn
+        if after[0] <= before[0]:
+            return before[1]
+        part = (time - before[0]) / (after[0] - before[0])
+        return {r: amount + part * (after[1][r] - amount) for r, amount in before[1].items()}
 
 
 @dataclass(eq=False)
@@ -106,9 +125,7 @@ def draws(profiles: int, setting: Setting, worker: int) -> tuple[list[int], list
     return steps.tolist(), [Fraction(factor) for factor in factors.tolist()]
 
 
-def generate_trace(
-    steps: Sequence[Any], setting: Setting, repairs: Repairs = Repairs()
-) -> Trace:
+def generate_trace(steps: Sequence[Any], setting: Setting, repairs: Repairs = ALL_REPAIRS) -> Trace:
     """GENERATETRACE(S, W) until all workers have done their steps."""
     return _Generator(steps, setting, repairs).run()
 
@@ -144,7 +161,8 @@ class _Generator:
         self.begun = [0] * setting.workers
         self.completed_steps = [0] * setting.workers
         self.waiting_for: dict[tuple[int, int], list[set[str]]] = {}  # by worker and turn
-        self.trace = Trace([], [[] for _ in workers], is_fragile=False)
+        nothing = dict.fromkeys(self.resources, Fraction(0))
+        self.trace = Trace([], [[] for _ in workers], [(self.now, nothing)], is_fragile=False)
         self.is_fragile, self.is_rounded = False, setting.spread > 0
         self.barrier: list[int] = []
 
@@ -169,7 +187,7 @@ class _Generator:
                 Served(
                     chunk.worker,
                     chunk.turn,
-                    self.draws[chunk.worker][0][chunk.turn],
+                    self.profile(chunk.worker, chunk.turn),
                     chunk.op,
                     chunk.resource,
                     chunk.bytes,
@@ -177,12 +195,12 @@ class _Generator:
                     self.now,
                 )
             )
-            for x in self.Q:
+            done = dict(self.trace.done[-1][1])
+            for x in (chunk, *self.Q):
                 x.remaining -= duration * share[x]
+                done[x.resource] += duration * share[x]
+            self.trace.done.append((self.now, done))
             self.after(chunk)
-        for done in self.completed_steps:
-            if done != self.setting.steps:
-                raise Impossible(f"a worker stops after {done} steps of {self.setting.steps}")
         return self.trace._replace(is_fragile=self.is_fragile)
 
     def after(self, chunk: _Chunk) -> None:
@@ -203,22 +221,25 @@ class _Generator:
         if is_over:
             self.completed_steps[w] += 1
             self.trace.ends[w].append(self.now)
-        if (is_over or not self.repairs.under) and self.completed_steps[w] < self.setting.steps:
-            if not self.setting.synchronous:
-                self.start_random_step(w)
-                return
-        if is_over and self.setting.synchronous:
-            self.barrier.append(w)
-            if len(self.barrier) == self.setting.workers:
-                self.barrier.clear()
-                for other in range(self.setting.workers):
-                    if self.completed_steps[other] < self.setting.steps:
-                        self.start_random_step(other)
+        if is_over or not self.repairs.under:
+            for other in self.who_goes_on(w):  # lines 37 and 38
+                if self.completed_steps[other] < self.setting.steps:
+                    self.start_random_step(other)
+
+    def who_goes_on(self, w: int) -> list[int]:
+        """The worker; in step nobody until the last one is done, then all."""
+        if not self.setting.synchronous:
+            return [w]
+        self.barrier.append(w)
+        if len(self.barrier) < self.setting.workers:
+            return []
+        self.barrier.clear()
+        return list(range(self.setting.workers))
 
     def start_dependents(self, chunk: _Chunk) -> None:
         """Lines 20 to 29."""
         w = chunk.worker
-        ops = self.ops[self.draws[w][0][chunk.turn]]
+        ops = self.ops[self.profile(w, chunk.turn)]
         waiting_for = self.waiting_for[w, chunk.turn]
         name = ops[chunk.op].id
         for d, op in enumerate(ops):
@@ -239,10 +260,10 @@ class _Generator:
 
     def start_random_step(self, w: int) -> None:
         turn = self.begun[w]
-        if turn >= self.setting.steps:
+        if turn == self.setting.steps:
             raise Impossible("more steps begin than were to be")
         self.begun[w] += 1
-        ops = self.ops[self.draws[w][0][turn]]
+        ops = self.ops[self.profile(w, turn)]
         self.waiting_for[w, turn] = [set(op.after) for op in ops]
         first = []
         for i, op in enumerate(ops):
@@ -254,8 +275,11 @@ class _Generator:
                 self.active[r] += 1
             self.serve(w, r)
 
+    def profile(self, w: int, turn: int) -> int:
+        return self.draws[w][0][turn]
+
     def add(self, w: int, turn: int, i: int) -> None:
-        op = self.ops[self.draws[w][0][turn]][i]
+        op = self.ops[self.profile(w, turn)][i]
         size = None if op.bytes is None else Fraction(op.bytes)
         self.scheduler[w, op.resource].append(_Waiting(turn, i, size, is_second=False))
 
@@ -263,14 +287,15 @@ class _Generator:
         """Q.add(scheduler[w, r].remove_chunk())."""
         turn, i, size, is_second = self.scheduler[w, r].pop(0)
         rest = None
-        profiles, factors = self.draws[w]
         if size is None:
-            amount = Fraction(self.ops[profiles[turn]][i].duration_us) * factors[turn]
+            factor = self.draws[w][1][turn]
+            amount = Fraction(self.ops[self.profile(w, turn)][i].duration_us) * factor
         else:
             window = self.setting.window
             if window is not None and not is_second and size > window:
                 size, rest = Fraction(window), size - window
             amount = size / self.setting.rate
+        self.is_rounded |= not is_binary(amount)
         self.Q.append(_Chunk(w, turn, i, r, amount, size, rest, self.now))
 
     def shares(self) -> dict[_Chunk, Fraction]:
@@ -296,7 +321,7 @@ class _Generator:
     def look_for_ties(
         self, chunk: _Chunk, duration: Fraction, order: dict, share: dict[_Chunk, Fraction]
     ) -> None:
-        self.is_rounded |= any(s.denominator & (s.denominator - 1) for s in share.values())
+        self.is_rounded |= not all(is_binary(s) for s in share.values())
         close = (self.now + duration) / 10**9 if self.is_rounded else 0
         near = [x for x in self.Q if order[x][0] - duration <= close]
         if self.is_rounded and any(x.worker == chunk.worker for x in near):
@@ -305,6 +330,11 @@ class _Generator:
 
 def is_link(resource: str) -> bool:
     return resource.startswith(("uplink", "downlink"))
+
+
+def is_binary(number: Fraction) -> bool:
+    """Whether it has finitely many binary digits."""
+    return number.denominator.bit_count() == 1
 
 
 def max_min(flows: Iterable[tuple[int, str]]) -> dict[tuple[int, str], Fraction]:
@@ -317,7 +347,7 @@ def max_min(flows: Iterable[tuple[int, str]]) -> dict[tuple[int, str], Fraction]
     while rising:
         room = {}
         for end in {end for flow in rising for end in flow}:
-            used = sum(rate for flow, rate in rates.items() if end in flow)
+            used = sum((rate for flow, rate in rates.items() if end in flow), Fraction(0))
             room[end] = (1 - used) / sum(end in flow for flow in rising)
         rise = min(room.values())
         full = {end for end, left in room.items() if left == rise}
@@ -327,8 +357,8 @@ def max_min(flows: Iterable[tuple[int, str]]) -> dict[tuple[int, str], Fraction]
     return rates
 
 
-def impossibilities(steps: Sequence[Any], trace: Trace) -> set[str]:
-    """What of a trace cannot be, in words."""
+def impossibilities(steps: Sequence[Any], count: int, trace: Trace) -> set[str]:
+    """What cannot be of a trace of so many steps of each worker, in words."""
     wrong = set()
     at_once: dict[tuple[int, str], list[Served]] = {}
     turns: dict[tuple[int, int], list[Served]] = {}
@@ -337,20 +367,16 @@ def impossibilities(steps: Sequence[Any], trace: Trace) -> set[str]:
         turns.setdefault((s.worker, s.turn), []).append(s)
     for served in at_once.values():
         served.sort(key=lambda s: (s.start, s.end))
-        if any(b.start < a.end for a, b in zip(served, served[1:], strict=False)):
-            wrong.add("a worker is served twice at once by a resource")
+        if any(b.start < a.end for a, b in itertools.pairwise(served)):
+            wrong.add("a resource serves two ops of a worker at once")
+    if any(len(ends) != count for ends in trace.ends):
+        wrong.add("steps are lost, or counted twice")
     for (worker, turn), served in turns.items():
-        ops = steps[served[0].profile].ops
-        end = trace.ends[worker][turn] if turn < len(trace.ends[worker]) else None
-        begin = trace.ends[worker][turn - 1] if turn else Fraction(0)
-        if {s.op for s in served} != set(range(len(ops))):
+        if {s.op for s in served} != set(range(len(steps[served[0].profile].ops))):
             wrong.add("an op is not served")
-        if end is None or any(s.end > end for s in served):
+        ends = trace.ends[worker]
+        if any(s.end > ends[turn] for s in served) if turn < len(ends) else True:
             wrong.add("a step ends before its ops")
-        if any(s.start < begin for s in served):
+        if turn and any(s.start < ends[turn - 1] for s in served if turn <= len(ends)):
             wrong.add("a step begins before the one before has ended")
-    total: dict[str, Fraction] = {}
-    for s in trace.served:
-        if s.bytes is not None:
-            total[s.resource] = total.get(s.resource, Fraction(0)) + s.bytes
     return wrong

@@ -1,6 +1,6 @@
 """In which order the downlinks that are ready at a step's start leave the server."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 
 import numpy as np
@@ -37,7 +37,7 @@ def in_order(step: Step, order: str, seed: int) -> Step:
 
     Notes
     -----
-    O(ops + edges) sets of n downlinks, each of n bits.
+    O(ops + edges) operations on sets of the n downlinks, each of n bits.
 
     References
     ----------
@@ -73,27 +73,31 @@ def _random(step: Step, places: Sequence[int], seed: int) -> list[int]:
     return [by_name[k] for k in permuted.tolist()]
 
 
-def _impending_loads(step: Step) -> list[float]:
-    """Compute of each op the M+ of TicTac's Algorithm 1 with transfers at 1; inf without any."""
+def _impending_loads(step: Step) -> dict[int, float]:
+    """Compute of each downlink the M+ of TicTac's Algorithm 1, transfers at 1; inf without any."""
+    downlinks = [i for i, op in enumerate(step.ops) if op.kind == DOWNLINK]
+    bit = {i: 1 << k for k, i in enumerate(downlinks)}
     needs = [0] * len(step.ops)  # the downlinks that each op needs, itself included, as bits
     for i in step.order:
+        needs[i] = bit.get(i, 0)
         for j in step.preds[i]:
             needs[i] |= needs[j]
-        if step.ops[i].kind == DOWNLINK:
-            needs[i] |= 1 << i
-    loads = [inf] * len(step.ops)
-    of_computed = {need for op, need in zip(step.ops, needs, strict=True) if not op.is_transfer}
-    for need in sorted(of_computed, key=int.bit_count):
-        count = need.bit_count()
-        if count > 1:
-            for i in _bits(need):
-                loads[i] = min(loads[i], count)
+    computed = {need for op, need in zip(step.ops, needs, strict=True) if not op.is_transfer}
+    loads = dict.fromkeys(downlinks, inf)
+    seen = 0
+    for need in sorted(computed, key=int.bit_count):
+        if need.bit_count() > 1:  # the least first, so each downlink counts once
+            for k in _bits(need & ~seen):
+                loads[downlinks[k]] = need.bit_count()
+            seen |= need
     return loads
 
 
-def _bits(mask: int) -> list[int]:
+def _bits(mask: int) -> Iterator[int]:
     """List the bits that are set, ascending."""
-    return [i for i, bit in enumerate(reversed(f"{mask:b}")) if bit == "1"]
+    while mask:
+        yield (mask & -mask).bit_length() - 1
+        mask &= mask - 1
 
 
 #: Each order's function of step, positions of the downlinks, and seed.

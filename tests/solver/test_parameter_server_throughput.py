@@ -1,0 +1,429 @@
+"""Throughput of many workers: intervals, what limits, knees, the shape of the paper's curves."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solver.codes import FaultCode
+from solver.errors import InvalidOptions, InvalidSteps
+from solver.parameter_server.interval import Pace, examples_per_s, pace_of
+from solver.parameter_server.run import Links, RunOptions, StepsRun, run_steps
+from solver.parameter_server.speedups import gains_of
+from solver.parameter_server.steps import DOWNLINK, SERVER, UPLINK, WORKER, StepOp, build_step
+from solver.parameter_server.throughput import ThroughputOptions, predict, prepare, run_of
+from tests.sampling import cases
+from tests.training_steps import INCEPTION_BYTES, layered
+
+#: A byte a microsecond.
+GBPS = 0.008
+SLOW = Links(GBPS, None)
+
+
+def computed(*durations):
+    """Profiled steps of one op on the worker each."""
+    return [build_step([StepOp("c", WORKER, float(us))]) for us in durations]
+
+
+def transferred(down=100, compute=50.0, update=20.0, up=100):
+    """A step of one op on each resource, one after the other."""
+    return build_step(
+        [
+            StepOp("d", DOWNLINK, None, down),
+            StepOp("c", WORKER, compute, None, ("d",)),
+            StepOp("u", UPLINK, None, up, ("c",)),
+            StepOp("s", SERVER, update, None, ("u",)),
+        ]
+    )
+
+
+def options(*workers, **fields):
+    wanted: dict[str, Any] = {
+        "workers": workers or (1,),
+        "bandwidths_gbps": (GBPS,),
+        "batch_size": 10,
+    }
+    return ThroughputOptions(**wanted | fields)
+
+
+# Intervals ------------------------------------------------------------------------------------
+
+
+def ended(workers, start, *ends):
+    """A run of which only the ends of steps count."""
+    return StepsRun(workers, ends, start, ends[0][-1], 0, (), (), (), 0)
+
+
+def test_batch_means_by_hand() -> None:
+    """Two workers, three rounds after 10 us: 6, 4 and 8 us a round, 3, 2 and 4 a step."""
+    run = ended(2, 10.0, (9.0, 13.0, 20.0, 28.0), (10.0, 16.0, 19.0, 27.0, 30.0))
+    pace = pace_of(run)
+    assert pace.mean_us == 3.0
+    assert pace.half_us == pytest.approx(4.302652729911275 * 1.0 / 3**0.5)  # t with 2 degrees
+
+
+@pytest.mark.parametrize(
+    ("rounds", "size"), [(2, 1), (20, 1), (21, 2), (40, 2), (41, 3), (950, 48)]
+)
+def test_batches_are_as_short_as_twenty_allow_and_equal(rounds, size) -> None:
+    """One step of each batch is slow, so they are alike until one more is."""
+    ends, now = [], 0.0
+    for number in range(rounds):
+        now += 2.0 if number % size == 0 else 1.0
+        ends.append(now)
+    assert pace_of(ended(1, 0.0, tuple(ends))).half_us == pytest.approx(0, abs=1e-9)
+    ends[size - 1] -= 0.5
+    assert pace_of(ended(1, 0.0, tuple(ends))).half_us > 0.001
+
+
+def test_one_round_has_no_interval() -> None:
+    assert pace_of(ended(2, 0.0, (4.0,), (4.0,))) == Pace(2.0, None)
+    assert examples_per_s(Pace(2.0, None), 10) == (5e6, None, None)
+
+
+def test_an_interval_down_to_no_time_is_none() -> None:
+    assert examples_per_s(Pace(2.0, 2.0), 10) == (5e6, None, None)
+    assert examples_per_s(Pace(2.0, 0.5), 10) == pytest.approx((5e6, 4e6, 1e7 / 1.5))
+
+
+sizes = st.integers(1, 9)
+
+
+@given(sizes, sizes, sizes, sizes, st.integers(1, 6), st.booleans())
+@settings(max_examples=cases(200))
+def test_a_run_without_chance_has_an_interval_of_no_width(
+    down, compute, update, up, workers, synchronous
+) -> None:
+    step = transferred(down, float(compute), float(update), up)
+    run = run_steps([step], workers, SLOW, RunOptions(50, 5, synchronous=synchronous))
+    pace = pace_of(run)
+    assert pace.half_us <= 1e-9 * pace.mean_us
+
+
+def test_the_interval_covers_the_long_run_in_about_95_of_100_runs() -> None:
+    """Steps of 1 or 3 ms, longer by a factor of mean 1: three workers take 2/3 ms a step."""
+    steps, runs = computed(1000, 3000), cases(1000, least=300)
+    covered = 0
+    for seed in range(runs):
+        mean, half = pace_of(run_steps(steps, 3, SLOW, RunOptions(200, 10, seed, spread=0.3)))
+        covered += abs(mean - 2000 / 3) <= half
+    assert 0.9 <= covered / runs <= 0.99
+
+
+# What limits ----------------------------------------------------------------------------------
+
+
+def gains(step, links=SLOW, workers=1, **fields):
+    def rerun(steps, links):
+        return run_steps(steps, workers, links, RunOptions(20, 2, **fields))
+
+    return gains_of([step], links, rerun)
+
+
+def test_twice_the_speed_halves_each_part_of_a_step() -> None:
+    """Of 270 us each resource has a part of its own."""
+    found, limit = gains(transferred())
+    assert list(found) == [WORKER, SERVER, UPLINK, DOWNLINK]
+    assert found == pytest.approx(
+        {
+            WORKER: 270 / 245 - 1,
+            SERVER: 270 / 260 - 1,
+            UPLINK: 270 / 220 - 1,
+            DOWNLINK: 270 / 220 - 1,
+        }
+    )
+    assert limit == UPLINK  # of equals the first
+
+
+@pytest.mark.parametrize("kind", [WORKER, SERVER, UPLINK, DOWNLINK])
+def test_the_longest_part_limits_and_what_is_not_used_is_not_tried(kind) -> None:
+    amount = {"bytes": 80} if kind in {UPLINK, DOWNLINK} else {"duration_us": 80.0}
+    found, limit = gains(build_step([StepOp("a", kind, **amount), StepOp("w", WORKER, 0.0)]))
+    assert found == pytest.approx({kind: 1.0})
+    assert limit == kind
+
+
+def test_of_two_that_are_as_long_neither_limits() -> None:
+    found, limit = gains(build_step([StepOp("c", WORKER, 80.0), StepOp("d", DOWNLINK, None, 80)]))
+    assert found == pytest.approx({WORKER: 0.0, DOWNLINK: 0.0})
+    assert limit is None
+
+
+def test_a_gain_inside_the_interval_limits_nothing() -> None:
+    """The server's 2 % drown in steps of 50 or 150 us; the worker's do not."""
+    ops = [StepOp("c", WORKER, 100.0), StepOp("s", SERVER, 4.0, None, ("c",))]
+    found, limit = gains(build_step(ops), spread=0.4)
+    assert found[SERVER] > 0.01
+    assert limit == WORKER
+    found, limit = gains(build_step([StepOp("s", SERVER, 4.0), *computed(100)[0].ops]), spread=0.4)
+    assert limit == WORKER
+
+
+def test_without_an_interval_nothing_limits() -> None:
+    rerun = lambda steps, links: run_steps(steps, 1, links, RunOptions(1, 0))
+    found, limit = gains_of(computed(100), SLOW, rerun)
+    assert found == pytest.approx({WORKER: 1.0})
+    assert limit is None
+
+
+@given(st.integers(1, 90), st.integers(1, 90), st.sampled_from([None, 7, 30]), st.integers(1, 4))
+@settings(max_examples=cases(100))
+def test_both_directions_twice_as_fast_are_twice_the_bandwidth(down, up, window, workers) -> None:
+    """Windows included: they stay as many bytes."""
+    ops = transferred(down, 50.0, 20.0, up).ops
+    more = [StepOp("d2", DOWNLINK, None, 20), StepOp("u2", UPLINK, None, 20, ("c",))]
+    step, run = build_step([*ops, *more]), RunOptions(6, 1, spread=0.2)
+    fast = run_steps([step], workers, Links(2 * GBPS, window), run, range(6))
+    both = run_steps([step], workers, Links(GBPS, window, 2.0, 2.0), run, range(6))
+    assert both == fast
+
+
+# Rows -----------------------------------------------------------------------------------------
+
+
+def test_a_row_by_hand() -> None:
+    """In lock step two workers take 200 + 50 + 200 + 20 us: 20 examples in 470 us."""
+    answer = predict([transferred()], options(2, spread=0.0, steps=20, dropped=2))
+    (row,) = answer.rows
+    rate = 20e6 / 470
+    assert (row.bandwidth_gbps, row.workers) == (GBPS, 2)
+    assert (row.examples_per_s, row.low, row.high) == pytest.approx((rate, rate, rate))
+    assert row.step_us == pytest.approx(470)
+    shares = {WORKER: 50 / 470, SERVER: 20 / 470, UPLINK: 200 / 470, DOWNLINK: 200 / 470}
+    assert dict(row.utilisation) == pytest.approx(shares)
+    assert [each.resource for each in row.what_if] == [WORKER, SERVER, UPLINK, DOWNLINK]
+    # of 4 steps none is dropped
+    assert row.what_if[0].gain == pytest.approx(470 / 445 - 1)
+    assert row.what_if[2].gain == pytest.approx(470 / 370 - 1)
+    assert row.what_if[2].examples_per_s == pytest.approx(20e6 / 370)
+    assert all(each.factor == 2 for each in row.what_if)
+    assert row.limited_by == UPLINK
+    assert row.cynthia == pytest.approx(20e6 / (400 + 200))
+    assert row.bound == pytest.approx(20e6 / 270)
+    assert row.events == 2 * 20 * 4
+    (knee,) = answer.knees
+    assert knee.workers is None
+    assert knee.ceiling_examples_per_s == pytest.approx(1e5)
+    assert knee.text == (
+        "At 0.008 Gbit/s 2 workers alone were simulated, so nothing is known of more; a server's "
+        "busiest link carries 100,000.0 examples/s at most."
+    )
+    assert answer.notes == (
+        "All profiled steps are alike and nothing varies: the workers stay in lock step, and share "
+        "links more than real ones do.",
+        "What limits a row is from runs of 4 steps a worker, 0 of them dropped, with one resource "
+        "2 times as fast.",
+    )
+
+
+def test_rows_come_by_bandwidth_and_workers_as_asked_and_each_is_reported() -> None:
+    calls = []
+    wanted = options(3, 1, 2, bandwidths_gbps=(0.08, 0.008), steps=30, dropped=3, explain=False)
+    answer = predict([transferred()], wanted, lambda *call: calls.append(call))
+    places = [(row.bandwidth_gbps, row.workers) for row in answer.rows]
+    assert places == [(speed, count) for speed in (0.08, 0.008) for count in (3, 1, 2)]
+    assert calls == [(done, 6) for done in range(1, 7)]
+    assert [knee.bandwidth_gbps for knee in answer.knees] == [0.08, 0.008]
+    assert all(row.what_if == () and row.limited_by is None for row in answer.rows)
+    alone = answer.rows[1]
+    assert alone.bound == alone.examples_per_s
+    assert answer == predict([transferred()], wanted)
+    for row in answer.rows:
+        (single,) = predict(
+            [transferred()],
+            replace(wanted, bandwidths_gbps=(row.bandwidth_gbps,), workers=(row.workers,)),
+        ).rows
+        assert single == row
+
+
+def test_a_report_may_give_up() -> None:
+    def give_up(done, many):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        predict(computed(5), options(steps=2, dropped=0, explain=False), give_up)
+
+
+def test_the_knee_is_the_least_count_over_which_nothing_is_gained() -> None:
+    """Transfers of 100 us each way, one at a time: 100 examples/ms however many workers."""
+    step = build_step([StepOp("d", DOWNLINK, None, 100)])
+    wanted = options(4, 1, 2, steps=20, dropped=2, explain=False)
+    (knee,) = predict([step], wanted).knees
+    assert knee.workers == 1
+    assert knee.text == (
+        "At 0.008 Gbit/s beyond 1 worker throughput gains no more than 1 %; a server's busiest "
+        "link carries 100,000.0 examples/s at most."
+    )
+    (knee,) = predict(computed(100), replace(wanted, spread=0.0)).knees
+    assert knee.workers is None
+    assert knee.ceiling_examples_per_s is None
+    assert knee.text == (
+        "At 0.008 Gbit/s 4 workers, the most that were simulated, still gain more than 1 %."
+    )
+
+
+def test_steps_that_are_alike_vary_unless_told_and_steps_that_differ_do_not() -> None:
+    wanted = options(steps=40, dropped=4, explain=False)
+    varied = predict(computed(100, 100), wanted)
+    assert "a spread of 0.05" in varied.notes[0]
+    assert varied.rows == predict(computed(100, 100), replace(wanted, spread=0.05)).rows
+    assert varied.rows[0].high > varied.rows[0].low
+    assert predict(computed(100), replace(wanted, spread=0.05)).notes == ()
+    several = predict(computed(100, 200), wanted)
+    assert several.notes == ()
+    assert several.rows == predict(computed(100, 200), replace(wanted, spread=0.0)).rows
+
+
+def test_synchronous_workers_wait_for_the_slowest() -> None:
+    wanted = options(4, steps=40, dropped=4, explain=False, synchronous=True)
+    answer = predict(computed(100, 200), wanted)
+    assert answer.notes == (
+        "The formulas of Lin et al. and of Cynthia are of asynchronous training.",
+    )
+    (row,) = answer.rows
+    (free,) = predict(computed(100, 200), replace(wanted, synchronous=False)).rows
+    assert row.step_us > free.step_us
+    assert dict(row.utilisation)[WORKER] < 1
+    assert dict(free.utilisation)[WORKER] == pytest.approx(1)
+
+
+def test_parsing_and_order_are_part_of_the_steps() -> None:
+    step = build_step(
+        [
+            StepOp("d1", DOWNLINK, None, 10),
+            StepOp("d2", DOWNLINK, None, 20),
+            StepOp("d3", DOWNLINK, None, 30),
+            StepOp("f1", WORKER, 1.0, None, ("d2", "d3")),
+            StepOp("f2", WORKER, 1.0, None, ("f1", "d1")),
+        ]
+    )
+    wanted = options(order="tic", parse_us_per_byte=0.5, parse_us=1.0, explain=False)
+    (prepared,) = prepare([step], wanted)
+    assert [op.id for op in prepared.ops if op.kind == DOWNLINK] == ["d2", "d3", "d1"]
+    parsing = {op.id: op.duration_us for op in prepared.ops if op.id.endswith(":parse")}
+    assert parsing == {"d1:parse": 6.0, "d2:parse": 11.0, "d3:parse": 16.0}
+    assert prepare([step], options()) == (step,)
+    (row,) = predict([step], replace(wanted, spread=0.0, steps=4, dropped=0)).rows
+    assert row.step_us == 20 + 30 + 16 + 6 + 1 + 1  # d1 comes meanwhile, and is parsed next
+    run = run_of([prepared], replace(wanted, steps=4, dropped=0), GBPS, 2, range(1, 3))
+    assert {service.step for service in run.services} == {1, 2}
+
+
+def test_flow_control_lets_a_short_stream_pass() -> None:
+    ops = [
+        StepOp("a", DOWNLINK, None, 25),
+        StepOp("b", DOWNLINK, None, 5),
+        StepOp("c", WORKER, 4.0, None, ("b",)),
+    ]
+    for window, expected in ((10, 30), (None, 34)):
+        wanted = options(win_bytes=window, spread=0.0, steps=4, dropped=1, explain=False)
+        (row,) = predict([build_step(ops)], wanted).rows
+        assert row.step_us == pytest.approx(expected)
+
+
+def test_of_workers_that_differ_too_much_none_of_the_steps_is_dropped() -> None:
+    """One of twenty is done before all have ended half of their steps."""
+    wanted = options(20, spread=10.0, steps=2, dropped=1, explain=False)
+    answer = predict(computed(100), wanted)
+    assert answer.notes == (
+        "With 20 workers at 0.008 Gbit/s one had done its steps before so many were dropped: "
+        "none is.",
+    )
+    run = run_of(computed(100), wanted, GBPS, 20)
+    assert run.start == 0
+    assert run.steps == sum(end <= run.end for ends in run.ends for end in ends)
+
+
+# Refusals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer", "code", "words"),
+    [
+        ({"workers": ()}, "/workers", "missing_field", "needs a value"),
+        ({"workers": (1, 0)}, "/workers/1", "out_of_range", "1 to 1000, got 0"),
+        ({"workers": (1001,)}, "/workers/0", "out_of_range", "got 1001"),
+        ({"workers": (2, 1, 2)}, "/workers/2", "duplicate_id", "2 twice"),
+        ({"bandwidths_gbps": ()}, "/bandwidths_gbps", "missing_field", "needs a value"),
+        ({"bandwidths_gbps": (0.0,)}, "/bandwidths_gbps/0", "out_of_range", "positive"),
+        ({"bandwidths_gbps": (float("nan"),)}, "/bandwidths_gbps/0", "out_of_range", "finite"),
+        ({"bandwidths_gbps": (float("inf"),)}, "/bandwidths_gbps/0", "out_of_range", "finite"),
+        ({"bandwidths_gbps": (1.5, 1.5)}, "/bandwidths_gbps/1", "duplicate_id", "1.5 twice"),
+        ({"batch_size": 0}, "/batch_size", "out_of_range", "got 0"),
+        ({"win_bytes": 0}, "/win_bytes", "out_of_range", "got 0"),
+        ({"parse_us_per_byte": -1.0}, "/parse_us_per_byte", "out_of_range", "got -1.0"),
+        ({"parse_us": float("nan")}, "/parse_us", "out_of_range", "got nan"),
+        ({"order": "lifo"}, "/order", "out_of_range", "fifo, tic, reverse, random"),
+        ({"steps": 0, "dropped": 0}, "/steps", "out_of_range", "got 0"),
+        ({"steps": 9, "dropped": 5}, "/dropped", "out_of_range", "half of 9"),
+        ({"dropped": -1}, "/dropped", "out_of_range", "got -1"),
+        ({"seed": -1}, "/seed", "out_of_range", "0 or more"),
+        ({"spread": 11.0}, "/spread", "out_of_range", "0 to 10"),
+    ],
+)
+def test_options_out_of_range(fields, pointer, code, words) -> None:
+    with pytest.raises(InvalidOptions) as error:
+        predict(computed(5), options(**fields))
+    (fault,) = error.value.faults
+    assert (fault.pointer, fault.code) == (pointer, code)
+    assert words in fault.detail
+
+
+def test_all_options_out_of_range_are_named_at_once() -> None:
+    with pytest.raises(InvalidOptions) as error:
+        predict(computed(5), options(0, batch_size=0, order="", seed=-1))
+    assert [f.pointer for f in error.value.faults] == [
+        "/workers/0",
+        "/batch_size",
+        "/order",
+        "/seed",
+    ]
+
+
+def test_steps_that_nothing_can_be_said_of() -> None:
+    with pytest.raises(InvalidSteps):
+        predict([], options())
+    with pytest.raises(InvalidSteps) as error:
+        predict([*computed(5), *computed(0)], options())
+    (fault,) = error.value.faults
+    assert (fault.pointer, fault.code) == ("/1/ops", FaultCode.OUT_OF_RANGE)
+    with pytest.raises(InvalidSteps) as error:
+        predict([*computed(5), transferred()], options(parse_us_per_byte=8e11))
+    assert [f.pointer for f in error.value.faults] == ["/1/ops/0/bytes", "/1/ops/2/bytes"]
+
+
+# The shape of the paper's curves ----------------------------------------------------------------
+
+
+def curves(compute_us, gbps, counts):
+    step = layered(layers=30, compute_us=compute_us)
+    wanted = ThroughputOptions(counts, (gbps,), 32, steps=400, dropped=50, explain=False)
+    answer = predict([step], wanted)
+    assert answer.knees[0].ceiling_examples_per_s == pytest.approx(
+        32 * gbps * 1e9 / 8 / INCEPTION_BYTES
+    )
+    return answer.rows, answer.knees[0].ceiling_examples_per_s
+
+
+def test_where_computing_prevails_throughput_is_linear_and_saturates_at_the_link() -> None:
+    """Lin saturates at half of it, since links are idle for most of their phases."""
+    rows, most = curves(225_000, 10, (1, 2, 3, 8))
+    one, two, three, eight = (row.examples_per_s for row in rows)
+    assert two > 1.7 * one
+    assert three > 2.4 * one
+    assert 0.85 * most < eight <= most * 1.01
+    assert rows[0].lin == pytest.approx(one, rel=0.02)
+    assert rows[-1].lin < 0.6 * eight
+    assert all(row.cynthia < row.examples_per_s for row in rows)
+    assert all(row.examples_per_s <= row.bound * 1.01 for row in rows)
+
+
+def test_where_the_network_prevails_lin_is_near_and_cynthia_at_half() -> None:
+    rows, most = curves(15_000, 10, (1, 8, 16))
+    one, eight, sixteen = (row.examples_per_s for row in rows)
+    assert eight > 1.5 * one
+    assert 0.8 * most < sixteen <= most * 1.01
+    assert [row.lin / row.examples_per_s for row in rows] == pytest.approx([1, 1, 1], abs=0.15)
+    assert all(row.cynthia < 0.6 * row.examples_per_s for row in rows)
