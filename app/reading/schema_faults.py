@@ -24,7 +24,7 @@ from app.limits import (
 from app.reading.wording import faults_of, pointer, shown
 from app.schemas.base import RequestModel
 from app.schemas.graphs import OpBody
-from app.schemas.parameter_servers import ParameterServerRequest, StepOpBody
+from app.schemas.parameter_servers import ParameterServerRequest, ProfiledOpBody
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import ALL_REDUCE, COLLECTIVES, COMPUTE, KINDS
@@ -51,10 +51,10 @@ _OP: TypeAdapter[Any] = TypeAdapter(OpBody)
 _OPS: TypeAdapter[Any] = TypeAdapter(Annotated[list[OpBody], FailFast()])
 
 
-_STEP_OP: TypeAdapter[Any] = TypeAdapter(StepOpBody)
+_STEP_OP: TypeAdapter[Any] = TypeAdapter(ProfiledOpBody)
 
 
-_STEP_OPS: TypeAdapter[Any] = TypeAdapter(Annotated[list[StepOpBody], FailFast()])
+_STEP_OPS: TypeAdapter[Any] = TypeAdapter(Annotated[list[ProfiledOpBody], FailFast()])
 
 
 #: So many ops are validated together, until one of them does not fit.

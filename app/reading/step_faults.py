@@ -5,14 +5,14 @@ from typing import Any
 
 from app.errors import within
 from app.limits import MAX_PROFILED_STEPS, MAX_STEP_EDGES
-from app.schemas.parameter_servers import StepBody
+from app.schemas.parameter_servers import ProfiledStepBody
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidSteps
 from solver.limits import MAX_FAULTS_SOUGHT
 from solver.parameter_server.steps import Step, build_step, servers_of
 
 
-def step_faults(bodies: Sequence[StepBody]) -> list[Fault]:
+def step_faults(bodies: Sequence[ProfiledStepBody]) -> list[Fault]:
     """List what the solver finds in steps that fit the schema; of each alone, then of all."""
     edges = sum(len(op.after) for body in bodies for op in body.ops)
     if edges > MAX_STEP_EDGES:
@@ -41,7 +41,7 @@ def readable_step_faults(raw: Any, shape: Sequence[Fault]) -> list[Fault]:
     if not isinstance(steps, list) or ("steps",) in bad or len(steps) > MAX_PROFILED_STEPS:
         return []
     fit = [i for i in range(len(steps)) if ("steps", str(i)) not in bad]
-    found = step_faults([StepBody.model_validate(steps[i]) for i in fit])
+    found = step_faults([ProfiledStepBody.model_validate(steps[i]) for i in fit])
     return [_moved(fault, fit) for fault in found]
 
 

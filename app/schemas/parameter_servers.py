@@ -44,7 +44,7 @@ _OF_GRAPHS = ("servers", "update_us_per_byte")
 UsPerByte = Annotated[float, Field(ge=0, le=MAX_US_PER_BYTE)]
 
 
-class StepOpBody(RequestModel):
+class ProfiledOpBody(RequestModel):
     """An op of a profiled step: time on the worker or a server, or bytes on a link."""
 
     id: Annotated[Name, Field(description="Unique in the step; no control characters.")]
@@ -68,11 +68,11 @@ class StepOpBody(RequestModel):
     after: After = Field(default=[])
 
 
-class StepBody(RequestModel):
+class ProfiledStepBody(RequestModel):
     """A profiled step of one worker: from its first pull to its last update."""
 
     ops: Annotated[
-        list[StepOpBody],
+        list[ProfiledOpBody],
         Field(
             max_length=MAX_STEP_OPS,
             json_schema_extra={"minItems": 1},  # told by name when empty
@@ -107,7 +107,8 @@ class ParameterServerRequest(GraphRequest):
         ),
     ] = ""
     steps: Annotated[
-        Annotated[list[StepBody], Field(min_length=1, max_length=MAX_PROFILED_STEPS)] | None,
+        Annotated[list[ProfiledStepBody], Field(min_length=1, max_length=MAX_PROFILED_STEPS)]
+        | None,
         Field(
             description="Profiled steps of one worker alone; each simulated step is one of them."
         ),
