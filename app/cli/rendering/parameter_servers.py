@@ -13,6 +13,8 @@ _LEGEND = (
     "resource, the formulas of Lin et al. and Cynthia, and the simple bound."
 )
 
+_LIMITS = "limited by: what gains most when it is {factor:g} times as fast, and how much."
+
 
 def render(answer: ParameterServerAnswer) -> str:
     """Write a prediction as a page of text."""
@@ -23,7 +25,7 @@ def render(answer: ParameterServerAnswer) -> str:
     return page(
         [f"{answer.name or 'Parameter servers'}: {title}"],
         [_rows(answer)],
-        [_LEGEND],
+        [_LEGEND, *_limits(answer)],
         [knee.text for knee in answer.knees],
         answer.notes,
         warnings(answer.warnings),
@@ -45,6 +47,12 @@ def _rows(answer: ParameterServerAnswer) -> Line:
     )
 
 
+def _limits(answer: ParameterServerAnswer) -> Iterator[str]:
+    """Explain the last column, where it says anything."""
+    factors = {faster.factor for row in answer.rows for faster in row.what_if}
+    yield from (_LIMITS.format(factor=factor) for factor in sorted(factors))
+
+
 def _row(row: ThroughputRowOut) -> Iterator[str]:
     yield f"{row.workers:,}"
     yield from map(_speed, (row.examples_per_s, row.low_examples_per_s, row.high_examples_per_s))
@@ -64,5 +72,5 @@ def _limit(row: ThroughputRowOut) -> str:
     """Name what limits a row, and what it gains when it is faster."""
     for faster in row.what_if:
         if faster.resource == row.limited_by:
-            return f"{row.limited_by}: {faster.factor:g} x gains {100 * faster.gain:.1f} %"
+            return f"{row.limited_by} {100 * faster.gain:+.1f} %"
     return "-"
