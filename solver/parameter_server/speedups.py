@@ -21,8 +21,8 @@ def gains_of(
 ) -> tuple[dict[str, float], str | None]:
     """Try each kind of resource that is in use at :data:`SPEEDUP` times its speed.
 
-    Both directions of a link, and both ends of it, are apart: a faster uplink is one of servers and
-    workers alike. All runs have the same seed, so each worker draws the same steps.
+    The directions of a link are apart, its ends are not: uplinks are faster at workers and servers
+    alike. All runs have the same seed, so each worker draws the same steps.
 
     Parameters
     ----------

@@ -117,8 +117,8 @@ class ThroughputKnee:
     bandwidth_gbps
         The bandwidth.
     workers
-        The least count over which no larger one gains more than 1 %; None when the largest gains
-        more than that over the one before it, or is the only one.
+        The least count over which no larger one gains more than 1 %, nor more than up to ``high``;
+        None when the largest gains more than that over the one before it, or is the only one.
     ceiling_examples_per_s
         What the busiest direction of a server's link can carry: no number of workers has more in
         the long run [examples/s]. None when nothing is transferred.
@@ -320,11 +320,12 @@ def _knee(rows: Sequence[ThroughputRow], ceiling: float | None) -> ThroughputKne
     """Find the knee of a bandwidth's rows."""
     rows = sorted(rows, key=lambda row: row.workers)
     bandwidth = rows[0].bandwidth_gbps
-    at = knee_of([row.examples_per_s for row in rows])
+    rates = [row.examples_per_s for row in rows]
+    at = knee_of(rates, [row.high or row.examples_per_s for row in rows])
     workers = None if at is None else rows[at].workers
     most = workers_text(rows[-1].workers)
     if workers is not None:
-        text = f"beyond {workers_text(workers)} throughput gains no more than 1 %"
+        text = f"beyond {workers_text(workers)} throughput gains no more than 1 % or the interval"
     elif len(rows) > 1:
         text = f"{most}, the most that were simulated, still gain more than 1 %"
     else:

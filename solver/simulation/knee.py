@@ -10,13 +10,15 @@ from solver.units import TOLERANCE
 NOTHING: Final = 0.01
 
 
-def knee_of(rates: Sequence[float]) -> int | None:
+def knee_of(rates: Sequence[float], doubtful: Sequence[float] | None = None) -> int | None:
     """Return the first index behind which no rate is more than 1 % larger; not the last.
 
     Parameters
     ----------
     rates
         What is gained, at least one of them, by what grows; inf where it takes no time.
+    doubtful
+        Of each rate, up to where a larger one may be no gain over it.
 
     Notes
     -----
@@ -24,7 +26,10 @@ def knee_of(rates: Sequence[float]) -> int | None:
     """
     behind = list(accumulate(reversed(rates), max))[::-1]
     nothing = (1 + NOTHING) * (1 + TOLERANCE)
-    return next((i for i, rate in enumerate(rates[:-1]) if behind[i + 1] <= nothing * rate), None)
+    most = [
+        max(nothing * rate, doubt) for rate, doubt in zip(rates, doubtful or rates, strict=True)
+    ]
+    return next((i for i, rate in enumerate(most[:-1]) if behind[i + 1] <= rate), None)
 
 
 def workers_text(workers: int) -> str:

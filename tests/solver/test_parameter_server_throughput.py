@@ -14,6 +14,7 @@ from solver.parameter_server.run import Links, RunOptions, StepsRun, run_steps
 from solver.parameter_server.speedups import gains_of
 from solver.parameter_server.steps import DOWNLINK, SERVER, UPLINK, WORKER, StepOp, build_step
 from solver.parameter_server.throughput import ThroughputOptions, predict, prepare, run_of
+from solver.simulation.knee import knee_of
 from tests.sampling import cases
 from tests.training_steps import INCEPTION_BYTES, layered
 
@@ -253,8 +254,8 @@ def test_the_knee_is_the_least_count_over_which_nothing_is_gained() -> None:
     (knee,) = predict([step], wanted).knees
     assert knee.workers == 1
     assert knee.text == (
-        "At 0.008 Gbit/s beyond 1 worker throughput gains no more than 1 %; a server's busiest "
-        "link carries 100,000.0 examples/s at most."
+        "At 0.008 Gbit/s beyond 1 worker throughput gains no more than 1 % or the interval; a "
+        "server's busiest link carries 100,000.0 examples/s at most."
     )
     (knee,) = predict(computed(100), replace(wanted, spread=0.0)).knees
     assert knee.workers is None
@@ -262,6 +263,13 @@ def test_the_knee_is_the_least_count_over_which_nothing_is_gained() -> None:
     assert knee.text == (
         "At 0.008 Gbit/s 4 workers, the most that were simulated, still gain more than 1 %."
     )
+
+
+def test_a_larger_rate_inside_the_interval_is_no_gain() -> None:
+    rates, highs = [100.0, 180.0, 178.0, 185.0], [101.0, 190.0, 179.0, 186.0]
+    assert knee_of(rates) is None
+    assert knee_of(rates, highs) == 1
+    assert knee_of(rates, [101.0, 184.0, 179.0, 186.0]) is None
 
 
 def test_steps_that_are_alike_vary_unless_told_and_steps_that_differ_do_not() -> None:
@@ -321,6 +329,34 @@ def test_flow_control_lets_a_short_stream_pass() -> None:
         wanted = options(win_bytes=window, spread=0.0, steps=4, dropped=1, explain=False)
         (row,) = predict([build_step(ops)], wanted).rows
         assert row.step_us == pytest.approx(expected)
+
+
+def test_two_servers_share_the_interface_of_a_worker() -> None:
+    """Alone it has half of each link: 30 and 10 bytes take 20 us, then 20 at full speed."""
+    ops = [
+        StepOp("a", "downlink:x", None, 30),
+        StepOp("b", "downlink:y", None, 10),
+        StepOp("s", "server:y", 10.0, None, ("a", "b")),
+    ]
+    wanted = options(spread=0.0, steps=10, dropped=1)
+    answer = predict([build_step(ops)], wanted)
+    (row,) = answer.rows
+    assert row.step_us == pytest.approx(50)
+    assert dict(row.utilisation) == pytest.approx(
+        {
+            "worker": 0,
+            "server:x": 0,
+            "server:y": 10 / 50,
+            "uplink:x": 0,
+            "uplink:y": 0,
+            "downlink:x": 30 / 50,
+            "downlink:y": 10 / 50,
+        }
+    )
+    assert {each.resource: each.gain for each in row.what_if} == pytest.approx(
+        {SERVER: 50 / 45 - 1, DOWNLINK: 50 / 30 - 1}
+    )
+    assert answer.knees[0].ceiling_examples_per_s == pytest.approx(10e6 / 30)
 
 
 def test_of_workers_that_differ_too_much_none_of_the_steps_is_dropped() -> None:
