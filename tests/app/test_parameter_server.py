@@ -221,8 +221,8 @@ def test_each_option_counts() -> None:
         {"id": "other", "resource": "downlink", "bytes": 1_000_000},
         {"id": "long", "resource": "worker", "duration_us": 200_000, "after": ["other"]},
     ]
-    speeds = {}
-    for name, fields in {
+    speeds: dict[str, float] = {}
+    changes: dict[str, Json] = {
         "as it is": {},
         "a large window": {"win_bytes": 190_000_000},
         "no flow control": {"flow_control": False},
@@ -231,7 +231,8 @@ def test_each_option_counts() -> None:
         "spread": {"spread": 0.5},
         "seed": {"seed": 7},
         "steps": {"simulated_steps": 40, "dropped_steps": 0},
-    }.items():
+    }
+    for name, fields in changes.items():
         (row,) = ran(big | fields).rows
         speeds[name] = row.examples_per_s
     assert len(set(speeds.values())) == len(speeds)
@@ -298,7 +299,7 @@ def test_durations_in_doubt_are_asked_about() -> None:
 OP: Json = {"id": "x", "resource": "worker", "duration_us": 1}
 
 
-def step(*ops: Json) -> Json:
+def step(*ops: Any) -> Json:
     return {"ops": list(ops)}
 
 
