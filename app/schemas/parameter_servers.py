@@ -32,10 +32,10 @@ from solver.limits import (
     MAX_PREDICTED_WORKERS,
     MAX_SERVERS,
 )
+from solver.parameter_server.options import ThroughputOptions
 from solver.parameter_server.orders import ORDERS
 from solver.parameter_server.run import WIN_BYTES
 from solver.parameter_server.steps import StepOp
-from solver.parameter_server.throughput import ThroughputOptions
 
 #: Fields that say how a graph becomes a step.
 _OF_GRAPHS = ("servers", "update_us_per_byte")
@@ -208,6 +208,11 @@ class ParameterServerRequest(GraphRequest):
     explain: Annotated[
         bool, Field(description="Run each row again with each resource faster: what limits it.")
     ] = True
+
+    @property
+    def has_barrier(self) -> bool:
+        """Whether the graph gets one more op."""
+        return False
 
     def own_faults(self) -> list[Fault]:
         """List what is wrong besides the graph and the steps themselves."""

@@ -405,6 +405,17 @@ def test_refused(service: Service, fields: Json, found: set[tuple[str, str]]) ->
     assert faults(answer) == found
 
 
+def test_a_large_body_is_checked_by_its_job(service: Service) -> None:
+    ops = [{**OP, "id": f"{i:0500}"} for i in range(2_500)]
+    large = by_hand(steps=[step(*ops)], workers=[1], simulated_steps=20, dropped_steps=2)
+    large |= {"name": "large", "explain": False}
+    begun = service.client.post(PATH, json=large, params={"wait": 0})
+    assert begun.status_code == 202
+    assert service.post(large, PATH).json()["rows"][0]["step_us"] == pytest.approx(2_500, rel=0.1)
+    wrong = by_hand(steps=[step(*ops, OP, OP)])
+    assert faults(service.post(wrong, PATH)) == {("/steps/0/ops/2501/id", "duplicate_id")}
+
+
 def test_what_is_missing(service: Service) -> None:
     assert faults(service.post({}, PATH)) == {
         ("/batch_size", "missing_field"),

@@ -135,16 +135,17 @@ def parameter_server(
     fresh: Fresh = False,
     json_: AsJson = False,
 ) -> None:
-    """Predict how many examples a second workers train through parameter servers.
+    """Predict the throughput of parameter servers.
 
-    Say what limits them, and from how many workers on more gain nothing.
+    Say how many examples a second so many workers train, what limits them, and from how many on
+    more of them gain nothing.
 
     \b
     Examples:
       interlace parameter-server steps.json --workers 1,2,4,8 --bandwidths-gbps 1,10
       interlace parameter-server graph.json --batch-size 32 --servers 2 --order tic
       interlace parameter-server steps.json --plot speed.svg --timeline steps.trace.json
-      interlace example resnet50 | interlace parameter-server - --batch-size 32 --workers 1,2,4
+      interlace example resnet50 | interlace parameter-server - --batch-size 32 --workers 4
       interlace parameter-server steps.json --server http://planner:8000
     """
     from app.cli import flags
