@@ -82,6 +82,26 @@ MAX_SWEEP_LIMIT_S = 3_600
 #: Most time for plans, over all cells, if each took its limit [s].
 MAX_SWEEP_PLANNING_S = 10_000
 
+# Parameter servers ----------------------------------------------------------------------------
+
+#: Most profiled steps of a request, most ops of all of them, and entries of their ``after``.
+MAX_PROFILED_STEPS = 1_000
+MAX_STEP_OPS = 100_000
+MAX_STEP_EDGES = 1_000_000
+#: Most bandwidths.
+MAX_BANDWIDTHS = 64
+#: Most time that a byte takes to be parsed, or to be put into the parameters [us].
+MAX_US_PER_BYTE = 1e3
+#: Most services of all rows and of what they are explained by: a core simulates some 300,000 to a
+#: million in a second.
+MAX_SERVICES = 100_000_000
+#: What a step takes besides its services, in services: its draw and its end are kept.
+STEP_SERVICES = 10
+#: Most steps of a worker in a timeline, most services in it, and most that are simulated for it.
+MAX_TIMELINE_STEPS = 20
+MAX_TIMELINE_SERVICES = 50_000
+MAX_TIMELINE_SIMULATED = 2_000_000
+
 # Files and texts ------------------------------------------------------------------------------
 
 #: Longest text of a benchmark that is read [characters].
@@ -95,8 +115,8 @@ MAX_TRACE_LINES = 1_000_000
 
 # Jobs -----------------------------------------------------------------------------------------
 
-#: Time of a simulation or an import, and of a job whose request was not read yet [s]; plans and
-#: sweeps bring their own.
+#: Time of a simulation, a prediction or an import, and of a job whose request was not read yet [s];
+#: plans and sweeps bring their own.
 JOB_TIME_LIMIT_S = 600.0
 #: A job whose child died so often has failed.
 MAX_JOB_ATTEMPTS = 3

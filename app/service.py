@@ -31,6 +31,7 @@ from app.routers import (
     health,
     limits,
     metrics,
+    parameter_servers,
     plans,
     predictions,
     runs,
@@ -58,8 +59,8 @@ _LOG = logging.getLogger("uvicorn.error")
 _ABOUT = """Post a training iteration as a graph of compute ops and collectives; get back the \
 buckets and the preemptive order in which to send the tensors, the time of one iteration, a proven \
 bound on how fast it can be, and what limits it. Or read it from a trace, simulate what a policy \
-of today does, predict how it scales, sweep clusters, fit the cost of your network, export a plan, \
-keep what the steps of a job took beside what was predicted. \
+of today does, predict how it scales, through parameter servers too, sweep clusters, fit the cost \
+of your network, export a plan, keep what the steps of a job took beside what was predicted. \
 Times are microseconds, sizes bytes, bandwidth Gbit/s."""
 
 
@@ -133,6 +134,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         plans,
         simulations,
         predictions,
+        parameter_servers,
         sweeps,
         cost_models,
         estimates,

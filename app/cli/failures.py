@@ -20,7 +20,8 @@ _FLAGS = {
     "kinds": "--kind",
     "policies": "--policy",
     "rivals": "--rival",
-    "spread": "--jitter",
+    "flow_control": "--no-flow-control",
+    "explain": "--no-explain",
     "time_limit_s": "--time-limit",
     "sweep_limit_s": "--sweep-limit",
 }
@@ -115,6 +116,8 @@ def _flag(pointer: str, flags: dict[str, Any]) -> str | None:
     if field in {"cluster", "options", "jitter"} and len(steps) > 1:
         if steps[1] not in flags[field]:
             return None
+        if steps[:2] == ["jitter", "spread"]:
+            return "--jitter"
         field = steps[1]
     return _called(field)
 

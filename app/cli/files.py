@@ -15,6 +15,7 @@ from app.reading.requests import problem_of, read_parsed
 from app.reading.traces import parameters_of, read_files, recognised, report_of
 from app.reading.unpacking import unpacked
 from app.reading.wording import shown
+from app.schemas.parameter_servers import ParameterServerRequest
 from app.schemas.plans import PlanRequest
 from app.schemas.predictions import PredictionRequest
 from app.schemas.problem import Problem, graph_json
@@ -24,6 +25,7 @@ from app.services.trace_clusters import with_cluster
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import Graph
+from solver.models.layers import iteration
 from solver.traces import READERS, Report, TraceOptions
 from solver.traces.foreign import description
 
@@ -31,6 +33,12 @@ Json = dict[str, Any]
 
 #: Today's policies for a trace whose buckets were split into tensors.
 _SPLIT = ["ddp", "wfbp", "pace"]
+
+#: What a request for a plan has, and one about steps has not.
+_NOT_OF_STEPS = frozenset({"cluster", "options", "what_if"})
+
+#: Of servers and workers where neither file nor flag says it.
+_BANDWIDTH_GBPS = 10
 
 #: How much of the first line of an unknown file is shown.
 _SHOWN = 40
@@ -122,6 +130,38 @@ def read_sweep(source: Source, fields: Json) -> Problem[SweepRequest]:
     """Read files as an iteration that is to be swept, as :func:`read_prediction` does."""
     raw, _ = _read(source)
     return problem_of(read_parsed(_with(raw, fields), SweepRequest))
+
+
+def read_steps(source: Source, fields: Json) -> tuple[Graph | None, ParameterServerRequest]:
+    """Read files as steps through parameter servers: profiled ones, a graph, or layers.
+
+    ``fields`` are the others of the request. Of a request for a plan or a prediction the graph or
+    the layers are taken.
+    """
+    raw, _ = _told(source)
+    if isinstance(raw, dict) and "layers" in raw:
+        raw = _of_layers(raw)
+    if isinstance(raw, dict):
+        rest = {key: value for key, value in raw.items() if key not in _NOT_OF_STEPS}
+        raw = {"bandwidths_gbps": [_BANDWIDTH_GBPS], **rest, **fields}
+    return read_parsed(raw, ParameterServerRequest)
+
+
+def _of_layers(raw: Json) -> Json:
+    """Return a request with layers as one with their graph."""
+    known = PredictionRequest.model_fields
+    asked = {name: value for name, value in raw.items() if name in known and name != "workers"}
+    _, request = read_parsed({**asked, "cluster": on(None, {}, set())}, PredictionRequest)
+    layers = [
+        replace(layer, gradients=tuple(sent for sent in layer.gradients if sent[1]))
+        for layer in request.to_layers()
+    ]
+    rest = {
+        name: value
+        for name, value in raw.items()
+        if name not in known or (name in {"workers", "batch_size"} and value is not None)
+    }
+    return {"graph": graph_json(iteration("layers", layers)), **rest}
 
 
 def _with(raw: Any, fields: Json) -> Any:

@@ -24,6 +24,7 @@ from app.schemas.base import AnswerModel, RequestModel
 from app.schemas.cost_models import CostModelAnswer, CostModelRequest
 from app.schemas.estimates import EstimateAnswer, EstimateRequest
 from app.schemas.graphs import GraphOut
+from app.schemas.parameter_servers import ParameterServerAnswer, ParameterServerRequest
 from app.schemas.plans import PlanAnswer, PlanRequest
 from app.schemas.predictions import PredictionAnswer, PredictionRequest
 from app.schemas.problem import Problem, graph_json
@@ -32,6 +33,7 @@ from app.schemas.simulations import SimulationAnswer, SimulationRequest
 from app.schemas.sweeps import SweepAnswer, SweepRequest
 from interlace_client import (
     IMPORTS,
+    PARAMETER_SERVERS,
     PLANS,
     SIMULATIONS,
     SWEEPS,
@@ -104,15 +106,21 @@ class Server:
 
     def plan(self, problem: Problem[PlanRequest], *, in_lines: bool = False) -> PlanAnswer:
         """Plan one training iteration; ``in_lines`` says in any case how far it is."""
-        return self._solved(PLANS, problem, PlanAnswer, in_lines=in_lines)
+        return self._solved(PLANS, problem.request, problem.graph, PlanAnswer, in_lines=in_lines)
 
     def simulate(self, problem: Problem[SimulationRequest]) -> SimulationAnswer:
         """Simulate one training iteration."""
-        return self._solved(SIMULATIONS, problem, SimulationAnswer)
+        return self._solved(SIMULATIONS, problem.request, problem.graph, SimulationAnswer)
 
     def sweep(self, problem: Problem[SweepRequest]) -> SweepAnswer:
         """Compute all cells, and what follows from them."""
-        return self._solved(SWEEPS, problem, SweepAnswer)
+        return self._solved(SWEEPS, problem.request, problem.graph, SweepAnswer)
+
+    def parameter_server(
+        self, graph: Graph | None, request: ParameterServerRequest
+    ) -> ParameterServerAnswer:
+        """Predict training through parameter servers."""
+        return self._solved(PARAMETER_SERVERS, request, graph, ParameterServerAnswer)
 
     def predict(self, graph: Graph | None, request: PredictionRequest) -> PredictionAnswer:
         """Predict a row for each worker count."""
@@ -167,12 +175,13 @@ class Server:
     def _solved(
         self,
         kind: Kind[Any],
-        problem: Problem[Any],
+        request: RequestModel,
+        graph: Graph | None,
         model: type[A],
         *,
         in_lines: bool = False,
     ) -> A:
-        body = _body(problem.request, problem.graph)
+        body = _body(request, graph)
         answer = self._done(
             kind, lambda client, waiting: client.run(kind, body, **waiting), in_lines=in_lines
         )

@@ -3,11 +3,15 @@
 from dataclasses import dataclass
 
 from app.schemas.graphs import GraphRequest, ImportAnswer
+from app.schemas.parameter_servers import ParameterServerAnswer, ParameterServerRequest
 from app.schemas.plans import PlanAnswer, PlanRequest
 from app.schemas.simulations import SimulationAnswer, SimulationRequest
 from app.schemas.sweeps import SweepAnswer, SweepRequest
 
 PLAN, SIMULATION, SWEEP, IMPORT = "plan", "simulation", "sweep", "import"
+
+
+PARAMETER_SERVER = "parameter_server"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,25 +20,36 @@ class Kind:
 
     Attributes
     ----------
+    word
+        What a reader calls one of them.
     prefix
         Path of its collection.
     fields
         Names of the answer's fields.
     queue
-        Jobs of one queue share its children. A sweep uses all cores by itself, and keeps no plan
-        waiting.
+        Jobs of one queue share its children. A sweep uses all cores by itself, and a prediction
+        of parameter servers one for minutes; they keep no plan waiting.
     """
 
+    word: str
     prefix: str
     fields: tuple[str, ...]
     queue: str
 
 
 KINDS = {
-    PLAN: Kind("/v1/plans", tuple(PlanAnswer.model_fields), "solves"),
-    SIMULATION: Kind("/v1/simulations", tuple(SimulationAnswer.model_fields), "solves"),
-    SWEEP: Kind("/v1/sweeps", tuple(SweepAnswer.model_fields), "sweeps"),
-    IMPORT: Kind("/v1/imports", tuple(ImportAnswer.model_fields), "solves"),
+    PLAN: Kind("plan", "/v1/plans", tuple(PlanAnswer.model_fields), "solves"),
+    SIMULATION: Kind(
+        "simulation", "/v1/simulations", tuple(SimulationAnswer.model_fields), "solves"
+    ),
+    SWEEP: Kind("sweep", "/v1/sweeps", tuple(SweepAnswer.model_fields), "sweeps"),
+    PARAMETER_SERVER: Kind(
+        "prediction",
+        "/v1/predictions/parameter-server",
+        tuple(ParameterServerAnswer.model_fields),
+        "predictions",
+    ),
+    IMPORT: Kind("import", "/v1/imports", tuple(ImportAnswer.model_fields), "solves"),
 }
 
 
@@ -43,6 +58,7 @@ MODELS: dict[str, type[GraphRequest]] = {
     PLAN: PlanRequest,
     SIMULATION: SimulationRequest,
     SWEEP: SweepRequest,
+    PARAMETER_SERVER: ParameterServerRequest,
 }
 
 

@@ -4,12 +4,14 @@ from typing import Any
 
 from app.errors import NoResult, NotFound
 from app.jobs import table as jobs
-from app.jobs.kinds import MODELS, PLAN, SWEEP
+from app.jobs.kinds import MODELS, PARAMETER_SERVER, PLAN, SWEEP
 from app.reading.requests import problem_of, read_body
+from app.schemas.parameter_servers import ParameterServerAnswer, ParameterServerRequest
 from app.schemas.problem import Problem
 from app.schemas.sweeps import SweepAnswer
 from app.storage.database import Store
 from app.storage.library import library_of
+from solver.graph import Graph
 
 
 def problem_and_answer(store: Store, kind: str, job_id: str) -> tuple[Problem[Any], bytes]:
@@ -28,6 +30,26 @@ def sweep_of(store: Store, sweep_id: str) -> SweepAnswer:
     """Return the answer of a sweep, as :func:`problem_and_answer` does."""
     _, result = jobs.answered(store, SWEEP, sweep_id)
     return SweepAnswer.model_validate_json(result)
+
+
+def parameter_server_of(store: Store, prediction_id: str) -> ParameterServerAnswer:
+    """Return the answer of a prediction, as :func:`problem_and_answer` does."""
+    _, result = jobs.answered(store, PARAMETER_SERVER, prediction_id)
+    return ParameterServerAnswer.model_validate_json(result)
+
+
+def parameter_server_request_of(
+    store: Store, prediction_id: str
+) -> tuple[Graph | None, ParameterServerRequest]:
+    """Return what a prediction was made of, as :func:`problem_and_answer` does.
+
+    Raises
+    ------
+    InvalidRequest
+        Also when the graph that it names is not stored any more.
+    """
+    request, _ = jobs.answered(store, PARAMETER_SERVER, prediction_id)
+    return read_body(request, ParameterServerRequest, library_of(store))
 
 
 def plan_text(store: Store, plan_id: str) -> bytes | None:

@@ -15,10 +15,10 @@ from app import VERSION
 from app.errors import QueueFull
 from app.jobs.kinds import IMPORT, MODELS
 from app.jobs.rows import FILE, QUEUED, REQUEST, SUCCEEDED, change, put, tag
-from app.jobs.tasks import limit_of
+from app.jobs.tasks import limit_of, name_of
 from app.limits import BIG_BODY_BYTES, JOB_TIME_LIMIT_S, MAX_JOB_TAGS
 from app.reading.references import LargeGraph
-from app.reading.requests import problem_of, read_body
+from app.reading.requests import read_body
 from app.storage.clock import now
 from app.storage.database import Store
 from app.storage.idempotency import Key, counts_since, fingerprint
@@ -191,8 +191,8 @@ def problem_job(
     name, limit_s, content = "", None, bytes(body)
     if len(body) <= BIG_BODY_BYTES:
         with suppress(LargeGraph):
-            problem = problem_of(read_body(body, MODELS[kind], library_of(store, BIG_BODY_BYTES)))
-            name, limit_s = problem.graph.name, limit_of(problem.request)
+            graph, request = read_body(body, MODELS[kind], library_of(store, BIG_BODY_BYTES))
+            name, limit_s = name_of(graph, request), limit_of(request)
             content = _sorted(body)
     hashed = fingerprint(kind, VERSION, content)
     return NewJob(kind, name, bytes(body), tags, request_id, limit_s, hashed)

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, delete, func, select
 
 from app.errors import NoResult, NotFound
+from app.jobs.kinds import KINDS
 from app.jobs.rows import (
     CANCELLED,
     ENDED,
@@ -110,7 +111,7 @@ def answered(store: Store, kind: str, job_id: str) -> tuple[bytes, bytes]:
         both = parts.where(PayloadRow.part.in_([REQUEST, RESULT]))
         found = {row.part: row.content for row in connection.execute(both)}
     if not job.has_ended or RESULT not in found:
-        raise NoResult(f"This {kind} has no result: it is {job.state}.")
+        raise NoResult(f"This {KINDS[kind].word} has no result: it is {job.state}.")
     return found[REQUEST], found[RESULT]
 
 
@@ -197,7 +198,7 @@ def _get(connection: Connection, kind: str, job_id: str) -> Job:
     query = _light().where(JobRow.id == job_id, JobRow.kind == kind)
     row = connection.execute(query).mappings().first()
     if row is None:
-        raise NotFound(f"No {kind} has this id.")
+        raise NotFound(f"No {KINDS[kind].word} has this id.")
     tags = select(TagRow.tag).where(TagRow.job == row["number"]).order_by(TagRow.tag)
     return _job(row, list(connection.scalars(tags)))
 

@@ -4,21 +4,24 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from app.jobs.kinds import IMPORT, PLAN, SIMULATION, SWEEP
+from app.jobs.kinds import IMPORT, PARAMETER_SERVER, PLAN, SIMULATION, SWEEP
 from app.jobs.progress import ProgressWriter
 from app.limits import JOB_TIME_LIMIT_S
 from app.reading.requests import problem_of, read_body
 from app.reading.traces import parameters_of, read_files
 from app.schemas.graphs import GraphRequest
+from app.schemas.parameter_servers import ParameterServerRequest
 from app.schemas.plans import PlanRequest
 from app.schemas.simulations import SimulationRequest
 from app.schemas.sweeps import SweepRequest
 from app.services import plans, simulations
 from app.services.graphs import import_answer
+from app.services.parameter_servers import run as parameter_servers
 from app.services.sweeps import run as sweeps
 from app.storage import graphs
 from app.storage.database import Store
 from app.storage.library import library_of
+from solver.graph import Graph
 from solver.traces import TraceOptions
 
 
@@ -40,6 +43,12 @@ def limit_of(request: GraphRequest) -> float:
         case SweepRequest():
             return request.sweep_limit_s
     return JOB_TIME_LIMIT_S
+
+
+def name_of(graph: Graph | None, request: GraphRequest) -> str:
+    """Return what a job is called: the name that its request gives it, else its graph's."""
+    named = request.name if isinstance(request, ParameterServerRequest) else ""
+    return named or (graph.name if graph else "")
 
 
 def _plan(store: Store, body: bytes, _files: list[bytes], report: ProgressWriter) -> Done:
@@ -67,6 +76,17 @@ def _sweep(store: Store, body: bytes, _files: list[bytes], report: ProgressWrite
     return Done(answer.model_dump_json(), {"cells": len(answer.cells)})
 
 
+def _parameter_server(
+    store: Store, body: bytes, _files: list[bytes], report: ProgressWriter
+) -> Done:
+    graph, request = read_body(body, ParameterServerRequest, library_of(store))
+    report.describe(name_of(graph, request), limit_of(request))
+    answer = parameter_servers.run(
+        graph, request, lambda done, many: report.progress("rows", done, many)
+    )
+    return Done(answer.model_dump_json(), {"rows": len(answer.rows)})
+
+
 def _import(store: Store, body: bytes, files: list[bytes], report: ProgressWriter) -> Done:
     options = json.loads(body)
     report.progress("import")
@@ -85,5 +105,6 @@ WORK: dict[str, Work] = {
     PLAN: _plan,
     SIMULATION: _simulation,
     SWEEP: _sweep,
+    PARAMETER_SERVER: _parameter_server,
     IMPORT: _import,
 }

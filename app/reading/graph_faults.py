@@ -35,7 +35,7 @@ def readable_faults(raw: Any, shape: list[Fault]) -> list[Fault]:
     """List what the solver finds in a body that does not fit the schema."""
     bad = {section for fault in shape for section in fault.pointer.split("/")[1:2]}
     faults, ops = _readable_faults(raw)
-    if isinstance(raw, dict) and "cluster" not in bad:
+    if isinstance(raw, dict) and "cluster" in raw and "cluster" not in bad:
         cluster = ClusterBody.model_validate(raw["cluster"])
         places = {fault.pointer for fault in shape}
         lanes = [fault for fault in lane_faults(ops, cluster) if fault.pointer not in places]

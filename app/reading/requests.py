@@ -12,9 +12,11 @@ from app.reading.graph_faults import checked_graph, readable_faults
 from app.reading.parsing import read_json
 from app.reading.references import NOTHING, Library, with_graph
 from app.reading.schema_faults import fitting, shape_faults
+from app.reading.step_faults import readable_step_faults, step_faults
 from app.schemas.base import RequestModel
 from app.schemas.clusters import ClusterBody
-from app.schemas.graphs import GraphRequest
+from app.schemas.graphs import ClusterRequest, GraphRequest
+from app.schemas.parameter_servers import ParameterServerRequest
 from app.schemas.problem import Problem
 from app.schemas.sweeps import AXES, SweepRequest
 from solver.codes import FaultCode
@@ -119,7 +121,9 @@ def _refuse_misfit(raw: Any, model: type[Request]) -> None:
     """Raise all faults of a body that does not fit the schema."""
     shape: list[Fault] = shape_faults(raw, model)
     if shape:
-        raise InvalidRequest([*shape, *readable_faults(raw, shape)])
+        raise InvalidRequest(
+            [*shape, *readable_faults(raw, shape), *readable_step_faults(raw, shape)]
+        )
 
 
 def _checked(
@@ -128,7 +132,6 @@ def _checked(
     """Check what fits the schema."""
     graph: Graph | None = None
     faults: list[Fault] = []
-    cluster, unknown = with_models(request.cluster, library.model)
     if ops is not None:
         assert request.graph is not None, "the ops are those of a graph"
         graph, faults = checked_graph(request.graph.name, ops)
@@ -136,14 +139,20 @@ def _checked(
             detail = f"Graph: at most {MAX_OPS - 1:,} ops are planned with a barrier."
             faults.append(Fault("/graph/ops", FaultCode.OUT_OF_RANGE, detail))
     faults += request.own_faults()
-    faults += unknown or _cluster_faults(ops, request, cluster)
+    if isinstance(request, ParameterServerRequest):
+        faults += step_faults(request.steps or [])
+    known: dict[str, Any] = {}
+    if isinstance(request, ClusterRequest):
+        cluster, unknown = with_models(request.cluster, library.model)
+        faults += unknown or _cluster_faults(ops, request, cluster)
+        known["cluster"] = cluster
     if faults or (graph is None and ops is not None):
         raise InvalidRequest(list(dict.fromkeys(faults)))
-    return graph, request.model_copy(update={"cluster": cluster})
+    return graph, request.model_copy(update=known)
 
 
 def _cluster_faults(
-    ops: Sequence[Op] | None, request: GraphRequest, cluster: ClusterBody
+    ops: Sequence[Op] | None, request: ClusterRequest, cluster: ClusterBody
 ) -> list[Fault]:
     """List what is wrong with the cluster, of a sweep its first one, where that was given."""
     swept: dict[str, str] = {}

@@ -5,8 +5,9 @@ of too many fields are narrowed before, and the ops are looked at until enough f
 """
 
 from collections.abc import Collection, Iterator
+from copy import copy
 from functools import cache
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import FailFast, TypeAdapter, ValidationError
 
@@ -16,11 +17,14 @@ from app.limits import (
     MAX_CHANNELS,
     MAX_OBJECT_FIELDS,
     MAX_OPS,
+    MAX_PROFILED_STEPS,
     MAX_REPORTED_STEPS,
+    MAX_STEP_OPS,
 )
 from app.reading.wording import faults_of, pointer, shown
 from app.schemas.base import RequestModel
 from app.schemas.graphs import OpBody
+from app.schemas.parameter_servers import ParameterServerRequest, ProfiledOpBody
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import ALL_REDUCE, COLLECTIVES, COMPUTE, KINDS
@@ -29,10 +33,28 @@ from solver.limits import MAX_FAULTS_SOUGHT
 Model = TypeVar("Model", bound=RequestModel)
 
 
+Place = tuple[str | int, ...]
+
+
+class _Ops(NamedTuple):
+    """A list of ops of a body: where it is, what one of them and all of them are."""
+
+    place: Place
+    ops: list[Any]
+    one: TypeAdapter[Any]
+    many: TypeAdapter[Any]
+
+
 _OP: TypeAdapter[Any] = TypeAdapter(OpBody)
 
 
 _OPS: TypeAdapter[Any] = TypeAdapter(Annotated[list[OpBody], FailFast()])
+
+
+_STEP_OP: TypeAdapter[Any] = TypeAdapter(ProfiledOpBody)
+
+
+_STEP_OPS: TypeAdapter[Any] = TypeAdapter(Annotated[list[ProfiledOpBody], FailFast()])
 
 
 #: So many ops are validated together, until one of them does not fit.
@@ -55,7 +77,10 @@ _LISTED = max(MAX_BASELINES, MAX_CHANGES, MAX_REPORTED_STEPS) + 1
 
 def fitting(raw: Any, model: type[Model]) -> Model | None:
     """Return a body that fits the schema of a request, None when it does not."""
-    if _narrowed(raw, model)[1] or any(_is_wide(op) for op in (ops_of(raw) or [])[: MAX_OPS + 1]):
+    body, faults = _narrowed(raw, model)
+    if faults or _crowd_faults(body, model):
+        return None
+    if any(_is_wide(op) for found in _op_lists(raw, model) for op in found.ops[: MAX_OPS + 1]):
         return None
     try:
         return model.model_validate(raw)
@@ -65,11 +90,23 @@ def fitting(raw: Any, model: type[Model]) -> Model | None:
 
 def shape_faults(raw: Any, model: type[Model]) -> list[Fault]:
     """List where a body does not fit the schema; of each ``after`` the first fault."""
-    (body, faults), ops = _narrowed(raw, model), ops_of(raw)
+    body, faults = _narrowed(raw, model)
     schema, fields = _schema_of(model)
-    if ops is not None:
-        body["graph"] = {**body["graph"], "ops": []}
-        faults += _ops_faults(raw, ops, schema, fields)
+    crowd = _crowd_faults(body, model)
+    stop = len(crowd)
+    for found in _op_lists(raw, model):
+        _empty(body, found.place)
+        if stop:
+            continue
+        faults += _ops_faults(raw, found, schema, fields)
+        if len(faults) >= MAX_FAULTS_SOUGHT and found.one is _STEP_OP:
+            detail = (
+                f"Steps up to {found.place[1]} have {len(faults):,} faults; the others were not "
+                "looked at."
+            )
+            faults.append(Fault("/steps", FaultCode.TOO_MANY_FAULTS, detail))
+            stop = 1
+    faults += crowd
     try:
         model.model_validate(body)
     except ValidationError as error:
@@ -90,6 +127,40 @@ def ops_of(raw: Any) -> list[Any] | None:
     return _list(raw, ("graph", "ops"))
 
 
+def steps_of(raw: Any, model: type[RequestModel]) -> list[list[Any] | None]:
+    """Return the ops of each profiled step of a body; None where they are no list."""
+    if not issubclass(model, ParameterServerRequest):
+        return []
+    return [_list(step, ("ops",)) for step in (_list(raw, ("steps",)) or [])[:MAX_PROFILED_STEPS]]
+
+
+def _op_lists(raw: Any, model: type[RequestModel]) -> Iterator[_Ops]:
+    """Yield the lists of ops of a body, whose faults are looked for op by op."""
+    if (ops := ops_of(raw)) is not None:
+        yield _Ops(("graph", "ops"), ops, _OP, _OPS)
+    for i, found in enumerate(steps_of(raw, model)):
+        if found is not None:
+            yield _Ops(("steps", i, "ops"), found, _STEP_OP, _STEP_OPS)
+
+
+def _crowd_faults(raw: Any, model: type[RequestModel]) -> list[Fault]:
+    """Refuse profiled steps that have too many ops together."""
+    count = sum(len(ops) for ops in steps_of(raw, model) if ops is not None)
+    if count <= MAX_STEP_OPS:
+        return []
+    detail = f"Steps: at most {MAX_STEP_OPS:,} ops are taken in all steps, got {count:,}."
+    return [Fault("/steps", FaultCode.OUT_OF_RANGE, detail)]
+
+
+def _empty(body: Any, place: Place) -> None:
+    """Leave out the list at a place of a body, whose own objects are copied."""
+    *above, last = place
+    for step in above:
+        body[step] = copy(body[step])
+        body = body[step]
+    body[last] = []
+
+
 def kind_of(op: dict[str, Any]) -> str:
     """Return the kind of an op; what it looks like when it does not say."""
     kind = op.get("kind")
@@ -99,48 +170,50 @@ def kind_of(op: dict[str, Any]) -> str:
 
 
 def _ops_faults(
-    raw: Any, ops: list[Any], schema: dict[str, Any], fields: Collection[str]
+    raw: Any, found: _Ops, schema: dict[str, Any], fields: Collection[str]
 ) -> list[Fault]:
+    ops, is_graph = found.ops, found.one is _OP
     if len(ops) > MAX_OPS:
         detail = f"Graph: at most {MAX_OPS:,} ops are planned, got {len(ops):,}."
         return [Fault("/graph/ops", FaultCode.OUT_OF_RANGE, detail)]
     faults: list[Fault] = []
-    for i in _suspects(ops):
-        op, place = ops[i], ("graph", "ops", i)
+    for i in _suspects(found):
+        op, place = ops[i], (*found.place, i)
         seen = _narrow(op, place, faults, fields)
-        faults += _faults(seen, raw, place, schema)
-        if isinstance(seen, dict) and seen.get("kind") != kind_of(seen):
-            faults += _faults({**seen, "kind": kind_of(seen)}, raw, place, schema)
+        faults += _faults(found.one, seen, raw, place, schema)
+        if is_graph and isinstance(seen, dict) and seen.get("kind") != kind_of(seen):
+            faults += _faults(_OP, {**seen, "kind": kind_of(seen)}, raw, place, schema)
         if len(faults) >= MAX_FAULTS_SOUGHT and i + 1 < len(ops):
+            where = "Graph" if is_graph else f"Step {found.place[1]}"
             detail = (
-                f"Graph: the first {i + 1:,} of {len(ops):,} ops have {len(faults):,} faults; "
+                f"{where}: the first {i + 1:,} of {len(ops):,} ops have {len(faults):,} faults; "
                 "the other ops were not looked at."
             )
-            return [Fault("/graph/ops", FaultCode.TOO_MANY_FAULTS, detail), *faults]
+            return [Fault(pointer(found.place), FaultCode.TOO_MANY_FAULTS, detail), *faults]
     return faults
 
 
-def _suspects(ops: list[Any]) -> Iterator[int]:
+def _suspects(found: _Ops) -> Iterator[int]:
     """Yield the places of the ops that do not fit, and of some beside them."""
-    for start in range(0, len(ops), _BLOCK):
-        block = ops[start : start + _BLOCK]
-        if any(map(_is_wide, block)) or not _all_fit(block):
+    for start in range(0, len(found.ops), _BLOCK):
+        block = found.ops[start : start + _BLOCK]
+        if any(map(_is_wide, block)) or not _all_fit(block, found.many):
             yield from range(start, start + len(block))
 
 
-def _all_fit(block: list[Any]) -> bool:
+def _all_fit(block: list[Any], many: TypeAdapter[Any]) -> bool:
     try:
-        _OPS.validate_python(block)
+        many.validate_python(block)
     except ValidationError:
         return False
     return True
 
 
 def _faults(
-    op: Any, raw: Any, place: tuple[str | int, ...], schema: dict[str, Any]
+    one: TypeAdapter[Any], op: Any, raw: Any, place: Place, schema: dict[str, Any]
 ) -> Iterator[Fault]:
     try:
-        _OP.validate_python(op)
+        one.validate_python(op)
     except ValidationError as error:
         yield from faults_of(error, raw, schema, place)
 
@@ -188,16 +261,14 @@ def _narrow_channels(
     return {**cluster, "channels": seen}
 
 
-def _narrow_tables(channel: Any, place: tuple[str | int, ...], faults: list[Fault]) -> Any:
+def _narrow_tables(channel: Any, place: Place, faults: list[Fault]) -> Any:
     if not isinstance(channel, dict) or "tables" not in channel:
         return channel
     tables = _narrow(channel["tables"], (*place, "tables"), faults, COLLECTIVES)
     return {**channel, "tables": tables}
 
 
-def _narrow(
-    value: Any, place: tuple[str | int, ...], faults: list[Fault], fields: Collection[str]
-) -> Any:
+def _narrow(value: Any, place: Place, faults: list[Fault], fields: Collection[str]) -> Any:
     """Keep the fields that the schema knows of an object that has too many."""
     if not _is_wide(value):
         return value

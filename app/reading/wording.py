@@ -139,6 +139,12 @@ def _code(kind: str, value: Any) -> FaultCode:
 
 def _name(place: Location, raw: Any) -> str:
     """Name the thing: the op by its id, else the section, then the field."""
+    match place:
+        case ["steps", int(step), "ops", int(i), *fields]:
+            op = raw["steps"][step]["ops"][i]
+            known = isinstance(op, dict) and isinstance(op.get("id"), str)
+            label = f"Step {step}: op {brief(op['id'])!r}" if known else f"Step {step}: op {i}"
+            return ": ".join([label, *_joined(fields)])
     if tuple(place[:2]) != ("graph", "ops") or len(place) <= 2:  # noqa: PLR2004 - graph, ops
         if not place:
             return "The body"

@@ -127,7 +127,8 @@ def add_routes(
     router: APIRouter, kind: str, out: Any, row: type[JobSummary], page: type[Page]
 ) -> None:
     """Add what every kind of job is asked, but for how one is begun."""
-    one = f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+    word = KINDS[kind].word
+    one = f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
     plural = next(iter(page.model_fields.keys() - Page.model_fields.keys()))
 
     @router.get(

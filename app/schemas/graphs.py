@@ -117,7 +117,7 @@ def _or_id(schema: dict[str, Any]) -> None:
 
 
 class GraphRequest(RequestModel):
-    """A request about a graph, or the id of one, on a cluster."""
+    """A request about a graph, or the id of one."""
 
     model_config = RequestModel.model_config | {"json_schema_extra": _or_id}
 
@@ -126,7 +126,6 @@ class GraphRequest(RequestModel):
         Name | None,
         Field(description="Instead of a graph: the id that `POST /v1/graphs` gave."),
     ] = None
-    cluster: ClusterBody
 
     @property
     def has_barrier(self) -> bool:
@@ -140,6 +139,12 @@ class GraphRequest(RequestModel):
         return [
             Fault("/graph_id", FaultCode.EXTRA_FIELD, "Give a graph or the id of one, not both.")
         ]
+
+
+class ClusterRequest(GraphRequest):
+    """A request about a graph, or the id of one, on a cluster."""
+
+    cluster: ClusterBody
 
 
 class LaneCost(AnswerModel):

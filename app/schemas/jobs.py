@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field, create_model
 
 from app.schemas.base import AnswerModel
 from app.schemas.graphs import ImportAnswer
+from app.schemas.parameter_servers import ParameterServerAnswer
 from app.schemas.plans import PlanAnswer
 from app.schemas.problem_details import FaultOut
 from app.schemas.simulations import SimulationAnswer
@@ -84,6 +85,13 @@ SimulationOut = _with_job(
 SweepOut = _with_job("SweepOut", SweepAnswer, "A sweep, and the job that makes it.")
 
 
+ParameterServerOut = _with_job(
+    "ParameterServerOut",
+    ParameterServerAnswer,
+    "A prediction of training through parameter servers, and the job that makes it.",
+)
+
+
 ImportOut = _with_job("ImportOut", ImportAnswer, "The job that reads files as a graph.")
 
 
@@ -111,6 +119,12 @@ class SweepSummary(JobSummary):
     """A sweep in a list."""
 
     cells: Annotated[int | None, Field(description="How many cells it has.")]
+
+
+class ParameterServerSummary(JobSummary):
+    """A prediction in a list."""
+
+    rows: Annotated[int | None, Field(description="How many rows it has.")]
 
 
 class ImportSummary(JobSummary):
@@ -143,6 +157,12 @@ class SweepList(Page):
     """Sweeps, the newest first."""
 
     sweeps: list[SweepSummary]
+
+
+class ParameterServerList(Page):
+    """Predictions of training through parameter servers, the newest first."""
+
+    predictions: list[ParameterServerSummary]
 
 
 class ImportList(Page):

@@ -122,6 +122,39 @@ class SweepLimits(BaseModel):
     )
 
 
+class ParameterServerLimits(BaseModel):
+    """Of a prediction of training through parameter servers."""
+
+    profiled_steps: Annotated[int, Field(description="Profiled steps.")] = limits.MAX_PROFILED_STEPS
+    ops: Annotated[int, Field(description="Ops of all profiled steps.")] = limits.MAX_STEP_OPS
+    edges: Annotated[int, Field(description="Entries of all their `after` lists.")] = (
+        limits.MAX_STEP_EDGES
+    )
+    servers: Annotated[int, Field(description="Servers.")] = solver_limits.MAX_SERVERS
+    worker_counts: Annotated[int, Field(description="Worker counts.")] = limits.MAX_WORKER_COUNTS
+    workers: Annotated[int, Field(description="Workers.")] = solver_limits.MAX_PREDICTED_WORKERS
+    bandwidths: Annotated[int, Field(description="Bandwidths.")] = limits.MAX_BANDWIDTHS
+    simulated_steps: Annotated[int, Field(description="Steps that each worker does.")] = (
+        solver_limits.MAX_PREDICTED_STEPS
+    )
+    services: Annotated[
+        int,
+        Field(
+            description="Services to simulate in all rows, what-ifs included: an op is one, a "
+            "transfer beyond the window two."
+        ),
+    ] = limits.MAX_SERVICES
+    timeline_steps: Annotated[int, Field(description="Steps of a worker in a timeline.")] = (
+        limits.MAX_TIMELINE_STEPS
+    )
+    timeline_services: Annotated[int, Field(description="Services in a timeline.")] = (
+        limits.MAX_TIMELINE_SERVICES
+    )
+    timeline_simulated: Annotated[
+        int, Field(description="Services that are simulated for it, up to its last step.")
+    ] = limits.MAX_TIMELINE_SIMULATED
+
+
 class CostModelLimits(BaseModel):
     """Of a cost model."""
 
@@ -158,7 +191,11 @@ class JobLimits(BaseModel):
     ]
     memory_bytes: Annotated[int, Field(description="Memory of a job's process [bytes].")]
     at_once: Annotated[
-        int, Field(description="Plans, simulations and imports at work at once; of sweeps one.")
+        int,
+        Field(
+            description="Plans, simulations and imports at work at once; of sweeps one, and of "
+            "predictions one."
+        ),
     ]
     queued: Annotated[int, Field(description="Jobs that may wait.")]
     retention_days: Annotated[float, Field(description="Kept so long after their end [days].")]
@@ -222,6 +259,7 @@ class Limits(BaseModel):
     simulation: SimulationLimits = SimulationLimits()
     prediction: PredictionLimits = PredictionLimits()
     sweep: SweepLimits = SweepLimits()
+    parameter_server: ParameterServerLimits = ParameterServerLimits()
     cost_model: CostModelLimits = CostModelLimits()
     run: RunLimits = RunLimits()
     job: JobLimits

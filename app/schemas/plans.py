@@ -11,7 +11,7 @@ from app.limits import MAX_BASELINES, MAX_SEED, MAX_TIME_LIMIT_S, MIN_SLOT_US
 from app.schemas.base import AnswerModel, OneOf, RequestModel, ShownAs
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning, ExplainedAnswer
-from app.schemas.graphs import ChangeBody, Changes, GraphBody, GraphRequest
+from app.schemas.graphs import ChangeBody, Changes, ClusterRequest, GraphBody
 from app.schemas.headlines import Headline
 from app.schemas.policies import PAIRS, PolicyBody
 from app.schemas.schedules import Bucket, Schedule
@@ -82,7 +82,7 @@ class OptionsBody(RequestModel):
         )
 
 
-class PlanRequest(GraphRequest):
+class PlanRequest(ClusterRequest):
     """A training iteration, the cluster it runs on, and how to plan it."""
 
     graph: GraphBody

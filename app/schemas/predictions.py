@@ -18,7 +18,7 @@ from app.limits import (
 from app.schemas.base import AnswerModel, Name, RequestModel
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning
-from app.schemas.graphs import GraphBody, GraphRequest
+from app.schemas.graphs import ClusterRequest, GraphBody
 from app.schemas.networks import Workers
 from app.schemas.plans import OptionsBody
 from solver.codes import FaultCode
@@ -57,7 +57,7 @@ class LayerBody(RequestModel):
     ] = None
 
 
-class PredictionRequest(GraphRequest):
+class PredictionRequest(ClusterRequest):
     """An iteration, a cluster, and the worker counts to predict."""
 
     layers: Annotated[

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from app.limits import MAX_NAME_CHARACTERS, MAX_REPORTED_STEPS, MAX_RUN_PLANS, MAX_STEP
 from app.schemas.base import PLAIN, AnswerModel, Name, RequestModel, ShownAs
-from app.schemas.graphs import GraphBody, GraphRequest
+from app.schemas.graphs import ClusterRequest, GraphBody
 from app.schemas.schedules import PlanBody
 from app.schemas.simulations import SimulationRequest
 from solver.codes import FaultCode
@@ -44,7 +44,7 @@ def _or_known(*fields: str) -> Any:
     return leave_out
 
 
-class PlannedRequest(GraphRequest):
+class PlannedRequest(ClusterRequest):
     """A plan, and what it was made for."""
 
     graph: GraphBody

@@ -8,7 +8,7 @@ from app.limits import MAX_BASELINES, MAX_BINS, MAX_SEED
 from app.schemas.base import AnswerModel, RequestModel
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning, ExplainedAnswer
-from app.schemas.graphs import ChangeBody, Changes, GraphBody, GraphRequest
+from app.schemas.graphs import ChangeBody, Changes, ClusterRequest, GraphBody
 from app.schemas.policies import PAIRS, PolicyBody
 from app.schemas.schedules import Bucket, Launches, PlanBody
 from solver.explanation.usage import Usage
@@ -39,7 +39,7 @@ class JitterBody(RequestModel):
     ] = Field(default=["wfbp"], validate_default=True)
 
 
-class SimulationRequest(GraphRequest):
+class SimulationRequest(ClusterRequest):
     """A training iteration on a cluster, under a policy or an explicit plan."""
 
     graph: GraphBody

@@ -10,7 +10,7 @@ from app.limits import MAX_BASELINES, MAX_CELL_TIME_LIMIT_S, MAX_CELLS, MAX_SEED
 from app.schemas.base import AnswerModel, OneOf
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning
-from app.schemas.graphs import GraphBody, GraphRequest
+from app.schemas.graphs import ClusterRequest, GraphBody
 from app.schemas.networks import Gbps, Microseconds, Workers
 from app.schemas.policies import PAIRS, BaselineBody, Choices
 from solver.policies.choice import Choice
@@ -31,7 +31,7 @@ class PlanBaseline(BaselineBody):
 Candidate = Annotated[BaselineBody, Choices((PlanBaseline,))]
 
 
-class SweepRequest(GraphRequest):
+class SweepRequest(ClusterRequest):
     """One training iteration on many clusters, under many policies.
 
     A cell for each of workers x bandwidth x start-up, in ascending order.

@@ -13,6 +13,7 @@ from interlace_client.errors import (
 )
 from interlace_client.jobs import (
     IMPORTS,
+    PARAMETER_SERVERS,
     PLANS,
     SIMULATIONS,
     SWEEPS,
@@ -28,15 +29,19 @@ from interlace_client.results import (
     Bucket,
     Cell,
     ImportedGraph,
+    Knee,
     Part,
     Plan,
     Simulation,
     Sweep,
+    Throughput,
+    ThroughputRow,
 )
 from interlace_client.runs import PredictionError, Run, RunPage, RunPlan, Step
 
 __all__ = [
     "IMPORTS",
+    "PARAMETER_SERVERS",
     "PLANS",
     "SIMULATIONS",
     "SWEEPS",
@@ -52,6 +57,7 @@ __all__ = [
     "InterlaceError",
     "Job",
     "Kind",
+    "Knee",
     "Page",
     "Part",
     "Plan",
@@ -64,6 +70,8 @@ __all__ = [
     "Simulation",
     "Step",
     "Sweep",
+    "Throughput",
+    "ThroughputRow",
     "UnexpectedAnswer",
     "Unreachable",
     "WaitTimeout",

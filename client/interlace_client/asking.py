@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 from uuid import uuid4
 
-from interlace_client.bodies import Content, Files, Graph, about, files_content, json_content
+from interlace_client.bodies import (
+    Content,
+    Files,
+    Graph,
+    about,
+    files_content,
+    graph_field,
+    json_content,
+)
 from interlace_client.errors import UnexpectedAnswer
-from interlace_client.jobs import IMPORTS, Job, Kind, Page
+from interlace_client.jobs import IMPORTS, PARAMETER_SERVERS, Job, Kind, Page
 from interlace_client.options import How, split
-from interlace_client.results import ImportedGraph, Json
+from interlace_client.results import ImportedGraph, Json, Throughput
 from interlace_client.sending import Call, Deadline, Steps, Tries, done, sent, shaped
 from interlace_client.waiting import answered, job_of, patience, stopped, waited
 
@@ -33,6 +41,14 @@ def make(
     """Write a request about a graph, submit it and wait for its result."""
     how, fields = split(keywords)
     return run(kind, about(graph, cluster, fields), how, tries)
+
+
+def predict_parameter_server(keywords: Mapping[str, Any], tries: Tries) -> Steps[Throughput]:
+    """Write a request about steps or a graph, submit it and wait for its result."""
+    how, fields = split(keywords)
+    graph = fields.pop("graph", None)
+    given = {} if graph is None else graph_field(graph)
+    return run(PARAMETER_SERVERS, {**given, **fields}, how, tries)
 
 
 def run(kind: Kind[T], request: Mapping[str, Any], how: How, tries: Tries) -> Steps[T]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Importing,
         Listener,
         Planning,
+        PredictingParameterServer,
         Simulating,
         Starting,
         Sweeping,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
         Waiting,
     )
     from interlace_client.reporting import RunOrId
-    from interlace_client.results import ImportedGraph, Json, Plan, Simulation, Sweep
+    from interlace_client.results import ImportedGraph, Json, Plan, Simulation, Sweep, Throughput
     from interlace_client.runs import Run, RunPage, RunPlan, Step
     from interlace_client.sending import Answer, Lost, Steps
 
@@ -96,6 +97,17 @@ class Client:
     ) -> Sweep:
         """Compare policies on many clusters."""
         return self._done(asking.make(SWEEPS, graph, cluster, fields, self._tries))
+
+    def predict_parameter_server(
+        self,
+        *,
+        batch_size: int,
+        bandwidths_gbps: Sequence[float],
+        **fields: Unpack[PredictingParameterServer],
+    ) -> Throughput:
+        """Predict training through parameter servers from profiled steps or a graph."""
+        given = {"batch_size": batch_size, "bandwidths_gbps": bandwidths_gbps, **fields}
+        return self._done(asking.predict_parameter_server(given, self._tries))
 
     def import_graph(self, files: Files, **fields: Unpack[Importing]) -> ImportedGraph:
         """Read a file of another tool, or several of one recording, as a graph."""

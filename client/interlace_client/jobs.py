@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Callable, Generic, TypeVar
 
-from interlace_client.results import ImportedGraph, Json, Plan, Simulation, Sweep
+from interlace_client.results import ImportedGraph, Json, Plan, Simulation, Sweep, Throughput
 
 T = TypeVar("T")
 
@@ -19,6 +19,8 @@ class Kind(Generic[T]):
 
     name: str
     read: Callable[[Json], T | None]
+    #: What a list calls them; where it is left out, as the paths do.
+    plural: str = ""
 
     @property
     def path(self) -> str:
@@ -29,6 +31,9 @@ class Kind(Generic[T]):
 PLANS: Kind[Plan] = Kind("plans", Plan.of)
 SIMULATIONS: Kind[Simulation] = Kind("simulations", Simulation.of)
 SWEEPS: Kind[Sweep] = Kind("sweeps", Sweep.of)
+PARAMETER_SERVERS: Kind[Throughput] = Kind(
+    "predictions/parameter-server", Throughput.of, "predictions"
+)
 IMPORTS: Kind[ImportedGraph] = Kind("imports", ImportedGraph.of)
 
 
@@ -146,5 +151,5 @@ class Page(Generic[T]):
     @classmethod
     def of(cls, kind: Kind[T], raw: Json) -> Page[T]:
         """Read a list."""
-        jobs = tuple(Job.of(kind, each) for each in raw[kind.name])
+        jobs = tuple(Job.of(kind, each) for each in raw[kind.plural or kind.name])
         return cls(jobs, raw.get("next_cursor"))

@@ -82,6 +82,28 @@ class Sweeping(Waiting, total=False):
     sweep_limit_s: float | None
 
 
+class PredictingParameterServer(Waiting, total=False):
+    """Of training through parameter servers: profiled steps, or a graph, or the id of one."""
+
+    steps: Sequence[_Fields] | None
+    graph: _Fields | str | None
+    servers: int | None
+    update_us_per_byte: float | None
+    name: str | None
+    workers: Sequence[int] | None
+    flow_control: bool | None
+    win_bytes: int | None
+    parse_us_per_byte: float | None
+    parse_us: float | None
+    order: str | None
+    simulated_steps: int | None
+    dropped_steps: int | None
+    seed: int | None
+    synchronous: bool | None
+    spread: float | None
+    explain: bool | None
+
+
 class Importing(Waiting, total=False):
     """Of an import; ``parameters`` are the model's gradients, JSON as the API takes it.
 

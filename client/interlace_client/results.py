@@ -145,6 +145,61 @@ class Sweep:
 
 
 @dataclass(frozen=True)
+class ThroughputRow:
+    """So many workers at a bandwidth, training through parameter servers.
+
+    ``low_examples_per_s`` and ``high_examples_per_s`` are the 95 % interval of the simulation;
+    ``utilisation`` has the share of each resource that is used; ``gains`` what each kind of
+    resource gains when it is twice as fast, as a share, and ``limited_by`` the one that gains most.
+    """
+
+    bandwidth_gbps: float
+    workers: int
+    examples_per_s: float
+    low_examples_per_s: float | None
+    high_examples_per_s: float | None
+    step_us: float
+    limited_by: str | None
+    lin_examples_per_s: float
+    cynthia_examples_per_s: float
+    bound_examples_per_s: float
+    utilisation: Mapping[str, float] = field(default_factory=dict)
+    gains: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Knee:
+    """From how many workers on more of them gain nothing at a bandwidth; None where they do."""
+
+    bandwidth_gbps: float
+    workers: int | None
+    ceiling_examples_per_s: float | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Rows in the order of bandwidth, then workers, both ascending; a knee for each bandwidth."""
+
+    id: str
+    state: str
+    runtime_s: float
+    rows: tuple[ThroughputRow, ...]
+    knees: tuple[Knee, ...]
+    notes: tuple[str, ...]
+    raw: Json = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, raw: Json) -> Throughput | None:
+        """Read a prediction from JSON; None when it holds none yet (a list only counts rows)."""
+        if not isinstance(raw.get("rows"), list):
+            return None
+        rows = tuple(_row(each) for each in raw["rows"])
+        knees = tuple(picked(Knee, each) for each in raw["knees"])
+        return picked(cls, raw, rows=rows, knees=knees, notes=tuple(raw["notes"]), raw=raw)
+
+
+@dataclass(frozen=True)
 class ImportedGraph:
     """A graph that was read from files of another tool.
 
@@ -175,6 +230,13 @@ def picked(kind: type[_T], told: Json, **known: Any) -> _T:
     """Make a result of the fields that it has, and no others."""
     found = {each.name: told[each.name] for each in fields(kind) if each.name in told}  # type: ignore[arg-type]
     return kind(**{**found, **known})
+
+
+def _row(raw: Json) -> ThroughputRow:
+    """Return a row of a prediction, its shares and gains by resource."""
+    used = {each["resource"]: each["share"] for each in raw["utilisation"]}
+    gains = {each["resource"]: each["gain"] for each in raw["what_if"]}
+    return picked(ThroughputRow, raw, utilisation=used, gains=gains)
 
 
 def _sent(raw: Json) -> Json:

@@ -150,6 +150,8 @@ def run_steps(
     links: Links,
     options: RunOptions,
     recorded: range = range(0),
+    *,
+    only_recorded: bool = False,
 ) -> StepsRun:
     """Simulate workers that train asynchronously, or step by step together.
 
@@ -170,6 +172,8 @@ def run_steps(
         The network, and how long is simulated.
     recorded
         Numbers of the steps of each worker whose services are returned.
+    only_recorded
+        Whether to end as soon as every worker has done these; up to there nothing differs.
 
     Notes
     -----
@@ -180,7 +184,8 @@ def run_steps(
     .. [1] Li et al., Throughput Prediction of Asynchronous SGD in TensorFlow, 2020: Algorithm 3.1,
            sections 3.2.2, 3.3 and 5.
     """
-    return _Run(steps, workers, links, options, recorded).run()
+    last = recorded.stop if only_recorded else None
+    return _Run(steps, workers, links, options, recorded, last).run()
 
 
 class _Profile(NamedTuple):
@@ -237,6 +242,7 @@ class _Run:
         links: Links,
         options: RunOptions,
         recorded: range,
+        last: int | None,
     ) -> None:
         servers = servers_of(steps)
         self._names = resources_of(servers)
@@ -247,6 +253,8 @@ class _Run:
         self._workers = workers
         self._options = options
         self._recorded = recorded
+        self._enough = last  # steps of each worker, where no more are to be simulated
+        self._lacking = workers  # that have not done so many
         draws = [_draw(len(steps), options, w) for w in range(workers)]
         self._drawn = [profiles for profiles, _ in draws]
         self._factors = [factors for _, factors in draws]
@@ -329,7 +337,8 @@ class _Run:
         ends = self._ends[worker]
         ends.append(now)
         self._begin_steps(worker, now)
-        if len(ends) == self._options.steps and self._end == inf:
+        self._lacking -= len(ends) == self._enough
+        if self._end == inf and (len(ends) == self._options.steps or not self._lacking):
             self._last, self._end = now, now + slack(now)
         self._to_drop -= 1
         if not self._to_drop:

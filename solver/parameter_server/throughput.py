@@ -27,6 +27,7 @@ from solver.units import bytes_per_us
 
 __all__ = [
     "DEFAULT_SPREAD",
+    "FEWER",
     "Throughput",
     "ThroughputKnee",
     "ThroughputOptions",
@@ -167,6 +168,8 @@ def run_of(
     bandwidth_gbps: float,
     workers: int,
     recorded: range = range(0),
+    *,
+    only_recorded: bool = False,
 ) -> StepsRun:
     """Run prepared steps as a row does.
 
@@ -180,9 +183,11 @@ def run_of(
         Which row.
     recorded
         Numbers of the steps of each worker whose services are returned.
+    only_recorded
+        Whether to end as soon as every worker has done these; up to there nothing differs.
     """
-    links = Links(bandwidth_gbps, options.win_bytes)
-    return run_steps(prepared, workers, links, _run_options(prepared, options), recorded)
+    links, run_options = Links(bandwidth_gbps, options.win_bytes), _run_options(prepared, options)
+    return run_steps(prepared, workers, links, run_options, recorded, only_recorded=only_recorded)
 
 
 def predict(

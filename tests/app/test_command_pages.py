@@ -16,6 +16,7 @@ from rich.cells import cell_len
 
 from app.cli.rendering.page import page
 from app.cli.rendering.tables import shortened, table, time, times
+from app.routers.parameter_servers import EXAMPLE
 from app.services.examples import TWO_LAYERS
 from tests.app.command import Run
 
@@ -61,6 +62,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ops.append({"id": name, "kind": "all_reduce", "bytes": 10**6, "after": [f"b{i}"]})
     (tmp_path / "long.json").write_text(json.dumps({"name": "long", "ops": ops}))
     (tmp_path / "two.json").write_text(json.dumps(TWO_LAYERS))
+    (tmp_path / "steps.json").write_text(json.dumps(EXAMPLE))
     sizes = "".join(f"{10**k},{50 + 10**k / 1000}\n" for k in range(2, 8))
     (tmp_path / "samples.csv").write_text(f"size(B),time(us)\n{sizes}")
     monkeypatch.chdir(tmp_path)
@@ -74,6 +76,7 @@ COMMANDS = [
     "predict two.json --workers 8,32 --buffers-bytes 0,1,104857600",
     "sweep two.json --workers 2,8",
     "sweep two.json --workers 2,8 --policy ddp:bucket_cap_mb=0.5,first_bucket_mb=0.25 --policy p3",
+    "parameter-server steps.json --bandwidths-gbps 1,10 --simulated-steps 40 --dropped-steps 4",
     "calibrate samples.csv --workers 8",
     "import two.json",
 ]

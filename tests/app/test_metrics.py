@@ -93,7 +93,7 @@ def test_jobs(own: Service) -> None:
     assert value(found, "interlace_job_wait_seconds_count", kind="plan") == count
     assert value(found, "interlace_job_run_seconds_count", kind="plan") == count
     assert value(found, "interlace_job_run_seconds_sum", kind="plan") > 0
-    for kind in ("plan", "simulation", "sweep", "import"):
+    for kind in ("plan", "simulation", "sweep", "parameter_server", "import"):
         for state in ("queued", "running"):
             assert value(found, "interlace_jobs", kind=kind, state=state) == 0
     ended_ones = {name for name, labels in found if ("state", "succeeded") in labels}

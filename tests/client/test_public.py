@@ -15,7 +15,18 @@ from tests.app.service import ROOT
 
 PACKAGE = ROOT / "client" / "interlace_client"
 METHODS = {
-    *("plan", "simulate", "sweep", "import_graph", "run", "submit", "wait", "get", "cancel"),
+    *(
+        "plan",
+        "simulate",
+        "sweep",
+        "predict_parameter_server",
+        "import_graph",
+        "run",
+        "submit",
+        "wait",
+        "get",
+        "cancel",
+    ),
     *("delete", "list", "read", "post", "close"),
     *("start_run", "report_steps", "report_plan", "end_run", "read_run", "delete_run", "runs"),
 }
@@ -23,8 +34,10 @@ NAMES = {
     *("Client", "AsyncClient"),
     *("InterlaceError", "Unreachable", "UnexpectedAnswer", "WaitTimeout", "Cancelled"),
     *("ProblemError", "problems"),
-    *("PLANS", "SIMULATIONS", "SWEEPS", "IMPORTS", "Kind", "Job", "Page", "Progress"),
+    *("PLANS", "SIMULATIONS", "SWEEPS", "PARAMETER_SERVERS", "IMPORTS"),
+    *("Kind", "Job", "Page", "Progress"),
     *("Failure", "Fault", "Plan", "Bucket", "Part", "Baseline", "Simulation", "Sweep", "Cell"),
+    *("Throughput", "ThroughputRow", "Knee"),
     *("ImportedGraph", "Run", "RunPage", "RunPlan", "Step", "PredictionError"),
 }
 

@@ -11,6 +11,7 @@ import pytest
 from app.services.examples import CLUSTER, TWO_LAYERS
 from interlace_client import (
     IMPORTS,
+    PARAMETER_SERVERS,
     PLANS,
     SIMULATIONS,
     SWEEPS,
@@ -20,6 +21,7 @@ from interlace_client import (
     Plan,
     ProblemError,
     Progress,
+    Throughput,
     WaitTimeout,
     problems,
 )
@@ -56,6 +58,43 @@ def test_sweep(ask_server: Ask) -> None:
     assert [cell.workers for cell in sweep.cells] == [2, 4]
     assert set(sweep.cells[0].iteration_time_us) == {"wfbp", "ddp"}
     assert sweep.summary
+
+
+STEP: Any = {
+    "ops": [
+        {"id": "pull", "resource": "downlink", "bytes": 1_000_000},
+        {"id": "work", "resource": "worker", "duration_us": 500, "after": ["pull"]},
+        {"id": "push", "resource": "uplink", "bytes": 1_000_000, "after": ["work"]},
+    ]
+}
+
+
+def test_parameter_server(ask_server: Ask) -> None:
+    how = {"batch_size": 10, "bandwidths_gbps": [10], "workers": [2, 1]}
+    quick = {"simulated_steps": 40, "dropped_steps": 4}
+    told: list[Progress] = []
+    found = ask_server(
+        "predict_parameter_server", steps=[STEP], spread=0, on_progress=told.append, **how, **quick
+    )
+    assert isinstance(found, Throughput)
+    assert (found.state, found.raw["name"]) == ("succeeded", "")
+    assert [row.workers for row in found.rows] == [1, 2]
+    one = found.rows[0]
+    assert one.examples_per_s == pytest.approx(10 / 2.1e-3)  # 800 + 500 + 800 us
+    assert one.utilisation["worker"] == pytest.approx(500 / 2_100)
+    assert one.gains["downlink"] == pytest.approx(2_100 / 1_700 - 1)
+    assert one.limited_by == "uplink"
+    assert found.knees[0].ceiling_examples_per_s == pytest.approx(10 / 800e-6)
+    assert found.notes
+    assert Throughput.of(json.loads(json.dumps(found.raw))) == found
+    assert told[-1].state == "succeeded"
+    listed = ask_server("list", PARAMETER_SERVERS, limit=1)
+    assert listed.jobs[0].result is None
+    assert ask_server("get", PARAMETER_SERVERS, found.id).result == found
+    graph = ask_server("predict_parameter_server", graph=GRAPH, servers=2, **how, **quick)
+    assert set(graph.rows[0].utilisation) >= {"uplink:ps1", "downlink:ps2"}
+    with pytest.raises(problems.MissingField):
+        ask_server("predict_parameter_server", **how)
 
 
 def test_examples_can_be_sent_as_they_are(ask_server: Ask) -> None:
@@ -115,7 +154,7 @@ def test_refusals(ask_server: Ask, change: Any, kind: type[ProblemError]) -> Non
 
 
 def test_unknown_job(ask_server: Ask) -> None:
-    for kind in (PLANS, SIMULATIONS, SWEEPS, IMPORTS):
+    for kind in (PLANS, SIMULATIONS, SWEEPS, PARAMETER_SERVERS, IMPORTS):
         with pytest.raises(problems.NotFound):
             ask_server("get", kind, "0" * 16)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from app.routers.parameter_servers import EXAMPLE
 from docs.generate.command import command
 from tests import sampling
 from tests.app.service import Service, two_layers
@@ -175,6 +176,7 @@ def desk(folder: Path, shell: dict[str, str]) -> Path:
     """The files that the help of the command speaks of."""
     (folder / "times.csv").write_text(_TIMES)
     (folder / "layers.json").write_text(json.dumps({"layers": _LAYERS}))
+    (folder / "steps.json").write_text(json.dumps(EXAMPLE))
     (folder / "trace.json.gz").symlink_to("rank0.json.gz")
     (folder / "resnet50").mkdir()
     (folder / "resnet50" / "graph.txt").symlink_to(folder / "graph.txt")

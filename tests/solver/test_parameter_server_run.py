@@ -482,6 +482,22 @@ def test_what_is_recorded_changes_nothing(case):
         assert (run.ends, run.busy, run.events) == (other.ends, other.busy, other.events)
 
 
+@given(runs(), st.integers(1, 4))
+@settings(max_examples=cases(300))
+def test_a_run_may_end_when_all_is_recorded(case, stop):
+    steps, workers, links, options = case
+    recorded = range(stop - 1, stop)
+    whole = run_steps(steps, workers, links, options, recorded)
+    run = run_steps(steps, workers, links, options, recorded, only_recorded=True)
+    assert run.services == whole.services
+    assert all(b[: len(a)] == a for a, b in zip(run.ends, whole.ends, strict=True))
+    done = [len(ends) for ends in run.ends]
+    assert min(done) >= stop or max(done) == options.steps
+    if stop < min(map(len, whole.ends)):
+        assert min(done) == stop
+        assert run.events <= whole.events
+
+
 @given(profiles())
 @settings(max_examples=cases(300))
 def test_alone_a_worker_is_busy_with_all_of_its_steps(steps):

@@ -11,7 +11,7 @@ from app.cli.failures import Failure
 def backup(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to; must not exist.")],
 ) -> None:
-    """Copy the database to a file, also while the service runs.
+    """Copy the database to a file, while the service runs too.
 
     \b
     Examples:

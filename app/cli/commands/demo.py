@@ -26,7 +26,7 @@ _NEXT = """Where to look next
 
 
 def demo() -> None:
-    """Start a server, plan T5-small over HTTP, print the answer.
+    """Start a server, have it plan T5-small, print the answer.
 
     Nothing is left behind.
 

@@ -64,7 +64,7 @@ def export(
         ),
     ] = None,
 ) -> None:
-    """Write a plan or a policy's launches as files of another tool.
+    """Write a plan or a policy's launches for another tool.
 
     Say what that tool cannot express.
 

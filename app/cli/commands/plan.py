@@ -79,7 +79,7 @@ def plan(
     ] = None,
     json_: AsJson = False,
 ) -> None:
-    """Plan one training iteration; needs no server, but may ask one.
+    """Plan one training iteration, here or at a service.
 
     A request's own cluster and options count unless a flag is given; of a trace the workers and
     the costs are those that it tells. Ctrl-C ends the search with the best plan so far.

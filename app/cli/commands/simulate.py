@@ -69,7 +69,7 @@ def simulate(
     fresh: Fresh = False,
     json_: AsJson = False,
 ) -> None:
-    """Simulate one training iteration under a policy or a plan.
+    """Simulate one training iteration: a policy, or a plan.
 
     It needs no server, but may ask one. The cluster is that of the request, of a plan the one that
     it was made for, unless a flag is given.

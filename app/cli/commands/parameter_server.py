@@ -1,0 +1,225 @@
+"""Predict training through parameter servers."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.cli.failures import explaining
+from app.cli.options import (
+    AsJson,
+    Fresh,
+    Parameters,
+    Rank,
+    ServerUrl,
+    Step,
+    Tags,
+    contents,
+    present,
+    server_at,
+)
+from app.limits import MAX_TIMELINE_STEPS
+
+#: What the parameters of a view are called here.
+_VIEWS = {
+    "/query/workers": "--at-workers",
+    "/query/bandwidth_gbps": "--at-bandwidth-gbps",
+    "/query/from_step": "--from-step",
+    "/query/steps": "--timeline-steps",
+}
+
+
+def parameter_server(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="JSON with profiled steps, a JSON graph or request, JSON with layers, or a trace, "
+            "of which there may be a file a rank; - reads standard input.",
+        ),
+    ],
+    step: Step = None,
+    parameters: Parameters = None,
+    rank: Rank = None,
+    batch_size: Annotated[
+        int | None, typer.Option(help="Examples of a worker's step.  [default: the file's]")
+    ] = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(metavar="N,N,...", help="Worker counts.  [default: the file's; 1,2,4,8,16]"),
+    ] = None,
+    bandwidths_gbps: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,N,...",
+            help="Of each server's and worker's interface, each way.  [default: the file's; 10]",
+        ),
+    ] = None,
+    servers: Annotated[
+        int | None, typer.Option(help="Servers of a graph's tensors, 1 or 2.  [default: 1]")
+    ] = None,
+    update_us_per_byte: Annotated[
+        float | None,
+        typer.Option(help="Time of a server to update a byte of a graph.  [default: 0]"),
+    ] = None,
+    win_bytes: Annotated[
+        int | None,
+        typer.Option(help="Most bytes of a transfer's first service.  [default: 28000000]"),
+    ] = None,
+    no_flow_control: Annotated[
+        bool, typer.Option("--no-flow-control", help="Each transfer runs whole.")
+    ] = False,
+    parse_us_per_byte: Annotated[
+        float | None, typer.Option(help="Time to parse a received byte.  [default: 0]")
+    ] = None,
+    parse_us: Annotated[
+        float | None, typer.Option(help="Time to parse any transfer, besides.  [default: 0]")
+    ] = None,
+    order: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Order of a step's first transfers: fifo, tic, reverse or random.  "
+            "[default: fifo]",
+        ),
+    ] = None,
+    synchronous: Annotated[
+        bool, typer.Option("--synchronous", help="All workers begin each step together.")
+    ] = False,
+    spread: Annotated[
+        float | None,
+        typer.Option(
+            help="Standard deviation of a step's compute, of mean 1.  "
+            "[default: 0.05; 0 of several steps that differ]"
+        ),
+    ] = None,
+    simulated_steps: Annotated[
+        int | None, typer.Option(help="Steps of a worker.  [default: 1000]")
+    ] = None,
+    dropped_steps: Annotated[
+        int | None, typer.Option(help="Steps a worker not counted at the start.  [default: 50]")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of all draws.  [default: 0]")] = None,
+    no_explain: Annotated[
+        bool, typer.Option("--no-explain", help="Do not say what limits each row: much quicker.")
+    ] = False,
+    csv: Annotated[Path | None, typer.Option(metavar="PATH", help="Write the rows as CSV.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Draw throughput by workers as SVG.")
+    ] = None,
+    timeline: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Write steps of a row as JSON for ui.perfetto.dev."),
+    ] = None,
+    at_workers: Annotated[
+        int | None, typer.Option(help="Row of the timeline.  [default: the middle one]")
+    ] = None,
+    at_bandwidth_gbps: Annotated[
+        float | None,
+        typer.Option(help="Row of the timeline and of the plot.  [default: the middle one]"),
+    ] = None,
+    from_step: Annotated[
+        int | None, typer.Option(min=0, help="First step of the timeline.  [default: 0]")
+    ] = None,
+    timeline_steps: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=MAX_TIMELINE_STEPS, help="Steps of each worker in it.  [default: 3]"
+        ),
+    ] = None,
+    server: ServerUrl = None,
+    tag: Tags = None,
+    fresh: Fresh = False,
+    json_: AsJson = False,
+) -> None:
+    """Predict the throughput of parameter servers.
+
+    Say how many examples a second so many workers train, what limits them, and from how many on
+    more of them gain nothing.
+
+    \b
+    Examples:
+      interlace parameter-server steps.json --workers 1,2,4,8 --bandwidths-gbps 1,10
+      interlace parameter-server graph.json --batch-size 32 --servers 2 --order tic
+      interlace parameter-server steps.json --plot speed.svg --timeline steps.trace.json
+      interlace example resnet50 | interlace parameter-server - --batch-size 32 --workers 4
+      interlace parameter-server steps.json --server http://planner:8000
+    """
+    from app.cli import flags
+    from app.cli.files import Source, read_steps
+    from app.cli.interrupts import interruptible
+    from app.cli.progress import counting
+    from app.cli.rendering.parameter_servers import render
+    from app.services.parameter_servers import views
+    from app.services.parameter_servers.run import run
+
+    at = server_at(server, tag, fresh=fresh)
+    fields = present(
+        batch_size=batch_size,
+        workers=flags.numbers(workers, "--workers"),
+        bandwidths_gbps=flags.numbers(bandwidths_gbps, "--bandwidths-gbps"),
+        servers=servers,
+        update_us_per_byte=update_us_per_byte,
+        flow_control=False if no_flow_control else None,
+        win_bytes=win_bytes,
+        parse_us_per_byte=parse_us_per_byte,
+        parse_us=parse_us,
+        order=order,
+        synchronous=synchronous or None,
+        spread=spread,
+        simulated_steps=simulated_steps,
+        dropped_steps=dropped_steps,
+        seed=seed,
+        explain=False if no_explain else None,
+    )
+    for flag, value in (("--from-step", from_step), ("--timeline-steps", timeline_steps)):
+        if value is not None and timeline is None:
+            raise typer.BadParameter("needs --timeline", param_hint=flag)
+    names, name, raw = contents(files)
+    given = present(step=step, parameters=parameters, rank=rank, **fields)
+    with explaining(names, given | present(tag=tag)):
+        text, at_rank = flags.parameters(parameters), flags.rank(rank)
+        source = Source(name, raw, {}, step=step, parameters=text, rank=at_rank)
+        graph, request = read_steps(source, fields)
+        with _blaming_views():  # before the work is done
+            views.place_of(request, at_workers, at_bandwidth_gbps)
+            shown = timeline and views.timeline(
+                graph,
+                request,
+                workers=at_workers,
+                bandwidth_gbps=at_bandwidth_gbps,
+                from_step=from_step or 0,
+                steps=timeline_steps or 3,
+            )
+        for path, flag in ((csv, "--csv"), (plot, "--plot"), (timeline, "--timeline")):
+            if path is not None and not path.absolute().parent.is_dir():
+                raise typer.BadParameter(f"no folder {path.parent}", param_hint=flag)
+        if at:
+            answer = at.parameter_server(graph, request)
+        else:
+            with interruptible(), counting("rows") as progress:
+                answer = run(graph, request, progress)
+    if csv is not None:
+        csv.write_text(views.table(answer), encoding="utf-8", newline="")
+    if plot is not None:
+        plot.write_bytes(views.by_workers(answer, at_bandwidth_gbps))
+    if timeline is not None:
+        timeline.write_text(json.dumps(shown), encoding="utf-8")
+    print(answer.model_dump_json(indent=1) if json_ else render(answer))
+
+
+@contextmanager
+def _blaming_views() -> Iterator[None]:
+    """Say of a fault of a view which flag it is."""
+    from app.errors import InvalidRequest
+
+    try:
+        yield
+    except InvalidRequest as error:
+        flag = _VIEWS.get(error.faults[0].pointer)
+        if flag is None:
+            raise
+        raise typer.BadParameter(error.faults[0].detail, param_hint=flag) from None

@@ -1,0 +1,399 @@
+"""Training through parameter servers: the request of its prediction, and the answer.
+
+Unknown is null.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from app.limits import (
+    MAX_BANDWIDTHS,
+    MAX_BATCH_SAMPLES,
+    MAX_NAME_CHARACTERS,
+    MAX_PROFILED_STEPS,
+    MAX_SEED,
+    MAX_STEP_OPS,
+    MAX_US_PER_BYTE,
+    MAX_WORKER_COUNTS,
+)
+from app.schemas.base import PLAIN, AnswerModel, Name, OneOf, RequestModel
+from app.schemas.explanations import CostWarning
+from app.schemas.graphs import After, GraphBody, GraphRequest
+from app.schemas.networks import Gbps, Microseconds
+from solver.codes import FaultCode
+from solver.errors import Fault
+from solver.limits import (
+    MAX_BYTES,
+    MAX_DURATION_US,
+    MAX_JITTER_SPREAD,
+    MAX_PREDICTED_STEPS,
+    MAX_PREDICTED_WORKERS,
+    MAX_SERVERS,
+)
+from solver.parameter_server.options import ThroughputOptions
+from solver.parameter_server.orders import ORDERS
+from solver.parameter_server.run import WIN_BYTES
+from solver.parameter_server.steps import StepOp
+
+#: Fields that say how a graph becomes a step.
+_OF_GRAPHS = ("servers", "update_us_per_byte")
+
+
+UsPerByte = Annotated[float, Field(ge=0, le=MAX_US_PER_BYTE)]
+
+
+class ProfiledOpBody(RequestModel):
+    """An op of a profiled step: time on the worker or a server, or bytes on a link."""
+
+    id: Annotated[Name, Field(description="Unique in the step; no control characters.")]
+    resource: Annotated[
+        Name,
+        Field(
+            description="`worker`, `server`, `uplink` (from the worker to the server) or "
+            "`downlink` (to the worker); of two servers the last three have the server's name "
+            "behind a colon.",
+            examples=["downlink", "uplink:ps1"],
+        ),
+    ]
+    duration_us: Annotated[
+        Annotated[float, Field(ge=0, le=MAX_DURATION_US)] | None,
+        Field(description="Time on the worker or the server [us]."),
+    ] = None
+    bytes: Annotated[
+        Annotated[int, Field(ge=1, le=MAX_BYTES)] | None,
+        Field(description="Of a transfer, instead of a time: the bandwidth decides."),
+    ] = None
+    after: After = Field(default=[])
+
+
+class ProfiledStepBody(RequestModel):
+    """A profiled step of one worker: from its first pull to its last update."""
+
+    ops: Annotated[
+        list[ProfiledOpBody],
+        Field(
+            max_length=MAX_STEP_OPS,
+            json_schema_extra={"minItems": 1},  # told by name when empty
+            description="Of transfers that are ready at once the first goes first, unless `order` "
+            "says otherwise.",
+        ),
+    ]
+
+    def ops_of(self) -> list[StepOp]:
+        """Return the ops as the solver knows them."""
+        return [
+            StepOp(op.id, op.resource, op.duration_us, op.bytes, tuple(op.after)) for op in self.ops
+        ]
+
+
+class ParameterServerRequest(GraphRequest):
+    """Steps of one worker, or a training graph, and the workers and bandwidths to predict."""
+
+    graph: Annotated[
+        GraphBody | None,
+        Field(
+            description="Instead of steps: a training graph whose all-reduces become a push, an "
+            "update and a pull each."
+        ),
+    ] = None
+    name: Annotated[
+        str,
+        Field(
+            max_length=MAX_NAME_CHARACTERS,
+            pattern=PLAIN,
+            description="Of what is trained; left out, the graph's.",
+        ),
+    ] = ""
+    steps: Annotated[
+        Annotated[list[ProfiledStepBody], Field(min_length=1, max_length=MAX_PROFILED_STEPS)]
+        | None,
+        Field(
+            description="Profiled steps of one worker alone; each simulated step is one of them."
+        ),
+    ] = None
+    servers: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=MAX_SERVERS,
+            description="Over how many servers the tensors of a graph are spread; steps name "
+            "theirs.",
+        ),
+    ] = 1
+    update_us_per_byte: Annotated[
+        UsPerByte,
+        Field(description="Time that a server takes to update a byte of a graph's tensor [us]."),
+    ] = 0
+    batch_size: Annotated[
+        int, Field(ge=1, le=MAX_BATCH_SAMPLES, description="Examples of a worker's step.")
+    ]
+    workers: Annotated[
+        list[Annotated[int, Field(ge=1, le=MAX_PREDICTED_WORKERS)]],
+        Field(
+            min_length=1,
+            max_length=MAX_WORKER_COUNTS,
+            description="Worker counts, distinct, in any order.",
+        ),
+    ] = Field(default=[1, 2, 4, 8, 16])
+    bandwidths_gbps: Annotated[
+        list[Gbps],
+        Field(
+            min_length=1,
+            max_length=MAX_BANDWIDTHS,
+            description="Of each server's and each worker's interface, in each direction "
+            "[Gbit/s]; distinct, in any order.",
+        ),
+    ]
+    flow_control: Annotated[
+        bool,
+        Field(
+            description="A transfer beyond `win_bytes` is done in two services, as HTTP/2 does; "
+            "else each runs whole."
+        ),
+    ] = True
+    win_bytes: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=MAX_BYTES,
+            description="Most bytes of a transfer's first service; it then waits behind what is "
+            "ready, and its second service runs to its end.",
+        ),
+    ] = WIN_BYTES
+    parse_us_per_byte: Annotated[
+        UsPerByte,
+        Field(description="Time to parse a byte that was received, on the receiver [us]."),
+    ] = 0
+    parse_us: Annotated[
+        Microseconds, Field(description="Time to parse any transfer, besides [us].")
+    ] = 0
+    order: Annotated[
+        str,
+        OneOf(tuple(ORDERS)),
+        Field(
+            description="In which order the transfers leave that are ready when a step starts: "
+            "`fifo`, as given; `tic`, TicTac's, what the compute waits for first; `reverse` of "
+            "`tic`; `random`, one for the run."
+        ),
+    ] = "fifo"
+    simulated_steps: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=MAX_PREDICTED_STEPS,
+            description="Steps of a worker; the run ends when the first worker has done so many.",
+        ),
+    ] = 1_000
+    dropped_steps: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=MAX_PREDICTED_STEPS // 2,
+            description="So many steps a worker are not counted at the start; half at most.",
+        ),
+    ] = 50
+    seed: Annotated[int, Field(ge=0, le=MAX_SEED, description="Of all draws.")] = 0
+    synchronous: Annotated[
+        bool, Field(description="All workers begin a step when all have ended the one before.")
+    ] = False
+    spread: Annotated[
+        Annotated[float, Field(ge=0, le=MAX_JITTER_SPREAD)] | None,
+        Field(
+            description="Standard deviation of a factor of mean 1 on the compute of each step of "
+            "each worker; null: 0.05 of one profiled step, 0 of several that differ."
+        ),
+    ] = None
+    explain: Annotated[
+        bool, Field(description="Run each row again with each resource faster: what limits it.")
+    ] = True
+
+    @property
+    def has_barrier(self) -> bool:
+        """Whether the graph gets one more op."""
+        return False
+
+    def own_faults(self) -> list[Fault]:
+        """List what is wrong besides the graph and the steps themselves."""
+        return [*super().own_faults(), *_source_faults(self), *_faults(self)]
+
+    def to_options(self) -> ThroughputOptions:
+        """Return what to predict as the solver knows it, workers and bandwidths ascending."""
+        return ThroughputOptions(
+            workers=tuple(sorted(self.workers)),
+            bandwidths_gbps=tuple(sorted(self.bandwidths_gbps)),
+            batch_size=self.batch_size,
+            win_bytes=self.win_bytes if self.flow_control else None,
+            parse_us_per_byte=self.parse_us_per_byte,
+            parse_us=self.parse_us,
+            order=self.order,
+            steps=self.simulated_steps,
+            dropped=self.dropped_steps,
+            seed=self.seed,
+            synchronous=self.synchronous,
+            spread=self.spread,
+            explain=self.explain,
+        )
+
+
+def _source_faults(request: ParameterServerRequest) -> Iterator[Fault]:
+    """Want steps or a graph, and of steps nothing that is said of graphs."""
+    has_graph = request.graph is not None
+    if request.steps is None:
+        if not has_graph:
+            detail = "Give steps, or a training graph (graph or graph_id)."
+            yield Fault("/steps", FaultCode.MISSING_FIELD, detail)
+        return
+    if has_graph:
+        yield Fault("/graph", FaultCode.EXTRA_FIELD, "Give steps or a graph, not both.")
+    for field in _OF_GRAPHS:
+        if field in request.model_fields_set:
+            detail = f"{field} says how a graph becomes a step; leave it out beside steps."
+            yield Fault(f"/{field}", FaultCode.EXTRA_FIELD, detail)
+
+
+def _faults(request: ParameterServerRequest) -> Iterator[Fault]:
+    if not request.flow_control and "win_bytes" in request.model_fields_set:
+        detail = "win_bytes is the window of flow control; leave it out where flow_control is off."
+        yield Fault("/win_bytes", FaultCode.EXTRA_FIELD, detail)
+    if request.dropped_steps > request.simulated_steps // 2:
+        detail = (
+            f"dropped_steps must be at most half of simulated_steps, {request.simulated_steps:,}; "
+            f"got {request.dropped_steps:,}."
+        )
+        yield Fault("/dropped_steps", FaultCode.OUT_OF_RANGE, detail)
+    for field in ("workers", "bandwidths_gbps"):
+        values: list[Any] = getattr(request, field)
+        for i, value in enumerate(values):
+            if (first := values.index(value)) < i:
+                detail = f"{field} must be distinct; {value:g} is at {first} already."
+                yield Fault(f"/{field}/{i}", FaultCode.OUT_OF_RANGE, detail)
+
+
+class ResourceUse(AnswerModel):
+    """How much a resource is used."""
+
+    resource: str
+    share: Annotated[
+        float,
+        Field(
+            description="Of a link its bandwidth in use; of the worker and a server's cores the "
+            "mean share of workers that they compute for."
+        ),
+    ]
+
+
+class FasterResource(AnswerModel):
+    """The same run with one resource so many times as fast, on fewer steps."""
+
+    resource: Annotated[
+        str, Field(description="`worker`, `server`, `uplink` or `downlink`, of all servers.")
+    ]
+    factor: float
+    examples_per_s: float
+    gain: Annotated[
+        float, Field(description="`examples_per_s` / that of the same run as it is - 1.")
+    ]
+
+
+class ThroughputRowOut(AnswerModel):
+    """So many workers at a bandwidth."""
+
+    bandwidth_gbps: float
+    workers: int
+    examples_per_s: Annotated[float, Field(description="Of all workers, simulated.")]
+    low_examples_per_s: Annotated[
+        float | None,
+        Field(description="95 % interval of the simulated mean; null of too few steps."),
+    ]
+    high_examples_per_s: Annotated[float | None, Field(description="Its other end.")]
+    step_us: Annotated[float, Field(description="Mean time of a worker's step [us].")]
+    utilisation: list[ResourceUse]
+    limited_by: Annotated[
+        str | None,
+        Field(
+            description="The resource that gains most when it is faster; null when none gains "
+            "more than its interval, or nothing was explained."
+        ),
+    ]
+    what_if: Annotated[list[FasterResource], Field(description="Empty when nothing was explained.")]
+    lin_examples_per_s: Annotated[
+        float, Field(description="By the formula of Lin et al.; `notes` say what it knows.")
+    ]
+    cynthia_examples_per_s: Annotated[
+        float, Field(description="By the formula of Cynthia (Zheng et al.).")
+    ]
+    bound_examples_per_s: Annotated[
+        float,
+        Field(
+            description="The simple bound: so many workers as if each were alone, or a server's "
+            "busiest link direction full, whichever is less."
+        ),
+    ]
+    services: Annotated[int, Field(description="How many services were simulated.")]
+
+
+class ThroughputKneeOut(AnswerModel):
+    """From how many workers on more of them gain nothing."""
+
+    bandwidth_gbps: float
+    workers: Annotated[
+        int | None,
+        Field(
+            description="The least count over which no larger one gains more than 1 %; null when "
+            "the largest still does, or there is one alone."
+        ),
+    ]
+    ceiling_examples_per_s: Annotated[
+        float | None,
+        Field(
+            description="`batch_size` x bandwidth / bytes of a step on its busiest link: no count "
+            "of workers does more."
+        ),
+    ]
+    text: Annotated[str, Field(description="The same in a sentence.")]
+
+
+class ParameterServerRequestOut(AnswerModel):
+    """What was asked, defaults filled in; steps and graph by their hashes."""
+
+    steps_sha256: Annotated[
+        str, Field(description="Of the steps as JSON, those that a graph became too.")
+    ]
+    graph_sha256: Annotated[str | None, Field(description="Null with steps.")]
+    servers: Annotated[int | None, Field(description="Null with steps, which name theirs.")]
+    update_us_per_byte: Annotated[float | None, Field(description="Null with steps.")]
+    batch_size: int
+    workers: list[int]
+    bandwidths_gbps: list[float]
+    flow_control: bool
+    win_bytes: Annotated[int | None, Field(description="Null without flow control.")]
+    parse_us_per_byte: float
+    parse_us: float
+    order: str
+    simulated_steps: int
+    dropped_steps: int
+    seed: int
+    synchronous: bool
+    spread: Annotated[float | None, Field(description="Null: as `notes` say.")]
+    explain: bool
+
+
+class ParameterServerAnswer(AnswerModel):
+    """Throughput by workers and bandwidth."""
+
+    runtime_s: Annotated[float, Field(description="Time that the prediction took [s].")]
+    name: Annotated[str, Field(description="Of what is trained.")]
+    profiled_steps: Annotated[int, Field(description="How many steps there are to draw from.")]
+    rows: Annotated[
+        list[ThroughputRowOut],
+        Field(description="In the order of bandwidth, then workers, both ascending."),
+    ]
+    knees: Annotated[list[ThroughputKneeOut], Field(description="One a bandwidth.")]
+    notes: Annotated[
+        list[str], Field(description="What was assumed, and what the other formulas know.")
+    ]
+    warnings: list[CostWarning]
+    request: ParameterServerRequestOut
+    version: str

@@ -1,0 +1,1 @@
+"""Training through parameter servers: predicted, tabled and drawn."""

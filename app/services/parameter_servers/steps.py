@@ -1,0 +1,89 @@
+"""The steps that a request is about: profiled ones, or what a graph becomes; and their work."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+
+from app.errors import InvalidRequest, within
+from app.limits import MAX_SERVICES, STEP_SERVICES
+from app.schemas.parameter_servers import ParameterServerRequest
+from app.services.graphs import lightened
+from solver.codes import FaultCode
+from solver.errors import Fault, InvalidSteps
+from solver.graph import Graph
+from solver.parameter_server.of_graph import step_of
+from solver.parameter_server.steps import Step, build_step
+from solver.parameter_server.throughput import FEWER, prepare
+
+
+def steps_of(graph: Graph | None, request: ParameterServerRequest) -> tuple[Step, ...]:
+    """Return the profiled steps of a request, or the one step of its graph.
+
+    Raises
+    ------
+    InvalidRequest
+        When the graph is no step through parameter servers.
+    """
+    if graph is None:
+        return tuple(build_step(body.ops_of()) for body in request.steps or ())
+    try:
+        return (step_of(lightened(graph), request.servers, request.update_us_per_byte),)
+    except InvalidSteps as error:
+        raise InvalidRequest(within("graph", error.faults)) from error
+
+
+def prepared_of(steps: Sequence[Step], request: ParameterServerRequest) -> tuple[Step, ...]:
+    """Return steps as they are run: with what receivers compute, in the order asked for.
+
+    Raises
+    ------
+    InvalidRequest
+        When parsing a transfer takes too long.
+    """
+    try:
+        return prepare(steps, request.to_options())
+    except InvalidSteps as error:
+        raise InvalidRequest(of_steps(error.faults, request)) from error
+
+
+def of_steps(faults: Sequence[Fault], request: ParameterServerRequest) -> list[Fault]:
+    """Point at the steps of a request; the ops of a graph's step are not those of the graph."""
+    if request.steps is not None:
+        return within("steps", faults)
+    return [Fault("/graph", fault.code, fault.detail) for fault in faults]
+
+
+def services_of(steps: Sequence[Step], win_bytes: int | None) -> float:
+    """Count the services of a prepared step, in the mean: two for what exceeds the window."""
+    return sum(_services(step, win_bytes) for step in steps) / len(steps)
+
+
+def work_faults(steps: Sequence[Step], request: ParameterServerRequest) -> list[Fault]:
+    """Refuse more services than are simulated, before any is."""
+    options = request.to_options()
+    each = services_of(steps, options.win_bytes) + STEP_SERVICES
+    kinds = {op.kind for step in steps for op in step.ops} if options.explain else set()
+    runs = options.steps + (1 + len(kinds)) * (options.steps // FEWER) * bool(kinds)
+    count = len(options.bandwidths_gbps) * sum(options.workers) * runs * each
+    if count <= MAX_SERVICES:
+        return []
+    rows = len(options.bandwidths_gbps) * len(options.workers)
+    rest = ", or set explain to false" if kinds else ""
+    detail = (
+        f"{rows:,} rows of {sum(options.workers):,} workers a bandwidth, {options.steps:,} steps "
+        f"of {each:,.0f} services each, take about {count:,.0f} services"
+        f"{' with their what-ifs' if kinds else ''}; at most {MAX_SERVICES:,} are simulated. Lower "
+        f"simulated_steps or the counts of workers, ask for fewer rows{rest}."
+    )
+    return [Fault("/simulated_steps", FaultCode.OUT_OF_RANGE, detail)]
+
+
+def steps_sha256(steps: Sequence[Step]) -> str:
+    """Hash steps: SHA-256 of their ops as JSON."""
+    ops = [[[*op[:-1], list(op.after)] for op in step.ops] for step in steps]
+    return hashlib.sha256(json.dumps(ops, separators=(",", ":")).encode()).hexdigest()
+
+
+def _services(step: Step, win_bytes: int | None) -> int:
+    window = float("inf") if win_bytes is None else win_bytes
+    return len(step.ops) + sum((op.bytes or 0) > window for op in step.ops)

@@ -1,0 +1,197 @@
+"""The command parameter-server: what it reads, prints and writes."""
+
+import copy
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.routers.parameter_servers import EXAMPLE
+from app.services.examples import TWO_LAYERS
+from tests.app.command import Run, interlace
+from tests.app.service import Json, Service
+
+DATA = Path(__file__).parents[1] / "data"
+LAYERS: Json = {
+    "layers": [
+        {"bytes": 1_000_000, "forward_us": 400, "backward_us": 900},
+        {"bytes": 0, "flops": 2.5e8},
+        {"bytes": 4_000_000, "forward_us": 450, "backward_us": 800},
+    ],
+    "batch_size": 64,
+    "peak_flops": 1.4e13,
+    "utilisation": 0.5,
+    "cluster": {"workers": 8, "bandwidth_gbps": 10, "startup_us": 50},
+    "workers": [1, 3],
+    "timeout_us": 100,
+}
+#: Few steps: what is printed is what is tested.
+QUICK = ("--simulated-steps", "40", "--dropped-steps", "4")
+
+
+@pytest.fixture
+def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "two.json").write_text(json.dumps(TWO_LAYERS))
+    (tmp_path / "layers.json").write_text(json.dumps(LAYERS))
+    (tmp_path / "steps.json").write_text(json.dumps(EXAMPLE))
+    return "steps.json"
+
+
+def answer(run: Run, *arguments: str, stdin: str = "") -> Any:
+    done = run("parameter-server", *arguments, *QUICK, "--json", stdin=stdin)
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+def test_a_page(tmp_path: Path, steps: str) -> None:
+    done = interlace(tmp_path, "parameter-server", str(tmp_path / steps), "--workers", "1,4")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == ("two layers: examples/s, batches of 32, asynchronous, from 1 profiled step")
+    heads, one, four = lines[2:5]
+    words = "workers examples/s from to step ms worker server uplink downlink Lin Cynthia bound"
+    assert heads.split() == [*words.split(), "limited", "by"]
+    assert one.split()[0] == "1"
+    assert "worker +" in one
+    assert four.split()[0] == "4"
+    text = " ".join(done.stdout.split())
+    assert "At 10 Gbit/s 4 workers, the most that were simulated, still gain more than 1 %" in text
+    assert "busiest link carries 2,000.0 examples/s at most." in text
+    assert "Lin et al.: a closed queueing network" in text
+
+
+def test_several_bandwidths_and_nothing_explained(run: Run, steps: str) -> None:
+    flags = ("--bandwidths-gbps", "1,10", "--workers", "2", "--no-explain", "--synchronous")
+    done = run("parameter-server", steps, *flags, *QUICK)
+    lines = done.stdout.splitlines()
+    assert ", in step, " in lines[0]
+    assert lines[2].split()[:2] == ["Gbit/s", "workers"]
+    assert [line.split()[:2] for line in lines[3:5]] == [["1", "2"], ["10", "2"]]
+    assert all(line.endswith(" -") for line in lines[3:5])
+
+
+def test_flags_are_fields(run: Run, steps: str) -> None:
+    found = answer(
+        run, steps, "--workers", "3,1", "--bandwidths-gbps", "5", "--batch-size", "8",
+        "--no-flow-control", "--parse-us-per-byte", "0.001", "--parse-us", "5", "--order", "tic",
+        "--synchronous", "--spread", "0.1", "--seed", "3", "--no-explain",
+    )  # fmt: skip
+    asked = found["request"]
+    del asked["steps_sha256"]
+    assert asked == {
+        "graph_sha256": None,
+        "servers": None,
+        "update_us_per_byte": None,
+        "batch_size": 8,
+        "workers": [3, 1],
+        "bandwidths_gbps": [5],
+        "flow_control": False,
+        "win_bytes": None,
+        "parse_us_per_byte": 0.001,
+        "parse_us": 5,
+        "order": "tic",
+        "simulated_steps": 40,
+        "dropped_steps": 4,
+        "seed": 3,
+        "synchronous": True,
+        "spread": 0.1,
+        "explain": False,
+    }
+
+
+def test_graphs_layers_and_traces(run: Run, steps: str) -> None:
+    flags = ("--batch-size", "16", "--workers", "1,2")
+    graph = answer(run, "two.json", *flags, "--servers", "2", "--update-us-per-byte", "0.001")
+    assert graph["name"] == "two layers"
+    assert graph["request"]["servers"] == 2
+    assert graph["request"]["bandwidths_gbps"] == [10]
+    # 1 MB and 4 MB one after the other each way, all compute between
+    layers = answer(run, "layers.json")
+    assert (layers["request"]["batch_size"], layers["request"]["workers"]) == (64, [1, 3])
+    assert layers["rows"][0]["step_us"] > 2_550
+    files = [str(DATA / f"kineto_gloo_{rank}.json.gz") for rank in (0, 1)]
+    trace = answer(run, *files, *flags, "--step", "1", "--rank", "1")
+    assert trace["name"] == "kineto_gloo_0"
+    assert trace["rows"][0]["examples_per_s"] > 0
+    example = run("example", "vgg16").stdout
+    assert answer(run, "-", *flags, stdin=example)["name"].startswith("VGG-16")
+
+
+def test_files_are_written(run: Run, steps: str, tmp_path: Path) -> None:
+    flags = ("--bandwidths-gbps", "1,10", "--at-bandwidth-gbps", "1", "--at-workers", "4")
+    views = ("--csv", "rows.csv", "--plot", "speed.svg", "--timeline", "steps.trace.json")
+    found = answer(run, steps, *flags, *views, "--from-step", "2", "--timeline-steps", "1")
+    rows = list(csv.DictReader((tmp_path / "rows.csv").read_text().splitlines()))
+    assert [float(row["examples_per_s"]) for row in rows] == [
+        row["examples_per_s"] for row in found["rows"]
+    ]
+    drawn = (tmp_path / "speed.svg").read_text()
+    assert "two layers: 1 Gbit/s, batches of 32" in drawn
+    events = json.loads((tmp_path / "steps.trace.json").read_text())["traceEvents"]
+    assert {event["pid"] for event in events} == {0, 1, 2, 3}
+    assert {event["args"]["step"] for event in events if event["ph"] == "X"} == {2}
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "says"),
+    [
+        (("two.json",), 1, "two.json /batch_size: Batch_size is missing"),
+        (("steps.json", "--workers", "0"), 2, "--workers: "),
+        (("steps.json", "--workers", "2,x"), 2, "use numbers with commas between them"),
+        (("steps.json", "--servers", "2"), 2, "--servers: servers says how a graph"),
+        (("steps.json", "--spread", "-1"), 2, "--spread: "),
+        (("steps.json", "--order", "best"), 2, "--order: "),
+        (
+            ("steps.json", "--no-flow-control", "--win-bytes", "5"),
+            2,
+            "--win-bytes: win_bytes is the window of flow control",
+        ),
+        (("steps.json", "--from-step", "5"), 2, "--from-step: needs --timeline"),
+        (("steps.json", "--timeline-steps", "5"), 2, "--timeline-steps: needs --timeline"),
+        (("steps.json", "--timeline", "t", "--at-workers", "3"), 2, "--at-workers"),
+        (("steps.json", "--at-bandwidth-gbps", "3"), 2, "--at-bandwidth-gbps"),
+        (("steps.json", "--timeline", "t", "--from-step", "400"), 2, "--from-step"),
+        (("steps.json", "--csv", "no/rows.csv"), 2, "--csv"),
+        (("steps.json", "--plot", "no/speed.svg"), 2, "--plot"),
+        (("steps.json", "--step", "1"), 2, "--step: The file is no trace"),
+        (("steps.json", "--tag", "x"), 2, "needs --server"),
+        (("no.json",), 1, "no.json: No such file"),
+        (("list.json",), 1, "list.json: "),
+        (("gather.json", "--batch-size", "1"), 1, "gather.json /graph/ops/1/kind: "),
+    ],
+)
+def test_wrong_use(
+    run: Run, steps: str, tmp_path: Path, flags: tuple[str, ...], code: int, says: str
+) -> None:
+    (tmp_path / "list.json").write_text("[]")
+    gather = copy.deepcopy(TWO_LAYERS)
+    gather["graph"]["ops"][1]["kind"] = "all_gather"
+    (tmp_path / "gather.json").write_text(json.dumps(gather))
+    done = run("parameter-server", *flags)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def lasting(text: str) -> str:
+    """Leave out how long it took."""
+    return "".join(line for line in text.splitlines(True) if "runtime_s" not in line)
+
+
+def test_a_service_says_the_same(service: Service, run: Run, steps: str, tmp_path: Path) -> None:
+    url = str(service.client.base_url)
+    for arguments in (
+        ["steps.json", "--workers", "1,2", *QUICK],
+        ["two.json", "--batch-size", "16", "--servers", "2", *QUICK, "--json"],
+        ["steps.json", "--no-flow-control", "--csv", "rows.csv", *QUICK, "--json"],
+    ):
+        here = run("parameter-server", *arguments)
+        there = run("parameter-server", *arguments, "--server", url, "--tag", "ps", "--fresh")
+        assert (here.returncode, here.stderr) == (0, "")
+        assert (there.returncode, there.stderr) == (0, "")
+        assert lasting(there.stdout) == lasting(here.stdout)
+    wrong = run("parameter-server", "steps.json", "--servers", "2", "--server", url)
+    assert (wrong.returncode, wrong.stderr[:22]) == (2, "interlace: --servers: ")
