@@ -1,9 +1,15 @@
 """Keys cut into chunks, and the chunks spread over servers, their interfaces and their cores."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
 from typing import NamedTuple
+
+from solver.codes import FaultCode
+from solver.errors import Fault
+from solver.graph import first_of
+from solver.limits import MAX_BYTES
+from solver.placements.ranges import whole
 
 #: A chunk of PHub [bytes].
 CHUNK_BYTES = 32 * 1024
@@ -164,6 +170,28 @@ def least_load(sizes: Sequence[int], bins: int) -> int:
     ordered = sorted(sizes, reverse=True)
     pair = sum(ordered[bins - 1 : bins + 1]) if len(ordered) > bins else 0
     return max(ordered[0], -(-sum(ordered) // bins), pair)
+
+
+def key_faults(keys: Sequence[Key]) -> list[Fault]:
+    """Find what is wrong with keys: none, names that repeat, sizes out of range."""
+    if not keys:
+        return [Fault("/keys", FaultCode.MISSING_FIELD, "There are no keys to exchange.")]
+    faults = first_of(_each_key_faults(keys), "/keys")
+    total = sum(key.bytes for key in keys)
+    if not faults and total > MAX_BYTES:
+        detail = f"All keys: 2^60 bytes at most, got {total}."
+        faults.append(Fault("/keys", FaultCode.OUT_OF_RANGE, detail))
+    return faults
+
+
+def _each_key_faults(keys: Sequence[Key]) -> Iterator[Fault]:
+    first: dict[str, int] = {}
+    for i, key in enumerate(keys):
+        at = first.setdefault(key.name, i)
+        if at != i:
+            detail = f"Key {key.name!r} is named at /keys/{at}; names must be unique."
+            yield Fault(f"/keys/{i}/name", FaultCode.DUPLICATE_ID, detail)
+        yield from whole(f"/keys/{i}/bytes", f"Key {key.name!r}: bytes", key.bytes, MAX_BYTES)
 
 
 def _pieces(size: int, chunk_bytes: int) -> list[int]:

@@ -47,6 +47,11 @@ class Hosts:
     cores: int = 1
     aggregate_gbytes_per_s: float | None = None
 
+    @property
+    def server_count(self) -> int:
+        """How many servers there are."""
+        return self.servers if is_sharded(self.placement) else 1
+
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
@@ -104,8 +109,7 @@ def exchange(
     )
     if size is None:
         return None
-    servers = hosts.servers if is_sharded(hosts.placement) else 1
-    layout = lay_out(keys, size, servers, hosts.interfaces, hosts.cores)
+    layout = lay_out(keys, size, hosts.server_count, hosts.interfaces, hosts.cores)
     transfers = transfer_count(hosts, len(layout.chunks))
     if transfers:
         graph = exchange_graph(layout, hosts)
@@ -184,7 +188,7 @@ def _path(hosts: Hosts, chunk: Chunk, worker: int) -> list[str]:
     if colocated and chunk.server == worker:
         return []
     several = f".nic{chunk.interface}" if hosts.interfaces > 1 else ""
-    at_worker = several if colocated and worker < hosts.servers else ""
+    at_worker = several if colocated and worker < hosts.server_count else ""
     return [f"worker{worker}{at_worker}.out", f"{_server(hosts, chunk)}{several}.in"]
 
 

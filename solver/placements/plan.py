@@ -1,13 +1,13 @@
 """Plan parameter servers: the table of contents of this package."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from solver.chain import chain_of
 from solver.codes import FaultCode
 from solver.costs import PLACEMENTS
 from solver.errors import Fault, InvalidOptions
-from solver.graph import Graph, first_of
+from solver.graph import Graph
 from solver.limits import (
     MAX_BYTES,
     MAX_CHUNKS,
@@ -16,13 +16,16 @@ from solver.limits import (
     MAX_WORKERS,
 )
 from solver.placements.bandwidth import Need, bandwidth
-from solver.placements.chunks import CHUNK_BYTES, Key, Level, chunk_count, lay_out
+from solver.placements.chunks import CHUNK_BYTES, Key, Level, chunk_count, key_faults, lay_out
 from solver.placements.exchange import Exchange, Hosts, exchange
+from solver.placements.jobs import Job, SharedServer, Sharing, job_faults, server_faults, share
+from solver.placements.prices import Comparison, Prices, compare_prices, price_faults
+from solver.placements.racks import Racks, Reduction, rack_faults, reduction
 from solver.placements.ranges import real, whole
 
 
 @dataclass(frozen=True, slots=True)
-class ServerOptions:
+class Options:
     """How servers are made, and what of them is simulated.
 
     Attributes
@@ -40,6 +43,14 @@ class ServerOptions:
         of gradients a second]; None when it takes no time.
     simulated
         The placements of which an exchange is simulated.
+    racks
+        Racks to reduce the model in; None to leave that out.
+    jobs
+        Jobs that share ``server``; none to leave that out.
+    server
+        The server that they share.
+    prices
+        Prices of racks; None to leave them out.
     """
 
     servers: int | None = None
@@ -48,6 +59,10 @@ class ServerOptions:
     cores: int = 1
     aggregate_gbytes_per_s: float | None = None
     simulated: tuple[str, ...] = PLACEMENTS
+    racks: Racks | None = None
+    jobs: tuple[Job, ...] = ()
+    server: SharedServer | None = None
+    prices: Prices | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +101,13 @@ class Placements:
         Size that keys were cut to, and how many chunks that gave.
     placements
         In the order of :data:`solver.costs.PLACEMENTS`.
+    reduction
+        Whether racks reduce by themselves first; None where no racks were given.
+    sharing
+        What jobs lose to each other; None where no jobs were given, or they are too many to
+        simulate.
+    comparison
+        What racks train for their money; None where no prices were given.
     """
 
     bytes: int
@@ -94,6 +116,9 @@ class Placements:
     chunk_bytes: int
     chunks: int
     placements: tuple[Placement, ...]
+    reduction: Reduction | None
+    sharing: Sharing | None
+    comparison: Comparison | None
 
 
 def keys_of(graph: Graph) -> tuple[Key, ...]:
@@ -106,7 +131,7 @@ def plan_placements(
     keys: Sequence[Key],
     batch_time_us: float,
     workers: int,
-    options: ServerOptions = ServerOptions(),
+    options: Options = Options(),
 ) -> Placements:
     """Compare the four placements of parameter servers for a model.
 
@@ -131,9 +156,10 @@ def plan_placements(
     ----------
     .. [1] PHub, Sections 2.1, 2.3.1, 3.2.3 and 3.2.4.
     """
-    faults = [*_key_faults(keys), *_number_faults(batch_time_us, workers, options)]
+    faults = [*key_faults(keys), *_number_faults(batch_time_us, workers, options)]
     if not faults:
         faults += _size_faults(keys, workers, options)
+    faults += _part_faults(options)
     if faults:
         raise InvalidOptions(faults)
     servers = workers if options.servers is None else options.servers
@@ -164,31 +190,13 @@ def plan_placements(
         chunk_bytes=options.chunk_bytes,
         chunks=chunk_count(keys, options.chunk_bytes),
         placements=tuple(placements),
+        reduction=reduction(keys, options.racks) if options.racks else None,
+        sharing=share(options.jobs, options.server) if options.server else None,
+        comparison=compare_prices(options.prices) if options.prices else None,
     )
 
 
-def _key_faults(keys: Sequence[Key]) -> list[Fault]:
-    if not keys:
-        return [Fault("/keys", FaultCode.MISSING_FIELD, "There are no keys to exchange.")]
-    faults = first_of(_each_key_faults(keys), "/keys")
-    total = sum(key.bytes for key in keys)
-    if not faults and total > MAX_BYTES:
-        detail = f"All keys: 2^60 bytes at most, got {total}."
-        faults.append(Fault("/keys", FaultCode.OUT_OF_RANGE, detail))
-    return faults
-
-
-def _each_key_faults(keys: Sequence[Key]) -> Iterator[Fault]:
-    first: dict[str, int] = {}
-    for i, key in enumerate(keys):
-        at = first.setdefault(key.name, i)
-        if at != i:
-            detail = f"Key {key.name!r} is named at /keys/{at}; names must be unique."
-            yield Fault(f"/keys/{i}/name", FaultCode.DUPLICATE_ID, detail)
-        yield from whole(f"/keys/{i}/bytes", f"Key {key.name!r}: bytes", key.bytes, MAX_BYTES)
-
-
-def _number_faults(batch_time_us: float, workers: int, options: ServerOptions) -> Iterator[Fault]:
+def _number_faults(batch_time_us: float, workers: int, options: Options) -> Iterator[Fault]:
     yield from real("/batch_time_us", "batch_time_us", batch_time_us, MAX_DURATION_US)
     yield from whole("/workers", "workers", workers, MAX_WORKERS)
     for name, most in (
@@ -209,7 +217,7 @@ def _number_faults(batch_time_us: float, workers: int, options: ServerOptions) -
             yield Fault(f"/simulated/{i}", FaultCode.OUT_OF_RANGE, detail)
 
 
-def _size_faults(keys: Sequence[Key], workers: int, options: ServerOptions) -> Iterator[Fault]:
+def _size_faults(keys: Sequence[Key], workers: int, options: Options) -> Iterator[Fault]:
     """Find what fits by itself and not together."""
     servers = workers if options.servers is None else options.servers
     if servers > workers:
@@ -223,3 +231,23 @@ def _size_faults(keys: Sequence[Key], workers: int, options: ServerOptions) -> I
     if chunks > MAX_CHUNKS:
         detail = f"The keys make {chunks:,} chunks; {MAX_CHUNKS:,} is the most."
         yield Fault("/chunk_bytes", FaultCode.OUT_OF_RANGE, detail)
+
+
+def _part_faults(options: Options) -> Iterator[Fault]:
+    """Find what is wrong with racks, jobs and prices."""
+    if options.racks:
+        yield from _under("/racks", rack_faults(options.racks))
+    if options.prices:
+        yield from _under("/prices", price_faults(options.prices))
+    if options.jobs and not options.server:
+        detail = "jobs share a server: say which."
+        yield Fault("/server", FaultCode.MISSING_FIELD, detail)
+    if options.server:
+        yield from server_faults(options.server)
+    if options.jobs or options.server:
+        yield from job_faults(options.jobs)
+
+
+def _under(place: str, faults: Iterable[Fault]) -> Iterator[Fault]:
+    for fault in faults:
+        yield Fault(place + fault.pointer, fault.code, fault.detail)

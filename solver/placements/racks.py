@@ -7,7 +7,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
 from solver.graph import COMPUTE, Op
 from solver.limits import MAX_BYTES, MAX_SIMULATED_TRANSFERS, MAX_WORKERS
-from solver.placements.chunks import CHUNK_BYTES, Key, chunk_count, lay_out
+from solver.placements.chunks import CHUNK_BYTES, Key, chunk_count, key_faults, lay_out
 from solver.placements.exchange import simulated_chunk
 from solver.placements.rack_transfers import ACROSS, RING, SHARDED, flat, hierarchical
 from solver.placements.ranges import real, whole
@@ -139,13 +139,13 @@ def reduction(
     Raises
     ------
     InvalidOptions
-        With every value that is out of range.
+        With no keys, keys of the same name, and every value that is out of range.
 
     References
     ----------
     .. [1] PHub, Section 3.4; per byte of the model, r = R.
     """
-    if faults := list(_faults(racks)):
+    if faults := [*key_faults(keys), *rack_faults(racks)]:
         raise InvalidOptions(faults)
     size, others = sum(key.bytes for key in keys), (racks.racks - 1) / racks.racks
     worker, server, core = _rates(racks)
@@ -221,7 +221,8 @@ def _transfer_count(keys: Sequence[Key], racks: Racks, chunk_bytes: int) -> int:
     return 2 * chunk_count(keys, chunk_bytes) * (in_racks + crossing)
 
 
-def _faults(racks: Racks) -> Iterator[Fault]:
+def rack_faults(racks: Racks) -> Iterator[Fault]:
+    """Find every value that is out of range."""
     yield from whole("/racks", "racks", racks.racks, MAX_WORKERS)
     yield from whole("/workers", "workers", racks.workers, MAX_WORKERS)
     yield from whole("/chunk_bytes", "chunk_bytes", racks.chunk_bytes, MAX_BYTES)
