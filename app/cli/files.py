@@ -11,10 +11,11 @@ from app.codes import ServiceFaultCode
 from app.errors import InvalidRequest
 from app.limits import MAX_NAME_CHARACTERS, MAX_UNPACKED_BYTES
 from app.reading.parsing import read_json
-from app.reading.requests import problem_of, read_parsed
+from app.reading.requests import parsed_placements, problem_of, read_parsed
 from app.reading.traces import parameters_of, read_files, recognised, report_of
 from app.reading.unpacking import unpacked
 from app.reading.wording import shown
+from app.schemas.placements import PlacementsRequest
 from app.schemas.plans import PlanRequest
 from app.schemas.predictions import PredictionRequest
 from app.schemas.problem import Problem, graph_json
@@ -122,6 +123,19 @@ def read_sweep(source: Source, fields: Json) -> Problem[SweepRequest]:
     """Read files as an iteration that is to be swept, as :func:`read_prediction` does."""
     raw, _ = _read(source)
     return problem_of(read_parsed(_with(raw, fields), SweepRequest))
+
+
+def read_placements(source: Source, fields: Json) -> tuple[Graph | None, PlacementsRequest]:
+    """Read files as a model whose servers are to be placed, as :func:`read_prediction` does.
+
+    Workers and bandwidth are those of the cluster where there is a graph; a request that brings
+    keys needs no cluster.
+    """
+    raw, _ = _told(source)
+    if isinstance(raw, dict) and ("graph" in raw or "cluster" in raw):
+        raw = {**raw, "cluster": on(raw.get("cluster"), source.cluster, channels_of(raw))}
+        return parsed_placements(_with(raw, fields))
+    return parsed_placements(_with(raw, {**source.cluster, **fields}))
 
 
 def _with(raw: Any, fields: Json) -> Any:

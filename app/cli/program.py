@@ -14,6 +14,7 @@ from app.cli.commands.demo import demo
 from app.cli.commands.example import example
 from app.cli.commands.export import export
 from app.cli.commands.imports import import_
+from app.cli.commands.placements import placements
 from app.cli.commands.plan import plan
 from app.cli.commands.predict import predict
 from app.cli.commands.runs import run_
@@ -28,6 +29,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "simulate": simulate,
     "predict": predict,
     "sweep": sweep,
+    "placements": placements,
     "import": import_,
     "export": export,
     "calibrate": calibrate,

@@ -21,6 +21,7 @@ from app.errors import BUG, title_of
 from app.http.problems import MEDIA_TYPE
 from app.schemas.cost_models import CostModelRequest
 from app.schemas.estimates import EstimateRequest
+from app.schemas.placements import PlacementsRequest
 from app.schemas.plans import PlanRequest
 from app.schemas.predictions import PredictionRequest
 from app.schemas.problem_details import ProblemDetails
@@ -61,6 +62,7 @@ _BODIES = (
     PlanRequest,
     SimulationRequest,
     PredictionRequest,
+    PlacementsRequest,
     SweepRequest,
     CostModelRequest,
     EstimateRequest,

@@ -47,6 +47,8 @@ _LISTS = (
     ("policies",),
     ("layers",),
     ("steps",),
+    ("keys",),
+    ("jobs",),
 )
 
 

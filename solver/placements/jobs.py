@@ -108,7 +108,7 @@ class Sharing:
         In the order given.
     chunk_bytes
         Size of a chunk in the simulations: the smallest multiple of the server's that makes no more
-        than :data:`solver.limits.MAX_SIMULATED_TRANSFERS` transfers.
+        transfers than a simulation may.
     transfers
         How many all jobs together make.
     """
@@ -118,7 +118,9 @@ class Sharing:
     transfers: int
 
 
-def share(jobs: Sequence[Job], server: SharedServer) -> Sharing | None:
+def share(
+    jobs: Sequence[Job], server: SharedServer, most_transfers: int = MAX_SIMULATED_TRANSFERS
+) -> Sharing | None:
     """Simulate jobs that share a server, and each by itself.
 
     In a step a worker computes for the batch time and exchanges all chunks meanwhile, as the
@@ -126,7 +128,7 @@ def share(jobs: Sequence[Job], server: SharedServer) -> Sharing | None:
     both have ended. So a step alone takes the longer of the two. All jobs begin at once, and go on
     until each has run four steps of the longest alone; every job is measured from the end of its
     first step to its last end before the first job stops, or, where it has no other by then, to its
-    own last.
+    own last. No simulation makes more than ``most_transfers``.
 
     Returns
     -------
@@ -151,7 +153,7 @@ def share(jobs: Sequence[Job], server: SharedServer) -> Sharing | None:
     steps = _steps(jobs, server)
     size = simulated_chunk(
         server.chunk_bytes,
-        MAX_SIMULATED_TRANSFERS,
+        most_transfers,
         max(key.bytes for job in jobs for key in job.keys),
         lambda size: _transfer_count(jobs, steps, size),
     )

@@ -13,6 +13,7 @@ from solver.limits import (
     MAX_CHUNKS,
     MAX_DURATION_US,
     MAX_SERVER_CORES,
+    MAX_SIMULATED_TRANSFERS,
     MAX_WORKERS,
 )
 from solver.placements.bandwidth import Need, bandwidth
@@ -51,6 +52,8 @@ class Options:
         The server that they share.
     prices
         Prices of racks; None to leave them out.
+    most_transfers
+        Of each simulation; chunks are made larger until there are no more.
     """
 
     servers: int | None = None
@@ -63,6 +66,7 @@ class Options:
     jobs: tuple[Job, ...] = ()
     server: SharedServer | None = None
     prices: Prices | None = None
+    most_transfers: int = MAX_SIMULATED_TRANSFERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +172,7 @@ def plan_placements(
         count: lay_out(keys, options.chunk_bytes, count, options.interfaces, options.cores).levels
         for count in (1, servers)
     }
-    placements = []
+    placements, most = [], options.most_transfers
     for name in PLACEMENTS:
         need = bandwidth(name, size, batch_time_us, workers, servers, options.interfaces)
         hosts = Hosts(
@@ -181,7 +185,7 @@ def plan_placements(
         )
         simulated = None
         if name in options.simulated:
-            simulated = exchange(keys, hosts, batch_time_us, options.chunk_bytes)
+            simulated = exchange(keys, hosts, batch_time_us, options.chunk_bytes, most)
         placements.append(Placement(need, levels[need.servers], simulated))
     return Placements(
         bytes=size,
@@ -190,8 +194,8 @@ def plan_placements(
         chunk_bytes=options.chunk_bytes,
         chunks=chunk_count(keys, options.chunk_bytes),
         placements=tuple(placements),
-        reduction=reduction(keys, options.racks) if options.racks else None,
-        sharing=share(options.jobs, options.server) if options.server else None,
+        reduction=reduction(keys, options.racks, most) if options.racks else None,
+        sharing=share(options.jobs, options.server, most) if options.server else None,
         comparison=compare_prices(options.prices) if options.prices else None,
     )
 
@@ -204,6 +208,7 @@ def _number_faults(batch_time_us: float, workers: int, options: Options) -> Iter
         ("chunk_bytes", MAX_BYTES),
         ("interfaces", MAX_SERVER_CORES),
         ("cores", MAX_SERVER_CORES),
+        ("most_transfers", MAX_SIMULATED_TRANSFERS),
     ):
         value = getattr(options, name)
         if value is not None:
