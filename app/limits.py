@@ -75,9 +75,9 @@ MIN_UTILISATION = 1e-6
 MAX_KEYS = 10_000
 MAX_SHARING_JOBS = 16
 #: Most chunks that keys are cut into: more take seconds.
-MAX_PLACED_CHUNKS = 500_000
-#: Most pushes and pulls of all simulations of an answer, which take ten seconds.
-MAX_PLACEMENT_TRANSFERS = 160_000
+MAX_PLACED_CHUNKS = 300_000
+#: Most pushes and pulls of all simulations of an answer: they take up to ten seconds.
+MAX_PLACEMENT_TRANSFERS = 120_000
 
 # Sweeps ---------------------------------------------------------------------------------------
 

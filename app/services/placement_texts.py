@@ -69,7 +69,7 @@ def _ms(time_us: float) -> str:
     return f"{time_us / 1e3:,.3f}"
 
 
-def notes(request: PlacementsRequest, found: Placements, is_timed: bool) -> Iterator[str]:
+def notes(request: PlacementsRequest, found: Placements) -> Iterator[str]:
     """Say units, and what the figures assume."""
     yield (
         "Bandwidths that are needed sum both directions of an interface: one of 10 Gbit/s each way "
@@ -80,10 +80,10 @@ def notes(request: PlacementsRequest, found: Placements, is_timed: bool) -> Iter
         "chunk by chunk; interfaces are first in, first out. It is never faster than the formula."
     )
     yield from _simulation_notes(request, found)
-    if is_timed:
+    if request.batch_time_us is None:
         yield "The batch time is the compute time of the graph, its longest path."
     if request.cluster is not None:
-        yield "Of the cluster, workers and bandwidth count; start-ups, hops and its algorithm do not."
+        yield "Workers and bandwidth are those of the cluster; nothing else of it counts."
     if request.racks is not None:
         yield (
             "The inequality of the racks counts steps that wait for each other, for pushes alone; "

@@ -1,6 +1,7 @@
 """Placements: where to put parameter servers, and the bandwidth and money that takes."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from app import VERSION
 from app.errors import InvalidRequest
@@ -61,13 +62,12 @@ def answer_of(graph: Graph | None, request: PlacementsRequest) -> PlacementsAnsw
     InvalidRequest
         With everything that is wrong with keys, servers and the work that they make.
     """
-    if graph is not None:
-        graph = _checked(graph)
+    light = None if graph is None else _checked(graph)
     batch_us = request.batch_time_us
     if batch_us is None:
-        assert graph is not None, "a request without a graph says its batch time"
-        batch_us = chain_of(graph).compute_time
-    keys = request.own_keys() if graph is None else keys_of(graph)
+        assert light is not None, "a request without a graph says its batch time"
+        batch_us = chain_of(light).compute_time
+    keys = request.own_keys() if light is None else keys_of(light)
     workers = request.worker_count()
     assert workers is not None, "a request says its workers"
     faults = list(_work_faults(request, keys))
@@ -80,7 +80,7 @@ def answer_of(graph: Graph | None, request: PlacementsRequest) -> PlacementsAnsw
     if found is None:
         raise InvalidRequest(faults)
     # the times between which tensors can be sent count with the compute that they are of
-    timed = graph if request.batch_time_us is None else None
+    timed = light if request.batch_time_us is None else None
     rows = [_row(request, keys, found, each, timed) for each in found.placements]
     sizes = [row.simulated_chunk_bytes for row in rows if row.simulated_chunk_bytes is not None]
     central, sharded = (
@@ -97,13 +97,13 @@ def answer_of(graph: Graph | None, request: PlacementsRequest) -> PlacementsAnsw
             sharded=_levels(sharded.levels),
         ),
         simulated_chunk_bytes=max(sizes, default=None),
-        racks=found.reduction and _racks(found.reduction),
+        racks=None if found.reduction is None else _racks(found.reduction),
         prices=None
         if found.comparison is None or request.prices is None
         else _prices(request.prices, found.comparison),
         jobs=None if sharing is None else [SharedJobOut.of(job) for job in sharing.jobs],
         jobs_chunk_bytes=None if sharing is None else sharing.chunk_bytes,
-        notes=list(notes(request, found, timed is not None)),
+        notes=list(notes(request, found)),
         request=_repeated(request, found, graph),
         version=VERSION,
     )
@@ -112,10 +112,7 @@ def answer_of(graph: Graph | None, request: PlacementsRequest) -> PlacementsAnsw
 def _checked(graph: Graph) -> Graph:
     """Check that servers can sum all that a graph sends; merge what is large."""
     faults = first_of(_kind_faults(graph), "/graph/ops")
-    if not graph.collectives:
-        detail = "The graph has no all-reduce: there is nothing to push and pull."
-        faults.append(Fault("/graph/ops", FaultCode.NO_COLLECTIVE, detail))
-    elif chain_of(graph).compute_time <= 0:
+    if chain_of(graph).compute_time <= 0:
         detail = "The graph's compute takes no time; there is nothing to hide communication behind."
         faults.append(Fault("/graph/ops", FaultCode.OUT_OF_RANGE, detail))
     if faults:
@@ -147,7 +144,7 @@ def _work_faults(request: PlacementsRequest, keys: Sequence[Key]) -> Iterator[Fa
         least = -(-sum(key.bytes for key in keys) // MAX_PLACED_CHUNKS)
         detail = (
             f"The keys make {chunks:,} chunks, more than {MAX_PLACED_CHUNKS:,}: raise chunk_bytes "
-            f"beyond {least:,}."
+            f"to {least:,}."
         )
         yield Fault("/chunk_bytes", FaultCode.OUT_OF_RANGE, detail)
 
@@ -160,6 +157,7 @@ def _renamed(fault: Fault) -> Fault:
 
 def _options(request: PlacementsRequest) -> Options:
     gbps, jobs = request.gbps(), request.jobs or ()
+    racks, prices = request.racks, request.prices
     server = None
     if jobs:
         assert gbps is not None, "a request with jobs says their bandwidth"
@@ -178,10 +176,10 @@ def _options(request: PlacementsRequest) -> Options:
         cores=request.cores_per_interface,
         aggregate_gbytes_per_s=request.aggregate_gbytes_per_s,
         simulated=tuple(request.simulate),
-        racks=request.racks and request.racks.to_racks(request.chunk_bytes),
+        racks=None if racks is None else racks.to_racks(request.chunk_bytes),
         jobs=tuple(job.to_job(i) for i, job in enumerate(jobs, 1)),
         server=server,
-        prices=request.prices and request.prices.to_prices(),
+        prices=None if prices is None else prices.to_prices(),
         most_transfers=request.simulated_transfers,
     )
 
@@ -194,7 +192,7 @@ def _row(
     timed: Graph | None,
 ) -> PlacementRow:
     need, simulated, gbps = placement.need, placement.simulated, request.gbps()
-    figures = {
+    figures: dict[str, Any] = {
         "placement": need.placement,
         "servers": need.servers,
         "bandwidth_gbps": need.gbps,

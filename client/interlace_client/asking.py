@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 from uuid import uuid4
 
-from interlace_client.bodies import Content, Files, Graph, about, files_content, json_content
+from interlace_client.bodies import (
+    Content,
+    Files,
+    Graph,
+    about,
+    files_content,
+    graph_field,
+    json_content,
+)
 from interlace_client.errors import UnexpectedAnswer
 from interlace_client.jobs import IMPORTS, Job, Kind, Page
 from interlace_client.options import How, split
-from interlace_client.results import ImportedGraph, Json
+from interlace_client.results import ImportedGraph, Json, Placements
 from interlace_client.sending import Call, Deadline, Steps, Tries, done, sent, shaped
 from interlace_client.waiting import answered, job_of, patience, stopped, waited
 
@@ -125,6 +133,14 @@ def post(path: str, request: Mapping[str, Any], tries: Tries) -> Steps[Json]:
     """Post what makes no job."""
     call = posted(path, json_content(request), How(), None)
     return (yield from answered(call, tries, _NEVER))
+
+
+def placements(graph: Graph | None, keywords: Mapping[str, Any], tries: Tries) -> Steps[Placements]:
+    """Compare placements of parameter servers."""
+    fields = {name: value for name, value in keywords.items() if value is not None}
+    request = fields if graph is None else {**graph_field(graph), **fields}
+    raw = yield from post("/v1/predictions/placements", request, tries)
+    return shaped(Placements.of, raw)
 
 
 def posted(

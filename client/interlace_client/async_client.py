@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from interlace_client.options import (
         Importing,
         Listener,
+        Placing,
         Planning,
         Simulating,
         Starting,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
         Waiting,
     )
     from interlace_client.reporting import RunOrId
-    from interlace_client.results import ImportedGraph, Json, Plan, Simulation, Sweep
+    from interlace_client.results import ImportedGraph, Json, Placements, Plan, Simulation, Sweep
     from interlace_client.runs import Run, RunPage, RunPlan, Step
     from interlace_client.sending import Answer, Lost, Steps
 
@@ -80,6 +81,10 @@ class AsyncClient:
     ) -> Sweep:
         """Compare policies on many clusters."""
         return await self._done(asking.make(SWEEPS, graph, cluster, fields, self._tries))
+
+    async def placements(self, graph: Graph | None = None, **fields: Unpack[Placing]) -> Placements:
+        """Compare placements of parameter servers for a graph, or for a model that fields say."""
+        return await self._done(asking.placements(graph, fields, self._tries))
 
     async def import_graph(self, files: Files, **fields: Unpack[Importing]) -> ImportedGraph:
         """Read a file of another tool, or several of one recording, as a graph."""

@@ -15,7 +15,18 @@ from tests.app.service import ROOT
 
 PACKAGE = ROOT / "client" / "interlace_client"
 METHODS = {
-    *("plan", "simulate", "sweep", "import_graph", "run", "submit", "wait", "get", "cancel"),
+    *(
+        "plan",
+        "simulate",
+        "sweep",
+        "placements",
+        "import_graph",
+        "run",
+        "submit",
+        "wait",
+        "get",
+        "cancel",
+    ),
     *("delete", "list", "read", "post", "close"),
     *("start_run", "report_steps", "report_plan", "end_run", "read_run", "delete_run", "runs"),
 }
@@ -25,6 +36,7 @@ NAMES = {
     *("ProblemError", "problems"),
     *("PLANS", "SIMULATIONS", "SWEEPS", "IMPORTS", "Kind", "Job", "Page", "Progress"),
     *("Failure", "Fault", "Plan", "Bucket", "Part", "Baseline", "Simulation", "Sweep", "Cell"),
+    *("Placement", "Placements", "SharedJob"),
     *("ImportedGraph", "Run", "RunPage", "RunPlan", "Step", "PredictionError"),
 }
 

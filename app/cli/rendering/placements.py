@@ -8,20 +8,20 @@ from app.cli.rendering.tables import table
 from app.schemas.placement_answer import LevelOut, PlacementRow, PlacementsAnswer
 
 _LEGEND = (
-    "ncc: one server on a host of its own; cc: on a worker's; ncs: sharded over hosts of their own; "
-    "cs: sharded over the workers'."
+    "ncc: one server on a host of its own; cc: on a worker's; ncs: sharded over hosts of their "
+    "own; cs: sharded over the workers'."
 )
 
 
 def render(answer: PlacementsAnswer, name: str) -> str:
     """Write placements as a page of text."""
     asked = answer.request
-    about = f"{asked.model_bytes:,} B, {counted(asked.workers, 'worker')}"
+    model = (
+        f"{name or 'Unnamed graph'}, {asked.model_bytes:,} B, {counted(asked.workers, 'worker')}"
+    )
+    hidden = f"bandwidth that hides an exchange in {asked.batch_time_us / 1e3:,.3f} ms"
     return page(
-        [
-            f"{name or 'Unnamed graph'}, {about}: bandwidth that hides an exchange in "
-            f"{asked.batch_time_us / 1e3:,.3f} ms"
-        ],
+        [f"{model}: {hidden}"],
         [_rows(answer), _LEGEND],
         _limits(answer),
         _chunks(answer),
@@ -82,7 +82,7 @@ def _levels(levels: Iterable[LevelOut]) -> str:
         f"{counted(len(level.loads), level.level)}, the fullest {level.imbalance:.4f} times the "
         f"mean, {_proven(level)}"
         for level in levels
-        if len(level.loads) > 1
+        if level.guarantee > 1
     ]
     return "; ".join(said) or "all on one core"
 
