@@ -26,14 +26,21 @@ from solver.bounds.bound import lower_bound
 from solver.chain import chain_of
 from solver.codes import FaultCode
 from solver.costs import Affine
-from solver.errors import Fault, InterlaceError
+from solver.errors import Fault
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Graph, first_of
 from solver.placements.bandwidth import is_sharded
 from solver.placements.chunks import Key, Level, chunk_count, lay_out
 from solver.placements.exchange import Hosts, exchange_graph, exchange_us
 from solver.placements.headroom import most_workers
 from solver.placements.jobs import SharedServer
-from solver.placements.plan import Options, Placement, Placements, keys_of, plan_placements
+from solver.placements.plan import (
+    Options,
+    Placement,
+    Placements,
+    keys_of,
+    placement_faults,
+    plan_placements,
+)
 from solver.placements.prices import Comparison, Value
 from solver.placements.racks import Reduction, Ways
 from solver.units import bytes_per_us
@@ -70,15 +77,11 @@ def answer_of(graph: Graph | None, request: PlacementsRequest) -> PlacementsAnsw
     keys = request.own_keys() if light is None else keys_of(light)
     workers = request.worker_count()
     assert workers is not None, "a request says its workers"
-    faults = list(_work_faults(request, keys))
-    try:
-        options = _options(request)
-        found = plan_placements(keys, batch_us, workers, options) if not faults else None
-    except InterlaceError as error:
-        faults += [_renamed(fault) for fault in error.faults]
-        found = None
-    if found is None:
+    options = _options(request)
+    faults = [_renamed(f) for f in placement_faults(keys, batch_us, workers, options)]
+    if faults := [*_work_faults(request, keys), *faults]:
         raise InvalidRequest(faults)
+    found = plan_placements(keys, batch_us, workers, options)
     # the times between which tensors can be sent count with the compute that they are of
     timed = light if request.batch_time_us is None else None
     rows = [_row(request, keys, found, each, timed) for each in found.placements]

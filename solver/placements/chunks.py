@@ -8,7 +8,7 @@ from typing import NamedTuple
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import first_of
-from solver.limits import MAX_BYTES
+from solver.limits import MAX_BYTES, MAX_SERVER_CORES
 from solver.placements.ranges import whole
 
 #: A chunk of PHub [bytes].
@@ -192,6 +192,13 @@ def _each_key_faults(keys: Sequence[Key]) -> Iterator[Fault]:
             detail = f"Key {key.name!r} is named at /keys/{at}; names must be unique."
             yield Fault(f"/keys/{i}/name", FaultCode.DUPLICATE_ID, detail)
         yield from whole(f"/keys/{i}/bytes", f"Key {key.name!r}: bytes", key.bytes, MAX_BYTES)
+
+
+def core_faults(cores: int, place: str = "") -> Iterator[Fault]:
+    """Find whether servers have too many cores in all."""
+    if cores > MAX_SERVER_CORES:
+        detail = f"All servers have {cores:,} cores; {MAX_SERVER_CORES:,} is the most."
+        yield Fault(f"{place}/cores", FaultCode.OUT_OF_RANGE, detail)
 
 
 def _pieces(size: int, chunk_bytes: int) -> list[int]:

@@ -14,14 +14,22 @@ from solver.limits import (
     MAX_SIMULATED_TRANSFERS,
     MAX_WORKERS,
 )
-from solver.placements.chunks import CHUNK_BYTES, Chunk, Key, chunk_count, key_faults, lay_out
+from solver.placements.chunks import (
+    CHUNK_BYTES,
+    Chunk,
+    Key,
+    chunk_count,
+    core_faults,
+    key_faults,
+    lay_out,
+)
 from solver.placements.exchange import simulated_chunk
 from solver.placements.ranges import real, whole
 from solver.placements.transfers import carry, join, run
 from solver.units import bytes_per_us
 
-#: Steps of the job with the longest ones; the first of each job is not measured.
-_STEPS = 4
+#: Steps of the job with the longest ones.
+_STEPS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +131,12 @@ def share(
 ) -> Sharing | None:
     """Simulate jobs that share a server, and each by itself.
 
-    In a step a worker computes for the batch time and exchanges all chunks meanwhile, as the
-    bandwidths of :func:`solver.placements.bandwidth.bandwidth` assume; its next step begins when
-    both have ended. So a step alone takes the longer of the two. All jobs begin at once, and go on
-    until each has run four steps of the longest alone; every job is measured from the end of its
-    first step to its last end before the first job stops, or, where it has no other by then, to its
-    own last. No simulation makes more than ``most_transfers``.
+    In a step of a job its workers compute for the batch time and exchange all chunks meanwhile, as
+    :func:`solver.placements.bandwidth.bandwidth` assumes; the next step begins when all of them
+    have ended both. So a step alone takes the longer of the two. All jobs begin at once, and go on
+    until each has run for six steps of the job with the longest; a step of each is the mean of its
+    steps that end before the first job stops. Jobs that start together drift apart, and one may
+    gain up to half a step once by that. No simulation makes more than ``most_transfers``.
 
     Returns
     -------
@@ -162,17 +170,14 @@ def share(
     alone: dict[Job, float] = {}
     for job in (replace(job, name="") for job in jobs):
         if job not in alone:
-            (ends,) = _step_ends([job], [_STEPS], server, size)
-            alone[job] = (ends[-1] - ends[0]) / (_STEPS - 1)
+            ((alone[job],),) = _step_ends([job], [1], server, size)
     ends_of = _step_ends(jobs, steps, server, size)
     stop = min(ends[-1] for ends in ends_of)
     found = []
     for job, ends in zip(jobs, ends_of, strict=True):
-        measured = [end for end in ends if end <= stop]
-        measured = measured if len(measured) > 1 else ends
-        time = (measured[-1] - measured[0]) / (len(measured) - 1)
-        before = alone[replace(job, name="")]
-        found.append(SharedJob(job.name, before, time, time / before, len(measured) - 1))
+        count = max(1, sum(end <= stop for end in ends))
+        time, before = ends[count - 1] / count, alone[replace(job, name="")]
+        found.append(SharedJob(job.name, before, time, time / before, count))
     return Sharing(tuple(found), size, _transfer_count(jobs, steps, size))
 
 
@@ -201,17 +206,17 @@ def _step_ends(
     keys = [key for job in jobs for key in job.keys]
     chunks = lay_out(keys, size, 1, server.interfaces, server.cores).chunks
     ops: list[Op] = []
-    last: list[list[list[int]]] = []  # by job and step, the last op of each worker
+    last: list[list[int]] = []  # of each step of each job
     first_key = 0
     for j, (job, count) in enumerate(zip(jobs, steps, strict=True)):
         keys_end = first_key + len(job.keys)
         own = [chunk for chunk in chunks if first_key <= chunk.key < keys_end]
         first_key = keys_end
         last.append([])
-        begin: list[tuple[str, ...]] = [()] * job.workers
+        begin: tuple[str, ...] = ()
         for step in range(count):
             begin = _step(ops, f"job{j}", f"job{j}.step{step}", own, job, begin, server)
-            last[-1].append(list(range(len(ops) - job.workers, len(ops))))
+            last[-1].append(len(ops) - 1)
     rates = {
         "worker": 1 / bytes_per_us(server.worker_gbps),
         "nic": 1 / bytes_per_us(server.interface_gbps),
@@ -219,7 +224,7 @@ def _step_ends(
     }
     channels = {op.channel: rates[_kind(op.channel)] for op in ops if op.bytes}
     ends = run("jobs", ops, channels).ends
-    return [[max(ends[i] for i in step) for step in of_job] for of_job in last]
+    return [[ends[step] for step in of_job] for of_job in last]
 
 
 def _kind(channel: str) -> str:
@@ -235,17 +240,17 @@ def _step(
     name: str,
     chunks: Sequence[Chunk],
     job: Job,
-    begin: Sequence[tuple[str, ...]],
+    begin: tuple[str, ...],
     server: SharedServer,
-) -> list[tuple[str, ...]]:
-    """Add a step of a job; return what each worker's next one comes after."""
+) -> tuple[str, ...]:
+    """Add a step of a job; return what the next one comes after."""
     workers = range(job.workers)
-    ended = [list(join(ops, f"{name}.compute{w}", begin[w], job.batch_time_us)) for w in workers]
+    ended = list(join(ops, f"{name}.compute", begin, job.batch_time_us))
     pushed: list[list[str]] = [[] for _ in chunks]
     for c, chunk in enumerate(chunks):
         for w in workers:
             path = [f"{of_job}.worker{w}.out", f"server.nic{chunk.interface}.in"]
-            pushed[c] += carry(ops, f"{name}.push{c}.{w}", chunk.bytes, path, begin[w])
+            pushed[c] += carry(ops, f"{name}.push{c}.{w}", chunk.bytes, path, begin)
     for c, chunk in enumerate(chunks):
         total = f"{name}.sum{c}"
         if server.aggregate_gbytes_per_s is None:
@@ -256,8 +261,8 @@ def _step(
             ops.append(Op(total, ALL_REDUCE, None, summed, tuple(pushed[c]), core))
         for w in workers:
             path = [f"server.nic{chunk.interface}.out", f"{of_job}.worker{w}.in"]
-            ended[w] += carry(ops, f"{name}.pull{c}.{w}", chunk.bytes, path, (total,))
-    return [join(ops, f"{name}.end{w}", ended[w]) for w in workers]
+            ended += carry(ops, f"{name}.pull{c}.{w}", chunk.bytes, path, (total,))
+    return join(ops, f"{name}.end", ended)
 
 
 def job_faults(jobs: Sequence[Job]) -> Iterator[Fault]:
@@ -289,6 +294,7 @@ def server_faults(server: SharedServer) -> Iterator[Fault]:
         ("chunk_bytes", MAX_BYTES),
     ):
         yield from whole(f"/server/{name}", name, getattr(server, name), most)
+    yield from core_faults(server.interfaces * server.cores, "/server")
     if server.aggregate_gbytes_per_s is not None:
         rate = server.aggregate_gbytes_per_s
         yield from real("/server/aggregate_gbytes_per_s", "aggregate_gbytes_per_s", rate)

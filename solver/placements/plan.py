@@ -17,7 +17,15 @@ from solver.limits import (
     MAX_WORKERS,
 )
 from solver.placements.bandwidth import Need, bandwidth
-from solver.placements.chunks import CHUNK_BYTES, Key, Level, chunk_count, key_faults, lay_out
+from solver.placements.chunks import (
+    CHUNK_BYTES,
+    Key,
+    Level,
+    chunk_count,
+    core_faults,
+    key_faults,
+    lay_out,
+)
 from solver.placements.exchange import Exchange, Hosts, exchange
 from solver.placements.jobs import Job, SharedServer, Sharing, job_faults, server_faults, share
 from solver.placements.prices import Comparison, Prices, compare_prices, price_faults
@@ -160,11 +168,7 @@ def plan_placements(
     ----------
     .. [1] PHub, Sections 2.1, 2.3.1, 3.2.3 and 3.2.4.
     """
-    faults = [*key_faults(keys), *_number_faults(batch_time_us, workers, options)]
-    if not faults:
-        faults += _size_faults(keys, workers, options)
-    faults += _part_faults(options)
-    if faults:
+    if faults := placement_faults(keys, batch_time_us, workers, options):
         raise InvalidOptions(faults)
     servers = workers if options.servers is None else options.servers
     size = sum(key.bytes for key in keys)
@@ -200,6 +204,16 @@ def plan_placements(
     )
 
 
+def placement_faults(
+    keys: Sequence[Key], batch_time_us: float, workers: int, options: Options
+) -> list[Fault]:
+    """Find everything that :func:`plan_placements` refuses."""
+    faults = [*key_faults(keys), *_number_faults(batch_time_us, workers, options)]
+    if not faults:
+        faults += _size_faults(keys, workers, options)
+    return [*faults, *_part_faults(options)]
+
+
 def _number_faults(batch_time_us: float, workers: int, options: Options) -> Iterator[Fault]:
     yield from real("/batch_time_us", "batch_time_us", batch_time_us, MAX_DURATION_US)
     yield from whole("/workers", "workers", workers, MAX_WORKERS)
@@ -228,10 +242,7 @@ def _size_faults(keys: Sequence[Key], workers: int, options: Options) -> Iterato
     if servers > workers:
         detail = f"servers must be {workers} at most, one on each worker's host, got {servers}."
         yield Fault("/servers", FaultCode.OUT_OF_RANGE, detail)
-    cores = servers * options.interfaces * options.cores
-    if cores > MAX_SERVER_CORES:
-        detail = f"All servers have {cores:,} cores; {MAX_SERVER_CORES:,} is the most."
-        yield Fault("/cores", FaultCode.OUT_OF_RANGE, detail)
+    yield from core_faults(servers * options.interfaces * options.cores)
     chunks = chunk_count(keys, options.chunk_bytes)
     if chunks > MAX_CHUNKS:
         detail = f"The keys make {chunks:,} chunks; {MAX_CHUNKS:,} is the most."

@@ -13,11 +13,11 @@ from tests.sampling import cases
 sizes = st.lists(st.integers(1, 12), min_size=1, max_size=7)
 
 
-def fullest(values, choice, bins) -> int:
+def fullest(values, choice, bins):
     return max(sum(v for v, b in zip(values, choice, strict=True) if b == c) for c in range(bins))
 
 
-def best(values, bins) -> int:
+def best(values, bins):
     """Try every way."""
     return min(fullest(values, way, bins) for way in product(range(bins), repeat=len(values)))
 

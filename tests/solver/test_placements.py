@@ -1,0 +1,121 @@
+"""The plan of placements: its parts put together, and every fault at once."""
+
+from dataclasses import replace
+
+import pytest
+
+from solver.chain import chain_of
+from solver.costs import PLACEMENTS
+from solver.errors import InvalidOptions
+from solver.models import MODELS
+from solver.placements.bandwidth import bandwidth
+from solver.placements.chunks import Key, lay_out
+from solver.placements.exchange import Hosts, exchange
+from solver.placements.jobs import Job, SharedServer, share
+from solver.placements.plan import Options, keys_of, plan_placements
+from solver.placements.prices import compare_prices
+from solver.placements.racks import Racks, reduction
+from tests.solver.test_placements_prices import BY_HAND
+
+KEYS = (Key("a", 5_000_000), Key("b", 100_000), Key("c", 32_768))
+
+
+def test_a_plan_is_made_of_its_parts() -> None:
+    racks, server = Racks(2, 4, 10.0, 40.0, 10.0), SharedServer(10.0, 20.0, 2)
+    jobs = tuple(Job(name, KEYS[1:], 500.0, 2) for name in "xy")
+    options = Options(
+        servers=2, interfaces=2, cores=3, aggregate_gbytes_per_s=20.0, simulated=("cs", "ncc"),
+        racks=racks, jobs=jobs, server=server, prices=BY_HAND,
+    )  # fmt: skip
+    found = plan_placements(KEYS, 10_000.0, 4, options)
+    assert (found.bytes, found.batch_time_us, found.workers) == (5_132_768, 10_000.0, 4)
+    assert (found.chunk_bytes, found.chunks) == (32_768, 153 + 4 + 1)
+    assert [each.need.placement for each in found.placements] == list(PLACEMENTS)
+    for each in found.placements:
+        name, servers = each.need.placement, 2 if each.need.placement in {"ncs", "cs"} else 1
+        assert each.need == bandwidth(name, found.bytes, 10_000.0, 4, servers, 2)
+        assert each.levels == lay_out(KEYS, 32_768, servers, 2, 3).levels
+        expected = exchange(KEYS, Hosts(name, 4, servers, 2, 3, 20.0), 10_000.0, 32_768)
+        assert each.simulated == (expected if name in {"cs", "ncc"} else None)
+    assert found.reduction == reduction(KEYS, racks)
+    assert found.sharing == share(jobs, server)
+    assert found.comparison == compare_prices(BY_HAND)
+    assert plan_placements(KEYS, 10_000.0, 4, options) == found
+
+
+def test_what_is_not_wanted_is_left_out() -> None:
+    found = plan_placements(KEYS, 10_000.0, 3, Options(simulated=()))
+    assert [each.need.servers for each in found.placements] == [1, 1, 3, 3]
+    assert [each.simulated for each in found.placements] == [None] * 4
+    assert (found.reduction, found.sharing, found.comparison) == (None,) * 3
+
+
+def test_keys_of_a_graph_leave_as_they_are_released() -> None:
+    graph = MODELS["vgg16"]()
+    keys = keys_of(graph)
+    chain = chain_of(graph)
+    assert [key.bytes for key in keys] == chain.bytes.tolist()
+    assert keys[0].name == graph.ops[int(chain.positions[0])].id
+    found = plan_placements(keys, 1e5, 8, Options(simulated=()))
+    assert found.bytes == int(chain.bytes.sum())
+
+
+REJECTED = [
+    # every number
+    (
+        [Key("a", 0), Key("a", 1)],
+        0.0,
+        0,
+        Options(0, 0, 0, 0, 0.0, ("cc", "ring")),
+        [
+            "/keys/0/bytes",
+            "/keys/1/name",
+            "/batch_time_us",
+            "/workers",
+            "/servers",
+            "/chunk_bytes",
+            "/interfaces",
+            "/cores",
+            "/aggregate_gbytes_per_s",
+            "/simulated/1",
+        ],
+    ),
+    # nothing to send
+    ([], 1.0, 1, Options(), ["/keys"]),
+    # more than can be counted
+    ([Key("a", 2**60), Key("b", 1)], 1.0, 1, Options(), ["/keys"]),
+    # no worker's host for the fourth
+    ([Key("a", 1)], 1.0, 3, Options(servers=4), ["/servers"]),
+    # each fits by itself
+    (
+        [Key("a", 10**7)],
+        1.0,
+        1000,
+        Options(chunk_bytes=1, interfaces=100, cores=100),
+        ["/cores", "/chunk_bytes"],
+    ),
+    # a server for nobody, and jobs without one
+    ([Key("a", 1)], 1.0, 1, Options(server=SharedServer(1.0, 1.0)), ["/jobs"]),
+    ([Key("a", 1)], 1.0, 1, Options(jobs=(Job("j", (Key("a", 1),), 1.0, 1),)), ["/server"]),
+    # in the parts
+    (
+        [Key("a", 1)],
+        1.0,
+        1,
+        Options(
+            racks=Racks(0, 1, 1.0, 1.0, 1.0),
+            prices=replace(BY_HAND, hub_ports=-1.0),
+            server=SharedServer(0.0, 1.0),
+            jobs=(Job("j", (), 1.0, 1),),
+        ),
+        ["/racks/racks", "/prices/hub_ports", "/server/worker_gbps", "/jobs/0/keys"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("keys", "batch", "workers", "options", "pointers"), REJECTED)
+def test_rejected(keys, batch, workers, options, pointers) -> None:
+    with pytest.raises(InvalidOptions) as caught:
+        plan_placements(keys, batch, workers, options)
+    assert [fault.pointer for fault in caught.value.faults] == pointers
+    assert all(fault.detail.endswith((".", "which.")) for fault in caught.value.faults)

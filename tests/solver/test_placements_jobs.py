@@ -1,0 +1,186 @@
+"""Jobs that share a server: a clock that ticks, and the shape of PHub's Figure 18."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solver.errors import InvalidOptions
+from solver.placements import jobs as module
+from solver.placements.chunks import Key, lay_out
+from solver.placements.jobs import Job, SharedServer, share
+from tests.sampling import cases
+from tests.transfer_oracle import Task, ends
+
+#: Bandwidth of a byte per microsecond [Gbit/s].
+BYTE = 1 / 125
+
+
+def job(name, size, batch_time_us, workers=2) -> Job:
+    return Job(name, (Key("m", size),), batch_time_us, workers)
+
+
+def step_ends(jobs, steps, server) -> list[list[int]]:
+    """When the steps of jobs end, from messages that this test makes itself."""
+    keys = [key for each in jobs for key in each.keys]
+    owner = [j for j, each in enumerate(jobs) for _ in each.keys]
+    chunks = lay_out(keys, server.chunk_bytes, 1, server.interfaces, server.cores).chunks
+    tasks: dict[str, Task] = {}
+    for j, (each, count) in enumerate(zip(jobs, steps, strict=True)):
+        own = [chunk for chunk in chunks if owner[chunk.key] == j]
+        for step in range(count):
+            begun = (f"{j}.{step - 1}",) if step else ()
+            add_step(tasks, j, f"{j}.{step}", own, each, begun, server.aggregate_gbytes_per_s)
+    done = ends(tasks)
+    return [[done[f"{j}.{step}"] for step in range(count)] for j, count in enumerate(steps)]
+
+
+def add_step(tasks, j, at, own, each, begun, slow) -> None:
+    workers = range(each.workers)
+    tasks[f"{at}.compute"] = Task(begun, None, int(each.batch_time_us))
+    waits = [f"{at}.compute"]
+    for c, k in enumerate(own):
+        for w in workers:
+            out, into = f"{j} worker{w} out", f"nic{k.interface} in"
+            tasks[f"{at}.push{c}.{w}a"] = Task(begun, out, k.bytes)
+            tasks[f"{at}.push{c}.{w}b"] = Task((f"{at}.push{c}.{w}a",), into, k.bytes)
+    for c, k in enumerate(own):
+        after = tuple(f"{at}.push{c}.{w}b" for w in workers)
+        core = f"core{k.interface}.{k.core}" if slow else None
+        tasks[f"{at}.sum{c}"] = Task(after, core, each.workers * k.bytes if core else 0)
+        for w in workers:
+            out, into = f"nic{k.interface} out", f"{j} worker{w} in"
+            tasks[f"{at}.pull{c}.{w}a"] = Task((f"{at}.sum{c}",), out, k.bytes)
+            tasks[f"{at}.pull{c}.{w}b"] = Task((f"{at}.pull{c}.{w}a",), into, k.bytes)
+            waits.append(f"{at}.pull{c}.{w}b")
+    tasks[at] = Task(tuple(waits), None, 0)
+
+
+@st.composite
+def tiny(draw):
+    jobs = [
+        Job(
+            f"j{i}",
+            tuple(Key(f"k{k}", draw(st.integers(1, 4))) for k in range(draw(st.integers(1, 2)))),
+            float(draw(st.sampled_from([1, 8, 20]))),
+            draw(st.integers(1, 2)),
+        )
+        for i in range(draw(st.integers(1, 3)))
+    ]
+    rate = draw(st.sampled_from([None, 1e-3]))
+    interfaces, cores = draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    return jobs, SharedServer(BYTE, BYTE, interfaces, cores, rate, draw(st.integers(2, 4)))
+
+
+@given(tiny())
+@settings(max_examples=cases(200), deadline=None)
+def test_tick_by_tick(case) -> None:
+    jobs, server = case
+    found = share(jobs, server)
+    times = []
+    for each in jobs:
+        size = sum(key.bytes for key in each.keys)
+        times.append(max(each.batch_time_us, size, size * each.workers / server.interfaces))
+    steps = [int(-(-6 * max(times) // time)) for time in times]
+    together = step_ends(jobs, steps, server)
+    stop = min(its[-1] for its in together)
+    for each, mine, its in zip(jobs, found.jobs, together, strict=True):
+        assert [[mine.alone_us]] == step_ends([each], [1], server)
+        seen = [end for end in its if end <= stop] or its[:1]
+        assert mine.steps == len(seen)
+        assert mine.together_us == pytest.approx(seen[-1] / len(seen))
+        assert mine.slowdown == pytest.approx(mine.together_us / mine.alone_us)
+        assert mine.alone_us >= each.batch_time_us
+
+
+def test_a_job_repeats_its_step_when_it_is_alone() -> None:
+    server = SharedServer(BYTE, BYTE, 1, 1, None, 3)
+    ((first, *others),) = step_ends([job("a", 20, 30.0)], [4], server)
+    assert others == [2 * first, 3 * first, 4 * first]
+
+
+def test_one_job_loses_nothing_to_itself() -> None:
+    found = share([job("a", 4000, 500.0)], SharedServer(1.0, 1.0, chunk_bytes=100))
+    (only,) = found.jobs
+    assert only.slowdown == 1
+    assert found.transfers == 6 * 2 * 2 * 40
+    assert found.chunk_bytes == 100
+
+
+def test_a_server_shared_by_two_takes_twice_as_long() -> None:
+    """Both fill its interface, and nothing else takes time."""
+    jobs = [job(name, 100_000, 1.0) for name in "ab"]
+    found = share(jobs, SharedServer(100.0, 1.0, chunk_bytes=1000))
+    assert [each.slowdown for each in found.jobs] == pytest.approx([2, 2], rel=0.1)
+    assert found.jobs[0].alone_us == pytest.approx(200_000 / 125, rel=0.05)
+
+
+def test_the_shape_of_figure_18() -> None:
+    """Eight jobs of eight workers: AlexNet is bound by its network, ResNet 50 computes longer."""
+    server = SharedServer(10.0, 56.0, 10, chunk_bytes=4_850_000)
+    lost = {}
+    for name, size, batch in (("alexnet", 194_000_000, 16e3), ("resnet50", 97_000_000, 161e3)):
+        lost[name] = [
+            share([job(f"{name}{i}", size, batch, 8) for i in range(count)], server)
+            .jobs[0]
+            .slowdown
+            for count in (1, 8)
+        ]
+    assert lost["alexnet"][0] == pytest.approx(1)
+    assert lost["alexnet"][1] > 1.05
+    assert lost["resnet50"] == pytest.approx([1, 1])
+
+
+def test_a_short_job_is_measured_while_the_long_one_runs() -> None:
+    jobs = [job("short", 12_000, 100.0, 1), job("long", 100_000, 1000.0, 1)]
+    found = share(jobs, SharedServer(1.0, 1.0, chunk_bytes=100))
+    assert [each.name for each in found.jobs] == ["short", "long"]
+    assert found.jobs[0].steps > 10 > found.jobs[1].steps
+    assert found.jobs[1].alone_us == pytest.approx(1000.0, rel=0.01)
+    assert found.jobs[0].slowdown > 2.0
+    assert found.jobs[0].slowdown > 2 * found.jobs[1].slowdown >= 2
+
+
+def test_chunks_grow_until_the_simulation_fits(monkeypatch) -> None:
+    monkeypatch.setattr(module, "MAX_SIMULATED_TRANSFERS", 6 * 2 * 2 * 2 * 5)
+    jobs = [job("a", 100, 50.0), job("b", 100, 50.0)]
+    found = share(jobs, SharedServer(1.0, 1.0, chunk_bytes=10))
+    assert (found.chunk_bytes, found.transfers) == (20, 240)
+    monkeypatch.setattr(module, "MAX_SIMULATED_TRANSFERS", 47)
+    assert share(jobs, SharedServer(1.0, 1.0)) is None
+
+
+GOOD = SharedServer(1.0, 1.0)
+REJECTED = [
+    # nobody shares
+    ([], GOOD, ["/jobs"]),
+    # everything of a job
+    (
+        [job("a", 1, 1.0), Job("a", (), 0.0, 0)],
+        GOOD,
+        ["/jobs/1/name", "/jobs/1/keys", "/jobs/1/batch_time_us", "/jobs/1/workers"],
+    ),
+    # everything of a server
+    (
+        [job("a", 1, 1.0)],
+        SharedServer(0.0, -1.0, 0, 0, 0.0, 0),
+        [
+            "/server/worker_gbps",
+            "/server/interface_gbps",
+            "/server/interfaces",
+            "/server/cores",
+            "/server/chunk_bytes",
+            "/server/aggregate_gbytes_per_s",
+        ],
+    ),
+    # more cores than are laid out
+    ([job("a", 1, 1.0)], replace(GOOD, interfaces=10**5, cores=2), ["/server/cores"]),
+]
+
+
+@pytest.mark.parametrize(("jobs", "server", "pointers"), REJECTED)
+def test_rejected(jobs, server, pointers) -> None:
+    with pytest.raises(InvalidOptions) as caught:
+        share(jobs, server)
+    assert [fault.pointer for fault in caught.value.faults] == pointers
