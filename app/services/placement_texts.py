@@ -18,21 +18,26 @@ def row_text(row: Mapping[str, Any], gbps: float | None) -> str:
     busiest, needed = _HOSTS[row["busiest"]], row["bandwidth_gbps"]
     if not needed:
         return "Nothing is sent: the one worker's host has the model."
-    limits = f"An interface of {busiest} needs {needed:,.6g} Gbit/s, both directions summed"
+    limits = f"An interface of {busiest} needs {_figure(needed)} Gbit/s, both directions summed"
     if gbps is None:
         return f"{limits}."
     headroom, most = row["headroom"], row["most_workers"]
     if headroom >= 1:
-        spare = f"{limits}, and has {headroom:,.3g} times as much"
+        spare = f"{limits}, and has {_figure(headroom)} times as much"
         return f"{spare}: hidden {_with_workers(most)}."
     return " ".join(
         [
-            f"{limits}, and is short by a factor of {1 / headroom:,.3g}:",
-            f"{needed / 2:,.6g} Gbit/s each way would hide it,",
+            f"{limits}, and is short by a factor of {_figure(1 / headroom)}:",
+            f"{_figure(needed / 2)} Gbit/s each way would hide it,",
             f"or batches of {_ms(row['exchange_us'])} ms.",
             f"It is hidden {_with_workers(most)}." if most else "Fewer workers do not hide it.",
         ]
     )
+
+
+def _figure(value: float) -> str:
+    """Write four digits, and all before the point."""
+    return f"{value:,.0f}" if value >= 1e4 else f"{value:,.4g}"
 
 
 def _with_workers(most: int | None) -> str:

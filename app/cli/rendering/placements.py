@@ -72,7 +72,8 @@ def _limits(answer: PlacementsAnswer) -> Iterator[str]:
 
 def _chunks(answer: PlacementsAnswer) -> Iterator[str]:
     chunks = answer.chunks
-    yield f"{counted(chunks.count, 'chunk')} of {size(chunks.chunk_bytes)} at most:"
+    many = f"{chunks.count:,} {'chunk' if chunks.count == 1 else 'chunks'}"
+    yield f"{many} of {size(chunks.chunk_bytes)} at most:"
     yield f"  one server: {_levels(chunks.central)}"
     yield f"  sharded: {_levels(chunks.sharded)}"
 
@@ -90,7 +91,8 @@ def _levels(levels: Iterable[LevelOut]) -> str:
 def _proven(level: LevelOut) -> str:
     if level.proven_ratio == 1:
         return "the least possible"
-    return f"within {min(level.proven_ratio, level.guarantee):.4f} of the least possible"
+    beyond = min(level.proven_ratio, level.guarantee) - 1
+    return f"at most {100 * beyond:.2f} % above the least possible"
 
 
 def _worth(answer: PlacementsAnswer) -> Iterator[Line]:
