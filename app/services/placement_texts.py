@@ -12,6 +12,9 @@ from solver.placements.racks import Reduction
 #: What a host with a server, or one without, is called.
 _HOSTS = {"server": "the server's host", "worker": "a worker's host", "both": "every host"}
 
+#: From here on figures are whole.
+_WHOLE = 10_000
+
 
 def row_text(row: Mapping[str, Any], gbps: float | None) -> str:
     """Say what limits a placement, and what would move that."""
@@ -37,7 +40,7 @@ def row_text(row: Mapping[str, Any], gbps: float | None) -> str:
 
 def _figure(value: float) -> str:
     """Write four digits, and all before the point."""
-    return f"{value:,.0f}" if value >= 1e4 else f"{value:,.4g}"
+    return f"{value:,.0f}" if value >= _WHOLE else f"{value:,.4g}"
 
 
 def _with_workers(most: int | None) -> str:
