@@ -1,5 +1,6 @@
 """What an answer about placements says in sentences."""
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -9,33 +10,52 @@ from solver.placements.plan import Placements
 from solver.placements.prices import Comparison
 from solver.placements.racks import Reduction
 
-#: What a host with a server, or one without, is called.
-_HOSTS = {"server": "the server's host", "worker": "a worker's host", "both": "every host"}
-
 #: From here on figures are whole.
 _WHOLE = 10_000
 
 
-def row_text(row: Mapping[str, Any], gbps: float | None) -> str:
-    """Say what limits a placement, and what would move that."""
-    busiest, needed = _HOSTS[row["busiest"]], row["bandwidth_gbps"]
+def row_text(row: Mapping[str, Any], gbps: float | None, interfaces: int) -> str:
+    """Say which interface limits a placement, and what would move that."""
+    needed, headroom = row["bandwidth_gbps"], row["headroom"]
     if not needed:
         return "Nothing is sent: the one worker's host has the model."
-    limits = f"An interface of {busiest} needs {_figure(needed)} Gbit/s, both directions summed"
+    limits = (
+        f"An interface of {_host(row, interfaces)} needs {_figure(needed)} Gbit/s, both directions "
+        "summed"
+    )
     if gbps is None:
         return f"{limits}."
-    headroom, most = row["headroom"], row["most_workers"]
     if headroom >= 1:
         spare = f"{limits}, and has {_figure(headroom)} times as much"
-        return f"{spare}: hidden {_with_workers(most)}."
+        return f"{spare}: hidden {_with_workers(row['most_workers'])}."
+    ways = [f"{_figure(needed / 2)} Gbit/s each way", f"batches of {_ms(row['exchange_us'])} ms"]
+    if more := _interfaces(row, gbps, interfaces):
+        ways.append(f"{more:,} interfaces a server")
+    most = row["most_workers"]
     return " ".join(
         [
             f"{limits}, and is short by a factor of {_figure(1 / headroom)}:",
-            f"{_figure(needed / 2)} Gbit/s each way would hide it,",
-            f"or batches of {_ms(row['exchange_us'])} ms.",
+            f"{', '.join(ways[:-1])} or {ways[-1]} would hide it.",
             f"It is hidden {_with_workers(most)}." if most else "Fewer workers do not hide it.",
         ]
     )
+
+
+def _host(row: Mapping[str, Any], interfaces: int) -> str:
+    """Name the hosts whose interfaces carry the most."""
+    server, worker = row["server_host_bytes"] / interfaces, row["worker_host_bytes"]
+    if worker is None or server == worker:
+        return "every host"
+    return "a host with a server" if server > worker else "a worker's host"
+
+
+def _interfaces(row: Mapping[str, Any], gbps: float, interfaces: int) -> int | None:
+    """Count the interfaces of a server's host that hide it; None where others are short, too."""
+    needed, worker = row["bandwidth_gbps"], row["worker_host_bytes"]
+    server = row["server_host_bytes"] / interfaces
+    of_worker = 0.0 if worker is None else needed * worker / max(server, worker)
+    of_server = needed * server / max(server, worker or 0.0)
+    return math.ceil(of_server * interfaces / (2 * gbps)) if of_worker <= 2 * gbps else None
 
 
 def _figure(value: float) -> str:

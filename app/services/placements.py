@@ -231,7 +231,7 @@ def _row(
             "simulated_exchange_us": _simulated_us(request, keys, found, placement, gbps),
             "iteration_bound_us": _bound(found, exchange, timed),
         }
-    return PlacementRow(**figures, text=row_text(figures, gbps))
+    return PlacementRow(**figures, text=row_text(figures, gbps, request.interfaces_per_server))
 
 
 def _simulated_us(

@@ -86,13 +86,19 @@ def test_a_bandwidth_says_what_is_hidden() -> None:
         assert each.exchange_us is not None
         assert each.exchange_us <= each.simulated_exchange_us <= 1.2 * each.exchange_us
     assert ncc.text == (
-        "An interface of the server's host needs 64 Gbit/s, both directions summed, and is short "
-        "by a factor of 2: 32 Gbit/s each way would hide it, or batches of 2.000 ms. It is hidden "
-        "with up to 2 workers."
+        "An interface of a host with a server needs 64 Gbit/s, both directions summed, and is "
+        "short by a factor of 2: 32 Gbit/s each way, batches of 2.000 ms or 2 interfaces a server "
+        "would hide it. It is hidden with up to 2 workers."
     )
-    assert ncs.text.endswith(
-        "and has 2 times as much: hidden with any number of workers up to 1,000,000."
+    assert ncs.text == (
+        "An interface of every host needs 16 Gbit/s, both directions summed, and has 2 times as "
+        "much: hidden with any number of workers up to 1,000,000."
     )
+    short = row(ask(bandwidth_gbps=4), "ncs").text  # a worker's interface is short as well
+    assert "8 Gbit/s each way or batches of 2.000 ms would hide it." in short
+    wide = row(ask(bandwidth_gbps=16, interfaces_per_server=10), "ncc").text
+    assert wide.startswith("An interface of a worker's host needs 16 Gbit/s")
+    assert "or 2 interfaces a server" in row(ask(bandwidth_gbps=16), "cc").text
     assert row(ask(bandwidth_gbps=4), "cc").text.endswith("It is hidden with one worker alone.")
     assert row(ask(bandwidth_gbps=4), "ncs").text.endswith("Fewer workers do not hide it.")
 
