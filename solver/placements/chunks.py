@@ -50,7 +50,7 @@ class Level:
     ----------
     level
         ``server``, ``interface`` or ``core``.
-    loads
+    load_bytes
         Bytes of the model on each, all of the first server first.
     imbalance
         The largest load over the mean.
@@ -63,7 +63,7 @@ class Level:
     """
 
     level: str
-    loads: tuple[int, ...]
+    load_bytes: tuple[int, ...]
     imbalance: float
     guarantee: float
     proven_ratio: float

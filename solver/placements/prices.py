@@ -52,7 +52,7 @@ class Prices:
         Its ports.
     workers_per_hub
         Workers that share a PHub.
-    baseline_throughput, hub_throughput
+    baseline_samples_per_s, hub_samples_per_s
         Samples that a worker trains in a second in either rack.
     """
 
@@ -65,8 +65,8 @@ class Prices:
     hub_nic_port_dollars: float
     hub_ports: float
     workers_per_hub: float
-    baseline_throughput: float
-    hub_throughput: float
+    baseline_samples_per_s: float
+    hub_samples_per_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +133,8 @@ def compare_prices(prices: Prices) -> Comparison:
     hub_network = network_dollars(prices.hub, prices.hub_nic_port_dollars)
     hub = prices.hub_dollars + prices.hub_ports * (prices.hub_nic_port_dollars + hub_network)
     amortized = hub / prices.workers_per_hub
-    baseline = _value(prices, prices.baseline, 0.0, prices.baseline_throughput)
-    with_hub = _value(prices, prices.hub, amortized, prices.hub_throughput)
+    baseline = _value(prices, prices.baseline, 0.0, prices.baseline_samples_per_s)
+    with_hub = _value(prices, prices.hub, amortized, prices.hub_samples_per_s)
     gain = with_hub.throughput_per_1000_dollars / baseline.throughput_per_1000_dollars - 1
     return Comparison(baseline, with_hub, gain)
 

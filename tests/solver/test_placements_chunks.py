@@ -37,7 +37,7 @@ def test_graham_s_example_attains_the_guarantee() -> None:
     (server, *_) = lay_out([Key(str(i), v) for i, v in enumerate(values)], 100, 3).levels
     assert server.guarantee == pytest.approx(11 / 9)
     assert server.proven_ratio == pytest.approx(11 / 9)
-    assert sorted(server.loads) == [8, 8, 11]
+    assert sorted(server.load_bytes) == [8, 8, 11]
     assert server.imbalance == pytest.approx(11 / 9)
 
 
@@ -70,8 +70,8 @@ def test_keys_are_cut_on_paper() -> None:
     # 32s to servers 0, 1, 0, then 30 to 1, then 6 to 1
     assert [chunk.server for chunk in layout.chunks] == [0, 1, 1, 1, 0]
     assert [level.level for level in layout.levels] == ["server", "interface", "core"]
-    assert layout.levels[0].loads == (64, 68)
-    assert layout.levels[2].loads == (32, 32, 32, 36)
+    assert layout.levels[0].load_bytes == (64, 68)
+    assert layout.levels[2].load_bytes == (32, 32, 32, 36)
     assert CHUNK_BYTES == 32_768
 
 
@@ -92,7 +92,7 @@ def test_every_level_holds_all(values, chunk, servers, interfaces, cores) -> Non
         loads = dict.fromkeys(product(*map(range, shape)), 0)
         for place, c in zip(places, layout.chunks, strict=True):
             loads[place[:depth]] += c.bytes
-        assert level.loads == tuple(loads.values())
+        assert level.load_bytes == tuple(loads.values())
         assert level.imbalance == pytest.approx(max(loads.values()) * len(loads) / sum(values))
         worst = 1.0
         for parent in product(*map(range, shape[:-1])):

@@ -1,5 +1,7 @@
 """One exchange: against a clock that ticks, and the bandwidth of the formula."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -151,6 +153,19 @@ def test_the_search_ends_where_the_exchange_takes_the_time(case, times) -> None:
     # nothing is wasted: a thousandth less time, or bandwidth, and it takes longer
     less = exchange_us(graph, hosts, 2 / (found.gbps * 125) * 1.0021)
     assert time >= 0.998 * sums * times or less > sums * times
+
+
+@given(tiny(), st.integers(2, 5))
+@settings(max_examples=cases(100))
+def test_more_bytes_in_as_much_more_time(case, times) -> None:
+    """So many times the bytes and the chunk need the bandwidth in so many times the time."""
+    keys, hosts, chunk = case
+    hosts = replace(hosts, aggregate_gbytes_per_s=None)
+    more = [Key(key.name, key.bytes * times) for key in keys]
+    once, again = exchange(keys, hosts, 50.0, chunk), exchange(more, hosts, 50.0, chunk * times)
+    assert again.gbps == pytest.approx(once.gbps * times)
+    assert again.transfers == once.transfers
+    assert exchange(keys, hosts, 50.0 * times, chunk).gbps == pytest.approx(once.gbps / times)
 
 
 def test_sums_that_are_all_but_hidden_cost_nothing() -> None:

@@ -17,8 +17,8 @@ BY_HAND = Prices(
     hub_nic_port_dollars=150.0,
     hub_ports=20.0,
     workers_per_hub=40.0,
-    baseline_throughput=500.0,
-    hub_throughput=480.0,
+    baseline_samples_per_s=500.0,
+    hub_samples_per_s=480.0,
 )
 
 
@@ -56,7 +56,7 @@ def test_laws() -> None:
     ports = replace(BY_HAND.hub, oversubscription=3.0)
     assert compare_prices(replace(BY_HAND, hub=ports)).gain > found.gain
     assert compare_prices(replace(BY_HAND, workers_per_hub=60.0)).gain > found.gain
-    assert compare_prices(replace(BY_HAND, hub_throughput=960.0)).gain == pytest.approx(
+    assert compare_prices(replace(BY_HAND, hub_samples_per_s=960.0)).gain == pytest.approx(
         2 * (1 + found.gain) - 1
     )
 
