@@ -100,6 +100,8 @@ def parsed_placements(
     raw: Any, library: Library = NOTHING
 ) -> tuple[Graph | None, PlacementsRequest]:
     """Check such a body that was parsed."""
+    if isinstance(raw, dict) and raw.get("graph", ...) is None:  # as good as none
+        raw = {name: value for name, value in raw.items() if name != "graph"}
     raw, unknown = with_graph(raw, library.graph)
     try:
         checked = _read_placements(raw)

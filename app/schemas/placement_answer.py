@@ -96,7 +96,7 @@ class LevelOut(AnswerModel):
     """How even servers, interfaces or cores are loaded."""
 
     level: Annotated[str, OneOf(("server", "interface", "core"))]
-    loads: Annotated[
+    load_bytes: Annotated[
         list[int], Field(description="Bytes of the model on each, all of the first server first.")
     ]
     imbalance: Annotated[float, Field(description="The largest load over the mean.")]

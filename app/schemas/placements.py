@@ -17,6 +17,7 @@ from solver.limits import (
     MAX_DURATION_US,
     MAX_SERVER_CORES,
     MAX_SIMULATED_TRANSFERS,
+    MIN_TIME_US,
 )
 from solver.placements.chunks import CHUNK_BYTES, Key
 from solver.placements.jobs import Job
@@ -24,13 +25,13 @@ from solver.placements.prices import Ports, Prices, workers_beside
 from solver.placements.rack_transfers import ACROSS, SHARDED
 from solver.placements.racks import Racks
 
-BatchTime = Annotated[float, Field(gt=0, le=MAX_DURATION_US)]
+BatchTime = Annotated[float, Field(ge=MIN_TIME_US, le=MAX_DURATION_US)]
 
 
 Dollars = Annotated[float, Field(ge=0, le=1e12)]
 
 
-Positive = Annotated[float, Field(gt=0, le=1e12)]
+Positive = Annotated[float, Field(ge=1e-6, le=1e12)]
 
 
 #: How a model is said, and the simulations of a part of the answer, at most.
@@ -166,8 +167,8 @@ class PricesBody(RequestModel):
             hub_nic_port_dollars=self.hub_nic_port_dollars,
             hub_ports=self.hub_ports,
             workers_per_hub=self.sharing(),
-            baseline_throughput=self.baseline_samples_per_s,
-            hub_throughput=self.hub_samples_per_s,
+            baseline_samples_per_s=self.baseline_samples_per_s,
+            hub_samples_per_s=self.hub_samples_per_s,
         )
 
 

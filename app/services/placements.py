@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from app import VERSION
 from app.errors import InvalidRequest
 from app.limits import MAX_PLACED_CHUNKS, MAX_PLACEMENT_TRANSFERS
@@ -22,12 +24,11 @@ from app.schemas.placements import PlacementsRequest, PricesBody
 from app.schemas.problem import graph_sha256
 from app.services.graphs import lightened
 from app.services.placement_texts import notes, prices_text, racks_text, row_text
-from solver.bounds.bound import lower_bound
 from solver.chain import chain_of
 from solver.codes import FaultCode
-from solver.costs import Affine
 from solver.errors import Fault
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Graph, first_of
+from solver.limits import MIN_TIME_US
 from solver.placements.bandwidth import is_sharded
 from solver.placements.chunks import Key, Level, chunk_count, lay_out
 from solver.placements.exchange import Hosts, exchange_graph, exchange_us
@@ -43,6 +44,7 @@ from solver.placements.plan import (
 )
 from solver.placements.prices import Comparison, Value
 from solver.placements.racks import Reduction, Ways
+from solver.schedule import Jobs, jackson
 from solver.units import bytes_per_us
 
 #: Fields that the solver calls otherwise.
@@ -115,8 +117,8 @@ def answer_of(graph: Graph | None, request: PlacementsRequest) -> PlacementsAnsw
 def _checked(graph: Graph) -> Graph:
     """Check that servers can sum all that a graph sends; merge what is large."""
     faults = first_of(_kind_faults(graph), "/graph/ops")
-    if chain_of(graph).compute_time <= 0:
-        detail = "The graph's compute takes no time; there is nothing to hide communication behind."
+    if chain_of(graph).compute_time < MIN_TIME_US:
+        detail = "The graph's compute takes no time: there is nothing to hide communication behind."
         faults.append(Fault("/graph/ops", FaultCode.OUT_OF_RANGE, detail))
     if faults:
         raise InvalidRequest(faults)
@@ -262,19 +264,19 @@ def _simulated_us(
 def _bound(found: Placements, exchange: float, timed: Graph | None) -> float:
     """Bound an iteration from below [us].
 
-    The busiest interface takes as long for each byte of the model, in one direction: a machine
-    that sends each tensor between its release and its tail.
+    The busiest interfaces take as long for each byte of the model, in one direction: a machine
+    that serves each tensor between its release and its tail, preempting at no cost.
     """
     longest = max(found.batch_time_us, exchange)
     if timed is None or not exchange:
         return longest
     chain = chain_of(timed)
-    costs = [Affine(0.0, exchange / found.bytes) for _ in chain.lanes]
-    return max(longest, lower_bound(timed, chain, costs).value)
+    sending = chain.bytes.astype(np.float64) * (exchange / found.bytes)
+    return max(longest, jackson(Jobs(chain.release, sending, chain.tail)).value)
 
 
 def _levels(levels: Sequence[Level]) -> list[LevelOut]:
-    return [LevelOut.of(level, loads=list(level.loads)) for level in levels]
+    return [LevelOut.of(level, load_bytes=list(level.load_bytes)) for level in levels]
 
 
 def _racks(reduction: Reduction) -> RacksOut:

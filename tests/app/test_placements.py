@@ -32,8 +32,9 @@ GRAPH: Json = {"graph": two_layers()["graph"], "cluster": {"workers": 4, "bandwi
 
 
 def ask(base: Json = MODEL, **fields: Any) -> PlacementsAnswer:
-    """Compare placements without a server, as the router does; None leaves a field out."""
-    raw = {name: value for name, value in (base | fields).items() if value is not None}
+    """Compare placements without a server; None leaves a field out, an ellipsis is null."""
+    given = {name: value for name, value in (base | fields).items() if value is not None}
+    raw = {name: None if value is ... else value for name, value in given.items()}
     return answer_of(*read_placements(json.dumps(raw).encode()))
 
 
@@ -117,8 +118,8 @@ def test_servers_and_interfaces() -> None:
     assert row(found, "ncs").bandwidth_gbps == 16
     assert row(found, "ncs").server_host_bytes == 4e6
     assert row(found, "ncc").bandwidth_gbps == 32
-    assert [len(level.loads) for level in found.chunks.sharded] == [2, 4, 4]
-    assert [len(level.loads) for level in found.chunks.central] == [1, 2, 2]
+    assert [len(level.load_bytes) for level in found.chunks.sharded] == [2, 4, 4]
+    assert [len(level.load_bytes) for level in found.chunks.central] == [1, 2, 2]
     assert found.request.servers == 2
     assert ask().request.servers == 4
 
@@ -129,11 +130,11 @@ def test_chunks() -> None:
     # 20 20 10, 20 20 5, 5: the largest first, to the least loaded
     assert (found.count, found.chunk_bytes) == (7, 20)
     server, interface, _ = found.sharded
-    assert server.loads == [50, 50]
+    assert server.load_bytes == [50, 50]
     assert (server.imbalance, server.proven_ratio) == (1, 1)
     assert server.guarantee == near(4 / 3 - 1 / 6)
     assert interface.guarantee == 1
-    assert found.central[0].loads == [100]
+    assert found.central[0].load_bytes == [100]
 
 
 def test_summing_takes_time() -> None:
@@ -279,6 +280,8 @@ REFUSED: list[tuple[Json, Json, list[tuple[str, str]]]] = [
     (MODEL, {"graph": GRAPH["graph"]}, [("/graph", "extra_field")]),
     (GRAPH, {"graph_id": "x"}, [("/graph_id", "extra_field")]),
     (GRAPH, {"graph": None, "graph_id": "x"}, [("/graph_id", "unknown_graph")]),
+    (GRAPH, {"graph": ..., "graph_id": "x"}, [("/graph_id", "unknown_graph")]),
+    (MODEL, {"batch_time_us": 1e-300}, [("/batch_time_us", "out_of_range")]),
     (MODEL, {"batch_time_us": None}, [("/batch_time_us", "missing_field")]),
     (MODEL, {"workers": None}, [("/workers", "missing_field")]),
     (GRAPH, {"workers": 4}, [("/workers", "extra_field")]),

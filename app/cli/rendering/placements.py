@@ -80,8 +80,8 @@ def _chunks(answer: PlacementsAnswer) -> Iterator[str]:
 
 def _levels(levels: Iterable[LevelOut]) -> str:
     said = [
-        f"{counted(len(level.loads), level.level)}, the fullest {level.imbalance:.4f} times the "
-        f"mean, {_proven(level)}"
+        f"{counted(len(level.load_bytes), level.level)}, the fullest {level.imbalance:.4f} times "
+        f"the mean, {_proven(level)}"
         for level in levels
         if level.guarantee > 1
     ]
