@@ -69,6 +69,16 @@ MAX_FLOPS = 1e24
 #: Least share of the peak that is used.
 MIN_UTILISATION = 1e-6
 
+# Placements -----------------------------------------------------------------------------------
+
+#: Most keys of a model, and jobs on one server.
+MAX_KEYS = 10_000
+MAX_SHARING_JOBS = 16
+#: Most chunks that keys are cut into: more take seconds.
+MAX_PLACED_CHUNKS = 300_000
+#: Most pushes and pulls of all simulations of an answer: they take up to ten seconds.
+MAX_PLACEMENT_TRANSFERS = 120_000
+
 # Sweeps ---------------------------------------------------------------------------------------
 
 #: Most cells.

@@ -17,6 +17,7 @@ FAILED, MISUSED = 1, 2
 #: Flags that are not called as their field.
 _FLAGS = {
     "baselines": "--baseline",
+    "jobs": "--job",
     "kinds": "--kind",
     "policies": "--policy",
     "rivals": "--rival",

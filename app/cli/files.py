@@ -11,11 +11,12 @@ from app.codes import ServiceFaultCode
 from app.errors import InvalidRequest
 from app.limits import MAX_NAME_CHARACTERS, MAX_UNPACKED_BYTES
 from app.reading.parsing import read_json
-from app.reading.requests import problem_of, read_parsed
+from app.reading.requests import parsed_placements, problem_of, read_parsed
 from app.reading.traces import parameters_of, read_files, recognised, report_of
 from app.reading.unpacking import unpacked
 from app.reading.wording import shown
 from app.schemas.parameter_servers import ParameterServerRequest
+from app.schemas.placements import PlacementsRequest
 from app.schemas.plans import PlanRequest
 from app.schemas.predictions import PredictionRequest
 from app.schemas.problem import Problem, graph_json
@@ -162,6 +163,19 @@ def _of_layers(raw: Json) -> Json:
         if name not in known or (name in {"workers", "batch_size"} and value is not None)
     }
     return {"graph": graph_json(iteration("layers", layers)), **rest}
+
+
+def read_placements(source: Source, fields: Json) -> tuple[Graph | None, PlacementsRequest]:
+    """Read files as a model whose servers are to be placed, as :func:`read_prediction` does.
+
+    Workers and bandwidth are those of the cluster where there is a graph; a request that brings
+    keys needs no cluster.
+    """
+    raw, _ = _told(source)
+    if isinstance(raw, dict) and ("graph" in raw or "cluster" in raw):
+        raw = {**raw, "cluster": on(raw.get("cluster"), source.cluster, channels_of(raw))}
+        return parsed_placements(_with(raw, fields))
+    return parsed_placements(_with(raw, {**source.cluster, **fields}))
 
 
 def _with(raw: Any, fields: Json) -> Any:

@@ -34,6 +34,35 @@ def _value(text: str) -> Any:
         return text
 
 
+def fields(text: str | None, flag: str) -> Json | None:
+    """Read KEY=VALUE,... as an object; a key may be a path, as in hub.cable_dollars=30."""
+    if text is None:
+        return None
+    found: Json = {}
+    for pair in text.split(","):
+        key, equals, value = pair.partition("=")
+        *path, last = key.split(".")
+        if not equals or not all([*path, last]):
+            raise typer.BadParameter("use KEY=VALUE,KEY=VALUE", param_hint=flag)
+        place = found
+        for step in path:
+            place = place.setdefault(step, {})
+            if not isinstance(place, dict):
+                raise typer.BadParameter(f"{step} is a value and no object", param_hint=flag)
+        if last in place:
+            raise typer.BadParameter(f"{key} stands there twice", param_hint=flag)
+        place[last] = _value(value)
+    return found
+
+
+def named(text: str, flag: str) -> Json:
+    """Read NAME:KEY=VALUE,... or KEY=VALUE,... as an object."""
+    name, colon, rest = text.partition(":")
+    if not colon:
+        return fields(text, flag) or {}
+    return {"name": name, **(fields(rest, flag) or {})}
+
+
 def change(text: str) -> Json:
     """Read PATTERN=remove, PATTERN=bytes*FACTOR or PATTERN=duration*FACTOR as a change."""
     pattern, equals, what = text.rpartition("=")

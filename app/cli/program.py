@@ -15,6 +15,7 @@ from app.cli.commands.example import example
 from app.cli.commands.export import export
 from app.cli.commands.imports import import_
 from app.cli.commands.parameter_server import parameter_server
+from app.cli.commands.placements import placements
 from app.cli.commands.plan import plan
 from app.cli.commands.predict import predict
 from app.cli.commands.runs import run_
@@ -30,6 +31,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "predict": predict,
     "sweep": sweep,
     "parameter-server": parameter_server,
+    "placements": placements,
     "import": import_,
     "export": export,
     "calibrate": calibrate,

@@ -25,6 +25,8 @@ from app.schemas.cost_models import CostModelAnswer, CostModelRequest
 from app.schemas.estimates import EstimateAnswer, EstimateRequest
 from app.schemas.graphs import GraphOut
 from app.schemas.parameter_servers import ParameterServerAnswer, ParameterServerRequest
+from app.schemas.placement_answer import PlacementsAnswer
+from app.schemas.placements import PlacementsRequest
 from app.schemas.plans import PlanAnswer, PlanRequest
 from app.schemas.predictions import PredictionAnswer, PredictionRequest
 from app.schemas.problem import Problem, graph_json
@@ -127,6 +129,11 @@ class Server:
         body = _body(request, graph)
         limit_s = request.time_limit_s + _WORK_S
         return self._posted("/v1/predictions/scaling", body, PredictionAnswer, limit_s)
+
+    def place(self, graph: Graph | None, request: PlacementsRequest) -> PlacementsAnswer:
+        """Compare the placements of parameter servers."""
+        body = _body(request, graph)
+        return self._posted("/v1/predictions/placements", body, PlacementsAnswer, _WORK_S)
 
     def calibrate(self, request: CostModelRequest) -> CostModelAnswer:
         """Fit a cost model, which the service keeps."""

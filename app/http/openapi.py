@@ -22,6 +22,7 @@ from app.http.problems import MEDIA_TYPE
 from app.schemas.cost_models import CostModelRequest
 from app.schemas.estimates import EstimateRequest
 from app.schemas.parameter_servers import ParameterServerRequest
+from app.schemas.placements import PlacementsRequest
 from app.schemas.plans import PlanRequest
 from app.schemas.predictions import PredictionRequest
 from app.schemas.problem_details import ProblemDetails
@@ -62,6 +63,7 @@ _BODIES = (
     PlanRequest,
     SimulationRequest,
     PredictionRequest,
+    PlacementsRequest,
     SweepRequest,
     ParameterServerRequest,
     CostModelRequest,

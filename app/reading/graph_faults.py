@@ -43,6 +43,11 @@ def readable_faults(raw: Any, shape: list[Fault]) -> list[Fault]:
     return list(dict.fromkeys(faults))
 
 
+def readable_graph_faults(raw: Any) -> list[Fault]:
+    """List what the solver finds in the graph of a body, as far as it can be read."""
+    return _readable_faults(raw)[0]
+
+
 def checked_graph(name: str, ops: list[Op]) -> tuple[Graph | None, list[Fault]]:
     """Build a graph, or list all that is wrong with it."""
     if broken := list(check_limits(ops)):

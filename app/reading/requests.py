@@ -8,7 +8,7 @@ from app.errors import InvalidRequest
 from app.limits import MAX_MISFIT_VALUES, MAX_OPS
 from app.reading.cluster_faults import cluster_faults, lane_faults, with_models
 from app.reading.fast import read_fast
-from app.reading.graph_faults import checked_graph, readable_faults
+from app.reading.graph_faults import checked_graph, readable_faults, readable_graph_faults
 from app.reading.parsing import read_json
 from app.reading.references import NOTHING, Library, with_graph
 from app.reading.schema_faults import fitting, shape_faults
@@ -17,6 +17,7 @@ from app.schemas.base import RequestModel
 from app.schemas.clusters import ClusterBody
 from app.schemas.graphs import ClusterRequest, GraphRequest
 from app.schemas.parameter_servers import ParameterServerRequest
+from app.schemas.placements import PlacementsRequest
 from app.schemas.problem import Problem
 from app.schemas.sweeps import AXES, SweepRequest
 from solver.codes import FaultCode
@@ -51,9 +52,7 @@ def read_body(
     found = read_fast(body.removeprefix(BOM_UTF8), model, library.graph)
     if found is not None:
         return _checked(*found, library)
-    if sum(map(body.count, _STARTS)) > MAX_MISFIT_VALUES:
-        detail = f"The body does not fit the schema and has more than {MAX_MISFIT_VALUES:,} values."
-        raise InvalidRequest([Fault("", FaultCode.TOO_MANY_FAULTS, detail)])
+    _refuse_long(body)
     raw, unknown = with_graph(read_json(body), library.graph)
     try:
         _refuse_misfit(raw, model)
@@ -83,6 +82,64 @@ def read_parsed(
         _refuse_misfit(raw, model)
     assert request is not None, "what does not fit has a fault"
     return _checked(request, request.graph.ops_of() if request.graph else None, library)
+
+
+def read_placements(
+    body: bytes | bytearray, library: Library = NOTHING
+) -> tuple[Graph | None, PlacementsRequest]:
+    """Check a posted body that may have neither graph nor cluster, as :func:`read_body` does.
+
+    Of a cluster the workers and the bandwidth alone count, so that nothing else of it is checked.
+    """
+    found = read_fast(body.removeprefix(BOM_UTF8), PlacementsRequest, library.graph)
+    if found is not None:
+        return _checked_placements(*found)
+    _refuse_long(body)
+    return parsed_placements(read_json(body), library)
+
+
+def parsed_placements(
+    raw: Any, library: Library = NOTHING
+) -> tuple[Graph | None, PlacementsRequest]:
+    """Check such a body that was parsed."""
+    if isinstance(raw, dict) and raw.get("graph", ...) is None:  # as good as none
+        raw = {name: value for name, value in raw.items() if name != "graph"}
+    raw, unknown = with_graph(raw, library.graph)
+    try:
+        checked = _read_placements(raw)
+    except InvalidRequest as error:
+        raise InvalidRequest([*unknown, *error.faults]) from error
+    if unknown:
+        raise InvalidRequest(unknown)
+    return checked
+
+
+def _read_placements(raw: Any) -> tuple[Graph | None, PlacementsRequest]:
+    request = fitting(raw, PlacementsRequest)
+    if request is None:
+        shape = shape_faults(raw, PlacementsRequest)
+        raise InvalidRequest(list(dict.fromkeys([*shape, *readable_graph_faults(raw)])))
+    return _checked_placements(request, request.graph.ops_of() if request.graph else None)
+
+
+def _checked_placements(
+    request: PlacementsRequest, ops: list[Op] | None
+) -> tuple[Graph | None, PlacementsRequest]:
+    graph, faults = None, request.own_faults()
+    if ops is not None:
+        assert request.graph is not None, "the ops are those of a graph"
+        graph, broken = checked_graph(request.graph.name, ops)
+        faults = [*broken, *faults]
+    if faults:
+        raise InvalidRequest(faults)
+    return graph, request
+
+
+def _refuse_long(body: bytes | bytearray) -> None:
+    """Refuse a body that does not fit and has so many values that each would take up memory."""
+    if sum(map(body.count, _STARTS)) > MAX_MISFIT_VALUES:
+        detail = f"The body does not fit the schema and has more than {MAX_MISFIT_VALUES:,} values."
+        raise InvalidRequest([Fault("", FaultCode.TOO_MANY_FAULTS, detail)])
 
 
 def read_plain(body: bytes | bytearray, model: type[Plain]) -> Plain:

@@ -69,6 +69,8 @@ _LISTS = (
     ("policies",),
     ("layers",),
     ("steps",),
+    ("keys",),
+    ("jobs",),
 )
 
 

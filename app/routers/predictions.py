@@ -1,4 +1,4 @@
-"""Predictions: how an iteration scales with the workers."""
+"""Predictions: how an iteration scales with the workers, and where parameter servers go."""
 
 from typing import Any
 
@@ -8,9 +8,11 @@ from fastapi import APIRouter, Response
 from app.http.bodies import BodyDep
 from app.http.dependencies import SolvesDep, StoreDep
 from app.http.openapi import json_body, problems
-from app.reading.requests import read_body
+from app.reading.requests import read_body, read_placements
+from app.schemas.placement_answer import PlacementsAnswer
+from app.schemas.placements import PlacementsRequest
 from app.schemas.predictions import PredictionAnswer, PredictionRequest
-from app.services import predictions
+from app.services import placements, predictions
 from app.services.examples import CLUSTER
 from app.storage.library import library_of
 
@@ -24,6 +26,25 @@ EXAMPLE: dict[str, Any] = {
     "workers": [8, 32],
     "buffers_bytes": [0, 104_857_600],
     "timeout_us": 5_000,
+}
+PLACEMENTS_EXAMPLE: dict[str, Any] = {
+    "model_bytes": 194_000_000,
+    "batch_time_us": 16_000,
+    "workers": 8,
+    "bandwidth_gbps": 10,
+    "simulated_transfers": 2_000,
+    "racks": {
+        "racks": 2,
+        "workers_per_rack": 4,
+        "worker_gbps": 10,
+        "pbox_gbps": 40,
+        "core_gbps": 10,
+    },
+    "prices": {"baseline_samples_per_s": 560, "hub_samples_per_s": 610},
+    "jobs": [
+        {"name": "alexnet", "model_bytes": 194_000_000, "batch_time_us": 16_000, "workers": 4},
+        {"name": "resnet50", "model_bytes": 97_000_000, "batch_time_us": 160_000, "workers": 4},
+    ],
 }
 
 
@@ -47,6 +68,31 @@ async def predict_scaling(body: BodyDep, store: StoreDep, turns: SolvesDep) -> R
         found = read_body(body, PredictionRequest, library_of(store))
         return Response(
             predictions.answer_of(*found).model_dump_json(), media_type="application/json"
+        )
+
+    return await to_thread.run_sync(answer, limiter=turns)
+
+
+@router.post(
+    "/placements",
+    response_model=PlacementsAnswer,
+    summary="Compare placements of parameter servers",
+    response_description="A row for each placement, and what was asked besides.",
+    openapi_extra=json_body(PlacementsRequest, PLACEMENTS_EXAMPLE),
+    responses=problems(400, 408, 413, 415, 422, 503),
+)
+async def predict_placements(body: BodyDep, store: StoreDep, turns: SolvesDep) -> Response:
+    """Say which bandwidth hides the exchange with parameter servers, by where these are.
+
+    By PHub's formulas and simulated chunk by chunk; how even chunks are spread, whether racks had
+    better reduce by themselves first, what jobs on one server lose to each other, and what a rack
+    trains for its money.
+    """
+
+    def answer() -> Response:
+        found = read_placements(body, library_of(store))
+        return Response(
+            placements.answer_of(*found).model_dump_json(), media_type="application/json"
         )
 
     return await to_thread.run_sync(answer, limiter=turns)

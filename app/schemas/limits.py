@@ -104,6 +104,25 @@ class PredictionLimits(BaseModel):
     buffers: Annotated[int, Field(description="Fusion buffers.")] = limits.MAX_FUSION_BUFFERS
 
 
+class PlacementLimits(BaseModel):
+    """Of placements of parameter servers."""
+
+    keys: Annotated[int, Field(description="Keys of a model.")] = limits.MAX_KEYS
+    chunks: Annotated[int, Field(description="Chunks that they are cut into.")] = (
+        limits.MAX_PLACED_CHUNKS
+    )
+    cores: Annotated[int, Field(description="Cores of all servers together.")] = (
+        solver_limits.MAX_SERVER_CORES
+    )
+    transfers: Annotated[int, Field(description="Pushes and pulls of one simulation.")] = (
+        solver_limits.MAX_SIMULATED_TRANSFERS
+    )
+    all_transfers: Annotated[
+        int, Field(description="Pushes and pulls of all simulations of an answer.")
+    ] = limits.MAX_PLACEMENT_TRANSFERS
+    jobs: Annotated[int, Field(description="Jobs that share a server.")] = limits.MAX_SHARING_JOBS
+
+
 class SweepLimits(BaseModel):
     """Of a sweep."""
 
@@ -258,6 +277,7 @@ class Limits(BaseModel):
     options: OptionLimits = OptionLimits()
     simulation: SimulationLimits = SimulationLimits()
     prediction: PredictionLimits = PredictionLimits()
+    placement: PlacementLimits = PlacementLimits()
     sweep: SweepLimits = SweepLimits()
     parameter_server: ParameterServerLimits = ParameterServerLimits()
     cost_model: CostModelLimits = CostModelLimits()

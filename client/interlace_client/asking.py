@@ -19,7 +19,7 @@ from interlace_client.bodies import (
 from interlace_client.errors import UnexpectedAnswer
 from interlace_client.jobs import IMPORTS, PARAMETER_SERVERS, Job, Kind, Page
 from interlace_client.options import How, split
-from interlace_client.results import ImportedGraph, Json, Throughput
+from interlace_client.results import ImportedGraph, Json, Placements, Throughput
 from interlace_client.sending import Call, Deadline, Steps, Tries, done, sent, shaped
 from interlace_client.waiting import answered, job_of, patience, stopped, waited
 
@@ -141,6 +141,14 @@ def post(path: str, request: Mapping[str, Any], tries: Tries) -> Steps[Json]:
     """Post what makes no job."""
     call = posted(path, json_content(request), How(), None)
     return (yield from answered(call, tries, _NEVER))
+
+
+def placements(graph: Graph | None, keywords: Mapping[str, Any], tries: Tries) -> Steps[Placements]:
+    """Compare placements of parameter servers."""
+    fields = {name: value for name, value in keywords.items() if value is not None}
+    request = fields if graph is None else {**graph_field(graph), **fields}
+    raw = yield from post("/v1/predictions/placements", request, tries)
+    return shaped(Placements.of, raw)
 
 
 def posted(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from interlace_client.options import (
         Importing,
         Listener,
+        Placing,
         Planning,
         PredictingParameterServer,
         Simulating,
@@ -33,7 +34,15 @@ if TYPE_CHECKING:
         Waiting,
     )
     from interlace_client.reporting import RunOrId
-    from interlace_client.results import ImportedGraph, Json, Plan, Simulation, Sweep, Throughput
+    from interlace_client.results import (
+        ImportedGraph,
+        Json,
+        Placements,
+        Plan,
+        Simulation,
+        Sweep,
+        Throughput,
+    )
     from interlace_client.runs import Run, RunPage, RunPlan, Step
     from interlace_client.sending import Answer, Lost, Steps
 
@@ -108,6 +117,10 @@ class Client:
         """Predict training through parameter servers from profiled steps or a graph."""
         given = {"batch_size": batch_size, "bandwidths_gbps": bandwidths_gbps, **fields}
         return self._done(asking.predict_parameter_server(given, self._tries))
+
+    def placements(self, graph: Graph | None = None, **fields: Unpack[Placing]) -> Placements:
+        """Compare placements of parameter servers for a graph, or for a model that fields say."""
+        return self._done(asking.placements(graph, fields, self._tries))
 
     def import_graph(self, files: Files, **fields: Unpack[Importing]) -> ImportedGraph:
         """Read a file of another tool, or several of one recording, as a graph."""

@@ -104,6 +104,27 @@ class PredictingParameterServer(Waiting, total=False):
     explain: bool | None
 
 
+class Placing(TypedDict, total=False):
+    """Of placements of parameter servers, whose model is a graph, ``model_bytes`` or ``keys``."""
+
+    model_bytes: int | None
+    keys: Sequence[_Fields] | None
+    batch_time_us: float | None
+    workers: int | None
+    bandwidth_gbps: float | None
+    cluster: _Fields | None
+    servers: int | None
+    chunk_bytes: int | None
+    interfaces_per_server: int | None
+    cores_per_interface: int | None
+    aggregate_gbytes_per_s: float | None
+    simulate: Sequence[str] | None
+    simulated_transfers: int | None
+    racks: _Fields | None
+    prices: _Fields | None
+    jobs: Sequence[_Fields] | None
+
+
 class Importing(Waiting, total=False):
     """Of an import; ``parameters`` are the model's gradients, JSON as the API takes it.
 

@@ -200,6 +200,65 @@ class Throughput:
 
 
 @dataclass(frozen=True)
+class Placement:
+    """One way to place parameter servers: ``ncc``, ``cc``, ``ncs`` or ``cs``.
+
+    ``bandwidth_gbps`` and ``simulated_gbps`` hide communication, both directions summed; what
+    follows ``busiest`` is None unless a bandwidth was asked about.
+    """
+
+    placement: str
+    servers: int
+    bandwidth_gbps: float
+    simulated_gbps: float | None
+    bytes_per_step: float
+    busiest: str
+    is_hidden: bool | None
+    headroom: float | None
+    most_workers: int | None
+    exchange_us: float | None
+    simulated_exchange_us: float | None
+    iteration_bound_us: float | None
+    text: str
+
+
+@dataclass(frozen=True)
+class SharedJob:
+    """What a job loses to the others on its server."""
+
+    name: str
+    alone_us: float
+    together_us: float
+    slowdown: float
+
+
+@dataclass(frozen=True)
+class Placements:
+    """The four ways to place parameter servers, and what was asked besides."""
+
+    placements: tuple[Placement, ...]
+    chunks: Json
+    racks: Json | None
+    prices: Json | None
+    jobs: tuple[SharedJob, ...] | None
+    notes: tuple[str, ...]
+    raw: Json = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, raw: Json) -> Placements:
+        """Read placements from JSON."""
+        jobs = raw["jobs"]
+        return picked(
+            cls,
+            raw,
+            placements=tuple(picked(Placement, each) for each in raw["placements"]),
+            jobs=None if jobs is None else tuple(picked(SharedJob, each) for each in jobs),
+            notes=tuple(raw["notes"]),
+            raw=raw,
+        )
+
+
+@dataclass(frozen=True)
 class ImportedGraph:
     """A graph that was read from files of another tool.
 

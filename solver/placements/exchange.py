@@ -64,8 +64,8 @@ class Exchange:
         take longer.
     chunk_bytes
         Size of a chunk in the simulation: the smallest multiple of the chunk size that makes no
-        more than :data:`solver.limits.MAX_SIMULATED_TRANSFERS` transfers, or an eighth of them
-        where the bandwidth has to be searched for.
+        more transfers than a simulation may, or an eighth of them where the bandwidth has to be
+        searched for.
     transfers
         Pushes and pulls that it makes over the network.
     """
@@ -76,7 +76,11 @@ class Exchange:
 
 
 def exchange(
-    keys: Sequence[Key], hosts: Hosts, batch_time_us: float, chunk_bytes: int
+    keys: Sequence[Key],
+    hosts: Hosts,
+    batch_time_us: float,
+    chunk_bytes: int,
+    most_transfers: int = MAX_SIMULATED_TRANSFERS,
 ) -> Exchange | None:
     """Find the bandwidth at which one exchange takes the time of a batch.
 
@@ -100,7 +104,7 @@ def exchange(
     .. [1] PHub, Sections 2.3.1 and 3.2.4.
     """
     searched = hosts.aggregate_gbytes_per_s is not None
-    most = MAX_SIMULATED_TRANSFERS // (_SEARCH if searched else 1)
+    most = most_transfers // (_SEARCH if searched else 1)
     size = simulated_chunk(
         chunk_bytes,
         most,

@@ -116,7 +116,7 @@ class Sharing:
         In the order given.
     chunk_bytes
         Size of a chunk in the simulations: the smallest multiple of the server's that makes no more
-        than :data:`solver.limits.MAX_SIMULATED_TRANSFERS` transfers.
+        transfers than a simulation may.
     transfers
         How many all jobs together make.
     """
@@ -126,7 +126,9 @@ class Sharing:
     transfers: int
 
 
-def share(jobs: Sequence[Job], server: SharedServer) -> Sharing | None:
+def share(
+    jobs: Sequence[Job], server: SharedServer, most_transfers: int = MAX_SIMULATED_TRANSFERS
+) -> Sharing | None:
     """Simulate jobs that share a server, and each by itself.
 
     In a step of a job its workers compute for the batch time and exchange all chunks meanwhile, as
@@ -134,7 +136,7 @@ def share(jobs: Sequence[Job], server: SharedServer) -> Sharing | None:
     have ended both. So a step alone takes the longer of the two. All jobs begin at once, and go on
     until each has run for six steps of the job with the longest; a step of each is the mean of its
     steps that end before the first job stops. Jobs that start together drift apart, and one may
-    gain up to half a step once by that.
+    gain up to half a step once by that. No simulation makes more than ``most_transfers``.
 
     Returns
     -------
@@ -159,7 +161,7 @@ def share(jobs: Sequence[Job], server: SharedServer) -> Sharing | None:
     steps = _steps(jobs, server)
     size = simulated_chunk(
         server.chunk_bytes,
-        MAX_SIMULATED_TRANSFERS,
+        most_transfers,
         max(key.bytes for job in jobs for key in job.keys),
         lambda size: _transfer_count(jobs, steps, size),
     )

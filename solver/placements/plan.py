@@ -13,6 +13,7 @@ from solver.limits import (
     MAX_CHUNKS,
     MAX_DURATION_US,
     MAX_SERVER_CORES,
+    MAX_SIMULATED_TRANSFERS,
     MAX_WORKERS,
 )
 from solver.placements.bandwidth import Need, bandwidth
@@ -59,6 +60,8 @@ class Options:
         The server that they share.
     prices
         Prices of racks; None to leave them out.
+    most_transfers
+        Of each simulation; chunks are made larger until there are no more.
     """
 
     servers: int | None = None
@@ -71,6 +74,7 @@ class Options:
     jobs: tuple[Job, ...] = ()
     server: SharedServer | None = None
     prices: Prices | None = None
+    most_transfers: int = MAX_SIMULATED_TRANSFERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +168,7 @@ def plan_placements(
     ----------
     .. [1] PHub, Sections 2.1, 2.3.1, 3.2.3 and 3.2.4.
     """
-    faults = [*key_faults(keys), *_number_faults(batch_time_us, workers, options)]
-    if not faults:
-        faults += _size_faults(keys, workers, options)
-    faults += _part_faults(options)
-    if faults:
+    if faults := placement_faults(keys, batch_time_us, workers, options):
         raise InvalidOptions(faults)
     servers = workers if options.servers is None else options.servers
     size = sum(key.bytes for key in keys)
@@ -176,7 +176,7 @@ def plan_placements(
         count: lay_out(keys, options.chunk_bytes, count, options.interfaces, options.cores).levels
         for count in (1, servers)
     }
-    placements = []
+    placements, most = [], options.most_transfers
     for name in PLACEMENTS:
         need = bandwidth(name, size, batch_time_us, workers, servers, options.interfaces)
         hosts = Hosts(
@@ -189,7 +189,7 @@ def plan_placements(
         )
         simulated = None
         if name in options.simulated:
-            simulated = exchange(keys, hosts, batch_time_us, options.chunk_bytes)
+            simulated = exchange(keys, hosts, batch_time_us, options.chunk_bytes, most)
         placements.append(Placement(need, levels[need.servers], simulated))
     return Placements(
         bytes=size,
@@ -198,10 +198,20 @@ def plan_placements(
         chunk_bytes=options.chunk_bytes,
         chunks=chunk_count(keys, options.chunk_bytes),
         placements=tuple(placements),
-        reduction=reduction(keys, options.racks) if options.racks else None,
-        sharing=share(options.jobs, options.server) if options.server else None,
+        reduction=reduction(keys, options.racks, most) if options.racks else None,
+        sharing=share(options.jobs, options.server, most) if options.server else None,
         comparison=compare_prices(options.prices) if options.prices else None,
     )
+
+
+def placement_faults(
+    keys: Sequence[Key], batch_time_us: float, workers: int, options: Options
+) -> list[Fault]:
+    """Find everything that :func:`plan_placements` refuses."""
+    faults = [*key_faults(keys), *_number_faults(batch_time_us, workers, options)]
+    if not faults:
+        faults += _size_faults(keys, workers, options)
+    return [*faults, *_part_faults(options)]
 
 
 def _number_faults(batch_time_us: float, workers: int, options: Options) -> Iterator[Fault]:
@@ -212,6 +222,7 @@ def _number_faults(batch_time_us: float, workers: int, options: Options) -> Iter
         ("chunk_bytes", MAX_BYTES),
         ("interfaces", MAX_SERVER_CORES),
         ("cores", MAX_SERVER_CORES),
+        ("most_transfers", MAX_SIMULATED_TRANSFERS),
     ):
         value = getattr(options, name)
         if value is not None:

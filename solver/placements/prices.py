@@ -1,5 +1,6 @@
 """Throughput for money of a rack with PHubs beside one with servers on the workers' hosts."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
@@ -148,6 +149,20 @@ def network_dollars(ports: Ports, nic_port_dollars: float) -> float:
     cable = ports.cable_dollars
     beyond = (4 * switch + 2 * cable) / ports.oversubscription
     return nic_port_dollars + switch + cable + beyond
+
+
+def workers_beside(switch_ports: float, hub_ports: float, oversubscription: float) -> int:
+    """Count the workers that a rack's switch has ports for beside a PHub.
+
+    With oversubscription o, p o / (1 + o) of p ports lead to hosts, the others to other racks. With
+    128 ports and a PHub of 20 these are the 44, 65 and 76 workers of the paper for o of 1, 2 and 3.
+
+    References
+    ----------
+    .. [1] PHub, Section 4.9.
+    """
+    down = switch_ports * oversubscription / (1 + oversubscription)
+    return max(0, math.floor(down - hub_ports))
 
 
 def _value(prices: Prices, ports: Ports, hub: float, throughput: float) -> Value:

@@ -105,7 +105,9 @@ class Reduction:
     chunk_bytes: int | None
 
 
-def reduction(keys: Sequence[Key], racks: Racks) -> Reduction:
+def reduction(
+    keys: Sequence[Key], racks: Racks, most_transfers: int = MAX_SIMULATED_TRANSFERS
+) -> Reduction:
     r"""Decide whether each rack reduces by itself before the racks exchange.
 
     With R racks of N workers the inequality is, for each byte of the model and one direction,
@@ -131,6 +133,8 @@ def reduction(keys: Sequence[Key], racks: Racks) -> Reduction:
         What is pushed and pulled.
     racks
         Racks, bandwidths and how servers sum.
+    most_transfers
+        Of each simulation; chunks are made larger until there are no more.
 
     Raises
     ------
@@ -150,7 +154,7 @@ def reduction(keys: Sequence[Key], racks: Racks) -> Reduction:
     between = size * others / min(server, core)
     chunk_bytes = simulated_chunk(
         racks.chunk_bytes,
-        MAX_SIMULATED_TRANSFERS,
+        most_transfers,
         max(key.bytes for key in keys),
         lambda size: _transfer_count(keys, racks, size),
     )

@@ -28,6 +28,7 @@ from tests.app.service import IMPATIENT, Json, Service, running, two_layers
 
 PATHS = (
     *("/v1/plans", "/v1/simulations", "/v1/sweeps", "/v1/predictions/scaling", "/v1/cost-models"),
+    "/v1/predictions/placements",
     *("/v1/runs", "/v1/runs/none/steps", "/v1/runs/none/end"),
 )
 TEXT = json.dumps(two_layers())

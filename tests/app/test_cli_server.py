@@ -77,6 +77,8 @@ JSON_COMMANDS = [
     "simulate two.json --plan plan.json --what-if g1=bytes*0.5",
     "predict two.json --workers 2,8",
     "predict layers.json --workers 8 --buffers-bytes 0",
+    "placements --model-bytes 1000000 --batch-time-us 1000 --workers 4 --bandwidth-gbps 16",
+    "placements two.json --prices baseline_samples_per_s=9,hub_samples_per_s=8,hub.switch_ports=64",
     "sweep two.json --workers 2,8 --bandwidths-gbps 10,25 --policy p3 --policy plan",
     "import profile.txt --name net",
     f"import {DATA}/kineto_gloo_0.json.gz {DATA}/kineto_gloo_1.json.gz "
@@ -125,6 +127,8 @@ def test_an_export_is_that_without(service: Service, run: Run, tmp_path: Path) -
         ("simulate two.json --policy p3:slice_bytes=4", 2, "--policy: p3: slice_bytes"),
         ("simulate two.json --plan other.json", 2, "--plan: "),
         ("predict two.json --workers 8,8", 2, "--workers: workers: 8 stands there twice"),
+        ("placements two.json --servers 9", 2, "--servers: servers must be 8 at most"),
+        ("placements --workers 4 --batch-time-us 1", 1, "--model-bytes: Give model_bytes, keys"),
         ("sweep wide.json --startups-us 1,1", 2, "--startups-us: "),
         ("import prose.md", 1, "prose.md: The file is of none of the known formats"),
         ("import profile.txt --parameters wrong.json", 2, "--parameters: Parameters: a JSON list"),

@@ -77,6 +77,9 @@ COMMANDS = [
     "sweep two.json --workers 2,8",
     "sweep two.json --workers 2,8 --policy ddp:bucket_cap_mb=0.5,first_bucket_mb=0.25 --policy p3",
     "parameter-server steps.json --bandwidths-gbps 1,10 --simulated-steps 40 --dropped-steps 4",
+    "placements two.json --servers 3 --racks racks=2,workers_per_rack=2,worker_gbps=10,pbox_gbps=9,"
+    "core_gbps=8 --prices baseline_samples_per_s=9,hub_samples_per_s=8 --chunk-bytes 100000 "
+    "--job model_bytes=100000,batch_time_us=100,workers=2",
     "calibrate samples.csv --workers 8",
     "import two.json",
 ]

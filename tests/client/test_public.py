@@ -20,6 +20,7 @@ METHODS = {
         "simulate",
         "sweep",
         "predict_parameter_server",
+        "placements",
         "import_graph",
         "run",
         "submit",
@@ -38,6 +39,7 @@ NAMES = {
     *("Kind", "Job", "Page", "Progress"),
     *("Failure", "Fault", "Plan", "Bucket", "Part", "Baseline", "Simulation", "Sweep", "Cell"),
     *("Throughput", "ThroughputRow", "Knee"),
+    *("Placement", "Placements", "SharedJob"),
     *("ImportedGraph", "Run", "RunPage", "RunPlan", "Step", "PredictionError"),
 }
 

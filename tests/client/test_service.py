@@ -18,6 +18,7 @@ from interlace_client import (
     Cancelled,
     Client,
     ImportedGraph,
+    Placements,
     Plan,
     ProblemError,
     Progress,
@@ -134,6 +135,32 @@ def test_predictions_and_cost_models(ask_server: Ask) -> None:
     layers = [{"bytes": 1_000_000, "forward_us": 400, "backward_us": 900}]
     asked = {"layers": layers, "cluster": CLUSTER, "workers": [8]}
     assert ask_server("post", "/v1/predictions/scaling", asked)
+
+
+def test_placements(ask_server: Ask) -> None:
+    model: Any = {"model_bytes": 10**6, "batch_time_us": 1000, "workers": 4, "chunk_bytes": 10**4}
+    found = ask_server("placements", **model)
+    assert isinstance(found, Placements)
+    assert [row.placement for row in found.placements] == ["ncc", "cc", "ncs", "cs"]
+    assert [row.bandwidth_gbps for row in found.placements] == [64, 48, 16, 24]
+    assert all(row.simulated_gbps >= row.bandwidth_gbps for row in found.placements)
+    assert {row.headroom for row in found.placements} == {None}
+    assert (found.racks, found.prices, found.jobs) == (None, None, None)
+    assert found.chunks["count"] == 100
+    assert found.notes
+    assert Placements.of(json.loads(json.dumps(found.raw))) == found
+
+
+def test_placements_of_a_graph(ask_server: Ask) -> None:
+    jobs = [{"model_bytes": 10**6, "batch_time_us": 1000, "workers": 2}] * 2
+    found = ask_server("placements", GRAPH, cluster=CLUSTER, jobs=jobs, batch_time_us=None)
+    assert found.raw["request"]["batch_time_us"] == 2550
+    assert [job.name for job in found.jobs] == ["job 1", "job 2"]
+    assert all(job.slowdown > 1 for job in found.jobs)
+    with pytest.raises(problems.UnknownGraph):
+        ask_server("placements", "none", cluster=CLUSTER)
+    with pytest.raises(problems.ExtraField):
+        ask_server("placements", GRAPH, cluster=CLUSTER, model_bytes=1)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,263 @@
+"""Placements: the answer to ``POST /v1/predictions/placements``. Unknown is null."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from app.schemas.base import AnswerModel, OneOf
+from app.schemas.placements import JobBody, KeyBody, PricesBody, RacksBody
+from solver.costs import PLACEMENTS
+
+
+class PlacementRow(AnswerModel):
+    """One way to place the servers."""
+
+    placement: Annotated[
+        str,
+        OneOf(PLACEMENTS),
+        Field(
+            description="`ncc`: one server on a host of its own; `cc`: one on a worker's host; "
+            "`ncs`: sharded over hosts of their own; `cs`: sharded over the workers' hosts."
+        ),
+    ]
+    servers: int
+    bandwidth_gbps: Annotated[
+        float,
+        Field(
+            description="That an interface needs for communication to be hidden, both directions "
+            "summed, by the formula [Gbit/s]."
+        ),
+    ]
+    simulated_gbps: Annotated[
+        float | None,
+        Field(
+            description="The same by simulation of an exchange, chunk by chunk [Gbit/s]. Null "
+            "where it was not simulated, or summing alone takes longer than the compute."
+        ),
+    ]
+    bytes_per_step: Annotated[
+        float, Field(description="What the busiest host sends and receives [bytes].")
+    ]
+    busiest: Annotated[
+        str,
+        OneOf(("server", "worker", "both")),
+        Field(description="Which host that is; `both` where all move the same."),
+    ]
+    server_host_bytes: Annotated[
+        float, Field(description="What a host with a server sends and receives [bytes].")
+    ]
+    worker_host_bytes: Annotated[
+        float | None,
+        Field(description="The same of a host without one; null where each has one [bytes]."),
+    ]
+    simulated_chunk_bytes: Annotated[
+        int | None, Field(description="Size of a chunk in the simulation; null without one.")
+    ]
+    simulated_transfers: Annotated[
+        int | None, Field(description="Pushes and pulls of the simulation; null without one.")
+    ]
+    is_hidden: Annotated[
+        bool | None,
+        Field(description="Whether the given bandwidth is enough by the formula; null without it."),
+    ]
+    headroom: Annotated[
+        float | None,
+        Field(
+            description="Given bandwidth over the one needed: below 1 it is short by that factor. "
+            "Null without a bandwidth, or where nothing is sent."
+        ),
+    ]
+    most_workers: Annotated[
+        int | None,
+        Field(
+            description="Up to so many workers stay hidden at the given bandwidth, all else the "
+            "same; 0 for none. Null without a bandwidth, or where any number does."
+        ),
+    ]
+    exchange_us: Annotated[
+        float | None,
+        Field(description="Time of an exchange at the given bandwidth, by the formula [us]."),
+    ]
+    simulated_exchange_us: Annotated[
+        float | None, Field(description="The same, simulated [us]; null where it was not.")
+    ]
+    iteration_bound_us: Annotated[
+        float | None,
+        Field(
+            description="No iteration is shorter at the given bandwidth, however it sends: the "
+            "longer of compute and exchange; of a graph that is not given a `batch_time_us`, with "
+            "the times between which each tensor can be sent [us]."
+        ),
+    ]
+    text: Annotated[str, Field(description="What limits it, and what would move that.")]
+
+
+class LevelOut(AnswerModel):
+    """How even servers, interfaces or cores are loaded."""
+
+    level: Annotated[str, OneOf(("server", "interface", "core"))]
+    load_bytes: Annotated[
+        list[int], Field(description="Bytes of the model on each, all of the first server first.")
+    ]
+    imbalance: Annotated[float, Field(description="The largest load over the mean.")]
+    guarantee: Annotated[
+        float,
+        Field(
+            description="No largest load is beyond so many times the least possible: "
+            "4/3 - 1/(3m) for a set that is split over m."
+        ),
+    ]
+    proven_ratio: Annotated[
+        float,
+        Field(
+            description="The largest load over a lower bound of the least possible; 1 proves that "
+            "no split is more even."
+        ),
+    ]
+
+
+class ChunksOut(AnswerModel):
+    """Keys cut into chunks, and the chunks spread over servers."""
+
+    chunk_bytes: int
+    count: int
+    central: Annotated[list[LevelOut], Field(description="Over one server.")]
+    sharded: Annotated[list[LevelOut], Field(description="Over the servers of a sharded one.")]
+
+
+class WaysOut(AnswerModel):
+    """Both ways to exchange across racks, simulated, pushes and pulls."""
+
+    flat_us: Annotated[
+        float, Field(description="Every worker exchanges with the servers of all racks [us].")
+    ]
+    hierarchical_us: Annotated[
+        float, Field(description="In each rack, then between the servers, then back [us].")
+    ]
+    is_hierarchical_faster: bool
+
+
+class RacksOut(AnswerModel):
+    """Whether racks had better reduce by themselves first."""
+
+    cross_rack_us: Annotated[
+        float,
+        Field(
+            description="Left side of the inequality: all pushes that leave a rack, over its link "
+            "to the core [us]."
+        ),
+    ]
+    in_rack_us: Annotated[
+        float, Field(description="Pushes of a rack's workers to their own server [us].")
+    ]
+    between_servers_us: Annotated[
+        float, Field(description="C: what a server then pushes to the others [us].")
+    ]
+    right_us: Annotated[
+        float, Field(description="Right side: `in_rack_us` + `between_servers_us` [us].")
+    ]
+    is_hierarchical_faster: Annotated[
+        bool, Field(description="By the inequality: the left side is larger than the right.")
+    ]
+    in_steps: Annotated[
+        WaysOut | None,
+        Field(
+            description="Simulated as the inequality counts: a step begins when the one before it "
+            "has ended on all hosts. Null where the keys alone make too many transfers."
+        ),
+    ]
+    streamed: Annotated[
+        WaysOut | None,
+        Field(description="Simulated as chunks go, each as soon as it can; null as `in_steps`."),
+    ]
+    agrees: Annotated[
+        bool | None, Field(description="Whether `in_steps` decides as the inequality does.")
+    ]
+    streamed_agrees: Annotated[bool | None, Field(description="Whether `streamed` does.")]
+    margin_us: Annotated[
+        float | None,
+        Field(
+            description="Where the sides differ by more, `in_steps` decides as the inequality [us]."
+        ),
+    ]
+    simulated_chunk_bytes: int | None
+    text: str
+
+
+class ValueOut(AnswerModel):
+    """What a worker of a rack costs, and trains for that."""
+
+    network_dollars: Annotated[
+        float, Field(description="A: its share of network card, switches and cables.")
+    ]
+    hub_dollars: Annotated[float, Field(description="K P: its share of a PHub.")]
+    total_dollars: float
+    samples_per_s_per_1000_dollars: float
+
+
+class PricesOut(AnswerModel):
+    """A rack with a PHub beside one with servers on the workers' hosts."""
+
+    baseline: ValueOut
+    hub: ValueOut
+    workers_per_hub: float
+    gain: Annotated[
+        float, Field(description="What the PHub trains for its money over the baseline, less 1.")
+    ]
+    text: str
+
+
+class SharedJobOut(AnswerModel):
+    """What a job loses to the others on its server."""
+
+    name: str
+    alone_us: Annotated[float, Field(description="Time of a step with the server to itself [us].")]
+    together_us: Annotated[float, Field(description="The same with all jobs [us].")]
+    slowdown: Annotated[float, Field(description="The second over the first.")]
+    steps: Annotated[int, Field(description="Over so many steps the second was measured.")]
+
+
+class PlacementsRequestOut(AnswerModel):
+    """What was asked, defaults filled in; a graph by its hash, a cluster by what counts of it."""
+
+    model_bytes: Annotated[int, Field(description="Of all keys.")]
+    keys: Annotated[list[KeyBody] | None, Field(description="Null but where keys were given.")]
+    graph_sha256: str | None
+    batch_time_us: float
+    workers: int
+    bandwidth_gbps: float | None
+    servers: int
+    chunk_bytes: int
+    interfaces_per_server: int
+    cores_per_interface: int
+    aggregate_gbytes_per_s: float | None
+    simulate: list[str]
+    simulated_transfers: int
+    racks: RacksBody | None
+    prices: PricesBody | None
+    jobs: list[JobBody] | None
+
+
+class PlacementsAnswer(AnswerModel):
+    """The four ways to place parameter servers."""
+
+    placements: Annotated[
+        list[PlacementRow], Field(description=f"In the order {', '.join(PLACEMENTS)}.")
+    ]
+    chunks: ChunksOut
+    simulated_chunk_bytes: Annotated[
+        int | None,
+        Field(description="The largest chunk of the simulated exchanges; null without any."),
+    ]
+    racks: Annotated[RacksOut | None, Field(description="Null where no racks were given.")]
+    prices: Annotated[PricesOut | None, Field(description="Null where no prices were given.")]
+    jobs: Annotated[
+        list[SharedJobOut] | None,
+        Field(description="Null where no jobs were given, or they make too many transfers."),
+    ]
+    jobs_chunk_bytes: Annotated[
+        int | None, Field(description="Size of a chunk where jobs were simulated.")
+    ]
+    notes: Annotated[list[str], Field(description="Units, and what the figures assume.")]
+    request: PlacementsRequestOut
+    version: str

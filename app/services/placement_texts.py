@@ -1,0 +1,156 @@
+"""What an answer about placements says in sentences."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from app.schemas.placements import PlacementsRequest
+from solver.limits import MAX_WORKERS
+from solver.placements.plan import Placements
+from solver.placements.prices import Comparison
+from solver.placements.racks import Reduction
+
+#: From here on figures are whole.
+_WHOLE = 10_000
+
+
+def row_text(row: Mapping[str, Any], gbps: float | None, interfaces: int) -> str:
+    """Say which interface limits a placement, and what would move that."""
+    needed, headroom = row["bandwidth_gbps"], row["headroom"]
+    if not needed:
+        return "Nothing is sent: the one worker's host has the model."
+    limits = (
+        f"An interface of {_host(row, interfaces)} needs {_figure(needed)} Gbit/s, both directions "
+        "summed"
+    )
+    if gbps is None:
+        return f"{limits}."
+    if headroom >= 1:
+        spare = f"{limits}, and has {_figure(headroom)} times as much"
+        return f"{spare}: hidden {_with_workers(row['most_workers'])}."
+    ways = [f"{_figure(needed / 2)} Gbit/s each way", f"batches of {_ms(row['exchange_us'])} ms"]
+    if more := _interfaces(row, gbps, interfaces):
+        ways.append(f"{more:,} interfaces a server")
+    most = row["most_workers"]
+    return " ".join(
+        [
+            f"{limits}, and is short by a factor of {_figure(1 / headroom)}:",
+            f"{', '.join(ways[:-1])} or {ways[-1]} would hide it.",
+            f"It is hidden {_with_workers(most)}." if most else "Fewer workers do not hide it.",
+        ]
+    )
+
+
+def _host(row: Mapping[str, Any], interfaces: int) -> str:
+    """Name the hosts whose interfaces carry the most."""
+    server, worker = row["server_host_bytes"] / interfaces, row["worker_host_bytes"]
+    if worker is None or server == worker:
+        return "every host"
+    return "a host with a server" if server > worker else "a worker's host"
+
+
+def _interfaces(row: Mapping[str, Any], gbps: float, interfaces: int) -> int | None:
+    """Count the interfaces of a server's host that hide it; None where others are short, too."""
+    needed, worker = row["bandwidth_gbps"], row["worker_host_bytes"]
+    server = row["server_host_bytes"] / interfaces
+    of_worker = 0.0 if worker is None else needed * worker / max(server, worker)
+    of_server = needed * server / max(server, worker or 0.0)
+    return math.ceil(of_server * interfaces / (2 * gbps)) if of_worker <= 2 * gbps else None
+
+
+def _figure(value: float) -> str:
+    """Write four digits, and all before the point."""
+    return f"{value:,.0f}" if value >= _WHOLE else f"{value:,.4g}"
+
+
+def _with_workers(most: int | None) -> str:
+    if most is None:
+        return f"with any number of workers up to {MAX_WORKERS:,}"
+    return "with one worker alone" if most == 1 else f"with up to {most:,} workers"
+
+
+def racks_text(reduction: Reduction) -> str:
+    """Say what the inequality decides, and whether the simulations decide the same."""
+    left = reduction.cross_rack_us
+    right = reduction.in_rack_us + reduction.between_servers_us
+    verdict = "reduce in each rack first" if left > right else "let every worker reach all servers"
+    sign = ">" if left > right else "<="
+    said = f"{_ms(left)} {sign} {_ms(right)} ms: {verdict}"
+    if reduction.in_steps is None or reduction.streamed is None:
+        return f"{said}; not simulated, the keys alone make too many transfers."
+    decided = reduction.is_hierarchical_faster
+    parts = [
+        f"simulated {how}, {_ms(ways.flat_us)} ms flat and {_ms(ways.hierarchical_us)} ms by racks"
+        + ("" if ways.is_hierarchical_faster == decided else ", which decides otherwise")
+        for how, ways in (("in steps", reduction.in_steps), ("as chunks go", reduction.streamed))
+    ]
+    return "; ".join([said, *parts]) + "."
+
+
+def prices_text(comparison: Comparison, workers: float) -> str:
+    """Say which rack trains more for its money."""
+    more = f"{abs(comparison.gain) * 100:.1f} % {'more' if comparison.gain >= 0 else 'less'}"
+    return f"A PHub for {workers:g} workers trains {more} for the same money."
+
+
+def _ms(time_us: float) -> str:
+    return f"{time_us / 1e3:,.3f}"
+
+
+def notes(request: PlacementsRequest, found: Placements) -> Iterator[str]:
+    """Say units, and what the figures assume."""
+    yield (
+        "Bandwidths that are needed sum both directions of an interface: one of 10 Gbit/s each way "
+        "has 20. The formulas take servers to be infinitely fast, and keys to be spread evenly."
+    )
+    yield (
+        "An exchange is simulated with all gradients there at once, in the order of the keys, "
+        "chunk by chunk; interfaces are first in, first out. It is never faster than the formula."
+    )
+    yield from _simulation_notes(request, found)
+    if request.batch_time_us is None:
+        yield "The batch time is the compute time of the graph, its longest path."
+    if request.cluster is not None:
+        yield "Workers and bandwidth are those of the cluster; nothing else of it counts."
+    if request.racks is not None:
+        yield (
+            "The inequality of the racks counts steps that wait for each other, for pushes alone; "
+            "the simulations are of pushes and pulls."
+        )
+    if request.prices is not None:
+        yield (
+            "Prices that were left out are those of PHub, Section 4.9 (2018), which leave power "
+            "and operation out, and count a worker's port of its network card twice, as printed."
+        )
+    if request.jobs is not None:
+        yield (
+            "Jobs compute and exchange at once, and begin a step when both have ended; what a "
+            "server's caches lose to other jobs is not in it."
+        )
+
+
+def _simulation_notes(request: PlacementsRequest, found: Placements) -> Iterator[str]:
+    """Say where chunks were made larger, and where nothing was simulated."""
+    simulated = {p.need.placement: p.simulated for p in found.placements}
+    most = f"{request.simulated_transfers:,} transfers"
+    for name in request.simulate:
+        if (made := simulated[name]) is None:
+            yield f"{name} was not simulated: the keys alone make more than {most}."
+        elif made.gbps is None:
+            yield f"{name} needs longer to sum than to compute, whatever the bandwidth."
+    larger = {
+        f"{name} {made.chunk_bytes:,}": None
+        for name, made in simulated.items()
+        if made is not None and made.chunk_bytes > found.chunk_bytes
+    }
+    if larger:
+        yield (
+            f"Chunks of {found.chunk_bytes:,} bytes would make more than {most}, so exchanges were "
+            f"simulated with larger ones [bytes]: {', '.join(larger)}."
+        )
+    if found.reduction and found.reduction.chunk_bytes not in {None, found.chunk_bytes}:
+        yield f"Racks were simulated with chunks of {found.reduction.chunk_bytes:,} bytes."
+    if found.sharing and found.sharing.chunk_bytes != found.chunk_bytes:
+        yield f"Jobs were simulated with chunks of {found.sharing.chunk_bytes:,} bytes."
+    if request.jobs is not None and found.sharing is None:
+        yield f"Jobs were not simulated: their models alone make more than {most}."

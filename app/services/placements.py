@@ -1,0 +1,334 @@
+"""Placements: where to put parameter servers, and the bandwidth and money that takes."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from app import VERSION
+from app.errors import InvalidRequest
+from app.limits import MAX_PLACED_CHUNKS, MAX_PLACEMENT_TRANSFERS
+from app.schemas.placement_answer import (
+    ChunksOut,
+    LevelOut,
+    PlacementRow,
+    PlacementsAnswer,
+    PlacementsRequestOut,
+    PricesOut,
+    RacksOut,
+    SharedJobOut,
+    ValueOut,
+    WaysOut,
+)
+from app.schemas.placements import PlacementsRequest, PricesBody
+from app.schemas.problem import graph_sha256
+from app.services.graphs import lightened
+from app.services.placement_texts import notes, prices_text, racks_text, row_text
+from solver.chain import chain_of
+from solver.codes import FaultCode
+from solver.errors import Fault
+from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Graph, first_of
+from solver.limits import MIN_TIME_US
+from solver.placements.bandwidth import is_sharded
+from solver.placements.chunks import Key, Level, chunk_count, lay_out
+from solver.placements.exchange import Hosts, exchange_graph, exchange_us
+from solver.placements.headroom import most_workers
+from solver.placements.jobs import SharedServer
+from solver.placements.plan import (
+    Options,
+    Placement,
+    Placements,
+    keys_of,
+    placement_faults,
+    plan_placements,
+)
+from solver.placements.prices import Comparison, Value
+from solver.placements.racks import Reduction, Ways
+from solver.schedule import Jobs, jackson
+from solver.units import bytes_per_us
+
+#: Fields that the solver calls otherwise.
+_FIELDS = {
+    "interfaces": "interfaces_per_server",
+    "cores": "cores_per_interface",
+    "most_transfers": "simulated_transfers",
+    "simulated": "simulate",
+}
+
+
+def answer_of(graph: Graph | None, request: PlacementsRequest) -> PlacementsAnswer:
+    """Compare the placements, and what else was asked.
+
+    Parameters
+    ----------
+    graph
+        The graph of the request, checked; None when it has keys.
+    request
+        Free of own faults.
+
+    Raises
+    ------
+    InvalidRequest
+        With everything that is wrong with keys, servers and the work that they make.
+    """
+    light = None if graph is None else _checked(graph)
+    batch_us = request.batch_time_us
+    if batch_us is None:
+        assert light is not None, "a request without a graph says its batch time"
+        batch_us = chain_of(light).compute_time
+    keys = request.own_keys() if light is None else keys_of(light)
+    workers = request.worker_count()
+    assert workers is not None, "a request says its workers"
+    options = _options(request)
+    faults = [_renamed(f) for f in placement_faults(keys, batch_us, workers, options)]
+    if faults := [*_work_faults(request, keys), *faults]:
+        raise InvalidRequest(faults)
+    found = plan_placements(keys, batch_us, workers, options)
+    # the times between which tensors can be sent count with the compute that they are of
+    timed = light if request.batch_time_us is None else None
+    rows = [_row(request, keys, found, each, timed) for each in found.placements]
+    sizes = [row.simulated_chunk_bytes for row in rows if row.simulated_chunk_bytes is not None]
+    central, sharded = (
+        next(each for each in found.placements if is_sharded(each.need.placement) == flag)
+        for flag in (False, True)
+    )
+    sharing = found.sharing
+    return PlacementsAnswer(
+        placements=rows,
+        chunks=ChunksOut(
+            chunk_bytes=found.chunk_bytes,
+            count=found.chunks,
+            central=_levels(central.levels),
+            sharded=_levels(sharded.levels),
+        ),
+        simulated_chunk_bytes=max(sizes, default=None),
+        racks=None if found.reduction is None else _racks(found.reduction),
+        prices=None
+        if found.comparison is None or request.prices is None
+        else _prices(request.prices, found.comparison),
+        jobs=None if sharing is None else [SharedJobOut.of(job) for job in sharing.jobs],
+        jobs_chunk_bytes=None if sharing is None else sharing.chunk_bytes,
+        notes=list(notes(request, found)),
+        request=_repeated(request, found, graph),
+        version=VERSION,
+    )
+
+
+def _checked(graph: Graph) -> Graph:
+    """Check that servers can sum all that a graph sends; merge what is large."""
+    faults = first_of(_kind_faults(graph), "/graph/ops")
+    if chain_of(graph).compute_time < MIN_TIME_US:
+        detail = "The graph's compute takes no time: there is nothing to hide communication behind."
+        faults.append(Fault("/graph/ops", FaultCode.OUT_OF_RANGE, detail))
+    if faults:
+        raise InvalidRequest(faults)
+    return lightened(graph)
+
+
+def _kind_faults(graph: Graph) -> Iterator[Fault]:
+    for i, op in enumerate(graph.ops):
+        if op.kind not in {ALL_REDUCE, COMPUTE}:
+            detail = f"Tensor {op.id!r}: servers sum what all_reduce does, not {op.kind}."
+            yield Fault(f"/graph/ops/{i}/kind", FaultCode.NOT_ALL_REDUCE, detail)
+        elif op.kind == ALL_REDUCE and op.channel != NETWORK:
+            detail = f"Tensor {op.id!r}: servers are reached over {NETWORK}, not {op.channel!r}."
+            yield Fault(f"/graph/ops/{i}/channel", FaultCode.UNKNOWN_CHANNEL, detail)
+
+
+def _work_faults(request: PlacementsRequest, keys: Sequence[Key]) -> Iterator[Fault]:
+    """Refuse what would take longer than an answer may."""
+    if (count := request.transfers()) > MAX_PLACEMENT_TRANSFERS:
+        simulations = count // request.simulated_transfers
+        detail = (
+            f"{simulations} simulations of {request.simulated_transfers:,} pushes and pulls are "
+            f"more than {MAX_PLACEMENT_TRANSFERS:,} in all: lower simulated_transfers to "
+            f"{MAX_PLACEMENT_TRANSFERS // simulations:,}, or simulate fewer placements."
+        )
+        yield Fault("/simulated_transfers", FaultCode.OUT_OF_RANGE, detail)
+    if (chunks := chunk_count(keys, request.chunk_bytes)) > MAX_PLACED_CHUNKS:
+        least = -(-sum(key.bytes for key in keys) // MAX_PLACED_CHUNKS)
+        detail = (
+            f"The keys make {chunks:,} chunks, more than {MAX_PLACED_CHUNKS:,}: raise chunk_bytes "
+            f"to {least:,}."
+        )
+        yield Fault("/chunk_bytes", FaultCode.OUT_OF_RANGE, detail)
+
+
+def _renamed(fault: Fault) -> Fault:
+    """Point at the field of the request."""
+    field, slash, rest = fault.pointer.removeprefix("/").partition("/")
+    return Fault(f"/{_FIELDS.get(field, field)}{slash}{rest}", fault.code, fault.detail)
+
+
+def _options(request: PlacementsRequest) -> Options:
+    gbps, jobs = request.gbps(), request.jobs or ()
+    racks, prices = request.racks, request.prices
+    server = None
+    if jobs:
+        assert gbps is not None, "a request with jobs says their bandwidth"
+        server = SharedServer(
+            gbps,
+            gbps,
+            request.interfaces_per_server,
+            request.cores_per_interface,
+            request.aggregate_gbytes_per_s,
+            request.chunk_bytes,
+        )
+    return Options(
+        servers=request.servers,
+        chunk_bytes=request.chunk_bytes,
+        interfaces=request.interfaces_per_server,
+        cores=request.cores_per_interface,
+        aggregate_gbytes_per_s=request.aggregate_gbytes_per_s,
+        simulated=tuple(request.simulate),
+        racks=None if racks is None else racks.to_racks(request.chunk_bytes),
+        jobs=tuple(job.to_job(i) for i, job in enumerate(jobs, 1)),
+        server=server,
+        prices=None if prices is None else prices.to_prices(),
+        most_transfers=request.simulated_transfers,
+    )
+
+
+def _row(
+    request: PlacementsRequest,
+    keys: Sequence[Key],
+    found: Placements,
+    placement: Placement,
+    timed: Graph | None,
+) -> PlacementRow:
+    need, simulated, gbps = placement.need, placement.simulated, request.gbps()
+    figures: dict[str, Any] = {
+        "placement": need.placement,
+        "servers": need.servers,
+        "bandwidth_gbps": need.gbps,
+        "simulated_gbps": simulated and simulated.gbps,
+        "bytes_per_step": need.host_bytes,
+        "busiest": need.busiest,
+        "server_host_bytes": need.server_host_bytes,
+        "worker_host_bytes": need.worker_host_bytes,
+        "simulated_chunk_bytes": simulated and simulated.chunk_bytes,
+        "simulated_transfers": simulated and simulated.transfers,
+        "is_hidden": None,
+        "headroom": None,
+        "most_workers": None,
+        "exchange_us": None,
+        "simulated_exchange_us": None,
+        "iteration_bound_us": None,
+    }
+    if gbps is not None:
+        both = 2 * gbps
+        exchange = found.batch_time_us * need.gbps / both
+        figures |= {
+            "is_hidden": need.gbps <= both,
+            "headroom": both / need.gbps if need.gbps else None,
+            "most_workers": most_workers(
+                need.placement,
+                found.bytes,
+                found.batch_time_us,
+                both,
+                request.servers,
+                request.interfaces_per_server,
+            ),
+            "exchange_us": exchange,
+            "simulated_exchange_us": _simulated_us(request, keys, found, placement, gbps),
+            "iteration_bound_us": _bound(found, exchange, timed),
+        }
+    return PlacementRow(**figures, text=row_text(figures, gbps, request.interfaces_per_server))
+
+
+def _simulated_us(
+    request: PlacementsRequest,
+    keys: Sequence[Key],
+    found: Placements,
+    placement: Placement,
+    gbps: float,
+) -> float | None:
+    """Return the time of the simulated exchange at a bandwidth [us]."""
+    need, simulated = placement.need, placement.simulated
+    if simulated is None:
+        return None
+    if request.aggregate_gbytes_per_s is None and simulated.gbps is not None:
+        return found.batch_time_us * simulated.gbps / (2 * gbps)  # transfers alone take time
+    hosts = Hosts(
+        need.placement,
+        found.workers,
+        need.servers,
+        request.interfaces_per_server,
+        request.cores_per_interface,
+        request.aggregate_gbytes_per_s,
+    )
+    layout = lay_out(keys, simulated.chunk_bytes, hosts.server_count, hosts.interfaces, hosts.cores)
+    return exchange_us(exchange_graph(layout, hosts), hosts, 1 / bytes_per_us(gbps))
+
+
+def _bound(found: Placements, exchange: float, timed: Graph | None) -> float:
+    """Bound an iteration from below [us].
+
+    The busiest interfaces take as long for each byte of the model, in one direction: a machine
+    that serves each tensor between its release and its tail, preempting at no cost.
+    """
+    longest = max(found.batch_time_us, exchange)
+    if timed is None or not exchange:
+        return longest
+    chain = chain_of(timed)
+    sending = chain.bytes.astype(np.float64) * (exchange / found.bytes)
+    return max(longest, jackson(Jobs(chain.release, sending, chain.tail)).value)
+
+
+def _levels(levels: Sequence[Level]) -> list[LevelOut]:
+    return [LevelOut.of(level, load_bytes=list(level.load_bytes)) for level in levels]
+
+
+def _racks(reduction: Reduction) -> RacksOut:
+    decided = reduction.is_hierarchical_faster
+    ways = (reduction.in_steps, reduction.streamed)
+    agrees, streamed = (None if w is None else w.is_hierarchical_faster == decided for w in ways)
+    return RacksOut(
+        cross_rack_us=reduction.cross_rack_us,
+        in_rack_us=reduction.in_rack_us,
+        between_servers_us=reduction.between_servers_us,
+        right_us=reduction.in_rack_us + reduction.between_servers_us,
+        is_hierarchical_faster=decided,
+        in_steps=_ways(reduction.in_steps),
+        streamed=_ways(reduction.streamed),
+        agrees=agrees,
+        streamed_agrees=streamed,
+        margin_us=reduction.margin_us,
+        simulated_chunk_bytes=reduction.chunk_bytes,
+        text=racks_text(reduction),
+    )
+
+
+def _ways(ways: Ways | None) -> WaysOut | None:
+    return None if ways is None else WaysOut.of(ways)
+
+
+def _prices(body: PricesBody, comparison: Comparison) -> PricesOut:
+    return PricesOut(
+        baseline=_value(comparison.baseline),
+        hub=_value(comparison.hub),
+        workers_per_hub=body.sharing(),
+        gain=comparison.gain,
+        text=prices_text(comparison, body.sharing()),
+    )
+
+
+def _value(value: Value) -> ValueOut:
+    return ValueOut.of(value, samples_per_s_per_1000_dollars=value.throughput_per_1000_dollars)
+
+
+def _repeated(
+    request: PlacementsRequest, found: Placements, graph: Graph | None
+) -> PlacementsRequestOut:
+    servers = found.workers if request.servers is None else request.servers
+    prices = request.prices
+    return PlacementsRequestOut.of(
+        request,
+        model_bytes=found.bytes,
+        graph_sha256=None if graph is None else graph_sha256(graph),
+        batch_time_us=found.batch_time_us,
+        workers=found.workers,
+        bandwidth_gbps=request.gbps(),
+        servers=servers,
+        prices=prices and prices.model_copy(update={"workers_per_hub": prices.sharing()}),
+    )

@@ -1,0 +1,64 @@
+"""What a bandwidth leaves to spare, and with how many workers communication stays hidden."""
+
+from solver.limits import MAX_WORKERS
+from solver.placements.bandwidth import bandwidth, is_colocated, is_sharded
+
+
+def most_workers(
+    placement: str,
+    size: int,
+    batch_time_us: float,
+    gbps: float,
+    servers: int | None = None,
+    interfaces: int = 1,
+) -> int | None:
+    """Return the most workers whose communication stays hidden behind their compute.
+
+    By the formulas of :func:`solver.placements.bandwidth.bandwidth`, which never need less for
+    more workers: with N a central server's bandwidth grows without end, that of sharded servers
+    towards 4M/T (``cs``) or stays 2M/T (``ncs``).
+
+    Parameters
+    ----------
+    placement
+        One of :data:`solver.costs.PLACEMENTS`.
+    size
+        The model [bytes].
+    batch_time_us
+        Compute time of a step [us], positive.
+    gbps
+        Bandwidth of each network interface, both directions summed [Gbit/s].
+    servers
+        How many a sharded placement has; None for as many as workers.
+    interfaces
+        Network interfaces of a host with a server; a host without one has one.
+
+    Returns
+    -------
+    int or None
+        0 where not even the fewest workers are hidden; None where any number is, up to
+        :data:`solver.limits.MAX_WORKERS`.
+
+    Notes
+    -----
+    Twenty evaluations of a formula at most.
+    """
+
+    def is_hidden(workers: int) -> bool:
+        shards = workers if servers is None else servers
+        need = bandwidth(placement, size, batch_time_us, workers, shards, interfaces)
+        return need.gbps <= gbps
+
+    low = servers or 1 if is_sharded(placement) and is_colocated(placement) else 1
+    high = MAX_WORKERS
+    if is_hidden(high):
+        return None
+    if not is_hidden(low):
+        return 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        if is_hidden(middle):
+            low = middle
+        else:
+            high = middle
+    return low
