@@ -9,6 +9,7 @@ from solver.traces import (
     chakra,
     dnn_partitioning,
     foreign,
+    horovod,
     kineto,
     pipedream,
     pytorch_et,
@@ -21,6 +22,7 @@ READERS: dict[str, Reader] = {
     dnn_partitioning.FORMAT: dnn_partitioning.read,
     astra_text.FORMAT: astra_text.read,
     pytorch_et.FORMAT: pytorch_et.read,
+    horovod.FORMAT: horovod.read,
     kineto.FORMAT: kineto.read,
     chakra.FORMAT: chakra.read,
 }
@@ -29,6 +31,7 @@ _LOOKS: dict[str, Callable[[bytes], bool]] = {
     dnn_partitioning.FORMAT: dnn_partitioning.looks_like,
     astra_text.FORMAT: astra_text.looks_like,
     pytorch_et.FORMAT: pytorch_et.looks_like,
+    horovod.FORMAT: horovod.looks_like,
     kineto.FORMAT: kineto.looks_like,
     chakra.FORMAT: chakra.looks_like,
 }

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from solver.errors import Fault, InvalidGraph, InvalidTrace
 from solver.graph import COMPUTE, Graph, Op
+from solver.traces.communication import Communication
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,8 @@ class Report:
     recorded_us
         How long the graph takes with the recorded times of its collectives [us]; None where the
         files do not tell.
+    communication
+        Where the time of communication went; None where the format does not tell.
     """
 
     format: str
@@ -83,6 +86,7 @@ class Report:
     warnings: tuple[str, ...] = ()
     measured_us: float | None = None
     recorded_us: float | None = None
+    communication: Communication | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ FORMATS = (
     "dnn_partitioning",
     "astra_text",
     "pytorch_et",
+    "horovod",
     "kineto",
     "chakra",
 )
