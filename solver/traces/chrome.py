@@ -1,7 +1,7 @@
 """Chrome's trace format, as profilers write it: decoded, or refused in the file's own words."""
 
 import re
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -100,3 +100,11 @@ def _misfit(message: str, place: str) -> Fault:
         return Fault(place, FaultCode.WRONG_FORMAT, detail)
     pointer = f"{place}{where[1]}/{where[2]}{where[3]}".replace(".", "/")
     return Fault(pointer, FaultCode.WRONG_FORMAT, f"{message}.")
+
+
+def json_of(raw: msgspec.Raw) -> Any:
+    """Read a value that was left as text; None when it is none that can be read."""
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None

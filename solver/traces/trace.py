@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from solver.errors import Fault, InvalidGraph, InvalidTrace
 from solver.graph import COMPUTE, Graph, Op
 from solver.traces.communication import Communication
+from solver.traces.profiled import ProfiledOp
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +145,8 @@ class Trace:
     samples
         The launches of all steps, by step and start, where the files have times; without those
         that began while another held their channel.
+    profiled
+        Rows of a step of several tasks, where the files have one; there is no graph then.
     """
 
     graph: Graph | None
@@ -151,6 +154,7 @@ class Trace:
     measured: tuple[tuple[str, float], ...] = ()
     channels: tuple[Channel, ...] = ()
     samples: tuple[Sample, ...] = ()
+    profiled: tuple[ProfiledOp, ...] = ()
 
 
 #: Files (already unpacked) and what to read of them; raises InvalidTrace.

@@ -97,11 +97,3 @@ def parse(content: bytes, place: str) -> tuple[list[Event], Distributed]:
             raise InvalidTrace([Fault(f"{head}/{i}", FaultCode.OUT_OF_RANGE, detail)])
     whole = [e for e in events if e.ph == "X" and e.name is not None and e.ts is not None]
     return whole, job
-
-
-def json_of(raw: msgspec.Raw) -> Any:
-    """Read a value that was left as text; None when it is none that can be read."""
-    try:
-        return msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
