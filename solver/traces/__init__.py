@@ -14,6 +14,7 @@ from solver.traces import (
     pipedream,
     pytorch_et,
     tensorflow,
+    xla,
 )
 from solver.traces.trace import Channel, Reader, Report, Sample, Total, Trace, TraceOptions
 
@@ -24,6 +25,7 @@ READERS: dict[str, Reader] = {
     astra_text.FORMAT: astra_text.read,
     pytorch_et.FORMAT: pytorch_et.read,
     horovod.FORMAT: horovod.read,
+    xla.FORMAT: xla.read,
     tensorflow.FORMAT: tensorflow.read,
     kineto.FORMAT: kineto.read,
     chakra.FORMAT: chakra.read,
@@ -34,6 +36,7 @@ _LOOKS: dict[str, Callable[[bytes], bool]] = {
     astra_text.FORMAT: astra_text.looks_like,
     pytorch_et.FORMAT: pytorch_et.looks_like,
     horovod.FORMAT: horovod.looks_like,
+    xla.FORMAT: xla.looks_like,
     tensorflow.FORMAT: tensorflow.looks_like,
     kineto.FORMAT: kineto.looks_like,
     chakra.FORMAT: chakra.looks_like,

@@ -357,6 +357,11 @@ def test_rejected(content, found):
     assert faults(content) == (found or [("", "out_of_range")])
 
 
+def test_tasks_of_a_timeline_are_few(monkeypatch):
+    monkeypatch.setattr("solver.traces.tensorflow.session.MAX_TASKS", 1)
+    assert faults(text([*HEAD, *RUN])) == [("", "too_large")]
+
+
 def test_two_files_are_too_many():
     with pytest.raises(InvalidTrace) as caught:
         tensorflow.read([text(RUN), text(HEAD)], TraceOptions())

@@ -26,6 +26,7 @@ FORMATS = (
     "astra_text",
     "pytorch_et",
     "horovod",
+    "xla",
     "tensorflow",
     "kineto",
     "chakra",

@@ -6,12 +6,12 @@ An op is an event whose ``long_name`` is ``NAME:TYPE``; what a task sends is a `
 
 import re
 from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
 from typing import NamedTuple
 
+from solver.traces.profiler import Event, Events
 from solver.traces.tensorflow.events import (
     COLLECTIVES,
-    Event,
-    Events,
     Ran,
     Recording,
     Sent,
@@ -87,7 +87,7 @@ def _key(op: _Op) -> tuple[str, str, str] | None:
 def _step(ops: Iterable[_Op], owners: dict[object, str], tasks: list[str]) -> Recording:
     ran: list[Ran] = []
     last: dict[str, str] = {}
-    sums: dict[str, list[Ran]] = {}
+    sums: dict[str, list[tuple[float, str]]] = {}
     sent: dict[tuple[str, str, str], list[str]] = {}
     makers: dict[tuple[str, str, str], str | None] = {}
     seen: set[tuple[str, str]] = set()
@@ -110,11 +110,11 @@ def _step(ops: Iterable[_Op], owners: dict[object, str], tasks: list[str]) -> Re
         inputs: tuple[str, ...] = (last[task],) if task in last else ()
         if op.type in COLLECTIVES:
             ran.append(Ran(op.name, op.type, task, op.event.start, op.event.end, inputs))
-            sums.setdefault(task, []).append(ran[-1])
+            heappush(sums.setdefault(task, []), (op.event.end, op.name))
             continue
-        ended = [one for one in sums.get(task, ()) if one.end <= op.event.start]
-        sums[task] = [one for one in sums.get(task, ()) if one.end > op.event.start]
-        inputs += tuple(one.name for one in ended)
+        running = sums.get(task, [])
+        while running and running[0][0] <= op.event.start:
+            inputs += (heappop(running)[1],)
         ran.append(Ran(op.name, op.type, task, op.event.start, op.event.end, inputs))
         last[task] = op.name
         seen.add((task, op.name))

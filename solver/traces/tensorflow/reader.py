@@ -7,9 +7,10 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, build
 from solver.traces.chrome import MARK
 from solver.traces.files import single_file
+from solver.traces.profiler import parse
 from solver.traces.recorded import recorded_time
 from solver.traces.steps import choose_step
-from solver.traces.tensorflow.events import Recording, parse
+from solver.traces.tensorflow.events import Recording
 from solver.traces.tensorflow.iteration import collective_tasks, iteration
 from solver.traces.tensorflow.profile import profiled_steps
 from solver.traces.tensorflow.rows import Rows, rows_of

@@ -9,7 +9,11 @@ a nameless ``RecvTensor``. With ``show_memory=True`` there are the bytes of each
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from solver.traces.tensorflow.events import Event, Events, Ran, Recording, Sent, task_of
+from solver.codes import FaultCode
+from solver.errors import Fault, InvalidTrace
+from solver.limits import MAX_TASKS
+from solver.traces.profiler import Event, Events
+from solver.traces.tensorflow.events import Ran, Recording, Sent, task_of
 
 _COMPUTE, _TENSORS, _STREAM, _ALL = " Compute", " Tensors", "/stream:", "/stream:all"
 _SUFFIX = re.compile(r"(?:/_|_S)\d+$")
@@ -29,6 +33,11 @@ def session(found: Events) -> Recording:
     """Read the one step of a timeline.
 
     An op on a GPU lasts as long as its kernels, where the timeline has them.
+
+    Raises
+    ------
+    InvalidTrace
+        When it is of more than :data:`solver.limits.MAX_TASKS` tasks.
 
     Notes
     -----
@@ -56,6 +65,9 @@ def session(found: Events) -> Recording:
             named = tuple(_OUTPUT.sub("", name.removeprefix("^")) for name in inputs)
             ops.append(Ran(name, kind, task, event.start, end, named, data))
     ops.sort(key=lambda op: op.start)
+    if len({op.task for op in ops}) > MAX_TASKS:
+        detail = f"At most {MAX_TASKS} tasks of a timeline are read."
+        raise InvalidTrace([Fault("", FaultCode.TOO_LARGE, detail)])
     sent = tuple(_sent(ops))
     dropped = [f"{untold:,} events without name, type or task."] if untold else []
     if received:
