@@ -146,7 +146,10 @@ TPU = [
     name("thread_name", 3, "Steps", 5),
 ]
 RESULT = "f32[10]{0:T(128)}"
-LONG = f"%all-gather-start.1 = (f32[5]{{0}}, {RESULT}) all-gather-start(f32[5] %x), replica_groups={{{{0,1}}}}"
+LONG = (
+    f"%all-gather-start.1 = (f32[5]{{0}}, {RESULT}) all-gather-start(f32[5] %x), "
+    "replica_groups={{0,1}}"
+)
 TPU_RUN = [
     ran(3, 5, "0", 0, 100),
     ran(3, 1, "jit_step(123)", 0, 100),
