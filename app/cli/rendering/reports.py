@@ -19,7 +19,7 @@ def source(report: Report | None) -> Iterator[str]:
         return
     count = sum(total.count for total in report.collectives.values())
     size = sum(total.bytes for total in report.collectives.values())
-    article = "an" if report.format[0] in "aeiou" else "a"
+    article = "an" if report.format[0] in "aeioux" else "a"  # x is said "ex"
     yield (
         f"Read from {article} {report.format} file: {counted(report.ops, 'op')}, "
         f"{counted(count, 'collective')}, {size / 1e6:.3f} MB"
