@@ -15,14 +15,14 @@ class Sizes(NamedTuple):
     ----------
     bytes
         By name, of those that are known.
-    given
+    supplied
         How many are not in the timeline and were taken from what was given beside it.
     differing
         How many are in both and differ.
     """
 
     bytes: dict[str, int]
-    given: int
+    supplied: int
     differing: int
 
 
@@ -53,8 +53,8 @@ def tensor_sizes(
         parts = workers if kind == REDUCE_SCATTER else 1
         if launch.bytes and parts:
             found.setdefault(launch.tensor, launch.bytes * parts)
-    given = differing = 0
+    supplied = differing = 0
     for tensor, name in matched(tensors, known).items():
-        given += tensor not in found
+        supplied += tensor not in found
         differing += found.setdefault(tensor, known[name]) != known[name]
-    return Sizes(found, given, differing)
+    return Sizes(found, supplied, differing)

@@ -46,8 +46,8 @@ def irregular_said(steps: Steps) -> Iterator[str]:
 
 def sizes_said(sizes: Sizes) -> Iterator[str]:
     """Say which bytes are not the timeline's."""
-    if sizes.given:
-        which = "1 tensor" if sizes.given == 1 else f"{sizes.given:,} tensors"
+    if sizes.supplied:
+        which = "1 tensor" if sizes.supplied == 1 else f"{sizes.supplied:,} tensors"
         yield f"Bytes of {which} are those that were given: the timeline has none."
 
 
@@ -66,7 +66,7 @@ def data_said(step: Step) -> Iterator[str]:
 
 def warnings(recorded: Timeline, step: Step, sizes: Sizes, options: TraceOptions) -> Iterator[str]:
     """Say what a plan cannot rely on, and what was given and is not used."""
-    if options.parameters and not sizes.given and not sizes.differing:
+    if options.parameters and not sizes.supplied and not sizes.differing:
         yield "The parameters are not used: the timeline has the bytes of all tensors."
     if sizes.differing:
         which = "1 tensor has" if sizes.differing == 1 else f"{sizes.differing:,} tensors have"

@@ -36,7 +36,7 @@ class _Op(NamedTuple):
     group: int
 
 
-def profiled_steps(found: Events) -> list[Recording]:
+def profiled_steps(trace: Events) -> list[Recording]:
     """Read the steps of a profile, as its groups of events tell them.
 
     A thread is of the task that its ``_Send`` name; where one task is all that is named, or none
@@ -46,7 +46,7 @@ def profiled_steps(found: Events) -> list[Recording]:
     -----
     O(events log events).
     """
-    ops = sorted(_ops(found), key=lambda op: op.event.start)
+    ops = sorted(_ops(trace), key=lambda op: op.event.start)
     owners: dict[object, str] = {}
     for op in ops:
         parts = _key(op)
@@ -59,8 +59,8 @@ def profiled_steps(found: Events) -> list[Recording]:
     return [_step(groups[group], owners, tasks) for group in sorted(groups)]
 
 
-def _ops(found: Events) -> Iterator[_Op]:
-    for event in found.events:
+def _ops(trace: Events) -> Iterator[_Op]:
+    for event in trace.events:
         if event.ph != "X" or b"long_name" not in bytes(event.args):
             continue
         fields = event.fields

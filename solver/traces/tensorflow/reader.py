@@ -145,8 +145,8 @@ def _named(tensors: Sequence[str]) -> str:
 
 
 def _rows_said(rows: Rows) -> Iterator[str]:
-    if rows.given:
-        which = "1 transfer" if rows.given == 1 else f"{rows.given:,} transfers"
+    if rows.supplied:
+        which = "1 transfer" if rows.supplied == 1 else f"{rows.supplied:,} transfers"
         yield f"Bytes of {which} are those that were given."
 
 

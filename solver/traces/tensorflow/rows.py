@@ -25,14 +25,14 @@ class Rows(NamedTuple):
         What was computed by start, then transfers by the end of what made them.
     sized, unsized
         Transfers with bytes, and the tensors of those without: nothing but an order.
-    given
+    supplied
         How many of the former have bytes that were given.
     """
 
     ops: tuple[ProfiledOp, ...]
     sized: int
     unsized: tuple[str, ...]
-    given: int
+    supplied: int
 
 
 def rows_of(recording: Recording, known: Mapping[str, int]) -> Rows:
@@ -53,7 +53,7 @@ def rows_of(recording: Recording, known: Mapping[str, int]) -> Rows:
     waits: dict[int, list[str]] = {}
     transfers: list[tuple[float, ProfiledOp]] = []
     unsized: list[str] = []
-    given = 0
+    supplied = 0
     for sent in recording.sent:
         at = None if sent.maker is None else first.get((sent.origin, sent.maker))
         after = () if at is None else (ids[at],)
@@ -61,7 +61,7 @@ def rows_of(recording: Recording, known: Mapping[str, int]) -> Rows:
         if size is None:
             names = _names(sent, recording.ops, first)
             size = next((known[name] for name in names if name in known), None)
-            given += size is not None
+            supplied += size is not None
         if size is None:
             unsized.append(sent.tensor)
         if size:
@@ -87,7 +87,7 @@ def rows_of(recording: Recording, known: Mapping[str, int]) -> Rows:
     ]
     transfers.sort(key=lambda one: one[0])
     moved = [row for _, row in transfers]
-    return Rows((*computed, *moved), len(moved), tuple(unsized), given)
+    return Rows((*computed, *moved), len(moved), tuple(unsized), supplied)
 
 
 def op_ids(ops: Sequence[Ran]) -> list[str]:

@@ -24,12 +24,12 @@ _TRANSFERS = {"_Send", "_Recv", "_HostSend", "_HostRecv", "RecvTensor"}
 _RECEIVED = "RecvTensor"
 
 
-def is_session(found: Events) -> bool:
+def is_session(trace: Events) -> bool:
     """Tell whether events are of a session's timeline."""
-    return any(name.endswith(_COMPUTE) for name in found.processes.values())
+    return any(name.endswith(_COMPUTE) for name in trace.processes.values())
 
 
-def session(found: Events) -> Recording:
+def session(trace: Events) -> Recording:
     """Read the one step of a timeline.
 
     An op on a GPU lasts as long as its kernels, where the timeline has them.
@@ -43,12 +43,12 @@ def session(found: Events) -> Recording:
     -----
     O(events log events).
     """
-    computed = [event for event in found.events if event.ph == "X"]
-    kernels = _kernels(found, computed)
+    computed = [event for event in trace.events if event.ph == "X"]
+    kernels = _kernels(trace, computed)
     ops: list[Ran] = []
     received = untold = 0
     for event in computed:
-        process = found.processes.get(event.pid, "")
+        process = trace.processes.get(event.pid, "")
         if not process.endswith(_COMPUTE) or _STREAM in process or "/memcpy" in process:
             continue
         fields = event.fields
@@ -76,12 +76,12 @@ def session(found: Events) -> Recording:
             "sent as the inputs of ops tell."
         )
     assumed = ["An op on a GPU lasts as long as its kernels."] if kernels else []
-    return Recording(tuple(ops), sent, _bytes(found), tuple(dropped), tuple(assumed))
+    return Recording(tuple(ops), sent, _bytes(trace), tuple(dropped), tuple(assumed))
 
 
-def _kernels(found: Events, computed: Iterable[Event]) -> dict[str, float]:
+def _kernels(trace: Events, computed: Iterable[Event]) -> dict[str, float]:
     """Sum the time of the kernels of each op [us]: of the stream of all, or else of each."""
-    streams = {pid: name for pid, name in found.processes.items() if _STREAM in name}
+    streams = {pid: name for pid, name in trace.processes.items() if _STREAM in name}
     whole = {pid for pid, name in streams.items() if _ALL in name}
     times: dict[str, float] = {}
     for event in computed:
@@ -116,11 +116,11 @@ def _sent(ops: Sequence[Ran]) -> Iterator[Sent]:
         yield Sent(tensor, origin, task, tuple(dict.fromkeys(names)), tensor)
 
 
-def _bytes(found: Events) -> dict[tuple[str, str], int]:
+def _bytes(trace: Events) -> dict[tuple[str, str], int]:
     """Return the bytes of the first result of each op, where the timeline shows memory."""
     sizes: dict[tuple[str, str], int] = {}
-    for event in found.events:
-        process = found.processes.get(event.pid, "")
+    for event in trace.events:
+        process = trace.processes.get(event.pid, "")
         if event.ph != "O" or not process.endswith(_TENSORS):
             continue
         snapshot = event.fields.get("snapshot")

@@ -74,15 +74,15 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     place = f"/files/{profiles[0]}" if len(files) > 1 else ""
     texts = [single_text([file]) for i, file in enumerate(files) if i not in profiles]
     program = instructions(texts[0]) if texts else {}
-    found = runs(parse(files[profiles[0]], place), program)
-    name, devices = _of_program(found, place)
+    every = runs(parse(files[profiles[0]], place), program)
+    name, devices = _of_program(every, place)
     whole, cut = _whole_runs(devices)
     devices, count = whole, len(next(iter(whole.values())))
     first = next(iter(devices.values()))
     index = choose_step(options.step, [run.length for run in first])
     device = _device({key: some[index] for key, some in devices.items()}, options.rank)
     run = devices[device][index]
-    sizes, given = _sizes(run, options)
+    sizes, supplied = _sizes(run, options)
     if faults := list(_size_faults(run, sizes, place)):
         raise InvalidTrace(faults)
     it = iteration(run, sizes)
@@ -98,8 +98,8 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         step=index,
         ops=len(graph.ops),
         collectives=totals(graph.ops),
-        dropped=tuple(_dropped(found, name, cut)),
-        assumed=tuple(_assumed(run, devices, given)),
+        dropped=tuple(_dropped(every, name, cut)),
+        assumed=tuple(_assumed(run, devices, supplied)),
         warnings=tuple(_warnings(run)),
         measured_us=round(run.length, 3),
         recorded_us=round(recorded_time(trace), 3),
@@ -111,24 +111,24 @@ def _is_hlo(content: bytes) -> bool:
     return content[:_SEEN].removeprefix(MARK).lstrip().startswith(_HLO)
 
 
-def _of_program(found: Mapping[str, Sequence[Run]], place: str) -> tuple[str, dict[str, list[Run]]]:
+def _of_program(every: Mapping[str, Sequence[Run]], place: str) -> tuple[str, dict[str, list[Run]]]:
     """Return the program with collectives that ran longest, and its runs by device."""
     times: dict[str, float] = {}
-    for some in found.values():
+    for some in every.values():
         for run in some:
             if _collectives(run):
                 times[run.program] = times.get(run.program, 0.0) + run.length
     if not times:
         detail = (
             "No op of XLA found: the profile has none of a device."
-            if not found
+            if not every
             else "No collective found: the program ran on one device, or was not recorded."
         )
         raise InvalidTrace([Fault(place, FaultCode.NO_COLLECTIVE, detail)])
     name = min(times, key=lambda one: (-times[one], one))
     devices = {
         device: own
-        for device, some in found.items()
+        for device, some in every.items()
         if (own := [run for run in some if run.program == name])
     }
     return name, devices
@@ -173,14 +173,14 @@ def _sizes(run: Run, options: TraceOptions) -> tuple[dict[str, int], int]:
     """Return the bytes of collectives by name, and how many were given."""
     known = dict(options.parameters or ())
     sizes: dict[str, int] = {}
-    given: set[str] = set()
+    supplied: set[str] = set()
     for part in _collectives(run):
         if part.bytes:
             sizes[part.name] = part.bytes
         elif part.name in known:
             sizes[part.name] = known[part.name]
-            given.add(part.name)
-    return sizes, len(given)
+            supplied.add(part.name)
+    return sizes, len(supplied)
 
 
 def _size_faults(run: Run, sizes: Mapping[str, int], place: str) -> Iterator[Fault]:
@@ -217,23 +217,23 @@ def _samples(
                 yield Sample(NETWORK, KINDS[part.opcode], sizes[part.name], round(time, 3))
 
 
-def _dropped(found: Mapping[str, Sequence[Run]], name: str, cut: int) -> Iterator[str]:
-    others = sum(run.program != name for some in found.values() for run in some)
+def _dropped(every: Mapping[str, Sequence[Run]], name: str, cut: int) -> Iterator[str]:
+    others = sum(run.program != name for some in every.values() for run in some)
     if others:
         yield f"{others:,} runs of other programs than {name or 'the one that is read'}."
     if cut:
         yield f"{cut:,} runs that were recorded in part, or not on all devices."
 
 
-def _assumed(run: Run, devices: Mapping[str, Sequence[Run]], given: int) -> Iterator[str]:
+def _assumed(run: Run, devices: Mapping[str, Sequence[Run]], supplied: int) -> Iterator[str]:
     yield (
         "Ops of a device run one after another; the first op that begins after a collective waits "
         "for it, for the trace does not name what an op takes."
     )
     if len(devices) > 1:
         yield f"The graph is that of {run.device}, of {len(devices)} devices."
-    if given:
-        yield f"Bytes of {given:,} collectives are those that were given."
+    if supplied:
+        yield f"Bytes of {supplied:,} collectives are those that were given."
 
 
 def _warnings(run: Run) -> Iterator[str]:

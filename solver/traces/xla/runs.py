@@ -78,12 +78,12 @@ class Run(NamedTuple):
         return sum(part.end - part.start for part in self.parts if part.opcode)
 
 
-def runs(found: Events, program: Mapping[str, Instruction]) -> dict[str, list[Run]]:
+def runs(trace: Events, program: Mapping[str, Instruction]) -> dict[str, list[Run]]:
     """Return the runs on each device by start, devices by name.
 
     Parameters
     ----------
-    found
+    trace
         The events.
     program
         Collectives by name, where its HLO text is there: names that tell nothing are theirs.
@@ -93,7 +93,7 @@ def runs(found: Events, program: Mapping[str, Instruction]) -> dict[str, list[Ru
     O(events log events).
     """
     places: dict[tuple[str, str, str | float], list[tuple[Event, str, dict[str, object]]]] = {}
-    for device, name, run, event, name_of_op, fields in _ops(found):
+    for device, name, run, event, name_of_op, fields in _ops(trace):
         places.setdefault((device, name, run), []).append((event, name_of_op, fields))
     result: dict[str, list[Run]] = {}
     for (device, name, _), ops in places.items():
@@ -112,21 +112,21 @@ def _number(device: str) -> tuple[str, int]:
 
 
 def _ops(
-    found: Events,
+    trace: Events,
 ) -> Iterator[tuple[str, str, str | float, Event, str, dict[str, object]]]:
     """Yield device, program, run, event, op and fields of each event that is an op."""
-    modules = _modules(found)
+    modules = _modules(trace)
     streams = {
         event.pid
-        for event in found.events
-        if found.threads.get((event.pid, event.tid), "").startswith(_STREAM)
+        for event in trace.events
+        if trace.threads.get((event.pid, event.tid), "").startswith(_STREAM)
         and isinstance(event.fields.get("hlo_op"), str)
     }
-    for event in found.events:
+    for event in trace.events:
         if event.ph != "X":
             continue
-        device = found.processes.get(event.pid, "")
-        thread = found.threads.get((event.pid, event.tid), "")
+        device = trace.processes.get(event.pid, "")
+        thread = trace.threads.get((event.pid, event.tid), "")
         if _DEVICE.fullmatch(device):
             wanted = _STREAM if event.pid in streams else _OPS
             fields = event.fields
@@ -145,11 +145,11 @@ def _ops(
                 yield f"/device:CPU:{number}", program, own, event, str(name), fields
 
 
-def _modules(found: Events) -> dict[object, list[tuple[float, float, str]]]:
+def _modules(trace: Events) -> dict[object, list[tuple[float, float, str]]]:
     """Return start, end and name of the runs of programs, by process and start."""
     modules: dict[object, list[tuple[float, float, str]]] = {}
-    for event in found.events:
-        if event.ph == "X" and found.threads.get((event.pid, event.tid)) == _MODULES:
+    for event in trace.events:
+        if event.ph == "X" and trace.threads.get((event.pid, event.tid)) == _MODULES:
             name = (event.name or "").partition("(")[0]
             modules.setdefault(event.pid, []).append((event.start, event.end, name))
     return {pid: sorted(some) for pid, some in modules.items()}
