@@ -66,6 +66,8 @@ MAX_JITTER_SPREAD = 10.0
 
 #: Most collectives of one step of a Kineto trace.
 MAX_STEP_COLLECTIVES = 10_000
+#: Most tasks of a session's timeline.
+MAX_TASKS = 256
 #: Most edges that the launches of a Chakra trace add between collectives and streams.
 MAX_LAUNCH_EDGES = 2_000_000
 #: Most files that an export writes.

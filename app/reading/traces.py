@@ -74,7 +74,7 @@ def _object(content: bytes) -> dict[str, Any]:
 _OF_LINES = {"pipedream", "astra_text"}
 
 
-_OF_VALUES = {"kineto", "pytorch_et", "dnn_partitioning"}
+_OF_VALUES = {"kineto", "pytorch_et", "dnn_partitioning", "horovod", "tensorflow", "xla"}
 
 
 _PARAMETERS: TypeAdapter[list[tuple[str, int]]] = TypeAdapter(

@@ -9,9 +9,12 @@ from solver.traces import (
     chakra,
     dnn_partitioning,
     foreign,
+    horovod,
     kineto,
     pipedream,
     pytorch_et,
+    tensorflow,
+    xla,
 )
 from solver.traces.trace import Channel, Reader, Report, Sample, Total, Trace, TraceOptions
 
@@ -21,6 +24,9 @@ READERS: dict[str, Reader] = {
     dnn_partitioning.FORMAT: dnn_partitioning.read,
     astra_text.FORMAT: astra_text.read,
     pytorch_et.FORMAT: pytorch_et.read,
+    horovod.FORMAT: horovod.read,
+    xla.FORMAT: xla.read,
+    tensorflow.FORMAT: tensorflow.read,
     kineto.FORMAT: kineto.read,
     chakra.FORMAT: chakra.read,
 }
@@ -29,6 +35,9 @@ _LOOKS: dict[str, Callable[[bytes], bool]] = {
     dnn_partitioning.FORMAT: dnn_partitioning.looks_like,
     astra_text.FORMAT: astra_text.looks_like,
     pytorch_et.FORMAT: pytorch_et.looks_like,
+    horovod.FORMAT: horovod.looks_like,
+    xla.FORMAT: xla.looks_like,
+    tensorflow.FORMAT: tensorflow.looks_like,
     kineto.FORMAT: kineto.looks_like,
     chakra.FORMAT: chakra.looks_like,
 }

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from solver.errors import Fault, InvalidGraph, InvalidTrace
 from solver.graph import COMPUTE, Graph, Op
+from solver.traces.communication import Communication
+from solver.traces.profiled import ProfiledOp
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class Report:
     recorded_us
         How long the graph takes with the recorded times of its collectives [us]; None where the
         files do not tell.
+    communication
+        Where the time of communication went; None where the format does not tell.
     """
 
     format: str
@@ -83,6 +87,7 @@ class Report:
     warnings: tuple[str, ...] = ()
     measured_us: float | None = None
     recorded_us: float | None = None
+    communication: Communication | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +145,8 @@ class Trace:
     samples
         The launches of all steps, by step and start, where the files have times; without those
         that began while another held their channel.
+    profiled
+        Rows of a step of several tasks, where the files have one; there is no graph then.
     """
 
     graph: Graph | None
@@ -147,6 +154,7 @@ class Trace:
     measured: tuple[tuple[str, float], ...] = ()
     channels: tuple[Channel, ...] = ()
     samples: tuple[Sample, ...] = ()
+    profiled: tuple[ProfiledOp, ...] = ()
 
 
 #: Files (already unpacked) and what to read of them; raises InvalidTrace.

@@ -16,6 +16,7 @@ from docs.generate.command import command
 from tests import sampling
 from tests.app.service import Service, two_layers
 from tests.docs.blocks import ROOT, Block, blocks_of, pages
+from tests.horovod_events import steps, text
 
 #: The addresses that examples name.
 _ADDRESS = re.compile(r"(?:localhost|127\.0\.0\.1|planner):8000")
@@ -37,6 +38,10 @@ activation_size=100.0, parameter_size=8000.000
 """
 _TIMES = "model,workers,policy,time_ms\nvgg16,1,wfbp,1018\nvgg16,4,wfbp,1343\nvgg16,16,ddp,1528\n"
 _LAYERS = [{"bytes": 1_000_000, "forward_us": 400, "backward_us": 900}] * 4
+_NET = [
+    {"name": "l1", "forward_us": 9, "backward_us": 20, "gradients": [["a", 200], ["b", 100]]},
+    {"name": "l2", "forward_us": 30, "backward_us": 40, "gradients": [["c", 400]]},
+]
 pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="no curl here")
 
 
@@ -46,6 +51,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for rank in range(2):
         shutil.copy(_DATA / f"kineto_gloo_{rank}.json.gz", tmp_path / f"rank{rank}.json.gz")
     shutil.copy(_DATA / "kineto_parameters.json", tmp_path / "parameters.json")
+    shutil.copy(_DATA / "jax_profile.json.gz", tmp_path / "vm.trace.json.gz")
+    shutil.copy(_DATA / "jax_hlo.txt.gz", tmp_path / "module.txt")
+    shutil.copy(_DATA / "tensorflow_timeline.json.gz", tmp_path / "session.json")
+    (tmp_path / "timeline.json").write_bytes(text(steps(3)))
+    (tmp_path / "layers.json").write_text(json.dumps({"layers": _NET}))
+    (tmp_path / "sizes.json").write_text('{"a": 200, "b": 100}')
     (tmp_path / "nccl.log").write_text(_nccl_log())
     for kind, shares, operation, file in (
         ("all_reduce", 2, "sum", "ar"),
@@ -53,9 +64,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("reduce_scatter", 1, "sum", "rs"),
         ("alltoall", 1, "none", "a2a"),
     ):
-        text = _nccl_log(shares, operation)
-        (tmp_path / f"{kind}.log").write_text(f"$ ./{kind}_perf -b 1K\n{text}")
-        (tmp_path / f"{file}.log").write_text(text)
+        log = _nccl_log(shares, operation)
+        (tmp_path / f"{kind}.log").write_text(f"$ ./{kind}_perf -b 1K\n{log}")
+        (tmp_path / f"{file}.log").write_text(log)
     (tmp_path / "graph.txt").write_text(_PROFILE)
     (tmp_path / "graph.json").write_text(json.dumps(two_layers()["graph"]))
     monkeypatch.chdir(tmp_path)

@@ -25,6 +25,9 @@ FORMATS = (
     "dnn_partitioning",
     "astra_text",
     "pytorch_et",
+    "horovod",
+    "xla",
+    "tensorflow",
     "kineto",
     "chakra",
 )

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from app.cli.rendering.figures import counted
 from app.cli.rendering.page import page
 from solver.traces import Report
+from solver.traces.communication import Communication
 
 
 def render(report: Report) -> str:
@@ -18,10 +19,25 @@ def source(report: Report | None) -> Iterator[str]:
         return
     count = sum(total.count for total in report.collectives.values())
     size = sum(total.bytes for total in report.collectives.values())
-    article = "an" if report.format[0] in "aeiou" else "a"
+    article = "an" if report.format[0] in "aeioux" else "a"  # x is said "ex"
     yield (
         f"Read from {article} {report.format} file: {counted(report.ops, 'op')}, "
         f"{counted(count, 'collective')}, {size / 1e6:.3f} MB"
     )
+    if report.communication is not None:
+        yield from _communication(report.communication)
     for what in ("dropped", "repaired", "assumed", "warnings"):
         yield from (f"  {what}: {line}" for line in getattr(report, what))
+
+
+def _communication(found: Communication) -> Iterator[str]:
+    """Say where the time of a tensor went from its release to its result."""
+    parts = ", ".join(
+        f"{name.replace('_', '-')} {100 * part.share:.1f} %"
+        for name, part in found.shares.items()
+        if part.share is not None
+    )
+    yield (
+        f"  {counted(found.tensors, 'tensor')} in {counted(len(found.buffers), 'buffer')}"
+        + (f"; of their time: {parts}" if parts else "")
+    )

@@ -1,19 +1,14 @@
 """The events of a Chrome trace as the PyTorch profiler writes it: only the fields that are read."""
 
-import re
 from typing import Any
 
 import msgspec
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
+from solver.traces.chrome import decode, fits
 
-_MARK = b"\xef\xbb\xbf"
-#: Latest time [us] that is taken for one: beyond it a microsecond is lost in a float.
-_LATEST = 2.0**53
 _NOTHING = msgspec.Raw(b"null")
-#: Where msgspec says that a value is wrong: an event and its field.
-_PLACE = re.compile(r"\$((?:\.traceEvents)?)\[(\d+)\]((?:\.[^`]+)?)`$")
 
 
 class Args(msgspec.Struct, gc=False):
@@ -89,22 +84,7 @@ def parse(content: bytes, place: str) -> tuple[list[Event], Distributed]:
     -----
     O(bytes). Integers of any length are read: profilers write hashes beyond 2^63.
     """
-    content = content.removeprefix(_MARK)
-    if not content.strip():
-        raise InvalidTrace([Fault(place, FaultCode.EMPTY, "The file is empty.")])
-    try:
-        decoded = _decoded(content)
-    except msgspec.ValidationError as error:
-        raise InvalidTrace([_misfit(str(error), place)]) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        is_cut = "truncated" in str(error)
-        detail = "The JSON ends too early: the file was cut off." if is_cut else f"No JSON: {error}"
-        code = FaultCode.TRUNCATED if is_cut else FaultCode.WRONG_FORMAT
-        raise InvalidTrace([Fault(place, code, detail)]) from None
-    except RecursionError:
-        raise InvalidTrace(
-            [Fault(place, FaultCode.TOO_DEEP, "The JSON is nested too deeply.")]
-        ) from None
+    decoded, _ = decode(content, place, _DECODER)
     job = Distributed()
     if isinstance(decoded, _File):
         events, head = decoded.trace_events, f"{place}/traceEvents"
@@ -112,52 +92,8 @@ def parse(content: bytes, place: str) -> tuple[list[Event], Distributed]:
     else:
         events, head = decoded, place
     for i, event in enumerate(events):
-        if event.ph == "X" and not (_fits(event.ts) and _fits(event.dur)):
+        if event.ph == "X" and not (fits(event.ts) and fits(event.dur)):
             detail = f"Event {i}: ts and dur must be at most 2^53 us."
             raise InvalidTrace([Fault(f"{head}/{i}", FaultCode.OUT_OF_RANGE, detail)])
     whole = [e for e in events if e.ph == "X" and e.name is not None and e.ts is not None]
     return whole, job
-
-
-def _decoded(content: bytes) -> _File | list[Event]:
-    """Decode a trace; a list of whole events may lack its end, as the format allows.
-
-    Raises
-    ------
-    msgspec.DecodeError
-        What is wrong with the content as it is.
-    """
-    try:
-        return _DECODER.decode(content)
-    except msgspec.ValidationError:
-        raise
-    except msgspec.DecodeError as error:
-        whole = content.rstrip().removesuffix(b",")
-        if not (content.lstrip().startswith(b"[") and whole.rstrip().endswith(b"}")):
-            raise
-        try:
-            return _DECODER.decode(whole + b"]")
-        except msgspec.DecodeError:
-            raise error from None
-
-
-def _fits(time: float | None) -> bool:
-    return time is None or abs(time) <= _LATEST
-
-
-def _misfit(message: str, place: str) -> Fault:
-    """Turn msgspec's sentence about a value into a fault with its pointer."""
-    where = _PLACE.search(message)
-    if where is None:
-        detail = f"No Chrome trace: an object with traceEvents, or a list of events ({message})."
-        return Fault(place, FaultCode.WRONG_FORMAT, detail)
-    pointer = f"{place}{where[1]}/{where[2]}{where[3]}".replace(".", "/")
-    return Fault(pointer, FaultCode.WRONG_FORMAT, f"{message}.")
-
-
-def json_of(raw: msgspec.Raw) -> Any:
-    """Read a value that was left as text; None when it is none that can be read."""
-    try:
-        return msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None

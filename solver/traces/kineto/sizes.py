@@ -11,7 +11,8 @@ import re
 from typing import Any, NamedTuple
 
 from solver.graph import ALL_GATHER, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
-from solver.traces.kineto.events import Args, Event, json_of
+from solver.traces.chrome import json_of
+from solver.traces.kineto.events import Args, Event
 from solver.traces.kineto.families import kind_in
 from solver.traces.kineto.groups import group_in
 from solver.traces.kineto.recording import Collective

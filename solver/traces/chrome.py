@@ -1,0 +1,110 @@
+"""Chrome's trace format, as profilers write it: decoded, or refused in the file's own words."""
+
+import re
+from typing import Any, TypeVar
+
+import msgspec
+
+from solver.codes import FaultCode
+from solver.errors import Fault, InvalidTrace
+
+T = TypeVar("T")
+
+MARK = b"\xef\xbb\xbf"
+#: Latest time [us] that is taken for one: beyond it a microsecond is lost in a float.
+_LATEST = 2.0**53
+#: Where msgspec says that a value is wrong: an event and its field.
+_PLACE = re.compile(r"\$((?:\.traceEvents)?)\[(\d+)\]((?:\.[^`]+)?)`$")
+
+
+def decode(
+    content: bytes, place: str, decoder: msgspec.json.Decoder[T], *, is_cut: bool = False
+) -> tuple[T, str]:
+    """Decode a trace, and say what had to be put right for that; empty if nothing.
+
+    A list of whole events may lack its end, as the format allows. With ``is_cut`` its last event
+    may be there in part, as of a run that was killed; that event is left out.
+
+    Parameters
+    ----------
+    content
+        The file.
+    place
+        The pointer to the file.
+    decoder
+        Of a list of events, or of an object with ``traceEvents``.
+    is_cut
+        Whether a list may end in the middle of an event.
+
+    Raises
+    ------
+    InvalidTrace
+        When the file is empty, cut off, no JSON, or not what the decoder takes.
+
+    Notes
+    -----
+    O(bytes).
+    """
+    content = content.removeprefix(MARK)
+    if not content.strip():
+        raise InvalidTrace([Fault(place, FaultCode.EMPTY, "The file is empty.")])
+    try:
+        return _decoded(content, decoder, is_cut=is_cut)
+    except msgspec.ValidationError as error:
+        raise InvalidTrace([_misfit(str(error), place)]) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        is_short = "truncated" in str(error)
+        detail = "The JSON ends too early: the file was cut off."
+        detail = detail if is_short else f"No JSON: {error}"
+        code = FaultCode.TRUNCATED if is_short else FaultCode.WRONG_FORMAT
+        raise InvalidTrace([Fault(place, code, detail)]) from None
+    except RecursionError:
+        raise InvalidTrace(
+            [Fault(place, FaultCode.TOO_DEEP, "The JSON is nested too deeply.")]
+        ) from None
+
+
+def _decoded(content: bytes, decoder: msgspec.json.Decoder[T], *, is_cut: bool) -> tuple[T, str]:
+    """Decode a trace; raises msgspec's error about the content as it is."""
+    try:
+        return decoder.decode(content), ""
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError as error:
+        if not content.lstrip().startswith(b"["):
+            raise
+        whole = content.rstrip().removesuffix(b",").rstrip()
+        ends = [(whole, "The list of events has no end.")] if whole.endswith(b"}") else []
+        last = content.rfind(b"},")
+        if is_cut and last >= 0:
+            said = "The file ends in the middle of an event, which is left out."
+            ends.append((content[: last + 1], said))
+        for end, said in ends:
+            try:
+                return decoder.decode(end + b"]"), said
+            except msgspec.DecodeError:
+                continue
+        raise error from None
+
+
+def fits(time: float | None) -> bool:
+    """Tell whether a time can be counted in microseconds; none at all does."""
+    return time is None or abs(time) <= _LATEST
+
+
+def _misfit(message: str, place: str) -> Fault:
+    """Turn msgspec's sentence about a value into a fault with its pointer."""
+    where = _PLACE.search(message)
+    if where is None:
+        detail = f"No Chrome trace: an object with traceEvents, or a list of events ({message})."
+        return Fault(place, FaultCode.WRONG_FORMAT, detail)
+    pointer = f"{place}{where[1]}/{where[2]}{where[3]}".replace(".", "/")
+    return Fault(pointer, FaultCode.WRONG_FORMAT, f"{message}.")
+
+
+def json_of(raw: msgspec.Raw) -> Any:
+    """Read a value that was left as text; None when it is none that can be read."""
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None

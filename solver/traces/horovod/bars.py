@@ -1,0 +1,297 @@
+"""The bars of a timeline: what each tensor negotiated, waited for and was part of.
+
+Horovod writes a process for each tensor. In it ``NEGOTIATE_ALLREDUCE`` lasts from the first rank
+that is ready until all are, with a tick of no length for each rank (none when the response was
+cached), and then ``ALLREDUCE`` with the activities of the operation one after another inside.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import NamedTuple
+
+import msgspec
+
+from solver.codes import FaultCode
+from solver.errors import Fault, InvalidTrace
+from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER, first_of
+from solver.traces.chrome import decode, fits
+
+#: What Horovod calls its operations, of those that a step repeats.
+KINDS = {
+    "ALLREDUCE": ALL_REDUCE,
+    "ADASUM": ALL_REDUCE,
+    "ALLGATHER": ALL_GATHER,
+    "REDUCESCATTER": REDUCE_SCATTER,
+    "ALLTOALL": ALL_TO_ALL,
+}
+CYCLE = "CYCLE_START"
+NEGOTIATE = "NEGOTIATE_"
+
+#: An activity that is the operation itself, by any library: ``NCCL_ALLREDUCE``, ``MPI_BCAST``.
+_OPERATION = re.compile(
+    r"(?:NCCL|MPI|GLOO|CCL|MLSL|DDL)_.*(?:REDUCE|GATHER|BCAST|BROADCAST|SCATTER|ALLTOALL)"
+)
+_BYTES = {
+    "bool": 1,
+    "byte": 1,
+    "uint8": 1,
+    "int8": 1,
+    "uint16": 2,
+    "int16": 2,
+    "float16": 2,
+    "bfloat16": 2,
+    "int32": 4,
+    "float32": 4,
+    "int64": 8,
+    "float64": 8,
+}
+_DIMENSIONS = re.compile(r"\[\s*(?:\d{1,18}\s*(?:,\s*\d{1,18}\s*)*)?\]")
+_RANK = re.compile(r"\d{1,7}")
+_LONGEST = 80
+
+
+class _Args(msgspec.Struct, gc=False):
+    name: str | None = None
+    dtype: str | None = None
+    shape: str | None = None
+
+
+class _Event(msgspec.Struct, gc=False):
+    ph: str | None = None
+    name: str | None = None
+    pid: int | str | None = None
+    ts: float | None = None
+    args: _Args | None = None
+
+
+_DECODER: msgspec.json.Decoder[list[_Event]] = msgspec.json.Decoder(list[_Event])
+
+
+class Activity(NamedTuple):
+    """A part of an operation [us]."""
+
+    name: str
+    start: float
+    end: float
+
+    @property
+    def is_operation(self) -> bool:
+        """Whether it is the collective itself."""
+        return _OPERATION.match(self.name) is not None
+
+
+class Launch(NamedTuple):
+    """A tensor's part in one operation; times in us as the file counts them.
+
+    Attributes
+    ----------
+    tensor
+        Its name.
+    operation
+        Horovod's word: ``ALLREDUCE``.
+    ready
+        When the negotiation began: the first rank was ready, or this one where it was cached.
+    ranks
+        When each rank said that it was ready, in the order in which they did; empty when cached.
+    decided
+        When the negotiation was over.
+    start, end
+        Of the operation, everything around it included.
+    activities
+        Its parts, by start.
+    bytes
+        Of the result; None where the file does not say.
+    run
+        Launches of which the operation began together have the same number; None without one.
+    """
+
+    tensor: str
+    operation: str
+    ready: float
+    ranks: tuple[tuple[int, float], ...]
+    decided: float
+    start: float
+    end: float
+    activities: tuple[Activity, ...]
+    bytes: int | None
+    run: int | None
+
+    @property
+    def time(self) -> float:
+        """How long the collective itself ran [us]."""
+        return sum(part.end - part.start for part in self.activities if part.is_operation)
+
+
+class Timeline(NamedTuple):
+    """What a file holds.
+
+    Attributes
+    ----------
+    launches
+        By when they were ready, those at once in the order of the file.
+    cycles
+        When Horovod's cycles began [us]; empty where they are not marked.
+    workers
+        Ranks that said they were ready; None where none did.
+    repaired
+        One sentence for each thing that was put right.
+    """
+
+    launches: tuple[Launch, ...]
+    cycles: tuple[float, ...]
+    workers: int | None
+    repaired: tuple[str, ...]
+
+
+class _Bar:
+    """A bar that has begun."""
+
+    __slots__ = ("activities", "name", "ranks", "run", "start")
+
+    def __init__(self, name: str, start: float) -> None:
+        self.name, self.start = name, start
+        self.activities: list[Activity] = []
+        self.ranks: dict[int, float] = {}
+        self.run: int | None = None
+
+
+class _Tensor:
+    """A process of the file: its open bars, and the negotiation that is over."""
+
+    __slots__ = ("name", "negotiated", "open")
+
+    def __init__(self) -> None:
+        self.name: str | None = None
+        self.open: list[_Bar] = []
+        self.negotiated: tuple[float, dict[int, float], float] | None = None
+
+
+class _Reading:
+    """Events turned into launches, one after another."""
+
+    def __init__(self) -> None:
+        self.tensors: dict[int | str, _Tensor] = {}
+        self.launches: list[Launch] = []
+        self.cycles: list[float] = []
+        self.workers = 0
+        self.strays = 0
+        self._run = 0
+        self._ended = True
+
+    def take(self, event: _Event) -> None:
+        """Take an event that has its time."""
+        at = event.ts or 0.0
+        if event.ph == "i":
+            self.cycles += [at] if event.name == CYCLE else []
+            return
+        tensor = self.tensors.setdefault(event.pid or 0, _Tensor())
+        if event.ph == "M":
+            if event.name == "process_name" and event.args and event.args.name:
+                tensor.name = event.args.name
+        elif event.ph == "B":
+            self._begin(tensor, _Bar(event.name or "", at))
+        elif event.ph == "X":
+            rank = _RANK.fullmatch(event.name or "")
+            if tensor.open and rank:
+                tensor.open[0].ranks.setdefault(int(rank[0]), at)
+                self.workers = max(self.workers, int(rank[0]) + 1)
+        elif event.ph == "E":
+            self._end(tensor, at, event.args)
+
+    def _begin(self, tensor: _Tensor, bar: _Bar) -> None:
+        if len(tensor.open) == 1 and tensor.open[0].run is None and _OPERATION.match(bar.name):
+            self._run += self._ended
+            self._ended = False
+            tensor.open[0].run = self._run
+        tensor.open.append(bar)
+
+    def _end(self, tensor: _Tensor, at: float, args: _Args | None) -> None:
+        if not tensor.open:
+            self.strays += 1
+            return
+        bar = tensor.open.pop()
+        if tensor.open:
+            part = Activity(bar.name, bar.start, at)
+            self._ended |= part.is_operation
+            if len(tensor.open) == 1:
+                tensor.open[0].activities.append(part)
+        elif bar.name.startswith(NEGOTIATE):
+            tensor.negotiated = bar.start, bar.ranks, at
+        elif tensor.name is not None:
+            ready, ranks, decided = tensor.negotiated or (bar.start, {}, bar.start)
+            tensor.negotiated = None
+            said = tuple(ranks.items())
+            size = None if args is None else _size(args.dtype, args.shape)
+            self.launches.append(
+                Launch(
+                    *(tensor.name, bar.name, ready, said, decided, bar.start, at),
+                    *(tuple(bar.activities), size, bar.run),
+                )
+            )
+
+
+def timeline(content: bytes, place: str) -> Timeline:
+    """Read the bars of one file.
+
+    Parameters
+    ----------
+    content
+        A timeline; it may end anywhere, as that of a run that was killed does.
+    place
+        The pointer to the file.
+
+    Raises
+    ------
+    InvalidTrace
+        When the file is empty, no JSON, or no list of events, or with every event that has no
+        time, or one before that of the event it ends.
+
+    Notes
+    -----
+    O(bytes).
+    """
+    events, cut = decode(content, place, _DECODER, is_cut=True)
+    faults = first_of(_faults(events, place))
+    if faults:
+        raise InvalidTrace(faults)
+    reading = _Reading()
+    for event in events:
+        reading.take(event)
+    repaired = [cut] if cut else []
+    left = sum(len(tensor.open) for tensor in reading.tensors.values())
+    if left:
+        bars = "1 bar" if left == 1 else f"{left:,} bars"
+        repaired.append(f"{bars} had not ended when the file ends: left out.")
+    if reading.strays:
+        ends = "1 end" if reading.strays == 1 else f"{reading.strays:,} ends"
+        repaired.append(f"{ends} of bars that had not begun: left out.")
+    launches = sorted(reading.launches, key=lambda launch: launch.ready)
+    cycles = tuple(sorted(reading.cycles))
+    return Timeline(tuple(launches), cycles, reading.workers or None, tuple(repaired))
+
+
+def _faults(events: Sequence[_Event], place: str) -> Iterator[Fault]:
+    """Find events without a time, and those before the last one of their tensor."""
+    last: dict[int | str, float] = {}
+    for i, event in enumerate(events):
+        if event.ph not in {"B", "E", "X", "i"}:
+            continue
+        if event.ts is None:
+            detail = f"Event {i} ({event.ph}) needs ts, its time [us]."
+            yield Fault(f"{place}/{i}/ts", FaultCode.MISSING_FIELD, detail)
+        elif not fits(event.ts):
+            detail = f"Event {i}: ts must be at most 2^53 us."
+            yield Fault(f"{place}/{i}/ts", FaultCode.OUT_OF_RANGE, detail)
+        elif event.ph in {"B", "E"} and event.ts < last.get(event.pid or 0, event.ts):
+            detail = f"Event {i}: ts is before that of the tensor's event before it."
+            yield Fault(f"{place}/{i}/ts", FaultCode.OUT_OF_RANGE, detail)
+        elif event.ph in {"B", "E"}:
+            last[event.pid or 0] = event.ts
+
+
+def _size(dtype: str | None, shape: str | None) -> int | None:
+    """Return the bytes of a tensor; None for a type or a shape that is none."""
+    if dtype not in _BYTES or shape is None or not _DIMENSIONS.fullmatch(shape):
+        return None
+    return _BYTES[dtype] * prod(int(length) for length in re.findall(r"\d+", shape))

@@ -1,0 +1,245 @@
+"""From a timeline, and layers beside it, to a graph and its figures."""
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from solver.codes import FaultCode
+from solver.errors import Fault, InvalidTrace
+from solver.graph import NETWORK, Graph, build
+from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
+from solver.models.layers import iteration
+from solver.traces.chrome import MARK
+from solver.traces.horovod.bars import CYCLE, KINDS, NEGOTIATE, Launch, timeline
+from solver.traces.horovod.iteration import measured_times, ops_of
+from solver.traces.horovod.layers import (
+    LayerTimes,
+    gradients_of,
+    is_layers,
+    matched,
+    read_layers,
+    sized_layers,
+)
+from solver.traces.horovod.shares import communication
+from solver.traces.horovod.sizes import Sizes, tensor_sizes
+from solver.traces.horovod.statements import (
+    BARRIER,
+    RELEASES,
+    data_said,
+    irregular_said,
+    left_out,
+    simulated_said,
+    sizes_said,
+    warnings,
+)
+from solver.traces.horovod.steps import Step, Steps, buffers, split_steps
+from solver.traces.recorded import recorded_time
+from solver.traces.steps import choose_step
+from solver.traces.trace import (
+    Channel,
+    Report,
+    Sample,
+    Trace,
+    TraceOptions,
+    as_trace_faults,
+    totals,
+)
+
+FORMAT = "horovod"
+
+_SEEN = 2**16
+_MARKS = (f'"{NEGOTIATE}'.encode(), f'"{CYCLE}"'.encode(), b'"start_time_since_epoch_in_micros"')
+
+
+def looks_like(content: bytes) -> bool:
+    """Tell whether a file's first bytes are those of a timeline, or of layers beside one."""
+    head = content[:_SEEN].removeprefix(MARK).lstrip()
+    is_timeline = head.startswith(b"[") and any(mark in head for mark in _MARKS)
+    return is_timeline or is_layers(content)
+
+
+class _Built(NamedTuple):
+    """The graph of a step, the launches in it, and what was decided."""
+
+    graph: Graph
+    launches: tuple[Launch, ...]
+    dropped: tuple[str, ...]
+    assumed: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
+    """Read one timeline, with a file of layers or without, and build one step.
+
+    Steps are told by tensors that come again. The step is the one asked for, or the one of median
+    length. With layers their times make the graph and its tensors are their gradients, matched by
+    the end of the name; without, a tensor is released when its negotiation began, and what ran
+    between two releases is compute. Bytes are those that the timeline has, else those of the
+    layers or of ``parameters``.
+
+    Raises
+    ------
+    InvalidTrace
+        When there is no timeline or more than one, a file is broken, there is no such step, no
+        operation that steps repeat, or a tensor of the step has no bytes.
+
+    Notes
+    -----
+    O(bytes of the files).
+    """
+    timelines = [i for i, file in enumerate(files) if not is_layers(file)]
+    places = [f"/files/{i}" if len(files) > 1 else "" for i in range(len(files))]
+    if len(timelines) != 1 or len(files) > 2:  # noqa: PLR2004 - a timeline and layers
+        many = FaultCode.TOO_MANY_FILES if files and timelines else FaultCode.EMPTY
+        detail = (
+            "Give one timeline, and one file of layers at most; "
+            f"got {len(timelines)} and {len(files) - len(timelines)}."
+        )
+        raise InvalidTrace([Fault("", many, detail)])
+    place = places[timelines[0]]
+    recorded = timeline(files[timelines[0]], place)
+    layers = [
+        layer
+        for i, file in enumerate(files)
+        if i not in timelines
+        for layer in read_layers(file, places[i])
+    ]
+    known = dict(options.parameters or ()) | {
+        name: size for name, size in gradients_of(layers).items() if size is not None
+    }
+    sizes = tensor_sizes(recorded.launches, recorded.workers, known)
+    steps = split_steps(recorded.launches, sizes.bytes)
+    index = _choose(steps, options.step, place)
+    step = steps.regular[index]
+    if faults := list(_size_faults(step, sizes, place)):
+        raise InvalidTrace(faults)
+    if layers:
+        built = _with_layers(options.name, step, layers, sizes, place)
+    else:
+        built = _alone(options.name, steps, step, sizes)
+    measured = tuple(
+        (name, round(time, 3)) for name, time in measured_times(built.launches, sizes.bytes)
+    )
+    source = "the ranks that were ready" if recorded.workers else "no rank is named"
+    trace = Trace(
+        built.graph,
+        Report(FORMAT, 0, 0, 0, {}),
+        measured,
+        (Channel(NETWORK, recorded.workers, source),),
+        tuple(_samples(steps.regular, sizes)),
+    )
+    length = None if step.length is None else round(step.length, 3)
+    simulated = round(recorded_time(trace), 3)
+    report = Report(
+        format=FORMAT,
+        steps=len(steps.regular),
+        step=index,
+        ops=len(built.graph.ops),
+        collectives=totals(built.graph.ops),
+        dropped=(*left_out(recorded.launches), *irregular_said(steps), *built.dropped),
+        repaired=recorded.repaired,
+        assumed=(
+            *built.assumed,
+            *sizes_said(sizes),
+            *data_said(step),
+            *simulated_said(length, simulated),
+        ),
+        warnings=(*built.warnings, *warnings(recorded, step, sizes, options)),
+        measured_us=length,
+        recorded_us=simulated,
+        communication=communication(steps.regular, step, sizes.bytes, recorded.cycles),
+    )
+    return Trace(built.graph, report, measured, trace.channels, trace.samples)
+
+
+def _choose(steps: Steps, step: int | None, place: str) -> int:
+    """Return the index of the step to read: of those that have an end where none is asked for."""
+    if not steps.regular:
+        detail = (
+            "No all-reduce found: the timeline has no operation that steps repeat. Give the file "
+            "of rank 0, recorded over some steps of training."
+        )
+        raise InvalidTrace([Fault(place, FaultCode.NO_COLLECTIVE, detail)])
+    lengths = [part.length for part in steps.regular]
+    if step is not None:
+        return choose_step(step, [length or 0.0 for length in lengths])
+    ended = [i for i, length in enumerate(lengths) if length is not None]
+    if not ended:
+        return 0
+    return ended[choose_step(None, [length for length in lengths if length is not None])]
+
+
+def _size_faults(step: Step, sizes: Sizes, place: str) -> Iterator[Fault]:
+    if len(step.launches) > MAX_STEP_COLLECTIVES:
+        detail = (
+            f"A step of {len(step.launches)} tensors: at most {MAX_STEP_COLLECTIVES:,} are read."
+        )
+        yield Fault(place, FaultCode.TOO_LARGE, detail)
+    unsized = [
+        launch.tensor
+        for launch in step.launches
+        if not 0 < sizes.bytes.get(launch.tensor, 0) <= MAX_BYTES
+    ]
+    if unsized:
+        more = f", and {len(unsized) - 1} more" if len(unsized) > 1 else ""
+        detail = (
+            f"{len(unsized)} of {len(step.launches)} tensors have no bytes in the timeline: "
+            f"{unsized[0]!r}{more}. Give a file of layers, or names and bytes (parameters)."
+        )
+        yield Fault(place, FaultCode.NO_SIZES, detail)
+
+
+def _alone(name: str, steps: Steps, step: Step, sizes: Sizes) -> _Built:
+    """Build the graph of a step from its own times."""
+    rests = [part.rest for part in steps.regular if part.rest is not None]
+    rest = step.rest
+    said = [RELEASES, BARRIER]
+    if rest is None and rests:
+        rest = median(rests)
+        said.append("The step has no end in the file: that op is as long as in the median step.")
+    elif rest is None:
+        said.append("No step has an end in the file: that op takes no time.")
+    with as_trace_faults():
+        graph = build(name, ops_of(step, sizes.bytes, rest or 0.0))
+    return _Built(graph, step.launches, (), tuple(said))
+
+
+def _with_layers(
+    name: str, step: Step, layers: Sequence[LayerTimes], sizes: Sizes, place: str
+) -> _Built:
+    """Build the graph of layers that send the tensors of a step."""
+    gradients = gradients_of(layers)
+    by_tensor = matched((launch.tensor for launch in step.launches), gradients)
+    if not by_tensor:
+        detail = (
+            f"No tensor of the timeline ends with the name of a gradient of the layers: tensors "
+            f"as {step.launches[0].tensor!r}, {len(gradients)} gradients."
+        )
+        raise InvalidTrace([Fault(place, FaultCode.TRACES_DIFFER, detail)])
+    tensors = {gradient: tensor for tensor, gradient in by_tensor.items()}
+    with as_trace_faults():
+        graph = iteration(name, sized_layers(layers, tensors, sizes.bytes))
+    launches = tuple(launch for launch in step.launches if launch.tensor in by_tensor)
+    lost = [launch.tensor for launch in step.launches if launch.tensor not in by_tensor]
+    unsent = [gradient for gradient in gradients if gradient not in tensors]
+    dropped = [f"{len(lost)} tensors of no gradient of the layers: {lost[0]!r}."] if lost else []
+    warned = []
+    if unsent:
+        warned.append(
+            f"{len(unsent)} gradients of the layers are not in the timeline ({unsent[0]!r}): they "
+            "are sent where their bytes are given."
+        )
+    said = (
+        f"Times are those of the {len(layers)} layers; {len(launches)} tensors of the timeline are "
+        "their gradients, by the end of their names."
+    )
+    return _Built(graph, launches, tuple(dropped), (said,), tuple(warned))
+
+
+def _samples(steps: Sequence[Step], sizes: Sizes) -> Iterator[Sample]:
+    for step in steps:
+        for group in buffers(step.launches):
+            size = sum(sizes.bytes[launch.tensor] for launch in group)
+            if group[0].time > 0:
+                kind = KINDS[group[0].operation]
+                yield Sample(NETWORK, kind, size, round(group[0].time, 3))

@@ -1,0 +1,80 @@
+"""What the report of a timeline says."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from solver.traces.horovod.bars import KINDS, Launch, Timeline
+from solver.traces.horovod.sizes import Sizes
+from solver.traces.horovod.steps import Step, Steps
+from solver.traces.trace import TraceOptions
+
+RELEASES = (
+    "A tensor is released when its negotiation began: the first rank was ready, or this rank where "
+    "Horovod had cached the response. What ran between two releases is compute."
+)
+BARRIER = (
+    "What ran from the last operation to the next step, optimizer and forward pass, is one op that "
+    "waits for all tensors (a barrier)."
+)
+_DATA = "WAIT_FOR_DATA"
+#: A step and its simulation that are so far apart are no measurement's error.
+_APART = 0.03
+
+
+def simulated_said(length: float | None, simulated: float) -> Iterator[str]:
+    """Say why the graph takes another time than the step did, where it does."""
+    if length and abs(simulated - length) > _APART * length:
+        yield (
+            f"The step took {length:.0f} us; with the recorded times of its collectives the graph "
+            f"takes {simulated:.0f} us: negotiating, Horovod's cycles and copies are not in it."
+        )
+
+
+def left_out(launches: Sequence[Launch]) -> Iterator[str]:
+    """Name the operations that no step repeats."""
+    count = Counter(launch.operation for launch in launches if launch.operation not in KINDS)
+    for operation in sorted(count):
+        yield f"{count[operation]:,} x {operation[:80]}: not of a step."
+
+
+def irregular_said(steps: Steps) -> Iterator[str]:
+    """Say how many steps are not like most."""
+    if steps.others:
+        which = "1 step" if steps.others == 1 else f"{steps.others:,} steps"
+        yield f"{which} with other tensors than most steps."
+
+
+def sizes_said(sizes: Sizes) -> Iterator[str]:
+    """Say which bytes are not the timeline's."""
+    if sizes.supplied:
+        which = "1 tensor" if sizes.supplied == 1 else f"{sizes.supplied:,} tensors"
+        yield f"Bytes of {which} are those that were given: the timeline has none."
+
+
+def data_said(step: Step) -> Iterator[str]:
+    """Say how far the data of tensors came after their release, where Horovod waited for it."""
+    waited = [
+        sum(part.end - part.start for part in launch.activities if part.name == _DATA)
+        for launch in step.launches
+    ]
+    if any(waited):
+        yield (
+            f"The host announces a tensor before the GPU has it: operations waited for data up to "
+            f"{max(waited):.0f} us (WAIT_FOR_DATA), which is no release here."
+        )
+
+
+def warnings(recorded: Timeline, step: Step, sizes: Sizes, options: TraceOptions) -> Iterator[str]:
+    """Say what a plan cannot rely on, and what was given and is not used."""
+    if options.parameters and not sizes.supplied and not sizes.differing:
+        yield "The parameters are not used: the timeline has the bytes of all tensors."
+    if sizes.differing:
+        which = "1 tensor has" if sizes.differing == 1 else f"{sizes.differing:,} tensors have"
+        yield f"{which} other bytes in the timeline than were given: those of the timeline count."
+    if any(".noname." in launch.tensor for launch in step.launches):
+        yield (
+            "Tensors have no names but numbers (noname): where these count on from step to step, "
+            "steps cannot be told apart. Name what is reduced."
+        )
+    if recorded.workers is None:
+        yield "No rank is named: all responses were cached, or the file is not of rank 0."

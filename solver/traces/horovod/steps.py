@@ -1,0 +1,109 @@
+"""The steps of a timeline, and the buffers in which their tensors were fused."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from solver.traces.horovod.bars import KINDS, Launch
+
+
+class Step(NamedTuple):
+    """Launches between two of the same tensor.
+
+    Attributes
+    ----------
+    launches
+        By when they were ready; each of another tensor.
+    next
+        When the step after it begins [us]; None of the last one.
+    """
+
+    launches: tuple[Launch, ...]
+    next: float | None
+
+    @property
+    def begin(self) -> float:
+        """When the first tensor was ready [us]."""
+        return self.launches[0].ready
+
+    @property
+    def end(self) -> float:
+        """When the last operation was over [us]."""
+        return max(launch.end for launch in self.launches)
+
+    @property
+    def length(self) -> float | None:
+        """Time until the next step begins [us]; None of the last one."""
+        return None if self.next is None else self.next - self.begin
+
+    @property
+    def rest(self) -> float | None:
+        """Time from the last operation to the next step [us]; None of the last one."""
+        return None if self.next is None else max(self.next - self.end, 0.0)
+
+
+class Steps(NamedTuple):
+    """What a timeline repeats.
+
+    Attributes
+    ----------
+    regular
+        The steps with the tensors that most steps have.
+    others
+        How many have other tensors.
+    """
+
+    regular: tuple[Step, ...]
+    others: int
+
+
+def split_steps(launches: Iterable[Launch], sizes: Mapping[str, int]) -> Steps:
+    """Split launches, by when they were ready, into steps.
+
+    A step ends where a tensor is ready that is in it already. Of the steps those count whose set
+    of tensors is the most frequent, then of the most bytes, then the first: a metric that is
+    averaged after each epoch makes steps of its own, and so do the parameters that are sent
+    before the first.
+
+    Parameters
+    ----------
+    launches
+        All of a file; those of a kind that no step repeats are left out.
+    sizes
+        Bytes of tensors by name, as far as they are known.
+
+    Notes
+    -----
+    O(launches).
+    """
+    parts: list[list[Launch]] = []
+    seen: set[str] = set()
+    for launch in launches:
+        if launch.operation not in KINDS:
+            continue
+        if not parts or launch.tensor in seen:
+            parts.append([])
+            seen = set()
+        seen.add(launch.tensor)
+        parts[-1].append(launch)
+    if not parts:
+        return Steps((), 0)
+    begins = [*(part[0].ready for part in parts[1:]), None]
+    steps = [Step(tuple(part), begin) for part, begin in zip(parts, begins, strict=True)]
+    names = [frozenset(launch.tensor for launch in step.launches) for step in steps]
+    count = Counter(names)
+    most = max(count, key=lambda one: (count[one], sum(sizes.get(name, 0) for name in one)))
+    regular = tuple(step for step, own in zip(steps, names, strict=True) if own == most)
+    return Steps(regular, len(steps) - len(regular))
+
+
+def buffers(launches: Sequence[Launch]) -> list[tuple[Launch, ...]]:
+    """Group launches that shared one operation, by its start and then by when they were ready.
+
+    Horovod begins an operation for all tensors of a buffer before it ends it for any.
+    """
+    groups: dict[tuple[int, str] | int, list[Launch]] = {}
+    for i, launch in enumerate(launches):
+        key = -1 - i if launch.run is None else (launch.run, launch.operation)
+        groups.setdefault(key, []).append(launch)
+    return sorted(map(tuple, groups.values()), key=lambda group: group[0].start)

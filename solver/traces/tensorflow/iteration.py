@@ -1,0 +1,60 @@
+"""One task's step as a graph, where it has collectives."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from solver.graph import COMPUTE, REDUCE_SCATTER, Op
+from solver.traces.tensorflow.events import COLLECTIVES, Ran, Recording
+from solver.traces.tensorflow.rows import inputs_of, op_ids
+
+
+class Iteration(NamedTuple):
+    """A step of a task.
+
+    Attributes
+    ----------
+    ops
+        Of the graph; collectives without bytes are not among them.
+    measured
+        Id and recorded time [us] of each collective, by start.
+    unsized
+        Names of the collectives without bytes.
+    """
+
+    ops: tuple[Op, ...]
+    measured: tuple[tuple[str, float], ...]
+    unsized: tuple[str, ...]
+
+
+def collective_tasks(ops: Sequence[Ran]) -> list[str]:
+    """Name the tasks that ran collectives, in order."""
+    return sorted({op.task for op in ops if op.type in COLLECTIVES})
+
+
+def iteration(recording: Recording, task: str, known: Mapping[str, int]) -> Iteration:
+    """Build the graph of a task's step: each op waits for its inputs, compute is one stream.
+
+    A collective has the bytes of its result, else those that are known by its name. The result of
+    a reduce-scatter is a share: the bytes of the whole must be known.
+
+    Notes
+    -----
+    O(ops + inputs).
+    """
+    own = [op for op in recording.ops if op.task == task]
+    ops: list[Op] = []
+    measured, unsized = [], []
+    for name, op, after in zip(op_ids(own), own, inputs_of(own), strict=True):
+        took = round(op.end - op.start, 3)
+        kind = COLLECTIVES.get(op.type, COMPUTE)
+        if kind == COMPUTE:
+            ops.append(Op(name, COMPUTE, took, None, tuple(after), stream=task))
+            continue
+        size = None if kind == REDUCE_SCATTER else recording.bytes.get((task, op.name))
+        size = known.get(op.name) if size is None else size
+        if not size:
+            unsized.append(op.name)
+            continue
+        ops.append(Op(name, kind, None, size, tuple(after)))
+        measured.append((name, took))
+    return Iteration(tuple(ops), tuple(measured), tuple(unsized))

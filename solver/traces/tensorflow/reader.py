@@ -1,0 +1,162 @@
+"""From a trace of TensorFlow's to the rows of a step, and to a graph where it has collectives."""
+
+from collections.abc import Iterator, Sequence
+
+from solver.codes import FaultCode
+from solver.errors import Fault, InvalidTrace
+from solver.graph import NETWORK, build
+from solver.traces.chrome import MARK
+from solver.traces.files import single_file
+from solver.traces.profiler import parse
+from solver.traces.recorded import recorded_time
+from solver.traces.steps import choose_step
+from solver.traces.tensorflow.events import Recording
+from solver.traces.tensorflow.iteration import collective_tasks, iteration
+from solver.traces.tensorflow.profile import profiled_steps
+from solver.traces.tensorflow.rows import Rows, rows_of
+from solver.traces.tensorflow.session import is_session, session
+from solver.traces.trace import (
+    Channel,
+    Report,
+    Sample,
+    Trace,
+    TraceOptions,
+    as_trace_faults,
+    totals,
+)
+
+FORMAT = "tensorflow"
+
+_SEEN = 2**16
+_SHOW = "write the timeline with show_memory=True, or give names and bytes (parameters)"
+
+
+def looks_like(content: bytes) -> bool:
+    """Tell whether a file is a session's timeline, or the profiler's of anything but XLA's ops."""
+    head = content[:_SEEN].removeprefix(MARK).lstrip()
+    if not head.startswith(b"{") or b'"traceEvents"' not in head:
+        return False
+    is_session = b'"Allocators"' in head and b' Compute"' in head
+    return is_session or b'"highres-ticks"' in head or b'"/host:CPU"' in head
+
+
+def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
+    """Read a step: rows of what tasks computed and sent, or a graph of the collectives of a task.
+
+    Of a profile of several steps the step is the one asked for, or the one of median length. Of
+    several tasks with collectives the graph is that of the first, or of ``rank``. Bytes are those
+    that a timeline shows, else those of ``parameters``: of the tensor, of the variable that it is
+    read from, or of the one that it is the gradient of.
+
+    Raises
+    ------
+    InvalidTrace
+        When the file is broken, has neither collectives nor transfers between tasks, there is no
+        such step or rank, no bytes of what is sent, or the graph would break a rule.
+
+    Notes
+    -----
+    O(events log events).
+    """
+    found = parse(single_file(files), "")
+    steps = [session(found)] if is_session(found) else profiled_steps(found)
+    able = [one for one in steps if one.sent or collective_tasks(one.ops)]
+    if not able:
+        detail = (
+            "Neither collectives nor transfers between tasks found: the trace is of one task. "
+            "Record a run with parameter servers, or with a distribution strategy."
+        )
+        raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, detail)])
+    index = choose_step(options.step, [_length(one) for one in able])
+    step = able[index]
+    known = dict(options.parameters or ())
+    tasks = collective_tasks(step.ops)
+    if tasks:
+        return _graph(able, index, _ranked(tasks, options.rank), options)
+    rows = rows_of(step, known)
+    if not rows.sized:
+        detail = f"No bytes of {_named(rows.unsized)}: {_SHOW}."
+        raise InvalidTrace([Fault("", FaultCode.NO_SIZES, detail)])
+    report = Report(
+        format=FORMAT,
+        steps=len(able),
+        step=index,
+        ops=len(rows.ops),
+        collectives={},
+        dropped=step.dropped,
+        assumed=(*step.assumed, *_rows_said(rows)),
+        warnings=tuple(_rows_warned(rows)),
+        measured_us=round(_length(step), 3),
+    )
+    return Trace(None, report, profiled=rows.ops)
+
+
+def _length(step: Recording) -> float:
+    ends = [op.end for op in step.ops]
+    return max(ends) - step.ops[0].start if ends else 0.0
+
+
+def _ranked(tasks: Sequence[str], rank: int | None) -> str:
+    if rank is not None and not 0 <= rank < len(tasks):
+        detail = f"Tasks 0 to {len(tasks) - 1} have collectives, not rank {rank}."
+        raise InvalidTrace([Fault("", FaultCode.OUT_OF_RANGE, detail)])
+    return tasks[rank or 0]
+
+
+def _graph(steps: Sequence[Recording], index: int, task: str, options: TraceOptions) -> Trace:
+    """Build the graph of a task's step."""
+    step, known = steps[index], dict(options.parameters or ())
+    it = iteration(step, task, known)
+    if it.unsized:
+        detail = f"No bytes of {_named(it.unsized)}: {_SHOW}."
+        raise InvalidTrace([Fault("", FaultCode.NO_SIZES, detail)])
+    with as_trace_faults():
+        graph = build(options.name, it.ops)
+    by_id = {op.id: op for op in graph.ops}
+    samples = [
+        Sample(NETWORK, by_id[name].kind, by_id[name].bytes or 0, time)
+        for name, time in it.measured
+        if time > 0
+    ]
+    channel = Channel(NETWORK, None, "the trace names no group")
+    trace = Trace(graph, Report(FORMAT, 0, 0, 0, {}), it.measured, (channel,), tuple(samples))
+    others = [op for op in step.ops if op.task != task]
+    dropped = [f"{len(others):,} ops of other tasks than {task}."] if others else []
+    if step.sent:
+        dropped.append(f"{len(step.sent):,} tensors sent between tasks: the graph has none.")
+    own = [op for op in step.ops if op.task == task]
+    report = Report(
+        format=FORMAT,
+        steps=len(steps),
+        step=index,
+        ops=len(graph.ops),
+        collectives=totals(graph.ops),
+        dropped=(*step.dropped, *dropped),
+        assumed=(*step.assumed, f"The compute ops of {task} run one at a time."),
+        measured_us=round(max(op.end for op in own) - own[0].start, 3),
+        recorded_us=round(recorded_time(trace), 3),
+    )
+    return Trace(graph, report, it.measured, trace.channels, trace.samples)
+
+
+def _named(tensors: Sequence[str]) -> str:
+    more = f" and {len(tensors) - 1:,} more" if len(tensors) > 1 else ""
+    return f"{tensors[0]!r}{more}"
+
+
+def _rows_said(rows: Rows) -> Iterator[str]:
+    if rows.supplied:
+        which = "1 transfer" if rows.supplied == 1 else f"{rows.supplied:,} transfers"
+        yield f"Bytes of {which} are those that were given."
+
+
+def _rows_warned(rows: Rows) -> Iterator[str]:
+    yield "Rows of a step with parameter servers, and no graph: there is no collective to plan."
+    if rows.unsized:
+        which = (
+            "1 transfer has" if len(rows.unsized) == 1 else f"{len(rows.unsized):,} transfers have"
+        )
+        yield (
+            f"{which} no bytes ({_named(rows.unsized)}): taken for an order alone, which costs "
+            "nothing."
+        )

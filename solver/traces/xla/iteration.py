@@ -1,0 +1,89 @@
+"""One run of a program on a device as a graph: a line of compute, and collectives beside it."""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from solver.graph import COMPUTE, Op
+from solver.traces.xla.hlo import KINDS
+from solver.traces.xla.runs import Run
+
+#: An op that begins so soon before a collective ends waited for it all the same [us].
+_SLACK = 0.01
+
+
+class Iteration(NamedTuple):
+    """A run, as ops.
+
+    Attributes
+    ----------
+    ops
+        Of the graph.
+    measured
+        Id and recorded time [us] of each collective, by start.
+    """
+
+    ops: tuple[Op, ...]
+    measured: tuple[tuple[str, float], ...]
+
+
+def iteration(run: Run, sizes: Mapping[str, int]) -> Iteration:
+    """Build the graph of a run.
+
+    Ops that compute are one line, by start; one that began while another ran counts from its end.
+    A collective is released by the last op that had ended when it began, and the first op that
+    begins when it is over waits for it. Time in which nothing ran and nothing was waited for is an
+    op of the host.
+
+    Parameters
+    ----------
+    run
+        Its parts by start.
+    sizes
+        Bytes of all its collectives, by name.
+
+    Notes
+    -----
+    O(parts log parts).
+    """
+    ops: list[Op] = []
+    measured: list[tuple[str, float]] = []
+    waiting: list[tuple[float, str]] = []
+    line: list[tuple[float, str]] = []
+    seen: dict[str, int] = {}
+    at = run.parts[0].start
+    for part in run.parts:
+        name = _numbered(part.name, seen)
+        if part.opcode is not None:
+            before = _ended(line, part.start)
+            ops.append(Op(name, KINDS[part.opcode], None, sizes[part.name], before))
+            measured.append((name, round(part.end - part.start, 3)))
+            heappush(waiting, (part.end, name))
+            continue
+        over = []
+        while waiting and waiting[0][0] <= part.start + _SLACK:
+            over.append(heappop(waiting))
+        after = (*(one for _, one in line[-1:]), *(one for _, one in over))
+        idle = part.start - max([at, *(end for end, _ in over)])
+        if idle > _SLACK:
+            host = _numbered("host", seen)
+            ops.append(Op(host, COMPUTE, round(idle, 3), None, after))
+            line.append((part.start, host))
+            after = (host,)
+        took = max(part.end - max(part.start, at), 0.0)
+        ops.append(Op(name, COMPUTE, round(took, 3), None, after))
+        at = max(at, part.end)
+        line.append((at, name))
+    return Iteration(tuple(ops), tuple(measured))
+
+
+def _ended(line: Sequence[tuple[float, str]], start: float) -> tuple[str, ...]:
+    """Return the last op of the line that had ended when a collective began; ends only grow."""
+    i = bisect_right(line, start + _SLACK, key=lambda one: one[0])
+    return (line[i - 1][1],) if i else ()
+
+
+def _numbered(name: str, seen: dict[str, int]) -> str:
+    seen[name] = seen.get(name, 0) + 1
+    return name if seen[name] == 1 else f"{name} #{seen[name]}"

@@ -1,0 +1,248 @@
+"""From a profile of XLA's ops, and HLO text beside it, to a graph."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from solver.codes import FaultCode
+from solver.errors import Fault, InvalidTrace
+from solver.graph import NETWORK, build
+from solver.traces.chrome import MARK
+from solver.traces.files import single_text
+from solver.traces.profiler import parse
+from solver.traces.recorded import recorded_time
+from solver.traces.steps import choose_step
+from solver.traces.trace import (
+    Channel,
+    Report,
+    Sample,
+    Trace,
+    TraceOptions,
+    as_trace_faults,
+    totals,
+)
+from solver.traces.xla.hlo import KINDS, instructions
+from solver.traces.xla.iteration import iteration
+from solver.traces.xla.runs import Part, Run, runs
+
+FORMAT = "xla"
+
+_SEEN = 2**16
+_HLO = b"HloModule"
+_SENDS = ("collective-permute", "send", "recv")
+_GIVE = (
+    "Give the program's HLO text beside the trace (compiled.as_text(), or "
+    "XLA_FLAGS=--xla_dump_to), or names and bytes (parameters)."
+)
+
+
+def looks_like(content: bytes) -> bool:
+    """Tell whether a file is a profile with ops of XLA, or the HLO text beside one."""
+    head = content[:_SEEN].removeprefix(MARK).lstrip()
+    if head.startswith(_HLO):
+        return True
+    if not head.startswith(b"{") or b'"traceEvents"' not in head:
+        return False
+    is_profile = any(mark in head for mark in (b'"highres-ticks"', b'"/host:CPU"', b'"/device:'))
+    return is_profile and (b'"hlo_op"' in content or b'"XLA Ops"' in content)
+
+
+def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
+    """Read a profile, with the program's HLO text or without, and build one run of the program.
+
+    The program is the one that ran longest in all; its runs are the steps, of which the one asked
+    for is read, or the one of median length. The device is the one of ``rank``, or the one that
+    was least in its collectives: the others waited for it there. Bytes are those that the events
+    have, as those of a TPU do, else those of the HLO text, else those of ``parameters``.
+
+    Raises
+    ------
+    InvalidTrace
+        When a file is broken, there is no profile or more than one, no op or no collective, no
+        such step or device, a collective has no bytes, or the graph would break a rule.
+
+    Notes
+    -----
+    O(events log events).
+    """
+    profiles = [i for i, file in enumerate(files) if not _is_hlo(file)]
+    if len(profiles) != 1 or len(files) > 2:  # noqa: PLR2004 - a profile and its program
+        code = FaultCode.TOO_MANY_FILES if profiles else FaultCode.EMPTY
+        detail = (
+            "Give one profile, and one file of HLO text at most; "
+            f"got {len(profiles)} and {len(files) - len(profiles)}."
+        )
+        raise InvalidTrace([Fault("", code, detail)])
+    place = f"/files/{profiles[0]}" if len(files) > 1 else ""
+    texts = [single_text([file]) for i, file in enumerate(files) if i not in profiles]
+    program = instructions(texts[0]) if texts else {}
+    every = runs(parse(files[profiles[0]], place), program)
+    name, devices = _of_program(every, place)
+    whole, cut = _whole_runs(devices)
+    devices, count = whole, len(next(iter(whole.values())))
+    first = next(iter(devices.values()))
+    index = choose_step(options.step, [run.length for run in first])
+    device = _device({key: some[index] for key, some in devices.items()}, options.rank)
+    run = devices[device][index]
+    sizes, supplied = _sizes(run, options)
+    if faults := list(_size_faults(run, sizes, place)):
+        raise InvalidTrace(faults)
+    it = iteration(run, sizes)
+    with as_trace_faults():
+        graph = build(options.name, it.ops)
+    workers, source = _workers(run, len(devices))
+    channel = Channel(NETWORK, workers, source)
+    samples = tuple(_samples(devices, count, sizes))
+    trace = Trace(graph, Report(FORMAT, 0, 0, 0, {}), it.measured, (channel,), samples)
+    report = Report(
+        format=FORMAT,
+        steps=count,
+        step=index,
+        ops=len(graph.ops),
+        collectives=totals(graph.ops),
+        dropped=tuple(_dropped(every, name, cut)),
+        assumed=tuple(_assumed(run, devices, supplied)),
+        warnings=tuple(_warnings(run)),
+        measured_us=round(run.length, 3),
+        recorded_us=round(recorded_time(trace), 3),
+    )
+    return Trace(graph, report, it.measured, (channel,), samples)
+
+
+def _is_hlo(content: bytes) -> bool:
+    return content[:_SEEN].removeprefix(MARK).lstrip().startswith(_HLO)
+
+
+def _of_program(every: Mapping[str, Sequence[Run]], place: str) -> tuple[str, dict[str, list[Run]]]:
+    """Return the program with collectives that ran longest, and its runs by device."""
+    times: dict[str, float] = {}
+    for some in every.values():
+        for run in some:
+            if _collectives(run):
+                times[run.program] = times.get(run.program, 0.0) + run.length
+    if not times:
+        detail = (
+            "No op of XLA found: the profile has none of a device."
+            if not every
+            else "No collective found: the program ran on one device, or was not recorded."
+        )
+        raise InvalidTrace([Fault(place, FaultCode.NO_COLLECTIVE, detail)])
+    name = min(times, key=lambda one: (-times[one], one))
+    devices = {
+        device: own
+        for device, some in every.items()
+        if (own := [run for run in some if run.program == name])
+    }
+    return name, devices
+
+
+def _whole_runs(devices: Mapping[str, list[Run]]) -> tuple[dict[str, list[Run]], int]:
+    """Leave out runs at either end that a device has fewer ops of than of others, or none.
+
+    Returns
+    -------
+    tuple
+        The runs of each device, of which those of one place belong together, and how many were
+        left out. All that all devices have where none would be left.
+    """
+    count = min(len(some) for some in devices.values())
+    most = {device: max(len(run.parts) for run in some) for device, some in devices.items()}
+    whole = [
+        i
+        for i in range(count)
+        if all(len(some[i].parts) == most[device] for device, some in devices.items())
+    ]
+    ends = slice(whole[0], whole[-1] + 1) if whole else slice(count)
+    left = {device: some[ends] for device, some in devices.items()}
+    return left, sum(map(len, devices.values())) - sum(map(len, left.values()))
+
+
+def _device(at: Mapping[str, Run], rank: int | None) -> str:
+    names = list(at)
+    if rank is None:
+        return min(names, key=lambda name: at[name].communicates)
+    if not 0 <= rank < len(names):
+        detail = f"Devices 0 to {len(names) - 1} are there, not rank {rank}."
+        raise InvalidTrace([Fault("", FaultCode.OUT_OF_RANGE, detail)])
+    return names[rank]
+
+
+def _collectives(run: Run) -> list[Part]:
+    return [part for part in run.parts if part.opcode is not None]
+
+
+def _sizes(run: Run, options: TraceOptions) -> tuple[dict[str, int], int]:
+    """Return the bytes of collectives by name, and how many were given."""
+    known = dict(options.parameters or ())
+    sizes: dict[str, int] = {}
+    supplied: set[str] = set()
+    for part in _collectives(run):
+        if part.bytes:
+            sizes[part.name] = part.bytes
+        elif part.name in known:
+            sizes[part.name] = known[part.name]
+            supplied.add(part.name)
+    return sizes, len(supplied)
+
+
+def _size_faults(run: Run, sizes: Mapping[str, int], place: str) -> Iterator[Fault]:
+    if not _collectives(run):
+        yield Fault(place, FaultCode.NO_COLLECTIVE, "This step launched no collective.")
+    unsized = list(dict.fromkeys(part.name for part in _collectives(run) if part.name not in sizes))
+    if unsized:
+        more = f" and {len(unsized) - 1:,} more" if len(unsized) > 1 else ""
+        detail = f"No bytes of {unsized[0]!r}{more} in the trace. {_GIVE}"
+        yield Fault(place, FaultCode.NO_SIZES, detail)
+
+
+def _workers(run: Run, devices: int) -> tuple[int | None, str]:
+    counts = {part.workers for part in _collectives(run)} - {None}
+    if len(counts) == 1:
+        return counts.pop(), "the program's replica groups"
+    if counts:
+        return max(count for count in counts if count), "the largest of the replica groups"
+    return (devices, "the devices of the trace") if devices > 1 else (None, "one device alone")
+
+
+def _samples(
+    devices: Mapping[str, Sequence[Run]], count: int, sizes: Mapping[str, int]
+) -> Iterator[Sample]:
+    """Yield the launches of all steps with the least time of the devices that have them alike."""
+    first = next(iter(devices.values()))
+    for i in range(count):
+        names = [part.name for part in _collectives(first[i])]
+        alike = [_collectives(some[i]) for some in devices.values()]
+        alike = [some for some in alike if [part.name for part in some] == names]
+        for k, part in enumerate(_collectives(first[i])):
+            time = min(some[k].end - some[k].start for some in alike)
+            if time > 0 and part.name in sizes and part.opcode:
+                yield Sample(NETWORK, KINDS[part.opcode], sizes[part.name], round(time, 3))
+
+
+def _dropped(every: Mapping[str, Sequence[Run]], name: str, cut: int) -> Iterator[str]:
+    others = sum(run.program != name for some in every.values() for run in some)
+    if others:
+        yield f"{others:,} runs of other programs than {name or 'the one that is read'}."
+    if cut:
+        yield f"{cut:,} runs that were recorded in part, or not on all devices."
+
+
+def _assumed(run: Run, devices: Mapping[str, Sequence[Run]], supplied: int) -> Iterator[str]:
+    yield (
+        "Ops of a device run one after another; the first op that begins after a collective waits "
+        "for it, for the trace does not name what an op takes."
+    )
+    if len(devices) > 1:
+        yield f"The graph is that of {run.device}, of {len(devices)} devices."
+    if supplied:
+        yield f"Bytes of {supplied:,} collectives are those that were given."
+
+
+def _warnings(run: Run) -> Iterator[str]:
+    sends = sum(
+        part.opcode is None and part.name.replace("_", "-").startswith(_SENDS) for part in run.parts
+    )
+    if sends:
+        yield f"{sends:,} ops that send to one device each are compute in the graph."
+    groups = {part.workers for part in _collectives(run)} - {None}
+    if len(groups) > 1:
+        said = ", ".join(str(size) for size in sorted(size for size in groups if size))
+        yield f"Collectives are of groups of {said} workers: all share one channel in the graph."

@@ -1,0 +1,202 @@
+"""The runs of a program on each device: its ops and collectives, from the events of a profile.
+
+A GPU has its kernels on streams, each with the ``hlo_op`` that it is of; a TPU a line ``XLA Ops``;
+both a line ``XLA Modules`` with the runs of programs. On a CPU an op has the device and the run
+written beside it.
+"""
+
+import re
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from solver.traces.profiler import Event, Events
+from solver.traces.xla.hlo import DONE, KINDS, START, Instruction, bytes_of_shape, instruction
+
+_DEVICE = re.compile(r"/device:[A-Z]+:\d+")
+_OPS, _MODULES, _STREAM = "XLA Ops", "XLA Modules", "Stream"
+_NAMED = re.compile(r"(" + "|".join(KINDS) + r")(-start|-done)?(?:\..*)?")
+_NCCL = re.compile(r"nccl\w*?(AllReduce|AllGather|ReduceScatter|AllToAll|Broadcast)", re.IGNORECASE)
+_KERNELS = {
+    "allreduce": "all-reduce",
+    "allgather": "all-gather",
+    "reducescatter": "reduce-scatter",
+    "alltoall": "all-to-all",
+    "broadcast": "collective-broadcast",
+}
+#: Ops whose time is that of the ops inside.
+_OUTER = re.compile(r"(?:while|conditional|call)(?:\.\d+)?")
+
+
+class Part(NamedTuple):
+    """An op, or a collective with its end where that is an op of its own [us].
+
+    Attributes
+    ----------
+    name
+        Of the instruction.
+    start, end
+        When it ran: a collective in two parts from the start of one to the end of the other.
+    opcode
+        Of a collective, as HLO calls it; None of what computes.
+    bytes, workers
+        Of a collective, where its event has them.
+    """
+
+    name: str
+    start: float
+    end: float
+    opcode: str | None = None
+    bytes: int | None = None
+    workers: int | None = None
+
+
+class Run(NamedTuple):
+    """A program run once on a device.
+
+    Attributes
+    ----------
+    device, program
+        Their names.
+    parts
+        By start.
+    """
+
+    device: str
+    program: str
+    parts: tuple[Part, ...]
+
+    @property
+    def length(self) -> float:
+        """From the start of the first op to the end of the last [us]."""
+        return max(part.end for part in self.parts) - self.parts[0].start
+
+    @property
+    def communicates(self) -> float:
+        """How long its collectives ran in all [us]."""
+        return sum(part.end - part.start for part in self.parts if part.opcode)
+
+
+def runs(trace: Events, program: Mapping[str, Instruction]) -> dict[str, list[Run]]:
+    """Return the runs on each device by start, devices by name.
+
+    Parameters
+    ----------
+    trace
+        The events.
+    program
+        Collectives by name, where its HLO text is there: names that tell nothing are theirs.
+
+    Notes
+    -----
+    O(events log events).
+    """
+    places: dict[tuple[str, str, str | float], list[tuple[Event, str, dict[str, object]]]] = {}
+    for device, name, run, event, name_of_op, fields in _ops(trace):
+        places.setdefault((device, name, run), []).append((event, name_of_op, fields))
+    result: dict[str, list[Run]] = {}
+    for (device, name, _), ops in places.items():
+        ops.sort(key=lambda op: op[0].start)
+        parts = tuple(_paired(_part(*op, program) for op in ops))
+        if parts:
+            result.setdefault(device, []).append(Run(device, name, parts))
+    for some in result.values():
+        some.sort(key=lambda run: run.parts[0].start)
+    return dict(sorted(result.items(), key=lambda item: _number(item[0])))
+
+
+def _number(device: str) -> tuple[str, int]:
+    kind, _, number = device.rpartition(":")
+    return kind, int(number)
+
+
+def _ops(
+    trace: Events,
+) -> Iterator[tuple[str, str, str | float, Event, str, dict[str, object]]]:
+    """Yield device, program, run, event, op and fields of each event that is an op."""
+    modules = _modules(trace)
+    streams = {
+        event.pid
+        for event in trace.events
+        if trace.threads.get((event.pid, event.tid), "").startswith(_STREAM)
+        and isinstance(event.fields.get("hlo_op"), str)
+    }
+    for event in trace.events:
+        if event.ph != "X":
+            continue
+        device = trace.processes.get(event.pid, "")
+        thread = trace.threads.get((event.pid, event.tid), "")
+        if _DEVICE.fullmatch(device):
+            wanted = _STREAM if event.pid in streams else _OPS
+            fields = event.fields
+            name = fields.get("hlo_op")
+            if not isinstance(name, str):
+                name = event.name if wanted == _OPS else None
+            if thread.startswith(wanted) and name and not _OUTER.fullmatch(name):
+                program, run = _module(modules.get(event.pid, []), event.start)
+                yield device, program, run, event, name, fields
+        elif b"device_ordinal" in bytes(event.args):
+            fields = event.fields
+            name, number = fields.get("hlo_op"), str(fields.get("device_ordinal"))
+            known = isinstance(name, str) and re.fullmatch(r"\d{1,9}", number)
+            if known and not _OUTER.fullmatch(str(name)):
+                program, own = str(fields.get("hlo_module", "")), str(fields.get("run_id", ""))
+                yield f"/device:CPU:{number}", program, own, event, str(name), fields
+
+
+def _modules(trace: Events) -> dict[object, list[tuple[float, float, str]]]:
+    """Return start, end and name of the runs of programs, by process and start."""
+    modules: dict[object, list[tuple[float, float, str]]] = {}
+    for event in trace.events:
+        if event.ph == "X" and trace.threads.get((event.pid, event.tid)) == _MODULES:
+            name = (event.name or "").partition("(")[0]
+            modules.setdefault(event.pid, []).append((event.start, event.end, name))
+    return {pid: sorted(some) for pid, some in modules.items()}
+
+
+def _module(modules: Sequence[tuple[float, float, str]], at: float) -> tuple[str, float]:
+    """Return program and start of the run that had begun at a time, empty where there is none."""
+    i = bisect_right(modules, at, key=lambda module: module[0]) - 1
+    return (modules[i][2], modules[i][0]) if i >= 0 else ("", 0.0)
+
+
+def _part(
+    event: Event, name: str, fields: dict[str, object], program: Mapping[str, Instruction]
+) -> Part:
+    """Tell what an event is: by its HLO text, the program's, its name or its kernel's."""
+    long, shape = fields.get("long_name"), fields.get("shape_with_layout")
+    own = instruction(long) if isinstance(long, str) else None
+    own = own or program.get(name)
+    if own is not None:
+        return Part(name, event.start, event.end, own.opcode, own.bytes, own.workers)
+    named = _NAMED.fullmatch(name.replace("_", "-"))
+    kernel = _NCCL.match(event.name or "")
+    if named is None and kernel is None:
+        return Part(name, event.start, event.end)
+    opcode = named[1] if named else _KERNELS[kernel[1].lower()] if kernel else None
+    size = None
+    if opcode is not None and isinstance(shape, str) and not (named and named[2]):
+        size = bytes_of_shape(opcode, shape)
+    return Part(name, event.start, event.end, opcode, size)
+
+
+def _paired(parts: Iterable[Part]) -> Iterator[Part]:
+    """Join the two parts of collectives: by number, else the first that is open."""
+    result: list[Part] = []
+    opened: dict[str, OrderedDict[str, int]] = {}
+    for part in parts:
+        name = part.name.replace("_", "-")
+        named = _NAMED.fullmatch(name)
+        if named and named[2] == START:
+            opened.setdefault(named[1], OrderedDict()).setdefault(name, len(result))
+        elif named and named[2] == DONE and opened.get(named[1]):
+            some = opened[named[1]]
+            same = some.pop(name.replace(DONE, START, 1), None)
+            at = some.popitem(last=False)[1] if same is None else same
+            result[at] = result[at]._replace(end=max(part.end, result[at].end))
+            continue
+        elif named and named[2] == DONE:
+            continue
+        result.append(part)
+    yield from result
