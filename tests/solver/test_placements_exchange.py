@@ -186,15 +186,13 @@ def test_one_worker_with_its_server_sends_nothing() -> None:
     assert exchange(keys, slow, 9.0, 4) == exchanges.Exchange(None, 4, 0)
 
 
-def test_chunks_grow_until_the_simulation_fits(monkeypatch) -> None:
-    monkeypatch.setattr(exchanges, "MAX_SIMULATED_TRANSFERS", 80)
+def test_chunks_grow_until_the_simulation_fits() -> None:
     keys, hosts = [Key("a", 100), Key("b", 30)], Hosts("ncc", 2, 1)
-    found = exchange(keys, hosts, 100.0, 3)  # 20 chunks: 33 + 10 of 3, 17 + 5 of 6, 12 + 4 of 9
+    found = exchange(keys, hosts, 100.0, 3, 80)  # 20 chunks: 33 + 10 of 3, 17 + 5 of 6, 12 + 4 of 9
     assert (found.chunk_bytes, found.transfers) == (9, 64)
-    searched = exchange(keys, Hosts("ncc", 2, 1, aggregate_gbytes_per_s=1.0), 100.0, 3)
+    searched = exchange(keys, Hosts("ncc", 2, 1, aggregate_gbytes_per_s=1.0), 100.0, 3, 80)
     assert (searched.chunk_bytes, searched.transfers) == (102, 8)
-    monkeypatch.setattr(exchanges, "MAX_SIMULATED_TRANSFERS", 7)
-    assert exchange(keys, hosts, 100.0, 3) is None
+    assert exchange(keys, hosts, 100.0, 3, 7) is None
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=4), st.integers(1, 9), st.integers(1, 60))

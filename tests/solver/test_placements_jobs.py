@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.errors import InvalidOptions
-from solver.placements import jobs as module
 from solver.placements.chunks import Key, lay_out
 from solver.placements.jobs import Job, SharedServer, share
 from tests.sampling import cases
@@ -142,13 +141,11 @@ def test_a_short_job_is_measured_while_the_long_one_runs() -> None:
     assert found.jobs[0].slowdown > 2 * found.jobs[1].slowdown >= 2
 
 
-def test_chunks_grow_until_the_simulation_fits(monkeypatch) -> None:
-    monkeypatch.setattr(module, "MAX_SIMULATED_TRANSFERS", 6 * 2 * 2 * 2 * 5)
+def test_chunks_grow_until_the_simulation_fits() -> None:
     jobs = [job("a", 100, 50.0), job("b", 100, 50.0)]
-    found = share(jobs, SharedServer(1.0, 1.0, chunk_bytes=10))
+    found = share(jobs, SharedServer(1.0, 1.0, chunk_bytes=10), 6 * 2 * 2 * 2 * 5)
     assert (found.chunk_bytes, found.transfers) == (20, 240)
-    monkeypatch.setattr(module, "MAX_SIMULATED_TRANSFERS", 47)
-    assert share(jobs, SharedServer(1.0, 1.0)) is None
+    assert share(jobs, SharedServer(1.0, 1.0), 47) is None
 
 
 GOOD = SharedServer(1.0, 1.0)

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.errors import InvalidOptions
-from solver.placements import racks as module
 from solver.placements.chunks import Key, lay_out
 from solver.placements.exchange import Hosts, exchange_graph, exchange_us
 from solver.placements.racks import Racks, reduction
@@ -190,12 +189,11 @@ def test_one_rack_is_a_central_server() -> None:
     assert not found.in_steps.is_hierarchical_faster
 
 
-def test_chunks_grow_until_the_simulation_fits(monkeypatch) -> None:
+def test_chunks_grow_until_the_simulation_fits() -> None:
     racks = Racks(2, 2, 1.0, 1.0, 1.0, chunk_bytes=10)
-    monkeypatch.setattr(module, "MAX_SIMULATED_TRANSFERS", 12 * 4)  # 4 + 2 and back, of each chunk
-    assert reduction([Key("m", 80)], racks).chunk_bytes == 20
-    monkeypatch.setattr(module, "MAX_SIMULATED_TRANSFERS", 11)
-    found = reduction([Key("m", 80)], racks)
+    most = 12 * 4  # 4 + 2 and back, of each chunk
+    assert reduction([Key("m", 80)], racks, most).chunk_bytes == 20
+    found = reduction([Key("m", 80)], racks, 11)
     assert (found.in_steps, found.streamed, found.chunk_bytes, found.margin_us) == (None,) * 4
     assert found.cross_rack_us == pytest.approx(80 / 125)
 
