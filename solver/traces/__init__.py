@@ -7,6 +7,7 @@ from solver.errors import Fault, InvalidTrace
 from solver.traces import (
     astra_text,
     chakra,
+    dlc,
     dnn_partitioning,
     foreign,
     kineto,
@@ -23,6 +24,7 @@ READERS: dict[str, Reader] = {
     pytorch_et.FORMAT: pytorch_et.read,
     kineto.FORMAT: kineto.read,
     chakra.FORMAT: chakra.read,
+    dlc.FORMAT: dlc.read,
 }
 _LOOKS: dict[str, Callable[[bytes], bool]] = {
     pipedream.FORMAT: pipedream.looks_like,
@@ -30,6 +32,7 @@ _LOOKS: dict[str, Callable[[bytes], bool]] = {
     astra_text.FORMAT: astra_text.looks_like,
     pytorch_et.FORMAT: pytorch_et.looks_like,
     kineto.FORMAT: kineto.looks_like,
+    dlc.FORMAT: dlc.looks_like,
     chakra.FORMAT: chakra.looks_like,
 }
 #: Formats that are read together with others', first come first.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from solver.errors import Fault, InvalidGraph, InvalidTrace
 from solver.graph import COMPUTE, Graph, Op
+from solver.traces.dlc_report import DlcReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,8 @@ class Report:
     recorded_us
         How long the graph takes with the recorded times of its collectives [us]; None where the
         files do not tell.
+    dlc
+        What a DLC trace tells of phases, overheads and messages; None of other formats.
     """
 
     format: str
@@ -83,6 +86,7 @@ class Report:
     warnings: tuple[str, ...] = ()
     measured_us: float | None = None
     recorded_us: float | None = None
+    dlc: DlcReport | None = None
 
 
 @dataclass(frozen=True, slots=True)

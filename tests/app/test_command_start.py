@@ -229,7 +229,7 @@ def test_a_sweep_is_interrupted_in_order(
 
 
 def test_a_file_of_another_kind_is_one_sentence(run: Run, tmp_path: Path) -> None:
-    formats = "pipedream, dnn_partitioning, astra_text, pytorch_et, kineto, chakra"
+    formats = "pipedream, dnn_partitioning, astra_text, pytorch_et, kineto, chakra, dlc"
     for name, content, looks in (
         ("prose.md", b'\n# Notes on "training"\n' + 500 * b"more\n", 'begins with "# Notes on'),
         ("picture.png", b"\x89PNG\r\n\x1a\n\x00", "is not text"),

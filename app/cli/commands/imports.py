@@ -27,6 +27,7 @@ FORMATS = (
     "pytorch_et",
     "kineto",
     "chakra",
+    "dlc",
 )
 
 
