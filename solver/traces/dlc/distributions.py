@@ -16,10 +16,10 @@ MAX_BINS = 40
 def spread_of(values: Column, key: int | None = None, node: str | None = None) -> Spread:
     """Describe values [us], at least one, of shape (n,); O(n log n).
 
-    The bins are the square root of n, but :data:`MAX_BINS` at most.
+    The bins are the square root of n, but :data:`MAX_BINS` at most; one where all are alike.
     """
-    bins = min(MAX_BINS, math.isqrt(values.size - 1) + 1)
     least, most = int(values.min()), int(values.max())
+    bins = min(MAX_BINS, math.isqrt(values.size - 1) + 1) if least < most else 1
     counts, _ = np.histogram(values - least, bins, range=(0, max(most - least, 1)))
     mean = round(float(values.mean()), 3)
     fit = nearest(np.sort(values).astype(float)) if least < most else None

@@ -14,7 +14,10 @@ COLUMNS = re.compile(
     re.IGNORECASE,
 )
 #: How many workers and servers there are.
-WORKERS = re.compile(rb"num_workers\s?:\s?=\s{0,8}(\d{1,7})\s{1,64}num_servers\s?:\s?=\s{0,8}(\d{1,7})")
+WORKERS = re.compile(
+    rb"num_workers\s?:\s?=\s{0,8}(\d{1,7})\s{1,64}"
+    rb"num_servers\s?:\s?=\s{0,8}(\d{1,7})"
+)
 
 _OP = rb"(?:OP\s?:\s?=\s*+)?"
 #: A message: source, destination, length, num_pp, operation, role, key, number, peer and time.
@@ -31,7 +34,10 @@ SETUP_ROW = re.compile(
     + rb"SendCom_T[Oo]_(?:Servers|Workers)\s*+$"
 )
 #: Rows that the scheduler's messages are recorded in, in a file of their own.
-OF_SCHEDULER = re.compile(rb"\bOP:=\s(?:Scheduler_Comm|Scheduler_to_|Worker_Send_Sch|Server_Send_Sch)")
+OF_SCHEDULER = re.compile(
+    rb"\bOP:=\s(?:Scheduler_Comm|Scheduler_to_|"
+    rb"Worker_Send_Sch|Server_Send_Sch)"
+)
 
 #: Which of the four messages of an iteration an operation is, on a worker and on a server.
 STAGES = {

@@ -113,9 +113,7 @@ def waiting(records: Records, phases: Phases) -> Values:
     return Values(records.name, total, *_since(records, PARAMETER, phases.number[is_known], begins))
 
 
-def _since(
-    records: Records, stage: int, number: Column, begins: Column
-) -> tuple[Column, Column]:
+def _since(records: Records, stage: int, number: Column, begins: Column) -> tuple[Column, Column]:
     """Return how long after the begin of its iteration each message of a stage is, and its key."""
     iteration = records.iteration
     rows = (records.stage == stage) & np.isin(iteration, number)

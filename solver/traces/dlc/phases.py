@@ -21,7 +21,7 @@ UNKNOWN = -1
 
 
 class _Span(NamedTuple):
-    """Of the messages of one stage, by iteration: first and last time, and whether all are there."""
+    """First and last time of the messages of a stage by iteration, and whether all are there."""
 
     first: Column
     last: Column
@@ -55,12 +55,14 @@ class Phases:
     @property
     def is_computed(self) -> npt.NDArray[np.bool_]:
         """Where start and pushes are known."""
-        return (self.start != UNKNOWN) & (self.first_push != UNKNOWN)
+        known: npt.NDArray[np.bool_] = np.minimum(self.start, self.first_push) != UNKNOWN
+        return known
 
     @property
     def is_whole(self) -> npt.NDArray[np.bool_]:
         """Where all is known."""
-        return self.is_computed & (self.last_pull != UNKNOWN)
+        known: npt.NDArray[np.bool_] = self.is_computed & (self.last_pull != UNKNOWN)
+        return known
 
     @property
     def length(self) -> Column:
@@ -137,7 +139,7 @@ def iterations_of(records: Records, phases: Phases) -> list[Iteration]:
     return [_iteration(records.name, origin, *row) for row in rows]
 
 
-def _iteration(  # noqa: PLR0913 - a row
+def _iteration(
     node: str,
     origin: int,
     number: int,

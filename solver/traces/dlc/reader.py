@@ -23,11 +23,9 @@ FORMAT = "dlc"
 _SEEN = 2**16
 
 ASSUMED = (
-    "A key's push and pull are the all-reduce of its gradient; its bytes are those of the pushed "
-    "message, with what the library adds to the tensor.",
+    "A key's push and pull are the all-reduce of its gradient, of the bytes of the pushed message.",
     "Forward and backward pass are one op up to the first push: only pushes tell gradients apart.",
-    "Messages of several keys travel together, and wait for other workers and for updates: no cost "
-    "is fitted to them.",
+    "Messages travel side by side and wait for other workers: no cost is fitted to their times.",
 )
 
 
@@ -59,7 +57,8 @@ def nodes_of(files: Sequence[bytes]) -> list[Records]:
     """
     if not files:
         raise InvalidTrace([Fault("", FaultCode.EMPTY, "No file was given.")])
-    nodes, faults = [], []
+    nodes: list[Records] = []
+    faults: list[Fault] = []
     for i, content in enumerate(files):
         try:
             nodes.append(records_of(content, f"/files/{i}" if len(files) > 1 else ""))
@@ -204,9 +203,7 @@ def _computed(worker: _Worker, number: int) -> int:
 def _graph(name: str, worker: _Worker, place: int) -> Graph:
     """Build an iteration: a chain of compute ops, each of which releases what is pushed then."""
     records, phases = worker.records, worker.phases
-    rows = np.flatnonzero(
-        (records.stage == PUSH) & (records.iteration == phases.number[place])
-    )
+    rows = np.flatnonzero((records.stage == PUSH) & (records.iteration == phases.number[place]))
     rows = rows[np.lexsort((records.peer[rows], records.key[rows], records.time[rows]))]
     keys = records.key[rows].tolist()
     peers = records.peer[rows].tolist()
@@ -234,9 +231,7 @@ def _dropped(nodes: Sequence[Records]) -> Iterator[str]:
             )
 
 
-def _warnings(
-    workers: Sequence[_Worker], chosen: tuple[_Worker, int] | None
-) -> Iterator[str]:
+def _warnings(workers: Sequence[_Worker], chosen: tuple[_Worker, int] | None) -> Iterator[str]:
     for worker in workers:
         count = int((~worker.phases.is_whole).sum())
         if count:

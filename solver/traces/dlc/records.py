@@ -1,6 +1,5 @@
 """The rows of a DLC file, as columns: what one node sent and received, and when."""
 
-import re
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -68,9 +68,7 @@ def _rows(records: Records) -> Iterator[str]:
     )
     rows = list(zip(*(column.tolist() for column in columns), strict=True))
     times = {
-        (key, number, peer): time
-        for stage, key, number, peer, _, _, time in rows
-        if stage < SET_UP
+        (key, number, peer): time for stage, key, number, peer, _, _, time in rows if stage < SET_UP
     }
     peers: dict[tuple[int, int], list[int]] = {}
     for key, number, peer in times:

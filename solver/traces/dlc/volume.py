@@ -6,7 +6,7 @@ References
        exchanged: 0.00015 MB is 8 confirmations of 19 bytes, 0.00022 MB is 8 requests of 28.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -64,16 +64,14 @@ def lengths_of(nodes: Iterable[Records]) -> list[MessageLengths]:
     for row, count in zip(order[starts].tolist(), counts, strict=True):
         stages = lengths.setdefault((int(key[row]), int(server[row])), [{}, {}, {}, {}])
         stages[stage[row]][int(length[row])] = count
-    rows_of = [
-        MessageLengths(
-            key,
-            f"s{server}",
-            *map(_usual, stages),
-            is_constant=all(len(stage) <= 1 for stage in stages),
-        )
-        for (key, server), stages in lengths.items()
-    ]
-    return sorted(rows_of, key=_size)
+    return sorted((_lengths(*tensor, stages) for tensor, stages in lengths.items()), key=_size)
+
+
+def _lengths(key: int, server: int, stages: Sequence[dict[int, int]]) -> MessageLengths:
+    """Describe a tensor by how often each stage has each length."""
+    push, confirmation, request, parameter = map(_usual, stages)
+    is_constant = all(len(stage) <= 1 for stage in stages)
+    return MessageLengths(key, f"s{server}", push, confirmation, request, parameter, is_constant)
 
 
 def _usual(lengths: dict[int, int]) -> int | None:
