@@ -78,14 +78,9 @@ def phases_of(records: Records) -> Phases:
     time runs back is known in part.
     """
     iteration = records.iteration
-    in_training = iteration >= 0
-    pushes = (records.stage == PUSH) & in_training
-    number = np.unique(iteration[pushes])
-    keys = _tensors(records, (records.stage == PARAMETER) & in_training)
-    pushed = _span(records, iteration, pushes, number, _tensors(records, pushes))
-    pulls = records.stage == PARAMETER
-    pulled = _span(records, iteration, pulls, number, keys)
-    before = _span(records, iteration, pulls, number - 1, keys)
+    number = np.unique(iteration[(records.stage == PUSH) & (iteration >= 0)])
+    pushed = _span(records, PUSH, number)
+    pulled, before = (_span(records, PARAMETER, of) for of in (number, number - 1))
     is_before = before.is_whole & ~(pushed.is_whole & (before.last > pushed.first))
     is_after = pulled.is_whole & ~(pushed.is_whole & (pulled.last < pushed.first))
     return Phases(
@@ -98,29 +93,28 @@ def phases_of(records: Records) -> Phases:
     )
 
 
-def _tensors(records: Records, rows: npt.NDArray[np.bool_]) -> int:
-    """Count the keys of some rows, a key on two servers as two."""
-    _, starts = groups_of((records.key[rows], records.peer[rows]))
-    return starts.size
+def _span(records: Records, stage: int, number: Column) -> _Span:
+    """Return when the messages of a stage begin and end in each of some iterations.
 
-
-def _span(
-    records: Records,
-    iteration: Column,
-    rows: npt.NDArray[np.bool_],
-    number: Column,
-    tensors: int,
-) -> _Span:
-    """Return when the rows of each of some iterations begin and end."""
-    place = np.searchsorted(number, iteration[rows])
-    is_one = place < number.size
-    is_one[is_one] = number[place[is_one]] == iteration[rows][is_one]
-    place, time = place[is_one], records.time[rows][is_one]
-    count = np.bincount(place, minlength=number.size)
+    They are whole where each key is there that ever is in training.
+    """
+    rows = records.stage == stage
+    iteration, time = records.iteration[rows], records.time[rows]
+    order, starts = groups_of((records.key[rows], records.peer[rows]))
+    is_trained = np.zeros(order.size, dtype=np.int64)
+    tensors = 0
+    if order.size:
+        trained = np.maximum.reduceat(iteration[order], starts) >= 0
+        tensors = int(trained.sum())
+        is_trained[order] = np.repeat(trained, np.diff(starts, append=order.size))
+    place = np.searchsorted(number, iteration)
+    is_one = np.isin(iteration, number)
+    place = place[is_one]
+    count = np.bincount(place, is_trained[is_one], number.size)
     first = np.full(number.size, np.iinfo(np.int64).max)
     last = np.full(number.size, UNKNOWN)
-    np.minimum.at(first, place, time)
-    np.maximum.at(last, place, time)
+    np.minimum.at(first, place, time[is_one])
+    np.maximum.at(last, place, time[is_one])
     return _Span(first, last, (count == tensors) & (tensors > 0))
 
 
