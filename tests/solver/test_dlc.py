@@ -213,6 +213,24 @@ def test_a_trace_that_ends_early():
     assert trace.report.dlc.volume == ()
 
 
+@pytest.mark.parametrize("node", ["w0", "s0"])
+def test_parameters_that_were_set_up_and_never_trained(node):
+    messages = [(-1, 0, stage, 0, 10 + stage, 9) for stage in range(4)]
+    trace = read(oracle.text_of(node, 1, 1, messages).encode())
+    report = trace.report.dlc
+    assert (trace.graph, report.iterations, report.volume, report.message_lengths) == (
+        None,
+        (),
+        (),
+        (),
+    )
+    reasons = {getattr(report.overheads, name).reason for name in OVERHEADS}
+    assert reasons in (
+        {"No iteration was recorded as a whole.", "No server's file was given."},
+        {"No message of that kind was recorded with its answer.", "No worker's file was given."},
+    )
+
+
 def test_time_that_runs_back_is_not_known():
     messages = [(-1, 0, 3, 0, 500, 9), (0, 0, 0, 0, 400, 9), (0, 0, 3, 0, 300, 9)]
     [iteration] = measured(oracle.text_of("w0", 1, 1, messages).encode()).iterations
