@@ -330,12 +330,15 @@ def test_a_run_is_read_back_as_it_was(made):
 
 def phases_of(steps, run, worker):
     """The three phases of each whole iteration, by what the simulator says of services."""
-    ends = {}
+    ends, left = {}, {}
     for service in run.services:
         if service.worker == worker:
             of_step = ends.setdefault(service.step, {})
-            name = steps[service.profile].ops[service.op].id
-            of_step[name] = max(service.end, of_step.get(name, 0.0))
+            op = steps[service.profile].ops[service.op]
+            place = service.step, op.id
+            left[place] = left.get(place, op.bytes or 0) - (service.bytes or 0)
+            if not left[place]:  # else its second service is to come
+                of_step[op.id] = service.end
     whole = []
     for step in range(len(ends) - 1):
         got, following = (
