@@ -18,7 +18,9 @@ from app.cli.rendering.page import page
 from app.cli.rendering.tables import shortened, table, time, times
 from app.services.examples import TWO_LAYERS
 from tests.app.command import Run
+from tests.app.service import ROOT
 
+DATA = ROOT / "tests" / "data"
 #: A number, and the unit that belongs to it.
 FIGURE = re.compile(r"\*?\d[\d,.]*(?: (?:ms|us|s|%|MB|B|Gbit/s)(?!\w))?")
 #: As frameworks make them; the last is not to be read as markup.
@@ -76,6 +78,7 @@ COMMANDS = [
     "sweep two.json --workers 2,8 --policy ddp:bucket_cap_mb=0.5,first_bucket_mb=0.25 --policy p3",
     "calibrate samples.csv --workers 8",
     "import two.json",
+    f"dlc {DATA}/dlc_w0.txt {DATA}/dlc_w1.txt {DATA}/dlc_s0.txt",
 ]
 
 

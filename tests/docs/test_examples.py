@@ -44,6 +44,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A reader's folder, with what he has before he begins: recordings, a benchmark, a graph."""
     for rank in range(2):
         shutil.copy(_DATA / f"kineto_gloo_{rank}.json.gz", tmp_path / f"rank{rank}.json.gz")
+    for node in ("w0", "w1", "s0"):
+        shutil.copy(_DATA / f"dlc_{node}.txt", tmp_path / f"{node}.txt")
     shutil.copy(_DATA / "kineto_parameters.json", tmp_path / "parameters.json")
     (tmp_path / "nccl.log").write_text(_nccl_log())
     for kind, shares, operation, file in (

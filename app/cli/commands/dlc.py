@@ -30,7 +30,7 @@ def dlc(
     Examples:
       interlace dlc w0.txt
       interlace dlc w0.txt w1.txt s0.txt
-      interlace dlc w0.txt --json | jq '.report.dlc.iterations[0]'
+      interlace dlc w0.txt --json > report.json
     """
     from app.cli.progress import Stage, following
     from app.cli.rendering.dlc import render
