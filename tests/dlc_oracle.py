@@ -39,15 +39,15 @@ def rows_of(text):
             continue
         stage = (WORKER if name in WORKER else SERVER).index(name)
         key, number, peer = row[6].replace("--", "-~").split("-")
-        number = int(number.replace("~", "-")) - stage
-        first = 4 if name in WORKER and number % 4 == 0 else 2
+        begin = int(number.replace("~", "-")) - stage
+        first = 4 if name in WORKER and begin % 4 == 0 else 2
         time = int(row[9]) * 10**6 + int(row[10])
-        yield (number - first) // 4, int(key), stage, peer, time, int(row[3])
+        yield (begin - first) // 4, int(key), stage, peer, time, int(row[3])
 
 
 def phases(text):
     """Return iteration -> phases 1, 2, 3, computation, wait, overlap; None where not known."""
-    times = {}
+    times: dict = {}
     pushed, pulled = set(), set()
     for iteration, key, stage, peer, time, _ in rows_of(text):
         times.setdefault((iteration, stage), {})[key, peer] = time
@@ -84,8 +84,12 @@ def _minus(end, begin):
 
 def of_servers(text, workers):
     """Return search, synchronization and update overheads of a server, as lists by key."""
-    search, synchronization, update = {}, {}, {}
-    asked, sent, pushes, confirmed = {}, {}, {}, {}
+    search: dict = {}
+    synchronization: dict = {}
+    update: dict = {}
+    pushes: dict = {}
+    confirmed: dict = {}
+    asked, sent = {}, {}
     for iteration, key, stage, peer, time, _ in rows_of(text):
         if iteration < 0:
             continue

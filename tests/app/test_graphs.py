@@ -162,7 +162,13 @@ def test_small_files_of_much_work_are_refused_early(service: Service) -> None:
     lines = b"DATA\n5\n" + b"\n" * 1_100_000
     members = gzip.compress(b"") * 100_001
     values = b'{"traceEvents":[{"ph":"X"}' + b",{}" * 10_100_000 + b"]}"
-    for content, form in ((lines, "astra_text"), (members, None), (values, "kineto")):
+    rows = (ROOT / "tests" / "data" / "dlc_w0.txt").read_bytes() + b"\n" * 4_000_000
+    for content, form in (
+        (lines, "astra_text"),
+        (rows, "dlc"),
+        (members, None),
+        (values, "kineto"),
+    ):
         query = {"format": form} if form else {}
         packed = gzip.compress(content, 1) if form else content
         assert faults(post(service, packed, **query)) == {("", "too_large")}

@@ -296,7 +296,7 @@ def trainings(draw):
     workers, keys, iterations = (draw(st.integers(1, most)) for most in (3, 3, 3))
     servers = {key: draw(st.integers(0, 1)) for key in range(keys)}
     count = max(servers.values()) + 1
-    sent = {f"w{w}": [] for w in range(workers)} | {f"s{s}": [] for s in range(count)}
+    sent: dict = {f"w{w}": [] for w in range(workers)} | {f"s{s}": [] for s in range(count)}
     clock = dict.fromkeys(range(workers), 10**6 - 20)
     for iteration in range(-1, iterations):
         for worker in range(workers):
@@ -352,7 +352,7 @@ def check_volume(report, texts):
 
 
 def check_servers(report, texts, workers):
-    together = {"search": {}, "synchronization": {}, "update": {}}
+    together: dict = {"search": {}, "synchronization": {}, "update": {}}
     for node, text in texts.items():
         if node[0] == "s":
             for kind, by_key in zip(together, oracle.of_servers(text, workers), strict=True):
@@ -367,10 +367,10 @@ def check_servers(report, texts, workers):
     for kind in kinds:
         overhead = getattr(report.overheads, kind)
         theirs = {k: [v for v in vs if v >= 0] for k, vs in together[kind].items()}
-        theirs = {k: (len(v), min(v), max(v)) for k, v in theirs.items() if v}
+        measures = {k: (len(v), min(v), max(v)) for k, v in theirs.items() if v}
         ours = {s.key: (s.count, s.minimum_us, s.maximum_us) for s in overhead.by_key}
-        assert ours == theirs
-        assert (overhead.overall is None) == (not theirs) == (overhead.reason is not None)
+        assert ours == measures
+        assert (overhead.overall is None) == (not ours) == (overhead.reason is not None)
 
 
 @settings(max_examples=cases(1000))

@@ -330,7 +330,8 @@ def test_a_run_is_read_back_as_it_was(made):
 
 def phases_of(steps, run, worker):
     """The three phases of each whole iteration, by what the simulator says of services."""
-    ends, left = {}, {}
+    ends: dict = {}
+    left: dict = {}
     for service in run.services:
         if service.worker == worker:
             of_step = ends.setdefault(service.step, {})
