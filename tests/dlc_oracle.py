@@ -102,7 +102,7 @@ def of_servers(text, workers):
         else:
             sent[key, iteration, peer] = time
     for each, time in sent.items():
-        if each in asked and time >= asked[each]:
+        if each in asked:
             search.setdefault(each[0], []).append(time - asked[each])
     for each, times in pushes.items():
         if len(times) == workers and each in confirmed:

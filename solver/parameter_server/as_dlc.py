@@ -116,13 +116,13 @@ def _messages(
                 yield _Message(*about, PUSH, key, op.bytes or 0, pair, ready, end)
                 after = [j for j in step.succs[position] if step.ops[j].kind == SERVER]
                 if all(j in ops for j in after):
-                    told = max([end, *(ops[j].end for j in after)])
+                    updated = max([end, *(ops[j].end for j in after)])
                     what = (CONFIRMATION, key, CONFIRMATION_BYTES, pair)
-                    yield _Message(*about, *what, told, told)
+                    yield _Message(*about, *what, updated, updated)
             else:
                 before = [j for j in step.preds[position] if step.ops[j].kind == SERVER]
-                asked = min([ready, *(ops[j].ready for j in before)])
-                yield _Message(*about, REQUEST, key, REQUEST_BYTES, pair, asked, asked)
+                requested = min([ready, *(ops[j].ready for j in before)])
+                yield _Message(*about, REQUEST, key, REQUEST_BYTES, pair, requested, requested)
                 yield _Message(*about, PARAMETER, key, op.bytes or 0, pair, end, ready)
 
 

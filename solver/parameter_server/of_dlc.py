@@ -122,14 +122,14 @@ def _updates(worker: Records, nodes: Sequence[Records]) -> dict[_Message, int]:
         if not server.is_server:
             continue
         place = server.rank - (server.workers or 0)
-        asked, told = (_times(server, stage, worker.rank) for stage in (PUSH, CONFIRMATION))
+        pushed, confirmed = (_times(server, stage, worker.rank) for stage in (PUSH, CONFIRMATION))
         together = updates_of(server)
         rows = zip(
             *(c.tolist() for c in (together.iteration, together.key, together.update)), strict=True
         )
         waits = {(number, key): update for number, key, update in rows if update >= 0}
-        for (number, key), end in told.items():
-            own = end - asked[number, key] if (number, key) in asked else -1
+        for (number, key), end in confirmed.items():
+            own = end - pushed[number, key] if (number, key) in pushed else -1
             update = waits.get((number, key), own)
             if update >= 0:
                 took[number, key, place] = update

@@ -116,12 +116,15 @@ class Overhead:
         Why they cannot; None where they can.
     by_key, by_node
         Of each parameter and of each node.
+    left_out
+        How many values are left out, as their times run back.
     """
 
     overall: Spread | None
     reason: str | None
     by_key: tuple[Spread, ...] = ()
     by_node: tuple[Spread, ...] = ()
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)

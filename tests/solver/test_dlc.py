@@ -332,8 +332,25 @@ def test_random_trainings_are_measured_as_by_plain_loops(training):
             ours = {i.iteration: figures(i) for i in report.iterations if i.node == node}
             theirs = oracle.phases(texts[node])
             assert ours == theirs
+    check_workers(report, texts)
     check_volume(report, texts)
     check_servers(report, texts, workers)
+
+
+def check_workers(report, texts):
+    measures = [oracle.phases(text) for node, text in texts.items() if node[0] == "w"]
+    for place, overhead in ((3, report.overheads.computation), (4, report.overheads.wait)):
+        values = [f[place] for phases in measures for f in phases.values() if f[place] is not None]
+        if not values:
+            assert overhead.overall is None
+            assert overhead.reason
+            continue
+        found = (overhead.overall.count, *least_mean_most(overhead.overall))
+        assert found == pytest.approx(
+            (len(values), min(values), sum(values) / len(values), max(values)), abs=1e-3
+        )
+        # the key that comes last is the overhead itself
+        assert max(s.maximum_us for s in overhead.by_key) == max(values)
 
 
 def check_volume(report, texts):
@@ -370,6 +387,7 @@ def check_servers(report, texts, workers):
         measures = {k: (len(v), min(v), max(v)) for k, v in theirs.items() if v}
         ours = {s.key: (s.count, s.minimum_us, s.maximum_us) for s in overhead.by_key}
         assert ours == measures
+        assert overhead.left_out == sum(v < 0 for vs in together[kind].values() for v in vs)
         assert (overhead.overall is None) == (not ours) == (overhead.reason is not None)
 
 

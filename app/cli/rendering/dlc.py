@@ -87,6 +87,8 @@ def _overheads(dlc: DlcReport) -> Iterator[Line]:
     for name, overhead in _named(dlc):
         if overhead.overall is None:
             yield f"  {name}: unknown. {overhead.reason}"
+        if overhead.left_out:
+            yield f"  {name}: {counted(overhead.left_out, 'value')} left out: times run back."
 
 
 def _figures(spread: Spread) -> Iterator[str]:

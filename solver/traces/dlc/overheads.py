@@ -14,7 +14,7 @@ import numpy.typing as npt
 from solver.traces.dlc.distributions import by_value, spread_of
 from solver.traces.dlc.grammar import CONFIRMATION, PARAMETER, PUSH, REQUEST
 from solver.traces.dlc.groups import groups_of
-from solver.traces.dlc.phases import Phases
+from solver.traces.dlc.phases import UNKNOWN, Phases
 from solver.traces.dlc.records import Column, Records
 from solver.traces.dlc_report import Overhead, Overheads
 
@@ -38,12 +38,15 @@ class Values(NamedTuple):
         Each value [us].
     time, key
         The values that count for a key [us], and that key.
+    left_out
+        Values that are none, as their times run back.
     """
 
     node: str
     overall: Column
     time: Column
     key: Column
+    left_out: int = 0
 
 
 class Updates(NamedTuple):
@@ -76,11 +79,11 @@ def overheads_of(
     is_synchronous = 2 * negative <= count if count else None
     computed = [computation(*worker) for worker in workers]
     waited = [waiting(*worker) for worker in workers]
-    searched = [answered(server, REQUEST, PARAMETER) for server in servers]
+    searched = [answer_times(server, REQUEST, PARAMETER) for server in servers]
     together = [Values(s.name, *_thrice(u)) for s, u in zip(servers, updates, strict=True)]
     updated = [_updated(s, u) for s, u in zip(servers, updates, strict=True)]
     if is_synchronous is False:
-        updated = [answered(server, PUSH, CONFIRMATION) for server in servers]
+        updated = [answer_times(server, PUSH, CONFIRMATION) for server in servers]
     no_worker = None if workers else NO_WORKER
     no_server = None if servers else NO_SERVER
     measured = Overheads(
@@ -107,7 +110,7 @@ def computation(records: Records, phases: Phases) -> Values:
 
 def waiting(records: Records, phases: Phases) -> Values:
     """From the first parameter got to the last, and to each key's."""
-    is_known = phases.is_whole
+    is_known = phases.last_pull != UNKNOWN
     begins = phases.first_pull[is_known]
     total = phases.last_pull[is_known] - begins
     return Values(records.name, total, *_since(records, PARAMETER, phases.number[is_known], begins))
@@ -121,13 +124,13 @@ def _since(records: Records, stage: int, number: Column, begins: Column) -> tupl
     return records.time[rows] - begins[place], records.key[rows]
 
 
-def answered(records: Records, asks: int, answers: int) -> Values:
+def answer_times(records: Records, question: int, answer: int) -> Values:
     """Return the time from each message of one stage to its answer in training (T1 in Fig. 6).
 
     An answer that is stamped before its message is left out.
     """
     iteration = records.iteration
-    rows = ((records.stage == asks) | (records.stage == answers)) & (iteration >= 0)
+    rows = ((records.stage == question) | (records.stage == answer)) & (iteration >= 0)
     stage, time = records.stage[rows], records.time[rows]
     of_pair = (records.key[rows], iteration[rows], records.peer[rows])
     order, _ = groups_of((*of_pair, stage))
@@ -136,7 +139,8 @@ def answered(records: Records, asks: int, answers: int) -> Values:
         is_pair &= column[order][1:] == column[order][:-1]
     took = np.diff(time[order])[is_pair]
     key = records.key[rows][order][1:][is_pair]
-    return Values(records.name, took[took >= 0], took[took >= 0], key[took >= 0])
+    is_one = took >= 0
+    return Values(records.name, took[is_one], took[is_one], key[is_one], int((~is_one).sum()))
 
 
 def updates_of(records: Records) -> Updates:
@@ -163,14 +167,17 @@ def _thrice(updates: Updates) -> tuple[Column, Column, Column]:
 
 def _updated(server: Records, updates: Updates) -> Values:
     is_one = updates.update >= 0
-    return Values(server.name, *(2 * (updates.update[is_one],)), updates.key[is_one])
+    took = updates.update[is_one]
+    return Values(server.name, took, took, updates.key[is_one], int((~is_one).sum()))
 
 
 def _overhead(nodes: Iterable[Values], reason: str) -> Overhead:
     """Put the values of all nodes together."""
+    nodes = list(nodes)
+    left_out = sum(values.left_out for values in nodes)
     nodes = [values for values in nodes if values.overall.size]
     if not nodes:
-        return Overhead(None, reason)
+        return Overhead(None, reason, left_out=left_out)
     whole: npt.NDArray[np.int64] = np.concatenate([values.overall for values in nodes])
     time = np.concatenate([values.time for values in nodes])
     key = np.concatenate([values.key for values in nodes])
@@ -179,4 +186,5 @@ def _overhead(nodes: Iterable[Values], reason: str) -> Overhead:
         None,
         tuple(spread_of(part, key=number) for number, part in by_value(time, key)),
         tuple(spread_of(values.overall, node=values.node) for values in nodes),
+        left_out,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Graph, Op, build, first_of
-from solver.traces.dlc.grammar import COLUMNS, OF_SCHEDULER, PUSH, ROW
+from solver.traces.dlc.grammar import COLUMNS, OF_SCHEDULER, PUSH, ROW, SET_UP
 from solver.traces.dlc.overheads import overheads_of
 from solver.traces.dlc.phases import Phases, iterations_of, phases_of
 from solver.traces.dlc.records import Records, records_of
@@ -222,8 +222,9 @@ def _graph(name: str, worker: _Worker, place: int) -> Graph:
 
 def _dropped(nodes: Sequence[Records]) -> Iterator[str]:
     for node in nodes:
-        setups = int((node.stage > 3).sum())  # noqa: PLR2004 - those of an iteration are 0 to 3
-        before = int((node.iteration[node.stage <= 3] < 0).sum())  # noqa: PLR2004
+        is_setup = node.stage == SET_UP
+        setups = int(is_setup.sum())
+        before = int((node.iteration[~is_setup] < 0).sum())
         if setups or before:
             yield (
                 f"{node.name}: {setups:,} set-up messages, {before:,} messages of the parameters' "
