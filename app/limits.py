@@ -122,6 +122,8 @@ MAX_FILES = 1_024
 MAX_UNPACKED_BYTES = 2**29
 #: Most lines of a trace that is text.
 MAX_TRACE_LINES = 1_000_000
+#: Most lines of a DLC file, a message each: one takes 4 us and some 250 bytes.
+MAX_DLC_LINES = 4_000_000
 
 # Jobs -----------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from app.cli.commands.backup import backup
 from app.cli.commands.calibrate import calibrate
 from app.cli.commands.config import config
 from app.cli.commands.demo import demo
+from app.cli.commands.dlc import dlc
 from app.cli.commands.example import example
 from app.cli.commands.export import export
 from app.cli.commands.imports import import_
@@ -35,6 +36,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "import": import_,
     "export": export,
     "calibrate": calibrate,
+    "dlc": dlc,
     "run": run_,
     "backup": backup,
     "example": example,

@@ -10,6 +10,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from app.errors import InvalidRequest, Refusal, within
 from app.limits import (
     MAX_COLLECTIVES,
+    MAX_DLC_LINES,
     MAX_MISFIT_VALUES,
     MAX_NAME_CHARACTERS,
     MAX_TRACE_LINES,
@@ -71,7 +72,11 @@ def _object(content: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-_OF_LINES = {"pipedream", "astra_text"}
+_MOST_LINES = {
+    "pipedream": MAX_TRACE_LINES,
+    "astra_text": MAX_TRACE_LINES,
+    "dlc": MAX_DLC_LINES,
+}
 
 
 _OF_VALUES = {"kineto", "pytorch_et", "dnn_partitioning", "horovod", "tensorflow", "xla"}
@@ -134,10 +139,9 @@ def _content_faults(files: Sequence[bytes], form: str) -> Iterator[Fault]:
         if values > MAX_MISFIT_VALUES:
             detail = f"The file has more than {MAX_MISFIT_VALUES:,} values."
             yield Fault("", FaultCode.TOO_LARGE, detail)
-        if form in _OF_LINES and content.count(b"\n") > MAX_TRACE_LINES:
-            yield Fault(
-                "", FaultCode.TOO_LARGE, f"The file has more than {MAX_TRACE_LINES:,} lines."
-            )
+        most = _MOST_LINES.get(form)
+        if most is not None and content.count(b"\n") > most:
+            yield Fault("", FaultCode.TOO_LARGE, f"The file has more than {most:,} lines.")
 
 
 def _graph_faults(graph: Graph) -> Iterator[Fault]:

@@ -7,6 +7,7 @@ from solver.errors import Fault, InvalidTrace
 from solver.traces import (
     astra_text,
     chakra,
+    dlc,
     dnn_partitioning,
     foreign,
     horovod,
@@ -29,6 +30,7 @@ READERS: dict[str, Reader] = {
     tensorflow.FORMAT: tensorflow.read,
     kineto.FORMAT: kineto.read,
     chakra.FORMAT: chakra.read,
+    dlc.FORMAT: dlc.read,
 }
 _LOOKS: dict[str, Callable[[bytes], bool]] = {
     pipedream.FORMAT: pipedream.looks_like,
@@ -39,6 +41,7 @@ _LOOKS: dict[str, Callable[[bytes], bool]] = {
     xla.FORMAT: xla.looks_like,
     tensorflow.FORMAT: tensorflow.looks_like,
     kineto.FORMAT: kineto.looks_like,
+    dlc.FORMAT: dlc.looks_like,
     chakra.FORMAT: chakra.looks_like,
 }
 #: Formats that are read together with others', first come first.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from solver.errors import Fault, InvalidGraph, InvalidTrace
 from solver.graph import COMPUTE, Graph, Op
 from solver.traces.communication import Communication
+from solver.traces.dlc_report import DlcReport
 from solver.traces.profiled import ProfiledOp
 
 
@@ -74,6 +75,8 @@ class Report:
         files do not tell.
     communication
         Where the time of communication went; None where the format does not tell.
+    dlc
+        What a DLC trace tells of phases, overheads and messages; None of other formats.
     """
 
     format: str
@@ -88,6 +91,7 @@ class Report:
     measured_us: float | None = None
     recorded_us: float | None = None
     communication: Communication | None = None
+    dlc: DlcReport | None = None
 
 
 @dataclass(frozen=True, slots=True)

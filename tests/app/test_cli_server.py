@@ -84,6 +84,8 @@ JSON_COMMANDS = [
     f"import {DATA}/kineto_gloo_0.json.gz {DATA}/kineto_gloo_1.json.gz "
     f"--parameters {DATA}/kineto_parameters.json --step 1",
     f"import {DATA}/et_gloo.json.gz",  # holds nothing to plan
+    f"dlc {DATA}/dlc_w0.txt {DATA}/dlc_w1.txt {DATA}/dlc_s0.txt",
+    f"dlc {DATA}/dlc_s0.txt",
     "calibrate samples.csv --workers 8",
 ]
 

@@ -19,7 +19,9 @@ from app.cli.rendering.tables import shortened, table, time, times
 from app.routers.parameter_servers import EXAMPLE
 from app.services.examples import TWO_LAYERS
 from tests.app.command import Run
+from tests.app.service import ROOT
 
+DATA = ROOT / "tests" / "data"
 #: A number, and the unit that belongs to it.
 FIGURE = re.compile(r"\*?\d[\d,.]*(?: (?:ms|us|s|%|MB|B|Gbit/s)(?!\w))?")
 #: As frameworks make them; the last is not to be read as markup.
@@ -82,6 +84,7 @@ COMMANDS = [
     "--job model_bytes=100000,batch_time_us=100,workers=2",
     "calibrate samples.csv --workers 8",
     "import two.json",
+    f"dlc {DATA}/dlc_w0.txt {DATA}/dlc_w1.txt {DATA}/dlc_s0.txt",
 ]
 
 

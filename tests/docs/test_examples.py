@@ -50,6 +50,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A reader's folder, with what he has before he begins: recordings, a benchmark, a graph."""
     for rank in range(2):
         shutil.copy(_DATA / f"kineto_gloo_{rank}.json.gz", tmp_path / f"rank{rank}.json.gz")
+    for node in ("w0", "w1", "s0"):
+        shutil.copy(_DATA / f"dlc_{node}.txt", tmp_path / f"{node}.txt")
     shutil.copy(_DATA / "kineto_parameters.json", tmp_path / "parameters.json")
     shutil.copy(_DATA / "jax_profile.json.gz", tmp_path / "vm.trace.json.gz")
     shutil.copy(_DATA / "jax_hlo.txt.gz", tmp_path / "module.txt")

@@ -30,6 +30,7 @@ FORMATS = (
     "tensorflow",
     "kineto",
     "chakra",
+    "dlc",
 )
 
 

@@ -1,0 +1,143 @@
+"""Profiled steps out of DLC traces: what a worker got, computed and pushed in each iteration.
+
+References
+----------
+.. [1] Xu et al., SketchDLC, ACM TACO 2018: section 3.2.4, Fig. 5.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from solver.codes import FaultCode
+from solver.errors import Fault, InvalidTrace
+from solver.parameter_server.steps import (
+    DOWNLINK,
+    SERVER,
+    UPLINK,
+    WORKER,
+    Step,
+    StepOp,
+    build_step,
+)
+from solver.traces.dlc.grammar import CONFIRMATION, PARAMETER, PUSH, REQUEST
+from solver.traces.dlc.overheads import updates_of
+from solver.traces.dlc.phases import phases_of
+from solver.traces.dlc.records import Records
+
+#: Iteration, key and server, or iteration, key and worker.
+_Message = tuple[int, int, int]
+
+
+class _Row(NamedTuple):
+    time: int
+    key: int
+    peer: int
+    bytes: int
+
+
+def steps_of(nodes: Sequence[Records]) -> tuple[Step, ...]:
+    """Make a step of each iteration that a worker recorded as a whole, by worker and number.
+
+    A step gets the parameters that the iteration before got, in the order of their requests; then
+    it computes up to each push, one after the other, and pushes. Where the files of servers are
+    there, a push is followed by the server's update: from the last worker's push to the first
+    confirmation, or from the worker's own push where the server does not wait for all.
+
+    Parameters
+    ----------
+    nodes
+        Of one training, as :func:`solver.traces.dlc.nodes_of` reads them.
+
+    Raises
+    ------
+    InvalidTrace
+        When no iteration was recorded as a whole.
+    InvalidSteps
+        When there are more than two servers, or a message has no bytes.
+
+    Notes
+    -----
+    O(rows log rows).
+    """
+    steps = [step for node in nodes if not node.is_server for step in _steps(node, nodes)]
+    if not steps:
+        detail = "No worker's iteration was recorded as a whole."
+        raise InvalidTrace([Fault("", FaultCode.TRUNCATED, detail)])
+    return tuple(steps)
+
+
+def _steps(worker: Records, nodes: Sequence[Records]) -> Iterator[Step]:
+    phases = phases_of(worker)
+    pushes, pulls, requests = (_by_iteration(worker, s) for s in (PUSH, PARAMETER, REQUEST))
+    updates = _updates(worker, nodes)
+    servers = sorted({row.peer for rows in pushes.values() for row in rows})
+    tensors = {(row.key, row.peer) for rows in pushes.values() for row in rows}
+    keys = [key for key, _ in sorted(tensors)]
+    several = {key for key in keys if keys.count(key) > 1} if len(keys) > len(set(keys)) else set()
+
+    def name(row: _Row) -> str:
+        return f"{row.key}@s{row.peer}" if row.key in several else f"{row.key}"
+
+    def at(kind: str, row: _Row) -> str:
+        return f"{kind}:s{row.peer}" if len(servers) > 1 else kind
+
+    rows = zip(phases.number.tolist(), phases.start.tolist(), phases.is_whole.tolist(), strict=True)
+    for number, start, is_whole in rows:
+        if not is_whole:
+            continue
+        order = {(r.key, r.peer): i for i, r in enumerate(requests.get(number - 1, ()))}
+        got = sorted(pulls[number - 1], key=lambda r: order.get((r.key, r.peer), len(order)))
+        ops = [StepOp(f"pull:{name(r)}", at(DOWNLINK, r), None, r.bytes) for r in got]
+        before, now = tuple(op.id for op in ops), start
+        for row in pushes[number]:
+            compute, push = f"compute:{name(row)}", f"push:{name(row)}"
+            ops.append(StepOp(compute, WORKER, float(row.time - now), None, before))
+            ops.append(StepOp(push, at(UPLINK, row), None, row.bytes, (compute,)))
+            update = updates.get((number, row.key, row.peer))
+            if update is not None:
+                ops.append(
+                    StepOp(f"update:{name(row)}", at(SERVER, row), float(update), None, (push,))
+                )
+            before, now = (compute,), row.time
+        yield build_step(ops)
+
+
+def _by_iteration(records: Records, stage: int) -> dict[int, list[_Row]]:
+    """Return the messages of a stage by iteration, in the order of their times."""
+    rows = np.flatnonzero(records.stage == stage)
+    rows = rows[np.lexsort((records.peer[rows], records.key[rows], records.time[rows]))]
+    columns = (records.iteration, records.time, records.key, records.peer, records.length)
+    messages: dict[int, list[_Row]] = {}
+    for number, *row in zip(*(column[rows].tolist() for column in columns), strict=True):
+        messages.setdefault(number, []).append(_Row(*row))
+    return messages
+
+
+def _updates(worker: Records, nodes: Sequence[Records]) -> dict[_Message, int]:
+    """Return how long the update of each iteration, key and server took [us], where known."""
+    took: dict[_Message, int] = {}
+    for server in nodes:
+        if not server.is_server:
+            continue
+        place = server.rank - (server.workers or 0)
+        pushed, confirmed = (_times(server, stage, worker.rank) for stage in (PUSH, CONFIRMATION))
+        together = updates_of(server)
+        rows = zip(
+            *(c.tolist() for c in (together.iteration, together.key, together.update)), strict=True
+        )
+        waits = {(number, key): update for number, key, update in rows if update >= 0}
+        for (number, key), end in confirmed.items():
+            own = end - pushed[number, key] if (number, key) in pushed else -1
+            update = waits.get((number, key), own)
+            if update >= 0:
+                took[number, key, place] = update
+    return took
+
+
+def _times(records: Records, stage: int, peer: int) -> dict[tuple[int, int], int]:
+    rows = (records.stage == stage) & (records.peer == peer)
+    columns = (records.iteration, records.key, records.time)
+    numbers, keys, times = (column[rows].tolist() for column in columns)
+    return dict(zip(zip(numbers, keys, strict=True), times, strict=True))

@@ -1,0 +1,16 @@
+r"""DLC traces of training through parameter servers (SketchDLC): text, one file a node.
+
+A header and a row a message, in any order, in the paper's spelling of the columns or in the
+recorder's: ``id src dst length num_pp operation op_id dep_type d_time time_sec time_usec id_dep``.
+Messages that set connections up have the first six. Ids may repeat; what a row is follows from its
+operation and from ``op_id``, ``key-operation_num-node``.
+
+References
+----------
+.. [1] Xu et al., SketchDLC, ACM TACO 2018: sections 3 and 4.
+"""
+
+from solver.traces.dlc.reader import FORMAT, looks_like, nodes_of, read
+from solver.traces.dlc.text import text_of
+
+__all__ = ["FORMAT", "looks_like", "nodes_of", "read", "text_of"]
