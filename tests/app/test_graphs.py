@@ -163,8 +163,7 @@ def test_small_files_of_much_work_are_refused_early(service: Service) -> None:
     members = gzip.compress(b"") * 100_001
     values = b'{"traceEvents":[{"ph":"X"}' + b",{}" * 10_100_000 + b"]}"
     events = b"[" + values.partition(b"[")[2]
-    rows = (ROOT / "tests" / "data" / "dlc_w0.txt").read_bytes() + b"
-" * 4_000_000
+    rows = (ROOT / "tests" / "data" / "dlc_w0.txt").read_bytes() + b"\n" * 4_000_000
     for content, form in (
         (lines, "astra_text"),
         (rows, "dlc"),
