@@ -341,8 +341,8 @@ class ThroughputKneeOut(AnswerModel):
     workers: Annotated[
         int | None,
         Field(
-            description="The least count over which no larger one gains more than 1 %; null when "
-            "the largest still does, or there is one alone."
+            description="The least count over which no larger one gains more than 1 % or more than "
+            "the interval; null when the largest still does, or there is one alone."
         ),
     ]
     ceiling_examples_per_s: Annotated[

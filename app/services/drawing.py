@@ -78,10 +78,10 @@ def line(axes: "Axes", xs: Sequence[float], ys: Sequence[float | None], **style:
         axes.plot(*zip(*known, strict=True), **style)
 
 
-def ring(axes: "Axes", knees: Sequence[tuple[float, float]]) -> None:
+def ring(axes: "Axes", knees: Sequence[tuple[float, float]], label: str) -> None:
     """Draw rings around knees, if there are any."""
     if knees:
-        axes.scatter(*zip(*knees, strict=True), **_RING, label="from here on, 1 % or less")
+        axes.scatter(*zip(*knees, strict=True), **_RING, label=label)
 
 
 def frame(axes: "Axes", title: str, along: str, up: str, xs: Sequence[float]) -> None:

@@ -57,7 +57,7 @@ def _fill(axes: "Axes", plot: Plot) -> None:
         for x, speed in zip(plot.xs, curve.speeds, strict=True)
         if x == curve.knee and speed is not None
     ]
-    ring(axes, knees)
+    ring(axes, knees, "from here on, 1 % or less")
     speeds = [s for c in plot.curves for s in c.speeds if s is not None]
     axes.set_xscale(scale(plot.xs))
     grows = plot.ideal[0] != plot.ideal[-1]  # then ideal speed is a straight line on equal scales
