@@ -114,10 +114,21 @@ class BaselinePorts(RequestModel):
 class HubPorts(BaselinePorts):
     """The same; by itself a 25 Gbit/s host of PHub, Section 4.9, with 2:1 oversubscription."""
 
-    nic_port_dollars: Dollars = 260
-    switch_ports: Positive = 128
-    cable_dollars: Dollars = 31.25
-    oversubscription: Annotated[float, Field(ge=1, le=1e12)] = 2
+    nic_port_dollars: Annotated[Dollars, Field(description="A port of a network card.")] = 260
+    switch_ports: Annotated[
+        Positive, Field(description="Hosts that it can connect at this speed.")
+    ] = 128
+    cable_dollars: Annotated[
+        Dollars, Field(description="A cable, or its share of one that breaks out.")
+    ] = 31.25
+    oversubscription: Annotated[
+        float,
+        Field(
+            ge=1,
+            le=1e12,
+            description="Bandwidth of a rack's hosts over that of its links to other racks.",
+        ),
+    ] = 2
 
 
 class PricesBody(RequestModel):
