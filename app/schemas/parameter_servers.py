@@ -288,7 +288,11 @@ class FasterResource(AnswerModel):
     """The same run with one resource so many times as fast, on fewer steps."""
 
     resource: Annotated[
-        str, Field(description="`worker`, `server`, `uplink` or `downlink`, of all servers.")
+        str,
+        Field(
+            description="`worker`, `server`, `uplink` or `downlink`, of all servers; `links`: "
+            "both directions."
+        ),
     ]
     factor: float
     examples_per_s: float
@@ -313,8 +317,9 @@ class ThroughputRowOut(AnswerModel):
     limited_by: Annotated[
         str | None,
         Field(
-            description="The resource that gains most when it is faster; null when none gains "
-            "more than its interval, or nothing was explained."
+            description="The resource that gains most when it is faster, `links` only where "
+            "neither direction gains as much; null when none gains more than its interval, or "
+            "nothing was explained."
         ),
     ]
     what_if: Annotated[list[FasterResource], Field(description="Empty when nothing was explained.")]

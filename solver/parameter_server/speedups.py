@@ -12,6 +12,9 @@ from solver.units import TOLERANCE
 #: So many times as fast a resource is tried.
 SPEEDUP: Final = 2.0
 
+#: Both directions of all links at once, which is to say the bandwidth.
+LINKS: Final = "links"
+
 #: Runs steps with so many workers over links.
 Rerun = Callable[[Sequence[Step], Links], StepsRun]
 
@@ -21,8 +24,9 @@ def gains_of(
 ) -> tuple[dict[str, float], str | None]:
     """Try each kind of resource that is in use at :data:`SPEEDUP` times its speed.
 
-    The directions of a link are apart, its ends are not: uplinks are faster at workers and servers
-    alike. All runs have the same seed, so each worker draws the same steps.
+    The directions of a link are tried apart and together, its ends together alone: uplinks are
+    faster at workers and servers alike. All runs have the same seed, so each worker draws the same
+    steps. A gain may be below 0: workers that compute faster meet more often on the links.
 
     Parameters
     ----------
@@ -34,31 +38,41 @@ def gains_of(
     Returns
     -------
     dict
-        By kind of resource, in the order worker, server, uplink, downlink: the share by which the
-        throughput grows, below 0 where it falls.
+        By kind of resource, in the order worker, server, uplink, downlink, links: the share by
+        which the throughput grows, below 0 where it falls.
     str or None
-        The resource that gains most, of equals the first; None when no gain is outside the
-        intervals of both runs, or these are not known.
+        The resource that gains most, of equals the first, when its gain is outside the intervals of
+        both runs; both links when they gain more than it by so much. None when nothing does, or the
+        intervals are not known.
 
     Notes
     -----
-    Up to five runs.
+    Up to six runs.
     """
-    used = {op.kind for step in steps for op in step.ops if op.bytes or op.duration_us}
     before = pace_of(rerun(steps, links))
-    paces = {
-        kind: pace_of(rerun(*_faster(kind, steps, links))) for kind in RESOURCES if kind in used
-    }
+    paces = {kind: pace_of(rerun(*_faster(kind, steps, links))) for kind in kinds_to_try(steps)}
     gains = {kind: before.mean_us / pace.mean_us - 1 for kind, pace in paces.items()}
-    sure = [kind for kind, pace in paces.items() if _is_faster(pace, before)]
-    return gains, max(sure, key=lambda kind: gains[kind], default=None)
+    single = {kind: pace for kind, pace in paces.items() if kind != LINKS}
+    most = max(single, key=lambda kind: gains[kind])
+    if LINKS in paces and _is_faster(paces[LINKS], min(paces[most], before)):
+        return gains, LINKS
+    return gains, most if _is_faster(paces[most], before) else None
+
+
+def kinds_to_try(steps: Sequence[Step]) -> tuple[str, ...]:
+    """Name the kinds of resources in use, and both links where both are."""
+    used = {op.kind for step in steps for op in step.ops if op.bytes or op.duration_us}
+    both = (LINKS,) if {UPLINK, DOWNLINK} <= used else ()
+    return (*(kind for kind in RESOURCES if kind in used), *both)
 
 
 def _faster(kind: str, steps: Sequence[Step], links: Links) -> tuple[Sequence[Step], Links]:
-    if kind == UPLINK:
-        return steps, replace(links, uplink_speed=links.uplink_speed * SPEEDUP)
-    if kind == DOWNLINK:
-        return steps, replace(links, downlink_speed=links.downlink_speed * SPEEDUP)
+    if kind in {UPLINK, LINKS}:
+        links = replace(links, uplink_speed=links.uplink_speed * SPEEDUP)
+    if kind in {DOWNLINK, LINKS}:
+        links = replace(links, downlink_speed=links.downlink_speed * SPEEDUP)
+    if kind in {UPLINK, DOWNLINK, LINKS}:
+        return steps, links
     return [_shorter(step, kind) for step in steps], links
 
 

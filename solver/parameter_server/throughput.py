@@ -20,14 +20,13 @@ from solver.parameter_server.options import DEFAULT_SPREAD, ThroughputOptions, o
 from solver.parameter_server.orders import in_order
 from solver.parameter_server.parsing import with_parsing
 from solver.parameter_server.run import Links, RunOptions, StepsRun, run_steps
-from solver.parameter_server.speedups import SPEEDUP, gains_of
+from solver.parameter_server.speedups import SPEEDUP, gains_of, kinds_to_try
 from solver.parameter_server.steps import SERVER, WORKER, Step, servers_of
 from solver.simulation.knee import knee_of, workers_text
 from solver.units import bytes_per_us
 
 __all__ = [
     "DEFAULT_SPREAD",
-    "FEWER",
     "Throughput",
     "ThroughputKnee",
     "ThroughputOptions",
@@ -36,10 +35,11 @@ __all__ = [
     "predict",
     "prepare",
     "run_of",
+    "steps_of_row",
 ]
 
-#: What limits a row is asked of runs with so many times fewer steps; there are up to five.
-FEWER: Final = 5
+#: What limits a row is asked of runs that count so many times fewer steps; there are up to six.
+_FEWER: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class WhatIf:
     Attributes
     ----------
     resource
-        ``worker``, ``server``, ``uplink`` or ``downlink``.
+        ``worker``, ``server``, ``uplink``, ``downlink``, or ``links``: both directions.
     factor
         So many times as fast.
     examples_per_s
@@ -83,10 +83,10 @@ class ThroughputRow:
         Of each resource by name, 0..1: of a link, the share of its bandwidth; of the worker and of
         a server's cores, the mean share of the workers that are busy there.
     limited_by
-        The resource whose speeding up gains most; None when nothing gains more than the interval
-        is wide, or when nobody asked.
+        The resource whose speeding up gains most, ``links`` only where neither direction gains as
+        much; None when nothing gains more than the interval is wide, or when nobody asked.
     what_if
-        What a faster resource gains, one for each kind in use.
+        What a faster resource gains, one for each kind in use, and for both links together.
     lin, cynthia, bound
         The formulas of :mod:`solver.parameter_server.formulas` [examples/s].
     events
@@ -219,8 +219,8 @@ def predict(
 
     Notes
     -----
-    A row simulates ``steps`` steps of W workers, as many again to explain it, and those of one
-    worker once a bandwidth; memory for a step of each worker and the ends of all.
+    A row simulates ``steps`` steps of W workers, up to twice as many again to explain it, and those
+    of one worker once a bandwidth; memory for a step of each worker and the ends of all.
 
     References
     ----------
@@ -347,8 +347,18 @@ def _are_alike(steps: Sequence[Step]) -> bool:
     return all(step.ops == steps[0].ops for step in steps)
 
 
+def steps_of_row(prepared: Sequence[Step], options: ThroughputOptions) -> int:
+    """Count the steps that a worker of a row does, those that explain it included."""
+    if not options.explain:
+        return options.steps
+    few = _fewer(_run_options(prepared, options))
+    return options.steps + (1 + len(kinds_to_try(prepared))) * few.steps
+
+
 def _fewer(options: RunOptions) -> RunOptions:
-    return replace(options, steps=max(1, options.steps // FEWER), dropped=options.dropped // FEWER)
+    """Return what explains a row: as many steps dropped, and fewer that count."""
+    counted = max(1, (options.steps - options.dropped) // _FEWER)
+    return replace(options, steps=options.dropped + counted)
 
 
 def _notes(steps: Sequence[Step], options: ThroughputOptions, run_options: RunOptions) -> list[str]:

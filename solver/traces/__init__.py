@@ -74,6 +74,11 @@ def detect(files: Sequence[bytes]) -> str:
     formats = [
         next((name for name, looks in _LOOKS.items() if looks(file)), None) for file in files
     ]
+    if horovod.FORMAT in formats:  # layers alone are no trace
+        formats = [
+            name or (horovod.FORMAT if horovod.is_layers(file) else None)
+            for name, file in zip(formats, files, strict=True)
+        ]
     for i, name in enumerate(formats):
         if name is None:
             which = f"File {i + 1}" if len(files) > 1 else "The file"

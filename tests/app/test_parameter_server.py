@@ -126,7 +126,7 @@ def test_rows_ascend_and_say_what_they_are(posted: Json) -> None:
         assert [use["resource"] for use in row["utilisation"]] == ["worker", *names]
         assert row["low_examples_per_s"] <= row["examples_per_s"] <= row["high_examples_per_s"]
         assert [faster["resource"] for faster in row["what_if"]] == [
-            "worker", "server", "uplink", "downlink",
+            "worker", "server", "uplink", "downlink", "links",
         ]  # fmt: skip
         assert row["services"] > 0
     assert any(note.startswith("Lin et al.: ") for note in posted["notes"])
@@ -428,7 +428,7 @@ def test_too_much_work_says_what_to_lower() -> None:
     (fault,) = refused(body)
     assert fault.detail == (
         "2 rows of 1,500 workers a bandwidth, 100,000 steps of 14 services each, take about "
-        "4,200,000,000 services with their what-ifs; at most 100,000,000 are simulated. Lower "
+        "4,621,008,000 services with their what-ifs; at most 100,000,000 are simulated. Lower "
         "simulated_steps or the counts of workers, ask for fewer rows, or set explain to false."
     )
     (fault,) = refused(body | {"explain": False})

@@ -513,7 +513,9 @@ def test_detected():
     assert detect([text(steps(1))]) == detect([old(steps(1))]) == "horovod"
     assert detect([b"\xef\xbb\xbf" + text(steps(1))]) == "horovod"
     assert detect([b'[{"ph": "X", "name": "kernel"}]']) == "kineto"
-    assert detect([layers()]) == "horovod"
+    assert detect([layers(), text(steps(1))]) == detect([text(steps(1)), layers()]) == "horovod"
+    with pytest.raises(InvalidTrace, match="none of the known formats"):
+        detect([layers()])  # it may be a request for a prediction
     assert read_trace([text(steps(2))]).report.format == "horovod"
 
 

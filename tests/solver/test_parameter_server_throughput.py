@@ -11,7 +11,7 @@ from solver.codes import FaultCode
 from solver.errors import InvalidOptions, InvalidSteps
 from solver.parameter_server.interval import Pace, examples_per_s, pace_of
 from solver.parameter_server.run import Links, RunOptions, StepsRun, run_steps
-from solver.parameter_server.speedups import gains_of
+from solver.parameter_server.speedups import LINKS, gains_of
 from solver.parameter_server.steps import DOWNLINK, SERVER, UPLINK, WORKER, StepOp, build_step
 from solver.parameter_server.throughput import ThroughputOptions, predict, prepare, run_of
 from solver.simulation.knee import knee_of
@@ -126,16 +126,25 @@ def gains(step, links=SLOW, workers=1, **fields):
 def test_twice_the_speed_halves_each_part_of_a_step() -> None:
     """Of 270 us each resource has a part of its own."""
     found, limit = gains(transferred())
-    assert list(found) == [WORKER, SERVER, UPLINK, DOWNLINK]
+    assert list(found) == [WORKER, SERVER, UPLINK, DOWNLINK, LINKS]
     assert found == pytest.approx(
         {
             WORKER: 270 / 245 - 1,
             SERVER: 270 / 260 - 1,
             UPLINK: 270 / 220 - 1,
             DOWNLINK: 270 / 220 - 1,
+            LINKS: 270 / 170 - 1,
         }
     )
-    assert limit == UPLINK  # of equals the first
+    assert limit == LINKS
+
+
+def test_one_direction_limits_where_both_gain_no_more() -> None:
+    """Pushes and pulls go side by side; who pulls 8 bytes waits for who pushes 80."""
+    ops = [StepOp("u", UPLINK, None, 80), StepOp("d", DOWNLINK, None, 8)]
+    found, limit = gains(build_step(ops))
+    assert found == pytest.approx({UPLINK: 1.0, DOWNLINK: 0.0, LINKS: 1.0})
+    assert limit == UPLINK
 
 
 @pytest.mark.parametrize("kind", [WORKER, SERVER, UPLINK, DOWNLINK])
@@ -194,13 +203,12 @@ def test_a_row_by_hand() -> None:
     assert row.step_us == pytest.approx(470)
     shares = {WORKER: 50 / 470, SERVER: 20 / 470, UPLINK: 200 / 470, DOWNLINK: 200 / 470}
     assert dict(row.utilisation) == pytest.approx(shares)
-    assert [each.resource for each in row.what_if] == [WORKER, SERVER, UPLINK, DOWNLINK]
-    # of 4 steps none is dropped
+    assert [each.resource for each in row.what_if] == [WORKER, SERVER, UPLINK, DOWNLINK, LINKS]
     assert row.what_if[0].gain == pytest.approx(470 / 445 - 1)
     assert row.what_if[2].gain == pytest.approx(470 / 370 - 1)
     assert row.what_if[2].examples_per_s == pytest.approx(20e6 / 370)
     assert all(each.factor == 2 for each in row.what_if)
-    assert row.limited_by == UPLINK
+    assert row.limited_by == LINKS
     assert row.cynthia == pytest.approx(20e6 / (400 + 200))
     assert row.bound == pytest.approx(20e6 / 270)
     assert row.events == 2 * 20 * 4
@@ -214,7 +222,7 @@ def test_a_row_by_hand() -> None:
     assert answer.notes == (
         "All profiled steps are alike and nothing varies: the workers stay in lock step, and share "
         "links more than real ones do.",
-        "What limits a row is from runs of 4 steps a worker, 0 of them dropped, with one resource "
+        "What limits a row is from runs of 5 steps a worker, 2 of them dropped, with one resource "
         "2 times as fast.",
     )
 

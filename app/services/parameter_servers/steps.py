@@ -13,7 +13,7 @@ from solver.errors import Fault, InvalidSteps
 from solver.graph import Graph
 from solver.parameter_server.of_graph import step_of
 from solver.parameter_server.steps import Step, build_step
-from solver.parameter_server.throughput import FEWER, prepare
+from solver.parameter_server.throughput import prepare, steps_of_row
 
 
 def steps_of(graph: Graph | None, request: ParameterServerRequest) -> tuple[Step, ...]:
@@ -62,18 +62,17 @@ def work_faults(steps: Sequence[Step], request: ParameterServerRequest) -> list[
     """Refuse more services than are simulated, before any is."""
     options = request.to_options()
     each = services_of(steps, options.win_bytes) + STEP_SERVICES
-    kinds = {op.kind for step in steps for op in step.ops} if options.explain else set()
-    runs = options.steps + (1 + len(kinds)) * (options.steps // FEWER) * bool(kinds)
-    count = len(options.bandwidths_gbps) * sum(options.workers) * runs * each
+    of_row = steps_of_row(steps, options)
+    count = len(options.bandwidths_gbps) * sum(options.workers) * of_row * each
     if count <= MAX_SERVICES:
         return []
     rows = len(options.bandwidths_gbps) * len(options.workers)
-    rest = ", or set explain to false" if kinds else ""
+    rest = ", or set explain to false" if options.explain else ""
     detail = (
         f"{rows:,} rows of {sum(options.workers):,} workers a bandwidth, {options.steps:,} steps "
         f"of {each:,.0f} services each, take about {count:,.0f} services"
-        f"{' with their what-ifs' if kinds else ''}; at most {MAX_SERVICES:,} are simulated. Lower "
-        f"simulated_steps or the counts of workers, ask for fewer rows{rest}."
+        f"{' with their what-ifs' if options.explain else ''}; at most {MAX_SERVICES:,} are "
+        f"simulated. Lower simulated_steps or the counts of workers, ask for fewer rows{rest}."
     )
     return [Fault("/simulated_steps", FaultCode.OUT_OF_RANGE, detail)]
 

@@ -5,6 +5,7 @@ Bar by bar the events become launches (:mod:`.bars`), these steps and fused buff
 (:mod:`.iteration`).
 """
 
+from solver.traces.horovod.layers import is_layers
 from solver.traces.horovod.reader import FORMAT, looks_like, read
 
-__all__ = ["FORMAT", "looks_like", "read"]
+__all__ = ["FORMAT", "is_layers", "looks_like", "read"]

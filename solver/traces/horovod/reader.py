@@ -52,10 +52,9 @@ _MARKS = (f'"{NEGOTIATE}'.encode(), f'"{CYCLE}"'.encode(), b'"start_time_since_e
 
 
 def looks_like(content: bytes) -> bool:
-    """Tell whether a file's first bytes are those of a timeline, or of layers beside one."""
+    """Tell whether a file's first bytes are those of a timeline."""
     head = content[:_SEEN].removeprefix(MARK).lstrip()
-    is_timeline = head.startswith(b"[") and any(mark in head for mark in _MARKS)
-    return is_timeline or is_layers(content)
+    return head.startswith(b"[") and any(mark in head for mark in _MARKS)
 
 
 class _Built(NamedTuple):
