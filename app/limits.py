@@ -98,6 +98,10 @@ MAX_SWEEP_PLANNING_S = 10_000
 MAX_PROFILED_STEPS = 1_000
 MAX_STEP_OPS = 100_000
 MAX_STEP_EDGES = 1_000_000
+
+#: Most edges of the steps that are taken of a trace, some 50 bytes of an answer each; of more steps
+#: some are left out.
+MAX_TRACE_STEP_EDGES = 200_000
 #: Most bandwidths.
 MAX_BANDWIDTHS = 64
 #: Most time that a byte takes to be parsed, or to be put into the parameters [us].

@@ -4,7 +4,7 @@ from codecs import BOM_UTF8
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.cli.clusters import channels_of, is_split, on, overruled
 from app.codes import ServiceFaultCode
@@ -23,11 +23,12 @@ from app.schemas.problem import Problem, graph_json
 from app.schemas.simulations import SimulationRequest
 from app.schemas.sweeps import SweepRequest
 from app.services.trace_clusters import with_cluster
+from app.services.trace_steps import notes_on, steps_out
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import Graph
 from solver.models.layers import iteration
-from solver.traces import READERS, Report, TraceOptions
+from solver.traces import READERS, Report, Trace, TraceOptions
 from solver.traces.foreign import description
 
 Json = dict[str, Any]
@@ -133,19 +134,37 @@ def read_sweep(source: Source, fields: Json) -> Problem[SweepRequest]:
     return problem_of(read_parsed(_with(raw, fields), SweepRequest))
 
 
-def read_steps(source: Source, fields: Json) -> tuple[Graph | None, ParameterServerRequest]:
+def read_steps(
+    source: Source, fields: Json
+) -> tuple[Graph | None, ParameterServerRequest, tuple[str, ...]]:
     """Read files as steps through parameter servers: profiled ones, a graph, or layers.
 
     ``fields`` are the others of the request. Of a request for a plan or a prediction the graph or
-    the layers are taken.
+    the layers are taken; of a trace of parameter servers its steps, with what was assumed.
     """
-    raw, _ = _told(source)
+    raw, notes = _steps_told(source)
     if isinstance(raw, dict) and "layers" in raw:
         raw = _of_layers(raw)
     if isinstance(raw, dict):
         rest = {key: value for key, value in raw.items() if key not in _NOT_OF_STEPS}
         raw = {"bandwidths_gbps": [_BANDWIDTH_GBPS], **rest, **fields}
-    return read_parsed(raw, ParameterServerRequest)
+    return *read_parsed(raw, ParameterServerRequest), notes
+
+
+def _steps_told(source: Source) -> tuple[Any, tuple[str, ...]]:
+    """Return what files hold as a request about steps, and what was assumed for these."""
+    found = _opened(source)
+    if isinstance(found, _Opened):
+        made = steps_out(found.trace, found.options)
+        if made is not None:
+            request = {"name": found.options.name, "steps": made.steps}
+            return request, notes_on(found.trace, made)
+        return _of_trace(found)[0], ()
+    if isinstance(found, dict) and found.get("steps") is not None and "report" in found:
+        graph = found.get("graph")  # as import prints it
+        name = graph.get("name", "") if isinstance(graph, dict) else ""
+        return {"name": name, "steps": found["steps"]}, ()
+    return _of_json(found)[0], ()
 
 
 def _of_layers(raw: Json) -> Json:
@@ -202,11 +221,27 @@ def _read(source: Source) -> tuple[Any, Report | None]:
     return {**raw, "cluster": on(own, source.cluster, channels_of(raw))}, report
 
 
+class _Opened(NamedTuple):
+    """A trace, and what it was read with."""
+
+    trace: Trace
+    options: TraceOptions
+
+
 def _told(source: Source) -> tuple[Any, Report | None]:
     """Return what files hold as a request that may lack options and a cluster."""
+    found = _opened(source)
+    return _of_trace(found) if isinstance(found, _Opened) else _of_json(found)
+
+
+def _opened(source: Source) -> Any:
+    """Read files: a trace, else JSON, unchecked."""
     content = unpacked(source.contents[0], MAX_UNPACKED_BYTES).removeprefix(BOM_UTF8)
     if len(source.contents) > 1 or recognised(content) is not None:
-        return _read_trace(source)
+        options = TraceOptions(
+            called(source.name), source.step, parameters_of(source.parameters), source.rank
+        )
+        return _Opened(read_files(source.contents, None, options), options)
     if not content.lstrip().startswith((b"{", b"[")):
         raise _unknown(content)
     about = {"/step": source.step, "/parameters": source.parameters, "/rank": source.rank}
@@ -217,7 +252,11 @@ def _told(source: Source) -> tuple[Any, Report | None]:
     ]
     if faults:
         raise InvalidRequest(faults)
-    raw, report = read_json(content), None
+    return read_json(content)
+
+
+def _of_json(raw: Any) -> tuple[Any, Report | None]:
+    report = None
     if isinstance(raw, dict) and {"graph", "report"} <= raw.keys():  # as import prints it
         report = report_of(raw["report"])
         raw = {name: raw[name] for name in ("graph", "cluster") if raw.get(name) is not None}
@@ -230,10 +269,8 @@ def _merged(under: Any, over: Json) -> Any:
     return {**under, **over} if isinstance(under, dict) else under
 
 
-def _read_trace(source: Source) -> tuple[Json, Report]:
-    parameters = parameters_of(source.parameters)
-    options = TraceOptions(called(source.name), source.step, parameters, source.rank)
-    trace, about = with_cluster(read_files(source.contents, None, options))
+def _of_trace(opened: _Opened) -> tuple[Json, Report]:
+    trace, about = with_cluster(opened.trace)
     if trace.graph is None:
         detail = " ".join(["No iteration can be planned.", *trace.report.warnings])
         raise InvalidTrace([Fault("", ServiceFaultCode.NOT_PLANNABLE, detail)])

@@ -23,7 +23,7 @@ from app.errors import InvalidRequest
 from app.schemas.base import AnswerModel, RequestModel
 from app.schemas.cost_models import CostModelAnswer, CostModelRequest
 from app.schemas.estimates import EstimateAnswer, EstimateRequest
-from app.schemas.graphs import GraphOut
+from app.schemas.imports import GraphOut
 from app.schemas.parameter_servers import ParameterServerAnswer, ParameterServerRequest
 from app.schemas.placement_answer import PlacementsAnswer
 from app.schemas.placements import PlacementsRequest
@@ -176,8 +176,9 @@ class Server:
 
         read = self._done(IMPORTS, post, in_lines=in_lines)
         graph = read.graph and {**read.graph, "ops": [*map(_in_order, read.graph["ops"])]}
+        steps = None if read.steps is None else list(read.steps)
         told = {"id": read.id, "graph": graph, "report": read.report}
-        return self._as(GraphOut, {**told, "cluster": read.cluster, "costs": list(read.costs)})
+        return self._as(GraphOut, {**told, "cluster": read.cluster, "costs": list(read.costs), "steps": steps})
 
     def _solved(
         self,

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from app.schemas.graphs import GraphRequest, ImportAnswer
+from app.schemas.graphs import GraphRequest
+from app.schemas.imports import ImportAnswer
 from app.schemas.parameter_servers import ParameterServerAnswer, ParameterServerRequest
 from app.schemas.plans import PlanAnswer, PlanRequest
 from app.schemas.simulations import SimulationAnswer, SimulationRequest

@@ -93,7 +93,7 @@ def _import(store: Store, body: bytes, files: list[bytes], report: ProgressWrite
     parameters = parameters_of(options["parameters"])
     what = TraceOptions(options["name"], options["step"], parameters, options.get("rank"))
     trace = read_files(files, options["format"], what)
-    answer = import_answer(trace)
+    answer = import_answer(trace, what)
     if trace.graph is not None:
         graphs.create(store, trace.graph, answer)
     name = trace.graph.name if trace.graph else options["name"]

@@ -24,7 +24,8 @@ from app.limits import (
 from app.reading.wording import faults_of, pointer, shown
 from app.schemas.base import RequestModel
 from app.schemas.graphs import OpBody
-from app.schemas.parameter_servers import ParameterServerRequest, ProfiledOpBody
+from app.schemas.parameter_servers import ParameterServerRequest
+from app.schemas.profiled_steps import ProfiledOpBody
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import ALL_REDUCE, COLLECTIVES, COMPUTE, KINDS

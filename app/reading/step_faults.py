@@ -5,7 +5,7 @@ from typing import Any
 
 from app.errors import within
 from app.limits import MAX_PROFILED_STEPS, MAX_STEP_EDGES
-from app.schemas.parameter_servers import ProfiledStepBody
+from app.schemas.profiled_steps import ProfiledStepBody
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidSteps
 from solver.limits import MAX_FAULTS_SOUGHT

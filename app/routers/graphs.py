@@ -18,7 +18,8 @@ from app.limits import MAX_NAME_CHARACTERS
 from app.reading.traces import parameters_of
 from app.routers.jobs import acknowledged, add_routes, answer_to, enqueue
 from app.schemas.base import PLAIN, OneOf
-from app.schemas.graphs import GraphList, GraphOut, ImportAnswer
+from app.schemas.graphs import GraphList
+from app.schemas.imports import GraphOut, ImportAnswer
 from app.schemas.jobs import ImportList, ImportOut, ImportSummary
 from app.storage import graphs
 from app.storage.database import Store

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, create_model
 
 from app.schemas.base import AnswerModel
-from app.schemas.graphs import ImportAnswer
+from app.schemas.imports import ImportAnswer
 from app.schemas.parameter_servers import ParameterServerAnswer
 from app.schemas.plans import PlanAnswer
 from app.schemas.problem_details import FaultOut

@@ -14,19 +14,18 @@ from app.limits import (
     MAX_NAME_CHARACTERS,
     MAX_PROFILED_STEPS,
     MAX_SEED,
-    MAX_STEP_OPS,
     MAX_US_PER_BYTE,
     MAX_WORKER_COUNTS,
 )
-from app.schemas.base import PLAIN, AnswerModel, Name, OneOf, RequestModel
+from app.schemas.base import PLAIN, AnswerModel, OneOf, RequestModel
 from app.schemas.explanations import CostWarning
-from app.schemas.graphs import After, GraphBody, GraphRequest
+from app.schemas.graphs import GraphBody, GraphRequest
 from app.schemas.networks import Gbps, Microseconds
+from app.schemas.profiled_steps import ProfiledStepBody
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.limits import (
     MAX_BYTES,
-    MAX_DURATION_US,
     MAX_JITTER_SPREAD,
     MAX_PREDICTED_STEPS,
     MAX_PREDICTED_WORKERS,
@@ -35,57 +34,12 @@ from solver.limits import (
 from solver.parameter_server.options import ThroughputOptions
 from solver.parameter_server.orders import ORDERS
 from solver.parameter_server.run import WIN_BYTES
-from solver.parameter_server.steps import StepOp
 
 #: Fields that say how a graph becomes a step.
 _OF_GRAPHS = ("servers", "update_us_per_byte")
 
 
 UsPerByte = Annotated[float, Field(ge=0, le=MAX_US_PER_BYTE)]
-
-
-class ProfiledOpBody(RequestModel):
-    """An op of a profiled step: time on the worker or a server, or bytes on a link."""
-
-    id: Annotated[Name, Field(description="Unique in the step; no control characters.")]
-    resource: Annotated[
-        Name,
-        Field(
-            description="`worker`, `server`, `uplink` (from the worker to the server) or "
-            "`downlink` (to the worker); of two servers the last three have the server's name "
-            "behind a colon.",
-            examples=["downlink", "uplink:ps1"],
-        ),
-    ]
-    duration_us: Annotated[
-        Annotated[float, Field(ge=0, le=MAX_DURATION_US)] | None,
-        Field(description="Time on the worker or the server [us]."),
-    ] = None
-    bytes: Annotated[
-        Annotated[int, Field(ge=1, le=MAX_BYTES)] | None,
-        Field(description="Of a transfer, instead of a time: the bandwidth decides."),
-    ] = None
-    after: After = Field(default=[])
-
-
-class ProfiledStepBody(RequestModel):
-    """A profiled step of one worker: from its first pull to its last update."""
-
-    ops: Annotated[
-        list[ProfiledOpBody],
-        Field(
-            max_length=MAX_STEP_OPS,
-            json_schema_extra={"minItems": 1},  # told by name when empty
-            description="Of transfers that are ready at once the first goes first, unless `order` "
-            "says otherwise.",
-        ),
-    ]
-
-    def ops_of(self) -> list[StepOp]:
-        """Return the ops as the solver knows them."""
-        return [
-            StepOp(op.id, op.resource, op.duration_us, op.bytes, tuple(op.after)) for op in self.ops
-        ]
 
 
 class ParameterServerRequest(GraphRequest):

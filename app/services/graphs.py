@@ -1,17 +1,20 @@
 """The graph that is worked on: compact where it is large, changed for a what-if."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from app.errors import InvalidRequest
 from app.limits import MAX_UNMERGED
-from app.schemas.graphs import ChangeBody, GraphOut, ImportAnswer
+from app.schemas.graphs import ChangeBody
+from app.schemas.imports import GraphOut, ImportAnswer
 from app.schemas.problem import GRAPH_ID_LENGTH, graph_json, graph_sha256
 from app.services.trace_clusters import with_cluster
-from solver.errors import Fault, InvalidOptions
+from app.services.trace_steps import StepsOut, steps_out
+from solver.errors import Fault, InterlaceError, InvalidOptions
 from solver.graph import Graph
 from solver.graph.compact import compact
 from solver.simulation.what_if import apply_changes
-from solver.traces import Trace
+from solver.traces import Trace, TraceOptions
 
 
 def is_large(graph: Graph) -> bool:
@@ -43,15 +46,26 @@ def what_if(graph: Graph, changes: Sequence[ChangeBody]) -> Graph | None:
         ) from error
 
 
-def graph_out(trace: Trace) -> GraphOut:
-    """Write what was read, with the cluster that it tells of."""
-    made = import_answer(trace)
+def graph_out(trace: Trace, options: TraceOptions) -> GraphOut:
+    """Write what was read with these options, with the cluster and the steps that it tells of."""
+    made = import_answer(trace, options)
     graph = None if trace.graph is None else graph_json(trace.graph)
     return GraphOut.of(made, id=made.graph_id, graph=graph)
 
 
-def import_answer(trace: Trace) -> ImportAnswer:
-    """Write what was read beside the graph, and the graph's id."""
+def import_answer(trace: Trace, options: TraceOptions) -> ImportAnswer:
+    """Write what was read with these options beside the graph, and the graph's id.
+
+    That no steps can be made keeps nobody from the graph: a warning says so.
+    """
     told, about = with_cluster(trace)
+    report = told.report
+    try:
+        made = steps_out(trace, options) or StepsOut(None, ())
+        report = replace(report, assumed=(*report.assumed, *made.assumed))
+    except InterlaceError as error:
+        made = StepsOut(None, ())
+        why = f"There are no steps for parameter servers: {error.faults[0].detail}"
+        report = replace(report, warnings=(*report.warnings, why))
     graph_id = None if trace.graph is None else graph_sha256(trace.graph)[:GRAPH_ID_LENGTH]
-    return ImportAnswer.of(about, graph_id=graph_id, report=told.report)
+    return ImportAnswer.of(about, graph_id=graph_id, report=report, steps=made.steps)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from app.limits import MAX_BANDWIDTH_GBPS, MAX_CHANNELS, MIN_BANDWIDTH_GBPS
 from app.reading.traces import FORMAT
-from app.schemas.graphs import LaneCost
+from app.schemas.imports import LaneCost
 from solver.calibration.channels import ASSUMED_STARTUP_US, KindFit, fit_channel, usable
 from solver.costs import LINEAR, TABLE
 from solver.costs.algorithms.stepwise import ring_effort

@@ -2,7 +2,8 @@
 
 from msgspec import Raw
 
-from app.schemas.graphs import GraphList, ImportAnswer
+from app.schemas.graphs import GraphList
+from app.schemas.imports import ImportAnswer
 from app.schemas.problem import graph_text
 from app.storage.clock import now
 from app.storage.database import Store
@@ -45,7 +46,7 @@ def newest(store: Store, limit: int) -> GraphList:
 
 def _report_of(made: ImportAnswer) -> str:
     """Return a JSON object with what was read beside the graph."""
-    return made.model_dump_json(include={"cluster", "costs", "report"})
+    return made.model_dump_json(include={"cluster", "costs", "steps", "report"})
 
 
 def _json_of(row: GraphRow, report: str) -> bytes:

@@ -265,7 +265,9 @@ class ImportedGraph:
     ``id`` stands for the graph in requests; it is None when the files hold nothing to plan.
     ``graph`` is None then, and where only the job of the import was asked for. ``cluster`` is what
     the files tell of workers, channels and costs, ready for a request; ``costs`` says what these
-    were fitted to, and how well.
+    were fitted to, and how well. ``steps`` are those of
+    :meth:`Client.predict_parameter_server` where the files are of training through parameter
+    servers, else None.
     """
 
     id: str | None
@@ -274,6 +276,7 @@ class ImportedGraph:
     raw: Json = field(repr=False, compare=False)
     cluster: Json | None = None
     costs: tuple[Json, ...] = ()
+    steps: tuple[Json, ...] | None = None
 
     @classmethod
     def of(cls, raw: Json) -> ImportedGraph | None:
@@ -281,7 +284,12 @@ class ImportedGraph:
         if raw.get("report") is None:
             return None
         name = raw["graph_id"] if "state" in raw else raw["id"]
-        told = (raw.get("cluster"), tuple(raw.get("costs") or ()))
+        steps = raw.get("steps")
+        told = (
+            raw.get("cluster"),
+            tuple(raw.get("costs") or ()),
+            None if steps is None else tuple(steps),
+        )
         return cls(name, raw.get("graph"), raw["report"], raw, *told)
 
 

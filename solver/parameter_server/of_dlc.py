@@ -37,7 +37,20 @@ class _Row(NamedTuple):
     bytes: int
 
 
-def steps_of(nodes: Sequence[Records]) -> tuple[Step, ...]:
+class _Whole(NamedTuple):
+    """An iteration that a worker recorded as a whole: its number, and its begin [us]."""
+
+    worker: Records
+    number: int
+    start: int
+
+
+def steps_of(
+    nodes: Sequence[Records],
+    step: int | None = None,
+    rank: int | None = None,
+    most: int | None = None,
+) -> tuple[Step, ...]:
     """Make a step of each iteration that a worker recorded as a whole, by worker and number.
 
     A step gets the parameters that the iteration before got, in the order of their requests; then
@@ -49,6 +62,12 @@ def steps_of(nodes: Sequence[Records]) -> tuple[Step, ...]:
     ----------
     nodes
         Of one training, as :func:`solver.traces.dlc.nodes_of` reads them.
+    step
+        Which iteration, counted from 0 over those of all workers; None for all.
+    rank
+        The worker's position among the nodes; None for all workers.
+    most
+        So many steps are made at most, evenly spaced over all; None for no limit.
 
     Raises
     ------
@@ -61,15 +80,44 @@ def steps_of(nodes: Sequence[Records]) -> tuple[Step, ...]:
     -----
     O(rows log rows).
     """
-    steps = [step for node in nodes if not node.is_server for step in _steps(node, nodes)]
+    whole = whole_iterations(nodes, step, rank)
+    if most is not None and len(whole) > most:
+        whole = [whole[i * len(whole) // most] for i in range(most)]
+    steps = [
+        made
+        for i, node in enumerate(nodes)
+        if not node.is_server and rank in {None, i}
+        for made in _steps(node, nodes, [one for one in whole if one.worker is node])
+    ]
     if not steps:
         detail = "No worker's iteration was recorded as a whole."
         raise InvalidTrace([Fault("", FaultCode.TRUNCATED, detail)])
     return tuple(steps)
 
 
-def _steps(worker: Records, nodes: Sequence[Records]) -> Iterator[Step]:
-    phases = phases_of(worker)
+def whole_iterations(
+    nodes: Sequence[Records], step: int | None = None, rank: int | None = None
+) -> list[_Whole]:
+    """Return the iterations that workers recorded as a whole, as :func:`steps_of` takes them."""
+    phases = {i: phases_of(node) for i, node in enumerate(nodes) if not node.is_server}
+    numbers = sorted({number for each in phases.values() for number in each.number.tolist()})
+    return [
+        _Whole(nodes[i], number, start)
+        for i, each in phases.items()
+        if rank in {None, i}
+        for number, start, is_whole in zip(
+            each.number.tolist(), each.start.tolist(), each.is_whole.tolist(), strict=True
+        )
+        if is_whole and (step is None or number == numbers[step])
+    ]
+
+
+def _steps(
+    worker: Records, nodes: Sequence[Records], iterations: Sequence[_Whole]
+) -> Iterator[Step]:
+    """Make a step of each of a worker's iterations."""
+    if not iterations:
+        return
     pushes, pulls, requests = (_by_iteration(worker, s) for s in (PUSH, PARAMETER, REQUEST))
     updates = _updates(worker, nodes)
     servers = sorted({row.peer for rows in pushes.values() for row in rows})
@@ -83,10 +131,7 @@ def _steps(worker: Records, nodes: Sequence[Records]) -> Iterator[Step]:
     def at(kind: str, row: _Row) -> str:
         return f"{kind}:s{row.peer}" if len(servers) > 1 else kind
 
-    rows = zip(phases.number.tolist(), phases.start.tolist(), phases.is_whole.tolist(), strict=True)
-    for number, start, is_whole in rows:
-        if not is_whole:
-            continue
+    for _, number, start in iterations:
         order = {(r.key, r.peer): i for i, r in enumerate(requests.get(number - 1, ()))}
         got = sorted(pulls[number - 1], key=lambda r: order.get((r.key, r.peer), len(order)))
         ops = [StepOp(f"pull:{name(r)}", at(DOWNLINK, r), None, r.bytes) for r in got]

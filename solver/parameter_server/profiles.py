@@ -1,6 +1,6 @@
 """Steps of one worker from the rows of a profile."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidSteps
@@ -43,9 +43,7 @@ def profiled_step(
     -----
     O(rows and their order).
     """
-    tasks = dict.fromkeys(task for row in rows for task in (row.task, row.origin) if task)
-    hosts = [task for task in tasks if _is_server(task, servers)]
-    workers = sorted(task for task in tasks if task not in hosts)
+    workers, hosts = tasks_of(rows, servers)
     if not workers or (worker is not None and worker not in workers):
         found = ", ".join(workers) or "none"
         detail = f"No worker {worker or ''!r} in the profile: its workers are {found}."
@@ -58,6 +56,13 @@ def profiled_step(
     ids = {row.id for row in kept}
     suffix = {host: f":{host}" if len(hosts) > 1 else "" for host in hosts}
     return build_step(_step_op(row, chosen, ids, suffix) for row in kept)
+
+
+def tasks_of(rows: Iterable[ProfiledOp], servers: str = "ps") -> tuple[list[str], list[str]]:
+    """Name the workers by name, and the servers in the order of their first row."""
+    tasks = dict.fromkeys(task for row in rows for task in (row.task, row.origin) if task)
+    hosts = [task for task in tasks if _is_server(task, servers)]
+    return sorted(task for task in tasks if task not in hosts), hosts
 
 
 def _is_server(task: str, servers: str) -> bool:

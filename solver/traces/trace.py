@@ -3,12 +3,16 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from solver.errors import Fault, InvalidGraph, InvalidTrace
 from solver.graph import COMPUTE, Graph, Op
 from solver.traces.communication import Communication
 from solver.traces.dlc_report import DlcReport
 from solver.traces.profiled import ProfiledOp
+
+if TYPE_CHECKING:
+    from solver.traces.dlc.records import Records
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +154,9 @@ class Trace:
         The launches of all steps, by step and start, where the files have times; without those
         that began while another held their channel.
     profiled
-        Rows of a step of several tasks, where the files have one; there is no graph then.
+        Rows of each step of several tasks, of one where one is asked for; there is no graph then.
+    messages
+        What each node of a DLC trace recorded, in the order of the files; empty of other formats.
     """
 
     graph: Graph | None
@@ -158,7 +164,8 @@ class Trace:
     measured: tuple[tuple[str, float], ...] = ()
     channels: tuple[Channel, ...] = ()
     samples: tuple[Sample, ...] = ()
-    profiled: tuple[ProfiledOp, ...] = ()
+    profiled: tuple[tuple[ProfiledOp, ...], ...] = ()
+    messages: "tuple[Records, ...]" = ()
 
 
 #: Files (already unpacked) and what to read of them; raises InvalidTrace.

@@ -89,7 +89,7 @@ def test_a_session_by_hand():
     trace = read(text([*HEAD, *RUN, *shows, shown(9, "mul", 1), {**shows[0], "args": {}}]))
     assert trace.graph is None
     lr, gradient = "worker0 to ps0 lr", "worker0 to ps0 gradients/mul"
-    assert list(trace.profiled) == [
+    assert list(trace.profiled[0]) == [
         *MOVED,
         ProfiledOp(
             "ps0 update_w/ApplyAdam", "ps0", 5, None, None, ("ps0 w", "ps0 w/read", lr, gradient)
@@ -107,9 +107,9 @@ def test_a_session_by_hand():
 
 def test_bytes_of_the_variable_that_is_read_or_updated():
     trace = read(text([*HEAD, *RUN]), parameters=(("w", 300),))
-    sizes = {row.id: row.bytes for row in trace.profiled if row.origin}
+    sizes = {row.id: row.bytes for row in trace.profiled[0] if row.origin}
     assert sizes == {"ps0 to worker0 w/read": 300, "worker0 to ps0 gradients/mul": 300}
-    (update,) = (row for row in trace.profiled if "Apply" in row.id)
+    (update,) = (row for row in trace.profiled[0] if "Apply" in row.id)
     assert update.after == ("ps0 w", "ps0 w/read", "worker0 lr", "worker0 to ps0 gradients/mul")
     assert trace.report.assumed == ("Bytes of 2 transfers are those that were given.",)
     assert trace.report.warnings[1].startswith("1 transfer has no bytes ('lr')")
@@ -129,7 +129,7 @@ def test_the_gradient_of_momentum_is_not_its_last_input():
         ),
     ]
     sizes = {
-        row.id: row.bytes for row in read(text([*HEAD, *run]), parameters=(("w", 8),)).profiled
+        row.id: row.bytes for row in read(text([*HEAD, *run]), parameters=(("w", 8),)).profiled[0]
     }
     assert sizes["worker0 to ps0 gradients/g"] == 8
     assert "worker0 to ps0 momentum" not in sizes
@@ -146,7 +146,7 @@ def test_kernels_tell_how_long_an_op_on_a_gpu_lasts():
     odd = [{**kernels[0], "args": {"name": 7}}, {**kernels[0], "args": 7}, op(6, "mul", "c", 1, 9)]
     for processes, took in ((gpu, 63), (gpu[:2], 50)):
         found = read(text([*HEAD, *processes, *RUN, *kernels, *odd]), parameters=(("w", 300),))
-        assert {row.id: row.duration_us for row in found.profiled}["worker0 mul"] == took
+        assert {row.id: row.duration_us for row in found.profiled[0]}["worker0 mul"] == took
         assert found.report.assumed[0] == "An op on a GPU lasts as long as its kernels."
 
 
@@ -166,13 +166,13 @@ def test_events_that_tell_nothing_and_transfers_of_old_versions_are_left_out():
         {**shown(2, "lr", 1), "args": {"snapshot": {"tensor_description": 7}}},
     ]
     found = read(text([*HEAD, *odd, *RUN]), parameters=(("w", 300),))
-    assert found.profiled == read(text([*HEAD, *RUN]), parameters=(("w", 300),)).profiled
+    assert found.profiled[0] == read(text([*HEAD, *RUN]), parameters=(("w", 300),)).profiled[0]
     assert found.report.dropped[0] == "3 events without name, type or task."
 
 
 def test_an_op_that_runs_twice_is_numbered():
     run = [*RUN, op(1, "mul", "MatMul", 60, 1), op(1, "late", "Add", 80, 1, "mul")]
-    rows = {row.id: row.after for row in read(text([*HEAD, *run]), parameters=(("w", 3),)).profiled}
+    rows = {row.id: row.after for row in read(text([*HEAD, *run]), parameters=(("w", 3),)).profiled[0]}
     assert rows["worker0 late"] == ("worker0 mul #2",)
 
 
@@ -260,7 +260,7 @@ def test_a_profile_by_hand():
     trace = read(text(events), parameters=(("w", 40), ("w/read", 40)))
     assert (trace.report.steps, trace.report.step, trace.report.measured_us) == (2, 0, 42)
     pull, push = "ps0 to worker0 w/read", "worker0 to ps0 gradients/sum"
-    assert list(trace.profiled) == [
+    assert list(trace.profiled[0]) == [
         ProfiledOp("ps0 w/read", "ps0", 3, None, None, ()),
         ProfiledOp("worker0 mul", "worker0", 10, None, None, (pull,)),
         ProfiledOp(
@@ -291,7 +291,7 @@ def test_threads_of_no_task_and_names_that_are_none():
     ]
     found = read(text([*HOST, *odd, *profiled(1, 5)]), parameters=(("w", 40), ("first", 1)))
     assert found.report.dropped == ("1 ops on threads that sent nothing: their task is not known.",)
-    rows = {row.id: row.after for row in found.profiled}
+    rows = {row.id: row.after for row in found.profiled[0]}
     assert rows["worker0 to ps0 first"] == ()
     update = [*HOST, *profiled(1, 0)]
     update[4] = send("sum", 30, 1, WORKER, PS, "update_w/ApplySgd")
@@ -322,15 +322,15 @@ def test_what_was_recorded():
     content = unzipped("tensorflow_timeline.json.gz")
     assert detect([content]) == "tensorflow"
     trace = read_trace([content])
-    sizes = sorted(row.bytes for row in trace.profiled if row.origin == "worker0")
+    sizes = sorted(row.bytes for row in trace.profiled[0] if row.origin == "worker0")
     assert sizes == [4, 40, 512, 5120, 131072]  # the learning rate too
-    step = profiled_step(trace.profiled)
+    step = profiled_step(trace.profiled[0])
     assert (step.bytes_on("downlink", None), step.bytes_on("uplink", None)) == (136744, 136748)
     profile = unzipped("tensorflow_profile.json.gz")
     assert detect([profile]) == "tensorflow"
     reads = ("MatMul", "add", "MatMul_1", "add_1")
     known = [(f"{op}/ReadVariableOp", size) for op, (_, size) in zip(reads, SIZES, strict=True)]
-    step = profiled_step(read_trace([profile], TraceOptions(parameters=(*SIZES, *known))).profiled)
+    step = profiled_step(read_trace([profile], TraceOptions(parameters=(*SIZES, *known))).profiled[0])
     assert (step.bytes_on("downlink", None), step.bytes_on("uplink", None)) == (136744, 136744)
 
 

@@ -47,5 +47,6 @@ def dlc(
         else:
             with following(in_lines=progress) as show:
                 show(Stage(f"reading {len(raw)} file{'s' if len(raw) > 1 else ''}"))
-                answer = graph_out(read_files(raw, FORMAT, TraceOptions()))
+                options = TraceOptions()
+                answer = graph_out(read_files(raw, FORMAT, options), options)
     print(answer.model_dump_json() if json_ else render(answer.report))

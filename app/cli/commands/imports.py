@@ -89,5 +89,5 @@ def import_(
         else:
             with following(in_lines=progress) as show:
                 show(Stage(f"reading {len(raw)} file{'s' if len(raw) > 1 else ''}"))
-                answer = graph_out(read_files(raw, form, options))
+                answer = graph_out(read_files(raw, form, options), options)
     print(answer.model_dump_json() if json_ else render(answer.report))

@@ -1,7 +1,7 @@
 """Predict training through parameter servers."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -38,7 +38,7 @@ def parameter_server(
         typer.Argument(
             metavar="FILE...",
             help="JSON with profiled steps, a JSON graph or request, JSON with layers, or a trace, "
-            "of which there may be a file a rank; - reads standard input.",
+            "of which there may be a file a rank or a node; - reads standard input.",
         ),
     ],
     step: Step = None,
@@ -114,6 +114,10 @@ def parameter_server(
         Path | None,
         typer.Option(metavar="PATH", help="Write steps of a row as JSON for ui.perfetto.dev."),
     ] = None,
+    dlc: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write these steps as DLC traces, a file a node."),
+    ] = None,
     at_workers: Annotated[
         int | None, typer.Option(help="Row of the timeline.  [default: the middle one]")
     ] = None,
@@ -146,6 +150,7 @@ def parameter_server(
       interlace parameter-server graph.json --batch-size 32 --servers 2 --order tic
       interlace parameter-server steps.json --plot speed.svg --timeline steps.trace.json
       interlace example resnet50 | interlace parameter-server - --batch-size 32 --workers 4
+      interlace parameter-server w0.txt w1.txt s0.txt --batch-size 32 --dlc simulated
       interlace parameter-server steps.json --server http://planner:8000
     """
     from app.cli import flags
@@ -176,17 +181,18 @@ def parameter_server(
         explain=False if no_explain else None,
     )
     for flag, value in (("--from-step", from_step), ("--timeline-steps", timeline_steps)):
-        if value is not None and timeline is None:
-            raise typer.BadParameter("needs --timeline", param_hint=flag)
+        if value is not None and timeline is None and dlc is None:
+            raise typer.BadParameter("needs --timeline or --dlc", param_hint=flag)
     names, name, raw = contents(files)
     given = present(step=step, parameters=parameters, rank=rank, **fields)
     with explaining(names, given | present(tag=tag)):
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
         source = Source(name, raw, {}, step=step, parameters=text, rank=at_rank)
-        graph, request = read_steps(source, fields)
+        graph, request, notes = read_steps(source, fields)
         with _blaming_views():  # before the work is done
             views.place_of(request, at_workers, at_bandwidth_gbps)
-            shown = timeline and views.timeline(
+            is_shown = timeline is not None or dlc is not None
+            shown = is_shown and views.simulated_again(
                 graph,
                 request,
                 workers=at_workers,
@@ -194,21 +200,39 @@ def parameter_server(
                 from_step=from_step or 0,
                 steps=timeline_steps or 3,
             )
-        for path, flag in ((csv, "--csv"), (plot, "--plot"), (timeline, "--timeline")):
+        nodes = views.traces(shown) if dlc is not None and shown else {}
+        paths = ((csv, "--csv"), (plot, "--plot"), (timeline, "--timeline"), (dlc, "--dlc"))
+        for path, flag in paths:
             if path is not None and not path.absolute().parent.is_dir():
                 raise typer.BadParameter(f"no folder {path.parent}", param_hint=flag)
+        if dlc is not None:
+            _check_folder(dlc, nodes)
         if at:
             answer = at.parameter_server(graph, request)
         else:
             with interruptible(), counting("rows") as progress:
                 answer = run(graph, request, progress)
+    answer = answer.model_copy(update={"notes": [*notes, *answer.notes]})
     if csv is not None:
         csv.write_text(views.table(answer), encoding="utf-8", newline="")
     if plot is not None:
         plot.write_bytes(views.by_workers(answer, at_bandwidth_gbps))
-    if timeline is not None:
-        timeline.write_text(json.dumps(shown), encoding="utf-8")
+    if timeline is not None and shown:
+        timeline.write_text(json.dumps(views.timeline(shown)), encoding="utf-8")
+    if dlc is not None:
+        dlc.mkdir(exist_ok=True)
+        for file, text in nodes.items():
+            (dlc / file).write_text(text, encoding="utf-8")
     print(answer.model_dump_json(indent=1) if json_ else render(answer))
+
+
+def _check_folder(folder: Path, files: Collection[str]) -> None:
+    """See that a folder will hold these files alone: all in it are read as nodes of one run."""
+    if folder.exists() and not folder.is_dir():
+        raise typer.BadParameter(f"{folder} is no folder", param_hint="--dlc")
+    there = {path.name for path in folder.iterdir()} if folder.exists() else set()
+    if others := sorted(there - {*files}):
+        raise typer.BadParameter(f"{folder} has another file: {others[0]}", param_hint="--dlc")
 
 
 @contextmanager

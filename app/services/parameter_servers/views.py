@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from app.errors import InvalidRequest
 from app.limits import MAX_TIMELINE_SERVICES, MAX_TIMELINE_SIMULATED
@@ -18,6 +18,9 @@ from app.services.parameter_servers.steps import prepared_of, services_of, steps
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import Graph
+from solver.parameter_server.as_dlc import write_dlc
+from solver.parameter_server.run import StepsRun
+from solver.parameter_server.steps import Step
 from solver.parameter_server.throughput import run_of
 from solver.parameter_server.timeline import steps_trace
 
@@ -126,7 +129,24 @@ def place_of(
     )
 
 
-def timeline(
+class Shown(NamedTuple):
+    """Some steps of each worker of a row: the steps as they are run, and the run."""
+
+    steps: tuple[Step, ...]
+    run: StepsRun
+
+
+def timeline(shown: Shown) -> dict[str, Any]:
+    """Lay out the steps of a row as a Chrome trace."""
+    return steps_trace(*shown)
+
+
+def traces(shown: Shown) -> dict[str, str]:
+    """Write the steps of a row as DLC traces, a file a node."""
+    return write_dlc(*shown)
+
+
+def simulated_again(
     graph: Graph | None,
     request: ParameterServerRequest,
     *,
@@ -134,8 +154,8 @@ def timeline(
     bandwidth_gbps: float | None,
     from_step: int,
     steps: int,
-) -> dict[str, Any]:
-    """Simulate one row again, and lay out some steps of each worker as a Chrome trace.
+) -> Shown:
+    """Simulate one row again, and record some steps of each worker.
 
     Parameters
     ----------
@@ -169,7 +189,7 @@ def timeline(
             )
             raise InvalidRequest([Fault(f"/query/{field}", FaultCode.OUT_OF_RANGE, detail)])
     run = run_of(prepared, options, bandwidth, count, range(from_step, end), only_recorded=True)
-    return steps_trace(prepared, run)
+    return Shown(prepared, run)
 
 
 def _value(name: str, known: Sequence[Value], asked: float | None) -> Value:

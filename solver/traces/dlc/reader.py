@@ -126,7 +126,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         dlc=dlc,
     )
     if chosen is None:
-        return Trace(None, report)
+        return Trace(None, report, messages=tuple(nodes))
     worker, number = chosen
     place = int(np.searchsorted(worker.phases.number, number))
     with as_trace_faults():
@@ -145,7 +145,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     )
     count = worker.records.workers
     channel = Channel(NETWORK, count, "num_workers of the header")
-    return Trace(graph, report, channels=(channel,))
+    return Trace(graph, report, channels=(channel,), messages=tuple(nodes))
 
 
 def _measured(workers: Sequence[_Worker], servers: Sequence[Records]) -> DlcReport:

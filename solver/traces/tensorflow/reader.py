@@ -28,6 +28,9 @@ from solver.traces.trace import (
 FORMAT = "tensorflow"
 
 _SEEN = 2**16
+#: Said of a trace of parameter servers.
+NO_GRAPH = "Rows of a step with parameter servers, and no graph: there is no collective to plan."
+
 _SHOW = "write the timeline with show_memory=True, or give names and bytes (parameters)"
 
 
@@ -43,7 +46,8 @@ def looks_like(content: bytes) -> bool:
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     """Read a step: rows of what tasks computed and sent, or a graph of the collectives of a task.
 
-    Of a profile of several steps the step is the one asked for, or the one of median length. Of
+    Of a profile of several steps the step is the one asked for, or the one of median length; rows
+    are those of all steps that send something, unless one is asked for. Of
     several tasks with collectives the graph is that of the first, or of ``rank``. Bytes are those
     that a timeline shows, else those of ``parameters``: of the tensor, of the variable that it is
     read from, or of the one that it is the gradient of.
@@ -88,7 +92,9 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         warnings=tuple(_rows_warned(rows)),
         measured_us=round(_length(step), 3),
     )
-    return Trace(None, report, profiled=rows.ops)
+    others = able if options.step is None else [step]
+    every = (rows if one is step else rows_of(one, known) for one in others)
+    return Trace(None, report, profiled=tuple(each.ops for each in every if each.sized))
 
 
 def _length(step: Recording) -> float:
@@ -151,7 +157,7 @@ def _rows_said(rows: Rows) -> Iterator[str]:
 
 
 def _rows_warned(rows: Rows) -> Iterator[str]:
-    yield "Rows of a step with parameter servers, and no graph: there is no collective to plan."
+    yield NO_GRAPH
     if rows.unsized:
         which = (
             "1 transfer has" if len(rows.unsized) == 1 else f"{len(rows.unsized):,} transfers have"

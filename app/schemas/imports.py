@@ -1,0 +1,101 @@
+"""What an import of another tool's files answers: a graph, its cluster, profiled steps."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from app.schemas.base import AnswerModel, ShownAs
+from app.schemas.clusters import ClusterBody
+from app.schemas.graphs import CollectiveKind, GraphBody
+from app.schemas.profiled_steps import ProfiledStepBody
+from solver.traces import Report
+
+
+class LaneCost(AnswerModel):
+    """What the launches of a kind on a channel took in a trace, as a line."""
+
+    channel: str
+    kind: CollectiveKind
+    workers: Annotated[int, Field(description="That share the channel, as they were counted on.")]
+    launches: Annotated[int, Field(description="Recorded launches that the line was fitted to.")]
+    left_out: Annotated[
+        int, Field(description="Launches that were not, as far too short beside the others.")
+    ]
+    sizes: Annotated[int, Field(description="Different sizes among them.")]
+    least_bytes: int
+    most_bytes: int
+    startup_us: Annotated[float, Field(description="Time of any launch [us].")]
+    us_per_byte: Annotated[float, Field(description="Time of each byte [us].")]
+    bandwidth_gbps: Annotated[
+        float | None,
+        Field(description="Of a ring with this time of a byte [Gbit/s]; null when out of range."),
+    ]
+    error_median: Annotated[
+        float, Field(description="Median of abs(line / recorded time - 1) over the launches.")
+    ]
+    error_worst: Annotated[float, Field(description="The largest.")]
+    basis: Annotated[
+        Literal["own_sizes", "shared_bandwidth", "assumed_startup"],
+        Field(
+            description="`own_sizes`: the sizes of the kind tell start-up from bandwidth; "
+            "`shared_bandwidth`: it has the bandwidth of all kinds on the channel; "
+            "`assumed_startup`: nothing tells them apart, the start-up is assumed."
+        ),
+    ]
+
+
+_Cluster = Annotated[
+    Annotated[dict[str, Any], ShownAs(ClusterBody)] | None,
+    Field(
+        description="`cluster` of a request: workers, channels and costs as the files tell them; "
+        "`report.assumed` says what they do not tell. Null without a graph, and where the files "
+        "are of Interlace's own."
+    ),
+]
+
+
+_Costs = Annotated[
+    list[LaneCost],
+    Field(description="What the cost models of the cluster were fitted to, and how well."),
+]
+
+
+_Steps = Annotated[
+    list[Annotated[dict[str, Any], ShownAs(ProfiledStepBody)]] | None,
+    Field(
+        description="`steps` of a prediction of parameter servers, where the files are of training "
+        "through them. Null of other files, and where a warning says why there are none."
+    ),
+]
+
+
+class GraphOut(AnswerModel):
+    """A graph, the cluster that it was recorded on, and what its reader did."""
+
+    id: Annotated[
+        str | None,
+        Field(
+            description="Made of the graph's content; `graph_id` of a request. Null without one."
+        ),
+    ]
+    graph: Annotated[
+        Annotated[dict[str, Any], ShownAs(GraphBody)] | None,
+        Field(description="One iteration; null when the files hold no times to plan with."),
+    ]
+    cluster: _Cluster = None
+    costs: _Costs = Field(default=[])
+    steps: _Steps = None
+    report: Report
+
+
+class ImportAnswer(AnswerModel):
+    """What an import made."""
+
+    graph_id: Annotated[
+        str | None,
+        Field(description="Of the graph, at `/v1/graphs`; null when there is nothing to plan."),
+    ]
+    cluster: _Cluster = None
+    costs: _Costs = Field(default=[])
+    steps: _Steps = None
+    report: Report
