@@ -120,7 +120,13 @@ def _steps(
         return
     pushes, pulls, requests = (_by_iteration(worker, s) for s in (PUSH, PARAMETER, REQUEST))
     updates = _updates(worker, nodes)
-    servers = sorted({row.peer for rows in pushes.values() for row in rows})
+    # of all workers: a server's name stands in all steps or in none
+    servers = {
+        peer
+        for node in nodes
+        if not node.is_server
+        for peer in node.peer[node.stage == PUSH].tolist()
+    }
     tensors = {(row.key, row.peer) for rows in pushes.values() for row in rows}
     keys = [key for key, _ in sorted(tensors)]
     several = {key for key in keys if keys.count(key) > 1} if len(keys) > len(set(keys)) else set()
