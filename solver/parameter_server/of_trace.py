@@ -70,6 +70,8 @@ def trace_steps(
 
 def _of_messages(trace: Trace, options: TraceOptions, most: int, most_edges: int) -> TraceSteps:
     nodes, step, rank = trace.messages, options.step, options.rank
+    edges = sum(len(before) for before in steps_of(nodes, step, rank, 1)[0].preds)
+    most = max(1, min(most, most_edges // edges))  # no more are made than are taken
     steps = steps_of(nodes, step, rank, most)
     servers_of(steps)
     whole = whole_iterations(nodes, step, rank)
