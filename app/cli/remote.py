@@ -178,7 +178,9 @@ class Server:
         graph = read.graph and {**read.graph, "ops": [*map(_in_order, read.graph["ops"])]}
         steps = None if read.steps is None else list(read.steps)
         told = {"id": read.id, "graph": graph, "report": read.report}
-        return self._as(GraphOut, {**told, "cluster": read.cluster, "costs": list(read.costs), "steps": steps})
+        return self._as(
+            GraphOut, {**told, "cluster": read.cluster, "costs": list(read.costs), "steps": steps}
+        )
 
     def _solved(
         self,

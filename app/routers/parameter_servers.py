@@ -140,7 +140,7 @@ def get_timeline(
     The row is simulated again, with the same draws.
     """
     graph, request = parameter_server_request_of(store, prediction_id)
-    return views.timeline(
+    shown = views.simulated_again(
         graph,
         request,
         workers=workers,
@@ -148,3 +148,4 @@ def get_timeline(
         from_step=from_step,
         steps=steps,
     )
+    return views.timeline(shown)

@@ -6,14 +6,13 @@ from typing import Annotated, Any, Literal
 from pydantic import FailFast, Field
 
 from app.limits import MAX_CHANGE_FACTOR, MAX_CHANGES, MAX_NAME_CHARACTERS, MAX_OPS
-from app.schemas.base import PLAIN, AnswerModel, Name, RequestModel, ShownAs
+from app.schemas.base import PLAIN, AnswerModel, Name, RequestModel
 from app.schemas.clusters import ClusterBody
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import graph
 from solver.limits import MAX_BYTES, MAX_DURATION_US
 from solver.simulation.what_if import Change
-from solver.traces import Report
 
 Id = Annotated[Name, Field(description="Name, unique in the graph; no control characters.")]
 

@@ -17,7 +17,7 @@ from app.limits import (
     MAX_US_PER_BYTE,
     MAX_WORKER_COUNTS,
 )
-from app.schemas.base import PLAIN, AnswerModel, OneOf, RequestModel
+from app.schemas.base import PLAIN, AnswerModel, OneOf
 from app.schemas.explanations import CostWarning
 from app.schemas.graphs import GraphBody, GraphRequest
 from app.schemas.networks import Gbps, Microseconds

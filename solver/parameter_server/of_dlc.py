@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
@@ -118,10 +119,19 @@ def _steps(
     """Make a step of each of a worker's iterations."""
     if not iterations:
         return
-    pushes, pulls, requests = (_by_iteration(worker, s) for s in (PUSH, PARAMETER, REQUEST))
-    updates = _updates(worker, nodes)
-    servers = sorted({row.peer for rows in pushes.values() for row in rows})
-    tensors = {(row.key, row.peer) for rows in pushes.values() for row in rows}
+    numbers = np.asarray([one.number for one in iterations])
+    pushes = _by_iteration(worker, PUSH, numbers)
+    pulls, requests = (_by_iteration(worker, stage, numbers - 1) for stage in (PARAMETER, REQUEST))
+    updates = _updates(worker, nodes, numbers)
+    # of all workers: a server's name stands in all steps or in none
+    servers = {
+        peer
+        for node in nodes
+        if not node.is_server
+        for peer in node.peer[node.stage == PUSH].tolist()
+    }
+    pushed = worker.stage == PUSH
+    tensors = {*zip(worker.key[pushed].tolist(), worker.peer[pushed].tolist(), strict=True)}
     keys = [key for key, _ in sorted(tensors)]
     several = {key for key in keys if keys.count(key) > 1} if len(keys) > len(set(keys)) else set()
 
@@ -149,9 +159,11 @@ def _steps(
         yield build_step(ops)
 
 
-def _by_iteration(records: Records, stage: int) -> dict[int, list[_Row]]:
-    """Return the messages of a stage by iteration, in the order of their times."""
-    rows = np.flatnonzero(records.stage == stage)
+def _by_iteration(
+    records: Records, stage: int, numbers: NDArray[np.int64]
+) -> dict[int, list[_Row]]:
+    """Return the messages of a stage by iteration, of these, in the order of their times."""
+    rows = np.flatnonzero((records.stage == stage) & np.isin(records.iteration, numbers))
     rows = rows[np.lexsort((records.peer[rows], records.key[rows], records.time[rows]))]
     columns = (records.iteration, records.time, records.key, records.peer, records.length)
     messages: dict[int, list[_Row]] = {}
@@ -160,18 +172,22 @@ def _by_iteration(records: Records, stage: int) -> dict[int, list[_Row]]:
     return messages
 
 
-def _updates(worker: Records, nodes: Sequence[Records]) -> dict[_Message, int]:
-    """Return how long the update of each iteration, key and server took [us], where known."""
+def _updates(
+    worker: Records, nodes: Sequence[Records], numbers: NDArray[np.int64]
+) -> dict[_Message, int]:
+    """Return how long the update of each key and server took in these iterations [us], if known."""
     took: dict[_Message, int] = {}
     for server in nodes:
         if not server.is_server:
             continue
         place = server.rank - (server.workers or 0)
-        pushed, confirmed = (_times(server, stage, worker.rank) for stage in (PUSH, CONFIRMATION))
-        together = updates_of(server)
-        rows = zip(
-            *(c.tolist() for c in (together.iteration, together.key, together.update)), strict=True
+        pushed, confirmed = (
+            _times(server, stage, worker.rank, numbers) for stage in (PUSH, CONFIRMATION)
         )
+        together = updates_of(server)
+        ours = np.isin(together.iteration, numbers)
+        columns = (together.iteration, together.key, together.update)
+        rows = zip(*(column[ours].tolist() for column in columns), strict=True)
         waits = {(number, key): update for number, key, update in rows if update >= 0}
         for (number, key), end in confirmed.items():
             own = end - pushed[number, key] if (number, key) in pushed else -1
@@ -181,8 +197,11 @@ def _updates(worker: Records, nodes: Sequence[Records]) -> dict[_Message, int]:
     return took
 
 
-def _times(records: Records, stage: int, peer: int) -> dict[tuple[int, int], int]:
-    rows = (records.stage == stage) & (records.peer == peer)
+def _times(
+    records: Records, stage: int, peer: int, iterations: NDArray[np.int64]
+) -> dict[tuple[int, int], int]:
+    ours = np.isin(records.iteration, iterations)
+    rows = (records.stage == stage) & (records.peer == peer) & ours
     columns = (records.iteration, records.key, records.time)
     numbers, keys, times = (column[rows].tolist() for column in columns)
     return dict(zip(zip(numbers, keys, strict=True), times, strict=True))

@@ -10,6 +10,7 @@ from solver.parameter_server.profiles import profiled_step, tasks_of
 from solver.parameter_server.steps import SERVER, UPLINK, Step, servers_of
 from solver.traces import Trace, TraceOptions
 
+_STEPS = "Steps for parameter servers are"
 _ITERATIONS = (
     "A step gets the parameters that the iteration before it got, then computes up to each push, "
     "one after the other; forward and backward pass are one op up to the first push."
@@ -67,15 +68,15 @@ def trace_steps(
         raise InvalidTrace([Fault("", f.code, f.detail) for f in error.faults]) from None
 
 
-def _of_messages(
-    trace: Trace, options: TraceOptions, most: int, most_edges: int
-) -> TraceSteps:
+def _of_messages(trace: Trace, options: TraceOptions, most: int, most_edges: int) -> TraceSteps:
     nodes, step, rank = trace.messages, options.step, options.rank
+    edges = sum(len(before) for before in steps_of(nodes, step, rank, 1)[0].preds)
+    most = max(1, min(most, most_edges // edges))  # no more are made than are taken
     steps = steps_of(nodes, step, rank, most)
     servers_of(steps)
     whole = whole_iterations(nodes, step, rank)
     workers = dict.fromkeys(one.worker.name for one in whole)
-    which = f"Each step is an iteration that {' or '.join(workers)} recorded as a whole."
+    which = f"{_STEPS} iterations that {' or '.join(workers)} recorded as a whole."
     return _thinned(steps, len(whole), most, most_edges, (which, _ITERATIONS))
 
 
@@ -91,11 +92,11 @@ def _of_rows(trace: Trace, options: TraceOptions, most: int, most_edges: int) ->
         raise InvalidTrace([Fault("", FaultCode.OUT_OF_RANGE, detail)])
     worker = workers[rank]
     every = [rows for rows in trace.profiled if worker in tasks_of(rows)[0]]
-    steps = tuple(profiled_step(rows, worker) for rows in every)
+    steps = tuple(profiled_step(rows, worker, hosts=hosts) for rows in every)
     servers_of(steps)
     others = [name for name in workers if name != worker]
     left = f"; {', '.join(others)} left out, with the order that it made" if others else ""
-    which = f"Each step is one of {worker}{left}."
+    which = f"{_STEPS} those of {worker}{left}."
     return _thinned(steps, len(steps), most, most_edges, (which,))
 
 

@@ -18,7 +18,10 @@ from solver.traces.profiled import ProfiledOp
 
 
 def profiled_step(
-    rows: Sequence[ProfiledOp], worker: str | None = None, servers: str = "ps"
+    rows: Sequence[ProfiledOp],
+    worker: str | None = None,
+    servers: str = "ps",
+    hosts: Sequence[str] = (),
 ) -> Step:
     """Build the step of a worker and of the servers that it pulls from and pushes to.
 
@@ -32,6 +35,8 @@ def profiled_step(
         Its task; None for the only one, or the first by name.
     servers
         Tasks are servers whose name is this and a number. One server needs no name in the step.
+    hosts
+        Servers of other steps, beside which this one's need their names.
 
     Raises
     ------
@@ -43,7 +48,8 @@ def profiled_step(
     -----
     O(rows and their order).
     """
-    workers, hosts = tasks_of(rows, servers)
+    workers, own = tasks_of(rows, servers)
+    hosts = tuple(dict.fromkeys([*hosts, *own]))
     if not workers or (worker is not None and worker not in workers):
         found = ", ".join(workers) or "none"
         detail = f"No worker {worker or ''!r} in the profile: its workers are {found}."

@@ -12,8 +12,11 @@ from app.routers.parameter_servers import EXAMPLE
 from app.services.examples import TWO_LAYERS
 from tests.app.command import Run, interlace
 from tests.app.service import Json, Service
+from tests.dlc_oracle import rows_of, text_of
 
 DATA = Path(__file__).parents[1] / "data"
+DLC = tuple(str(DATA / f"dlc_{node}.txt") for node in ("w0", "w1", "s0"))
+SESSION, PROFILE = (str(DATA / f"tensorflow_{name}.json.gz") for name in ("timeline", "profile"))
 LAYERS: Json = {
     "layers": [
         {"bytes": 1_000_000, "forward_us": 400, "backward_us": 900},
@@ -149,13 +152,24 @@ def test_files_are_written(run: Run, steps: str, tmp_path: Path) -> None:
             2,
             "--win-bytes: win_bytes is the window of flow control",
         ),
-        (("steps.json", "--from-step", "5"), 2, "--from-step: needs --timeline"),
-        (("steps.json", "--timeline-steps", "5"), 2, "--timeline-steps: needs --timeline"),
+        (("steps.json", "--from-step", "5"), 2, "--from-step: needs --timeline or --dlc"),
+        (("steps.json", "--timeline-steps", "5"), 2, "--timeline-steps: needs --timeline or --dlc"),
         (("steps.json", "--timeline", "t", "--at-workers", "3"), 2, "--at-workers"),
         (("steps.json", "--at-bandwidth-gbps", "3"), 2, "--at-bandwidth-gbps"),
         (("steps.json", "--timeline", "t", "--from-step", "400"), 2, "--from-step"),
         (("steps.json", "--csv", "no/rows.csv"), 2, "--csv"),
         (("steps.json", "--plot", "no/speed.svg"), 2, "--plot"),
+        (("steps.json", "--dlc", "no/nodes"), 2, "--dlc: no folder no"),
+        (("steps.json", "--dlc", "steps.json"), 2, "--dlc: steps.json is no folder"),
+        (("steps.json", "--dlc", "."), 2, " is of another run"),
+        (("steps.json", "--dlc", "nodes", "--from-step", "400"), 2, "--from-step"),
+        ((DLC[0], "--batch-size", "1", "--servers", "2"), 2, "--servers: servers says how a graph"),
+        ((DLC[0], "--batch-size", "1", "--rank", "1"), 1, "and 1 is no worker's"),
+        ((DLC[2], "--batch-size", "1"), 1, "No worker's iteration was recorded as a whole."),
+        ((SESSION, "--batch-size", "1", "--rank", "2"), 1, "Workers 0 to 0 are in the trace"),
+        (("three.txt", "--batch-size", "1"), 1, "three.txt: At most 2 servers, got 3: 's0', 's1'"),
+        (("empty.txt", "--batch-size", "1"), 1, "empty.txt: Tensor 'grad:0': bytes must be 1"),
+        ((PROFILE, "--batch-size", "1"), 1, ": No bytes of 'MatMul/ReadVariableOp' and 8 more: "),
         (("steps.json", "--step", "1"), 2, "--step: The file is no trace"),
         (("steps.json", "--tag", "x"), 2, "needs --server"),
         (("no.json",), 1, "no.json: No such file"),
@@ -167,6 +181,8 @@ def test_wrong_use(
     run: Run, steps: str, tmp_path: Path, flags: tuple[str, ...], code: int, says: str
 ) -> None:
     (tmp_path / "list.json").write_text("[]")
+    (tmp_path / "three.txt").write_text(of_servers(3, 10))
+    (tmp_path / "empty.txt").write_text(of_servers(1, 0))
     gather = copy.deepcopy(TWO_LAYERS)
     gather["graph"]["ops"][1]["kind"] = "all_gather"
     (tmp_path / "gather.json").write_text(json.dumps(gather))
@@ -174,6 +190,104 @@ def test_wrong_use(
     assert (done.returncode, done.stdout) == (code, "")
     assert says in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def of_servers(count: int, length: int) -> str:
+    """Write the DLC trace of a worker that pushes a key to each server, and gets it back."""
+    rows = [
+        (i, server, stage, server, 1_000 * (i + 1) + 100 * stage + server, length)
+        for i in (-1, 0)
+        for server in range(count)
+        for stage in range(4)
+    ]
+    return str(text_of("w0", 1, count, rows))
+
+
+def test_dlc_traces_are_steps(run: Run, steps: str) -> None:
+    flags = ("--batch-size", "16", "--workers", "1,2", "--bandwidths-gbps", "0.01")
+    found = answer(run, *DLC, *flags)
+    assert (found["name"], found["profiled_steps"]) == ("dlc_w0", 4)
+    assert found["request"]["graph_sha256"] is None
+    assert found["notes"][0] == (
+        "Steps for parameter servers are iterations that w0 or w1 recorded as a whole."
+    )
+    assert not any("all-reduce" in note for note in found["notes"])  # that is said of the graph
+    one = answer(run, *DLC, *flags, "--rank", "1", "--step", "0")
+    assert one["profiled_steps"] == 1
+    # compute, and what is sent each way at 1.25 bytes/us; servers update some while others push
+    read = answer(run, DLC[0], *flags, "--step", "1", "--spread", "0")
+    assert read["rows"][0]["step_us"] >= 1_050 + (506 + 100) / 1.25
+    assert "Pushes have no update in the trace: it takes no time." in read["notes"]
+
+
+def test_a_timeline_of_tensorflow_is_steps(run: Run, steps: str, tmp_path: Path) -> None:
+    flags = ("--batch-size", "32", "--workers", "1,2")
+    found = answer(run, SESSION, *flags)
+    assert (found["name"], found["profiled_steps"]) == ("tensorflow_timeline", 1)
+    assert found["notes"][0] == "Steps for parameter servers are those of worker0."
+    assert not any("no graph" in note for note in found["notes"])
+    (tmp_path / "import.json").write_text(run("import", SESSION, "--json").stdout)
+    again = answer(run, "import.json", *flags)
+    assert again["request"] == found["request"]
+    both = json.loads(run("import", *DLC, "--json").stdout)
+    assert both["graph"]
+    (tmp_path / "import.json").write_text(json.dumps(both))
+    assert answer(run, "import.json", *flags)["profiled_steps"] == 4
+
+
+def test_all_steps_of_a_profile_are_steps(run: Run, steps: str) -> None:
+    names = {"fc1/kernel": 131072, "fc1/bias": 512, "fc2/kernel": 5120, "fc2/bias": 40}
+    reads = ("MatMul", "add", "MatMul_1", "add_1")
+    sizes = dict(zip((f"{op}/ReadVariableOp" for op in reads), names.values(), strict=True))
+    Path("sizes.json").write_text(json.dumps(names | sizes))
+    flags = ("--batch-size", "32", "--workers", "1", "--parameters", "sizes.json")
+    found = answer(run, PROFILE, *flags)
+    assert found["profiled_steps"] == 2
+    assert any(note.startswith("The profile names no inputs") for note in found["notes"])
+    assert answer(run, PROFILE, *flags, "--step", "1")["profiled_steps"] == 1
+
+
+def test_a_trace_with_collectives_is_a_graph(run: Run, steps: str) -> None:
+    args = "device:/job:worker/replica:0/task:0/device:CPU:0 Compute"
+    names = {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": args[7:]}}
+    allocators = {"ph": "M", "name": "process_name", "pid": 2, "args": {"name": "Allocators"}}
+    ran: list[Json] = [
+        {"ph": "X", "name": op, "pid": 1, "tid": 0, "ts": ts, "dur": 10, "args": about}
+        for op, ts, about in (
+            ("MatMul", 0, {"name": "g1", "op": "MatMul"}),
+            ("CollectiveReduceV2", 10, {"name": "sum", "op": "CollectiveReduceV2", "input0": "g1"}),
+        )
+    ]
+    Path("sum.json").write_text(json.dumps({"traceEvents": [names, allocators, *ran]}))
+    Path("sizes.json").write_text('{"sum": 4000, "g1": 4000}')
+    flags = ("--batch-size", "1", "--workers", "1", "--parameters", "sizes.json")
+    found = answer(run, "sum.json", *flags, "--servers", "2")
+    assert found["request"]["graph_sha256"]
+
+
+def test_a_run_is_written_as_dlc_traces(run: Run, steps: str, tmp_path: Path) -> None:
+    flags = ("--bandwidths-gbps", "1,10", "--at-bandwidth-gbps", "1", "--at-workers", "4")
+    shown = ("--from-step", "2", "--timeline-steps", "3")
+    answer(run, steps, *flags, *shown, "--dlc", "nodes", "--timeline", "steps.trace.json")
+    nodes = sorted((tmp_path / "nodes").iterdir())
+    assert [node.name for node in nodes] == ["s0.txt", "w0.txt", "w1.txt", "w2.txt", "w3.txt"]
+    measured = json.loads(run("dlc", *map(str, nodes), "--json").stdout)
+    assert measured["report"]["dlc"]["nodes"] == ["w0", "w1", "w2", "w3", "s0"]
+    assert len(measured["report"]["dlc"]["iterations"]) == 4 * 3
+    # the bytes of a step, those of the timeline too
+    (volume,) = (each for each in measured["report"]["dlc"]["volume"] if each["node"] == "w0")
+    ops = EXAMPLE["steps"][0]["ops"]
+    assert volume["push_send_bytes"] == sum(op["bytes"] for op in ops if op["resource"] == "uplink")
+    events = json.loads((tmp_path / "steps.trace.json").read_text())["traceEvents"]
+    ends = [e["ts"] + e["dur"] for e in events if e["ph"] == "X" and e["cat"] == "uplink"]
+    rows = [row for node in nodes[1:] for row in rows_of(node.read_text())]
+    assert max(row[4] for row in rows if row[2] == 1) >= round(min(ends))
+    texts = [node.read_text() for node in nodes]
+    answer(run, steps, *flags, *shown, "--dlc", "nodes")  # once more into the same folder
+    assert [node.read_text() for node in nodes] == texts
+    # two whole iterations a worker are steps again
+    back = answer(run, *map(str, nodes), "--batch-size", "32", "--workers", "1")
+    assert back["profiled_steps"] == 4 * 2
 
 
 def lasting(text: str) -> str:
@@ -187,6 +301,7 @@ def test_a_service_says_the_same(service: Service, run: Run, steps: str, tmp_pat
         ["steps.json", "--workers", "1,2", *QUICK],
         ["two.json", "--batch-size", "16", "--servers", "2", *QUICK, "--json"],
         ["steps.json", "--no-flow-control", "--csv", "rows.csv", *QUICK, "--json"],
+        [*DLC, "--batch-size", "16", *QUICK, "--json"],
     ):
         here = run("parameter-server", *arguments)
         there = run("parameter-server", *arguments, "--server", url, "--tag", "ps", "--fresh")

@@ -12,6 +12,7 @@ from solver.errors import InvalidTrace
 from solver.traces import TraceOptions
 from tests.app.command import Run
 from tests.app.service import ROOT, Service, faults
+from tests.dlc_oracle import text_of
 
 PATH = "/v1/graphs"
 DATA = ROOT / "tests" / "data"
@@ -49,7 +50,8 @@ def test_the_report_of_a_training(service: Service) -> None:
 
 def test_other_formats_have_no_such_report(service: Service) -> None:
     line = "node1 -- A -- forward_compute_time=1, backward_compute_time=1, parameter_size=4"
-    assert service.client.post(PATH, content=line).json()["report"]["dlc"] is None
+    answer = service.client.post(PATH, content=line).json()
+    assert (answer["report"]["dlc"], answer["steps"]) == (None, None)
 
 
 def test_the_graph_is_planned_simulated_and_predicted(service: Service) -> None:
@@ -65,6 +67,37 @@ def test_the_graph_is_planned_simulated_and_predicted(service: Service) -> None:
         assert answer.status_code in {200, 201}, answer.text
     [first, *_] = answer.json()["rows"]
     assert first["iteration_time_us"] > 950 + 200  # what the slower worker computes
+
+
+def test_the_steps_are_predicted(service: Service) -> None:
+    answer = posted(service).json()
+    assert len(answer["steps"]) == 4
+    assert service.client.get(f"{PATH}/{answer['id']}").json()["steps"] == answer["steps"]
+    asked = {"batch_size": 8, "bandwidths_gbps": [1], "workers": [1], "simulated_steps": 40}
+    body = {"steps": answer["steps"], "dropped_steps": 4, **asked}
+    found = service.post(body, "/v1/predictions/parameter-server").json()
+    assert (found["state"], found["profiled_steps"]) == ("succeeded", 4)
+    one = posted(service, step=1, rank=0).json()
+    assert one["steps"] == [answer["steps"][1]]
+    assert any("that w0 recorded as a whole" in line for line in one["report"]["assumed"])
+
+
+def test_an_import_says_why_there_are_no_steps(service: Service) -> None:
+    rows = [
+        (i, server, stage, server, 1_000 * (i + 1) + 100 * stage + server, 10)
+        for i in (-1, 0)
+        for server in range(3)
+        for stage in range(4)
+    ]
+    three = service.client.post(PATH, content=text_of("w0", 1, 3, rows).encode())
+    assert three.status_code == 201
+    assert three.json()["graph"]
+    assert three.json()["steps"] is None
+    why = "There are no steps for parameter servers: At most 2 servers, got 3: 's0', 's1', 's2'."
+    assert three.json()["report"]["warnings"] == [why]
+    server = service.client.post(PATH, content=(DATA / "dlc_s0.txt").read_bytes())
+    assert (server.status_code, server.json()["graph"], server.json()["steps"]) == (200, None, None)
+    assert server.json()["report"]["warnings"][-1].startswith("There are no steps")
 
 
 @pytest.mark.parametrize(

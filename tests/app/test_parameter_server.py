@@ -577,8 +577,8 @@ def test_timelines_are_limited() -> None:
         by_hand(workers=[1_000], simulated_steps=2_000, explain=False), ParameterServerRequest
     )
 
-    def timeline(from_step: int, steps: int) -> Json:
-        return views.timeline(
+    def timeline(from_step: int, steps: int) -> views.Shown:
+        return views.simulated_again(
             *asked, workers=None, bandwidth_gbps=None, from_step=from_step, steps=steps
         )
 

@@ -1,5 +1,6 @@
 """Timelines of Horovod, TensorFlow and XLA through the service and the command."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -79,3 +80,26 @@ def test_a_plan_of_a_profile_is_made(run: Run) -> None:
     done = run("plan", *files)
     assert done.returncode == 0, done.stderr
     assert run("import", *files).stdout.startswith("Read from an xla file: 20 ops, 1 collective")
+
+
+def test_steps_of_parameter_servers_need_no_graph(service: Service) -> None:
+    content = (DATA / "tensorflow_timeline.json.gz").read_bytes()
+    answer = service.client.post(PATH, content=content)
+    assert answer.status_code == 200
+    found = answer.json()
+    assert (found["id"], found["graph"]) == (None, None)
+    sizes = [op["bytes"] for op in found["steps"][0]["ops"] if op["resource"] == "uplink"]
+    assert sorted(sizes) == [4, 40, 512, 5120, 131072]
+    asked = {"batch_size": 32, "bandwidths_gbps": [10], "workers": [1, 2], "simulated_steps": 40}
+    body = {"steps": found["steps"], "dropped_steps": 4, **asked}
+    predicted = service.post(body, "/v1/predictions/parameter-server")
+    assert predicted.json()["profiled_steps"] == 1
+
+
+def test_steps_with_names_that_are_too_long_are_not_answered(service: Service) -> None:
+    content = gzip.decompress((DATA / "tensorflow_timeline.json.gz").read_bytes())
+    answer = service.client.post(PATH, content=content.replace(b"fc1/", 600 * b"f" + b"/"))
+    assert answer.status_code == 200
+    assert answer.json()["steps"] is None
+    (why,) = (w for w in answer.json()["report"]["warnings"] if "no steps" in w)
+    assert len(why) < 1_000

@@ -352,7 +352,7 @@ def test_what_import_prints_is_planned_alike(file: Path, run: Run, tmp_path: Pat
     ours = planned(run, str(file))
     assert theirs | {"runtime_s": 0} == ours | {"runtime_s": 0}
     value = json.loads(request.read_text())
-    assert list(value) == ["id", "graph", "cluster", "costs", "report"]
+    assert list(value) == ["id", "graph", "cluster", "costs", "steps", "report"]
     value["report"]["ops"] = "many"
     request.write_text(json.dumps(value))
     done = run("plan", str(request))

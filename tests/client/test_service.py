@@ -27,7 +27,7 @@ from interlace_client import (
     problems,
 )
 from tests.app.long import drafted_us, highs, search, until
-from tests.app.service import Service, two_layers
+from tests.app.service import ROOT, Service, two_layers
 from tests.client.conftest import Ask
 from tests.kineto_events import small, text
 
@@ -116,6 +116,18 @@ def test_graph_of_another_tool(ask_server: Ask) -> None:
     with pytest.raises(ProblemError) as caught:
         ask_server("import_graph", b"no trace", name="other")
     assert caught.value.status == 422
+
+
+def test_steps_of_a_trace(ask_server: Ask) -> None:
+    content = (ROOT / "tests" / "data" / "tensorflow_timeline.json.gz").read_bytes()
+    found = ask_server("import_graph", content)
+    assert (found.id, found.graph, len(found.steps)) == (None, None, 1)
+    predicted = ask_server(
+        "predict_parameter_server", steps=found.steps, batch_size=32, bandwidths_gbps=[10],
+        workers=[1], simulated_steps=40, dropped_steps=4,
+    )  # fmt: skip
+    assert predicted.rows[0].utilisation["worker"] > 0
+    assert ask_server("import_graph", TRACE, format="pipedream").steps is None
 
 
 def test_graph_of_a_rank(ask_server: Ask) -> None:

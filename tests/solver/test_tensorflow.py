@@ -172,7 +172,9 @@ def test_events_that_tell_nothing_and_transfers_of_old_versions_are_left_out():
 
 def test_an_op_that_runs_twice_is_numbered():
     run = [*RUN, op(1, "mul", "MatMul", 60, 1), op(1, "late", "Add", 80, 1, "mul")]
-    rows = {row.id: row.after for row in read(text([*HEAD, *run]), parameters=(("w", 3),)).profiled[0]}
+    rows = {
+        row.id: row.after for row in read(text([*HEAD, *run]), parameters=(("w", 3),)).profiled[0]
+    }
     assert rows["worker0 late"] == ("worker0 mul #2",)
 
 
@@ -330,7 +332,9 @@ def test_what_was_recorded():
     assert detect([profile]) == "tensorflow"
     reads = ("MatMul", "add", "MatMul_1", "add_1")
     known = [(f"{op}/ReadVariableOp", size) for op, (_, size) in zip(reads, SIZES, strict=True)]
-    step = profiled_step(read_trace([profile], TraceOptions(parameters=(*SIZES, *known))).profiled[0])
+    step = profiled_step(
+        read_trace([profile], TraceOptions(parameters=(*SIZES, *known))).profiled[0]
+    )
     assert (step.bytes_on("downlink", None), step.bytes_on("uplink", None)) == (136744, 136744)
 
 

@@ -21,7 +21,7 @@ def dlc(
     progress: Progress = False,
     json_: AsJson = False,
 ) -> None:
-    """Measure training through parameter servers by its DLC traces.
+    """Measure parameter-server training by its DLC traces.
 
     Print the phases of its iterations, its overheads, its volume and its message lengths. Some of
     it needs the files of workers, some those of servers.

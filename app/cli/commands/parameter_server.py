@@ -1,7 +1,7 @@
 """Predict training through parameter servers."""
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -180,8 +180,9 @@ def parameter_server(
         seed=seed,
         explain=False if no_explain else None,
     )
+    is_shown = timeline is not None or dlc is not None
     for flag, value in (("--from-step", from_step), ("--timeline-steps", timeline_steps)):
-        if value is not None and timeline is None and dlc is None:
+        if value is not None and not is_shown:
             raise typer.BadParameter("needs --timeline or --dlc", param_hint=flag)
     names, name, raw = contents(files)
     given = present(step=step, parameters=parameters, rank=rank, **fields)
@@ -191,7 +192,6 @@ def parameter_server(
         graph, request, notes = read_steps(source, fields)
         with _blaming_views():  # before the work is done
             views.place_of(request, at_workers, at_bandwidth_gbps)
-            is_shown = timeline is not None or dlc is not None
             shown = is_shown and views.simulated_again(
                 graph,
                 request,
@@ -200,13 +200,13 @@ def parameter_server(
                 from_step=from_step or 0,
                 steps=timeline_steps or 3,
             )
-        nodes = views.traces(shown) if dlc is not None and shown else {}
-        paths = ((csv, "--csv"), (plot, "--plot"), (timeline, "--timeline"), (dlc, "--dlc"))
-        for path, flag in paths:
-            if path is not None and not path.absolute().parent.is_dir():
-                raise typer.BadParameter(f"no folder {path.parent}", param_hint=flag)
-        if dlc is not None:
-            _check_folder(dlc, nodes)
+        texts: dict[Path, str] = {}
+        if timeline is not None and shown:
+            texts[timeline] = json.dumps(views.timeline(shown))
+        if dlc is not None and shown:
+            texts |= {dlc / name: text for name, text in views.traces(shown).items()}
+        _check_paths({"--csv": csv, "--plot": plot, "--timeline": timeline, "--dlc": dlc})
+        _check_nodes(dlc, texts)
         if at:
             answer = at.parameter_server(graph, request)
         else:
@@ -217,22 +217,28 @@ def parameter_server(
         csv.write_text(views.table(answer), encoding="utf-8", newline="")
     if plot is not None:
         plot.write_bytes(views.by_workers(answer, at_bandwidth_gbps))
-    if timeline is not None and shown:
-        timeline.write_text(json.dumps(views.timeline(shown)), encoding="utf-8")
     if dlc is not None:
         dlc.mkdir(exist_ok=True)
-        for file, text in nodes.items():
-            (dlc / file).write_text(text, encoding="utf-8")
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
     print(answer.model_dump_json(indent=1) if json_ else render(answer))
 
 
-def _check_folder(folder: Path, files: Collection[str]) -> None:
-    """See that a folder will hold these files alone: all in it are read as nodes of one run."""
-    if folder.exists() and not folder.is_dir():
+def _check_paths(paths: Mapping[str, Path | None]) -> None:
+    """See that there are the folders that files will be in, by flag."""
+    for flag, path in paths.items():
+        if path is not None and not path.absolute().parent.is_dir():
+            raise typer.BadParameter(f"no folder {path.parent}", param_hint=flag)
+
+
+def _check_nodes(folder: Path | None, written: Collection[Path]) -> None:
+    """See that a folder will hold nothing else: all in it are read as the nodes of one run."""
+    if folder is None or not folder.exists():
+        return
+    if not folder.is_dir():
         raise typer.BadParameter(f"{folder} is no folder", param_hint="--dlc")
-    there = {path.name for path in folder.iterdir()} if folder.exists() else set()
-    if others := sorted(there - {*files}):
-        raise typer.BadParameter(f"{folder} has another file: {others[0]}", param_hint="--dlc")
+    if others := sorted({*folder.iterdir()} - {*written}):
+        raise typer.BadParameter(f"{others[0]} is of another run", param_hint="--dlc")
 
 
 @contextmanager
