@@ -143,11 +143,12 @@ def read_steps(
     the layers are taken; of a trace of parameter servers its steps, with what was assumed.
     """
     raw, notes = _steps_told(source)
+    bandwidth = _bandwidth_of(raw)
     if isinstance(raw, dict) and "layers" in raw:
         raw = _of_layers(raw)
     if isinstance(raw, dict):
         rest = {key: value for key, value in raw.items() if key not in _NOT_OF_STEPS}
-        raw = {"bandwidths_gbps": [_BANDWIDTH_GBPS], **rest, **fields}
+        raw = {"bandwidths_gbps": [bandwidth], **rest, **fields}
     return *read_parsed(raw, ParameterServerRequest), notes
 
 
@@ -165,6 +166,13 @@ def _steps_told(source: Source) -> tuple[Any, tuple[str, ...]]:
         name = graph.get("name", "") if isinstance(graph, dict) else ""
         return {"name": name, "steps": found["steps"]}, ()
     return _of_json(found)[0], ()
+
+
+def _bandwidth_of(raw: Any) -> Any:
+    """Return the bandwidth of a request's cluster, or the usual one."""
+    cluster = raw.get("cluster") if isinstance(raw, dict) else None
+    given = cluster.get("bandwidth_gbps") if isinstance(cluster, dict) else None
+    return _BANDWIDTH_GBPS if given is None else given
 
 
 def _of_layers(raw: Json) -> Json:

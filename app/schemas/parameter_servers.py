@@ -128,8 +128,8 @@ class ParameterServerRequest(GraphRequest):
         OneOf(tuple(ORDERS)),
         Field(
             description="In which order the transfers leave that are ready when a step starts: "
-            "`fifo`, as given; `tic`, TicTac's, what the compute waits for first; `reverse` of "
-            "`tic`; `random`, one for the run."
+            "`fifo`, as given; `tic`, TicTac's, what compute needs with the fewest others; "
+            "`reverse` of `tic`; `random`, one for the run."
         ),
     ] = "fifo"
     simulated_steps: Annotated[

@@ -1,6 +1,8 @@
 """How far a run of finite length may be from the long run: batch means."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from statistics import fmean, stdev
 from typing import Final, NamedTuple
@@ -14,6 +16,11 @@ from solver.units import slack
 MAX_BATCHES: Final = 20
 #: Of the interval.
 CONFIDENCE: Final = 0.95
+
+
+#: Batches that correlate more are joined, while so many are left.
+_DEPENDENT: Final = 0.2
+_LEAST_BATCHES: Final = 4
 
 
 class Pace(NamedTuple):
@@ -38,13 +45,15 @@ def pace_of(run: StepsRun) -> Pace:
     The steps that count, by their ends, are cut into at most :data:`MAX_BATCHES` batches, each of
     the same number of rounds of W steps; less than a batch is left over at the end. Workers in lock
     step end W steps at once, so whole rounds never cut between equals. The batches' mean times per
-    step vary as the run's mean would if it were repeated: with b of them and standard deviation s
-    half the interval is :math:`t_{b-1} s / \sqrt{b}`, t the quantile of Student's distribution.
+    step vary as the run's mean would if it were repeated, if they do not depend on one another:
+    while neighbours do, by a correlation of more than :data:`_DEPENDENT`, pairs of them become one,
+    down to :data:`_LEAST_BATCHES`. With b batches of standard deviation s half the interval is
+    :math:`t_{b-1} s / \sqrt{b}`, t the quantile of Student's distribution.
 
     Notes
     -----
-    O(steps log(steps)). Batches must be long beside what steps remember of those before, which is
-    assumed: workers that are slow to leave lock step make the interval too narrow.
+    O(steps log(steps)). Where all batches together are short beside what steps remember of those
+    before, the interval is too narrow: workers may be slow to leave lock step, see :func:`drifts`.
 
     References
     ----------
@@ -59,8 +68,30 @@ def pace_of(run: StepsRun) -> Pace:
         return Pace(mean, None)
     cuts = [run.start, *ends[size - 1 :: size]]
     means = [(b - a) / size for a, b in pairwise(cuts)]
+    while len(means) >= 2 * _LEAST_BATCHES and _correlation(means) > _DEPENDENT:
+        means = [fmean(pair) for pair in zip(means[-2::-2], means[::-2], strict=False)]
     quantile = float(stdtrit(len(means) - 1, (1 + CONFIDENCE) / 2))
     return Pace(mean, quantile * stdev(means, fmean(means)) / math.sqrt(len(means)))
+
+
+def drifts(run: StepsRun) -> bool:
+    """Tell whether the halves of what counts have paces outside each other's intervals."""
+    ends = sorted(time for times in run.ends for time in times if run.start < time <= run.end)
+    if len(ends) < 8 * run.workers:
+        return False
+    middle = ends[len(ends) // 2]
+    first = pace_of(replace(run, end=middle))
+    second = pace_of(replace(run, start=middle))
+    apart = abs(first.mean_us - second.mean_us) - slack(first.mean_us)
+    return apart > (first.half_us or 0.0) + (second.half_us or 0.0)
+
+
+def _correlation(means: Sequence[float]) -> float:
+    """Return the correlation of neighbours; 0 where nothing varies."""
+    middle = fmean(means)
+    off = [mean - middle for mean in means]
+    spread = sum(x * x for x in off)
+    return sum(a * b for a, b in pairwise(off)) / spread if spread else 0.0
 
 
 def examples_per_s(pace: Pace, batch_size: int) -> tuple[float, float | None, float | None]:

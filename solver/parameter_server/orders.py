@@ -26,8 +26,8 @@ def in_order(step: Step, order: str, seed: int) -> Step:
         ``tic``
             TicTac's order without times: a transfer costs 1, an op that computes 0. Of a
             downlink counts the least number of downlinks that an op needs which needs it and
-            another one; smaller ones go first, then those that no op needs with another, and of
-            equals the first in the step.
+            another one; smaller ones go first, then those that no op needs with another. Of equals
+            goes first what an op needs with the fewest others, then the first in the step.
         ``reverse``
             The reverse of ``tic``.
         ``random``
@@ -59,8 +59,8 @@ def _fifo(_: Step, places: Sequence[int], __: int) -> list[int]:
 
 
 def _tic(step: Step, places: Sequence[int], _: int) -> list[int]:
-    loads = _impending_loads(step)
-    return sorted(places, key=lambda i: (loads[i], i))
+    loads, fewest = _impending_loads(step)
+    return sorted(places, key=lambda i: (loads[i], fewest[i], i))
 
 
 def _reverse(step: Step, places: Sequence[int], seed: int) -> list[int]:
@@ -73,8 +73,11 @@ def _random(step: Step, places: Sequence[int], seed: int) -> list[int]:
     return [by_name[k] for k in permuted.tolist()]
 
 
-def _impending_loads(step: Step) -> dict[int, float]:
-    """Compute of each downlink the M+ of TicTac's Algorithm 1, transfers at 1; inf without any."""
+def _impending_loads(step: Step) -> tuple[dict[int, float], dict[int, float]]:
+    """Compute of each downlink the M+ of TicTac's Algorithm 1, transfers at 1; inf without any.
+
+    And how many downlinks an op that needs it needs at least, itself counted.
+    """
     downlinks = [i for i, op in enumerate(step.ops) if op.kind == DOWNLINK]
     bit = {i: 1 << k for k, i in enumerate(downlinks)}
     needs = [0] * len(step.ops)  # the downlinks that each op needs, itself included, as bits
@@ -84,13 +87,17 @@ def _impending_loads(step: Step) -> dict[int, float]:
             needs[i] |= needs[j]
     computed = {need for op, need in zip(step.ops, needs, strict=True) if not op.is_transfer}
     loads = dict.fromkeys(downlinks, inf)
-    seen = 0
+    fewest = dict.fromkeys(downlinks, inf)
+    seen = met = 0
     for need in sorted(computed, key=int.bit_count):
+        for k in _bits(need & ~met):
+            fewest[downlinks[k]] = need.bit_count()
+        met |= need
         if need.bit_count() > 1:  # the least first, so each downlink counts once
             for k in _bits(need & ~seen):
                 loads[downlinks[k]] = need.bit_count()
             seen |= need
-    return loads
+    return loads, fewest
 
 
 def _bits(mask: int) -> Iterator[int]:

@@ -63,6 +63,8 @@ class RunOptions:
     spread
         Standard deviation of a factor of mean 1 by which what is computed in a step takes longer
         than profiled: log-normal, drawn for each step of each worker.
+    stagger_us
+        Each worker begins so much later than the one before [us].
     """
 
     steps: int = 1000
@@ -70,6 +72,7 @@ class RunOptions:
     seed: int = 0
     synchronous: bool = False
     spread: float = 0.0
+    stagger_us: float = 0.0
 
 
 class Service(NamedTuple):
@@ -285,7 +288,7 @@ class _Run:
     def run(self) -> StepsRun:
         """Handle ends until the first worker has done its steps."""
         for worker in range(self._workers):
-            self._start_step(worker, 0.0)
+            self._heap.append((worker * self._options.stagger_us, worker - self._workers))
         heap, serving, count = self._heap, self._serving, len(self._names)
         op: int | None
         while True:
@@ -294,6 +297,9 @@ class _Run:
                 break
             if link is None:
                 now, place = heappop(heap)
+                if place < 0:  # a worker begins
+                    self._start_step(place + self._workers, now)
+                    continue
                 worker, resource = divmod(place, count)
                 op = serving[place]
                 self._follow(place, worker, resource, now)
@@ -456,6 +462,8 @@ class _Run:
         """Tell what each resource has done by now [us]."""
         done = self._begun.copy()
         for end, place in self._heap:
+            if place < 0:  # a worker that has not begun
+                continue
             done[place % len(self._names)] -= max(end - now, 0.0)
         for link, clock in enumerate(self._clocks):
             done[self._first_link + link] -= clock.left(now)

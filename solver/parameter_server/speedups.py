@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from solver.parameter_server.interval import Pace, pace_of
 from solver.parameter_server.run import Links, StepsRun
@@ -19,9 +19,31 @@ LINKS: Final = "links"
 Rerun = Callable[[Sequence[Step], Links], StepsRun]
 
 
-def gains_of(
-    steps: Sequence[Step], links: Links, rerun: Rerun
-) -> tuple[dict[str, float], str | None]:
+class Gains(NamedTuple):
+    """What each kind of resource gains.
+
+    Attributes
+    ----------
+    before
+        The pace as it is.
+    paces
+        By kind, in the order worker, server, uplink, downlink, links: the pace when it is faster.
+    limit
+        The kind that gains most, of equals the first, when its gain is outside the intervals of
+        both runs; both links when they gain more than it by so much. None when nothing does, or the
+        intervals are not known.
+    """
+
+    before: Pace
+    paces: dict[str, Pace]
+    limit: str | None
+
+    def of(self, kind: str) -> float:
+        """Return the share by which the throughput grows, below 0 where it falls."""
+        return self.before.mean_us / self.paces[kind].mean_us - 1
+
+
+def gains_of(steps: Sequence[Step], links: Links, rerun: Rerun) -> Gains:
     """Try each kind of resource that is in use at :data:`SPEEDUP` times its speed.
 
     The directions of a link are tried apart and together, its ends together alone: uplinks are
@@ -35,28 +57,17 @@ def gains_of(
     rerun
         Runs them.
 
-    Returns
-    -------
-    dict
-        By kind of resource, in the order worker, server, uplink, downlink, links: the share by
-        which the throughput grows, below 0 where it falls.
-    str or None
-        The resource that gains most, of equals the first, when its gain is outside the intervals of
-        both runs; both links when they gain more than it by so much. None when nothing does, or the
-        intervals are not known.
-
     Notes
     -----
     Up to six runs.
     """
     before = pace_of(rerun(steps, links))
     paces = {kind: pace_of(rerun(*_faster(kind, steps, links))) for kind in kinds_to_try(steps)}
-    gains = {kind: before.mean_us / pace.mean_us - 1 for kind, pace in paces.items()}
-    single = {kind: pace for kind, pace in paces.items() if kind != LINKS}
-    most = max(single, key=lambda kind: gains[kind])
+    most = min((kind for kind in paces if kind != LINKS), key=lambda kind: paces[kind].mean_us)
+    limit = most if _is_faster(paces[most], before) else None
     if LINKS in paces and _is_faster(paces[LINKS], min(paces[most], before)):
-        return gains, LINKS
-    return gains, most if _is_faster(paces[most], before) else None
+        limit = LINKS
+    return Gains(before, paces, limit)
 
 
 def kinds_to_try(steps: Sequence[Step]) -> tuple[str, ...]:

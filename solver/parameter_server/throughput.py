@@ -6,6 +6,7 @@ from typing import Final
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions, InvalidSteps
+from solver.limits import MIN_TIME_US
 from solver.parameter_server.formulas import (
     Phases,
     busiest_of,
@@ -15,7 +16,7 @@ from solver.parameter_server.formulas import (
     phases_of,
     simple_bound,
 )
-from solver.parameter_server.interval import examples_per_s, pace_of
+from solver.parameter_server.interval import drifts, examples_per_s, pace_of
 from solver.parameter_server.options import DEFAULT_SPREAD, ThroughputOptions, option_faults
 from solver.parameter_server.orders import in_order
 from solver.parameter_server.parsing import with_parsing
@@ -53,9 +54,9 @@ class WhatIf:
     factor
         So many times as fast.
     examples_per_s
-        Of the row, with the gain.
+        Of a run of fewer steps.
     gain
-        Share by which the throughput grows; below 0 where it falls. Both runs are of fewer steps.
+        Share by which that is more than in the same run as it is; below 0 where it falls.
     """
 
     resource: str
@@ -186,7 +187,8 @@ def run_of(
     only_recorded
         Whether to end as soon as every worker has done these; up to there nothing differs.
     """
-    links, run_options = Links(bandwidth_gbps, options.win_bytes), _run_options(prepared, options)
+    links = Links(bandwidth_gbps, options.win_bytes)
+    run_options = _run_options(prepared, options, bandwidth_gbps, workers)
     return run_steps(prepared, workers, links, run_options, recorded, only_recorded=only_recorded)
 
 
@@ -232,10 +234,9 @@ def predict(
     if faults := list(_idle_faults(steps)):
         raise InvalidSteps(faults)
     prepared = prepare(steps, options)
-    run_options = _run_options(prepared, options)
     many = len(options.bandwidths_gbps) * len(options.workers)
     rows: list[ThroughputRow] = []
-    knees, notes = [], _notes(prepared, options, run_options)
+    knees, notes = [], _notes(prepared, options)
     for bandwidth in options.bandwidths_gbps:
         alone = _alone(prepared, options, bandwidth)
         for workers in options.workers:
@@ -243,6 +244,8 @@ def predict(
             rows.append(_row(prepared, options, alone, run))
             if options.dropped and not run.start:
                 notes.append(_undropped(rows[-1]))
+            if drifts(run):
+                notes.append(_drifting(rows[-1]))
             if report is not None:
                 report(len(rows), many)
         knees.append(_knee(rows[-len(options.workers) :], alone.ceiling))
@@ -257,7 +260,6 @@ class _Alone:
     run: StepsRun
     phases: Phases
     both_ways_us: float
-    examples_per_s: float
     ceiling: float | None
 
 
@@ -270,7 +272,6 @@ def _alone(prepared: Sequence[Step], options: ThroughputOptions, bandwidth_gbps:
         run,
         phases_of(prepared, links),
         busiest.both / bytes_per_us(bandwidth_gbps),
-        examples_per_s(pace_of(run), options.batch_size)[0],
         ceiling(options.batch_size, busiest.direction, bandwidth_gbps),
     )
 
@@ -281,14 +282,18 @@ def _row(
     links, workers, batch_size = alone.links, run.workers, options.batch_size
     pace = pace_of(run)
     rate, low, high = examples_per_s(pace, batch_size)
-    gains: dict[str, float] = {}
+    tried: tuple[WhatIf, ...] = ()
     limited_by = None
     if options.explain:
-        few = _fewer(_run_options(prepared, options))
-        gains, limited_by = gains_of(
+        few = _fewer(_run_options(prepared, options, links.bandwidth_gbps, workers))
+        gains = gains_of(
             prepared, links, lambda steps, links: run_steps(steps, workers, links, few)
         )
-    tried = (WhatIf(kind, SPEEDUP, rate * (1 + gain), gain) for kind, gain in gains.items())
+        limited_by = gains.limit
+        tried = tuple(
+            WhatIf(kind, SPEEDUP, examples_per_s(pace, batch_size)[0], gains.of(kind))
+            for kind, pace in gains.paces.items()
+        )
     return ThroughputRow(
         links.bandwidth_gbps,
         workers,
@@ -298,10 +303,10 @@ def _row(
         pace.mean_us * workers,
         _utilisation(run),
         limited_by,
-        tuple(tried),
+        tried,
         lin(workers, batch_size, alone.phases),
         cynthia(workers, batch_size, alone.phases.step, alone.both_ways_us),
-        simple_bound(workers, alone.examples_per_s, alone.ceiling),
+        simple_bound(workers, batch_size * 1e6 / alone.phases.step, alone.ceiling),
         run.events,
     )
 
@@ -321,11 +326,11 @@ def _knee(rows: Sequence[ThroughputRow], ceiling: float | None) -> ThroughputKne
     rows = sorted(rows, key=lambda row: row.workers)
     bandwidth = rows[0].bandwidth_gbps
     rates = [row.examples_per_s for row in rows]
-    at = knee_of(rates, [row.high or row.examples_per_s for row in rows])
+    at = knee_of(rates, [row.low or row.examples_per_s for row in rows])
     workers = None if at is None else rows[at].workers
     most = workers_text(rows[-1].workers)
     if workers is not None:
-        text = f"beyond {workers_text(workers)} throughput gains no more than 1 % or the interval"
+        text = f"beyond {workers_text(workers)} throughput gains no more than 1 % for sure"
     elif len(rows) > 1:
         text = f"{most}, the most that were simulated, still gain more than 1 %"
     else:
@@ -336,11 +341,36 @@ def _knee(rows: Sequence[ThroughputRow], ceiling: float | None) -> ThroughputKne
     return ThroughputKnee(bandwidth, workers, ceiling, f"{text}.")
 
 
-def _run_options(prepared: Sequence[Step], options: ThroughputOptions) -> RunOptions:
-    spread = options.spread
-    if spread is None:
-        spread = DEFAULT_SPREAD if _are_alike(prepared) else 0.0
-    return RunOptions(options.steps, options.dropped, options.seed, options.synchronous, spread)
+def _run_options(
+    prepared: Sequence[Step], options: ThroughputOptions, bandwidth_gbps: float, workers: int
+) -> RunOptions:
+    """Return how a row is run: workers whose steps vary begin one after the other.
+
+    Those that begin together would stay in lock step for thousands of steps where transfers
+    prevail. They begin over the time of a step whose ops do not overlap, or in which the busiest
+    link serves all of them.
+    """
+    spread = _spread(prepared, options)
+    stagger = 0.0
+    if _is_staggered(prepared, options):
+        busiest, rate = busiest_of(prepared), bytes_per_us(bandwidth_gbps)
+        compute = sum(op.duration_us or 0.0 for step in prepared for op in step.ops)
+        in_turn = compute / len(prepared) + busiest.both / rate
+        stagger = max(in_turn / workers, busiest.direction / rate)
+    return RunOptions(
+        options.steps, options.dropped, options.seed, options.synchronous, spread, stagger
+    )
+
+
+def _is_staggered(prepared: Sequence[Step], options: ThroughputOptions) -> bool:
+    varies = _spread(prepared, options) > 0 or not _are_alike(prepared)
+    return varies and not options.synchronous
+
+
+def _spread(prepared: Sequence[Step], options: ThroughputOptions) -> float:
+    if options.spread is not None:
+        return options.spread
+    return DEFAULT_SPREAD if _are_alike(prepared) else 0.0
 
 
 def _are_alike(steps: Sequence[Step]) -> bool:
@@ -351,7 +381,7 @@ def steps_of_row(prepared: Sequence[Step], options: ThroughputOptions) -> int:
     """Count the steps that a worker of a row does, those that explain it included."""
     if not options.explain:
         return options.steps
-    few = _fewer(_run_options(prepared, options))
+    few = _fewer(RunOptions(options.steps, options.dropped))
     return options.steps + (1 + len(kinds_to_try(prepared))) * few.steps
 
 
@@ -361,7 +391,7 @@ def _fewer(options: RunOptions) -> RunOptions:
     return replace(options, steps=options.dropped + counted)
 
 
-def _notes(steps: Sequence[Step], options: ThroughputOptions, run_options: RunOptions) -> list[str]:
+def _notes(steps: Sequence[Step], options: ThroughputOptions) -> list[str]:
     notes = []
     if _are_alike(steps) and not options.synchronous:
         if options.spread is None:
@@ -375,8 +405,10 @@ def _notes(steps: Sequence[Step], options: ThroughputOptions, run_options: RunOp
                 "All profiled steps are alike and nothing varies: the workers stay in lock step, "
                 "and share links more than real ones do."
             )
+    if _is_staggered(steps, options):
+        notes.append("Workers begin one after the other, since those that begin together stay so.")
     if options.explain:
-        few = _fewer(run_options)
+        few = _fewer(RunOptions(options.steps, options.dropped))
         notes.append(
             f"What limits a row is from runs of {few.steps:,} steps a worker, {few.dropped:,} of "
             f"them dropped, with one resource {SPEEDUP:g} times as fast."
@@ -393,8 +425,20 @@ def _undropped(row: ThroughputRow) -> str:
     )
 
 
+def _drifting(row: ThroughputRow) -> str:
+    return (
+        f"With {workers_text(row.workers)} at {row.bandwidth_gbps:g} Gbit/s the second half of the "
+        "run is faster or slower than the first: its throughput is not settled; simulate more "
+        "steps."
+    )
+
+
 def _idle_faults(steps: Sequence[Step]) -> Iterator[Fault]:
     for i, step in enumerate(steps):
-        if not any(op.bytes or op.duration_us for op in step.ops):
-            detail = f"Step {i} takes no time; nothing can be said of its throughput."
+        is_short = sum(op.duration_us or 0.0 for op in step.ops) < MIN_TIME_US
+        if is_short and not any(op.bytes for op in step.ops):
+            detail = (
+                f"Step {i} takes less than {MIN_TIME_US:g} us; nothing can be said of its "
+                "throughput."
+            )
             yield Fault(f"/{i}/ops", FaultCode.OUT_OF_RANGE, detail)

@@ -10,26 +10,24 @@ from solver.units import TOLERANCE
 NOTHING: Final = 0.01
 
 
-def knee_of(rates: Sequence[float], doubtful: Sequence[float] | None = None) -> int | None:
+def knee_of(rates: Sequence[float], sure: Sequence[float] | None = None) -> int | None:
     """Return the first index behind which no rate is more than 1 % larger; not the last.
 
     Parameters
     ----------
     rates
         What is gained, at least one of them, by what grows; inf where it takes no time.
-    doubtful
-        Of each rate, up to where a larger one may be no gain over it.
+    sure
+        Of each rate how much it is at least, which alone counts as larger; the rates themselves
+        where they are exact.
 
     Notes
     -----
     O(rates).
     """
-    behind = list(accumulate(reversed(rates), max))[::-1]
+    behind = list(accumulate(reversed(sure or rates), max))[::-1]
     nothing = (1 + NOTHING) * (1 + TOLERANCE)
-    most = [
-        max(nothing * rate, doubt) for rate, doubt in zip(rates, doubtful or rates, strict=True)
-    ]
-    return next((i for i, rate in enumerate(most[:-1]) if behind[i + 1] <= rate), None)
+    return next((i for i, rate in enumerate(rates[:-1]) if behind[i + 1] <= nothing * rate), None)
 
 
 def workers_text(workers: int) -> str:

@@ -251,7 +251,7 @@ def test_orders(order: str) -> None:
     assert found.request.order == order
     # 100 us of pull2 and 10 of pull; after both 50 us more, and 25 us behind pull
     early, late = pytest.approx(160), pytest.approx(185)
-    expected = {"fifo": late, "tic": late, "reverse": early, "random": found.rows[0].step_us}
+    expected = {"fifo": late, "tic": early, "reverse": late, "random": found.rows[0].step_us}
     assert found.rows[0].step_us == expected[order]
 
 

@@ -84,7 +84,7 @@ def test_parameter_server(ask_server: Ask) -> None:
     assert one.examples_per_s == pytest.approx(10 / 2.1e-3)  # 800 + 500 + 800 us
     assert one.utilisation["worker"] == pytest.approx(500 / 2_100)
     assert one.gains["downlink"] == pytest.approx(2_100 / 1_700 - 1)
-    assert one.limited_by == "uplink"
+    assert one.limited_by == "links"
     assert found.knees[0].ceiling_examples_per_s == pytest.approx(10 / 800e-6)
     assert found.notes
     assert Throughput.of(json.loads(json.dumps(found.raw))) == found

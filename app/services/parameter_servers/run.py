@@ -79,7 +79,7 @@ def run(
         profiled_steps=len(steps),
         rows=[_row(row) for row in predicted.rows],
         knees=[ThroughputKneeOut.of(knee) for knee in predicted.knees],
-        notes=[*predicted.notes, *_FORMULAS],
+        notes=[*predicted.notes, *([] if graph is None else _of_graph(request)), *_FORMULAS],
         warnings=[] if graph is None else units_of(graph),
         request=ParameterServerRequestOut.of(
             request,
@@ -91,6 +91,16 @@ def run(
         ),
         version=VERSION,
     )
+
+
+def _of_graph(request: ParameterServerRequest) -> list[str]:
+    """Say what a step made of a graph does not know."""
+    free = (
+        []
+        if request.update_us_per_byte
+        else ["Servers update in no time: update_us_per_byte is 0."]
+    )
+    return [*free, "A step takes as long as the graph says, whatever batch_size is."]
 
 
 def _row(row: ThroughputRow) -> ThroughputRowOut:
