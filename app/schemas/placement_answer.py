@@ -215,6 +215,16 @@ class SharedJobOut(AnswerModel):
     together_us: Annotated[float, Field(description="The same with all jobs [us].")]
     slowdown: Annotated[float, Field(description="The second over the first.")]
     steps: Annotated[int, Field(description="Over so many steps the second was measured.")]
+    alone_chunk_bytes: Annotated[
+        int, Field(description="Size of a chunk where the first was simulated.")
+    ]
+    coarse_us: Annotated[
+        float,
+        Field(
+            description="The first with the chunks of the second, `jobs_chunk_bytes`: what it is "
+            "longer by is of large chunks [us]."
+        ),
+    ]
 
 
 class PlacementsRequestOut(AnswerModel):
