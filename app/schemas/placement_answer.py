@@ -58,12 +58,15 @@ class PlacementRow(AnswerModel):
     ]
     is_hidden: Annotated[
         bool | None,
-        Field(description="Whether the given bandwidth is enough by the formula; null without it."),
+        Field(
+            description="Whether the given bandwidth is enough by the formula, and summing takes "
+            "no longer than the compute; null without a bandwidth."
+        ),
     ]
     headroom: Annotated[
         float | None,
         Field(
-            description="Given bandwidth over the one needed: below 1 it is short by that factor. "
+            description="Compute over exchange, `exchange_us`: below 1 it is short by that factor. "
             "Null without a bandwidth, or where nothing is sent."
         ),
     ]
@@ -76,7 +79,10 @@ class PlacementRow(AnswerModel):
     ]
     exchange_us: Annotated[
         float | None,
-        Field(description="Time of an exchange at the given bandwidth, by the formula [us]."),
+        Field(
+            description="Time of an exchange at the given bandwidth, by the formula, or of summing "
+            "where that takes longer [us]."
+        ),
     ]
     simulated_exchange_us: Annotated[
         float | None, Field(description="The same, simulated [us]; null where it was not.")
@@ -215,6 +221,16 @@ class SharedJobOut(AnswerModel):
     together_us: Annotated[float, Field(description="The same with all jobs [us].")]
     slowdown: Annotated[float, Field(description="The second over the first.")]
     steps: Annotated[int, Field(description="Over so many steps the second was measured.")]
+    alone_chunk_bytes: Annotated[
+        int, Field(description="Size of a chunk where the first was simulated.")
+    ]
+    coarse_us: Annotated[
+        float,
+        Field(
+            description="The first with the chunks of the second, `jobs_chunk_bytes`: what it is "
+            "longer by is of large chunks [us]."
+        ),
+    ]
 
 
 class PlacementsRequestOut(AnswerModel):

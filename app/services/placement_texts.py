@@ -14,9 +14,17 @@ from solver.placements.racks import Reduction
 _WHOLE = 10_000
 
 
-def row_text(row: Mapping[str, Any], gbps: float | None, interfaces: int) -> str:
-    """Say which interface limits a placement, and what would move that."""
-    needed, headroom = row["bandwidth_gbps"], row["headroom"]
+def row_text(
+    row: Mapping[str, Any], gbps: float | None, interfaces: int, summing: float, batch_us: float
+) -> str:
+    """Say which interface limits a placement, or the cores, and what would move that."""
+    needed = row["bandwidth_gbps"]
+    if summing > batch_us:
+        return (
+            f"Summing alone takes {_ms(summing)} ms, longer than the {_ms(batch_us)} ms of "
+            f"compute: no bandwidth hides it, cores {_figure(summing / batch_us)} times as many or "
+            "as fast may."
+        )
     if not needed:
         return "Nothing is sent: the one worker's host has the model."
     limits = (
@@ -25,10 +33,11 @@ def row_text(row: Mapping[str, Any], gbps: float | None, interfaces: int) -> str
     )
     if gbps is None:
         return f"{limits}."
+    headroom = 2 * gbps / needed
     if headroom >= 1:
         spare = f"{limits}, and has {_figure(headroom)} times as much"
         return f"{spare}: hidden {_with_workers(row['most_workers'])}."
-    ways = [f"{_figure(needed / 2)} Gbit/s each way", f"batches of {_ms(row['exchange_us'])} ms"]
+    ways = [f"{_figure(needed / 2)} Gbit/s each way", f"batches of {_ms(batch_us / headroom)} ms"]
     if more := _interfaces(row, gbps, interfaces):
         ways.append(f"{more:,} interfaces a server")
     most = row["most_workers"]
@@ -39,6 +48,20 @@ def row_text(row: Mapping[str, Any], gbps: float | None, interfaces: int) -> str
             f"It is hidden {_with_workers(most)}." if most else "Fewer workers do not hide it.",
         ]
     )
+
+
+def late_text(row: Mapping[str, Any], found: Placements) -> str:
+    """Say where the formula hides an exchange whose simulation takes longer, and why."""
+    simulated = row["simulated_exchange_us"]
+    if not row["is_hidden"] or simulated is None or simulated <= found.batch_time_us:
+        return ""
+    size = row["simulated_chunk_bytes"]
+    reason = (
+        f"chunks of {size:,} bytes, coarser than those of {found.chunk_bytes:,}, keep it waiting"
+        if size > found.chunk_bytes
+        else "pipelines fill, cores sum, and shards differ by a chunk"
+    )
+    return f" Simulated it takes {_ms(simulated)} ms, longer than the compute: {reason}."
 
 
 def _host(row: Mapping[str, Any], interfaces: int) -> str:
@@ -151,6 +174,13 @@ def _simulation_notes(request: PlacementsRequest, found: Placements) -> Iterator
     if found.reduction and found.reduction.chunk_bytes not in {None, found.chunk_bytes}:
         yield f"Racks were simulated with chunks of {found.reduction.chunk_bytes:,} bytes."
     if found.sharing and found.sharing.chunk_bytes != found.chunk_bytes:
-        yield f"Jobs were simulated with chunks of {found.sharing.chunk_bytes:,} bytes."
+        error = max(job.coarse_us / job.alone_us for job in found.sharing.jobs) - 1
+        alone = sorted({job.alone_chunk_bytes for job in found.sharing.jobs})
+        yield (
+            f"Jobs were simulated together with chunks of {found.sharing.chunk_bytes:,} bytes, "
+            f"alone with {' and '.join(f'{size:,}' for size in alone)}; a step alone takes up to "
+            f"{100 * error:.1f} % longer with the former, and so large may be the error of a "
+            "slowdown."
+        )
     if request.jobs is not None and found.sharing is None:
         yield f"Jobs were not simulated: their models alone make more than {most}."

@@ -23,13 +23,13 @@ from app.schemas.placement_answer import (
 from app.schemas.placements import PlacementsRequest, PricesBody
 from app.schemas.problem import graph_sha256
 from app.services.graphs import lightened
-from app.services.placement_texts import notes, prices_text, racks_text, row_text
+from app.services.placement_texts import late_text, notes, prices_text, racks_text, row_text
 from solver.chain import chain_of
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Graph, first_of
 from solver.limits import MIN_TIME_US
-from solver.placements.bandwidth import is_sharded
+from solver.placements.bandwidth import is_sharded, summing_us
 from solver.placements.chunks import Key, Level, chunk_count, lay_out
 from solver.placements.exchange import Hosts, exchange_graph, exchange_us
 from solver.placements.headroom import most_workers
@@ -197,6 +197,13 @@ def _row(
     timed: Graph | None,
 ) -> PlacementRow:
     need, simulated, gbps = placement.need, placement.simulated, request.gbps()
+    summed = summing_us(
+        found.bytes,
+        found.workers,
+        need.servers,
+        request.interfaces_per_server * request.cores_per_interface,
+        request.aggregate_gbytes_per_s,
+    )
     figures: dict[str, Any] = {
         "placement": need.placement,
         "servers": need.servers,
@@ -216,11 +223,11 @@ def _row(
         "iteration_bound_us": None,
     }
     if gbps is not None:
-        both = 2 * gbps
-        exchange = found.batch_time_us * need.gbps / both
+        both, batch_us = 2 * gbps, found.batch_time_us
+        exchange = max(batch_us * need.gbps / both, summed)
         figures |= {
-            "is_hidden": need.gbps <= both,
-            "headroom": both / need.gbps if need.gbps else None,
+            "is_hidden": need.gbps <= both and summed <= batch_us,
+            "headroom": batch_us / exchange if exchange else None,
             "most_workers": most_workers(
                 need.placement,
                 found.bytes,
@@ -228,12 +235,15 @@ def _row(
                 both,
                 request.servers,
                 request.interfaces_per_server,
+                request.cores_per_interface,
+                request.aggregate_gbytes_per_s,
             ),
             "exchange_us": exchange,
             "simulated_exchange_us": _simulated_us(request, keys, found, placement, gbps),
             "iteration_bound_us": _bound(found, exchange, timed),
         }
-    return PlacementRow(**figures, text=row_text(figures, gbps, request.interfaces_per_server))
+    limits = row_text(figures, gbps, request.interfaces_per_server, summed, found.batch_time_us)
+    return PlacementRow(**figures, text=limits + late_text(figures, found))
 
 
 def _simulated_us(
@@ -264,7 +274,7 @@ def _simulated_us(
 def _bound(found: Placements, exchange: float, timed: Graph | None) -> float:
     """Bound an iteration from below [us].
 
-    The busiest interfaces take as long for each byte of the model, in one direction: a machine
+    The busiest interfaces, or all cores, take as long for each byte of the model: a machine
     that serves each tensor between its release and its tail, preempting at no cost.
     """
     longest = max(found.batch_time_us, exchange)

@@ -109,6 +109,29 @@ def bandwidth(
     )
 
 
+def summing_us(
+    size: int, workers: int, servers: int, cores: int, aggregate_gbytes_per_s: float | None
+) -> float:
+    """Bound from below the time in which servers sum the gradients of all workers [us].
+
+    N M bytes over all cores of S servers, at the speed of a core; 0 where that takes no time.
+
+    Parameters
+    ----------
+    size
+        The model [bytes].
+    workers, servers
+        N, S.
+    cores
+        Of a server, over all its interfaces.
+    aggregate_gbytes_per_s
+        Speed of a core [10^9 bytes of gradients a second]; None when it takes no time.
+    """
+    if aggregate_gbytes_per_s is None:
+        return 0.0
+    return workers * size / (servers * cores * aggregate_gbytes_per_s * 1e3)
+
+
 def gbps_of(per_us: float) -> float:
     """Convert bytes per microsecond to Gbit/s."""
     return per_us / bytes_per_us(1.0)

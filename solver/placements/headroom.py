@@ -1,7 +1,7 @@
 """What a bandwidth leaves to spare, and with how many workers communication stays hidden."""
 
 from solver.limits import MAX_WORKERS
-from solver.placements.bandwidth import bandwidth, is_colocated, is_sharded
+from solver.placements.bandwidth import bandwidth, is_colocated, is_sharded, summing_us
 
 
 def most_workers(
@@ -11,12 +11,15 @@ def most_workers(
     gbps: float,
     servers: int | None = None,
     interfaces: int = 1,
+    cores: int = 1,
+    aggregate_gbytes_per_s: float | None = None,
 ) -> int | None:
     """Return the most workers whose communication stays hidden behind their compute.
 
-    By the formulas of :func:`solver.placements.bandwidth.bandwidth`, which never need less for
-    more workers: with N a central server's bandwidth grows without end, that of sharded servers
-    towards 4M/T (``cs``) or stays 2M/T (``ncs``).
+    By :func:`solver.placements.bandwidth.bandwidth` and
+    :func:`solver.placements.bandwidth.summing_us`, which never need less for more
+    workers: with N a central server's bandwidth grows without end, that of sharded servers towards
+    4M/T (``cs``) or stays 2M/T (``ncs``).
 
     Parameters
     ----------
@@ -32,6 +35,10 @@ def most_workers(
         How many a sharded placement has; None for as many as workers.
     interfaces
         Network interfaces of a host with a server; a host without one has one.
+    cores
+        Of each interface.
+    aggregate_gbytes_per_s
+        Speed at which a core sums gradients [10^9 bytes a second]; None when it takes no time.
 
     Returns
     -------
@@ -47,7 +54,8 @@ def most_workers(
     def is_hidden(workers: int) -> bool:
         shards = workers if servers is None else servers
         need = bandwidth(placement, size, batch_time_us, workers, shards, interfaces)
-        return need.gbps <= gbps
+        summed = summing_us(size, workers, need.servers, interfaces * cores, aggregate_gbytes_per_s)
+        return need.gbps <= gbps and summed <= batch_time_us
 
     low = servers or 1 if is_sharded(placement) and is_colocated(placement) else 1
     high = MAX_WORKERS

@@ -29,7 +29,11 @@ from solver.placements.transfers import carry, join, run
 from solver.units import bytes_per_us
 
 #: Steps of the job with the longest ones.
-_STEPS = 6
+_STEPS = 12
+#: So many first steps of each job are dropped: interfaces fill, and alike jobs drift apart.
+_DROPPED = 8
+#: So many ends of steps of every job are in the window that all are measured in.
+_ENDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,10 @@ class SharedJob:
         The second over the first.
     steps
         Over so many steps the second was measured.
+    alone_chunk_bytes
+        Size of a chunk where the first was simulated; that of the second is the sharing's.
+    coarse_us
+        The first with the chunks of the second [us]: what it is longer by is of large chunks.
     """
 
     name: str
@@ -104,6 +112,8 @@ class SharedJob:
     together_us: float
     slowdown: float
     steps: int
+    alone_chunk_bytes: int
+    coarse_us: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +143,16 @@ def share(
 
     In a step of a job its workers compute for the batch time and exchange all chunks meanwhile, as
     :func:`solver.placements.bandwidth.bandwidth` assumes; the next step begins when all of them
-    have ended both. So a step alone takes the longer of the two. All jobs begin at once, and go on
-    until each has run for six steps of the job with the longest; a step of each is the mean of its
-    steps that end before the first job stops. Jobs that start together drift apart, and one may
-    gain up to half a step once by that. No simulation makes more than ``most_transfers``.
+    have ended both. So a step alone takes the longer of the two. It is simulated with the smallest
+    chunks that make no more than a twelfth of ``most_transfers``, the same whatever the other
+    jobs are.
+
+    Together all jobs begin at once, and go on until each has run for twelve steps of the job with
+    the longest. The window to measure in opens when every job has ended eight steps, which drops
+    the time in which interfaces fill and alike jobs drift apart; it closes when the first job
+    stops. A step of each job is the mean between the first and the last of its ends in there; where
+    these are fewer than three, jobs that stopped early are simulated with twice as many steps. No
+    simulation makes more than ``most_transfers``.
 
     Returns
     -------
@@ -158,27 +174,71 @@ def share(
     """
     if faults := [*job_faults(jobs), *server_faults(server)]:
         raise InvalidOptions(faults)
+    together = _together(jobs, server, most_transfers)
+    if together is None:
+        return None
+    alone = {job: _alone(job, server, most_transfers // _STEPS) for job in map(_unnamed, jobs)}
+    size, transfers, ends_of = together
+    coarse = {job: _step_ends([job], [1], server, size)[0][0] for job in alone}
+    found = []
+    for job, ends in zip(jobs, _in_window(ends_of), strict=True):
+        count, same = len(ends) - 1, _unnamed(job)
+        time, (chunk_bytes, before) = (ends[-1] - ends[0]) / count, alone[same]
+        found.append(
+            SharedJob(job.name, before, time, time / before, count, chunk_bytes, coarse[same])
+        )
+    return Sharing(tuple(found), size, transfers)
+
+
+def _unnamed(job: Job) -> Job:
+    return replace(job, name="")
+
+
+def _alone(job: Job, server: SharedServer, most_transfers: int) -> tuple[int, float]:
+    """Return the chunk size [bytes] and the time of a step [us] of a job by itself."""
+    size = _chunk([job], [1], server, most_transfers)
+    assert size is not None, "twelve steps of it and more were simulated"
+    return size, _step_ends([job], [1], server, size)[0][0]
+
+
+def _together(
+    jobs: Sequence[Job], server: SharedServer, most_transfers: int
+) -> tuple[int, int, list[list[float]]] | None:
+    """Simulate all jobs until each has ends enough in the window.
+
+    Returns the chunk size [bytes], the transfers, and when each step of each job ends [us].
+    """
     steps = _steps(jobs, server)
-    size = simulated_chunk(
+    while (size := _chunk(jobs, steps, server, most_transfers)) is not None:
+        ends_of = _step_ends(jobs, steps, server, size)
+        if all(len(ends) >= _ENDS for ends in _in_window(ends_of)):
+            return size, _transfer_count(jobs, steps, size), ends_of
+        opened = max(ends[_DROPPED - 1] for ends in ends_of)
+        late = [[end for end in ends if end >= opened] for ends in ends_of]
+        wanted = max(ends[_ENDS - 1] for ends in late if len(ends) >= _ENDS)
+        steps = [
+            count if len(ends) >= _ENDS and ends[-1] >= wanted else 2 * count
+            for count, ends in zip(steps, late, strict=True)
+        ]
+    return None
+
+
+def _in_window(ends_of: Sequence[Sequence[float]]) -> list[list[float]]:
+    """Keep the ends of steps from when every job has dropped its first until one stops."""
+    opened = max(ends[_DROPPED - 1] for ends in ends_of)
+    closed = min(ends[-1] for ends in ends_of)
+    return [[end for end in ends if opened <= end <= closed] for ends in ends_of]
+
+
+def _chunk(
+    jobs: Sequence[Job], steps: Sequence[int], server: SharedServer, most_transfers: int
+) -> int | None:
+    return simulated_chunk(
         server.chunk_bytes,
         most_transfers,
         max(key.bytes for job in jobs for key in job.keys),
         lambda size: _transfer_count(jobs, steps, size),
     )
-    if size is None:
-        return None
-    alone: dict[Job, float] = {}
-    for job in (replace(job, name="") for job in jobs):
-        if job not in alone:
-            ((alone[job],),) = _step_ends([job], [1], server, size)
-    ends_of = _step_ends(jobs, steps, server, size)
-    stop = min(ends[-1] for ends in ends_of)
-    found = []
-    for job, ends in zip(jobs, ends_of, strict=True):
-        count = max(1, sum(end <= stop for end in ends))
-        time, before = ends[count - 1] / count, alone[replace(job, name="")]
-        found.append(SharedJob(job.name, before, time, time / before, count))
-    return Sharing(tuple(found), size, _transfer_count(jobs, steps, size))
 
 
 def _steps(jobs: Sequence[Job], server: SharedServer) -> list[int]:

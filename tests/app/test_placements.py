@@ -410,3 +410,29 @@ def test_a_stored_graph(service: Service) -> None:
 def test_example_holds_everything() -> None:
     found = ask(PLACEMENTS_EXAMPLE)
     assert None not in (found.racks, found.prices, found.jobs)
+
+
+def test_summing_counts_where_a_bandwidth_is_asked() -> None:
+    fast = ask(bandwidth_gbps=1e4, simulate=["cs"]).placements
+    assert all(row.is_hidden for row in fast)
+    slow = ask(bandwidth_gbps=1e4, aggregate_gbytes_per_s=0.01, simulate=["cs"])
+    for row in slow.placements:
+        summing = 4 * slow.request.model_bytes / (row.servers * 10)
+        assert row.exchange_us == row.iteration_bound_us == near(summing)
+        assert row.headroom == near(slow.request.batch_time_us / summing)
+        assert (row.is_hidden, row.most_workers) == (False, 0)
+        assert row.text.startswith("Summing alone takes ")
+    cs = slow.placements[3]
+    assert cs.simulated_exchange_us is not None
+    assert cs.exchange_us is not None
+    assert cs.simulated_exchange_us >= cs.exchange_us * (1 - 1e-9)
+
+
+def test_a_simulation_that_is_late_says_why() -> None:
+    (row,) = [r for r in ask(bandwidth_gbps=10).placements if r.placement == "cs"]
+    edge = row.bandwidth_gbps / 2 * 1.0001
+    for transfers, reason in ((10_000, "pipelines fill"), (24, "coarser than")):
+        found = ask(bandwidth_gbps=edge, chunk_bytes=50_000, simulated_transfers=transfers)
+        assert found.placements[3].is_hidden
+        assert "longer than the compute: " in found.placements[3].text
+        assert reason in found.placements[3].text

@@ -62,3 +62,11 @@ def test_workers_beside_the_papers_hub(oversubscription: float, workers: int) ->
 
 def test_no_workers_beside_a_hub_that_fills_the_switch() -> None:
     assert workers_beside(32, 20, 1) == 0
+
+
+def test_cores_limit_workers_too() -> None:
+    # each sums 10^6 bytes a worker at 10^4 bytes/us: ten workers in T, and twice with two cores
+    assert most_workers("ncc", M, T, 1e6, aggregate_gbytes_per_s=10) == 10
+    assert most_workers("ncc", M, T, 1e6, cores=2, aggregate_gbytes_per_s=10) == 20
+    assert most_workers("cs", M, T, 1e6, aggregate_gbytes_per_s=10) is None
+    assert most_workers("cs", M, T, 1e6, aggregate_gbytes_per_s=0.5) == 0
