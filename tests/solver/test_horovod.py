@@ -277,6 +277,22 @@ def test_buffers_that_follow_each_other_are_apart():
     assert [(one.tensors, one.time_us) for one in found] == [(("x",), 2), (("y",), 3)]
 
 
+@pytest.mark.parametrize(
+    ("late", "apart"),
+    [((0, 40), False), ((40, 40), False), ((0, 900), True), ((60, 0), True), ((0, 60), True)],
+)
+def test_operations_that_begin_together_are_apart_where_they_end_apart(late, apart):
+    """Two operations of 100 us at once: stamps of one buffer follow each other closely."""
+    begins, ends = (1, 1 + late[0]), (101, 101 + late[1])
+    events = [*named(1, "x"), *named(2, "y")]
+    events += [begin(pid, "ALLREDUCE", 0) for pid in (1, 2)]
+    events += [begin(pid, "NCCL_ALLREDUCE", begins[pid - 1]) for pid in (1, 2)]
+    events += [end(pid, ends[pid - 1]) for pid in (1, 2)]
+    events += [end(pid, 2000, "[1]") for pid in (1, 2)]
+    found = read(text(events)).report.communication.buffers
+    assert [one.tensors for one in found] == ([("x",), ("y",)] if apart else [("x", "y")])
+
+
 def test_a_launch_without_a_negotiation():
     """The file began in the middle: the operation's start is all that is known."""
     sent = operated((1,), "ALLREDUCE", [("MPI_ALLREDUCE", 11, 21)], 22, ["[1]"], 10)

@@ -124,6 +124,12 @@ class Launch(NamedTuple):
         """How long the collective itself ran [us]."""
         return sum(part.end - part.start for part in self.activities if part.is_operation)
 
+    @property
+    def operated(self) -> tuple[float, float]:
+        """When the collective itself began and ended [us]; of the whole where it has no part."""
+        parts = [part for part in self.activities if part.is_operation]
+        return (parts[0].start, parts[-1].end) if parts else (self.start, self.end)
+
 
 class Timeline(NamedTuple):
     """What a file holds.
