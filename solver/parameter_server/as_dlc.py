@@ -58,10 +58,11 @@ def write_dlc(steps: Sequence[Step], run: StepsRun) -> dict[str, str]:
     An iteration is the pushes of a step and the parameters that the worker's next step gets, so the
     last recorded step has none; the first one's parameters are those got after initialization.
     A push is sent when what it comes after has ended, and confirmed when the server's ops that
-    follow it have. A parameter is asked for when the worker may have it, and sent at once, or after
-    the server's ops that it comes after. Requests and confirmations take no time, as in the
-    simulation, and have the lengths of Table 6; there are no set-up messages. Times are rounded to
-    whole microseconds and count from the begin of the run.
+    follow it have; in a synchronous run when that is so of the pushes of all workers, for such a
+    server updates when it has all. A parameter is asked for when the worker may have it, and sent
+    at once, or after the server's ops that it comes after. Requests and confirmations take no time,
+    as in the simulation, and have the lengths of Table 6; there are no set-up messages. Times are
+    rounded to whole microseconds and count from the begin of the run.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ def write_dlc(steps: Sequence[Step], run: StepsRun) -> dict[str, str]:
     """
     servers = servers_of(steps)
     keys = _keys(steps)
-    messages = list(_messages(steps, run.services, servers, keys))
+    messages = list(_messages(steps, run, servers, keys))
     nodes = [_node(messages, run.workers, len(servers), w) for w in range(run.workers)]
     nodes += [
         _node(messages, run.workers, len(servers), run.workers + s) for s in range(len(servers))
@@ -88,15 +89,16 @@ def write_dlc(steps: Sequence[Step], run: StepsRun) -> dict[str, str]:
 
 def _messages(
     steps: Sequence[Step],
-    services: Sequence[Service],
+    run: StepsRun,
     servers: Sequence[str | None],
     keys: Mapping[tuple[str, _Tensor], int],
 ) -> Iterator[_Message]:
     """Yield the messages of all recorded steps."""
     recorded: dict[tuple[int, int], list[Service]] = {}
-    for service in services:
+    for service in run.services:
         recorded.setdefault((service.worker, service.step), []).append(service)
-    first = min((service.step for service in services), default=0)
+    first = min((service.step for service in run.services), default=0)
+    updated = _updated(steps, recorded, run, keys)
     count = len(set(keys.values()))
     places = {key: place for place, key in enumerate(sorted(set(keys.values())))}
     for (worker, number), done in sorted(recorded.items()):
@@ -114,16 +116,51 @@ def _messages(
             ready, end = ops[position]
             if op.kind == UPLINK:
                 yield _Message(*about, PUSH, key, op.bytes or 0, pair, ready, end)
-                after = [j for j in step.succs[position] if step.ops[j].kind == SERVER]
-                if all(j in ops for j in after):
-                    updated = max([end, *(ops[j].end for j in after)])
+                confirmed = updated.get((worker, number, position))
+                if confirmed is not None:
                     what = (CONFIRMATION, key, CONFIRMATION_BYTES, pair)
-                    yield _Message(*about, *what, updated, updated)
+                    yield _Message(*about, *what, confirmed, confirmed)
             else:
                 before = [j for j in step.preds[position] if step.ops[j].kind == SERVER]
                 requested = min([ready, *(ops[j].ready for j in before)])
                 yield _Message(*about, REQUEST, key, REQUEST_BYTES, pair, requested, requested)
                 yield _Message(*about, PARAMETER, key, op.bytes or 0, pair, end, ready)
+
+
+def _updated(
+    steps: Sequence[Step],
+    recorded: Mapping[tuple[int, int], Sequence[Service]],
+    run: StepsRun,
+    keys: Mapping[tuple[str, _Tensor], int],
+) -> dict[tuple[int, int, int], float]:
+    """Return when pushes are confirmed, by worker, step and position; not of those that are not.
+
+    In a synchronous run a server confirms a key when it has updated for all workers that push it.
+    One of which nothing is recorded may be about to.
+    """
+    own: dict[tuple[int, int, int], float] = {}
+    together: dict[tuple[int, int, str | None], list[tuple[int, int, int]]] = {}
+    begun: dict[int, int] = {}
+    for (worker, number), done in recorded.items():
+        step = steps[done[0].profile]
+        ops = _ops(step, done)
+        begun[number] = begun.get(number, 0) + 1
+        for position, op in enumerate(step.ops):
+            if op.kind != UPLINK:
+                continue
+            place = worker, number, position
+            key = keys[op.kind, _tensor(op.id, op.server)]
+            together.setdefault((number, key, op.server), []).append(place)
+            after = [j for j in step.succs[position] if step.ops[j].kind == SERVER]
+            if all(j in ops for j in (position, *after)):
+                own[place] = max(ops[j].end for j in (position, *after))
+    if not run.is_synchronous:
+        return own
+    updated: dict[tuple[int, int, int], float] = {}
+    for (number, _, _), places in together.items():
+        if begun[number] == run.workers and all(place in own for place in places):
+            updated |= dict.fromkeys(places, max(own[place] for place in places))
+    return updated
 
 
 def _ops(step: Step, done: Sequence[Service]) -> dict[int, _Op]:

@@ -127,6 +127,8 @@ class StepsRun:
         Those of the steps that were to be recorded, by start.
     events
         How many services were done.
+    is_synchronous
+        Whether all workers began each step together.
     """
 
     workers: int
@@ -138,6 +140,7 @@ class StepsRun:
     busy: tuple[float, ...]
     services: tuple[Service, ...]
     events: int
+    is_synchronous: bool
 
 
 def resources_of(servers: Sequence[str | None]) -> tuple[str, ...]:
@@ -320,6 +323,7 @@ class _Run:
             tuple(b - a for a, b in zip(self._before, self._done(self._last), strict=True)),
             tuple(sorted(self._services, key=lambda s: (s.start, s.worker, s.step, s.op))),
             self._events,
+            self._options.synchronous,
         )
 
     def _next_end(self) -> tuple[float, int | None]:

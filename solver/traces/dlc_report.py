@@ -210,7 +210,8 @@ class DlcReport:
     nodes
         Those whose files were read, workers first.
     is_synchronous
-        Whether servers update when all workers have pushed; None where no server's file tells.
+        Whether servers update when all workers have pushed; None where no server's file
+        tells: there is none, one worker alone, or each update was over when the last push came.
     iterations
         By worker and number.
     overheads, volume, message_lengths

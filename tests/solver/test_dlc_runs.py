@@ -224,6 +224,61 @@ def test_a_server_that_searches():
     assert [i.iteration for i in report.iterations] == [0, 1]
 
 
+def of_uneven_workers(took, workers=2):
+    """Steps of 10 us and of 300 us, and an update, or none."""
+    steps = []
+    for compute in (10.0, 300.0):
+        ops = [
+            StepOp("pull:0", "downlink", None, 10),
+            StepOp("compute", "worker", compute, None, ("pull:0",)),
+            StepOp("push:0", "uplink", None, 10, ("compute",)),
+        ]
+        if took is not None:
+            ops.append(StepOp("update:0", "server", took, None, ("push:0",)))
+        steps.append(build_step(ops))
+
+    def written(synchronous):
+        options = RunOptions(steps=12, dropped=0, seed=3, synchronous=synchronous)
+        run = run_steps(steps, workers, SLOW, options, recorded=range(12))
+        assert run.is_synchronous is synchronous
+        return write_dlc(steps, run)
+
+    return written
+
+
+def test_a_run_is_read_back_in_its_mode():
+    written = of_uneven_workers(7.0)
+    assert read(written(True)).report.dlc.is_synchronous is True
+    assert read(written(False)).report.dlc.is_synchronous is False
+    # both workers' pushes of an iteration are confirmed at once, 7 us after the last came
+    rows = messages_of(written(True)["s0.txt"])
+    for iteration in range(11):
+        pushed = [row[3] for row in rows if row[0] == iteration and row[2] == 0]
+        confirmed = [row[3] for row in rows if row[0] == iteration and row[2] == 1]
+        assert confirmed == [max(pushed) + 7] * 2
+
+
+def test_the_mode_that_no_file_tells():
+    """One worker waits for nobody; updates of 0 us end with the last push, waited for or not."""
+    for written in (of_uneven_workers(7.0, workers=1), of_uneven_workers(None)):
+        assert read(written(True)).report.dlc.is_synchronous is None
+    assert read(of_uneven_workers(7.0, workers=1)(False)).report.dlc.is_synchronous is None
+    assert read(of_uneven_workers(None)(False)).report.dlc.is_synchronous is False
+
+
+def test_a_synchronous_push_that_not_all_have_sent_is_not_confirmed():
+    """The run ends with the first worker's last step: the other is computing, or pushing."""
+    for links in (SLOW, Links(0.008, 4)):
+        options = RunOptions(steps=1, dropped=0, spread=0.3, seed=1, synchronous=True)
+        late = build_step(
+            [StepOp("begin", "worker", 50.0), StepOp("push:0", "uplink", None, 100, ("begin",))]
+        )
+        run = run_steps([late], 2, links, options, range(1))
+        texts = write_dlc([late], run)
+        stages = sorted([row[2] for row in messages_of(texts[f"w{w}.txt"])] for w in (0, 1))
+        assert stages == [[], [0]]
+
+
 def test_nothing_recorded_is_headers_alone():
     run = run_steps([STEP], 1, SLOW, RunOptions(steps=1, dropped=0))
     texts = write_dlc([STEP], run)

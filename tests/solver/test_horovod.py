@@ -277,6 +277,22 @@ def test_buffers_that_follow_each_other_are_apart():
     assert [(one.tensors, one.time_us) for one in found] == [(("x",), 2), (("y",), 3)]
 
 
+@pytest.mark.parametrize(
+    ("late", "apart"),
+    [((0, 40), False), ((40, 40), False), ((0, 900), True), ((60, 0), True), ((0, 60), True)],
+)
+def test_operations_that_begin_together_are_apart_where_they_end_apart(late, apart):
+    """Two operations of 100 us at once: stamps of one buffer follow each other closely."""
+    begins, ends = (1, 1 + late[0]), (101, 101 + late[1])
+    events = [*named(1, "x"), *named(2, "y")]
+    events += [begin(pid, "ALLREDUCE", 0) for pid in (1, 2)]
+    events += [begin(pid, "NCCL_ALLREDUCE", begins[pid - 1]) for pid in (1, 2)]
+    events += [end(pid, ends[pid - 1]) for pid in (1, 2)]
+    events += [end(pid, 2000, "[1]") for pid in (1, 2)]
+    found = read(text(events)).report.communication.buffers
+    assert [one.tensors for one in found] == ([("x",), ("y",)] if apart else [("x", "y")])
+
+
 def test_a_launch_without_a_negotiation():
     """The file began in the middle: the operation's start is all that is known."""
     sent = operated((1,), "ALLREDUCE", [("MPI_ALLREDUCE", 11, 21)], 22, ["[1]"], 10)
@@ -314,11 +330,51 @@ def test_shapes_and_types(shape, dtype, size):
 
 @pytest.mark.parametrize(
     ("shape", "dtype"),
-    [("2, 3", "float32"), ("[-2]", "float32"), ("[2]", "<unknown>"), ("[0]", "int8")],
+    [("2, 3", "float32"), ("[-2]", "float32"), ("[2]", "<unknown>"), (f"[{'1,' * 64}1]", "int8")],
 )
 def test_shapes_that_are_none_give_no_bytes(shape, dtype):
     sent = [begin(1, "ALLREDUCE", 1), end(1, 4, shape, dtype)]
     assert faults(text([*named(1, "x"), *sent])) == [("", "no_sizes")]
+
+
+@pytest.mark.parametrize(
+    ("shape", "ending"),
+    [
+        ("[0]", "have 0 bytes: 'x', and 1 more. Bytes must be positive."),
+        (f"[{'9' * 5000}, 0]", "have 0 bytes: 'x', and 1 more. Bytes must be positive."),
+        (f"[{'9' * 5000}]", "have more than 2^60 bytes: 'x', and 1 more."),
+        (f"[{'9,' * 63}9]", "have more than 2^60 bytes: 'x', and 1 more."),
+        (f"[{2**60 + 1}]", "have more than 2^60 bytes: 'x', and 1 more."),
+    ],
+)
+def test_sizes_that_no_graph_takes_are_not_printed(shape, ending):
+    sent = operated((1, 2), "ALLREDUCE", [("MPI_ALLREDUCE", 2, 3)], 4, [shape] * 2, 1)
+    events = [*named(1, "x"), *named(2, "y"), *sent]
+    for event in events:
+        if "dtype" in event.get("args", {}):
+            event["args"]["dtype"] = "int8"
+    with pytest.raises(InvalidTrace) as caught:
+        read(text(events))
+    [fault] = caught.value.faults
+    assert (fault.code, fault.detail) == ("out_of_range", f"2 of 2 tensors {ending}")
+
+
+@pytest.mark.parametrize("shape", ["9," * 200_000 + "9", "9" * 400_000, " " * 400_000 + "x"])
+def test_long_shapes_take_no_time(shape):
+    sent = [begin(1, "ALLREDUCE", 1), end(1, 4, f"[{shape}]")]
+    assert len(faults(text([*named(1, "x"), *sent]))) == 1
+
+
+def test_a_rank_that_cannot_be_tells_of_no_workers():
+    for rank, workers in ((999_999, 1_000_000), (1_000_000, None)):
+        ticks = [{**e, "name": str(rank)} if e.get("name") == "1" else e for e in steps(2)]
+        trace = read(text(ticks))
+        assert trace.channels[0].workers == workers
+    assert trace.channels[0].source == "a rank is named that cannot be"
+    assert trace.report.warnings == (
+        "Rank 1,000,000 is named, and there are at most 1,000,000 workers: their number is not "
+        "known.",
+    )
 
 
 def test_bytes_from_another_step_and_from_parameters():
@@ -490,7 +546,7 @@ TIMED = begin(1, "ALLREDUCE", 5)
         # a tensor of more bytes than there are
         (
             text([*named(1, "x"), TIMED, end(1, 9, f"[{2**59}, 4]")]),
-            [("", "no_sizes")],
+            [("", "out_of_range")],
         ),
     ],
 )

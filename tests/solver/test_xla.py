@@ -23,6 +23,10 @@ ENTRY %main {
   ROOT %psum.7 = f32[2,4]{1,0} reduce-scatter(%x), replica_groups=[2,4]<=[8], dimensions={0}
 }
 """
+#: Stand for all that is more than a graph or a cluster has.
+LARGE, MANY = 2**60 + 1, 1_000_001
+AXES = [f"'a{i}'" for i in range(1000)]
+MESH = f"mesh[{'=999999999,'.join(AXES)}=999999999] {{{','.join(AXES)}}}"
 
 
 def name(what, pid, label, tid=None):
@@ -290,6 +294,25 @@ def test_ops_that_overlap_count_once():
             ("a", "all-reduce", 8, 4),
         ),
         ("%a = s32[2] all-reduce(%x), replica_groups=mesh[] {}", ("a", "all-reduce", 8, None)),
+        ("%a = f32[2,] all-reduce(%x)", ("a", "all-reduce", 8, None)),
+        ("%a = f32[2] all-reduce(%x), replica_groups={}", ("a", "all-reduce", 8, None)),
+        ("%a = f32[2] all-reduce(%x), channel_id=1", ("a", "all-reduce", 8, None)),
+        # more than any graph has: the least that is
+        (f"%a = s8[{2**60}] all-reduce(%x)", ("a", "all-reduce", LARGE, None)),
+        (f"%a = s8[{2**59},2] all-reduce(%x)", ("a", "all-reduce", 2**60, None)),
+        (f"%a = f32[{'9,' * 63}9] all-reduce(%x)", ("a", "all-reduce", LARGE, None)),
+        (f"%a = f32[{'9' * 5000}] all-reduce(%x)", ("a", "all-reduce", LARGE, None)),
+        (f"%a = f32[{'9' * 5000},0] all-reduce(%x)", ("a", "all-reduce", 0, None)),
+        (
+            f"%a = (s8[{2**59}], s8[{2**59}], s8[1]) all-to-all(%x)",
+            ("a", "all-to-all", LARGE, None),
+        ),
+        # more dimensions than any tensor has
+        (f"%a = f32[{'1,' * 64}1] all-reduce(%x)", ("a", "all-reduce", None, None)),
+        # more workers than there are, and none
+        (f"%a = f32[2] all-reduce(%x), replica_groups={MESH}", ("a", "all-reduce", 8, MANY)),
+        ("%a = s8[2] all-reduce(%x), replica_groups=[1,999999999]<=", ("a", "all-reduce", 2, MANY)),
+        ("%a = s8[2] reduce-scatter(%x), replica_groups=[9,0]<=", ("a", "reduce-scatter", None, 0)),
         ("%a = f32[2] fusion(%x)", None),
         ("%a = f32[2] all-reduce-done(%x)", None),
         ("%a = f32[2]", None),
@@ -302,11 +325,59 @@ def test_lines_of_hlo(line, expected):
     assert (None if found is None else tuple(found)) == expected
 
 
-@pytest.mark.parametrize("piece", [" ", "a", " a", "[", "f32[1,", "{", "%a = "])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        " ",
+        "a",
+        " a",
+        "[",
+        "f32[1,",
+        "{",
+        "%a = ",
+        "f32[9],",
+        "9,",
+        "'a'=9,",
+        "replica_groups=mesh[",
+    ],
+)
 def test_long_lines_of_hlo_take_no_time(piece):
     instruction(f"%a = {piece * 200_000}")
     instruction(f"%a = f32[2] all-reduce(%x), replica_groups=mesh['{piece * 200_000}")
+    instruction(f"%a = f32[2] all-reduce(%x), {piece * 200_000}")
+    instruction(f"%a = f32[{piece * 200_000}] all-reduce(%x)")
+    instruction(f"%a = {piece * 200_000} all-reduce(%x)")
     instruction(piece * 200_000)
+
+
+def on_tpu(line):
+    return text(
+        [
+            {**e, "args": {"long_name": line}} if e["name"] == "all-reduce.4" else e
+            for e in [*TPU, *TPU_RUN]
+        ]
+    )
+
+
+def test_more_bytes_than_a_graph_has_are_refused_without_their_number():
+    for shape in (f"{'9,' * 63}9", f"{'9' * 9000}"):
+        line = f"%all-reduce.4 = f32[{shape}] all-reduce(%x)"
+        with pytest.raises(InvalidTrace) as caught:
+            read(on_tpu(line))
+        [fault] = caught.value.faults
+        assert (fault.code, fault.pointer) == ("out_of_range", "")
+        assert fault.detail == "The bytes of 'all-reduce.4' in the trace are more than 2^60."
+
+
+@pytest.mark.parametrize("groups", [MESH, "[1,0]<=[1]", "[1,1000001]<=[1000001]"])
+def test_groups_that_cannot_be_are_no_workers(groups):
+    trace = read(on_tpu(f"%all-reduce.4 = f32[2] all-reduce(%x), replica_groups={groups}"))
+    assert trace.channels == (Channel("network", 2, "the program's replica groups"),)
+    assert trace.report.warnings[1:] == (
+        "1 collectives are of groups of no worker or of more than 1,000,000: these do not count.",
+    )
+    most = read(on_tpu("%all-reduce.4 = f32[2] all-reduce(%x), replica_groups=[1,1000000]<=[1]"))
+    assert most.channels[0].workers == 1_000_000
 
 
 def test_what_was_recorded():
@@ -360,6 +431,20 @@ def test_rejected(files, found):
 def test_a_graph_that_breaks_a_rule():
     sizes = (("all-reduce.2", 2**61),)
     assert faults(text([*CPU, *cpu_run(0, 0)]), parameters=sizes) == [("", "out_of_range")]
+
+
+@pytest.mark.parametrize("number", ["9" * 10, "9" * 5000, "٣", ""])
+def test_devices_of_numbers_that_none_has(number):
+    """Neither the device of a GPU or TPU nor that of a CPU's op is one."""
+    device = [
+        name("process_name", 3, f"/device:TPU:{number}"),
+        name("thread_name", 3, "XLA Ops", 2),
+    ]
+    ops = [ran(3, 2, "fusion.1", 0, 5), ran(3, 2, "all-reduce.2", 5, 5)]
+    ops = [*ops, on_cpu(number, "all-reduce.2", 0, 5)]
+    assert faults(text([*CPU, *device, *ops]), HLO) == [("/files/0", "no_collective")]
+    longest = [name("process_name", 3, f"/device:TPU:{'9' * 9}"), *device[1:], *ops[:2]]
+    assert read(text(longest), HLO).report.collectives == {"all_reduce": Total(1, 600)}
 
 
 def test_detected():

@@ -72,10 +72,15 @@ class Updates(NamedTuple):
 def overheads_of(
     workers: Sequence[tuple[Records, Phases]], servers: Sequence[Records]
 ) -> tuple[Overheads, bool | None]:
-    """Measure the overheads, and tell whether updates are synchronous (None if no file says)."""
+    """Measure the overheads, and tell whether updates are synchronous (None if no file says).
+
+    A lone worker's updates are the same either way, and so is one that is confirmed when the last
+    push comes.
+    """
     updates = [updates_of(server) for server in servers]
-    negative = sum(int((u.update < 0).sum()) for u in updates)
-    count = sum(u.update.size for u in updates)
+    telling = [u for s, u in zip(servers, updates, strict=True) if _workers_of(s) > 1]
+    negative = sum(int((u.update < 0).sum()) for u in telling)
+    count = sum(int((u.update != 0).sum()) for u in telling)
     is_synchronous = 2 * negative <= count if count else None
     computed = [computation(*worker) for worker in workers]
     waited = [waiting(*worker) for worker in workers]
@@ -155,10 +160,15 @@ def updates_of(records: Records) -> Updates:
     first = np.minimum.reduceat(np.where(is_push, time, _LATE), starts)
     last = np.maximum.reduceat(np.where(is_push, time, -1), starts)
     sent = np.minimum.reduceat(np.where(is_push, _LATE, time), starts)
-    workers = records.workers or np.unique(records.peer[records.stage == PUSH]).size
+    workers = _workers_of(records)
     is_whole = (np.add.reduceat(is_push.astype(np.int64), starts) == workers) & (sent < _LATE)
     columns = (key[order][starts], number[order][starts], last - first, sent - last)
     return Updates(*(column[is_whole] for column in columns))
+
+
+def _workers_of(server: Records) -> int:
+    """Return how many workers push to a server, by its header or else its rows."""
+    return server.workers or np.unique(server.peer[server.stage == PUSH]).size
 
 
 def _thrice(updates: Updates) -> tuple[Column, Column, Column]:

@@ -36,7 +36,8 @@ def volume_of(records: Records, phases: Phases | None) -> Volume | None:
     rows = np.isin(iteration, whole) & (records.stage < SET_UP)
     if not whole.size:
         return None
-    bytes_ = [int(records.length[rows & (records.stage == stage)].sum()) for stage in range(4)]
+    # ints of Python: lengths that are each in range may not be in their sum
+    bytes_ = [sum(records.length[rows & (records.stage == stage)].tolist()) for stage in range(4)]
     return Volume(records.name, whole.size, *(size / whole.size for size in bytes_))
 
 

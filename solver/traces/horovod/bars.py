@@ -7,7 +7,6 @@ cached), and then ``ALLREDUCE`` with the activities of the operation one after a
 
 import re
 from collections.abc import Iterator, Sequence
-from math import prod
 from typing import NamedTuple
 
 import msgspec
@@ -15,7 +14,9 @@ import msgspec
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER, first_of
+from solver.limits import MAX_BYTES, MAX_WORKERS
 from solver.traces.chrome import decode, fits
+from solver.traces.dimensions import elements
 
 #: What Horovod calls its operations, of those that a step repeats.
 KINDS = {
@@ -46,8 +47,8 @@ _BYTES = {
     "int64": 8,
     "float64": 8,
 }
-_DIMENSIONS = re.compile(r"\[\s*(?:\d{1,18}\s*(?:,\s*\d{1,18}\s*)*)?\]")
-_RANK = re.compile(r"\d{1,7}")
+_DIMENSIONS = re.compile(r"\[\s*(?:[0-9]+\s*(?:,\s*[0-9]+\s*)*)?\]")
+_RANK = re.compile(r"[0-9]{1,9}")
 _LONGEST = 80
 
 
@@ -101,7 +102,8 @@ class Launch(NamedTuple):
     activities
         Its parts, by start.
     bytes
-        Of the result; None where the file does not say.
+        Of the result; None where the file does not say. ``MAX_BYTES + 1`` stands for all that is
+        more than a graph takes.
     run
         Launches of which the operation began together have the same number; None without one.
     """
@@ -122,6 +124,12 @@ class Launch(NamedTuple):
         """How long the collective itself ran [us]."""
         return sum(part.end - part.start for part in self.activities if part.is_operation)
 
+    @property
+    def operated(self) -> tuple[float, float]:
+        """When the collective itself began and ended [us]; of the whole where it has no part."""
+        parts = [part for part in self.activities if part.is_operation]
+        return (parts[0].start, parts[-1].end) if parts else (self.start, self.end)
+
 
 class Timeline(NamedTuple):
     """What a file holds.
@@ -132,16 +140,23 @@ class Timeline(NamedTuple):
         By when they were ready, those at once in the order of the file.
     cycles
         When Horovod's cycles began [us]; empty where they are not marked.
-    workers
-        Ranks that said they were ready; None where none did.
+    highest_rank
+        Of those that said they were ready; None where none did.
     repaired
         One sentence for each thing that was put right.
     """
 
     launches: tuple[Launch, ...]
     cycles: tuple[float, ...]
-    workers: int | None
+    highest_rank: int | None
     repaired: tuple[str, ...]
+
+    @property
+    def workers(self) -> int | None:
+        """How many there are by the ranks; None where none is named, or more than can be."""
+        if self.highest_rank is None or self.highest_rank >= MAX_WORKERS:
+            return None
+        return self.highest_rank + 1
 
 
 class _Bar:
@@ -174,7 +189,7 @@ class _Reading:
         self.tensors: dict[int | str, _Tensor] = {}
         self.launches: list[Launch] = []
         self.cycles: list[float] = []
-        self.workers = 0
+        self.highest_rank: int | None = None
         self.strays = 0
         self._run = 0
         self._ended = True
@@ -195,7 +210,7 @@ class _Reading:
             rank = _RANK.fullmatch(event.name or "")
             if tensor.open and rank:
                 tensor.open[0].ranks.setdefault(int(rank[0]), at)
-                self.workers = max(self.workers, int(rank[0]) + 1)
+                self.highest_rank = max(self.highest_rank or 0, int(rank[0]))
         elif event.ph == "E":
             self._end(tensor, at, event.args)
 
@@ -268,7 +283,7 @@ def timeline(content: bytes, place: str) -> Timeline:
         repaired.append(f"{ends} of bars that had not begun: left out.")
     launches = sorted(reading.launches, key=lambda launch: launch.ready)
     cycles = tuple(sorted(reading.cycles))
-    return Timeline(tuple(launches), cycles, reading.workers or None, tuple(repaired))
+    return Timeline(tuple(launches), cycles, reading.highest_rank, tuple(repaired))
 
 
 def _faults(events: Sequence[_Event], place: str) -> Iterator[Fault]:
@@ -294,4 +309,5 @@ def _size(dtype: str | None, shape: str | None) -> int | None:
     """Return the bytes of a tensor; None for a type or a shape that is none."""
     if dtype not in _BYTES or shape is None or not _DIMENSIONS.fullmatch(shape):
         return None
-    return _BYTES[dtype] * prod(int(length) for length in re.findall(r"\d+", shape))
+    count = elements(re.findall("[0-9]+", shape))
+    return None if count is None else min(_BYTES[dtype] * count, MAX_BYTES + 1)

@@ -120,6 +120,8 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         (name, round(time, 3)) for name, time in measured_times(built.launches, sizes.bytes)
     )
     source = "the ranks that were ready" if recorded.workers else "no rank is named"
+    if recorded.workers is None and recorded.highest_rank is not None:
+        source = "a rank is named that cannot be"
     trace = Trace(
         built.graph,
         Report(FORMAT, 0, 0, 0, {}),
@@ -174,18 +176,36 @@ def _size_faults(step: Step, sizes: Sizes, place: str) -> Iterator[Fault]:
             f"A step of {len(step.launches)} tensors: at most {MAX_STEP_COLLECTIVES:,} are read."
         )
         yield Fault(place, FaultCode.TOO_LARGE, detail)
-    unsized = [
-        launch.tensor
+    bytes_ = {
+        launch.tensor: sizes.bytes.get(launch.tensor, 0 if launch.bytes == 0 else None)
         for launch in step.launches
-        if not 0 < sizes.bytes.get(launch.tensor, 0) <= MAX_BYTES
-    ]
+    }
+    unsized = [tensor for tensor, size in bytes_.items() if size is None]
     if unsized:
-        more = f", and {len(unsized) - 1} more" if len(unsized) > 1 else ""
         detail = (
             f"{len(unsized)} of {len(step.launches)} tensors have no bytes in the timeline: "
-            f"{unsized[0]!r}{more}. Give a file of layers, or names and bytes (parameters)."
+            f"{_first_of(unsized)}. Give a file of layers, or names and bytes (parameters)."
         )
         yield Fault(place, FaultCode.NO_SIZES, detail)
+    empty = [tensor for tensor, size in bytes_.items() if size is not None and size <= 0]
+    if empty:
+        detail = (
+            f"{len(empty)} of {len(step.launches)} tensors have 0 bytes: {_first_of(empty)}. "
+            "Bytes must be positive."
+        )
+        yield Fault(place, FaultCode.OUT_OF_RANGE, detail)
+    large = [tensor for tensor, size in bytes_.items() if size is not None and size > MAX_BYTES]
+    if large:
+        detail = (
+            f"{len(large)} of {len(step.launches)} tensors have more than 2^60 bytes: "
+            f"{_first_of(large)}."
+        )
+        yield Fault(place, FaultCode.OUT_OF_RANGE, detail)
+
+
+def _first_of(tensors: Sequence[str]) -> str:
+    more = f", and {len(tensors) - 1} more" if len(tensors) > 1 else ""
+    return f"{tensors[0]!r}{more}"
 
 
 def _alone(name: str, steps: Steps, step: Step, sizes: Sizes) -> _Built:

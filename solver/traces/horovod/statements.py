@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from solver.limits import MAX_WORKERS
 from solver.traces.horovod.bars import KINDS, Launch, Timeline
 from solver.traces.horovod.sizes import Sizes
 from solver.traces.horovod.steps import Step, Steps
@@ -76,5 +77,10 @@ def warnings(recorded: Timeline, step: Step, sizes: Sizes, options: TraceOptions
             "Tensors have no names but numbers (noname): where these count on from step to step, "
             "steps cannot be told apart. Name what is reduced."
         )
-    if recorded.workers is None:
+    if recorded.highest_rank is not None and recorded.workers is None:
+        yield (
+            f"Rank {recorded.highest_rank:,} is named, and there are at most {MAX_WORKERS:,} "
+            "workers: their number is not known."
+        )
+    elif recorded.workers is None:
         yield "No rank is named: all responses were cached, or the file is not of rank 0."

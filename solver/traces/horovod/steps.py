@@ -1,10 +1,15 @@
 """The steps of a timeline, and the buffers in which their tensors were fused."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from solver.traces.horovod.bars import KINDS, Launch
+
+#: Times of two tensors of one buffer that are written one right after the other are so near [us],
+_STAMPS = 50.0
+#: or nearer than this share of the operation.
+_APART = 0.1
 
 
 class Step(NamedTuple):
@@ -100,10 +105,36 @@ def split_steps(launches: Iterable[Launch], sizes: Mapping[str, int]) -> Steps:
 def buffers(launches: Sequence[Launch]) -> list[tuple[Launch, ...]]:
     """Group launches that shared one operation, by its start and then by when they were ready.
 
-    Horovod begins an operation for all tensors of a buffer before it ends it for any.
+    Horovod begins an operation for all tensors of a buffer before it ends it for any, and both one
+    tensor right after another: where the next begins or ends much later, it is of another buffer.
     """
     groups: dict[tuple[int, str] | int, list[Launch]] = {}
     for i, launch in enumerate(launches):
         key = -1 - i if launch.run is None else (launch.run, launch.operation)
         groups.setdefault(key, []).append(launch)
-    return sorted(map(tuple, groups.values()), key=lambda group: group[0].start)
+    parts = [
+        part
+        for group in groups.values()
+        for one in _split(group, lambda launch: launch.operated[0])
+        for part in _split(one, lambda launch: launch.operated[1])
+    ]
+    return sorted((tuple(sorted(part, key=_ready)) for part in parts), key=_start)
+
+
+def _split(group: Sequence[Launch], time: Callable[[Launch], float]) -> list[list[Launch]]:
+    """Split launches where a time of one is much later than that of the one before it."""
+    parts: list[list[Launch]] = []
+    for launch in sorted(group, key=time):
+        last = parts[-1][-1] if parts else None
+        if last is None or time(launch) - time(last) > max(_STAMPS, _APART * last.time):
+            parts.append([])
+        parts[-1].append(launch)
+    return parts
+
+
+def _ready(launch: Launch) -> float:
+    return launch.ready
+
+
+def _start(group: Sequence[Launch]) -> float:
+    return group[0].start

@@ -68,7 +68,7 @@ def _ops(trace: Events) -> Iterator[_Op]:
         parts = _LONG.fullmatch(long) if isinstance(long, str) else None
         group = str(fields.get("group_id", ""))
         if parts and parts[2] == event.name:
-            number = int(group) if re.fullmatch(r"\d{1,18}", group) else -1
+            number = int(group) if re.fullmatch(r"[0-9]{1,18}", group) else -1
             yield _Op(parts[1], parts[2], event, fields, number)
 
 

@@ -18,7 +18,7 @@ from solver.traces.tensorflow.events import Ran, Recording, Sent, task_of
 _COMPUTE, _TENSORS, _STREAM, _ALL = " Compute", " Tensors", "/stream:", "/stream:all"
 _SUFFIX = re.compile(r"(?:/_|_S)\d+$")
 _OUTPUT = re.compile(r":\d+$")
-_BYTES = re.compile(r"requested_bytes: (\d{1,18})")
+_BYTES = re.compile(r"requested_bytes: ([0-9]{1,18})")
 #: Ops that are a transfer, not its work.
 _TRANSFERS = {"_Send", "_Recv", "_HostSend", "_HostRecv", "RecvTensor"}
 _RECEIVED = "RecvTensor"

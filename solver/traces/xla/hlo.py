@@ -5,10 +5,11 @@ replica_groups={{0,1,2,3}}, ...``
 """
 
 import re
-from math import prod
 from typing import NamedTuple
 
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
+from solver.limits import MAX_BYTES, MAX_WORKERS
+from solver.traces.dimensions import elements
 
 #: Collectives of HLO, and the kind of each.
 KINDS = {
@@ -23,12 +24,13 @@ START, DONE = "-start", "-done"
 
 _NAME = re.compile(r"\s*(?:ROOT\s)?\s?%?([\w.\-]{1,512}) = ")
 _OPCODE = re.compile(r" ([a-z][a-z0-9\-]*)\(")
-_SHAPE = re.compile(r"([a-z][a-z0-9]*)\[([\d,]*)\]")
-_GROUPS = re.compile(r"replica_groups=\{\{([\d,]+)\}")
-_IOTA = re.compile(r"replica_groups=\[\d{1,9},(\d{1,9})\]<=")
-_MESH = re.compile(r"replica_groups=mesh\[([^\]]*)\] \{([^}]*)\}")
-_AXIS = re.compile(r"'([^']+)'=(\d{1,9})")
-_USED = re.compile(r"'([^']+)'(?::\(\d+\)(\d{1,9}))?")
+_SHAPE = re.compile(r"(?<![a-z0-9])([a-z][a-z0-9]{0,15})\[([0-9,]*)\]")
+_WRITTEN = "replica_groups="
+_GROUPS = re.compile(r"\{\{([0-9,]+)\}")
+_IOTA = re.compile(r"\[[0-9]{1,9},([0-9]{1,9})\]<=")
+_MESH = re.compile(r"mesh\[([^\]]*)\] \{([^}]*)\}")
+_AXIS = re.compile(r"'([^']+)'=([0-9]{1,9})")
+_USED = re.compile(r"'([^']+)'(?::\([0-9]{1,9}\)([0-9]{1,9}))?")
 _SIZES = {
     "pred": 1,
     **dict.fromkeys(("s8", "u8"), 1),
@@ -49,9 +51,11 @@ class Instruction(NamedTuple):
     opcode
         A key of :data:`KINDS`.
     bytes
-        Of the whole tensor, as in a graph; None when it cannot be told.
+        Of the whole tensor, as in a graph; None when it cannot be told. ``MAX_BYTES + 1`` stands
+        for all that is more than a graph takes.
     workers
-        That take part; None when it cannot be told, or all do.
+        That take part; None when it cannot be told, or all do. ``MAX_WORKERS + 1`` stands for all
+        that is more than can be.
     """
 
     name: str
@@ -96,13 +100,14 @@ def instructions(text: str) -> dict[str, Instruction]:
 
 
 def _shapes(text: str) -> list[int] | None:
-    """Return the bytes of each shape in a text; None where a type is not known."""
+    """Return the bytes of each shape in a text; None where a type or a length is not known."""
     sizes = []
     for kind, lengths in _SHAPE.findall(text):
         size = 1 if kind.startswith("f8") else _SIZES.get(kind)
-        if size is None:
+        count = elements([length for length in lengths.split(",") if length])
+        if size is None or count is None:
             return None
-        sizes.append(size * prod(int(length[:18]) for length in lengths.split(",") if length))
+        sizes.append(size * count)
     return sizes
 
 
@@ -110,18 +115,24 @@ def _whole(opcode: str, shapes: list[int] | None, workers: int | None) -> int | 
     if not shapes:
         return None
     parts = workers if KINDS[opcode] == REDUCE_SCATTER else 1
-    return sum(shapes) * parts if parts else None
+    return min(sum(shapes) * parts, MAX_BYTES + 1) if parts else None
 
 
 def _workers(attributes: str) -> int | None:
     """Return how many workers are in a group, by any of the ways in which groups are written."""
-    if listed := _GROUPS.search(attributes):
-        return len(listed[1].split(","))
-    if iota := _IOTA.search(attributes):
-        return int(iota[1])
-    mesh = _MESH.search(attributes)
-    if mesh is None:
+    at = attributes.find(_WRITTEN) + len(_WRITTEN)
+    if at < len(_WRITTEN):
+        return None
+    if listed := _GROUPS.match(attributes, at):
+        return min(len(listed[1].split(",")), MAX_WORKERS + 1)
+    if iota := _IOTA.match(attributes, at):
+        return min(int(iota[1]), MAX_WORKERS + 1)
+    mesh = _MESH.match(attributes, at)
+    used = _USED.findall(mesh[2]) if mesh else []
+    if mesh is None or not used:
         return None
     axes = {name: int(size) for name, size in _AXIS.findall(mesh[1])}
-    used = _USED.findall(mesh[2])
-    return prod(int(part or axes.get(name, 1)) for name, part in used) if used else None
+    workers = 1
+    for name, part in used:
+        workers = min(workers * int(part or axes.get(name, 1)), MAX_WORKERS + 1)
+    return workers

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, build
+from solver.limits import MAX_BYTES, MAX_WORKERS
 from solver.traces.chrome import MARK
 from solver.traces.files import single_text
 from solver.traces.profiler import parse
@@ -191,14 +192,25 @@ def _size_faults(run: Run, sizes: Mapping[str, int], place: str) -> Iterator[Fau
         more = f" and {len(unsized) - 1:,} more" if len(unsized) > 1 else ""
         detail = f"No bytes of {unsized[0]!r}{more} in the trace. {_GIVE}"
         yield Fault(place, FaultCode.NO_SIZES, detail)
+    large = {part.name: None for part in _collectives(run) if (part.bytes or 0) > MAX_BYTES}
+    if large:
+        more = f" and {len(large) - 1:,} more" if len(large) > 1 else ""
+        detail = f"The bytes of {next(iter(large))!r}{more} in the trace are more than 2^60."
+        yield Fault(place, FaultCode.OUT_OF_RANGE, detail)
+
+
+def _group_sizes(run: Run) -> list[int]:
+    """List how many workers the groups of a run's collectives have, of those that can be."""
+    written = {part.workers for part in _collectives(run) if part.workers is not None}
+    return sorted(workers for workers in written if 1 <= workers <= MAX_WORKERS)
 
 
 def _workers(run: Run, devices: int) -> tuple[int | None, str]:
-    counts = {part.workers for part in _collectives(run)} - {None}
+    counts = _group_sizes(run)
     if len(counts) == 1:
-        return counts.pop(), "the program's replica groups"
+        return counts[0], "the program's replica groups"
     if counts:
-        return max(count for count in counts if count), "the largest of the replica groups"
+        return counts[-1], "the largest of the replica groups"
     return (devices, "the devices of the trace") if devices > 1 else (None, "one device alone")
 
 
@@ -242,7 +254,14 @@ def _warnings(run: Run) -> Iterator[str]:
     )
     if sends:
         yield f"{sends:,} ops that send to one device each are compute in the graph."
-    groups = {part.workers for part in _collectives(run)} - {None}
+    groups = _group_sizes(run)
+    written = [part.workers for part in _collectives(run) if part.workers is not None]
+    absurd = sum(not 1 <= workers <= MAX_WORKERS for workers in written)
+    if absurd:
+        yield (
+            f"{absurd:,} collectives are of groups of no worker or of more than {MAX_WORKERS:,}: "
+            "these do not count."
+        )
     if len(groups) > 1:
-        said = ", ".join(str(size) for size in sorted(size for size in groups if size))
+        said = ", ".join(map(str, groups))
         yield f"Collectives are of groups of {said} workers: all share one channel in the graph."

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from solver.traces.profiler import Event, Events
 from solver.traces.xla.hlo import DONE, KINDS, START, Instruction, bytes_of_shape, instruction
 
-_DEVICE = re.compile(r"/device:[A-Z]+:\d+")
+_DEVICE = re.compile(r"/device:[A-Z]+:[0-9]{1,9}")
 _OPS, _MODULES, _STREAM = "XLA Ops", "XLA Modules", "Stream"
 _NAMED = re.compile(r"(" + "|".join(KINDS) + r")(-start|-done)?(?:\..*)?")
 _NCCL = re.compile(r"nccl\w*?(AllReduce|AllGather|ReduceScatter|AllToAll|Broadcast)", re.IGNORECASE)
@@ -139,7 +139,7 @@ def _ops(
         elif b"device_ordinal" in bytes(event.args):
             fields = event.fields
             name, number = fields.get("hlo_op"), str(fields.get("device_ordinal"))
-            known = isinstance(name, str) and re.fullmatch(r"\d{1,9}", number)
+            known = isinstance(name, str) and re.fullmatch(r"[0-9]{1,9}", number)
             if known and not _OUTER.fullmatch(str(name)):
                 program, own = str(fields.get("hlo_module", "")), str(fields.get("run_id", ""))
                 yield f"/device:CPU:{number}", program, own, event, str(name), fields
