@@ -26,6 +26,8 @@ HANG = 10.0
 DATA = Path(__file__).parents[1] / "data"
 #: Files that the project could not record: Horovod's, of today and of 0.19.
 MADE = (text(steps(3)), old(steps(2)))
+#: Files that are read together: one is broken, the other whole.
+PAIR = ("jax_profile.json.gz", "jax_hlo.txt.gz")
 
 
 def sources(folder: Path | None) -> list[bytes]:
@@ -58,6 +60,7 @@ def mangled(content: bytes, draw: random.Random) -> bytes:
                 broken[at : at + size] = draw.randbytes(min(size, 64))
             case _:
                 words = [b"NaN", b"1e999", b"-1", b'""', b"{}", b"[", b"]", b"null", b"9" * 400]
+                words += [b"9" * 5_000, b"9," * 1_000, b"'a'=9," * 1_000]
                 broken[at:at] = draw.choice(words)
     whole = bytes(broken)
     if draw.random() < 0.5:
@@ -69,13 +72,16 @@ def mangled(content: bytes, draw: random.Random) -> bytes:
 def main() -> None:
     """Run, and print how inputs ended by code, and the slowest."""
     files = sources(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
+    pair = [gzip.decompress((DATA / name).read_bytes()) for name in PAIR]
     ends: Counter[str] = Counter()
     slowest = 0.0
     for seed in range(COUNT):
         draw = random.Random(seed)
         chosen = draw.choice(files)
         content = [mangled(chosen, draw)]
-        if draw.random() < 0.05:
+        if chosen in pair:
+            content = [mangled(chosen, draw), pair[chosen == pair[0]]]
+        elif draw.random() < 0.05:
             content.append(mangled(draw.choice(files), draw))
         form = draw.choice([None, recognised(chosen), draw.choice(list(READERS))])
         began = time.perf_counter()
