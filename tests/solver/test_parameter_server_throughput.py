@@ -54,7 +54,7 @@ def options(*workers, **fields):
 
 def ended(workers, start, *ends):
     """A run of which only the ends of steps count."""
-    return StepsRun(workers, ends, start, ends[0][-1], 0, (), (), (), 0)
+    return StepsRun(workers, ends, start, ends[0][-1], 0, (), (), (), 0, is_synchronous=False)
 
 
 def test_batch_means_by_hand() -> None:
