@@ -83,7 +83,7 @@ def test_tick_by_tick(case) -> None:
         times.append(max(each.batch_time_us, size, size * each.workers / server.interfaces))
     steps = [int(-(-12 * max(times) // time)) for time in times]
     seen: list[list[float]] = [[]]
-    together: list[list[float]] = [[]]
+    together: list[list[int]] = [[]]
     while min(map(len, seen)) < 3:
         together = step_ends(jobs, steps, server)
         opened, stop = max(its[7] for its in together), min(its[-1] for its in together)
