@@ -354,7 +354,9 @@ def test_tic_is_by_the_least_set_with_another_downlink(steps):
         min((len(need) for need in needed if name in need and len(need) > 1), default=math.inf)
         for name in ready
     ]
-    fewest = [min((len(need) for need in needed if name in need), default=0) for name in ready]
+    fewest = [
+        min((len(need) for need in needed if name in need), default=math.inf) for name in ready
+    ]
     keys = zip(loads, fewest, range(len(ready)), ready, strict=True)
     expected = [name for *_, name in sorted(keys)]
     assert [p for p in pulls(in_order(step, "tic", 0)) if p in ready] == expected
