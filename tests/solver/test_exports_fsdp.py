@@ -3,6 +3,7 @@
 import json
 from collections import deque
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from solver.costs import Affine, alike
 from solver.errors import InvalidPlan
 from solver.exports import EXPORTS, ExplicitPlan
 from solver.exports.frameworks.memory import gathered_in_graph
-from solver.exports.frameworks.units import units_of
+from solver.exports.frameworks.units import Form, graph_of_form, units_of
 from solver.graph import ALL_GATHER, COMPUTE, REDUCE_SCATTER, Op, build, with_barrier
 from solver.models.layers import Layer
 from solver.models.parallel import fsdp
@@ -32,12 +33,14 @@ class Streams:
         self.queues: dict[str, deque] = {
             name: deque() for name in ("compute", "gather", "reduce", "sum")
         }
+        self.sent = 0
 
     def run(self, stream, time):
         self.queues[stream].append(("run", time))
 
     def send(self, stream, channel, size):
-        self.queues[stream].append(("send", (channel, size)))
+        self.sent += 1
+        self.queues[stream].append(("send", (channel, size, self.sent)))
 
     def record(self, stream):
         event: list[float] = []
@@ -48,15 +51,19 @@ class Streams:
         self.queues[stream].append(("wait", event))
 
     def end(self, cost):
-        """Run all of it: a channel sends one thing at a time, what was ready first goes first."""
+        """Run all of it: a channel sends one thing at a time, what was ready first goes first.
+
+        Of equals goes first what the host issued first: a reduce-scatter is ready with the end of a
+        unit's backward pass, and so is a gather that waits for the copy-out of the next unit.
+        """
         clocks = dict.fromkeys(self.queues, 0.0)
         free: dict[str, float] = {}
         while any(self.queues.values()):
             if any(self._advance(name, clocks) for name in self.queues):
                 continue
-            ready = [(clocks[n], n) for n, q in self.queues.items() if q and q[0][0] == "send"]
-            _, name = min(ready)
-            channel, size = self.queues[name].popleft()[1]
+            heads = {n: q[0][1] for n, q in self.queues.items() if q and q[0][0] == "send"}
+            name = min(heads, key=lambda n: (clocks[n], heads[n][2]))
+            channel, size, _ = self.queues[name].popleft()[1]
             free[channel] = max(clocks[name], free.get(channel, 0.0)) + cost.time(size)
             clocks[name] = free[channel]
         return max(clocks.values())
@@ -97,7 +104,7 @@ def on_streams(units, layers, shards, step_us, cost):  # noqa: C901 - one walk, 
 
     for k, unit in enumerate(units):
         unshard(k, {})
-        if held:
+        if held is not None:
             gpu.wait("gather", held)
         gpu.wait("compute", gathered[k])
         held = gpu.record("compute")  # the copy-out
@@ -145,9 +152,6 @@ def layers_of(draw, count):
     ]
 
 
-@pytest.mark.xfail(
-    strict=False, reason="of some graphs the export's time is up to 3 % below that of the streams"
-)
 @settings(max_examples=cases(60))
 @given(st.data())
 def test_the_time_is_that_of_pytorchs_streams(data):
@@ -173,6 +177,35 @@ def test_the_time_is_that_of_pytorchs_streams(data):
     assert found == EXPORTS["fsdp"](graph, network, plan)
     barred = EXPORTS["fsdp"](with_barrier(graph), network, plan)
     assert barred.iteration_time_us == pytest.approx(found.iteration_time_us)
+
+
+@settings(max_examples=cases(100))
+@given(st.integers(0, 2**32), st.integers(0, 2), st.integers(0, 2))
+def test_every_form_takes_the_time_of_pytorchs_streams(seed, ahead, back):
+    """With numbers that nobody would choose, so that nothing is a tie by chance."""
+    random = np.random.default_rng(seed)
+    layers = [
+        Layer(f"layers.{i}", *random.uniform(1, 300, 2).tolist(), ((f"w{i}", size),))
+        for i, size in enumerate(random.integers(1, 400, random.integers(1, 8)).tolist())
+    ]
+    shards, step_us = (None, 3)[random.integers(2)], float(random.uniform(0, 50))
+    cost = Affine(float(random.uniform(0.1, 100)), float(random.uniform(0.01, 2)))
+    graph = fsdp("drawn", layers, shards, 4, step_us)
+    form = Form(units_of(graph), ahead, back)
+    columns = (form.units, form.reshards(), form.forward_prefetch(), form.backward_prefetch())
+    units = [
+        {
+            "modules": list(unit.names),
+            "reshard_after_forward": reshard,
+            "forward_prefetch": forward,
+            "backward_prefetch": backward,
+        }
+        for unit, reshard, forward, backward in zip(*columns, strict=True)
+    ]
+    timeline = simulate(graph_of_form(graph, form), alike(cost), POLICIES["wfbp"])
+    assert timeline.iteration_time == pytest.approx(
+        on_streams(units, layers, shards, step_us, cost)
+    )
 
 
 THREE = fsdp("three", [Layer(n, 10.0, 20.0, ((n, 4),)) for n in "abc"], step_us=5.0)
