@@ -31,9 +31,9 @@ from solver.limits import (
     MAX_PREDICTED_WORKERS,
     MAX_SERVERS,
 )
+from solver.parameter_server.links import WIN_BYTES
 from solver.parameter_server.options import ThroughputOptions
 from solver.parameter_server.orders import ORDERS
-from solver.parameter_server.run import WIN_BYTES
 
 #: Fields that say how a graph becomes a step.
 _OF_GRAPHS = ("servers", "update_us_per_byte")

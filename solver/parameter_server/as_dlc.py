@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solver.parameter_server.run import Service, StepsRun
+from solver.parameter_server.record import Service, StepsRun
 from solver.parameter_server.steps import DOWNLINK, SERVER, UPLINK, Step, servers_of
 from solver.traces.dlc.grammar import CONFIRMATION, PARAMETER, PUSH, REQUEST
 from solver.traces.dlc.records import Records

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from solver.parameter_server.run import Links, RunOptions, Service, run_steps
+from solver.parameter_server.links import Links
+from solver.parameter_server.record import RunOptions, Service
+from solver.parameter_server.run import run_steps
 from solver.parameter_server.steps import DOWNLINK, UPLINK, Step, servers_of
 from solver.units import bytes_per_us
 

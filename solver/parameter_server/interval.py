@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from scipy.special import stdtrit
 
-from solver.parameter_server.run import StepsRun
+from solver.parameter_server.record import StepsRun
 from solver.units import slack
 
 #: Most batches of a run.

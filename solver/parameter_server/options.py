@@ -15,8 +15,8 @@ from solver.limits import (
     MAX_PREDICTED_STEPS,
     MAX_PREDICTED_WORKERS,
 )
+from solver.parameter_server.links import WIN_BYTES
 from solver.parameter_server.orders import ORDERS
-from solver.parameter_server.run import WIN_BYTES
 
 #: Spread where all profiled steps are the same one: without any, workers stay in lock step.
 DEFAULT_SPREAD: Final = 0.05

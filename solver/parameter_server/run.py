@@ -9,145 +9,18 @@ served at one speed, which :class:`~solver.simulation.clock.Clock` keeps.
 
 import math
 from collections import deque
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
 
-from solver.parameter_server.steps import DOWNLINK, SERVER, UPLINK, WORKER, Step, servers_of
+from solver.parameter_server.links import Links, rate_of, share
+from solver.parameter_server.record import RunOptions, Service, StepsRun, resources_of
+from solver.parameter_server.steps import Step, servers_of
 from solver.simulation.clock import Clock
-from solver.units import bytes_per_us, slack
-
-#: A stream's first service on a link with flow control [bytes]: gRPC's usual HTTP/2 window.
-WIN_BYTES = 28_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Links:
-    """The network between workers and servers.
-
-    Attributes
-    ----------
-    bandwidth_gbps
-        Of each server's interface and of each worker's, in each direction [Gbit/s].
-    win_bytes
-        Most bytes of a stream's first service; it then waits behind the streams that are ready,
-        and its second service runs to its end. None without flow control: streams run whole.
-    uplink_speed, downlink_speed
-        In one direction the bandwidth is so many times that, of both ends.
-    """
-
-    bandwidth_gbps: float
-    win_bytes: int | None = WIN_BYTES
-    uplink_speed: float = 1.0
-    downlink_speed: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """How long is simulated, and how.
-
-    Attributes
-    ----------
-    steps
-        Steps of a worker; the run ends when the first worker has done so many.
-    dropped
-        So many steps a worker, those of all workers together, are not counted at the start.
-    seed
-        Of the draw of each worker's steps, with replacement.
-    synchronous
-        All workers begin a step when all have ended the one before.
-    spread
-        Standard deviation of a factor of mean 1 by which what is computed in a step takes longer
-        than profiled: log-normal, drawn for each step of each worker.
-    stagger_us
-        Each worker begins so much later than the one before [us].
-    """
-
-    steps: int = 1000
-    dropped: int = 50
-    seed: int = 0
-    synchronous: bool = False
-    spread: float = 0.0
-    stagger_us: float = 0.0
-
-
-class Service(NamedTuple):
-    """What a resource did for an op at one go.
-
-    Attributes
-    ----------
-    worker
-        Its number.
-    step
-        How many steps the worker had done before.
-    profile
-        Index of the profiled step.
-    op
-        Position in it.
-    bytes
-        What was transferred [bytes]; None of what is computed.
-    start, end
-        [us].
-    """
-
-    worker: int
-    step: int
-    profile: int
-    op: int
-    bytes: int | None
-    start: float
-    end: float
-
-
-@dataclass(frozen=True, slots=True)
-class StepsRun:
-    """What so many workers did.
-
-    Attributes
-    ----------
-    workers
-        How many.
-    ends
-        When each worker ended its steps [us]; fewer than asked for but of the first that was done.
-    start, end
-        What counts: from the end of the last step that is dropped to the end of the first worker's
-        last [us]. From 0 where the latter comes no later.
-    steps
-        How many steps of all workers ended after ``start`` and up to ``end``.
-    names
-        The resources of a worker: itself, then each server's cores, uplink and downlink.
-    busy
-        Of each resource, what it did from ``start`` to ``end`` in microseconds of its full speed:
-        of a worker's and a server's cores, the sum over workers; of a link, of all its bandwidth.
-    services
-        Those of the steps that were to be recorded, by start.
-    events
-        How many services were done.
-    is_synchronous
-        Whether all workers began each step together.
-    """
-
-    workers: int
-    ends: tuple[tuple[float, ...], ...]
-    start: float
-    end: float
-    steps: int
-    names: tuple[str, ...]
-    busy: tuple[float, ...]
-    services: tuple[Service, ...]
-    events: int
-    is_synchronous: bool
-
-
-def resources_of(servers: Sequence[str | None]) -> tuple[str, ...]:
-    """Name the resources of a worker: itself, and each server's cores, uplink and downlink."""
-    kinds = (SERVER, UPLINK, DOWNLINK)
-    of_servers = (f"{kind}:{s}" if s else kind for kind in kinds for s in servers)
-    return (WORKER, *of_servers)
+from solver.units import slack
 
 
 def run_steps(
@@ -219,12 +92,6 @@ def _profile_of(step: Step, names: Sequence[str], rates: Sequence[float]) -> _Pr
     )
 
 
-def _rate(name: str, links: Links) -> float:
-    """Return the bytes per microsecond of a link; what a worker or a server has counts nowhere."""
-    rate = bytes_per_us(links.bandwidth_gbps)
-    return rate * (links.uplink_speed if name.startswith(UPLINK) else links.downlink_speed)
-
-
 def _draw(profiles: int, options: RunOptions, worker: int) -> tuple[list[int], list[float]]:
     """Draw a worker's steps and their factors; those of other workers do not count."""
     random = np.random.Generator(np.random.PCG64((options.seed, worker)))
@@ -252,7 +119,7 @@ class _Run:
     ) -> None:
         servers = servers_of(steps)
         self._names = resources_of(servers)
-        self._rates = [_rate(name, links) for name in self._names]
+        self._rates = [rate_of(name, links) for name in self._names]
         window = inf if links.win_bytes is None else links.win_bytes
         self._windows = [window / rate for rate in self._rates]
         self._profiles = [_profile_of(step, self._names, self._rates) for step in steps]
@@ -482,19 +349,3 @@ class _Run:
             size = round(amount * self._rates[resource]) if is_transfer else None
             profile, op = self._drawn[worker][number], self._serving[place]
             self._services.append(Service(worker, number, profile, op, size, start, now))
-
-
-def share(active: Collection[int], beside: Collection[int]) -> float:
-    """Return the share of a server's link that each active worker has.
-
-    Parameters
-    ----------
-    active
-        Workers active on the link, one at least.
-    beside
-        Workers active on the other server's link of the same direction.
-    """
-    (*_, last) = active
-    if len(active) > 1 or last not in beside:
-        return 1 / len(active)
-    return 1 - 1 / len(beside) if len(beside) > 1 else 0.5

@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from solver.parameter_server.interval import Pace, pace_of
-from solver.parameter_server.run import Links, StepsRun
+from solver.parameter_server.links import Links
+from solver.parameter_server.record import StepsRun
 from solver.parameter_server.steps import DOWNLINK, RESOURCES, UPLINK, Step
 from solver.units import TOLERANCE
 

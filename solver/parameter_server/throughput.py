@@ -1,8 +1,7 @@
 """The throughput of many workers, predicted from profiled steps of one."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions, InvalidSteps
@@ -17,179 +16,23 @@ from solver.parameter_server.formulas import (
     simple_bound,
 )
 from solver.parameter_server.interval import drifts, examples_per_s, pace_of
+from solver.parameter_server.links import Links
 from solver.parameter_server.options import DEFAULT_SPREAD, ThroughputOptions, option_faults
-from solver.parameter_server.orders import in_order
-from solver.parameter_server.parsing import with_parsing
-from solver.parameter_server.run import Links, RunOptions, StepsRun, run_steps
-from solver.parameter_server.speedups import SPEEDUP, gains_of, kinds_to_try
+from solver.parameter_server.prepared import (
+    are_alike,
+    fewer,
+    is_staggered,
+    prepare,
+    run_of,
+    run_options,
+)
+from solver.parameter_server.record import RunOptions, StepsRun
+from solver.parameter_server.rows import Throughput, ThroughputKnee, ThroughputRow, WhatIf
+from solver.parameter_server.run import run_steps
+from solver.parameter_server.speedups import SPEEDUP, gains_of
 from solver.parameter_server.steps import SERVER, WORKER, Step, servers_of
 from solver.simulation.knee import knee_of, workers_text
 from solver.units import bytes_per_us
-
-__all__ = [
-    "DEFAULT_SPREAD",
-    "Throughput",
-    "ThroughputKnee",
-    "ThroughputOptions",
-    "ThroughputRow",
-    "WhatIf",
-    "predict",
-    "prepare",
-    "run_of",
-    "steps_of_row",
-]
-
-#: What limits a row is asked of runs that count so many times fewer steps; there are up to six.
-_FEWER: Final = 5
-
-
-@dataclass(frozen=True, slots=True)
-class WhatIf:
-    """The same run with one resource faster, all servers' at once.
-
-    Attributes
-    ----------
-    resource
-        ``worker``, ``server``, ``uplink``, ``downlink``, or ``links``: both directions.
-    factor
-        So many times as fast.
-    examples_per_s
-        Of a run of fewer steps.
-    gain
-        Share by which that is more than in the same run as it is; below 0 where it falls.
-    """
-
-    resource: str
-    factor: float
-    examples_per_s: float
-    gain: float
-
-
-@dataclass(frozen=True, slots=True)
-class ThroughputRow:
-    """So many workers at one bandwidth.
-
-    Attributes
-    ----------
-    bandwidth_gbps, workers
-        Which row it is.
-    examples_per_s
-        Examples of all workers in a second.
-    low, high
-        95 % confidence interval [examples/s]; None where the steps are too few, or vary too much,
-        to say.
-    step_us
-        Mean time of a worker's step, in a synchronous run with its wait for the others [us].
-    utilisation
-        Of each resource by name, 0..1: of a link, the share of its bandwidth; of the worker and of
-        a server's cores, the mean share of the workers that are busy there.
-    limited_by
-        The resource whose speeding up gains most, ``links`` only where neither direction gains as
-        much; None when nothing gains more than the interval is wide, or when nobody asked.
-    what_if
-        What a faster resource gains, one for each kind in use, and for both links together.
-    lin, cynthia, bound
-        The formulas of :mod:`solver.parameter_server.formulas` [examples/s].
-    events
-        Services that were simulated, without those of ``what_if``.
-    """
-
-    bandwidth_gbps: float
-    workers: int
-    examples_per_s: float
-    low: float | None
-    high: float | None
-    step_us: float
-    utilisation: tuple[tuple[str, float], ...]
-    limited_by: str | None
-    what_if: tuple[WhatIf, ...]
-    lin: float
-    cynthia: float
-    bound: float
-    events: int
-
-
-@dataclass(frozen=True, slots=True)
-class ThroughputKnee:
-    """From where on more workers gain nothing at a bandwidth.
-
-    Attributes
-    ----------
-    bandwidth_gbps
-        The bandwidth.
-    workers
-        The least count over which no larger one gains more than 1 %, nor more than up to ``high``;
-        None when the largest gains more than that over the one before it, or is the only one.
-    ceiling_examples_per_s
-        What the busiest direction of a server's link can carry: no number of workers has more in
-        the long run [examples/s]. None when nothing is transferred.
-    text
-        The same in a sentence.
-    """
-
-    bandwidth_gbps: float
-    workers: int | None
-    ceiling_examples_per_s: float | None
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Throughput:
-    """Rows by bandwidth, then by workers, in the order asked for; a knee for each bandwidth."""
-
-    rows: tuple[ThroughputRow, ...]
-    knees: tuple[ThroughputKnee, ...]
-    notes: tuple[str, ...]
-
-
-def prepare(steps: Sequence[Step], options: ThroughputOptions) -> tuple[Step, ...]:
-    """Return the steps as they are run: with what receivers compute, and in the order asked for.
-
-    Raises
-    ------
-    InvalidSteps
-        When an op that parses would last too long.
-    """
-    prepared, faults = [], []
-    for i, step in enumerate(steps):
-        try:
-            parsed = with_parsing(step, options.parse_us_per_byte, options.parse_us)
-        except InvalidSteps as error:
-            faults += [Fault(f"/{i}{f.pointer}", f.code, f.detail) for f in error.faults]
-        else:
-            prepared.append(in_order(parsed, options.order, options.seed))
-    if faults:
-        raise InvalidSteps(faults)
-    return tuple(prepared)
-
-
-def run_of(
-    prepared: Sequence[Step],
-    options: ThroughputOptions,
-    bandwidth_gbps: float,
-    workers: int,
-    recorded: range = range(0),
-    *,
-    only_recorded: bool = False,
-) -> StepsRun:
-    """Run prepared steps as a row does.
-
-    Parameters
-    ----------
-    prepared
-        By :func:`prepare`.
-    options
-        Of the prediction; its bandwidths and workers do not count here.
-    bandwidth_gbps, workers
-        Which row.
-    recorded
-        Numbers of the steps of each worker whose services are returned.
-    only_recorded
-        Whether to end as soon as every worker has done these; up to there nothing differs.
-    """
-    links = Links(bandwidth_gbps, options.win_bytes)
-    run_options = _run_options(prepared, options, bandwidth_gbps, workers)
-    return run_steps(prepared, workers, links, run_options, recorded, only_recorded=only_recorded)
 
 
 def predict(
@@ -285,7 +128,7 @@ def _row(
     tried: tuple[WhatIf, ...] = ()
     limited_by = None
     if options.explain:
-        few = _fewer(_run_options(prepared, options, links.bandwidth_gbps, workers))
+        few = fewer(run_options(prepared, options, links.bandwidth_gbps, workers))
         gains = gains_of(
             prepared, links, lambda steps, links: run_steps(steps, workers, links, few)
         )
@@ -341,59 +184,9 @@ def _knee(rows: Sequence[ThroughputRow], ceiling: float | None) -> ThroughputKne
     return ThroughputKnee(bandwidth, workers, ceiling, f"{text}.")
 
 
-def _run_options(
-    prepared: Sequence[Step], options: ThroughputOptions, bandwidth_gbps: float, workers: int
-) -> RunOptions:
-    """Return how a row is run: workers whose steps vary begin one after the other.
-
-    Those that begin together would stay in lock step for thousands of steps where transfers
-    prevail. They begin over the time of a step whose ops do not overlap, or in which the busiest
-    link serves all of them.
-    """
-    spread = _spread(prepared, options)
-    stagger = 0.0
-    if _is_staggered(prepared, options):
-        busiest, rate = busiest_of(prepared), bytes_per_us(bandwidth_gbps)
-        compute = sum(op.duration_us or 0.0 for step in prepared for op in step.ops)
-        in_turn = compute / len(prepared) + busiest.both / rate
-        stagger = max(in_turn / workers, busiest.direction / rate)
-    return RunOptions(
-        options.steps, options.dropped, options.seed, options.synchronous, spread, stagger
-    )
-
-
-def _is_staggered(prepared: Sequence[Step], options: ThroughputOptions) -> bool:
-    varies = _spread(prepared, options) > 0 or not _are_alike(prepared)
-    return varies and not options.synchronous
-
-
-def _spread(prepared: Sequence[Step], options: ThroughputOptions) -> float:
-    if options.spread is not None:
-        return options.spread
-    return DEFAULT_SPREAD if _are_alike(prepared) else 0.0
-
-
-def _are_alike(steps: Sequence[Step]) -> bool:
-    return all(step.ops == steps[0].ops for step in steps)
-
-
-def steps_of_row(prepared: Sequence[Step], options: ThroughputOptions) -> int:
-    """Count the steps that a worker of a row does, those that explain it included."""
-    if not options.explain:
-        return options.steps
-    few = _fewer(RunOptions(options.steps, options.dropped))
-    return options.steps + (1 + len(kinds_to_try(prepared))) * few.steps
-
-
-def _fewer(options: RunOptions) -> RunOptions:
-    """Return what explains a row: as many steps dropped, and fewer that count."""
-    counted = max(1, (options.steps - options.dropped) // _FEWER)
-    return replace(options, steps=options.dropped + counted)
-
-
 def _notes(steps: Sequence[Step], options: ThroughputOptions) -> list[str]:
     notes = []
-    if _are_alike(steps) and not options.synchronous:
+    if are_alike(steps) and not options.synchronous:
         if options.spread is None:
             notes.append(
                 f"All profiled steps are alike, and workers that never differ stay in lock step: "
@@ -405,10 +198,10 @@ def _notes(steps: Sequence[Step], options: ThroughputOptions) -> list[str]:
                 "All profiled steps are alike and nothing varies: the workers stay in lock step, "
                 "and share links more than real ones do."
             )
-    if _is_staggered(steps, options):
+    if is_staggered(steps, options):
         notes.append("Workers begin one after the other, since those that begin together stay so.")
     if options.explain:
-        few = _fewer(RunOptions(options.steps, options.dropped))
+        few = fewer(RunOptions(options.steps, options.dropped))
         notes.append(
             f"What limits a row is from runs of {few.steps:,} steps a worker, {few.dropped:,} of "
             f"them dropped, with one resource {SPEEDUP:g} times as fast."

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from solver.parameter_server.run import StepsRun
+from solver.parameter_server.record import StepsRun
 from solver.parameter_server.steps import Step
 
 Event = dict[str, Any]

@@ -9,9 +9,12 @@ from collections.abc import Generator
 
 import simpy
 
-from solver.parameter_server.run import Links, RunOptions, run_steps
+from solver.parameter_server.links import Links
+from solver.parameter_server.options import ThroughputOptions
+from solver.parameter_server.record import RunOptions
+from solver.parameter_server.run import run_steps
 from solver.parameter_server.steps import SERVER, WORKER, Step
-from solver.parameter_server.throughput import ThroughputOptions, predict
+from solver.parameter_server.throughput import predict
 from solver.units import bytes_per_us
 from tests.training_steps import layered
 

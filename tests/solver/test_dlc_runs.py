@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from solver.errors import InvalidSteps, InvalidTrace
 from solver.parameter_server.as_dlc import CONFIRMATION_BYTES, REQUEST_BYTES, write_dlc
+from solver.parameter_server.links import Links
 from solver.parameter_server.of_dlc import steps_of
-from solver.parameter_server.run import Links, RunOptions, run_steps
+from solver.parameter_server.record import RunOptions
+from solver.parameter_server.run import run_steps
 from solver.parameter_server.steps import StepOp, build_step
 from solver.traces import TraceOptions, dlc
 from tests import dlc_oracle as oracle

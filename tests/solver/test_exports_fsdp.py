@@ -185,7 +185,7 @@ def test_every_form_takes_the_time_of_pytorchs_streams(seed, ahead, back):
     """With numbers that nobody would choose, so that nothing is a tie by chance."""
     random = np.random.default_rng(seed)
     layers = [
-        Layer(f"layers.{i}", *random.uniform(1, 300, 2).tolist(), ((f"w{i}", size),))
+        Layer(f"layers.{i}", random.uniform(1, 300), random.uniform(1, 300), ((f"w{i}", size),))
         for i, size in enumerate(random.integers(1, 400, random.integers(1, 8)).tolist())
     ]
     shards, step_us = (None, 3)[random.integers(2)], float(random.uniform(0, 50))

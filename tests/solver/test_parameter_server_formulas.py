@@ -18,7 +18,9 @@ from solver.parameter_server.formulas import (
     phases_of,
     simple_bound,
 )
-from solver.parameter_server.run import Links, RunOptions, run_steps
+from solver.parameter_server.links import Links
+from solver.parameter_server.record import RunOptions
+from solver.parameter_server.run import run_steps
 from solver.parameter_server.steps import DOWNLINK, SERVER, UPLINK, WORKER, StepOp, build_step
 from tests.sampling import cases
 

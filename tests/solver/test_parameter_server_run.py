@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.parameter_server.run import Links, RunOptions, resources_of, run_steps, share
+from solver.parameter_server.links import Links, share
+from solver.parameter_server.record import RunOptions, resources_of
+from solver.parameter_server.run import run_steps
 from solver.parameter_server.steps import StepOp, build_step, servers_of
 from tests.parameter_server_oracle import (
     Impossible,

@@ -12,10 +12,12 @@ from solver.errors import InvalidSteps
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, Op, build, with_barrier
 from solver.limits import MAX_BYTES, MAX_FAULTS_SOUGHT
 from solver.models.layers import Layer, iteration
+from solver.parameter_server.links import Links
 from solver.parameter_server.of_graph import step_of
 from solver.parameter_server.orders import ORDERS, in_order
 from solver.parameter_server.parsing import with_parsing
-from solver.parameter_server.run import Links, RunOptions, run_steps
+from solver.parameter_server.record import RunOptions
+from solver.parameter_server.run import run_steps
 from solver.parameter_server.steps import StepOp, build_step, servers_of
 from tests.sampling import cases
 from tests.solver.test_parameter_server_run import (

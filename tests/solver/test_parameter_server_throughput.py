@@ -10,10 +10,14 @@ from hypothesis import strategies as st
 from solver.codes import FaultCode
 from solver.errors import InvalidOptions, InvalidSteps
 from solver.parameter_server.interval import Pace, drifts, examples_per_s, pace_of
-from solver.parameter_server.run import Links, RunOptions, StepsRun, run_steps
+from solver.parameter_server.links import Links
+from solver.parameter_server.options import ThroughputOptions
+from solver.parameter_server.prepared import prepare, run_of
+from solver.parameter_server.record import RunOptions, StepsRun
+from solver.parameter_server.run import run_steps
 from solver.parameter_server.speedups import LINKS, gains_of
 from solver.parameter_server.steps import DOWNLINK, SERVER, UPLINK, WORKER, StepOp, build_step
-from solver.parameter_server.throughput import ThroughputOptions, predict, prepare, run_of
+from solver.parameter_server.throughput import predict
 from solver.simulation.knee import knee_of
 from tests.sampling import cases
 from tests.training_steps import INCEPTION_BYTES, layered

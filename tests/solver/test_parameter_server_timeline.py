@@ -2,7 +2,9 @@
 
 from itertools import pairwise
 
-from solver.parameter_server.run import Links, RunOptions, run_steps
+from solver.parameter_server.links import Links
+from solver.parameter_server.record import RunOptions
+from solver.parameter_server.run import run_steps
 from solver.parameter_server.steps import DOWNLINK, SERVER, WORKER, StepOp, build_step
 from solver.parameter_server.timeline import steps_trace
 from tests.training_steps import layered

@@ -25,7 +25,8 @@ from app.services.parameter_servers.steps import (
 from app.services.warnings import units_of
 from solver.errors import InvalidSteps
 from solver.graph import Graph
-from solver.parameter_server.throughput import ThroughputRow, predict
+from solver.parameter_server.rows import ThroughputRow
+from solver.parameter_server.throughput import predict
 
 #: What stands beside the simulation.
 _FORMULAS = [

@@ -12,8 +12,8 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidSteps
 from solver.graph import Graph
 from solver.parameter_server.of_graph import step_of
+from solver.parameter_server.prepared import prepare, steps_of_row
 from solver.parameter_server.steps import Step, build_step
-from solver.parameter_server.throughput import prepare, steps_of_row
 
 
 def steps_of(graph: Graph | None, request: ParameterServerRequest) -> tuple[Step, ...]:

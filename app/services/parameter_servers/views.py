@@ -19,9 +19,9 @@ from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import Graph
 from solver.parameter_server.as_dlc import write_dlc
-from solver.parameter_server.run import StepsRun
+from solver.parameter_server.prepared import run_of
+from solver.parameter_server.record import StepsRun
 from solver.parameter_server.steps import Step
-from solver.parameter_server.throughput import run_of
 from solver.parameter_server.timeline import steps_trace
 
 if TYPE_CHECKING:
