@@ -15,6 +15,7 @@ from solver.graph.graph import (
     build,
     first_of,
     has_barrier,
+    linked,
     with_barrier,
 )
 
@@ -33,5 +34,6 @@ __all__ = [
     "build",
     "first_of",
     "has_barrier",
+    "linked",
     "with_barrier",
 ]

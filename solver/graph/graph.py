@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph
-from solver.graph.links import Node, link, short_cycle, stream_edges, topological_order
+from solver.graph.links import Node, Positions, link, short_cycle, stream_edges, topological_order
 from solver.limits import MAX_BYTES, MAX_DURATION_US, MAX_FAULTS_SOUGHT
 
 COMPUTE = "compute"
@@ -131,13 +131,8 @@ def build(name: str, ops: Iterable[Op]) -> Graph:
     O(ops + edges).
     """
     ops = tuple(ops)
-    preds, succs, is_whole = link(ops)
-    order = topological_order(preds, succs)
-    faults = first_of(_value_faults(ops), "/ops")
-    if not is_whole:
-        faults += first_of(name_faults(ops), "/ops")
-    if len(order) < len(ops):
-        faults.append(cycle_fault(ops, short_cycle(preds, succs, order)))
+    preds, succs, order, edge_faults = linked(ops)
+    faults = [*first_of(_value_faults(ops), "/ops"), *edge_faults]
     faults += _whole_faults(ops)
     if faults:
         raise InvalidGraph(faults)
@@ -147,9 +142,38 @@ def build(name: str, ops: Iterable[Op]) -> Graph:
         durations=tuple(op.duration_us or 0.0 for op in ops),
         preds=preds,
         succs=succs,
-        order=tuple(order),
+        order=order,
         collectives=tuple(i for i, op in enumerate(ops) if op.kind != COMPUTE),
     )
+
+
+class Linked(NamedTuple):
+    """Ops and their edges as positions.
+
+    Attributes
+    ----------
+    preds, succs
+        Positions of each op's predecessors and successors, without repeats.
+    order
+        Positions in topological order; ops on or behind a cycle are missing.
+    faults
+        Repeated or unknown ids, self loops, a cycle.
+    """
+
+    preds: Positions
+    succs: Positions
+    order: tuple[int, ...]
+    faults: tuple[Fault, ...]
+
+
+def linked(ops: Sequence[Node]) -> Linked:
+    """Link ops by their names, and say what is wrong with these; O(ops + edges)."""
+    preds, succs, is_whole = link(ops)
+    order = topological_order(preds, succs)
+    faults = [] if is_whole else first_of(_name_faults(ops), "/ops")
+    if len(order) < len(ops):
+        faults.append(_cycle_fault(ops, short_cycle(preds, succs, order)))
+    return Linked(preds, succs, tuple(order), tuple(faults))
 
 
 def first_of(faults: Iterator[Fault], place: str = "") -> list[Fault]:
@@ -161,7 +185,7 @@ def first_of(faults: Iterator[Fault], place: str = "") -> list[Fault]:
     return first
 
 
-def name_faults(ops: Sequence[Node]) -> Iterator[Fault]:
+def _name_faults(ops: Sequence[Node]) -> Iterator[Fault]:
     """List repeated ids, unknown ops and self loops."""
     first: dict[str, int] = {}
     for position, op in enumerate(ops):
@@ -186,7 +210,7 @@ def name_faults(ops: Sequence[Node]) -> Iterator[Fault]:
                 )
 
 
-def cycle_fault(ops: Sequence[Node], cycle: Sequence[int]) -> Fault:
+def _cycle_fault(ops: Sequence[Node], cycle: Sequence[int]) -> Fault:
     """Name a cycle, and which of its edges are the order of a stream."""
     by_stream = set(stream_edges(ops))
     steps = []

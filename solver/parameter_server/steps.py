@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidSteps
-from solver.graph.graph import cycle_fault, first_of, name_faults
-from solver.graph.links import link, short_cycle, topological_order
+from solver.graph import first_of, linked
 from solver.limits import MAX_BYTES, MAX_DURATION_US, MAX_SERVERS
 
 #: What an op runs on; a server's name may stand behind all but the first: ``uplink:ps1``.
@@ -103,18 +102,13 @@ def build_step(ops: Iterable[StepOp]) -> Step:
     O(ops + edges).
     """
     ops = tuple(ops)
-    preds, succs, is_whole = link(ops)
-    order = topological_order(preds, succs)
-    faults = first_of(_value_faults(ops), "/ops")
-    if not is_whole:
-        faults += first_of(name_faults(ops), "/ops")
-    if len(order) < len(ops):
-        faults.append(cycle_fault(ops, short_cycle(preds, succs, order)))
+    preds, succs, order, edge_faults = linked(ops)
+    faults = [*first_of(_value_faults(ops), "/ops"), *edge_faults]
     servers = tuple(dict.fromkeys(op.server for op in ops if op.kind != WORKER))
     faults += _whole_faults(ops, servers)
     if faults:
         raise InvalidSteps(faults)
-    return Step(ops, preds, succs, tuple(order), servers)
+    return Step(ops, preds, succs, order, servers)
 
 
 def servers_of(steps: Sequence[Step]) -> tuple[str | None, ...]:
