@@ -194,11 +194,11 @@ def _each_key_faults(keys: Sequence[Key]) -> Iterator[Fault]:
         yield from whole(f"/keys/{i}/bytes", f"Key {key.name!r}: bytes", key.bytes, MAX_BYTES)
 
 
-def core_faults(cores: int, place: str = "") -> Iterator[Fault]:
-    """Find whether servers have too many cores in all."""
+def core_faults(cores: int, place: str) -> Iterator[Fault]:
+    """Find whether servers have too many cores in all; ``place`` is where that is said."""
     if cores > MAX_SERVER_CORES:
         detail = f"All servers have {cores:,} cores; {MAX_SERVER_CORES:,} is the most."
-        yield Fault(f"{place}/cores", FaultCode.OUT_OF_RANGE, detail)
+        yield Fault(place, FaultCode.OUT_OF_RANGE, detail)
 
 
 def _pieces(size: int, chunk_bytes: int) -> list[int]:

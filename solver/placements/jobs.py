@@ -354,7 +354,7 @@ def server_faults(server: SharedServer) -> Iterator[Fault]:
         ("chunk_bytes", MAX_BYTES),
     ):
         yield from whole(f"/server/{name}", name, getattr(server, name), most)
-    yield from core_faults(server.interfaces * server.cores, "/server")
+    yield from core_faults(server.interfaces * server.cores, "/server/cores")
     if server.aggregate_gbytes_per_s is not None:
         rate = server.aggregate_gbytes_per_s
         yield from real("/server/aggregate_gbytes_per_s", "aggregate_gbytes_per_s", rate)

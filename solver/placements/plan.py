@@ -242,7 +242,13 @@ def _size_faults(keys: Sequence[Key], workers: int, options: Options) -> Iterato
     if servers > workers:
         detail = f"servers must be {workers} at most, one on each worker's host, got {servers}."
         yield Fault("/servers", FaultCode.OUT_OF_RANGE, detail)
-    yield from core_faults(servers * options.interfaces * options.cores)
+    factors = {
+        "/workers" if options.servers is None else "/servers": servers,
+        "/interfaces": options.interfaces,
+        "/cores": options.cores,
+    }
+    largest = max(factors, key=lambda place: factors[place])
+    yield from core_faults(servers * options.interfaces * options.cores, largest)
     chunks = chunk_count(keys, options.chunk_bytes)
     if chunks > MAX_CHUNKS:
         detail = f"The keys make {chunks:,} chunks; {MAX_CHUNKS:,} is the most."

@@ -535,7 +535,7 @@ def test_a_plot_without_transfers_and_with_a_knee() -> None:
     # in step, so many workers take 20 us each on the links and 30 us besides
     found = ran(by_hand(workers=[1, 100, 200, 400], spread=0, synchronous=True))
     assert found.knees[0].workers == 200
-    assert "from here on, 1 % or the interval" in texts(views.by_workers(found, None))
+    assert "from here on, 1 % more for sure at most" in texts(views.by_workers(found, None))
 
 
 def test_the_timeline(service: Service, posted: Json) -> None:

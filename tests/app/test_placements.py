@@ -288,6 +288,7 @@ REFUSED: list[tuple[Json, Json, list[tuple[str, str]]]] = [
     (GRAPH, {"bandwidth_gbps": 4}, [("/bandwidth_gbps", "extra_field")]),
     (MODEL, {"servers": 5}, [("/servers", "out_of_range")]),  # more than workers
     (MODEL, {"cores_per_interface": 100_000}, [("/cores_per_interface", "out_of_range")]),
+    (MODEL, {"workers": 1_000_000}, [("/workers", "out_of_range")]),  # a server on each
     (MODEL, {"jobs": [JOB]}, [("/bandwidth_gbps", "missing_field")]),
     (
         GRAPH,

@@ -92,7 +92,7 @@ REJECTED = [
         1.0,
         1000,
         Options(chunk_bytes=1, interfaces=100, cores=100),
-        ["/cores", "/chunk_bytes"],
+        ["/workers", "/chunk_bytes"],
     ),
     # a server for nobody, and jobs without one
     ([Key("a", 1)], 1.0, 1, Options(server=SharedServer(1.0, 1.0)), ["/jobs"]),

@@ -101,7 +101,7 @@ def _fill(axes: "Axes", answer: ParameterServerAnswer, bandwidth: float) -> None
     style = {"color": COLOURS[0], "marker": MARKERS[0], "markersize": 7, "linewidth": 2.5}
     line(axes, workers, speeds, **style, label="simulated")
     here = [(row.workers, row.examples_per_s) for row in rows if row.workers == knee.workers]
-    ring(axes, here, "from here on, 1 % or the interval")
+    ring(axes, here, "from here on, 1 % more for sure at most")
     axes.set_xscale(scale(workers))
     axes.set_yscale(scale([*speeds, *([] if top is None else [top])]))
     if axes.get_yscale() == "linear":
