@@ -1,15 +1,23 @@
+# The inner loops of the solver are compiled here; the image has no compiler.
+FROM python:3.12-slim AS build
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends gcc libc6-dev \
+ && rm -rf /var/lib/apt/lists/*
+WORKDIR /src
+COPY pyproject.toml setup.py README.md LICENSE constraints.txt ./
+COPY app app
+COPY solver solver
+COPY client client
+COPY interlace interlace
+RUN pip wheel --no-cache-dir --constraint constraints.txt --wheel-dir /wheels ./client .
+
 FROM python:3.12-slim
 # Fixed, so that a volume or a backup belongs to the same user on every machine.
 RUN groupadd --gid 10001 interlace \
  && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/interlace interlace \
  && install --directory --owner interlace --group interlace --mode 750 /var/lib/interlace
-WORKDIR /src
-COPY pyproject.toml README.md LICENSE constraints.txt ./
-COPY app app
-COPY solver solver
-COPY client client
-COPY interlace interlace
-RUN pip install --no-cache-dir --constraint constraints.txt ./client .
+RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
+    pip install --no-cache-dir --no-index --find-links /wheels interlace interlace-client
 WORKDIR /var/lib/interlace
 USER 10001:10001
 # matplotlib keeps its list of fonts in a directory that is there for each run anew.

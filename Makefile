@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 # a file's tests share their servers, so one process has them all
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-all test-torch coverage lint docs pictures openapi bench reproduce suite testbed mutants clean
+.PHONY: help demo test test-all test-torch compiled coverage lint docs pictures openapi bench reproduce suite general programs testbed mutants clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -23,6 +23,9 @@ test-all: $(VENV)/installed-dev  ## run the tests with every case of the randomi
 
 test-torch: $(VENV)/installed-torch  ## run the exports for PyTorch under PyTorch (some 200 MB)
 	$(BIN)/python -m pytest tests/torch
+
+compiled: $(VENV)/installed-dev  ## compile the solver's inner loops anew after a change to them
+	$(BIN)/python setup.py --quiet build_ext --inplace
 
 coverage: $(VENV)/installed-dev  ## measure which branches of solver/ the tests reach
 	$(PYTEST) tests/solver tests/test_public.py --cov --cov-report=term:skip-covered
@@ -52,11 +55,19 @@ reproduce: $(VENV)/installed-dev  ## benchmark: figures of the PACE and OSF pape
 suite: $(VENV)/installed-dev  ## benchmark: gap to the bound over graphs and clusters
 	$(BIN)/python -m tests.benchmarks.suite --large
 
+programs: $(VENV)/installed-dev  ## benchmark: programs of compiled graphs beside PyTorch's scheduler
+	$(BIN)/python -m tests.benchmarks.programs --jitter
+
+general: $(VENV)/installed-dev  ## benchmark: plans of general graphs beside the best known ones
+	$(BIN)/python -m tests.benchmarks.general --branched 5000
+
 testbed: $(VENV)/installed-torch  ## benchmark: training over slow links beside predictions
 	$(BIN)/python -m tests.testbed
 
 mutants: $(VENV)/installed-mutants  ## measure which small faults in the solver the tests notice
 	$(BIN)/python -m tests.benchmarks.mutants
+
+INPUTS := $(BIN)/python pyproject.toml constraints.txt setup.py
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -65,27 +76,27 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) \
 	  || { rm -rf $(VENV); echo "No venv in this Python; on Debian: apt-get install python3-venv"; exit 1; }
 
-$(VENV)/installed: $(BIN)/python pyproject.toml constraints.txt
+$(VENV)/installed: $(INPUTS)
 	@echo "Installing Interlace and the libraries that it needs in $(VENV): a minute or two, once."
 	@$(PIP) --editable ./client --editable .
 	@touch $@
 
-$(VENV)/installed-dev: $(BIN)/python pyproject.toml constraints.txt
+$(VENV)/installed-dev: $(INPUTS)
 	@echo "Installing Interlace and what its tests need in $(VENV): a minute or two, once."
 	@$(PIP) --editable ./client --editable '.[dev]'
 	@touch $(VENV)/installed $@
 
-$(VENV)/installed-torch: $(BIN)/python pyproject.toml constraints.txt
+$(VENV)/installed-torch: $(INPUTS)
 	@echo "Installing PyTorch, with which the exports for it are tested, in $(VENV), once."
 	@$(PIP) --editable ./client --editable '.[dev,torch]'
 	@touch $(VENV)/installed $(VENV)/installed-dev $@
 
-$(VENV)/installed-mutants: $(BIN)/python pyproject.toml constraints.txt
+$(VENV)/installed-mutants: $(INPUTS)
 	@echo "Installing what mutates the solver in $(VENV), once."
 	$(PIP) --editable ./client --editable '.[dev,mutants]'
 	@touch $(VENV)/installed $(VENV)/installed-dev $@
 
-$(VENV)/installed-docs: $(BIN)/python pyproject.toml constraints.txt
+$(VENV)/installed-docs: $(INPUTS)
 	@echo "Installing Interlace and what its docs need in $(VENV): a minute or two, once."
 	@$(PIP) --editable ./client --editable '.[docs]'
 	@touch $(VENV)/installed $@

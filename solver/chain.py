@@ -6,7 +6,9 @@ from typing import overload
 
 import numpy as np
 
+from solver.codes import FaultCode
 from solver.costs import Lane
+from solver.errors import Fault, InvalidGraph
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Graph
 from solver.graph.links import Positions
 from solver.units import FloatArray, IntArray
@@ -137,8 +139,16 @@ def chain_of(graph: Graph) -> Chain:
 
     O(ops + edges + n log n); outside the PACE class the first look at :attr:`Chain.before` merges
     a set of n bits along each edge. Computed once for a graph.
+
+    Raises
+    ------
+    InvalidGraph
+        When the order of a stream is free: its ops would be taken to run side by side.
     """
     chain: Chain | None = graph.memo.get("chain")
+    if chain is None and graph.free:
+        detail = f"The order of stream {graph.free[0]!r} is free: plan it with plan_program."
+        raise InvalidGraph([Fault("/streams", FaultCode.FREE_ORDER, detail)])
     if chain is None:
         chain = graph.memo["chain"] = _chain_of(graph)
     return chain

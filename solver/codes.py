@@ -36,7 +36,7 @@ class FaultCode(Code):
     NO_COLLECTIVE = "no_collective", "There is nothing to send."
 
     # clusters and costs
-    UNKNOWN_CHANNEL = "unknown_channel", "A collective names a channel that the cluster lacks."
+    UNKNOWN_CHANNEL = "unknown_channel", "A channel is named that is not there, or carries nothing."
     NOT_MEASURED = "not_measured", "The cost model says nothing of this cluster."
     NOT_ALL_REDUCE = "not_all_reduce", "The algorithm describes the all-reduce alone."
 
@@ -46,6 +46,7 @@ class FaultCode(Code):
         "What was asked for is defined only where no collective follows another.",
     )
     SLOT_TOO_SMALL = "slot_too_small", "The slots are too many."
+    FREE_ORDER = "free_order", "A stream has no given order, which what was asked for needs."
     INFEASIBLE = "infeasible", "A schedule breaks a rule of the graph."
     MIXED_BUCKET = "mixed_bucket", "A bucket holds tensors that cannot travel together."
     DEADLOCK = "deadlock", "The launches wait for each other."

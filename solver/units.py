@@ -4,6 +4,7 @@ Time is float microseconds, size is int bytes, bandwidth is Gbit/s (10^9 bits) o
 and bytes per microsecond inside.
 """
 
+from math import inf
 from typing import Final
 
 import numpy as np
@@ -22,8 +23,8 @@ def slack(*times: float) -> float:
 
 
 def same(a: float, b: float) -> bool:
-    """Tell whether two times [us] are equal within the tolerance."""
-    return abs(a - b) <= slack(a, b)
+    """Tell whether two times [us] are equal within the tolerance; inf is the same as none."""
+    return abs(a - b) <= slack(a, b) < inf
 
 
 def bytes_per_us(gbps: float) -> float:

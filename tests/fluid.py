@@ -4,18 +4,20 @@ Shares no code with the simulator. Time goes from one change to the next; at eac
 end or begin does, before an idle channel chooses, the first one first.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 from typing import NamedTuple
 
 from solver.graph import COMPUTE, Graph
 
 
 class Unit(NamedTuple):
-    """What is sent as one: ids of the tensors, and the time of each part [us]."""
+    """What is sent as one: ids of the tensors, the time of each part alone, its start-up [us]."""
 
     tensors: tuple[str, ...]
     times: tuple[float, ...]
+    startups: tuple[float, ...] = ()
 
 
 #: Of the units whose tensors are all released the one to send a part of, or None for none yet.
@@ -23,10 +25,18 @@ Choose = Callable[[str, dict[Unit, Fraction]], Unit | None]
 
 
 class Flow:
-    """One iteration: start and end of every op by id, and each part with its start."""
+    """One iteration: start and end of every op by id, and each part with its start and end.
+
+    ``slowdown`` is of ops that state none; ``cards`` are those of channels that have one.
+    """
 
     def __init__(
-        self, graph: Graph, units: Sequence[Unit], slowdown: float, choose: Choose
+        self,
+        graph: Graph,
+        units: Sequence[Unit],
+        slowdown: float,
+        choose: Choose,
+        cards: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.after = {op.id: set(op.after) for op in graph.ops}
         last: dict[str, str] = {}
@@ -38,27 +48,54 @@ class Flow:
         self.computes = {op.id for op in graph.ops if op.kind == COMPUTE}
         self.channel_of = {op.id: op.channel for op in graph.ops if op.kind != COMPUTE}
         self.units, self.choose, self.slowdown = list(units), choose, Fraction(slowdown)
+        self.stated = {op.id: op.slowdown for op in graph.ops}
+        self.cards = cards
         self.now = Fraction(0)
         self.starts: dict[str, Fraction] = {}
         self.ends: dict[str, Fraction] = {}
         self.released: dict[str, Fraction] = {}
         self.left: dict[str, Fraction] = {}  # work of each compute op in progress
         self.sent: dict[Unit, int] = dict.fromkeys(units, 0)
-        self.flying: dict[str, tuple[Unit, Fraction]] = {}
+        self.flying: dict[str, tuple[Unit, list[Fraction]]] = {}  # start-up and rest to come
+        self.begun: dict[str, Fraction] = {}
         self.launches: list[tuple[tuple[str, ...], Fraction]] = []
+        self.landed: list[tuple[tuple[str, ...], Fraction, Fraction]] = []
         self._run()
 
     def _run(self) -> None:
         while True:
             while self._settle() or self._launch():
                 pass
-            speed = 1 / self.slowdown if self.flying else Fraction(1)
-            steps = [work / speed for work in self.left.values()]
-            steps += [end - self.now for _, end in self.flying.values()]
+            speeds = {op: self._speed(op) for op in self.left}
+            rates = {channel: self._rate(channel) for channel in self.flying}
+            steps = [work / speeds[op] for op, work in self.left.items()]
+            steps += [
+                (startup or rest / rates[channel])
+                for channel, (_, (startup, rest)) in self.flying.items()
+            ]
             if not steps:
                 return
-            self.now += min(steps)
-            self.left = {op: work - min(steps) * speed for op, work in self.left.items()}
+            step = min(steps)
+            self.now += step
+            self.left = {op: work - step * speeds[op] for op, work in self.left.items()}
+            for channel, (_, left) in self.flying.items():
+                if left[0]:
+                    left[0] -= step
+                else:
+                    left[1] -= step * rates[channel]
+
+    def _speed(self, op: str) -> Fraction:
+        """What gets done of a compute op in a microsecond."""
+        stated = self.stated[op]
+        if stated is None:
+            return 1 / self.slowdown if self.flying else Fraction(1)
+        return min([1 / Fraction(f) for c, f in stated if c in self.flying] + [Fraction(1)])
+
+    def _rate(self, channel: str) -> Fraction:
+        """What gets done of the bytes of a launch in a microsecond."""
+        card = self.cards.get(channel)
+        others = [c for c, (_, left) in self.flying.items() if not left[0] and c != channel]
+        return Fraction(1, 1 + sum(card is not None and self.cards.get(c) == card for c in others))
 
     def _settle(self) -> bool:
         """End and begin what can; tell whether anything did."""
@@ -66,9 +103,10 @@ class Flow:
         for op in [op for op, work in self.left.items() if work == 0]:
             del self.left[op]
             self.ends[op] = self.now
-        for channel, (unit, end) in list(self.flying.items()):
-            if end == self.now:
+        for channel, (unit, left) in list(self.flying.items()):
+            if not any(left):
                 del self.flying[channel]
+                self.landed.append((unit.tensors, self.begun[channel], self.now))
                 if self.sent[unit] == len(unit.times):
                     self.ends |= dict.fromkeys(unit.tensors, self.now)
         for op, others in self.after.items():
@@ -91,9 +129,11 @@ class Flow:
             }
             unit = self.choose(channel, ready) if channel not in self.flying else None
             if unit is not None:
-                end = self.now + Fraction(unit.times[self.sent[unit]])
+                part = self.sent[unit]
+                startup = Fraction(unit.startups[part] if unit.startups else 0)
+                self.flying[channel] = unit, [startup, Fraction(unit.times[part]) - startup]
+                self.begun[channel] = self.now
                 self.sent[unit] += 1
-                self.flying[channel] = unit, end
                 self.launches.append((unit.tensors, self.now))
                 for tensor in unit.tensors:
                     self.starts.setdefault(tensor, self.now)

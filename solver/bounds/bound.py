@@ -30,6 +30,19 @@ def lower_bound(graph: Graph, chain: Chain, costs: Sequence[Cost]) -> LowerBound
     return max(bounds, key=lambda bound: bound.value)
 
 
+def sharpened(chain: Chain, costs: Sequence[Cost], bound: LowerBound, time: float) -> LowerBound:
+    """Return a bound on a layered chain that is sharper for a plan of so long a time [us]; or this.
+
+    It is not above that time.
+    """
+    for channel, cost in zip(chain.channels, costs, strict=True):
+        tensors = on_channel(chain, channel)
+        own = one_lane.tightened(subchain(chain, tensors), cost, bound, time)
+        if own is not bound:
+            bound = replace(own, members=tuple(tensors[i] for i in own.members))
+    return bound
+
+
 def _of_channel(chain: Chain, channel: str, cost: Cost) -> LowerBound:
     tensors = on_channel(chain, channel)
     bound = one_lane.lower_bound(subchain(chain, tensors), cost)

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solver.bounds.nested import nested_bound
+from solver.buckets import Launch, contiguous
 from solver.chain import Chain
 from solver.costs import Cost
-from solver.fusion.chain.fifo import chain_end
-from solver.units import slack
+from solver.fusion.chain.fifo import chain_cuts, chain_end
+from solver.fusion.chain.judge import ChainJudge
+from solver.fusion.chain.outwards.search import from_the_core
+from solver.units import same, slack
 
 COMPUTE = "compute"
 
@@ -35,8 +37,10 @@ NESTED = "nested"
 SLOWED = "slowed"
 
 
-#: How many minorants of a cost the bound from both ends is computed for.
-_NESTED_LINES = 4
+SHARED = "shared"
+
+
+WINDOWS = "windows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +66,23 @@ def lower_bound(chain: Chain, cost: Cost) -> LowerBound:
     for a, c in lines:
         best = _chain_bound(chain, a, c, best)
     best = _packing_bound(chain, cost, best)
-    for a, c in sorted(lines, key=lambda line: -line[0] - line[1] * total)[:_NESTED_LINES]:
-        value = nested_bound(chain, a, c)
-        if value > best.value + slack(value):
-            best = LowerBound(value, NESTED, tuple(range(len(chain))))
+    cuts = chain_cuts(chain.release, chain.bytes, *lines[0])
+    buckets = contiguous(chain, cuts)
+    plan = tuple(map(Launch, buckets.members, buckets.bytes.tolist()))
+    return tightened(chain, cost, best, ChainJudge(chain, cost).value(plan))
+
+
+def tightened(chain: Chain, cost: Cost, best: LowerBound, to_beat: float) -> LowerBound:
+    """Return the nested bound where it is above another one.
+
+    That of a plan's time [us] to beat is sharper: what cannot beat it is not looked at. It is not
+    above that time.
+    """
+    if same(best.value, to_beat):
+        return best
+    value = from_the_core(chain, cost, to_beat).bound
+    if value > best.value + slack(value):
+        return LowerBound(value, NESTED, tuple(range(len(chain))))
     return best
 
 

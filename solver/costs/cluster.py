@@ -60,8 +60,11 @@ class Cluster:
     extrapolate
         Scale measured costs to other ranks and another bandwidth, as a ring would.
     compute_slowdown
-        While a launch is under way on any channel, compute takes so many times as long, at least 1;
-        of the cluster, not of its channels.
+        While a launch is under way on any channel, compute takes so many times as long, at least 1,
+        but for ops that state slowdowns themselves; of the cluster, not of its channels.
+    shares
+        The network card that carries it: channels that name the same one share its bandwidth. None
+        for a card of its own.
     """
 
     workers: int
@@ -85,6 +88,7 @@ class Cluster:
     measured_gbps: float | None = None
     extrapolate: bool = False
     compute_slowdown: float = 1.0
+    shares: str | None = None
 
 
 def missing_fields(cluster: Cluster, *fields: str) -> list[Fault]:

@@ -34,8 +34,11 @@ class Cost(Protocol):
         0 when time is non-decreasing and subadditive: then one launch is best by itself.
         """
 
-    def thriftiest(self, least: int, most: int) -> int:
-        """Size in ``least``..``most`` [bytes] of least time per byte; of equal ones the largest."""
+    def thrifty(self, least: int, most: int) -> list[int]:
+        """Sizes in ``least``..``most`` [bytes] that take less time per byte than those about them.
+
+        The one of least time per byte first; of equal neighbours, and of equals, the largest.
+        """
 
     def stretch(self, fixed: float, rest: float) -> Self:
         """Return the cost with its least time of a launch, and what is beyond it, so many times."""

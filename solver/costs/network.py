@@ -1,4 +1,4 @@
-"""Which cost each lane of a cluster has, and what its launches cost the compute beside them."""
+"""Which cost each lane of a cluster has, and what its launches cost what runs beside them."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -43,11 +43,19 @@ class Network:
     cost
         The cost of a launch in a lane.
     compute_slowdown
-        While a launch is under way, compute ops proceed at 1 / this of their speed; at least 1.
+        While a launch is under way, compute ops that state no slowdown proceed at 1 / this of their
+        speed; at least 1.
+    cards
+        Channels and the network card of each, of those that say which; the launches under way on
+        the channels of one card share its bandwidth.
+    workers
+        Channels and the ranks of a collective on each: a shard is the whole over these.
     """
 
     cost: Callable[[Lane], Cost]
     compute_slowdown: float = 1.0
+    cards: tuple[tuple[str, str], ...] = ()
+    workers: tuple[tuple[str, int], ...] = ()
 
     def __call__(self, lane: Lane) -> Cost:
         """Return the cost of a launch in a lane."""
@@ -80,7 +88,13 @@ def network_of(cluster: Cluster) -> Network:
                 [Fault(under + f.pointer, f.code, f.detail) for f in error.faults]
             ) from None
 
-    return Network(cost, cluster.compute_slowdown)
+    cards = ((name, channel.shares) for name, channel in channels.items())
+    return Network(
+        cost,
+        cluster.compute_slowdown,
+        tuple((name, card) for name, card in cards if card is not None),
+        tuple((name, channel.workers) for name, channel in channels.items()),
+    )
 
 
 def alike(cost: Cost, compute_slowdown: float = 1.0) -> Network:

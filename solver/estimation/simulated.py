@@ -9,7 +9,7 @@ from solver.estimation.parameters import BANDWIDTH, COMPUTE, HOP, SHARE, STARTUP
 from solver.estimation.runs import Run
 from solver.graph import Graph, with_barrier
 from solver.policies.choice import Choice, bind, resolve
-from solver.simulation.engine import costs_of, simulate
+from solver.simulation.engine import costs_of, iteration_time
 
 #: A value for each parameter.
 Values = Mapping[Parameter, float]
@@ -41,7 +41,7 @@ class Simulator:
         if all(cost.time(1) == 0 for cost in costs_of(chain, network)):
             return chain.compute_time
         choice = resolve(_choice(run, known), graph, network)
-        return simulate(graph, network, bind(choice)).iteration_time
+        return iteration_time(graph, network, bind(choice))
 
     def _cluster(self, run: Run, known: Mapping[str, float]) -> Cluster:
         cluster = self.cluster(run.workers)

@@ -69,6 +69,15 @@ def decide(
     return launches
 
 
+def value(launches: Launches, chain: Chain, costs: Sequence[Cost]) -> float:
+    """Return the iteration time of the launches of a layered chain [us]."""
+    tensors = [on_channel(chain, channel) for channel in chain.channels]
+    return max(
+        ChainJudge(subchain(chain, some), cost).value(launches_on(launches, some))
+        for some, cost in zip(tensors, costs, strict=True)
+    )
+
+
 def with_fewest(launches: Launches, chain: Chain, costs: Sequence[Cost], bound: float) -> Launches:
     """Join launches that gain nothing, in channels with time to spare beside the slowest one too.
 

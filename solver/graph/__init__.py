@@ -1,5 +1,6 @@
 """The training iteration as a graph, its links, and the same with fewer ops."""
 
+from solver.graph.buffers import Buffer
 from solver.graph.graph import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -29,6 +30,7 @@ __all__ = [
     "KINDS",
     "NETWORK",
     "REDUCE_SCATTER",
+    "Buffer",
     "Graph",
     "Op",
     "build",

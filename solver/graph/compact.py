@@ -9,11 +9,11 @@ from solver.graph.links import Positions
 def compact(graph: Graph) -> Graph:
     """Merge compute ops that stand side by side or one behind the other.
 
-    Of compute ops with the same predecessors and the same successors only the longest counts, the
-    first of equals. Then compute ops of which each has but the next as successor, and the next but
-    it as predecessor, become one op of all their time, called "first .. last". No release, tail or
-    time of a collective changes, but for rounding. A graph that would keep more than half of its
-    ops is returned as it is.
+    Of compute ops with the same predecessors, the same successors and the same slowdowns only the
+    longest counts, the first of equals. Then compute ops of the same slowdowns of which each has
+    but the next as successor, and the next but it as predecessor, become one op of all their time,
+    called "first .. last". No release, tail or time of a collective changes, but for rounding. A
+    graph that would keep more than half of its ops is returned as it is.
 
     Notes
     -----
@@ -38,11 +38,11 @@ def compact(graph: Graph) -> Graph:
 
 
 def _longest_twins(graph: Graph) -> list[bool]:
-    """Tell which ops count: of compute ops with the same neighbours the longest."""
-    best: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
+    """Tell which ops count: of compute ops with the same neighbours and slowdowns the longest."""
+    best: dict[tuple[object, ...], int] = {}
     for i, op in enumerate(graph.ops):
         if op.kind == COMPUTE:
-            twins = (graph.preds[i], graph.succs[i])
+            twins = (graph.preds[i], graph.succs[i], op.slowdown)
             other = best.get(twins)
             if other is None or graph.durations[i] > graph.durations[other]:
                 best[twins] = i
@@ -68,7 +68,10 @@ def _row(
         return row
     while len(succs[row[-1]]) == 1:
         (after,) = succs[row[-1]]
-        if len(preds[after]) > 1 or graph.ops[after].kind != COMPUTE:
+        other = graph.ops[after]
+        if len(preds[after]) > 1 or other.kind != COMPUTE:
+            break
+        if other.slowdown != graph.ops[first].slowdown:
             break
         row.append(after)
     return row
@@ -93,4 +96,4 @@ def _merge(
     if op.kind != COMPUTE:
         return op._replace(after=after)
     time = sum(graph.durations[i] for i in row)
-    return Op(names[row[-1]], COMPUTE, time, None, after)
+    return Op(names[row[-1]], COMPUTE, time, None, after, slowdown=op.slowdown)

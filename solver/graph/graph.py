@@ -1,14 +1,16 @@
 """The training iteration as a graph of compute ops and collectives."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph
+from solver.graph.buffers import Buffer, buffer_faults
 from solver.graph.links import Node, Positions, link, short_cycle, stream_edges, topological_order
+from solver.graph.slowdowns import slowdown_faults
 from solver.limits import MAX_BYTES, MAX_DURATION_US, MAX_FAULTS_SOUGHT
 
 COMPUTE = "compute"
@@ -70,6 +72,13 @@ class Op(NamedTuple):
     fuse_key
         Collectives may be sent as one only with the same key, such as the type of their elements
         or the group of their parameters.
+    slowdown
+        While a channel of these carries, a compute op takes so many times as long: (channel,
+        factor >= 1). None where nothing is said, which leaves it to the network; what is said is
+        all that slows the op.
+    cut
+        Whether a collective may be sent in parts; False where the runtime cannot, as in a compiled
+        graph.
     """
 
     id: str
@@ -81,6 +90,8 @@ class Op(NamedTuple):
     stream: str | None = None
     element_bytes: int = 1
     fuse_key: str | None = None
+    slowdown: tuple[tuple[str, float], ...] | None = None
+    cut: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +108,15 @@ class Graph:
         Duration of each op [us], 0 for a collective.
     preds, succs
         Positions of the direct predecessors and successors of each op, without repeats; the op
-        before it in its stream is one.
+        before it in its stream is one, unless the order of the stream is free.
     order
         Positions in topological order, the same for the same input.
     collectives
         Positions of the collectives, ascending.
+    buffers
+        The memory that ops write and read; empty where nothing is said.
+    free
+        Streams whose ops run one at a time in an order to be chosen, ascending.
     memo
         What has been computed of it and is asked for again; no part of its value.
     """
@@ -113,27 +128,39 @@ class Graph:
     succs: tuple[tuple[int, ...], ...]
     order: tuple[int, ...]
     collectives: tuple[int, ...]
+    buffers: tuple[Buffer, ...] = ()
+    free: tuple[str, ...] = ()
     memo: dict[str, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
 
 
-def build(name: str, ops: Iterable[Op]) -> Graph:
-    """Check ops and link them to a graph.
+def build(
+    name: str, ops: Iterable[Op], buffers: Iterable[Buffer] = (), free: Iterable[str] = ()
+) -> Graph:
+    """Check ops and link them to a graph; the order of the streams ``free`` is to be chosen.
 
     Raises
     ------
     InvalidGraph
         With every fault found: values out of range, repeated or unknown ids, self loops, a
-        cycle, no compute op, no collective. Of values and of ids the first
-        :data:`MAX_FAULTS_SOUGHT` each, then ``too_many_faults``.
+        cycle, no compute op, no collective, slowdowns by channels that carry nothing, buffers that
+        name no op or are read before they are written, free streams that no op is on. Of values,
+        of ids, of slowdowns and of buffers the first :data:`MAX_FAULTS_SOUGHT` each, then
+        ``too_many_faults``.
 
     Notes
     -----
-    O(ops + edges).
+    O(ops + edges); with buffers O(buffers + edges * ops / 64).
     """
-    ops = tuple(ops)
-    preds, succs, order, edge_faults = linked(ops)
+    ops, buffers, free = tuple(ops), tuple(buffers), tuple(sorted(set(free)))
+    preds, succs, order, edge_faults = linked(ops, free)
     faults = [*first_of(_value_faults(ops), "/ops"), *edge_faults]
+    channels = dict.fromkeys(op.channel for op in ops if op.kind != COMPUTE)
+    faults += first_of(slowdown_faults(ops, channels), "/ops")
     faults += _whole_faults(ops)
+    faults += _free_faults(ops, free)
+    if buffers:
+        index = {op.id: i for i, op in enumerate(ops)}
+        faults += first_of(buffer_faults(buffers, index, preds, order), "/buffers")
     if faults:
         raise InvalidGraph(faults)
     return Graph(
@@ -144,6 +171,8 @@ def build(name: str, ops: Iterable[Op]) -> Graph:
         succs=succs,
         order=order,
         collectives=tuple(i for i, op in enumerate(ops) if op.kind != COMPUTE),
+        buffers=buffers,
+        free=free,
     )
 
 
@@ -166,9 +195,12 @@ class Linked(NamedTuple):
     faults: tuple[Fault, ...]
 
 
-def linked(ops: Sequence[Node]) -> Linked:
-    """Link ops by their names, and say what is wrong with these; O(ops + edges)."""
-    preds, succs, is_whole = link(ops)
+def linked(ops: Sequence[Node], free: Container[str] = ()) -> Linked:
+    """Link ops by their names, and say what is wrong with these; O(ops + edges).
+
+    Ops of the streams ``free`` are not linked to the next of their stream.
+    """
+    preds, succs, is_whole = link(ops, free)
     order = topological_order(preds, succs)
     faults = [] if is_whole else first_of(_name_faults(ops), "/ops")
     if len(order) < len(ops):
@@ -225,6 +257,20 @@ def _cycle_fault(ops: Sequence[Node], cycle: Sequence[int]) -> Fault:
     )
 
 
+def _free_faults(ops: Sequence[Op], free: Sequence[str]) -> Iterator[Fault]:
+    on = {op.stream for op in ops}
+    for stream in free:
+        if stream not in on:
+            detail = f"No op is on stream {stream!r}."
+            yield Fault("/streams", FaultCode.UNKNOWN_OP, detail)
+    if not free:
+        return
+    for i, op in enumerate(ops):
+        if op.slowdown is not None:
+            detail = f"Op {op.id!r}: slowdowns are not defined beside a stream of free order."
+            yield Fault(f"/ops/{i}/slowdown", FaultCode.EXTRA_FIELD, detail)
+
+
 def _whole_faults(ops: Sequence[Op]) -> Iterator[Fault]:
     if all(op.kind != COMPUTE for op in ops):
         yield Fault("/ops", FaultCode.NO_COMPUTE, "The graph has no compute op.")
@@ -262,6 +308,9 @@ def _value_faults(ops: Sequence[Op]) -> Iterator[Fault]:
         elif op.stream is not None:
             detail = f"Tensor {op.id!r}: only compute ops have a stream."
             yield Fault(f"/ops/{i}/stream", FaultCode.EXTRA_FIELD, detail)
+        elif op.slowdown is not None:
+            detail = f"Tensor {op.id!r}: only compute ops have a slowdown."
+            yield Fault(f"/ops/{i}/slowdown", FaultCode.EXTRA_FIELD, detail)
         else:
             yield from _size_faults(i, op)
 

@@ -1,6 +1,6 @@
 """Edges between ops: from names to positions, in topological order, or around a cycle."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 Positions = tuple[tuple[int, ...], ...]
@@ -38,17 +38,18 @@ class Links(NamedTuple):
     is_whole: bool
 
 
-def link(ops: Iterable[Node]) -> Links:
+def link(ops: Iterable[Node], free: Container[str] = ()) -> Links:
     """Find the positions of each op's predecessors and successors.
 
-    The op before it in its stream is a predecessor as well. Of two ops with one id the first is
-    meant; edges that lead nowhere or to their own op are left out. O(ops + edges).
+    The op before it in its stream is a predecessor as well, but in the streams ``free``. Of two
+    ops with one id the first is meant; edges that lead nowhere or to their own op are
+    left out. O(ops + edges).
     """
     ops = tuple(ops)
     places = range(len(ops) - 1, -1, -1)
     index = dict(zip((op.id for op in reversed(ops)), places, strict=True))
     is_whole = len(index) == len(ops)
-    before = {j: i for i, j in stream_edges(ops)}
+    before = {j: i for i, j in stream_edges(ops) if ops[i].stream not in free}
     preds: list[tuple[int, ...]] = []
     for i, op in enumerate(ops):
         try:

@@ -50,8 +50,8 @@ def step_of(graph: Graph, servers: int = 1, update_us_per_byte: float = 0.0) -> 
     ------
     InvalidSteps
         With every reason: a number of servers out of range, collectives behind collectives, of
-        other kinds, on several channels, or whose update would outlast the longest op; more bytes
-        in both directions than a step may have.
+        other kinds, on several channels, or whose update would outlast the longest op; ops that
+        state slowdowns; more bytes in both directions than a step may have.
 
     Notes
     -----
@@ -102,6 +102,10 @@ def _faults(graph: Graph, behind: list[bool], servers: int, us_per_byte: float) 
                 f"an op takes {MAX_DURATION_US:g} us at most."
             )
             yield Fault(f"/ops/{i}/bytes", FaultCode.OUT_OF_RANGE, detail)
+    for i, op in enumerate(graph.ops):
+        if op.kind == COMPUTE and op.slowdown is not None:
+            detail = f"Op {op.id!r}: a step knows no slowdown of compute; leave it out."
+            yield Fault(f"/ops/{i}/slowdown", FaultCode.EXTRA_FIELD, detail)
 
 
 def _ops(graph: Graph, behind: list[bool], servers: int, us_per_byte: float) -> Iterator[StepOp]:

@@ -53,12 +53,30 @@ def is_colocated(placement: str) -> bool:
     return placement in {"cc", "cs"}
 
 
+def server_count(placement: str, workers: int, servers: int | None) -> int:
+    """Count the servers of a placement.
+
+    Parameters
+    ----------
+    placement
+        One of :data:`solver.costs.PLACEMENTS`; a central one has one server.
+    workers
+        N: where servers are on workers' hosts, each host has one at most.
+    servers
+        S of a sharded placement; None for as many as workers.
+    """
+    if not is_sharded(placement):
+        return 1
+    wanted = workers if servers is None else servers
+    return min(wanted, workers) if is_colocated(placement) else wanted
+
+
 def bandwidth(
     placement: str,
     size: int,
     batch_time_us: float,
     workers: int,
-    servers: int,
+    servers: int | None = None,
     interfaces: int = 1,
 ) -> Need:
     """Bandwidth with which a model is sent and received within the time of a batch.
@@ -72,7 +90,7 @@ def bandwidth(
     Parameters
     ----------
     placement
-        One of :data:`solver.costs.PLACEMENTS`; a central one has one server.
+        One of :data:`solver.costs.PLACEMENTS`.
     size
         The model [bytes].
     batch_time_us
@@ -80,7 +98,7 @@ def bandwidth(
     workers
         N.
     servers
-        S of a sharded placement, at most N where each is on a worker's host.
+        S of a sharded placement, as :func:`server_count` takes it.
     interfaces
         Network interfaces of a host with a server; a host without one has one.
 
@@ -88,7 +106,7 @@ def bandwidth(
     ----------
     .. [1] PHub, Sections 2.1 and 2.3.1, Figure 4, Table 2.
     """
-    servers = servers if is_sharded(placement) else 1
+    servers = server_count(placement, workers, servers)
     if is_colocated(placement):
         on_server = 2 * size * (servers - 1 + workers - 1) / servers
         on_worker = 2.0 * size if servers < workers else None

@@ -11,7 +11,7 @@ from solver.placements.bandwidth import gbps_of, is_colocated, is_sharded
 from solver.placements.chunks import Chunk, Key, Layout, chunk_count, lay_out
 from solver.placements.transfers import START, carry, join
 from solver.policies.wfbp import wfbp
-from solver.simulation.engine import simulate
+from solver.simulation.engine import iteration_time
 
 #: A search for a bandwidth runs some ten simulations, of at most 1 / so many of the transfers.
 _SEARCH = 8
@@ -158,7 +158,7 @@ def exchange_us(graph: Graph, hosts: Hosts, per_byte: float) -> float:
     def cost(lane: Lane) -> Affine:
         return summing if lane.kind == ALL_REDUCE else transfer
 
-    return simulate(graph, Network(cost), wfbp).iteration_time
+    return iteration_time(graph, Network(cost), wfbp)
 
 
 def exchange_graph(layout: Layout, hosts: Hosts) -> Graph:

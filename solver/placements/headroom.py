@@ -1,7 +1,7 @@
 """What a bandwidth leaves to spare, and with how many workers communication stays hidden."""
 
 from solver.limits import MAX_WORKERS
-from solver.placements.bandwidth import bandwidth, is_colocated, is_sharded, summing_us
+from solver.placements.bandwidth import bandwidth, summing_us
 
 
 def most_workers(
@@ -43,7 +43,7 @@ def most_workers(
     Returns
     -------
     int or None
-        0 where not even the fewest workers are hidden; None where any number is, up to
+        0 where not even one worker is hidden; None where any number is, up to
         :data:`solver.limits.MAX_WORKERS`.
 
     Notes
@@ -52,13 +52,11 @@ def most_workers(
     """
 
     def is_hidden(workers: int) -> bool:
-        shards = workers if servers is None else servers
-        need = bandwidth(placement, size, batch_time_us, workers, shards, interfaces)
+        need = bandwidth(placement, size, batch_time_us, workers, servers, interfaces)
         summed = summing_us(size, workers, need.servers, interfaces * cores, aggregate_gbytes_per_s)
         return need.gbps <= gbps and summed <= batch_time_us
 
-    low = servers or 1 if is_sharded(placement) and is_colocated(placement) else 1
-    high = MAX_WORKERS
+    low, high = 1, MAX_WORKERS
     if is_hidden(high):
         return None
     if not is_hidden(low):

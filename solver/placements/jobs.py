@@ -25,7 +25,9 @@ from solver.placements.chunks import (
 )
 from solver.placements.exchange import simulated_chunk
 from solver.placements.ranges import real, whole
-from solver.placements.transfers import carry, join, run
+from solver.placements.transfers import carry, graph_of, join
+from solver.policies.wfbp import wfbp
+from solver.simulation.engine import simulate
 from solver.units import bytes_per_us
 
 #: Steps of the job with the longest ones.
@@ -283,7 +285,7 @@ def _step_ends(
         "core": 1e-3 / (server.aggregate_gbytes_per_s or math.inf),
     }
     channels = {op.channel: rates[_kind(op.channel)] for op in ops if op.bytes}
-    ends = run("jobs", ops, channels).ends
+    ends = simulate(*graph_of("jobs", ops, channels), wfbp).ends
     return [[ends[step] for step in of_job] for of_job in last]
 
 

@@ -16,7 +16,7 @@ from solver.limits import (
     MAX_SIMULATED_TRANSFERS,
     MAX_WORKERS,
 )
-from solver.placements.bandwidth import Need, bandwidth
+from solver.placements.bandwidth import Need, bandwidth, server_count
 from solver.placements.chunks import (
     CHUNK_BYTES,
     Key,
@@ -40,7 +40,8 @@ class Options:
     Attributes
     ----------
     servers
-        How many a sharded placement has; None for as many as workers.
+        How many a sharded placement has; None for as many as workers. On the workers' hosts there
+        are no more than these.
     chunk_bytes
         Size that keys are cut to.
     interfaces
@@ -162,7 +163,7 @@ def plan_placements(
     ------
     InvalidOptions
         With every fault: values out of range, no keys, keys of the same name, too many chunks or
-        cores, more servers than workers where each server is to be on a worker's host.
+        cores.
 
     References
     ----------
@@ -170,15 +171,15 @@ def plan_placements(
     """
     if faults := placement_faults(keys, batch_time_us, workers, options):
         raise InvalidOptions(faults)
-    servers = workers if options.servers is None else options.servers
     size = sum(key.bytes for key in keys)
+    counts = {server_count(name, workers, options.servers) for name in PLACEMENTS}
     levels = {
         count: lay_out(keys, options.chunk_bytes, count, options.interfaces, options.cores).levels
-        for count in (1, servers)
+        for count in sorted(counts)
     }
     placements, most = [], options.most_transfers
     for name in PLACEMENTS:
-        need = bandwidth(name, size, batch_time_us, workers, servers, options.interfaces)
+        need = bandwidth(name, size, batch_time_us, workers, options.servers, options.interfaces)
         hosts = Hosts(
             name,
             workers,
@@ -208,9 +209,11 @@ def placement_faults(
     keys: Sequence[Key], batch_time_us: float, workers: int, options: Options
 ) -> list[Fault]:
     """Find everything that :func:`plan_placements` refuses."""
-    faults = [*key_faults(keys), *_number_faults(batch_time_us, workers, options)]
-    if not faults:
-        faults += _size_faults(keys, workers, options)
+    of_keys, numbers = key_faults(keys), list(_number_faults(batch_time_us, workers, options))
+    faults = [*of_keys, *numbers]
+    if not numbers:
+        is_sized = all(fault.code == FaultCode.DUPLICATE_ID for fault in of_keys)
+        faults += _size_faults(keys if is_sized else (), workers, options)
     return [*faults, *_part_faults(options)]
 
 
@@ -239,9 +242,6 @@ def _number_faults(batch_time_us: float, workers: int, options: Options) -> Iter
 def _size_faults(keys: Sequence[Key], workers: int, options: Options) -> Iterator[Fault]:
     """Find what fits by itself and not together."""
     servers = workers if options.servers is None else options.servers
-    if servers > workers:
-        detail = f"servers must be {workers} at most, one on each worker's host, got {servers}."
-        yield Fault("/servers", FaultCode.OUT_OF_RANGE, detail)
     factors = {
         "/workers" if options.servers is None else "/servers": servers,
         "/interfaces": options.interfaces,

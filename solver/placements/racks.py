@@ -11,7 +11,9 @@ from solver.placements.chunks import CHUNK_BYTES, Key, chunk_count, key_faults, 
 from solver.placements.exchange import simulated_chunk
 from solver.placements.rack_transfers import ACROSS, RING, SHARDED, flat, hierarchical
 from solver.placements.ranges import real, whole
-from solver.placements.transfers import run
+from solver.placements.transfers import graph_of
+from solver.policies.wfbp import wfbp
+from solver.simulation.engine import iteration_time
 from solver.units import bytes_per_us
 
 #: So many chunk times go by while pipelines fill.
@@ -207,7 +209,7 @@ def _time(racks: Racks, ops: Sequence[Op]) -> float:
     worker, server, core = _rates(racks)
     per_byte = {"worker": 1 / worker, "server": 1 / server, "core": 1 / core}
     channels = {op.channel: per_byte[op.channel.split(".")[1]] for op in ops if op.kind != COMPUTE}
-    return run("racks", ops, channels).iteration_time
+    return iteration_time(*graph_of("racks", ops, channels), wfbp)
 
 
 def _transfer_count(keys: Sequence[Key], racks: Racks, chunk_bytes: int) -> int:

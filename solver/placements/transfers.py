@@ -8,9 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from solver.costs import Affine, Cost, Lane, Network
-from solver.graph import BROADCAST, COMPUTE, Op, build
-from solver.policies.wfbp import wfbp
-from solver.simulation.engine import Timeline, simulate
+from solver.graph import BROADCAST, COMPUTE, Graph, Op, build
 
 #: The op from whose end on all gradients exist.
 START = "start"
@@ -37,8 +35,10 @@ def join(
     return (name,)
 
 
-def run(name: str, ops: Sequence[Op], per_byte_us: Mapping[str, float]) -> Timeline:
-    """Simulate transfers, each channel first in, first out.
+def graph_of(
+    name: str, ops: Sequence[Op], per_byte_us: Mapping[str, float]
+) -> tuple[Graph, Network]:
+    """Return transfers as a graph, and what they cost on its network.
 
     Parameters
     ----------
@@ -48,14 +48,10 @@ def run(name: str, ops: Sequence[Op], per_byte_us: Mapping[str, float]) -> Timel
         With one collective and one compute op at least.
     per_byte_us
         Of each channel in use [us].
-
-    Notes
-    -----
-    O(n log n) for n ops and edges.
     """
 
     @cache
     def cost(lane: Lane) -> Cost:
         return Affine(0.0, per_byte_us[lane.channel])
 
-    return simulate(build(name, ops), Network(cost), wfbp)
+    return build(name, ops), Network(cost)

@@ -5,21 +5,25 @@ parts' times alone.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from math import inf
 
 import numpy as np
 
 from solver.codes import FaultCode
-from solver.costs import Lane, Network
+from solver.costs import Lane, Network, scale
 from solver.errors import Fault, InterlaceError
 from solver.graph import Graph, Op
 from solver.planning.result import Bucket, Part, Plan
-from solver.units import same, slack
+from solver.units import FloatArray, same, slack
+
+#: What an op states of its slowdowns.
+Statement = tuple[tuple[str, float], ...] | None
 
 #: What each op comes after.
 After = dict[str, list[str]]
 
-#: When compute ends, from its start and its time at full speed [us].
-Compute = Callable[[float, float], float]
+#: When an op ends, from itself, its start and its time at full speed [us].
+Compute = Callable[[Op, float, float], float]
 
 
 class InfeasiblePlan(InterlaceError):
@@ -29,7 +33,8 @@ class InfeasiblePlan(InterlaceError):
 def check(graph: Graph, network: Network, plan: Plan) -> float:
     """Return the plan's iteration time [us] by definition: the end of the last op.
 
-    While a part is under way compute takes ``network.compute_slowdown`` times as long.
+    While parts are under way each compute op takes so many times as long as the largest factor of
+    theirs: those that it states by channel, or else ``network.compute_slowdown``.
 
     Raises
     ------
@@ -37,8 +42,9 @@ def check(graph: Graph, network: Network, plan: Plan) -> float:
         With every rule that a part or bucket breaks: each tensor is in one bucket, of its kind and
         channel and with tensors of its fuse_key and element_bytes, a bucket's parts carry each of
         its bytes once and in order and end between elements, no part starts before
-        all that its bucket comes after has ended, a part takes the cost of its bytes, a channel
-        carries one part at a time, and the bucket's release, tail and bytes are as said.
+        all that its bucket comes after has ended, a part takes the cost of its bytes, and what
+        others on its network card take of it, a channel carries one part at a time, and the
+        bucket's release, tail and bytes are as said.
 
     Notes
     -----
@@ -69,18 +75,43 @@ def _after(graph: Graph) -> dict[str, list[str]]:
 
 def _compute(graph: Graph, plan: Plan, slowdown: float) -> Compute:
     """Tell when compute ends beside a plan's parts."""
-    if slowdown == 1:
-        return lambda start, work: start + work
-    times, done = [0.0], [0.0]  # and how much compute at full speed is done by then
-    for start, end in sorted((part.start_us, part.end_us) for part in plan.parts):
-        begin = max(start, times[-1])
-        end = max(begin, end)  # noqa: PLW2901 - other parts may reach further
-        done += [done[-1] + begin - times[-1], done[-1] + begin - times[-1]]
-        done[-1] += (end - begin) / slowdown
-        times += [begin, end]
-    times.append(times[-1] + sum(graph.durations))
-    done.append(done[-1] + sum(graph.durations))
-    return lambda start, work: float(np.interp(np.interp(start, times, done) + work, done, times))
+    stated = {op.slowdown for op in graph.ops}
+    if slowdown == 1 and stated == {None}:
+        return lambda _, start, work: start + work
+    channel = {bucket.id: bucket.channel for bucket in plan.buckets}
+    parts = [(channel[part.bucket], part.start_us, part.end_us) for part in plan.parts]
+    times = np.unique([0.0, *(time for _, start, end in parts for time in (start, end))])
+    carrying: list[set[str]] = [set() for _ in times]  # from each of these times to the next
+    for name, begin, close in parts:
+        for k in range(*np.searchsorted(times, [begin, close]).tolist()):
+            carrying[k].add(name)
+    done = {each: _done(each, slowdown, times, carrying) for each in stated}
+
+    def end(op: Op, start: float, work: float) -> float:
+        by_then = done[op.slowdown]
+        k = int(np.searchsorted(times, start, side="right")) - 1
+        speed = 1 / _factor(op.slowdown, slowdown, carrying[k])
+        goal = by_then[k] + (start - times[k]) * speed + work
+        k = max(k, int(np.searchsorted(by_then, goal, side="left")) - 1)
+        speed = 1 / _factor(op.slowdown, slowdown, carrying[k])
+        return float(times[k] + (goal - by_then[k]) / speed)
+
+    return end
+
+
+def _done(
+    stated: Statement, slowdown: float, times: FloatArray, carrying: Sequence[set[str]]
+) -> FloatArray:
+    """How much compute [us at full speed] of such ops could have been done by each time."""
+    speeds = [1 / _factor(stated, slowdown, channels) for channels in carrying[:-1]]
+    return np.concatenate([[0.0], np.cumsum(np.diff(times) * speeds)])
+
+
+def _factor(stated: Statement, slowdown: float, carrying: set[str]) -> float:
+    """Of what carries, what slows such an op down most."""
+    if stated is None:
+        return slowdown if carrying else 1.0
+    return max((factor for channel, factor in stated if channel in carrying), default=1.0)
 
 
 def _ends(graph: Graph, after: After, done: dict[str, float], compute: Compute) -> dict[str, float]:
@@ -90,7 +121,7 @@ def _ends(graph: Graph, after: After, done: dict[str, float], compute: Compute) 
         op = graph.ops[position]
         start = max((ends[other] for other in after[op.id]), default=0.0)
         known = done.get(op.id)
-        ends[op.id] = compute(start, op.duration_us or 0.0) if known is None else known
+        ends[op.id] = compute(op, start, op.duration_us or 0.0) if known is None else known
     return ends
 
 
@@ -150,12 +181,40 @@ def _part_faults(network: Network, plan: Plan) -> list[str]:
     faults = []
     lanes = {bucket.id: Lane(bucket.channel, bucket.kind) for bucket in plan.buckets}
     now: dict[str, float] = {}
-    for part in plan.parts:
+    for part, time in zip(plan.parts, _times_alone(network, plan), strict=True):
         lane = lanes[part.bucket]
         free = now.get(lane.channel, 0.0)
         if part.start_us < free - slack(free):
             faults.append(f"Bucket {part.bucket}: a part starts while the channel is busy.")
         now[lane.channel] = part.end_us
-        if not same(part.end_us, part.start_us + network(lane).time(part.bytes)):
+        if abs(time - network(lane).time(part.bytes)) > slack(part.end_us):
             faults.append(f"Bucket {part.bucket}: a part does not take the cost of its bytes.")
     return faults
+
+
+def _times_alone(network: Network, plan: Plan) -> list[float]:
+    """Take from the time of each part what others on its network card took of it [us].
+
+    From the end of its start-up on a part has 1/m of its card while m parts are so far.
+    """
+    lanes = {bucket.id: Lane(bucket.channel, bucket.kind) for bucket in plan.buckets}
+    card_of = dict(network.cards)
+    times = [part.end_us - part.start_us for part in plan.parts]
+    on_card: dict[str, list[int]] = {}
+    for i, part in enumerate(plan.parts):
+        if (channel := lanes[part.bucket].channel) in card_of:
+            on_card.setdefault(card_of[channel], []).append(i)
+    for members in on_card.values():
+        parts = [plan.parts[i] for i in members]
+        startups = [scale(network(lanes[p.bucket]), inf).time(p.bytes) for p in parts]
+        begins = np.array([p.start_us for p in parts]) + startups
+        ends = np.maximum(begins, [p.end_us for p in parts])
+        at = np.unique([begins, ends])
+        changes = np.zeros(len(at))
+        np.add.at(changes, np.searchsorted(at, begins), 1)
+        np.add.at(changes, np.searchsorted(at, ends), -1)
+        shares = np.diff(at) / np.maximum(1, np.cumsum(changes)[:-1])
+        served = np.interp([begins, ends], at, np.concatenate([[0.0], np.cumsum(shares)]))
+        for i, startup, time in zip(members, startups, served[1] - served[0], strict=True):
+            times[i] = startup + float(time)
+    return times

@@ -9,7 +9,7 @@ from solver.planning.plan import Options, plan
 from solver.planning.result import Plan
 from solver.planning.runtimes import runtime_of
 from solver.policies import POLICIES
-from solver.simulation.engine import simulate
+from solver.simulation.engine import iteration_time
 from solver.units import same
 
 
@@ -79,7 +79,7 @@ def headline(graph: Graph, network: Network, options: Options, found: Plan) -> H
             other = replace(options, baselines=(), slot_us=None, barrier=barrier)
             planned = plan(graph, network, other)
         ran = with_barrier(graph) if barrier and graph.collectives else graph
-        today = simulate(ran, network, POLICIES[policy]).iteration_time
+        today = iteration_time(ran, network, POLICIES[policy])
         runtime = runtime_of(graph, barrier=barrier)
         gains.append(_gain(planned, today, runtime, barrier=barrier))
     return Headline(policy, tuple(gains))

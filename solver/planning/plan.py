@@ -3,11 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from time import monotonic
 
-from solver.bounds.bound import lower_bound
+import numpy as np
+
+from solver.bounds.bound import lower_bound, sharpened
+from solver.bounds.chain import LowerBound
+from solver.bounds.shared import with_cards
 from solver.bounds.slowed import with_slowdown
+from solver.bounds.windows.tightened import tightened
 from solver.buckets import Launch
-from solver.chain import Chain, chain_of, lane_bytes, without_keys
+from solver.chain import Chain, chain_of, lane_bytes, on_channel, without_keys
 from solver.codes import FaultCode
 from solver.costs import Cost, Network
 from solver.errors import Fault, InvalidOptions
@@ -16,14 +22,15 @@ from solver.fusion.general.decide import decide
 from solver.fusion.layered import FUSIONS
 from solver.fusion.search import Search, unreported
 from solver.graph import Graph, with_barrier
-from solver.planning.again import as_it_ran, renumbered
+from solver.planning.again import as_it_ran, costs_as_they_were, renumbered
 from solver.planning.evidence import SimulatedPolicy, plan_of
 from solver.planning.ideal import ideal_of
 from solver.planning.progress import BOUND, POLICIES, SEARCH, SILENT, SLOTS, Incumbent, Progress
-from solver.planning.result import Plan
+from solver.planning.result import OPTIMAL, Plan
 from solver.policies.choice import Choice, applies, bind, candidates, choice_faults, resolve
 from solver.schedule import SCHEDULERS
-from solver.simulation.engine import costs_of, simulate
+from solver.simulation.contention import is_contended, without_slowdowns
+from solver.simulation.engine import Policy, costs_of, iteration_time, simulate
 from solver.simulation.replay import replay
 from solver.units import same, slack
 
@@ -31,8 +38,7 @@ from solver.units import same, slack
 #: share of a launch's time. Below it that gained at most 0.05 %, for six times the time.
 _ODD = 0.05
 
-#: How often at most ``joint`` searches again where compute is slowed down: the third time gained
-#: 0.2 % at most.
+#: How often at most ``joint`` searches again under contention: the third time gained 0.2 % at most.
 _ROUNDS = 3
 
 
@@ -96,30 +102,46 @@ def plan(
     baselines = _baselines(graph, network, options, incumbent, progress)
     progress.phase(BOUND)
     costs = costs_of(chain, network)
-    full_speed = lower_bound(graph, chain, costs)
-    bound = with_slowdown(full_speed, chain, costs, network.compute_slowdown)
+    alone = lower_bound(graph, chain, costs)
+    bound = _with_contention(alone, graph, network)
     incumbent.raise_bound(bound)
     if not graph.collectives:
         return plan_of(graph, network, (), bound, baselines)
     progress.phase(SEARCH)
+    began = monotonic()
+    contended = is_contended(graph, network)
+    is_repeated = contended and options.fusion == "joint"
     search = Search(
         options.seed,
-        options.time_limit_s / (1 + (_ROUNDS if _is_repeated(network, options) else 0)),
+        options.time_limit_s / (1 + (_ROUNDS if is_repeated else 0)),
         options.effort,
-        full_speed.value,  # the search knows no other compute
+        alone.value,  # the search knows no contention
         tuple(policy.launches for policy in baselines if policy.launches),
         candidates(),
         incumbent.offer_searched,
     )
     incumbent.offer_policies(search.candidates)
-    launches = incumbent.best_of(_decide(graph, chain, costs, options, search))
-    if _is_repeated(network, options):
+    launches = _decide(without_slowdowns(graph), chain, costs, options, search)
+    launches = incumbent.best_of(launches)
+    if is_repeated:
         launches = _decide_again(graph, network, options, search, incumbent, launches)
-    if not chain.is_layered or network.compute_slowdown > 1:  # releases depend on the schedule
-        return plan_of(graph, network, launches, bound, baselines)
+    is_cut_short = options.fusion == "joint" and monotonic() - began >= options.time_limit_s
+    if not chain.is_layered:
+        time = simulate(graph, network, replay(launches)).iteration_time
+        known, bound = bound, tightened(graph, chain, costs, bound, time)
+        if bound is not known:
+            incumbent.raise_bound(bound)
+    if not chain.is_layered or contended:  # releases depend on the schedule
+        found = plan_of(graph, network, launches, bound, baselines)
+        return replace(found, is_cut_short=is_cut_short and found.status != OPTIMAL)
+    time = layered.value(launches, chain, costs)
+    if not same(time, bound.value):
+        bound = sharpened(chain, costs, bound, time)
+        incumbent.raise_bound(bound)
     progress.phase(SLOTS)
     ideal = ideal_of(chain, costs, launches, options.schedule, options.slot_us)
-    return plan_of(graph, network, launches, bound, baselines, ideal)
+    found = plan_of(graph, network, launches, bound, baselines, ideal)
+    return replace(found, is_cut_short=is_cut_short and found.status != OPTIMAL)
 
 
 def compare(
@@ -130,7 +152,7 @@ def compare(
     Returns
     -------
     float
-        Lower bound [us].
+        Lower bound [us], without what only a plan's time rules out.
     tuple of float or None
         Iteration time of each baseline [us]; None where PACE is not defined.
 
@@ -143,12 +165,18 @@ def compare(
         graph = with_barrier(graph)
     chain = chain_of(graph)
     _check(options, chain, graph)
-    times = tuple(_baseline(graph, network, choice, options).time for choice in options.baselines)
+    prepared = (_prepared(graph, network, choice, options) for choice in options.baselines)
+    times = tuple(policy and iteration_time(ran, network, policy) for ran, _, policy in prepared)
     costs = costs_of(chain, network)
-    full_speed = lower_bound(graph, chain, costs)
-    bound = with_slowdown(full_speed, chain, costs, network.compute_slowdown).value
+    alone = lower_bound(graph, chain, costs)
+    bound = _with_contention(alone, graph, network).value
     least = min((time for time in times if time is not None), default=bound)
     return min(bound, least) if same(bound, least) else bound, times
+
+
+def _with_contention(alone: LowerBound, graph: Graph, network: Network) -> LowerBound:
+    """Raise a bound that knows no contention."""
+    return with_cards(with_slowdown(alone, graph, network), graph, network)
 
 
 def _decide(
@@ -164,7 +192,9 @@ def _decide(
         return layered.with_fewest(launches, chain, costs, search.bound)
     how = (options.fusion, options.schedule, options.slot_us)
     launches = layered.decide(chain, costs, *how, search)
-    if options.fusion == "joint" and _are_odd(chain, costs):
+    if options.fusion == "joint" and (
+        _are_odd(chain, costs) or _is_open(chain, costs, launches, search)
+    ):
         launches = decide(graph, chain, costs, replace(search, plans=(*search.plans, launches)))
         launches = layered.with_fewest(launches, chain, costs, search.bound)
     return launches
@@ -179,10 +209,6 @@ def _as_if_without_keys(chain: Chain, costs: Sequence[Cost], search: Search) -> 
     return layered.by_lane(launches, chain)
 
 
-def _is_repeated(network: Network, options: Options) -> bool:
-    return network.compute_slowdown > 1 and options.fusion == "joint"
-
-
 def _decide_again(
     graph: Graph,
     network: Network,
@@ -191,7 +217,7 @@ def _decide_again(
     incumbent: Incumbent,
     launches: tuple[Launch, ...],
 ) -> tuple[Launch, ...]:
-    """Search with each op as long as it took beside the best launches, while that helps."""
+    """Search with ops and launches as long as they took in the best plan, while that helps."""
     chain, time = chain_of(graph), inf
     for _ in range(_ROUNDS):
         timeline = simulate(graph, network, replay(launches))
@@ -200,7 +226,7 @@ def _decide_again(
         time = timeline.iteration_time
         ran = as_it_ran(graph, timeline)
         other = chain_of(ran)
-        costs = costs_of(other, network)
+        costs = costs_as_they_were(graph, network, timeline)
 
         def report(found: Sequence[Launch], value: float, other: Chain = other) -> None:
             incumbent.offer_searched(renumbered(found, other, chain), value)
@@ -214,6 +240,16 @@ def _decide_again(
         found = _decide(ran, other, costs, options, again)
         launches = incumbent.best_of(renumbered(found, other, chain))
     return launches
+
+
+def _is_open(
+    chain: Chain, costs: Sequence[Cost], launches: Sequence[Launch], search: Search
+) -> bool:
+    """Tell whether a plan of no layer chain is above the bound: tails do not ascend in it."""
+    tensors = [on_channel(chain, channel) for channel in chain.channels]
+    if all(np.all(np.diff(chain.tail[list(some)]) >= 0) for some in tensors):
+        return False
+    return not same(layered.value(tuple(launches), chain, costs), search.bound)
 
 
 def _are_odd(chain: Chain, costs: Sequence[Cost]) -> bool:
@@ -284,11 +320,21 @@ def _baselines(
 
 def _baseline(graph: Graph, network: Network, choice: Choice, options: Options) -> SimulatedPolicy:
     """Simulate a policy."""
+    ran, choice, policy = _prepared(graph, network, choice, options)
+    if policy is None:
+        return SimulatedPolicy(choice, None, ())
+    timeline = simulate(ran, network, policy)
+    return SimulatedPolicy(choice, timeline.iteration_time, timeline.plan)
+
+
+def _prepared(
+    graph: Graph, network: Network, choice: Choice, options: Options
+) -> tuple[Graph, Choice, Policy | None]:
+    """Return what a policy runs on, its choice as it is used, and the policy; None: not defined."""
     if choice.barrier and not options.barrier:
         graph = with_barrier(graph)
     choice = replace(choice, barrier=choice.barrier or options.barrier)
     if not applies(choice, chain_of(graph)):
-        return SimulatedPolicy(choice, None, ())
+        return graph, choice, None
     choice = resolve(choice, graph, network)
-    timeline = simulate(graph, network, bind(choice))
-    return SimulatedPolicy(choice, timeline.iteration_time, timeline.plan)
+    return graph, choice, bind(choice)

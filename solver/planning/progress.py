@@ -14,7 +14,8 @@ from solver.limits import MAX_SEARCHED_LAUNCHES
 from solver.planning.evidence import SimulatedPolicy, plan_of
 from solver.planning.result import Plan
 from solver.policies import wfbp
-from solver.simulation.engine import simulate
+from solver.simulation.contention import is_contended
+from solver.simulation.engine import iteration_time, launches_under, simulate
 from solver.simulation.replay import replay
 from solver.simulation.rules import slice_count
 from solver.units import slack
@@ -33,7 +34,7 @@ class Progress:
         """Note that a phase has begun, or how many of its steps are done."""
 
     def bound(self, value_us: float) -> None:
-        """Note a lower bound [us]: the compute time at first, then the proven one."""
+        """Note a lower bound [us]: the compute time at first, then what is proven."""
 
     def incumbent(self, value_us: float, draft: Callable[[], Plan]) -> None:
         """Note a better plan than those before, and its iteration time [us].
@@ -51,7 +52,7 @@ class Incumbent:
     """The best plan of one problem so far, the bound and the baselines that are known by now.
 
     Every policy's launches are a plan that ``joint`` may come to, other fusions may not. A search
-    has fixed times of compute: where launches slow it down, the best of what the searches come
+    has fixed times of compute and of launches: under contention the best of what the searches come
     across is the plan.
     """
 
@@ -59,8 +60,8 @@ class Incumbent:
         self._graph = graph
         self._network = network
         self._progress = progress
-        self._is_slowed = network.compute_slowdown > 1
-        self._takes_all = fusion == "joint" and (self._is_slowed or progress is not SILENT)
+        self._is_contended = is_contended(graph, network)
+        self._takes_all = fusion == "joint" and (self._is_contended or progress is not SILENT)
         self._value = inf
         self._launches: tuple[Launch, ...] = ()
         self._bound = LowerBound(chain_of(graph).compute_time, COMPUTE)
@@ -81,30 +82,30 @@ class Incumbent:
     def offer_baseline(self, policy: SimulatedPolicy) -> None:
         """Take a policy, and its launches: as early as may be, they take its time or less.
 
-        Where launches slow compute down, a policy that waits may be faster than its launches.
+        Under contention a policy that waits may be faster than its launches.
         """
         self._baselines = (*self._baselines, policy)
         if self._takes_all and policy.time is not None and policy.time < self._value:
             self.offer(policy.launches, self._simulated(policy.launches))
 
     def offer_policies(self, candidates: Sequence[Candidate]) -> None:
-        """Take the launches of policies where compute is slowed down, which searches do not see."""
-        if not (self._is_slowed and self._takes_all):
+        """Take the launches of policies under contention, which searches do not see."""
+        if not (self._is_contended and self._takes_all):
             return
         chain = chain_of(self._graph)
         for candidate in candidates:
             size = candidate.slice_bytes
             if size is None or slice_count(chain, size) <= MAX_SEARCHED_LAUNCHES:
-                launches = simulate(self._graph, self._network, candidate.policy).plan
+                launches = launches_under(self._graph, self._network, candidate.policy)
                 self.offer(launches, self._simulated(launches))
 
     def offer_searched(self, launches: Sequence[Launch], value: float) -> None:
-        """Take a plan of a search and its time with what that takes compute to take [us]."""
-        self.offer(launches, self._simulated(launches) if self._is_slowed else value)
+        """Take a plan of a search and its time with what that takes others to take [us]."""
+        self.offer(launches, self._simulated(launches) if self._is_contended else value)
 
     def best_of(self, launches: tuple[Launch, ...]) -> tuple[Launch, ...]:
-        """Return a search's plan, or the one before that is faster where compute is slowed down."""
-        if not self._is_slowed:
+        """Return a search's plan, or the one before that is faster under contention."""
+        if not self._is_contended:
             return launches
         value = self._simulated(launches)
         if self._value + slack(value) < value:
@@ -113,7 +114,7 @@ class Incumbent:
         return launches
 
     def _simulated(self, launches: Sequence[Launch]) -> float:
-        return simulate(self._graph, self._network, replay(launches)).iteration_time
+        return iteration_time(self._graph, self._network, replay(launches))
 
     def offer(self, launches: Sequence[Launch], value: float) -> None:
         """Take a plan that is better than those before by more than rounding [us]."""

@@ -83,8 +83,11 @@ class Bound:
     ``kind`` is ``compute`` (the compute-only longest path), ``path`` (the longest path with these
     tensors at their least cost), ``chain`` (these tensors, in release order, then ``tail_us``),
     ``packing`` (these tensors' bytes after ``release_us``, then ``tail_us``), ``nested`` (these
-    tensors, between their releases and their tails) or ``slowed`` (the compute-only longest path,
-    slowed down while these tensors are sent at their least cost).
+    tensors, between their releases and their tails), ``slowed`` (the compute-only longest path,
+    slowed down while these tensors are sent at their least cost), ``shared`` (these tensors' bytes
+    one after another on their network card, after ``release_us`` and a start-up, then ``tail_us``)
+    or ``windows`` (these tensors, none of which would fit between what comes before and after it in
+    a shorter iteration).
     """
 
     kind: str
@@ -156,6 +159,8 @@ class Plan:
         What was simulated, a barrier included, and how it ran.
     baselines
         In the order asked for.
+    is_cut_short
+        Whether the time limit ended the search: another run may find another plan.
     """
 
     status: str
@@ -177,3 +182,4 @@ class Plan:
     launches: tuple[Launch, ...]
     timeline: Timeline
     baselines: tuple[Baseline, ...]
+    is_cut_short: bool = False

@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Protocol
 
 from solver.buckets import Launch
 from solver.chain import Chain, chain_of
@@ -12,8 +11,9 @@ from solver.costs import Cost, Network
 from solver.graph import Graph
 from solver.limits import MAX_BYTES, MAX_TUNED_LAUNCHES
 from solver.policies.horovod import Loop, Settings
-from solver.simulation.engine import Rule, simulate
-from solver.simulation.rules import Queue, most_urgent, queues, slice_count, slice_tensors
+from solver.simulation.engine import Rule, iteration_time
+from solver.simulation.kernel.credit import CreditQueue
+from solver.simulation.rules import credit_queues, most_urgent, slice_count, slice_tensors
 from solver.units import same
 
 #: Value of a size that is to be searched.
@@ -74,12 +74,11 @@ def bytescheduler(
     .. [2] github.com/bytedance/byteps, branch bytescheduler, bytescheduler/common/bytecore.py.
     """
     units = slice_tensors(chain, int(partition_bytes))
-    waiting = queues(units, most_urgent(units, chain), chain)
-    credit = int(credit_bytes)
+    issuing = credit_queues(units, most_urgent(units, chain), chain, int(credit_bytes))
     if cycle_time_us is None:
-        return [_Credit(queue, credit, _AtOnce()) for queue in waiting]
+        return issuing
     settings = Settings(cycle_time_us, MAX_BYTES, tensor_time=tensor_time_us)
-    return [_Credit(queue, credit, _OverHorovod(chain, settings)) for queue in waiting]
+    return [_OverHorovod(queue, chain, settings) for queue in issuing]
 
 
 def tune(
@@ -107,7 +106,7 @@ def tune(
             cycle_time_us=cycle_time_us,
             tensor_time_us=tensor_time_us,
         )
-        time = simulate(graph, network, policy).iteration_time
+        time = iteration_time(graph, network, policy)
         if best is None or (time < best[0] and not same(time, best[0])):
             best = time, size, limit
     assert best is not None, "the longest slice is always tried"
@@ -123,35 +122,11 @@ def _grid(chain: Chain, partition: int | str, credit: int | str) -> Iterator[tup
             yield size, credit if isinstance(credit, int) else times * size
 
 
-class _Sender(Protocol):
-    """Takes slices in the order in which they are issued, and says what goes when."""
-
-    def issue(self, launch: Launch, now: float) -> None:
-        """Take a slice."""
-
-    def launch(self, now: float) -> Launch | float | None:
-        """Say what to send on the free channel, or when to ask again [us], or None: not yet."""
-
-
-class _AtOnce:
-    """Sends slices one by one, first in, first out."""
-
-    def __init__(self) -> None:
-        self._issued: deque[Launch] = deque()
-
-    def issue(self, launch: Launch, now: float) -> None:
-        """Take a slice."""
-        self._issued.append(launch)
-
-    def launch(self, now: float) -> Launch | None:
-        """Send the first one."""
-        return self._issued.popleft() if self._issued else None
-
-
 class _OverHorovod:
     """Sends slices as Horovod's loop hands them over; to the loop each is a tensor."""
 
-    def __init__(self, chain: Chain, settings: Settings) -> None:
+    def __init__(self, issuing: CreditQueue, chain: Chain, settings: Settings) -> None:
+        self._issuing = issuing
         self._chain = chain
         self._slices: list[Launch] = []
         self._sizes: list[int] = []
@@ -159,20 +134,24 @@ class _OverHorovod:
         self._loop = Loop(self._sizes, self._lanes, settings)
         self._buffer: deque[Launch] = deque()
 
-    def issue(self, launch: Launch, now: float) -> None:
-        """Give a slice to the loop."""
-        self._slices.append(launch)
-        self._sizes.append(launch.bytes)
-        self._lanes.append(self._chain.lane[launch.bucket[0]])
-        self._loop.release(len(self._slices) - 1, now)
+    def release(self, tensor: int, now: float) -> None:
+        """Count the tensor in."""
+        self._issuing.release(tensor, now)
 
     def launch(self, now: float) -> Launch | float | None:
-        """Send the rest of a buffer, or the next one."""
+        """Give the loop what is issued by now, and send the rest of a buffer, or the next one."""
+        self._issuing.settle(now)
+        for launch, since in self._issuing.take_issued():
+            self._slices.append(launch)
+            self._sizes.append(launch.bytes)
+            self._lanes.append(self._chain.lane[launch.bucket[0]])
+            self._loop.release(len(self._slices) - 1, since)
         if not self._buffer:
             answer = self._loop.launch(now)
             if not isinstance(answer, Launch):
                 return answer
             self._buffer.extend(self._fused([self._slices[k] for k in answer.bucket]))
+        self._issuing.wire = self._buffer[0].bytes
         return self._buffer.popleft()
 
     def _fused(self, slices: Sequence[Launch]) -> Iterator[Launch]:
@@ -191,44 +170,3 @@ class _OverHorovod:
 
     def _is_whole(self, launch: Launch) -> bool:
         return launch.bytes == int(self._chain.bytes[launch.bucket[0]])
-
-
-class _Credit:
-    """Issues slices from a queue by priority to a sender, as far as the credit goes."""
-
-    def __init__(self, waiting: Queue, credit: int, sender: _Sender) -> None:
-        self._waiting = waiting
-        self._credit = credit
-        self._sender = sender
-        self._flying = 0  # bytes issued and not finished
-        self._on_wire = 0
-        self._now = 0.0
-
-    def release(self, tensor: int, now: float) -> None:
-        """Issue what was known before this time, then count the tensor in."""
-        self._until(now)
-        self._waiting.release(tensor, now)
-
-    def launch(self, now: float) -> Launch | float | None:
-        """Return the credit of the launch that ended, issue, and send what is to go first."""
-        self._until(now)
-        self._flying -= self._on_wire  # the channel is free, so the last launch has ended
-        self._on_wire = 0
-        self._issue()
-        answer = self._sender.launch(now)
-        if isinstance(answer, Launch):
-            self._on_wire = answer.bytes
-        return answer
-
-    def _until(self, now: float) -> None:
-        if now > self._now:
-            self._issue()
-            self._now = now
-
-    def _issue(self) -> None:
-        while (launch := self._waiting.first()) and (
-            not self._flying or self._flying + launch.bytes <= self._credit
-        ):
-            self._waiting.launch(self._now)
-            self._sender.issue(launch, self._now)
-            self._flying += launch.bytes

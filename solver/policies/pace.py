@@ -9,7 +9,7 @@ from solver.costs import Cost
 from solver.fusion.chain.maxmin import max_min
 from solver.schedule.execute import cut_at_releases
 from solver.simulation.engine import Rule
-from solver.simulation.rules import InOrder
+from solver.simulation.rules import in_order
 
 
 def pace(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
@@ -24,10 +24,10 @@ def pace(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
     .. [1] Y. Bao et al., Preemptive All-reduce Scheduling for Expediting Distributed DNN
            Training, INFOCOM 2020, Sections IV and V.
     """
-    rules: list[Rule] = []
+    launches: list[Launch] = []
     for channel, cost in zip(chain.channels, costs, strict=True):  # a channel has one lane
         kept = on_channel(chain, channel)
         order = partial(cut_at_releases, cost=cost)
         found = max_min(subchain(chain, kept), cost, order)
-        rules.append(InOrder(Launch(tuple(kept[i] for i in b), size) for b, size in found))
-    return rules
+        launches += (Launch(tuple(kept[i] for i in b), size) for b, size in found)
+    return in_order(launches, chain)

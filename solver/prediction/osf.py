@@ -15,6 +15,7 @@ from solver.chain import chain_of
 from solver.costs import Cost, Network
 from solver.graph import Graph
 from solver.prediction.passes import Passes, passes_of_chain, why_no_chain
+from solver.simulation.contention import is_contended
 
 
 class Buffer(NamedTuple):
@@ -140,10 +141,10 @@ def osf_fusion(
 def osf_of(graph: Graph, network: Network) -> Osf | None:
     """Return the scaling factors of a graph without fusion.
 
-    None where it is no chain, or compute is slowed by communication: the recursion has fixed times.
+    None where it is no chain, or there is contention: the recursion has fixed times.
     """
     chain = chain_of(graph)
-    if why_no_chain(chain, graph) or network.compute_slowdown > 1:
+    if why_no_chain(chain, graph) or is_contended(graph, network):
         return None
     passes = passes_of_chain(chain)
     (cost,) = map(network, chain.lanes)

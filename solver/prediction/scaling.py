@@ -17,7 +17,8 @@ from solver.policies.horovod import horovod
 from solver.policies.mg_wfbp import mg_wfbp
 from solver.prediction.osf import csf, osf, osf_fusion
 from solver.prediction.passes import Passes, passes_of_chain, why_no_chain
-from solver.simulation.engine import Policy, costs_of, simulate
+from solver.simulation.contention import is_contended
+from solver.simulation.engine import Policy, costs_of, iteration_time, simulate
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Row:
         Data-parallel ranks.
     csf, osf, osf_fusion
         From the recursion: all in one all-reduce, each layer alone, with buffers; None where the
-        graph is no chain of all-reduces, or compute is slowed by communication.
+        graph is no chain of all-reduces, or there is contention.
     ddp, horovod, ada_fusion, mg_wfbp
         Policies of today, simulated.
     plan
@@ -168,14 +169,14 @@ def _row(
     chain = chain_of(graph)
     costs, compute = costs_of(chain, network), chain.compute_time
     takes_time = any(cost.time(1) > 0 for cost in costs)
-    if network.compute_slowdown > 1:  # the recursion has fixed times
+    if is_contended(graph, network):  # the recursion has fixed times
         passes = None
     alone = None if passes is None else osf(passes, costs[0])
     adaptive = simulate(graph, network, ada_fusion)
 
     def factor(policy: Policy) -> float | None:
         """Where launches take no time nothing is sent, and nothing waits."""
-        time = simulate(graph, network, policy).iteration_time if takes_time else compute
+        time = iteration_time(graph, network, policy) if takes_time else compute
         return _share(compute, time)
 
     def fused(size: int) -> float | None:

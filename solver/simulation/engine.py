@@ -3,8 +3,11 @@
 Durations are known, so an op's end follows as soon as the ends of all it comes after are known;
 only what a channel decides waits for its time. Events are (time, priority, event): releases of
 collectives and ends of launches at priority 0, wake-ups of the channels at priority 1, so that a
-rule decides after everything that happens by then. Where launches slow compute down, an op's end
-depends on what is decided meanwhile: it is an event too, at priority -1.
+rule decides after everything that happens by then. Where things under way slow one another down, an
+end depends on what is decided meanwhile: it is an event too, at priority -1.
+
+The engines here run any rule. What most policies are made of, units sent in an order, runs in flat
+arrays in :mod:`solver.simulation.kernel`: the same events in the same order, to the same times.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +20,8 @@ from solver.buckets import Launch, Launches
 from solver.chain import Chain, chain_of
 from solver.costs import Cost, Network
 from solver.graph import Graph
-from solver.simulation.clock import Clock
+from solver.simulation.contention import UnderWay, contention_of, is_contended, startup_of
+from solver.simulation.kernel.run import Run, run_of
 
 _COMPUTES, _HAPPENS, _WAKES = -1, 0, 1
 
@@ -112,9 +116,9 @@ def simulate(
 
     An op starts when all it comes after have ended. A channel carries one launch at a time, for
     the time that its bytes take in its bucket's lane; a collective ends when all bytes of its
-    bucket have been sent. While a launch is under way on any channel, compute ops proceed at
-    1 / ``network.compute_slowdown`` of their speed. The policy knows the graph, neither the noise
-    nor the slowdown.
+    bucket have been sent. Compute ops are slowed down by the channels that carry, and launches by
+    others on their network card, as :mod:`solver.simulation.contention` says. The policy knows the
+    graph, neither the noise nor that.
 
     Raises
     ------
@@ -123,11 +127,72 @@ def simulate(
 
     Notes
     -----
-    O((ops + edges + launches) log(collectives)); with a slowdown O((ops + edges + launches)
-    log(ops)).
+    O((ops + edges + launches) log(collectives)); with contention O((ops + edges + launches)
+    (log(ops) + sorts of op under way at once)).
     """
-    engine = _Engine if network.compute_slowdown == 1 else _SlowedEngine
-    return engine(graph, network, policy, noise).run()
+    rules = _rules_of(graph, network, policy)
+    run = _flat_run(graph, network, rules)
+    if run is None:
+        return _engine(graph, network, rules, noise).run()
+    time = _time(run, noise)
+    launches = tuple(map(TimedLaunch, *run.launch_columns()))
+    return Timeline(time, *run.op_times(), launches, run.events)
+
+
+def iteration_time(
+    graph: Graph, network: Network, policy: Policy, noise: Noise | None = None
+) -> float:
+    """Return the time that :func:`simulate` finds [us], without what else happens; faster."""
+    rules = _rules_of(graph, network, policy)
+    run = _flat_run(graph, network, rules)
+    if run is None:
+        return _engine(graph, network, rules, noise).run().iteration_time
+    return _time(run, noise)
+
+
+def launches_under(graph: Graph, network: Network, policy: Policy) -> Launches:
+    """Return what a policy launches, by time, without the times; faster than :func:`simulate`."""
+    rules = _rules_of(graph, network, policy)
+    run = _flat_run(graph, network, rules)
+    if run is None:
+        return _engine(graph, network, rules, None).run().plan
+    _time(run, None)
+    buckets, *_, sizes = run.launch_columns()
+    return tuple(map(Launch, buckets, sizes))
+
+
+def timer(graph: Graph, network: Network, policy: Policy) -> Callable[[Noise | None], float]:
+    """Return :func:`iteration_time` as a function of the noise alone.
+
+    What does not depend on the noise is computed once where that is known: units and their order.
+    """
+    run = _flat_run(graph, network, _rules_of(graph, network, policy))
+    if run is None:
+        return lambda noise: iteration_time(graph, network, policy, noise)
+    return lambda noise: _time(run, noise)
+
+
+def _rules_of(graph: Graph, network: Network, policy: Policy) -> Sequence[Rule]:
+    chain = chain_of(graph)
+    return policy(chain, costs_of(chain, network))
+
+
+def _flat_run(graph: Graph, network: Network, rules: Sequence[Rule]) -> Run | None:
+    return None if is_contended(graph, network) else run_of(graph, network, rules)
+
+
+def _engine(
+    graph: Graph, network: Network, rules: Sequence[Rule], noise: Noise | None
+) -> "_Engine":
+    engine = _SlowedEngine if is_contended(graph, network) else _Engine
+    return engine(graph, network, lambda *_: rules, noise)
+
+
+def _time(run: Run, noise: Noise | None) -> float:
+    time = run.run(noise.durations, noise.factors) if noise else run.run()
+    if run.unsent:
+        raise Deadlock(run.unsent_tensors())
+    return time
 
 
 class _Engine:
@@ -221,9 +286,13 @@ class _Engine:
             begun[1] -= size
             self._launches.append(launch)
             self._flying[channel] = launch
-            heappush(self._heap, (launch.end, _HAPPENS, len(self._index) + channel))
+            self._fly(channel, launch, time)
         elif answer is not None:
             self._wake(channel, answer)
+
+    def _fly(self, channel: int, launch: TimedLaunch, time: float) -> None:
+        """Put the end of a launch that takes a time [us] among the events."""
+        heappush(self._heap, (launch.end, _HAPPENS, len(self._index) + channel))
 
     def _land(self, channel: int, now: float) -> None:
         """End a launch, and with its bucket's last part the bucket's collectives."""
@@ -250,17 +319,21 @@ class _Engine:
 
 
 class _SlowedEngine(_Engine):
-    """One iteration in progress whose launches slow compute down.
+    """One iteration in progress in which things under way slow one another down.
 
-    An op's end is not known when it begins: an event stands for the next end of a compute op as far
-    as is known, as if it were that of a launch on one more channel. It comes first at its time, so
-    the others come in the order that they have without a slowdown.
+    The end of an op, or of a launch on a shared card, is not known when it begins: an event stands
+    for the next such end as far as is known, as if it were that of a launch on one more channel. It
+    comes first at its time, so the others come in the order that they have without contention.
     """
 
     def __init__(self, graph: Graph, network: Network, policy: Policy, noise: Noise | None) -> None:
         super().__init__(graph, network, policy, noise)
-        self._slowdown = network.compute_slowdown
-        self._clock = Clock(self._slowdown)  # slowed it proceeds at 1
+        chain, contention = chain_of(graph), contention_of(graph, network)
+        self._cards = contention.cards
+        startups = [startup_of(cost).time for cost in costs_of(chain, network)]
+        self._startup = [startups[lane] for lane in chain.lane]
+        self._place = [0] * len(self._flying)  # of each channel's last launch
+        self._under_way = UnderWay(contention)
         self._expected = inf  # the time of the last such event
 
     def _pass_on(self, ready: list[int]) -> None:
@@ -269,31 +342,46 @@ class _SlowedEngine(_Engine):
             if op in self._index:
                 heappush(self._heap, (self._starts[op], _HAPPENS, self._index[op]))
             else:
-                self._clock.begin(op, self._slowdown * self._durations[op], self._starts[op])
+                self._under_way.compute(op, self._durations[op], self._starts[op])
         self._expect()
 
-    def _ask(self, channel: int, now: float) -> None:
-        super()._ask(channel, now)
-        self._set_speed(now)
+    def _fly(self, channel: int, launch: TimedLaunch, time: float) -> None:
+        self._place[channel] = len(self._launches) - 1
+        self._under_way.carry(channel, launch.start)
+        if self._cards[channel] is None:
+            super()._fly(channel, launch, time)
+        else:
+            tensor = launch.bucket[0]
+            startup = self._startup[tensor](launch.bytes)
+            startup *= self._factors[tensor] if self._factors else 1.0
+            startup = min(startup, time)
+            self._under_way.send(channel, startup, time - startup, launch.start)
+        self._expect()
 
     def _land(self, channel: int, now: float) -> None:
         if channel < len(self._flying):
+            if self._cards[channel] is not None:
+                place = self._place[channel]
+                self._launches[place] = self._launches[place]._replace(end=now)
+            self._under_way.free(channel, now)
             super()._land(channel, now)
-            self._set_speed(now)
+            self._expect()
             return
-        self._events -= 1  # compute ops are counted as such
+        self._events -= 1  # compute ops are counted as such, launches where they land
         if now == self._expected:  # else the speed, or what ends next, is another one by now
-            _, op = self._clock.pop()
+            ended = self._under_way.pop()
             self._expected = inf
-            self._end([op], now)
-
-    def _set_speed(self, now: float) -> None:
-        self._clock.set_speed(1.0 if any(self._flying) else self._slowdown, now)
-        self._expect()
+            if ended is None:
+                self._expect()
+            elif ended < 0:
+                heappush(self._heap, (now, _HAPPENS, len(self._index) - 1 - ended))
+                self._expect()
+            else:
+                self._end([ended], now)
 
     def _expect(self) -> None:
-        """Put the next end of a compute op among the events."""
-        if self._clock.next_end != self._expected:
-            self._expected = self._clock.next_end
+        """Put the next such end among the events."""
+        if self._under_way.next_end != self._expected:
+            self._expected = self._under_way.next_end
             event = len(self._index) + len(self._flying)
             heappush(self._heap, (self._expected, _COMPUTES, event))

@@ -12,7 +12,7 @@ from solver.costs import Network
 from solver.errors import Fault, InvalidOptions
 from solver.graph import Graph
 from solver.limits import MAX_JITTER_RUNS, MAX_JITTER_SPREAD
-from solver.simulation.engine import Noise, Policy, simulate
+from solver.simulation.engine import Noise, Policy, timer
 from solver.units import FloatArray, same
 
 
@@ -92,11 +92,12 @@ def jitter(
     durations = np.array(graph.durations)
     sigma = math.sqrt(math.log1p(spread**2))
     random = np.random.Generator(np.random.PCG64(seed))
+    timers = [timer(graph, network, policy) for _, policy in policies]
     times = np.empty((runs, len(policies)))
     for run in times:
         factors = np.exp(sigma * random.standard_normal(len(durations)) - sigma**2 / 2)
         noise = Noise(tuple((durations * factors).tolist()), tuple(factors[positions].tolist()))
-        run[:] = [simulate(graph, network, p, noise).iteration_time for _, p in policies]
+        run[:] = [time(noise) for time in timers]
     first = times[:, 0].tolist()
     rivals = tuple(
         Rival(*_spread(times[:, k]), name, sum(map(_less, times[:, k].tolist(), first)) / runs)

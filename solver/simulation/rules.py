@@ -1,92 +1,80 @@
 """The rules that most policies are made of, and the buckets that they may send."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from heapq import heappop, heappush
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from solver.buckets import Launch, whole_elements
 from solver.chain import Chain
-
-#: A bucket (chain indices) and the sizes of the parts it is sent in [bytes].
-Unit = tuple[tuple[int, ...], tuple[int, ...]]
-
-
-#: Sort key of a unit (its index) that became ready at a time [us]; least goes first.
-Key = Callable[[int, float], tuple[float, ...]]
+from solver.simulation.kernel.credit import CreditQueue
+from solver.simulation.kernel.senders import InOrder, Queue, Unit, Units
 
 
-class Queue:
-    """Sends the parts of the ready unit with the least key; it is ready with its last tensor."""
+class Order(NamedTuple):
+    """Which of the units that are ready goes first: that of the least rank.
 
-    def __init__(self, units: Mapping[int, Unit], key: Key) -> None:
-        self._units = units
-        self._key = key
-        self._home = {tensor: u for u, (bucket, _) in units.items() for tensor in bucket}
-        self._missing = {u: len(bucket) for u, (bucket, _) in units.items()}
-        self._launches = dict.fromkeys(units, 0)
-        self._ready: list[tuple[tuple[float, ...], int]] = []
+    Attributes
+    ----------
+    ranks
+        Of each unit; empty when all have the same.
+    latest_first
+        Of one rank the unit that became ready last goes first, else the one that did so first; of
+        those the one of the smallest number.
+    """
 
-    def release(self, tensor: int, now: float) -> None:
-        """Count a tensor in; queue its unit when it is the last one."""
-        unit = self._home[tensor]
-        self._missing[unit] -= 1
-        if not self._missing[unit]:
-            heappush(self._ready, (self._key(unit, now), unit))
-
-    def first(self) -> Launch | None:
-        """Tell what would be sent next."""
-        if not self._ready:
-            return None
-        unit = self._ready[0][1]
-        bucket, parts = self._units[unit]
-        return Launch(bucket, parts[self._launches[unit]])
-
-    def launch(self, now: float) -> Launch | None:
-        """Send the next part of the first unit."""
-        launch = self.first()
-        if launch:
-            unit = self._ready[0][1]
-            self._launches[unit] += 1
-            if self._launches[unit] == len(self._units[unit][1]):
-                heappop(self._ready)
-        return launch
+    ranks: Sequence[float] = ()
+    latest_first: bool = False
 
 
-class InOrder:
-    """Replays launches in the order given, each as soon as its bucket is released."""
-
-    def __init__(self, launches: Iterable[Launch]) -> None:
-        self._launches = list(launches)[::-1]
-        self._released: set[int] = set()
-
-    def release(self, tensor: int, now: float) -> None:
-        """Count a tensor in."""
-        self._released.add(tensor)
-
-    def launch(self, now: float) -> Launch | None:
-        """Send the next part when all of its bucket is released."""
-        if self._launches and self._released.issuperset(self._launches[-1].bucket):
-            return self._launches.pop()
-        return None
+#: Earlier ready first, then the order of the units.
+first_in_first_out = Order()
 
 
-def queues(units: Sequence[Unit], key: Key, chain: Chain) -> list[Queue]:
+def most_urgent(units: Sequence[Unit], chain: Chain) -> Order:
+    """Largest tail first; ties to the later release, then position."""
+    tails = chain.tail.tolist()
+    return Order([-max(tails[i] for i in bucket) for bucket, _ in units], latest_first=True)
+
+
+def queues(units: Sequence[Unit], order: Order, chain: Chain) -> list[Queue]:
     """Give each channel a queue of its units; a unit's number is its place among all."""
-    return [Queue({u: units[u] for u in found}, key) for found in _by_channel(units, chain)]
+    return [Queue(*each) for each in _queues(units, order, chain)]
 
 
-def _by_channel(units: Sequence[Unit], chain: Chain) -> list[list[int]]:
+def credit_queues(
+    units: Sequence[Unit], order: Order, chain: Chain, credit: int
+) -> list[CreditQueue]:
+    """Give each channel a queue of its units whose parts are issued on a credit [bytes]."""
+    parts = [0] * len(chain.channels)
     channel = chain.channel
-    found: list[list[int]] = [[] for _ in chain.channels]
-    for u, (bucket, _) in enumerate(units):
-        found[channel[bucket[0]]].append(u)
-    return found
+    for bucket, sizes in units:
+        parts[channel[bucket[0]]] += len(sizes)
+    found = _queues(units, order, chain)
+    return [CreditQueue(*each, parts[k], credit) for k, each in enumerate(found)]
+
+
+def _queues(
+    units: Sequence[Unit], order: Order, chain: Chain
+) -> "list[tuple[Units, int, array[float], float]]":
+    flat = Units(units, chain)
+    counts = Counter(flat.channel)
+    ranks = array("d", order.ranks or bytes(8 * len(units)))
+    turn = -1.0 if order.latest_first else 1.0
+    return [(flat, counts[channel], ranks, turn) for channel in range(len(chain.channels))]
 
 
 def in_order(launches: Iterable[Launch], chain: Chain) -> list[InOrder]:
     """Replay launches in the order given, on each channel its own."""
-    launches = list(launches)
-    units: list[Unit] = [(launch.bucket, ()) for launch in launches]
-    return [InOrder(launches[u] for u in found) for found in _by_channel(units, chain)]
+    parts: dict[tuple[int, ...], list[int]] = {}
+    for bucket, size in (launches := list(launches)):
+        parts.setdefault(bucket, []).append(size)
+    flat = Units([(bucket, tuple(sizes)) for bucket, sizes in parts.items()], chain)
+    numbers = {bucket: unit for unit, bucket in enumerate(parts)}
+    orders = [array("i") for _ in chain.channels]
+    for bucket, _ in launches:
+        orders[flat.channel[numbers[bucket]]].append(numbers[bucket])
+    return [InOrder(flat, order) for order in orders]
 
 
 def group_tensors(chain: Chain, joins: Callable[[list[int], int, int], bool]) -> list[list[int]]:
@@ -118,7 +106,8 @@ def group_tensors(chain: Chain, joins: Callable[[list[int], int, int], bool]) ->
 
 def whole_units(buckets: Iterable[Sequence[int]], chain: Chain) -> list[Unit]:
     """Units that send each bucket in one part."""
-    return [(tuple(b), (int(chain.bytes[list(b)].sum()),)) for b in buckets]
+    sizes = chain.bytes.tolist()
+    return [(tuple(b), (sum(sizes[i] for i in b),)) for b in buckets]
 
 
 def slice_tensors(chain: Chain, size: int) -> list[Unit]:
@@ -144,14 +133,3 @@ def _slices(chain: Chain, size: int) -> list[tuple[int, int]]:
         (total, max(element, whole_elements(size, element)))
         for total, element in zip(chain.bytes.tolist(), elements, strict=True)
     ]
-
-
-def first_in_first_out(unit: int, now: float) -> tuple[float, ...]:
-    """Key: earlier ready first, then the order of the units."""
-    return (now, unit)
-
-
-def most_urgent(units: Sequence[Unit], chain: Chain) -> Key:
-    """Key: largest tail first; ties to the later release, then position."""
-    tails = [float(chain.tail[list(bucket)].max()) for bucket, _ in units]
-    return lambda unit, now: (-tails[unit], -now, unit)

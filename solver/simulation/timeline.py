@@ -32,7 +32,7 @@ def chrome_trace(
     chain = chain_of(graph)
     events: list[Event] = []
     for pid, (name, timeline) in enumerate(timelines.items(), start=1):
-        events.append(_name("process_name", pid, 0, name))
+        events.append(name_event("process_name", pid, 0, name))
         events += _channels(graph, chain, timeline, pid)
         events += _compute(graph, timeline, pid, len(chain.channels))
     return {
@@ -45,14 +45,14 @@ def chrome_trace(
 def _channels(graph: Graph, chain: Chain, timeline: Timeline, pid: int) -> Iterator[Event]:
     threads = {channel: tid for tid, channel in enumerate(chain.channels)}
     for channel, tid in threads.items():
-        yield _name("thread_name", pid, tid, channel)
+        yield name_event("thread_name", pid, tid, channel)
     positions = chain.positions.tolist()
     for part in timeline.launches:
         lane = chain.lanes[chain.lane[part.bucket[0]]]
         tensors = [graph.ops[positions[i]].id for i in part.bucket]
         label = tensors[0] if len(tensors) == 1 else f"{tensors[0]} + {len(tensors) - 1} more"
         args = {"tensors": tensors, "offset_bytes": part.offset, "bytes": part.bytes}
-        yield _complete(label, lane.kind, pid, threads[lane.channel], part.start, part.end, args)
+        yield span_event(label, lane.kind, pid, threads[lane.channel], part.start, part.end, args)
 
 
 def _compute(graph: Graph, timeline: Timeline, pid: int, threads: int) -> Iterator[Event]:
@@ -62,7 +62,7 @@ def _compute(graph: Graph, timeline: Timeline, pid: int, threads: int) -> Iterat
     of_stream: dict[str | None, int] = {}
     for stream in streams:
         of_stream[stream] = threads
-        yield _name("thread_name", pid, threads, stream)
+        yield name_event("thread_name", pid, threads, stream)
         threads += 1
     free: list[int] = []
     busy: list[tuple[float, int]] = []
@@ -74,20 +74,22 @@ def _compute(graph: Graph, timeline: Timeline, pid: int, threads: int) -> Iterat
                 heappush(free, heappop(busy)[1])
             if not free:
                 heappush(free, threads)
-                yield _name("thread_name", pid, threads, "compute")
+                yield name_event("thread_name", pid, threads, "compute")
                 threads += 1
             thread = heappop(free)
             heappush(busy, (end, thread))
-        yield _complete(op.id, COMPUTE, pid, thread, start, end, {})
+        yield span_event(op.id, COMPUTE, pid, thread, start, end, {})
 
 
-def _name(kind: str, pid: int, tid: int, name: str) -> Event:
+def name_event(kind: str, pid: int, tid: int, name: str) -> Event:
+    """Name a process or a thread."""
     return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": {"name": name}}
 
 
-def _complete(
+def span_event(
     name: str, category: str, pid: int, tid: int, start: float, end: float, args: Event
 ) -> Event:
+    """Draw what runs from ``start`` to ``end`` [us]."""
     return {
         "ph": "X",
         "name": name,

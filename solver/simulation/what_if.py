@@ -12,6 +12,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
 from solver.graph import COMPUTE, Graph, Op
 from solver.limits import MAX_BYTES, MAX_DURATION_US
+from solver.simulation.contention import without_idle_slowdowns
 from solver.simulation.engine import Policy
 from solver.simulation.replay import replay
 
@@ -45,7 +46,8 @@ def apply_changes(graph: Graph, changes: Sequence[Change]) -> Graph:
     """Apply changes to a graph, one after another.
 
     A removed op stays as a compute op of 0 us, so that the order of the others is kept. A graph may
-    be left without collectives; it takes the time of its longest path.
+    be left without collectives; it takes the time of its longest path. A channel that is left
+    without any slows nothing down.
 
     Parameters
     ----------
@@ -87,6 +89,7 @@ def apply_changes(graph: Graph, changes: Sequence[Change]) -> Graph:
         faults += [Fault(f"/changes/{k}{f.pointer}", f.code, f.detail) for f in found_faults]
     if faults:
         raise InvalidOptions(faults)
+    ops = list(without_idle_slowdowns(ops))
     return replace(
         graph,
         ops=tuple(ops),

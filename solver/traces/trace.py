@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from solver.errors import Fault, InvalidGraph, InvalidTrace
@@ -166,6 +166,24 @@ class Trace:
     samples: tuple[Sample, ...] = ()
     profiled: tuple[tuple[ProfiledOp, ...], ...] = ()
     messages: "tuple[Records, ...]" = ()
+
+
+def without_graph(trace: Trace, faults: Iterable[Fault]) -> Trace:
+    """Leave out a graph that breaks rules: a warning says each, and the rest of the report stays.
+
+    For files that tell more than a graph.
+    """
+    why = (f"There is no graph: {fault.detail}" for fault in faults)
+    report = replace(
+        trace.report,
+        step=0,
+        ops=0,
+        collectives={},
+        assumed=(),
+        warnings=(*trace.report.warnings, *why),
+        measured_us=None,
+    )
+    return Trace(None, report, messages=trace.messages)
 
 
 #: Files (already unpacked) and what to read of them; raises InvalidTrace.

@@ -267,7 +267,9 @@ def test_each_is_the_simulation_it_names(graph, network):
     advice = advise(graph, network, lambda _: rule, timeline, found)
     assert advice.sensitivities == told
     assert advice == advise(graph, network, lambda _: rule, timeline, found)
-    assert 1 <= advice.summary.count(". ") + 1 <= 2
+    slowed = any(step.slowed_us for step in found.critical_path)
+    assert ("contention costs" in advice.summary) == slowed
+    assert 1 <= advice.summary.count(". ") + 1 <= 2 + slowed
     assert "e+" not in advice.summary
     assert "e-" not in advice.summary
 

@@ -114,6 +114,29 @@ def test_all_gathers_count_shares_and_channels_have_chains_of_their_own():
     assert [(op.bytes, op.channel) for op in again.graph.ops[1:3]] == [(10, "nvlink"), (7, NETWORK)]
 
 
+def test_what_contends_is_in_the_durations_and_the_notes():
+    ops = [
+        Op("c", COMPUTE, 100.0, slowdown=(("nvlink", 1.5),)),
+        Op("d", COMPUTE, 1.0, None, ("g", "h")),
+        Op("g", ALL_REDUCE, None, 50),
+        Op("h", ALL_REDUCE, None, 50, (), "nvlink"),
+    ]
+    graph = build("contended", ops)
+    network = replace(LINEAR, cards=(("network", "nic0"), ("nvlink", "nic0")))
+    exported = chakra.export(graph, network, planned(graph, network, wfbp))
+    assert exported.plan_time_us == 100 + 110 / 3  # 110 us of launches, two thirds of that done
+    said = " ".join(exported.notes)
+    assert "compute beside communication takes longer: ASTRA-sim does not slow it down" in said
+    assert "Channels 'network' and 'nvlink' share network cards in the plan" in said
+    times = {op.id: op.duration_us for op in read_back(exported).graph.ops if op.duration_us}
+    assert times == {"c": 137, "d": 1}
+    whole = replace(LINEAR, compute_slowdown=2.0)
+    plain = build("slowed", [op._replace(slowdown=None) for op in ops])
+    said = " ".join(chakra.export(plain, whole, planned(plain, whole, wfbp)).notes)
+    assert "takes 2 times as long: ASTRA-sim does not slow it down" in said
+    assert "share network cards" not in said
+
+
 @st.composite
 def plans(draw):
     """Any launches at all of a PACE graph, or those of a policy of any graph."""

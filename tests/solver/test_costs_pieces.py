@@ -165,7 +165,7 @@ def test_small_savings_add_up():
 @settings(max_examples=cases(300))
 def test_no_size_is_thriftier(cost, least, more):
     sizes = np.arange(least, least + more + 1)
-    found = cost.thriftiest(least, least + more)
+    found = cost.thrifty(least, least + more)[0]
     rates = cost.times(sizes) / sizes
     assert least <= found <= least + more
     assert np.all(cost.time(found) / found <= rates + 1e-9)
@@ -173,8 +173,30 @@ def test_no_size_is_thriftier(cost, least, more):
 
 
 def test_of_equally_thrifty_sizes_the_largest():
-    assert Measured((2, 4, 8), (1.0, 2.0, 16.0), 8.0, 0.0).thriftiest(1, 8) == 4
-    assert Affine(0.0, 1.0).thriftiest(1, 8) == 8
+    assert Measured((2, 4, 8), (1.0, 2.0, 16.0), 8.0, 0.0).thrifty(1, 8) == [4]
+    assert Affine(0.0, 1.0).thrifty(1, 8) == [8]
+
+
+def test_sizes_before_a_step_are_thrifty():
+    """Per byte 1 at 4, 2 just behind it, 1.5 at 8, and 1.25 at 16."""
+    steps = Measured((1, 4, 5, 8, 9, 16), (4.0, 4.0, 10.0, 12.0, 18.0, 20.0), 1.0, 0.0)
+    assert steps.thrifty(1, 16) == [4, 16, 8]
+    assert steps.thrifty(5, 15) == [15, 8]
+
+
+@given(cost=PIECES, least=st.integers(1, 40), more=st.integers(0, 100))
+@settings(max_examples=cases(300))
+def test_thrifty_sizes_are_those_by_definition(cost, least, more):
+    sizes = range(least, least + more + 1)
+    rates = {size: cost.time(size) / size for size in sizes}
+    rates[least - 1] = rates[least + more + 1] = np.inf
+    found = cost.thrifty(least, least + more)
+    assert [rates[size] for size in found] == sorted(rates[size] for size in found)
+    for size in sizes:  # two sizes on one ray take the same per byte, but for rounding
+        if rates[size] < min(rates[size - 1], rates[size + 1]) * (1 - 1e-9):
+            assert size in found
+    for size in found:
+        assert rates[size] <= min(rates[size - 1], rates[size + 1]) * (1 + 1e-9)
 
 
 @given(cost=PIECES, total=st.integers(1, 40))

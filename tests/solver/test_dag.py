@@ -12,9 +12,9 @@ from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Affine, Lane, Measured, alike
 from solver.fusion.general.decide import decide
-from solver.fusion.general.improve import improve
+from solver.fusion.general.improve import Improvement, improve
 from solver.fusion.general.judge import GraphJudge
-from solver.fusion.search import Budget, Search
+from solver.fusion.search import Search
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, NETWORK, Op, build
 from solver.planning.check import check
 from solver.planning.plan import Options, plan
@@ -27,6 +27,7 @@ from tests.dag_graphs import FAMILIES, Case, case
 from tests.sampling import cases
 
 DECIDE = importlib.import_module(decide.__module__)
+IMPROVE = importlib.import_module(improve.__module__)
 FEW, MANY = range(100), range(cases(2000))
 #: No search at all, and one that only ends with its moves.
 BRIEF, LONG = Search(time_limit_s=0.0), Search(time_limit_s=1000.0, candidates=candidates())
@@ -100,7 +101,7 @@ def test_bound_is_never_above_many_optima(parts):
 
 def test_plan_is_near_the_optimum(monkeypatch):
     """Of the uncut plans, with a tenth of the moves; a plan with cuts may be shorter."""
-    monkeypatch.setattr(DECIDE, "_MOVES", 2000)
+    monkeypatch.setattr(IMPROVE, "_MOVES", 2000)
     gaps = []
     for drawn, answer in zip(small(FEW), optima(FEW, 1, 60.0), strict=True):
         assert answer.value is not None
@@ -125,7 +126,7 @@ def test_plan_is_what_it_says():
 @pytest.fixture
 def brief(monkeypatch):
     """A search of few moves: what comes before it is looked at."""
-    monkeypatch.setattr(DECIDE, "_MOVES", 60)
+    monkeypatch.setattr(IMPROVE, "_MOVES", 60)
 
 
 def test_no_policy_is_faster(brief):
@@ -219,7 +220,7 @@ def test_kinds_that_share_a_channel():
     assert bound(drawn) == time_of(drawn, planned(drawn, LONG)) == 29.0
     judge = GraphJudge(drawn.graph, chain, costs_of(chain, drawn.network))
     alone = judge.split([Launch((i,), 1) for i in range(len(chain))])
-    better = improve(alone, judge, Budget(500, lambda: False), 0, 29.0, fuse=True)
+    better = improve([alone], judge, Improvement(chain.tail.tolist(), [[], []], bound=29.0))
     assert judge.value(better) == 29.0
 
 

@@ -13,7 +13,7 @@ from solver.costs import Affine, alike
 from solver.errors import InvalidPlan
 from solver.exports import EXPORTS, ExplicitPlan
 from solver.exports.frameworks.memory import gathered_in_graph
-from solver.exports.frameworks.units import Form, graph_of_form, units_of
+from solver.exports.frameworks.units import Form, graph_of_form, join_units, units_of
 from solver.graph import ALL_GATHER, COMPUTE, REDUCE_SCATTER, Op, build, with_barrier
 from solver.models.layers import Layer
 from solver.models.parallel import fsdp
@@ -264,6 +264,21 @@ def test_units_are_those_that_the_plan_sends_together():
     units = json.loads(found.files["units.json"])["units"]
     assert [unit["modules"] for unit in units] == [["a", "b"], ["c"]]
     assert [unit["reshard_after_forward"] for unit in units] == [True, False]
+
+
+def test_a_channel_of_gathers_that_are_dropped_slows_nothing_down():
+    # one unit of all stays gathered: nothing is on the channel of second gathers any more
+    layers = fsdp("two", [Layer(n, 10.0, 20.0, ((n, 4),)) for n in "ab"], limit=3)
+    ops = [
+        op._replace(slowdown=(("again", 4.0), ("network", 2.0)))
+        if op.kind == COMPUTE
+        else op._replace(channel="again" if op.id.startswith("regather:") else op.channel)
+        for op in layers.ops
+    ]
+    graph = build("two", ops)
+    found = graph_of_form(graph, Form((join_units(units_of(graph)),), 0, 0))
+    assert {op.channel for op in found.ops} == {"network"}
+    assert {op.slowdown for op in found.ops if op.kind == COMPUTE} == {(("network", 2.0),)}
 
 
 def test_nodes_too():

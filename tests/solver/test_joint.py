@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.bounds.chain import lower_bound
-from solver.bounds.nested import nested_bound
 from solver.buckets import Launch
 from solver.chain import Chain, chain_of
 from solver.costs import Affine, Cluster, alike, cost_of, network_of
@@ -186,36 +185,6 @@ def test_without_time_the_answer_is_the_best_of_what_is_there():
     assert (value, hurried) == (pytest.approx(2300), pytest.approx(2400))  # first in, first out
     assert joint_value(chain, cost, Search(time_limit_s=-1.0, plans=(sends,)))[0] == value
     assert from_both_ends(chain, cost, deadline=0.0) is None
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_bound_from_both_ends_is_never_above_the_best_plan(seed):
-    generator = np.random.default_rng(seed)
-    for i in range(cases(120)):
-        chain, cost = drawn(generator, 6, layered=i % 2 == 0)
-        best = oracles.best_plan(chain, cost, np.inf)
-        bound = nested_bound(chain, *cost.minorants(1)[0])
-        assert bound <= best + slack(best)
-
-
-def test_the_bound_from_both_ends_by_hand():
-    # g1: r 0, q 0, 1000 us of work; g2: r 500, q 500, 100 us; start-up 400. One bucket of both:
-    # 500 + 1500 + 500 = 2500. Two: g2 must run in [500, D - 500]; around it 1400 us of g1, or two
-    # start-ups. The relaxation pays 400 for each group once: X + Y = 1400, core 500 on top.
-    chain = BY_HAND
-    assert nested_bound(chain, 400.0, 1e-3) == pytest.approx(1400 + 500)
-    # the plan: g1 before and after the core, 600 + 1200 - 700
-    value, _ = joint_value(chain, Affine(400.0, 1e-3))
-    assert value == pytest.approx(2300)
-    assert oracles.best_plan(chain, Affine(400.0, 1e-3), np.inf) == pytest.approx(2300)
-
-
-def test_many_tensors_are_bounded_in_blocks():
-    chain = chain_of(MODELS["llama_7b"]())
-    cost = cost_of(Cluster(16, 100, 500))
-    bound = nested_bound(chain, *cost.minorants(1)[0])
-    value, _ = joint_value(chain, cost)
-    assert 0.99 * value < bound <= value + slack(value)
 
 
 @given(data=st.data(), graph=graphs(), cost=costs(), seed=st.integers(0, 3))

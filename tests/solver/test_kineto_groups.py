@@ -363,3 +363,21 @@ def test_an_all_gather_that_contradicts_its_group_is_said(out, is_said):
     trace = several(args | {"Group size": 8})
     said = "an all_gather of 100 elements in and 300 out contradicts a group of 8"
     assert any(said in line for line in trace.report.warnings) is is_said
+
+
+def broadcasts(threads):
+    """A rank that asks for two broadcasts, of 1,000 and of 250 elements; two threads begin them."""
+    events = [note(STEP, 0, 100), op("aten::a", 1, 4), op("aten::b", 80, 10)]
+    for i, (elements, begins) in enumerate(zip((1000, 250), threads, strict=True)):
+        call = op("c10d::broadcast_", 10 + 3 * i, 2)
+        call["args"] = shapes([[elements]], ["float"])
+        ran = note("gloo:broadcast", begins, 10, (1, 90 + i), **shapes([[elements]], ["float"]))
+        events += [call, ran]
+    return events
+
+
+def test_threads_of_gloo_may_begin_out_of_order():
+    """Ranks ask in one order, but each has threads that begin when the machine lets them."""
+    ranks = [text(broadcasts(begins)) for begins in ((20, 30), (31, 21))]
+    trace = kineto.read(ranks, TraceOptions("x"))
+    assert trace.report.collectives == {BROADCAST: Total(2, 5000)}

@@ -455,6 +455,13 @@ def test_a_stream_keeps_its_order():
 
 
 NOT_STEPS = [
+    # compute that communication slows down
+    (
+        [op("b")._replace(slowdown=(("network", 1.2),)), reduce("g", "b")],
+        1,
+        0.0,
+        [("/ops/0/slowdown", "extra_field")],
+    ),
     # a collective behind another one, directly and not
     ([op("b"), reduce("g", "b"), reduce("h", "g")], 1, 0.0, [("/ops/2", "not_layered")]),
     (

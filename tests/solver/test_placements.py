@@ -60,6 +60,27 @@ def test_keys_of_a_graph_leave_as_they_are_released() -> None:
     assert found.bytes == int(chain.bytes.sum())
 
 
+def test_more_servers_than_workers() -> None:
+    found = plan_placements(KEYS, 10_000.0, 3, Options(servers=6, simulated=("ncs", "cs")))
+    by_name = {each.need.placement: each for each in found.placements}
+    # with hosts of their own, six hold a sixth each; of the workers' hosts there are three
+    assert {name: each.need.servers for name, each in by_name.items()} == {
+        "ncc": 1,
+        "cc": 1,
+        "ncs": 6,
+        "cs": 3,
+    }
+    assert by_name["ncs"].need.server_host_bytes == 2 * found.bytes * 3 / 6
+    assert by_name["ncs"].need.busiest == "worker"
+    assert by_name["cs"] == plan_placements(KEYS, 10_000.0, 3).placements[3]
+    for name, count in (("ncs", 6), ("cs", 3)):
+        assert [len(level.load_bytes) for level in by_name[name].levels] == [count] * 3
+        simulated = by_name[name].simulated
+        assert simulated is not None
+        assert simulated.gbps is not None
+        assert simulated.gbps >= by_name[name].need.gbps
+
+
 REJECTED = [
     # every number
     (
@@ -80,12 +101,26 @@ REJECTED = [
             "/simulated/1",
         ],
     ),
+    # a name that is there twice, and what does not depend on it
+    (
+        [Key("a", 10**8), Key("a", 1)],
+        1.0,
+        1000,
+        Options(chunk_bytes=1, interfaces=100, cores=100),
+        ["/keys/1/name", "/workers", "/chunk_bytes"],
+    ),
+    # chunks are not counted of keys without a size
+    (
+        [Key("a", 0), Key("b", 10**8)],
+        1.0,
+        1,
+        Options(chunk_bytes=1, interfaces=2**20),
+        ["/keys/0/bytes", "/interfaces"],
+    ),
     # nothing to send
     ([], 1.0, 1, Options(), ["/keys"]),
     # more than can be counted
     ([Key("a", 2**60), Key("b", 1)], 1.0, 1, Options(), ["/keys"]),
-    # no worker's host for the fourth
-    ([Key("a", 1)], 1.0, 3, Options(servers=4), ["/servers"]),
     # each fits by itself
     (
         [Key("a", 10**7)],

@@ -35,7 +35,9 @@ def needed(placement: str, workers: int, servers: int) -> float:
         ("cs", 1, None, 1),  # one worker sends nothing
         ("ncs", 160, 2, 20),
         ("cs", 160, 4, 38),  # 2 (S + N - 2) 8 / S = 160
-        ("cs", 10, 4, 0),  # its four fewest need 24
+        ("cs", 10, 4, 1),  # one worker has the one server
+        ("cs", 16, 4, 2),  # two have one each: 4 (N - 1) 8 / N = 16
+        ("ncs", 15.9, 4, 0),
     ],
 )
 def test_by_hand(placement: str, gbps: float, servers: int | None, expected: int | None) -> None:

@@ -236,8 +236,7 @@ def test_a_plan_is_never_faster_with_more_slowdown_nor_than_the_bound(data, grap
 def bound_of(graph, network):
     chain = chain_of(graph)
     costs = costs_of(chain, network)
-    full_speed = lower_bound(graph, chain, costs)
-    return with_slowdown(full_speed, chain, costs, network.compute_slowdown)
+    return with_slowdown(lower_bound(graph, chain, costs), graph, network)
 
 
 @given(data=st.data(), graph=dags(), network=networks(SLOWDOWNS))
@@ -381,4 +380,4 @@ def test_a_channel_has_no_slowdown_of_its_own():
     with pytest.raises(InvalidCluster, match="'nvlink': compute_slowdown is the cluster's"):
         network_of(Cluster(8, 10.0, channels=(("nvlink", nvlink),)))
     network = network_of(Cluster(8, 10.0, compute_slowdown=1.5))
-    assert replace(network, compute_slowdown=1.0) == Network(network.cost)
+    assert replace(network, compute_slowdown=1.0) == Network(network.cost, workers=network.workers)

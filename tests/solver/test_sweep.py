@@ -85,7 +85,10 @@ def test_the_bound_needs_no_plan(graph, cluster) -> None:
     without = cell_of(graph, cluster, ALL[:-1])
     with_plan = cell_of(graph, cluster, ALL)
     assert without.times == with_plan.times[:-1]
-    assert without.lower_bound_us == pytest.approx(with_plan.lower_bound_us, rel=1e-7)
+    found = with_plan.lower_bound_us  # raised by what the plan's time rules out
+    assert without.lower_bound_us <= found * (1 + 1e-7)
+    if chain_of(graph).is_layered:
+        assert without.lower_bound_us == pytest.approx(found, rel=1e-7)
     assert all(t is None or without.lower_bound_us <= t for t in without.times)
     assert (without.times[-1] is None) == (not chain_of(graph).is_layered)
 

@@ -1,5 +1,7 @@
 """Of plans that take the same time, the one with the fewest launches is kept."""
 
+from math import inf
+
 import networkx as nx
 import pytest
 from hypothesis import given, settings
@@ -8,8 +10,9 @@ from hypothesis import strategies as st
 from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Affine, Cluster, Network, alike, network_of
-from solver.fusion.general.join import latest_ends, without_needless_launches
+from solver.fusion.general.join import without_needless_launches
 from solver.fusion.general.judge import GraphJudge, flat
+from solver.fusion.general.latest import latest_ends
 from solver.fusion.search import Budget
 from solver.fusion.ties import ceiling, fewest, ties
 from solver.graph import COMPUTE, NETWORK, Op, build
@@ -23,10 +26,24 @@ from solver.simulation.engine import costs_of, simulate
 from solver.simulation.replay import replay
 from solver.units import same, slack
 from tests.dag_graphs import case
+from tests.families import drawn, network
 from tests.sampling import cases
 from tests.strategies import costs, graphs
 
 A, B, C = Launch((0,), 4), Launch((1,), 6), Launch((0, 1), 10)
+
+
+def test_a_plan_that_deadlocks_takes_the_time_of_none():
+    assert not same(inf, 1e9)
+    assert not same(1e9, inf)
+    assert not ties(inf, 1e9)
+
+
+def test_launches_are_not_joined_into_a_deadlock():
+    """Two buckets may be joined each by itself, and wait for one another when both are."""
+    graph, net = drawn("tp-zero", 150), network(500, 100)
+    found = plan(graph, net, Options(baselines=(), time_limit_s=1000.0))
+    assert check(graph, net, found) == pytest.approx(found.iteration_time_us)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from solver.buckets import Launch
 from solver.chain import chain_of
-from solver.costs import alike
+from solver.costs import Affine, alike
 from solver.errors import InvalidOptions
-from solver.graph import COMPUTE, build
+from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.limits import MAX_BYTES
 from solver.policies import POLICIES
 from solver.simulation.engine import simulate
@@ -40,6 +40,22 @@ def test_changes_apply_in_turn_to_what_matches():
     ]
     assert after.durations == (1600.0, 0.0, 900.0, 0.0, 0.0, 900.0)
     assert build("two layers", after.ops) == after
+
+
+def test_a_channel_that_carries_nothing_any_more_slows_nothing_down():
+    ops = [
+        Op("c", COMPUTE, 10.0, slowdown=(("ib", 2.0), ("network", 3.0))),
+        Op("d", COMPUTE, 10.0),
+        Op("g", ALL_REDUCE, None, 10),
+        Op("h", ALL_REDUCE, None, 10, (), "ib"),
+    ]
+    graph = build("two channels", ops)
+    after = apply_changes(graph, [Change("h", remove=True)])
+    assert [op.slowdown for op in after.ops] == [(("network", 3.0),), None, None, None]
+    assert build("two channels", after.ops) == after
+    network = alike(Affine(0.0, 1.0))
+    assert simulate(after, network, POLICIES["wfbp"]).ends == (10 + 10 * 2 / 3, 10, 10, 0)
+    assert apply_changes(graph, [Change("d", remove=True)]).ops[0] == graph.ops[0]
 
 
 def test_a_removed_collective_keeps_the_order_of_the_others():

@@ -19,6 +19,7 @@ from torch import nn
 from interlace_client.torch import PlannedDDP
 from interlace_client.torch.calibration import calibrate
 from interlace_client.torch.capture import capture, measure_slowdown
+from tests.ending import leave
 from tests.testbed import pacing
 from tests.testbed.halving import halve
 from tests.testbed.hosts import Host, shape
@@ -43,7 +44,7 @@ def main() -> None:
     dist.init_process_group("gloo", timeout=_TIMEOUT)
     work(Session(**json.loads(sys.argv[1])))
     dist.barrier()
-    dist.destroy_process_group()
+    leave()
 
 
 def work(session: Session) -> None:

@@ -55,9 +55,9 @@ class Affine:
         """Return 0: no launches save time in the place of one."""
         return 0.0
 
-    def thriftiest(self, least: int, most: int) -> int:
+    def thrifty(self, least: int, most: int) -> list[int]:
         """Return the largest size: the start-up is paid once."""
-        return most
+        return [most]
 
     def stretch(self, fixed: float, rest: float) -> "Affine":
         """Return the cost with so many times the start-up and the time per byte."""

@@ -74,13 +74,17 @@ def oddness(knots: tuple[int, ...], times: _Times) -> float:
     return most
 
 
-def thriftiest(knots: Sequence[int], times: _Times) -> int:
-    """Return the size of least time per byte; of equal ones the largest.
+def thrifty(knots: Sequence[int], times: _Times) -> list[int]:
+    """Return the sizes that take less time per byte than those about them, the least first.
 
-    It is a knot, for a concave function that is above a ray at both ends is above it in between.
+    Of equal ones that are neighbours the largest counts, and the larger one comes first. They are
+    knots, for a concave function that is above a ray at both ends is above it in between.
     """
-    sizes = np.array(knots[::-1], dtype=np.int64)
-    return int(sizes[np.argmin(times(sizes) / sizes)])
+    sizes = np.array(knots, dtype=np.int64)
+    rates = times(sizes) / sizes
+    about = np.concatenate([[np.inf], rates, [np.inf]])
+    found = np.flatnonzero((rates <= about[:-2]) & (rates < about[2:]))[::-1]
+    return [int(size) for size in sizes[found][np.argsort(rates[found], kind="stable")]]
 
 
 def _saved(one: FloatArray, others: FloatArray) -> float:

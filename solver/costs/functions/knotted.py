@@ -32,7 +32,7 @@ class Knotted(ABC):
         """Largest share of a launch's time that others in its place save, up to total bytes."""
         return knots.oddness(tuple(self._knots(total)), self.times)
 
-    def thriftiest(self, least: int, most: int) -> int:
-        """Size in least..most [bytes] of least time per byte; of equal ones the largest."""
+    def thrifty(self, least: int, most: int) -> list[int]:
+        """Sizes in least..most [bytes] of less time per byte than those about them, best first."""
         inside = (size for size in self._knots(most) if size > least)
-        return knots.thriftiest([least, *inside], self.times)
+        return knots.thrifty([least, *inside], self.times)

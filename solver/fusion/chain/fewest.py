@@ -1,6 +1,7 @@
 """The same time with fewer launches, on one channel."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from math import inf
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from solver.buckets import Launch, Launches, contiguous, union
 from solver.chain import Chain
 from solver.fusion.chain.fifo import fewest_cuts
 from solver.fusion.chain.judge import ChainJudge
+from solver.fusion.chain.loops.figures import Figures
 from solver.fusion.search import Budget
 from solver.fusion.ties import ties
 from solver.units import slack
@@ -71,45 +73,87 @@ def without_needless_launches(
     adjoined = _adjoin(launches)
     if ties(judge.value(adjoined), limit):
         launches = adjoined
+    plan = list(launches)
+    whole = [judge.is_whole(launch) for launch in plan]
+    number = {launch.bucket: k for k, launch in enumerate(plan)}
+    numbers = [number[launch.bucket] for launch in plan]
+    figures = _figures(plan, numbers, judge)
     count = 0
-    while count != len(launches):
-        count = len(launches)
+    while count != len(plan):
+        count = len(plan)
         at = 0
-        while at < len(launches):
-            tried = (plan for plan in _fewer(launches, at, judge) if budget.spend())
-            fewer = min(tried, key=judge.value, default=launches)
-            if len(fewer) < len(launches) and ties(judge.value(fewer), limit):
-                launches = fewer
+        while at < len(plan):
+            best: tuple[int, int] | None = None
+            value = inf
+            for other, place in _joins(plan, whole, numbers, at, judge):
+                if not budget.spend():
+                    break
+                time = judge.cost.time(plan[at].bytes + plan[other].bytes)
+                found = max(judge.floor, figures.joined(at, other, place, time))
+                if found < value:
+                    best, value = (other, place), found
+            if best and ties(value, limit):
+                _join(plan, whole, figures, at, *best, judge)
+                other, place = best
+                del numbers[at + other - place]
             else:
                 at += 1
-    return launches
+    return tuple(plan)
 
 
-def _fewer(launches: Launches, at: int, judge: ChainJudge) -> Iterator[Launches]:
-    """Plans with one launch fewer: this one joined with a later part of it, or with a later one.
+def _figures(plan: Sequence[Launch], numbers: Sequence[int], judge: ChainJudge) -> Figures:
+    """Return the figures of launches, whose buckets have the number of their last part."""
+    buckets = [judge.bucket(launch.bucket) for launch in plan]
+    return Figures(
+        [release for release, _, _ in buckets],
+        [tail for _, tail, _ in buckets],
+        [judge.cost.time(launch.bytes) for launch in plan],
+        [number == at for at, number in enumerate(numbers)],
+    )
 
-    Both go in the place of one of them.
+
+def _joins(
+    plan: Sequence[Launch],
+    whole: Sequence[bool],
+    numbers: Sequence[int],
+    at: int,
+    judge: ChainJudge,
+) -> Iterator[tuple[int, int]]:
+    """With which later launch this one may be joined, and in the place of which of the two.
+
+    That is the next part of its bucket, or if it has no other parts one of the next whole ones.
     """
-    here = launches[at]
-    is_whole = judge.is_whole(here)
-    for j in range(at + 1, len(launches)):
-        there = launches[j]
-        if there.bucket == here.bucket:
-            joined = Launch(here.bucket, here.bytes + there.bytes)
-        elif is_whole and j <= at + _REACH and _may_join(here, there, judge):
-            joined = judge.whole(union(here.bucket, there.bucket))
-        else:
-            continue
-        yield (*launches[:at], *launches[at + 1 : j], joined, *launches[j + 1 :])
-        if j > at + 1:
-            yield (*launches[:at], joined, *launches[at + 1 : j], *launches[j + 1 :])
-        if there.bucket == here.bucket:
-            break
+    if whole[at]:
+        lane = judge.lane[plan[at].bucket[0]]
+        for other in range(at + 1, min(at + 1 + _REACH, len(plan))):
+            if whole[other] and judge.lane[plan[other].bucket[0]] == lane:
+                yield other, other
+                if other > at + 1:
+                    yield other, at
+    elif numbers[at] in (later := numbers[at + 1 :]):
+        other = at + 1 + later.index(numbers[at])
+        yield other, other
+        if other > at + 1:
+            yield other, at
 
 
-def _may_join(here: Launch, there: Launch, judge: ChainJudge) -> bool:
-    lane = judge.lane
-    return judge.is_whole(there) and lane[here.bucket[0]] == lane[there.bucket[0]]
+def _join(
+    plan: list[Launch],
+    whole: list[bool],
+    figures: Figures,
+    at: int,
+    other: int,
+    place: int,
+    judge: ChainJudge,
+) -> None:
+    """Make one launch of two."""
+    here, there = plan[at], plan[other]
+    bucket = union(here.bucket, there.bucket) if whole[at] else here.bucket
+    joined = Launch(bucket, here.bytes + there.bytes)
+    figures.join(at, other, place, judge.cost.time(joined.bytes))
+    plan[place], whole[place] = joined, judge.is_whole(joined)
+    gone = at + other - place
+    del plan[gone], whole[gone]
 
 
 def _adjoin(launches: Launches) -> Launches:

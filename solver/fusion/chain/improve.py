@@ -98,7 +98,8 @@ def _transfers(
     launches: Launches, i: int, some: tuple[int, ...], whole: Sequence[bool], judge: ChainJudge
 ) -> Iterator[Launches]:
     """Move tensors of launch i to another launch, or to one of their own."""
-    remaining = judge.whole(tuple(k for k in launches[i].bucket if k not in some))
+    gone = frozenset(some)
+    remaining = judge.whole(tuple(k for k in launches[i].bucket if k not in gone))
     for j in range(len(launches)):
         if j != i and whole[j]:
             changed = list(launches)

@@ -1,7 +1,7 @@
 """Joint fusion: buckets, parts and order chosen together against the real cost."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from math import inf
 
@@ -17,17 +17,22 @@ from solver.fusion.chain.improve import improve
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.maxmin import max_min_below
 from solver.fusion.chain.nested import from_both_ends
+from solver.fusion.chain.outwards.search import Outcome, from_the_core
 from solver.fusion.search import Budget, Candidate, Order, Search
 from solver.fusion.ties import ceiling, fewest
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build
 from solver.limits import MAX_SEARCHED_LAUNCHES
 from solver.schedule.execute import cut_at_releases
-from solver.simulation.engine import simulate
+from solver.simulation.engine import launches_under
 from solver.simulation.rules import slice_count
 from solver.units import same
 
 #: Plans looked at by the local search, and launches over all of them; the smaller limit counts.
 _MOVES, _LAUNCHES = 2_000, 600_000
+#: Takes the time to beat [us], and returns plans, and a bound or 0.
+_Source = Callable[[float], Outcome]
+
+
 #: Plans looked at by the search over all plans of a few tensors.
 _PLANS = 60_000
 
@@ -39,7 +44,9 @@ def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> Launches:
 
     First the search's own plans and the best launches in release order, then the recursion from
     both ends (:mod:`solver.fusion.chain.nested`), which knows the form of the best plans of a layer
-    chain; on other graphs also with the tensors in the order of their tails. Then every candidate,
+    chain; on other graphs also with the tensors in the order of their tails. Then the labels from
+    the core outwards (:mod:`solver.fusion.chain.outwards.search`), whose bound ends the search
+    where it proves the best plan so far, or their own, optimal. Then every candidate,
     unless it needs so many launches that it cannot win, or more than
     :data:`solver.limits.MAX_SEARCHED_LAUNCHES`. The best is improved by local search, for up to
     seven tensors by looking at all plans. Of plans that take the same time the one with the fewest
@@ -67,8 +74,10 @@ def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> Launches:
         least = min(values.values())
         if same(least, bound) or time.monotonic() > deadline:
             break
-        if found := source(least):
-            offer(found)
+        outcome = source(least)
+        bound = max(bound, outcome.bound)
+        for plan in outcome.plans:
+            offer(plan)
     offer(judge.alone())  # the time may have been too short
     best = fewest(values, bound, tuple)
     if not same(values[best], bound):
@@ -96,36 +105,35 @@ def _search(
     return best
 
 
-def _sources(
-    chain: Chain, cost: Cost, search: Search, deadline: float
-) -> list[Callable[[float], Launches | None]]:
-    """List where plans come from, the most promising first; each takes the time to beat [us]."""
-    graph = _star(chain)
-    total = int(chain.bytes.sum())
-    free = float(chain.release.min() + chain.tail.min())
-    lines = cost.minorants(total)
-
-    def of(candidate: Candidate) -> Callable[[float], Launches | None]:
-        size = candidate.slice_bytes
-        count = slice_count(chain, size) if size else 1
-
-        def source(to_beat: float) -> Launches | None:
-            if count > MAX_SEARCHED_LAUNCHES:
-                return None
-            if free + max(count * a + c * total for a, c in lines) >= to_beat:
-                return None
-            return simulate(graph, alike(cost), candidate.policy).plan
-
-        return source
-
-    sources: list[Callable[[float], Launches | None]] = [
-        lambda _: from_both_ends(chain, cost, search.effort, deadline)
-    ]
+def _sources(chain: Chain, cost: Cost, search: Search, deadline: float) -> Iterator[_Source]:
+    """Yield where plans come from, the most promising first."""
+    how = search.effort, deadline, search.bound
+    yield lambda _: _found(from_both_ends(chain, cost, *how))
     if np.any(np.diff(chain.tail) < 0):
-        sources.append(lambda _: _by_tail(chain, cost, search.effort, deadline))
-    sources.append(partial(_max_min, chain, cost, deadline))
-    sources += map(of, search.candidates)
-    return sources
+        yield lambda _: _found(_by_tail(chain, cost, *how))
+    yield lambda to_beat: from_the_core(chain, cost, to_beat, search.effort)
+    graph = _star(chain)
+    for candidate in search.candidates:
+        yield partial(_simulated, chain, cost, graph, candidate)
+    yield lambda to_beat: _found(_max_min(chain, cost, deadline, to_beat))
+
+
+def _found(plan: Launches | None) -> Outcome:
+    return Outcome(0.0, (plan,) if plan else ())
+
+
+def _simulated(
+    chain: Chain, cost: Cost, graph: Graph, candidate: Candidate, to_beat: float
+) -> Outcome:
+    """Return a policy's plan, unless its slices are too many to beat a time [us]."""
+    size = candidate.slice_bytes
+    count = slice_count(chain, size) if size else 1
+    total = int(chain.bytes.sum())
+    busy = max(count * a + c * total for a, c in cost.minorants(total))
+    free = float(chain.release.min() + chain.tail.min())
+    if count > MAX_SEARCHED_LAUNCHES or free + busy >= to_beat:
+        return _found(None)
+    return _found(launches_under(graph, alike(cost), candidate.policy))
 
 
 def _max_min(chain: Chain, cost: Cost, deadline: float, to_beat: float) -> Launches | None:
@@ -145,7 +153,9 @@ def _in_release_order(chain: Chain, cost: Cost) -> Launches:
     return tuple(map(Launch, buckets.members, buckets.bytes.tolist()))
 
 
-def _by_tail(chain: Chain, cost: Cost, effort: int, deadline: float) -> Launches | None:
+def _by_tail(
+    chain: Chain, cost: Cost, effort: int, deadline: float, bound: float
+) -> Launches | None:
     """Run the recursion with the tensors in the order of their tails, releases raised."""
     order = np.lexsort((chain.release, chain.tail))
     turned = Chain(
@@ -157,7 +167,7 @@ def _by_tail(chain: Chain, cost: Cost, effort: int, deadline: float) -> Launches
         chain.lanes,
     )
     names = order.tolist()
-    plan = from_both_ends(turned, cost, effort, deadline)
+    plan = from_both_ends(turned, cost, effort, deadline, bound)
     return plan and tuple(Launch(tuple(sorted(names[i] for i in b)), n) for b, n in plan)
 
 

@@ -26,10 +26,8 @@ import numpy as np
 from solver.buckets import Launch, largest_part
 from solver.chain import Chain
 from solver.costs import Affine, Cost
-from solver.units import FloatArray, IntArray
-
-_AFTER, _BEFORE, _BOTH = 0, 1, 2
-
+from solver.fusion.chain.loops.recursion import BEFORE, BOTH, Recursion
+from solver.units import FloatArray, IntArray, same
 
 #: Most places to cut, cells of the grid, and rounds of refinement.
 _CUTS, _CELLS, _ROUNDS = 96, 64, 3
@@ -37,10 +35,6 @@ _CUTS, _CELLS, _ROUNDS = 96, 64, 3
 
 #: How many of the last tensors may always be cut apart.
 _ENDS = 12
-
-
-#: How many of the most promising labels are tried in two parts at every cell.
-_TRIED = 24
 
 
 class _Group(NamedTuple):
@@ -64,7 +58,11 @@ class _Ends(NamedTuple):
 
 
 def from_both_ends(
-    chain: Chain, cost: Cost, effort: int = 1, deadline: float = np.inf
+    chain: Chain,
+    cost: Cost,
+    effort: int = 1,
+    deadline: float = np.inf,
+    bound: float = 0.0,
 ) -> tuple[Launch, ...] | None:
     """Return the launches of the best plan found by the recursion, None when there was no time.
 
@@ -79,10 +77,12 @@ def from_both_ends(
         Multiplies the places to cut and the cells.
     deadline
         Stop then with the best so far [s of the monotonic clock].
+    bound
+        A lower bound: what comes to it ends the rounds [us].
 
     Notes
     -----
-    O(rounds cuts^2 cells log) in numpy. The first round cuts at evenly spread places, the next
+    O(rounds cuts^2 cells log(cells)). The first round cuts at evenly spread places, the next
     ones near the best cuts found, with a grid around the times they reach.
     """
     ends = _Ends(
@@ -96,11 +96,15 @@ def from_both_ends(
     cells = _spread(ends, _CELLS * effort)
     cuts = _even(ends, _CUTS * effort)
     best: tuple[float, list[_Group]] | None = None
+    to_beat = np.inf
     for _ in range(_ROUNDS):
-        attempt = _recursion(ends, cuts, cells, deadline)
-        if attempt is None or (best is not None and attempt[0] >= best[0]):
+        attempt = _recursion(ends, cuts, cells, to_beat, deadline)
+        if attempt is None:
             break
         best = attempt
+        to_beat = best[0]
+        if same(to_beat, bound):
+            break
         cuts = _near(ends, best[1], _CUTS * effort)
         cells = _around(ends, best[1], _CELLS * effort)
     return _launches(ends, best[1]) if best else None
@@ -161,91 +165,34 @@ def _around(ends: _Ends, groups: Sequence[_Group], cells: int) -> FloatArray:
 
 
 def _recursion(
-    ends: _Ends, cuts: IntArray, cells: FloatArray, deadline: float
+    ends: _Ends, cuts: IntArray, cells: FloatArray, to_beat: float, deadline: float
 ) -> tuple[float, list[_Group]] | None:
     """Extend labels group by group; return the least D and its groups, the core last.
 
-    None when the deadline comes first.
+    None when the deadline comes first, or nothing beats the time to beat.
     """
-    xs, ys = [np.zeros(1)], [np.zeros(1)]  # labels of each prefix, X ascending, Y descending
-    origins: list[IntArray] = [np.full(1, -1)]  # index into all labels of earlier prefixes
-    sides: list[IntArray] = [np.zeros(1, dtype=np.int64)]
     a, c = ends.line.startup, ends.line.per_byte
+    labels = Recursion(cells.tolist(), len(cuts), a, to_beat)
+    lines = ends.cost.minorants(int(ends.prefix[-1]))
     for m in range(1, len(cuts)):
         if monotonic() > deadline:
             return None
         release, tail = ends.release[cuts[m] - 1], ends.tail[cuts[m] - 1]
         sizes = ends.prefix[cuts[m]] - ends.prefix[cuts[:m]]
-        counts = [len(x) for x in xs]
-        times = np.repeat(ends.cost.times(sizes), counts)
-        x, y = np.concatenate(xs), np.concatenate(ys)
-        ready, rest = np.maximum(x, release), np.maximum(y, tail)
-        if m == len(cuts) - 1:
-            values = ready + times + rest
-            last = int(values.argmin())
-            return float(values[last]), _trace(cuts, counts, xs, origins, sides, last)
-        here = np.arange(len(x))
-        cells_x, cells_y, label = _two_parts(cells, ready, rest, a, np.repeat(c * sizes, counts))
-        new_x = np.concatenate([ready + times, x, cells_x])
-        new_y = np.concatenate([y, rest + times, cells_y])
-        origin = np.concatenate([here, here, label])
-        side = np.repeat([_BEFORE, _AFTER, _BOTH], [len(x), len(x), len(label)])
-        kept = _undominated(cells, new_x, new_y)
-        xs.append(new_x[kept])
-        ys.append(new_y[kept])
-        origins.append(origin[kept])
-        sides.append(side[kept])
-    raise AssertionError("the last cut closes the chain")  # pragma: no cover - by construction
-
-
-def _two_parts(
-    cells: FloatArray, ready: FloatArray, rest: FloatArray, a: float, work: FloatArray
-) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Split groups so that the part before ends exactly at a cell.
-
-    Both parts pay the start-up: Y = rest + 2 a + work - (cell - ready), for the label that makes
-    it least among the most promising ones.
-    """
-    total = ready + rest + work
-    few = np.argsort(total, kind="stable")[:_TRIED]
-    carried = cells[:, None] - ready[few] - a
-    y = total[few] + 2 * a - cells[:, None]
-    y = np.where((carried > 0) & (carried < work[few]), y, np.inf)
-    chosen = y.argmin(axis=1)
-    best = y[np.arange(len(cells)), chosen]
-    found = np.isfinite(best)
-    return cells[found], best[found], few[chosen[found]]
-
-
-def _undominated(cells: FloatArray, x: FloatArray, y: FloatArray) -> IntArray:
-    """Keep, of the labels in one cell, the least Y, and none that another one beats in both."""
-    order = np.lexsort((y, x))
-    order = order[y[order] < np.concatenate([[np.inf], np.minimum.accumulate(y[order])[:-1]])]
-    cell = np.searchsorted(cells, x[order])
-    last = np.concatenate([cell[1:] != cell[:-1], [True]])  # Y descends: the last is the least
-    kept: IntArray = order[last]
-    return kept
-
-
-def _trace(
-    cuts: IntArray,
-    counts: Sequence[int],
-    xs: Sequence[FloatArray],
-    origins: Sequence[IntArray],
-    sides: Sequence[IntArray],
-    last: int,
-) -> list[_Group]:
-    """Walk back from the label that closes best."""
-    bounds = np.concatenate([[0], np.cumsum(counts)])
+        times = ends.cost.times(sizes).tolist()
+        if m < len(cuts) - 1:
+            left = int(ends.prefix[-1] - ends.prefix[cuts[m]])
+            rest = max(fixed + slope * left for fixed, slope in lines)
+            labels.extend(release, tail, times, (c * sizes).tolist(), rest)
+    value, label = labels.close(release, tail, times)
+    if value >= to_beat:
+        return None
     groups: list[_Group] = []
-    high, side, label, reached = len(cuts) - 1, _BEFORE, last, 0.0
-    while label >= 0:
-        m = int(np.searchsorted(bounds, label, side="right")) - 1
+    high, side, reached = len(cuts) - 1, BEFORE, 0.0
+    for m, how, x in labels.trace(label):
         groups.append(_Group(int(cuts[m]), int(cuts[high]), side, reached))
-        at = label - int(bounds[m])
-        high, side, reached = m, int(sides[m][at]), float(xs[m][at])
-        label = int(origins[m][at])
-    return groups[::-1]
+        high, side, reached = m, how, x
+    return value, groups[::-1]
 
 
 def _launches(ends: _Ends, groups: Sequence[_Group]) -> tuple[Launch, ...]:
@@ -258,9 +205,9 @@ def _launches(ends: _Ends, groups: Sequence[_Group]) -> tuple[Launch, ...]:
         size = int(ends.prefix[group.high] - ends.prefix[group.low])
         start = max(now, float(ends.release[group.high - 1]))
         part = 0
-        if group.side == _BOTH:
+        if group.side == BOTH:
             part = largest_part(ends.cost, group.reached - start, size, ends.element)
-        elif group.side == _BEFORE:
+        elif group.side == BEFORE:
             part = size
         if part:
             before.append(Launch(bucket, part))

@@ -12,16 +12,17 @@ from math import inf
 from solver.buckets import Launch, whole_elements
 from solver.chain import Chain, lane_bytes
 from solver.costs import Cost, Network
-from solver.fusion.general.improve import improve
+from solver.fusion.general.improve import Improvement, improve
 from solver.fusion.general.join import without_needless_launches
 from solver.fusion.general.judge import ChannelLaunches, GraphJudge, flat
 from solver.fusion.search import Budget, Candidate, Search
 from solver.fusion.ties import ceiling, fewest
 from solver.graph import Graph
 from solver.limits import MAX_SEARCHED_LAUNCHES
-from solver.simulation.engine import Policy, Rule, simulate
+from solver.simulation.engine import Policy, Rule, launches_under
+from solver.simulation.kernel.senders import Unit
 from solver.simulation.rules import (
-    Unit,
+    Order,
     first_in_first_out,
     group_tensors,
     most_urgent,
@@ -32,16 +33,21 @@ from solver.simulation.rules import (
 )
 from solver.units import same
 
-#: Plans looked at by the local search, and ops and launches over all of them; the smaller counts.
-_MOVES, _STEPS = 6_000, 1_000_000
-
-
 #: Most rounds and halvings in joining launches that gain nothing by being apart.
 _JOINS = 60
 
 
+#: The search starts from the best plan of at most so many launches a tensor: each change costs as
+#: much time as there are launches, and cutting is one of them.
+_LIGHT = 3
+
+
+#: Launches that are few for any number of tensors.
+_FEW = 2_000
+
+
 #: From how many of the plans found the search starts.
-_STARTS = 3
+_STARTS = 2
 
 
 #: Policies that send each tensor alone and whole; these plans are looked at in any case.
@@ -53,6 +59,10 @@ _SHARES = (1, 2, 4, 8, 16, 32, 64)
 #: About as many parts of a size of least time per byte are tried in a lane: each step of the
 #: search looks at all launches.
 _PARTS = 1_000
+
+
+#: Most such sizes of a lane.
+_KINDS = 4
 
 
 def decide(
@@ -81,15 +91,22 @@ def decide(
                 search.report(flat(lists), value)
     ranked = sorted(values, key=lambda lists: (values[lists], lists))
     best = _fewest(values, search.bound)
-    most = max(len(chain), sum(map(len, best)))
-    moves = max(1, min(_MOVES, _STEPS // (len(judge.durations) + most))) * search.effort
-    starts = [best, *(lists for lists in ranked if lists != best)][:_STARTS]
-    for seed, lists in enumerate(starts):
-        if same(least, search.bound) or time.monotonic() > deadline:
-            break
-        budget = Budget(moves // len(starts), lambda: time.monotonic() > deadline)
-        start = search.seed + seed
-        better = improve(lists, judge, budget, start, search.bound, fuse=fuse, report=search.report)
+    most = max(_LIGHT * len(chain), _FEW)
+    light = [lists for lists in ranked if sum(map(len, lists)) <= _LIGHT * len(chain)]
+    others = [lists for lists in [best, *ranked] if sum(map(len, lists)) <= most]
+    starts = list(dict.fromkeys([*light[:1], *others]))[:_STARTS] or [best]
+    if not same(least, search.bound):
+        how = Improvement(
+            _urgency(graph, chain, judge),
+            _pieces(chain, costs),
+            search.seed,
+            search.effort,
+            search.bound,
+            fuse,
+            lambda: time.monotonic() > deadline,
+            search.report,
+        )
+        better = improve(starts, judge, how)
         least = min(least, values.setdefault(better, judge.value(better)))
     best = _fewest(values, search.bound)
     if fuse:
@@ -118,7 +135,7 @@ def _sources(
     network = Network(lambda lane: costs[chain.lanes.index(lane)])
 
     def simulated(policy: Policy) -> ChannelLaunches:
-        return judge.split(simulate(graph, network, policy).plan)
+        return judge.split(launches_under(graph, network, policy))
 
     units = whole_units([(i,) for i in range(len(chain))], chain)
     urgency = _urgency(graph, chain, judge)
@@ -172,7 +189,7 @@ def _by_urgency(units: Sequence[Unit], urgency: Sequence[float]) -> Policy:
     most = [max(urgency[i] for i in bucket) for bucket, _ in units]
 
     def policy(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
-        return queues(units, lambda unit, now: (-most[unit], now, unit), chain)
+        return queues(units, Order([-value for value in most]), chain)
 
     return policy
 
@@ -180,24 +197,29 @@ def _by_urgency(units: Sequence[Unit], urgency: Sequence[float]) -> Policy:
 def _fillings(chain: Chain, costs: Sequence[Cost]) -> Iterator[list[Unit]]:
     """Yield buckets of several sizes, whole and in parts of the size of least time per byte."""
     totals = lane_bytes(chain)
-    thrifty = [
-        max(lane.element_bytes, whole_elements(size, lane.element_bytes))
-        for lane, size in zip(chain.lanes, map(_thriftiest, costs, totals), strict=True)
-    ]
+    kinds = _pieces(chain, costs)
+    sizes = [[some[min(k, len(some) - 1)] for some in kinds] for k in range(max(map(len, kinds)))]
     caps = [[total // share for total in totals] for share in _SHARES]
-    if thrifty != list(totals):
-        caps += [thrifty, [0] * len(totals)]
+    if sizes != [list(totals)]:
+        caps += [*sizes, [0] * len(totals)]
     for cap in caps:
         units = whole_units(_fill(chain, cap), chain)
         yield units
-        parts = _cut_units(units, chain, thrifty)
-        if parts != units:
-            yield parts
+        for size in sizes:
+            parts = _cut_units(units, chain, size)
+            if parts != units:
+                yield parts
 
 
-def _thriftiest(cost: Cost, total: int) -> int:
-    """Size of least time per byte in a lane of so many bytes."""
-    return cost.thriftiest(-(-total // _PARTS), total)
+def _pieces(chain: Chain, costs: Sequence[Cost]) -> list[list[int]]:
+    """Sizes of little time per byte in each lane [bytes], the least first."""
+    return [
+        [
+            max(lane.element_bytes, whole_elements(size, lane.element_bytes))
+            for size in cost.thrifty(-(-total // _PARTS), total)[:_KINDS]
+        ]
+        for lane, cost, total in zip(chain.lanes, costs, lane_bytes(chain), strict=True)
+    ]
 
 
 def _fill(chain: Chain, caps: Sequence[int]) -> list[list[int]]:

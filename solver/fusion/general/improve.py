@@ -1,264 +1,234 @@
-"""Local search on the launches of any graph, guided by the longest path.
+"""Local search on the launches of any graph: annealing of all of it, then of one stretch at a time.
 
-The longest path runs through launches that wait for their bucket's release or for the launch
-before them. Only changes to these can shorten it: another place in the channel's order, a bucket
-joined with another or taken apart, a launch cut where a more urgent one is released.
+Most changes are made on the longest path: it runs through launches that wait for their bucket's
+release or for the launch before them, and only changes to these can shorten it
+(:mod:`solver.fusion.general.annealing.anneal`). A change is executed in the time of what it is part
+of, so long iterations are improved stretch by stretch (:mod:`solver.fusion.general.window`).
 """
 
-import random
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from math import inf
+from typing import NamedTuple
 
-from solver.buckets import Launch, Launches
-from solver.fusion.general.judge import ChannelLaunches, Execution, GraphJudge, Position, flat
-from solver.fusion.search import Budget, Reporter, unreported
+from solver.fusion.general.annealing.anneal import Annealer
+from solver.fusion.general.annealing.problem import IS_COMPILED, Problem
+from solver.fusion.general.flat import capacities, launches_of, least_times, plan_of, problem_of
+from solver.fusion.general.judge import ChannelLaunches, GraphJudge, flat
+from solver.fusion.general.window import Whole, Window, window
+from solver.fusion.search import Reporter, unreported
 from solver.units import same
 
-#: How many steps without a better plan before the search returns to the best one.
-_PATIENCE = 40
+#: Changes of the whole that are tried, and ops and launches over all of them; the smaller counts.
+_MOVES, _STEPS = 150_000, 200_000_000
 
 
-#: A plan this close to the bound, relatively, is not improved further.
-_CLOSE = 1e-5
+#: Changes of the whole that are tried for each collective, at most.
+_MOVES_EACH = 4_000
 
 
-#: Most changes looked at in one step.
-_LOOKED = 48
+#: Changes of stretches that are tried in all, and at most of each.
+_WINDOWS_MOVES, _WINDOW_MOVES = 1_500_000, 20_000
+
+
+#: Launches of a stretch: a share of all, between these.
+_SHARE, _LEAST, _MOST = 4, 40, 80
+
+
+#: First temperature each time that all stretches are looked at, and how many ops and launches are
+#: passed in cutting them out, over all times; once is the least.
+_SWEEPS, _PASSED = (0.1, 0.1, 0.3), 300_000
+
+
+#: How many times longer a change takes where the search is not compiled.
+_SLOWER = 50
+
+
+#: Temperatures of a stage.
+_TEMPERATURES = 64
+
+
+#: Temperatures between two reports of what was found.
+_TOLD = 8
+
+
+#: Last temperature; all temperatures are in iteration times over the number of collectives, which
+#: is about the time that one of them takes up.
+_COLD = 5e-4
+
+
+class _Stage(NamedTuple):
+    """A stage of the search: its share of the moves, its first temperature, and its first plan."""
+
+    share: float
+    hot: float
+    start: int | None  # which of the plans to start with; None: the best one so far
+
+
+_STAGES = (
+    _Stage(0.3, 0.1, 0),
+    _Stage(0.2, 0.3, 1),
+    _Stage(0.25, 1.0, None),
+    _Stage(0.25, 0.1, None),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Improvement:
+    """How a search of any graph improves a plan.
+
+    Attributes
+    ----------
+    urgency
+        Longest path behind each tensor [us], by chain index.
+    pieces
+        Of each lane, sizes that launches may be cut in [bytes].
+    seed
+        Of every random choice: the answer is the same for the same seed and effort.
+    effort
+        Multiplies how many changes are tried.
+    bound
+        Lower bound on the iteration time [us]; a plan that reaches it ends the search.
+    fuse
+        Whether buckets may change and launches be cut.
+    expired
+        Ends the search when it says so.
+    report
+        Is told of better plans on the way.
+    """
+
+    urgency: Sequence[float]
+    pieces: Sequence[Sequence[int]]
+    seed: int = 0
+    effort: int = 1
+    bound: float = 0.0
+    fuse: bool = True
+    expired: Callable[[], bool] = lambda: False
+    report: Reporter = unreported
 
 
 def improve(
-    lists: ChannelLaunches,
-    judge: GraphJudge,
-    budget: Budget,
-    seed: int,
-    bound: float,
-    *,
-    fuse: bool,
-    report: Reporter = unreported,
+    starts: Sequence[ChannelLaunches], judge: GraphJudge, how: Improvement
 ) -> ChannelLaunches:
-    """Take changes that help; when none does, a random one, and go on from there.
-
-    The answer is never worse than ``lists``, and the same for the same seed and budget. Within
-    :data:`_CLOSE` of the bound it is good enough. Without ``fuse`` buckets stay as they are and
-    launches are not cut. Every change that helps is reported, also one that only leads back to the
-    best plan's value.
-    """
-    generator = random.Random(seed)  # noqa: S311 - a search, not a secret
-    here = best = lists
-    run = least = judge.execute(lists)
-    idle = 0
-    while least.value > bound * (1 + _CLOSE) and budget.spend():
-        here, run = _descend(here, run, judge, budget, generator, report, fuse=fuse)
-        if run.value < least.value and not same(run.value, least.value):
-            best, least, idle = here, run, 0
-        elif idle > _PATIENCE:
-            here, run, idle = best, least, 0
-        idle += 1
-        here, run = _shake(here, run, judge, generator, fuse=fuse)
+    """Return the best plan found from some without deadlocks, never worse than the first one."""
+    problem = problem_of(judge)
+    best = _anneal(starts, judge, problem, how)
+    launches = sum(map(len, best))
+    size = min(max(launches // _SHARE, _LEAST), _MOST)
+    if launches <= size:
+        return best
+    passed = _stretches(launches, size) * (len(judge.durations) + launches)
+    sweeps = max(1, min(len(_SWEEPS), _PASSED // passed))
+    moves = _slowed(min(_WINDOW_MOVES, _WINDOWS_MOVES // (_stretches(launches, size) * sweeps)))
+    for k in range(how.effort * sweeps):
+        best = _sweep(best, judge, problem, how, size, moves, k)
     return best
 
 
-def _descend(
+def _stretches(launches: int, size: int) -> int:
+    """Count the stretches of some launches, each of which begins half a stretch further."""
+    return -(-launches // (size // 2))
+
+
+def _anneal(
+    starts: Sequence[ChannelLaunches], judge: GraphJudge, problem: Problem, how: Improvement
+) -> ChannelLaunches:
+    """Change anything, in stages: from the best plan, from another one, from the best so far."""
+    capacity = capacities(judge, starts)
+    plans = [plan_of(problem, capacity, lists) for lists in starts]
+    annealer = Annealer(problem, how.urgency, how.pieces, capacity, how.seed, fuse=how.fuse)
+    annealer.begin(plans[0])
+    unit = annealer.best.value / problem.tensors
+    steps = _STEPS // (problem.nodes + sum(map(len, starts[0])))
+    moves = how.effort * _slowed(min(_MOVES, _MOVES_EACH * problem.tensors, steps))
+    for stage in _STAGES:
+        is_known = stage.start is not None and stage.start < len(plans)
+        annealer.begin(plans[stage.start or 0] if is_known else annealer.best)
+        found = 0
+        cooling = _cooling(int(stage.share * moves), stage.hot, unit)
+        for k, (now, temperature) in enumerate(cooling, 1):
+            if how.expired() or _is_enough(annealer.best.value, how):
+                return launches_of(annealer.best)
+            found += annealer.run(now, temperature, how.bound)
+            if found and k % _TOLD == 0:
+                found = 0
+                how.report(flat(launches_of(annealer.best)), annealer.best.value)
+    return launches_of(annealer.best)
+
+
+def _sweep(
     lists: ChannelLaunches,
-    run: Execution,
     judge: GraphJudge,
-    budget: Budget,
-    generator: random.Random,
-    report: Reporter,
-    *,
-    fuse: bool,
-) -> tuple[ChannelLaunches, Execution]:
-    """Take the first change that helps, again and again."""
-    while True:
-        options = changes(lists, run, judge, generator, fuse=fuse)
-        for changed in islice(options, _LOOKED):
-            if not budget.spend():
-                return lists, run
-            there = judge.execute(changed)
-            if there.value < run.value and not same(there.value, run.value):
-                lists, run = changed, there
-                report(flat(lists), run.value)
-                break
-        else:
-            return lists, run
-
-
-def _shake(
-    lists: ChannelLaunches,
-    run: Execution,
-    judge: GraphJudge,
-    generator: random.Random,
-    *,
-    fuse: bool,
-) -> tuple[ChannelLaunches, Execution]:
-    """Make one to three random changes to what lies on the longest path."""
-    for _ in range(generator.choice((1, 1, 2, 3))):
-        changed = next(changes(lists, run, judge, generator, fuse=fuse), lists)
-        there = judge.execute(changed)
-        if there.value < 2 * run.value:  # not a deadlock
-            lists, run = changed, there
-    return lists, run
-
-
-def changes(
-    lists: ChannelLaunches,
-    run: Execution,
-    judge: GraphJudge,
-    generator: random.Random,
-    *,
-    fuse: bool,
-) -> Iterator[ChannelLaunches]:
-    """Yield plans that differ from this one on its longest path, in random order."""
-    path = judge.critical(lists, run)
-    places = list(range(len(path)))
-    generator.shuffle(places)
-    for at in places:
-        part, waited = path[at]
-        channel, k = part
-        launches = lists[channel]
-        options = [*_moves(launches, k, _first(path, at), waited=waited)]
-        if fuse:
-            options += _joins(launches, k, judge)
-            options += _splits(launches, k, run, judge)
-            options += _cuts(lists, part, run, judge, waited=waited)
-        generator.shuffle(options)
-        for changed in options:
-            yield (*lists[:channel], changed, *lists[channel + 1 :])
-
-
-def _first(path: Sequence[tuple[Position, bool]], at: int) -> int:
-    """Place of the launch with which the run without a gap began."""
-    while path[at][1]:
-        at += 1
-    return path[at][0].place
-
-
-def _moves(launches: Launches, k: int, first: int, *, waited: bool) -> Iterator[Launches]:
-    """Put a launch that waits before others that ran without a gap, or one of these behind it."""
-    if waited:
-        for place in sorted({first, (first + k) // 2, k - 1}):
-            yield (*launches[:place], launches[k], *launches[place:k], *launches[k + 1 :])
-        for place in sorted({first, k - 1}):
-            yield (
-                *launches[:place],
-                *launches[place + 1 : k + 1],
-                launches[place],
-                *launches[k + 1 :],
-            )
-    elif k + 1 < len(launches):  # waits for its release: others may go first
-        for place in (k + 1, k + 2):
-            if place < len(launches):
-                yield (*launches[:k], launches[place], *launches[k:place], *launches[place + 1 :])
-
-
-def _joins(launches: Launches, k: int, judge: GraphJudge) -> Iterator[Launches]:
-    """Join a launch with the nearest ones of its lane, before and behind; or with its own parts."""
-    bucket, size = launches[k]
-    if size < judge.total(bucket):
-        for j, other in enumerate(launches):
-            if j != k and other.bucket == bucket:
-                low, high = min(j, k), max(j, k)
-                one = Launch(bucket, size + other.bytes)
-                rest = [*launches[low + 1 : high]]
-                yield (*launches[:low], one, *rest, *launches[high + 1 :])
-                yield (*launches[:low], *rest, one, *launches[high + 1 :])
-        return
-    lane = judge.chain.lane[bucket[0]]
-    for step in (-1, 1):
-        near = 0
-        j = k + step
-        while 0 <= j < len(launches) and near < 2:  # noqa: PLR2004 - two on each side
-            if judge.chain.lane[launches[j].bucket[0]] == lane and judge.is_whole(launches[j]):
-                near += 1
-                both = tuple(sorted((*bucket, *launches[j].bucket)))
-                low, high = min(j, k), max(j, k)
-                rest = [*launches[low + 1 : high]]
-                if may_join(launches[j].bucket, bucket, judge):
-                    one = judge.whole(both)
-                    yield (*launches[:low], *rest, one, *launches[high + 1 :])
-                    if rest:
-                        yield (*launches[:low], one, *rest, *launches[high + 1 :])
-            j += step
-
-
-def may_join(a: Sequence[int], b: Sequence[int], judge: GraphJudge) -> bool:
-    """Tell whether no tensor of one bucket precedes one of the other."""
-    before = judge.chain.before
-    if not before:
-        return True
-    of_a, of_b = sum(1 << i for i in a), sum(1 << i for i in b)
-    return not any(before[i] & of_b for i in a) and not any(before[i] & of_a for i in b)
-
-
-def _splits(launches: Launches, k: int, run: Execution, judge: GraphJudge) -> Iterator[Launches]:
-    """Take a bucket apart by the releases or the tails of its members."""
-    bucket, size = launches[k]
-    if len(bucket) == 1 or size < judge.total(bucket):
-        return
-    by_release = sorted(bucket, key=lambda i: (run.starts[judge.node[i]], i))
-    by_tail = sorted(bucket, key=lambda i: (-float(judge.chain.tail[i]), i))
-    halves = {
-        (tuple(sorted(order[:cut])), tuple(sorted(order[cut:])))
-        for order in (by_release, by_tail)
-        for cut in (1, len(order) // 2, len(order) - 1)
-    }
-    for some, rest in sorted(halves):
-        one, two = judge.whole(some), judge.whole(rest)
-        yield (*launches[:k], one, two, *launches[k + 1 :])
-        if k + 1 < len(launches):
-            yield (*launches[:k], one, launches[k + 1], two, *launches[k + 2 :])
-        if k:
-            yield (*launches[: k - 1], one, launches[k - 1], two, *launches[k + 1 :])
-        for kept, given in ((some, rest), (rest, some)):
-            yield from _transfers(launches, k, kept, given, judge)
-
-
-def _transfers(
-    launches: Launches,
-    k: int,
-    remaining: tuple[int, ...],
-    transferred: tuple[int, ...],
-    judge: GraphJudge,
-) -> Iterator[Launches]:
-    """Give some tensors of a bucket to a neighbour of its lane."""
-    lanes = judge.chain.lane
-    for j in (k - 1, k + 1):
-        if not 0 <= j < len(launches) or not judge.is_whole(launches[j]):
+    problem: Problem,
+    how: Improvement,
+    size: int,
+    moves: int,
+    count: int,
+) -> ChannelLaunches:
+    """Change one stretch of so many launches after the other, each half a stretch further."""
+    least = least_times(judge)
+    whole = Whole(lists, judge, problem, least)
+    unit = whole.value / problem.tensors
+    stretches = _stretches(sum(map(len, lists)), size)
+    cooling = _cooling(moves, _SWEEPS[count % len(_SWEEPS)], unit)
+    for k in range(stretches):
+        if how.expired() or _is_enough(whole.value, how):
+            break
+        begins = sorted(chain.from_iterable(whole.begins))
+        first, last = k * (size // 2), k * (size // 2) + size
+        if first >= len(begins):
+            break
+        stretch = begins[first] if first else 0.0, begins[last] if last < len(begins) else inf
+        cut = window(whole, stretch)
+        changed = _change(cut, whole.lists, how, cooling, count * stretches + k)
+        if changed is None:
             continue
-        near = launches[j].bucket
-        if lanes[near[0]] == lanes[remaining[0]] and may_join(near, transferred, judge):
-            changed = list(launches)
-            changed[k] = judge.whole(remaining)
-            changed[j] = judge.whole(tuple(sorted((*near, *transferred))))
-            yield tuple(changed)
+        there = Whole(changed, judge, problem, least)
+        if there.value < whole.value and not same(there.value, whole.value):
+            whole = there
+            how.report(flat(whole.lists), whole.value)
+    return whole.lists
 
 
-def _cuts(
-    lists: ChannelLaunches, part: Position, run: Execution, judge: GraphJudge, *, waited: bool
-) -> Iterator[Launches]:
-    """Cut what runs when a waiting launch is released; or fill the gap before one that is not."""
-    channel, k = part
-    launches, times = lists[channel], run.times[channel]
-    release = max(run.starts[judge.node[i]] for i in launches[k].bucket)
-    if waited:
-        for o in range(k - 1, -1, -1):
-            begin, end = times[o]
-            if begin < release < end:
-                bucket, size = launches[o]
-                fits = judge.fits(bucket, release - begin, size)
-                if 0 < fits < size:
-                    head, tail = Launch(bucket, fits), Launch(bucket, size - fits)
-                    between = launches[o + 1 : k]
-                    yield (*launches[:o], head, launches[k], tail, *between, *launches[k + 1 :])
-                    yield (*launches[:o], head, launches[k], *between, tail, *launches[k + 1 :])
-            if begin <= release:
-                break
-        return
-    free = times[k - 1][1] if k else 0.0
-    for j in range(k + 1, min(k + 3, len(launches))):
-        bucket, size = launches[j]
-        begin = max(free, *(run.starts[judge.node[i]] for i in bucket))
-        fits = judge.fits(bucket, release - begin, size) if begin < release else 0
-        if 0 < fits < size:
-            head, tail = Launch(bucket, fits), Launch(bucket, size - fits)
-            yield (*launches[:k], head, *launches[k:j], tail, *launches[j + 1 :])
+def _change(
+    cut: Window,
+    lists: ChannelLaunches,
+    how: Improvement,
+    cooling: Sequence[tuple[int, float]],
+    number: int,
+) -> ChannelLaunches | None:
+    """Anneal a stretch; return the whole plan with what was found, None when nothing was."""
+    capacity = [2 * len(launches) + 8 for launches in cut.launches]
+    annealer = Annealer(
+        cut.problem,
+        [max(how.urgency[i] for i in some) for some in cut.tensors],
+        [how.pieces[lane] for lane in cut.lanes],
+        capacity,
+        how.seed + number + 1,
+        fuse=how.fuse,
+    )
+    annealer.begin(plan_of(cut.problem, capacity, cut.launches))
+    found = sum(annealer.run(now, temperature, how.bound) for now, temperature in cooling)
+    return cut.put_back(annealer.best, lists) if found else None
+
+
+def _cooling(moves: int, hot: float, unit: float) -> list[tuple[int, float]]:
+    """Part moves among temperatures [us] from ``hot`` units down."""
+    ratio = _COLD / hot
+    if not moves:
+        return []
+    steps = min(_TEMPERATURES, moves)
+    return [
+        (moves * (k + 1) // steps - moves * k // steps, unit * hot * ratio ** (k / steps))
+        for k in range(steps)
+    ]
+
+
+def _is_enough(value: float, how: Improvement) -> bool:
+    return value <= how.bound or same(value, how.bound)
+
+
+def _slowed(moves: int) -> int:
+    """Fewer moves where each takes longer, at least one."""
+    return max(1, moves if IS_COMPILED else moves // _SLOWER)

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from solver.buckets import Launch
-from solver.fusion.general.improve import may_join
-from solver.fusion.general.judge import ChannelLaunches, Execution, GraphJudge, Position
+from solver.fusion.general.judge import ChannelLaunches, Execution, GraphJudge
+from solver.fusion.general.latest import latest_ends
 from solver.fusion.search import Budget
 from solver.fusion.ties import ties
 from solver.units import slack
@@ -56,74 +56,6 @@ def without_needless_launches(
     return lists
 
 
-class LatestEnds(NamedTuple):
-    """How late each launch may end [us], by channel and place.
-
-    Attributes
-    ----------
-    in_order
-        For what waits for it, and for the launches behind it on its channel.
-    for_consumers
-        For what waits for its bucket alone: were it gone, those behind it would go sooner.
-    """
-
-    in_order: list[list[float]]
-    for_consumers: list[list[float]]
-
-
-def latest_ends(
-    lists: ChannelLaunches, run: Execution, judge: GraphJudge, limit: float
-) -> LatestEnds:
-    """Tell how late each launch may end for the plan to end by ``limit`` [us] in this order.
-
-    O(n log n) for n ops, edges and launches.
-    """
-    ends = [limit] * len(run.ends)
-    latest = [[limit] * len(launches) for launches in lists]
-    needed = [[limit] * len(launches) for launches in lists]
-    first: dict[tuple[int, ...], Position] = {}
-    for channel, launches in enumerate(lists):
-        for place, launch in enumerate(launches):
-            first.setdefault(launch.bucket, Position(channel, place))
-    for node, at in _backwards(run, judge):
-        if at is None:
-            start = ends[node] - judge.durations[node]
-            for j in judge.preds[node]:
-                ends[j] = min(ends[j], start)
-            continue
-        channel, place = at
-        bucket, size = lists[channel][place]
-        if run.last[bucket] == at:
-            needed[channel][place] = min(ends[judge.node[i]] for i in bucket)
-            latest[channel][place] = min(latest[channel][place], needed[channel][place])
-        start = latest[channel][place] - judge.cost[bucket[0]].time(size)
-        if place:
-            latest[channel][place - 1] = min(latest[channel][place - 1], start)
-        if first[bucket] == at:
-            for j in (j for i in bucket for j in judge.preds[judge.node[i]]):
-                ends[j] = min(ends[j], start)
-    return LatestEnds(latest, needed)
-
-
-def _backwards(run: Execution, judge: GraphJudge) -> Iterator[tuple[int, Position | None]]:
-    """Yield compute ops and launches, each before all that it waits for.
-
-    By end; a compute op that ends with a launch cannot come before it, as the launch takes time.
-    """
-    rank = {node: k for k, node in enumerate(judge.order)}
-    events: list[tuple[float, int, int, Position | None]] = [
-        (run.ends[node], 1, rank[node], None) for node in judge.order if judge.tensor[node] is None
-    ]
-    events += [
-        (end, 0, place, Position(channel, place))
-        for channel, times in enumerate(run.times)
-        for place, (_, end) in enumerate(times)
-    ]
-    events.sort(key=lambda event: event[:3], reverse=True)
-    for _, _, place, at in events:
-        yield (judge.order[place] if at is None else -1), at
-
-
 def _pairs(
     lists: ChannelLaunches, run: Execution, judge: GraphJudge, limit: float
 ) -> Iterator[Pair]:
@@ -155,6 +87,15 @@ def _one_of(a: Launch, b: Launch, judge: GraphJudge) -> Launch | None:
     if judge.is_whole(a) and judge.is_whole(b) and may_join(a.bucket, b.bucket, judge):
         return judge.whole(tuple(sorted((*a.bucket, *b.bucket))))
     return None
+
+
+def may_join(a: Sequence[int], b: Sequence[int], judge: GraphJudge) -> bool:
+    """Tell whether no tensor of one bucket precedes one of the other."""
+    before = judge.chain.before
+    if not before:
+        return True
+    of_a, of_b = sum(1 << i for i in a), sum(1 << i for i in b)
+    return not any(before[i] & of_b for i in a) and not any(before[i] & of_a for i in b)
 
 
 def _start(run: Execution, judge: GraphJudge, pair: Pair) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
-from solver.buckets import Launch, Launches, largest_part
+from solver.buckets import Launch, Launches
 from solver.chain import Chain
 from solver.costs import Cost
 from solver.fusion.judge import Judge
@@ -65,6 +65,7 @@ class GraphJudge(Judge[ChannelLaunches]):
         self.chain = chain
         self.bytes = chain.bytes.tolist()
         self.channel = chain.channel
+        self.lane_costs = costs
         self.cost = [costs[lane] for lane in chain.lane]
         skeleton = compact(graph)
         self.durations, self.preds, self.succs = skeleton.durations, skeleton.preds, skeleton.succs
@@ -84,10 +85,6 @@ class GraphJudge(Judge[ChannelLaunches]):
             total = self._totals[bucket] = sum(self.bytes[i] for i in bucket)
         return total
 
-    def fits(self, bucket: tuple[int, ...], budget: float, most: int) -> int:
-        """Most bytes of whole elements that a launch carries in a time [us]; 0 when none fits."""
-        return largest_part(self.cost[bucket[0]], budget, most, self.chain.element_bytes(bucket[0]))
-
     def value(self, lists: ChannelLaunches, /) -> float:
         """Return the iteration time of a plan [us]; inf when its launches wait for one another."""
         return self.execute(lists).value
@@ -102,36 +99,6 @@ class GraphJudge(Judge[ChannelLaunches]):
     def execute(self, lists: ChannelLaunches) -> Execution:
         """Execute a plan. O(ops + edges + launches) of the skeleton."""
         return _Executor(self, lists).run()
-
-    def critical(self, lists: ChannelLaunches, run: Execution) -> list[tuple[Position, bool]]:
-        """List the launches on the longest path, the last one first.
-
-        With each whether it waited for the launch before it on its channel, which then is next.
-        """
-        node: int | None = max(range(len(run.ends)), key=lambda k: (run.ends[k], -k))
-        path: list[tuple[Position, bool]] = []
-        while node is not None:
-            i = self.tensor[node]
-            if i is None:
-                node = self._before(node, run)
-                continue
-            part = run.last[run.home[i]]
-            while True:
-                channel, place = part
-                begin = run.times[channel][place][0]
-                waited = place > 0 and run.times[channel][place - 1][1] == begin
-                path.append((part, waited))
-                if not waited:
-                    break
-                part = Position(channel, place - 1)
-            bucket = lists[channel][place].bucket
-            member = max(bucket, key=lambda i: (run.starts[self.node[i]], -i))
-            node = self._before(self.node[member], run)
-        return path
-
-    def _before(self, node: int, run: Execution) -> int | None:
-        """Return the predecessor that decides when a node starts."""
-        return max(self.preds[node], key=lambda k: (run.ends[k], -k), default=None)
 
 
 class _Executor:

@@ -7,7 +7,7 @@ from statistics import median_low
 import numpy as np
 
 from solver.codes import FaultCode
-from solver.errors import Fault, InvalidTrace
+from solver.errors import Fault, InvalidGraph, InvalidTrace
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Graph, Op, build, first_of
 from solver.traces.dlc.grammar import COLUMNS, OF_SCHEDULER, PUSH, ROW, SET_UP
 from solver.traces.dlc.overheads import overheads_of
@@ -16,7 +16,7 @@ from solver.traces.dlc.records import Records, records_of
 from solver.traces.dlc.volume import lengths_of, volume_of
 from solver.traces.dlc_report import DlcReport
 from solver.traces.steps import choose_step
-from solver.traces.trace import Channel, Report, Trace, TraceOptions, as_trace_faults, totals
+from solver.traces.trace import Channel, Report, Trace, TraceOptions, totals, without_graph
 
 FORMAT = "dlc"
 
@@ -97,14 +97,14 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     of median length over the workers of those recorded as a whole; of several workers that of the
     file asked for, or of the one that computed longest, which the others wait for. Its compute ops
     end at a push each, and release what is pushed. Files of servers alone give a report and no
-    graph.
+    graph; so do those whose graph would break a rule, with a warning that says which.
 
     Raises
     ------
     InvalidTrace
         With every line that is neither header nor row, operations that are there twice, rows of
         several nodes in a file, a node twice, headers that differ; when there is no such iteration
-        or file, or the graph would break a rule.
+        or file.
     """
     nodes = nodes_of(files)
     workers = [
@@ -125,12 +125,15 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         warnings=tuple(_warnings(workers, chosen)),
         dlc=dlc,
     )
+    rest = Trace(None, report, messages=tuple(nodes))
     if chosen is None:
-        return Trace(None, report, messages=tuple(nodes))
+        return rest
     worker, number = chosen
     place = int(np.searchsorted(worker.phases.number, number))
-    with as_trace_faults():
+    try:
         graph = _graph(options.name, worker, place)
+    except InvalidGraph as error:
+        return without_graph(rest, error.faults)
     report = Report(
         format=FORMAT,
         steps=len(numbers),

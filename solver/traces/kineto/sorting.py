@@ -68,7 +68,7 @@ def recording_of(events: Iterable[Event], job: Distributed) -> Recording:
     recording.barriers = len(recording.collectives) - len(carrying)
     recording.collectives = carrying
     recording.works.sort(key=attrgetter("launched", "start", "end"))
-    recording.collectives.sort(key=attrgetter("work"))
+    recording.collectives.sort(key=lambda one: (one.work.launched, one.work))
     return recording
 
 

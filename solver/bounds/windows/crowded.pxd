@@ -1,0 +1,38 @@
+import cython
+
+from solver.bounds.windows.sides cimport Side, Work
+
+
+@cython.locals(
+    changed=cython.int, begin=cython.int, past=cython.int, a=cython.int, found=cython.int,
+    first=double,
+)
+cpdef int crowd(Work work, Side side, Side back, double most, double slack, int c)
+
+
+@cython.locals(
+    changed=cython.int, b=cython.int, i=cython.int, v=cython.int, extra=double, clashing=double, tight=double,
+    apart=double, until=double, room=double, due=double, latest=double, value=double,
+)
+cdef int _windows(
+    Work work, Side side, Side back, double most, double slack, int begin, int past, double first
+)
+
+
+@cython.locals(lane=cython.int, level=cython.int, last=double)
+cdef double _new_launch(
+    Work work, Side side, int i, double extra, double clashing, double until, double slack
+)
+
+
+@cython.locals(a=cython.int, b=cython.int, i=cython.int, tail=double)
+cdef void _sort(Work work, Side side, Side back, int begin, int past)
+
+
+@cython.locals(
+    a=cython.int, b=cython.int, i=cython.int, k=cython.int, u=cython.int, v=cython.int,
+    start=double, due=double, latest=double, other=double, room=double, meet=double,
+)
+cdef void _clashes(
+    Work work, Side side, Side back, double most, double slack, int begin, int past
+)

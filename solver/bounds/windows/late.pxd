@@ -1,0 +1,20 @@
+import cython
+
+from solver.bounds.windows.sides cimport Side, Work
+
+
+@cython.locals(
+    count=cython.int, k=cython.int, i=cython.int, at=cython.int, t=cython.int, startup=double, due=double,
+    last=double, shares=double,
+)
+cpdef bint is_late(Work work, Side side, Side back, double most, double slack, int c, int lane)
+
+
+@cython.locals(
+    ends="double[::1]", sums="double[::1]", queue="int[::1]", size=cython.int, waiting=cython.int,
+    head=cython.int, tail=cython.int, k=cython.int, i=cython.int, v=cython.int, ready=double,
+    least=double,
+)
+cdef double _end(
+    Work work, Side side, Side back, double most, double due, double startup, int count
+)

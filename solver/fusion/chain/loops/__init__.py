@@ -1,0 +1,1 @@
+"""The inner loops of the searches on a chain; each has a .pxd beside it and is compiled."""

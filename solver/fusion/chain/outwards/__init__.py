@@ -1,0 +1,1 @@
+"""Plans of a layer chain and their bound, from the core outwards."""

@@ -1,0 +1,50 @@
+cimport cython
+
+from solver.fusion.chain.outwards.side cimport Side
+
+cdef int _CORE, _BEFORE, _AFTER, _NEW_BEFORE, _NEW_AFTER, _NEW_BOTH, _BOTH
+cdef int _FIELDS, _BOUND
+
+
+cdef class Labels:
+    cdef Side before, after
+    cdef double[::1] release, tail, total, kept, made
+    cdef int[::1] blocks, kept_counts, made_counts, made_of, order, parents, choices
+    cdef double startup
+    cdef int most, number
+    cdef public long long looks
+    cdef public double dropped, value
+
+    @cython.locals(
+        count=int, top=int, alive=int, k=int, label=int, kept="double[::1]",
+        launches=double)
+    cpdef double run(self, double to_beat, long long looks) except? -1.0
+
+    @cython.locals(
+        at=int, kept="double[::1]", e=double, f=double, shared=double, early=double, late=double,
+        launches=int, torn=int, a=double, w=double, r=double, q=double, other=double,
+        taken=double, choice=int, freed=double)
+    cdef void extend(self, int label, int k, double to_beat) noexcept
+
+    @cython.locals(rest=double, bound=double, at=int, made="double[::1]")
+    cdef void add(
+        self, double e, double f, double shared, double early, double late, int launches, int torn,
+        int k, int label, int choice, double to_beat) noexcept
+
+    @cython.locals(
+        alive=int, made="double[::1]", kept="double[::1]", place=int, label=int, at=int, field=int)
+    cdef int keep(self, int k) noexcept
+
+    @cython.locals(
+        made="double[::1]", kept="double[::1]", at=int, launches=int, torn=int, together=double,
+        other=int, o=int, spare=double)
+    cdef bint is_needless(self, int label, int alive) noexcept
+
+    @cython.locals(order="int[::1]", place=int, last=int)
+    cdef void sort(self) noexcept
+
+    @cython.locals(order="int[::1]", label=int, child=int)
+    cdef void sift(self, int place, int size) noexcept
+
+    @cython.locals(here=double, there=double)
+    cdef bint comes_before(self, int label, int other) noexcept

@@ -1,0 +1,1 @@
+"""Random changes of plans in flat arrays: compiled where a compiler is."""

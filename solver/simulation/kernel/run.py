@@ -1,0 +1,272 @@
+"""Iterations of a graph in flat arrays."""
+
+from array import array
+from collections.abc import Sequence
+from itertools import accumulate, chain
+from typing import Any, NamedTuple
+
+from solver.chain import chain_of
+from solver.costs import Network
+from solver.graph import Graph
+from solver.simulation.kernel.heap import Heap
+from solver.simulation.kernel.senders import Sender, Units
+
+_NONE = -1
+_HAPPENS, _WAKES = 0, 1
+
+
+class FlatGraph(NamedTuple):
+    """A graph and its chain in flat arrays.
+
+    Attributes
+    ----------
+    durations, waiting, tensor
+        Of each op its duration [us], how many ops it comes after, and its chain index or -1.
+    succ_from, succ
+        Where the successors of each op begin, and the successors.
+    position, channel
+        Of each tensor its op and its channel.
+    """
+
+    durations: "array[float]"
+    waiting: "array[int]"
+    tensor: "array[int]"
+    succ_from: "array[int]"
+    succ: "array[int]"
+    position: "array[int]"
+    channel: "array[int]"
+
+
+def flat_graph(graph: Graph) -> FlatGraph:
+    """Return the arrays of a graph; O(ops + edges), computed once for a graph."""
+    flat: FlatGraph | None = graph.memo.get("flat")
+    if flat is None:
+        tensors = chain_of(graph)
+        position = array("i", tensors.positions.tolist())
+        tensor = array("i", [_NONE]) * len(graph.durations)
+        for i, op in enumerate(position):
+            tensor[op] = i
+        flat = graph.memo["flat"] = FlatGraph(
+            array("d", graph.durations),
+            array("i", map(len, graph.preds)),
+            tensor,
+            array("i", accumulate(map(len, graph.succs), initial=0)),
+            array("i", chain.from_iterable(graph.succs)),
+            position,
+            array("i", tensors.channel),
+        )
+    return flat
+
+
+def run_of(graph: Graph, network: Network, rules: Sequence[Any]) -> "Run | None":
+    """Return what runs a graph under rules, at full speed; None but for senders of the same units.
+
+    Every channel has a sender of its own.
+    """
+    tensors = chain_of(graph)
+    senders = [rule for rule in rules if isinstance(rule, Sender)]
+    if not senders:
+        return None
+    units = senders[0].units
+    if units.tensors != len(tensors) or any(sender.units is not units for sender in senders):
+        return None
+    if not len(senders) == len(rules) == len(tensors.channels):
+        return None
+    costs = [network(lane) for lane in tensors.lanes]
+    return Run(flat_graph(graph), units, senders, units.times(tensors, costs))
+
+
+class Run:
+    """Iterations of a graph whose channels have senders of the same units, one at a time.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    senders
+        Of each channel its rule.
+    times
+        Of each part of the units how long its launch takes [us].
+    """
+
+    def __init__(
+        self, graph: FlatGraph, units: Units, senders: list[Sender], times: "array[float]"
+    ) -> None:
+        self.units = units
+        self.senders = senders
+        self.times = times
+        self.ops, self.tensors = len(graph.durations), len(graph.position)
+        self.durations = graph.durations
+        self.waiting, self.tensor = graph.waiting, graph.tensor
+        self.succ_from, self.succ = graph.succ_from, graph.succ
+        self.position, self.channel = graph.position, graph.channel
+        self.missing = array("i", bytes(4 * self.ops))
+        self.stack = array("i", bytes(4 * self.ops))
+        self.starts = array("d", bytes(8 * self.ops))
+        self.ends = array("d", bytes(8 * self.ops))
+        self.flying = array("i", bytes(4 * len(senders)))  # the unit on each channel
+        self.waking = array("i", bytes(4 * len(senders)))
+        self.heap = Heap(self.tensors + 2 * len(senders))  # time, kind of event, event
+        # of each launch so far the unit, when it begins and ends, and of what bytes
+        self.sent = array("i", bytes(4 * len(times)))
+        self.begun = array("d", bytes(8 * len(times)))
+        self.landed = array("d", bytes(8 * len(times)))
+        self.offset = array("q", bytes(8 * len(times)))
+        self.size = array("q", bytes(8 * len(times)))
+        self.launches = self.events = self.unsent = 0
+
+    def run(self, durations: Sequence[float] = (), factors: Sequence[float] = ()) -> float:
+        """Run an iteration from its beginning, and return its time [us].
+
+        Parameters
+        ----------
+        durations
+            Of each op [us]; those of the graph when empty.
+        factors
+            Of each tensor: a launch takes so many times its time, by its bucket's first tensor.
+
+        Raises
+        ------
+        IndexError
+            When there are too few of them.
+        """
+        if 0 < len(durations) < self.ops or 0 < len(factors) < self.tensors:
+            raise IndexError(len(durations), len(factors))
+        return self._run(array("d", durations or self.durations), array("d", factors))
+
+    def _run(self, durations: "array[float]", factors: "array[float]") -> float:
+        self._restart()
+        heap = self.heap
+        self._begin(durations)
+        while heap.count:
+            now, wakes, event = heap.major[0], heap.minor[0] == _WAKES, heap.item[0]
+            heap.pop()
+            self.events += 1
+            if wakes:
+                self.waking[event] = 0
+                self._ask(event, now, factors)
+            elif event < self.tensors:
+                channel = self.channel[event]
+                sender = self.senders[channel]
+                sender.release(event, now)
+                self._wake(channel, now)
+            else:
+                self._land(event - self.tensors, now, durations)
+        self.events += self.ops - self.tensors
+        time = 0.0
+        for op in range(self.ops):
+            time = max(time, self.ends[op])
+        return time
+
+    def _restart(self) -> None:
+        self.units.restart()
+        for sender in self.senders:
+            sender.restart()
+        for op in range(self.ops):
+            self.missing[op] = self.waiting[op]
+            self.starts[op] = self.ends[op] = 0.0
+        for channel in range(len(self.flying)):
+            self.flying[channel] = _NONE
+            self.waking[channel] = 0
+        self.launches = self.events = 0
+        self.unsent = self.tensors
+
+    def _begin(self, durations: "array[float]") -> None:
+        """Begin the ops that come after none."""
+        depth = 0
+        for op in range(self.ops):
+            if self.missing[op] == 0:
+                self.stack[depth] = op
+                depth += 1
+        self._pass_on(depth, durations)
+
+    def _pass_on(self, depth: int, durations: "array[float]") -> None:
+        """Begin so many ops on the stack: compute ops end, collectives are released."""
+        while depth > 0:
+            depth -= 1
+            op = self.stack[depth]
+            if self.tensor[op] != _NONE:
+                self.heap.push(self.starts[op], _HAPPENS, self.tensor[op])
+            else:
+                depth = self._end(op, self.starts[op] + durations[op], depth)
+
+    def _end(self, op: int, now: float, depth: int) -> int:
+        """End an op, and put those on the stack that came after it alone."""
+        self.ends[op] = now
+        for edge in range(self.succ_from[op], self.succ_from[op + 1]):
+            after = self.succ[edge]
+            self.starts[after] = max(self.starts[after], now)
+            self.missing[after] -= 1
+            if self.missing[after] == 0:
+                self.stack[depth] = after
+                depth += 1
+        return depth
+
+    def _wake(self, channel: int, now: float) -> None:
+        if self.flying[channel] == _NONE and not self.waking[channel]:
+            self.waking[channel] = 1
+            self.heap.push(now, _WAKES, channel)
+
+    def _ask(self, channel: int, now: float, factors: "array[float]") -> None:
+        sender = self.senders[channel]
+        unit = sender.take(now)
+        if unit == _NONE:
+            return
+        units = self.units
+        part = units.part[unit] - 1
+        if part == units.first[unit]:
+            for place in range(units.begin[unit], units.begin[unit + 1]):
+                self.starts[self.position[units.members[place]]] = now
+        time = self.times[part]
+        if len(factors):
+            time *= factors[units.members[units.begin[unit]]]
+        self.sent[self.launches] = self.flying[channel] = unit
+        self.begun[self.launches] = now
+        self.landed[self.launches] = now + time
+        self.offset[self.launches] = units.bytes[unit] - units.left[unit]
+        self.size[self.launches] = units.size[part]
+        units.left[unit] -= units.size[part]
+        self.launches += 1
+        self.heap.push(now + time, _HAPPENS, self.tensors + channel)
+
+    def _land(self, channel: int, now: float, durations: "array[float]") -> None:
+        """End a launch, and with its bucket's last part the bucket's collectives."""
+        units, unit = self.units, self.flying[channel]
+        self.flying[channel] = _NONE
+        self._wake(channel, now)
+        if units.left[unit] != 0:
+            return
+        depth = 0
+        for place in range(units.begin[unit], units.begin[unit + 1]):
+            depth = self._end(self.position[units.members[place]], now, depth)
+            self.unsent -= 1
+        self._pass_on(depth, durations)
+
+    def op_times(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Return when each op starts, and when it ends, in the last iteration [us]."""
+        return tuple(_listed(self.starts, self.ops)), tuple(_listed(self.ends, self.ops))
+
+    def launch_columns(
+        self,
+    ) -> "tuple[list[tuple[int, ...]], list[float], list[float], list[int], list[int]]":
+        """List the buckets, starts, ends, offsets and bytes of the last iteration's launches."""
+        units = self.units.units
+        return (
+            [units[unit][0] for unit in _listed(self.sent, self.launches)],
+            _listed(self.begun, self.launches),
+            _listed(self.landed, self.launches),
+            _listed(self.offset, self.launches),
+            _listed(self.size, self.launches),
+        )
+
+    def unsent_tensors(self) -> list[int]:
+        """List the tensors that the last iteration left unsent."""
+        units = self.units.units
+        left = _listed(self.units.left, len(units))
+        done = {i for u, (bucket, _) in enumerate(units) if left[u] == 0 for i in bucket}
+        return [tensor for tensor in range(self.tensors) if tensor not in done]
+
+
+def _listed(values: "array[Any]", count: int) -> list[Any]:
+    """List the first of some values."""
+    return memoryview(values)[:count].tolist()

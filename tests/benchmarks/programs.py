@@ -1,0 +1,121 @@
+"""Programs of the compiled graphs of ``shared/data/compiled``, beside PyTorch and other rules.
+
+``python -m tests.benchmarks.programs [--jitter] [GRAPH ...]``. Times in ms, memory in GiB, CPU
+seconds of this process. The memory limit of each graph is PyTorch's peak.
+"""
+
+import argparse
+import random
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from solver.costs import Cost, Lane
+from solver.programs.execute import execute
+from solver.programs.plan import Options, plan
+from solver.programs.problem import Problem
+from solver.programs.program import Program
+from tests.programs.shared import PYTORCH, load
+
+GIB = 1 << 30
+
+#: Shares by which compute and launches vary, and times of all launches.
+JITTERS = {"as planned": (0.0, 0.0, 1.0), "jitter": (0.1, 0.2, 1.0), "slow": (0.0, 0.0, 1.3)}
+
+COLUMNS = (
+    "graph",
+    "ops",
+    "collectives",
+    "compute",
+    "program order",
+    "PyTorch's best",
+    "inductor",
+    "xla_lhs",
+    "Interlace",
+    "peak",
+    "PyTorch's",
+    "bound",
+    "gap",
+    "buckets",
+    "CPU",
+)
+
+
+def row(name: str) -> tuple[list[str], Problem, Program]:
+    """Plan a graph; return its row of the table, and the program."""
+    best, peak = PYTORCH[name]
+    problem = load(name, int(peak * GIB))
+    began = time.process_time()
+    found = plan(problem, Options())
+    took = time.process_time() - began
+    rules = {each.policy: each.iteration_time_us or 0.0 for each in found.baselines}
+    own, bound = found.run.iteration_time, found.bound.value_us
+    graph = problem.graph
+    cells = [
+        name,
+        f"{len(graph.ops):,}",
+        f"{len(graph.collectives)}",
+        f"{sum(graph.durations) / 1e3:.1f}",
+        f"{rules['in_order'] / 1e3:.1f}",
+        f"{best:.1f}",
+        f"{rules['inductor'] / 1e3:.1f}",
+        f"{rules['xla_lhs'] / 1e3:.1f}",
+        f"{own / 1e3:.2f}",
+        f"{found.run.peak_bytes / GIB:.3f}",
+        f"{peak:.2f}",
+        f"{bound / 1e3:.2f}",
+        f"{max(0.0, own / bound - 1):.2%}",
+        f"{len(found.program.buckets)}",
+        f"{took:.1f} s",
+    ]
+    return cells, problem, found.program
+
+
+def jittered(problem: Problem, seed: int, compute: float, sent: float, times: float) -> Problem:
+    """Return a problem whose ops and launches take other times."""
+    draw = random.Random(seed)
+    durations = tuple(
+        time * (1 + compute * draw.uniform(-1, 1)) for time in problem.graph.durations
+    )
+
+    def cost(lane: Lane) -> Cost:
+        factor = times * (1 + sent * draw.uniform(-1, 1))
+        return problem.network(lane).stretch(factor, factor)
+
+    graph = replace(problem.graph, durations=durations)
+    return replace(problem, graph=graph, network=replace(problem.network, cost=cost))
+
+
+def survives(problem: Problem, program: Program, jitter: tuple[float, float, float]) -> str:
+    """Return the mean time of a program over ten draws [ms]."""
+    runs = [execute(jittered(problem, seed, *jitter), program) for seed in range(10)]
+    return f"{sum(run.iteration_time for run in runs) / len(runs) / 1e3:.1f}"
+
+
+def table(rows: list[list[str]], head: tuple[str, ...], write: Callable[[str], None]) -> None:
+    """Write rows as a table in Markdown."""
+    write(f"| {' | '.join(head)} |")
+    write(f"|{'---|' * len(head)}")
+    for cells in rows:
+        write(f"| {' | '.join(cells)} |")
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("graphs", nargs="*", default=list(PYTORCH))
+    parser.add_argument("--jitter", action="store_true", help="also vary the times")
+    asked = parser.parse_args()
+    rows, varied = [], []
+    for name in asked.graphs:
+        cells, problem, program = row(name)
+        rows.append(cells)
+        if asked.jitter:
+            varied.append([name, *(survives(problem, program, each) for each in JITTERS.values())])
+    table(rows, COLUMNS, print)
+    if varied:
+        table(varied, ("graph", *JITTERS), print)
+
+
+if __name__ == "__main__":
+    main()
