@@ -1,4 +1,4 @@
-"""What limits an iteration, and what would move it, in a sentence or two."""
+"""What limits an iteration, what would move it, and what contention costs, in some sentences."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,7 +39,8 @@ class Advice:
         ``compute``, ``bandwidth``, ``startup``, ``tensor``, ``op`` or ``policy``; None when the
         iteration takes no time.
     summary
-        The same in words, with what would help and by how much.
+        The same in words, with what would help and by how much, and what contention costs on the
+        critical path.
     sensitivities
         What was simulated to know it.
     """
@@ -69,7 +70,7 @@ def advise(
     changes = sensitivities(graph, network, rerun, timeline, explanation)
     facts = _Facts(timeline, explanation, chain_of(graph).compute_time, changes)
     word = _limit(facts)
-    return Advice(word, _SENTENCES[word](facts), changes)
+    return Advice(word, _SENTENCES[word](facts) + _contention(facts), changes)
 
 
 class _Facts:
@@ -104,6 +105,11 @@ class _Facts:
     def of_all(self, time: float) -> str:
         """Write a time as a share of the iteration."""
         return f"{_time(time)} of its {_time(self.total)} ({_percent(time / self.total)})"
+
+    def slowed(self, *, computes: bool) -> float:
+        """Time that contention costs compute, or launches, on the critical path [us]."""
+        path = self.explanation.critical_path
+        return sum(step.slowed_us for step in path if (step.kind == COMPUTE) == computes)
 
     def parts(self) -> str:
         """Tell what compute takes alone, and what communication adds."""
@@ -151,6 +157,19 @@ def _limit(facts: _Facts) -> str | None:
 
 def _most(part: float, whole: float) -> bool:
     return 2 * part > whole and not same(2 * part, whole)
+
+
+def _contention(facts: _Facts) -> str:
+    """Say what contention costs, as a further sentence; nothing where it costs nothing."""
+    compute, launches = facts.slowed(computes=True), facts.slowed(computes=False)
+    what = []
+    if compute:
+        what.append(f"compute beside communication {_time(compute)}")
+    if launches:
+        what.append(f"launches beside others on their network card {_time(launches)}")
+    if not what:
+        return ""
+    return f" On the critical path contention costs {' and '.join(what)}."
 
 
 def _nothing(facts: _Facts) -> str:

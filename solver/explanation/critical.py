@@ -4,8 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from solver.chain import Chain
+from solver.costs import Network
 from solver.graph import COMPUTE, Graph
-from solver.simulation.engine import Timeline
+from solver.simulation.contention import is_contended
+from solver.simulation.engine import Timeline, costs_of
+from solver.units import same
 
 #: Kind of a step in which nothing on the path ran.
 WAIT = "wait"
@@ -22,18 +25,23 @@ class Step:
     Attributes
     ----------
     kind
-        ``compute``, the kind of a collective, or ``wait``.
+        ``compute``, the kind of a collective, or ``wait``; of a program also ``pack`` and
+        ``unpack``, and no ``wait``.
     ops
         Id of the compute op, or ids of the bucket's tensors, sent or waiting.
     start_us, end_us
         When it ran; a step starts exactly where the one before it ends.
     reason
         Why it did not start earlier: ``start``, ``after``, ``stream``, ``channel`` or ``policy``.
-        A wait has the reason of what follows it.
+        A wait has the reason of what follows it. Of a program ``wait``: its stream waited for the
+        launch before it, which it does not come after.
     channel
         Of a part and of a wait.
     part
         Number of the part in its bucket, from 1.
+    slowed_us
+        How much longer it took than alone [us]: compute beside communication, a launch beside
+        others on its network card; 0 without contention, and of a wait.
     """
 
     kind: str
@@ -43,9 +51,12 @@ class Step:
     reason: str
     channel: str | None = None
     part: int | None = None
+    slowed_us: float = 0.0
 
 
-def critical_path(graph: Graph, chain: Chain, timeline: Timeline) -> tuple[Step, ...]:
+def critical_path(
+    graph: Graph, chain: Chain, network: Network, timeline: Timeline
+) -> tuple[Step, ...]:
     """Walk back from the last end to time 0, always along what came last.
 
     A compute op starts with the latest end among its predecessors. A part starts with its bucket's
@@ -56,8 +67,8 @@ def critical_path(graph: Graph, chain: Chain, timeline: Timeline) -> tuple[Step,
 
     Parameters
     ----------
-    graph, chain
-        What ran, and its tensors.
+    graph, chain, network
+        What ran, its tensors, and over what.
     timeline
         One simulated iteration of it.
 
@@ -70,7 +81,7 @@ def critical_path(graph: Graph, chain: Chain, timeline: Timeline) -> tuple[Step,
     -----
     O(ops + edges + launches).
     """
-    walk = _Walk(graph, chain, timeline)
+    walk = _Walk(graph, chain, network, timeline)
     steps: list[Step] = []
     here: int | None = timeline.ends.index(timeline.iteration_time)
     while here is not None:
@@ -82,10 +93,11 @@ def critical_path(graph: Graph, chain: Chain, timeline: Timeline) -> tuple[Step,
 class _Walk:
     """Finds what an op's end came from."""
 
-    def __init__(self, graph: Graph, chain: Chain, timeline: Timeline) -> None:
+    def __init__(self, graph: Graph, chain: Chain, network: Network, timeline: Timeline) -> None:
         self._graph = graph
         self._chain = chain
         self._timeline = timeline
+        self._costs = costs_of(chain, network) if is_contended(graph, network) else None
         self._positions = chain.positions.tolist()
         self._last: dict[int, int] = {}  # the launch with which a collective, by position, ends
         self._previous: list[int | None] = []  # the launch before each on its channel
@@ -108,17 +120,21 @@ class _Walk:
         steps: list[Step] = []
         at: int | None = self._last[op]
         while at is not None:
-            bucket, start, end, _, _ = self._timeline.launches[at]
+            bucket, start, end, _, size = self._timeline.launches[at]
             gate, previous = self._gate(bucket), self._previous[at]
             ready = 0.0 if gate is None else self._timeline.ends[gate]
             free = 0.0 if previous is None else self._timeline.launches[previous].end
             since = max(ready, free)
             reason = CHANNEL if ready < free else START if gate is None else AFTER
-            lane = self._chain.lanes[self._chain.lane[bucket[0]]]
+            number = self._chain.lane[bucket[0]]
+            lane = self._chain.lanes[number]
+            alone = self._costs[number].time(size) if self._costs else end - start
+            slowed = _longer(start, end, alone)
             tensors = tuple(self._graph.ops[self._positions[i]].id for i in bucket)
             is_held_back = start > since
             why = POLICY if is_held_back else reason
-            steps.append(Step(lane.kind, tensors, start, end, why, lane.channel, self._part[at]))
+            part = self._part[at]
+            steps.append(Step(lane.kind, tensors, start, end, why, lane.channel, part, slowed))
             if is_held_back:
                 steps.append(Step(WAIT, tensors, since, start, POLICY, lane.channel))
             at = previous if ready < free else None
@@ -131,7 +147,9 @@ class _Walk:
         if gate is not None:
             reason = AFTER if self._graph.ops[gate].id in compute_op.after else STREAM
         start, end = self._timeline.starts[op], self._timeline.ends[op]
-        return [Step(COMPUTE, (compute_op.id,), start, end, reason)], gate
+        alone = self._graph.durations[op] if self._costs else end - start
+        slowed = _longer(start, end, alone)
+        return [Step(COMPUTE, (compute_op.id,), start, end, reason, slowed_us=slowed)], gate
 
     def _gate(self, bucket: tuple[int, ...]) -> int | None:
         """Position of the op whose end released a bucket; None when nothing is before it."""
@@ -143,3 +161,8 @@ class _Walk:
     def _latest(self, ops: Iterable[int]) -> int | None:
         ends = self._timeline.ends
         return max(ops, key=lambda j: (ends[j], -j), default=None)
+
+
+def _longer(start: float, end: float, alone: float) -> float:
+    """How much longer than alone it took; 0 within the tolerance."""
+    return 0.0 if same(end, start + alone) else end - start - alone

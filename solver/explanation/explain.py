@@ -56,7 +56,8 @@ class Breakdown:
     negotiate_us
         The least time of each launch, whatever it carries: start-up and steps.
     all_reduce_us
-        The rest of the launches, of any kind: bandwidth and reduction.
+        The rest of the launches, of any kind: bandwidth and reduction, and on a shared network card
+        what others take of it.
     wait_us
         A member is ready, but the bucket waits for other members, or is released and its channel
         is busy with others.
@@ -116,7 +117,7 @@ def explain(graph: Graph, network: Network, timeline: Timeline, bins: int = 100)
     """
     chain = chain_of(graph)
     return Explanation(
-        critical_path(graph, chain, timeline),
+        critical_path(graph, chain, network, timeline),
         tensor_times(graph, chain, timeline),
         breakdown(graph, chain, costs_of(chain, network), timeline),
         usage(chain, timeline, bins),

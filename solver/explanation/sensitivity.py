@@ -9,7 +9,7 @@ from solver.chain import chain_of
 from solver.costs import Network, scale
 from solver.explanation.explain import Explanation
 from solver.graph import COMPUTE, Graph
-from solver.simulation.engine import Timeline, simulate
+from solver.simulation.engine import Timeline, iteration_time
 from solver.simulation.what_if import Change, Rerun, apply_changes
 from solver.units import same
 
@@ -37,7 +37,9 @@ class Sensitivity:
         channels), ``channel_double`` (twice the bandwidth of one channel of several),
         ``startup_half``, ``startup_free`` (steps included), ``compute_half`` (all compute ops take
         half their time), ``tensor_free`` (one collective is gone) or ``op_half`` (one compute op
-        takes half its time).
+        takes half its time). Of a program, run again as it is: ``compute_faster``,
+        ``bandwidth_faster``, ``channel_faster`` and ``startup_lower`` (by a tenth each),
+        ``startup_free`` and ``copies_free``.
     op
         Id of the one op, None otherwise.
     channel
@@ -79,23 +81,23 @@ def sensitivities(
 
     def cost(name: str, bandwidth: float, startup: float) -> Sensitivity:
         other = replace(network, cost=lambda lane: scale(network(lane), bandwidth, startup))
-        return compared(name, simulate(graph, other, rerun(graph)))
+        return compared(name, iteration_time(graph, other, rerun(graph)))
 
     def channel_double(channel: str) -> Sensitivity:
         other = replace(
             network, cost=lambda lane: scale(network(lane), 1.0 + (lane.channel == channel))
         )
-        after_change = simulate(graph, other, rerun(graph))
-        return compared(CHANNEL_DOUBLE, after_change, channel=channel)
+        after = iteration_time(graph, other, rerun(graph))
+        return compared(CHANNEL_DOUBLE, after, channel=channel)
 
     def change(name: str, op: str | None, what: Change) -> Sensitivity:
         other = apply_changes(graph, [what])
-        return compared(name, simulate(other, network, rerun(other)), op=op)
+        return compared(name, iteration_time(other, network, rerun(other)), op=op)
 
     def compared(
-        name: str, after_change: Timeline, *, op: str | None = None, channel: str | None = None
+        name: str, after: float, *, op: str | None = None, channel: str | None = None
     ) -> Sensitivity:
-        before, after = timeline.iteration_time, after_change.iteration_time
+        before = timeline.iteration_time
         gain = 0.0 if same(before, after) else before - after
         return Sensitivity(name, op, channel, after, gain)
 

@@ -7,7 +7,6 @@ preemption are those of the plan. Attributes are the ones that ASTRA-sim's feede
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Any
 
@@ -18,6 +17,7 @@ from solver.exports.network_file import Dimensions, dimensions_of
 from solver.graph import ALL_GATHER, COMPUTE, NETWORK, Graph, Op, build
 from solver.limits import MAX_EXPORTED_FILES
 from solver.policies.wfbp import wfbp
+from solver.simulation.contention import contention_of, without_slowdowns
 from solver.simulation.engine import Timeline, simulate
 from solver.traces.chakra.codec import (
     COLLECTIVE_NODE,
@@ -54,18 +54,14 @@ def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
     """
     _, timeline = replay_plan(graph, network, plan)
     parts = graph_of_parts(graph, plan, timeline)
-    again = simulate(parts, replace(network, compute_slowdown=1.0), wfbp)
+    again = simulate(parts, Network(network.cost), wfbp)
     ranks_of = {NETWORK: plan.workers, **dict(plan.channels)}
     dimensions = dimensions_of(parts, network, ranks_of)
     number = _numbers(parts, again)
     content = encode(_messages(parts, again, number, dimensions, plan.workers))
     ranks = min(dimensions.ranks, MAX_EXPORTED_FILES)
     notes = [*NOTES, *dimensions.notes]
-    if network.compute_slowdown > 1:
-        notes.append(
-            "Durations are those of the plan, where compute beside communication takes "
-            f"{network.compute_slowdown:g} times as long: ASTRA-sim does not slow it down."
-        )
+    notes += _contention_notes(graph, network)
     turns = _take_turns(parts, again, number)
     if not same(turns, again.iteration_time):
         extra = turns - again.iteration_time
@@ -94,6 +90,7 @@ def graph_of_parts(graph: Graph, plan: ExplicitPlan, timeline: Timeline) -> Grap
     A part comes after what its bucket's tensors came after, and after the part before it on its
     channel; what came after a tensor comes after the last part of its bucket. Run by ``wfbp`` this
     takes the plan's time, up to the rounding, by itself: what slowed compute down is in its time.
+    What others on its network card took of a part is not.
 
     Parameters
     ----------
@@ -133,7 +130,7 @@ def graph_of_parts(graph: Graph, plan: ExplicitPlan, timeline: Timeline) -> Grap
         float(round(b) - round(a)) for a, b in zip(timeline.starts, timeline.ends, strict=True)
     ]
     computes = [
-        op._replace(duration_us=us)
+        op._replace(duration_us=us, slowdown=None)
         for op, us in zip(graph.ops, whole_buckets, strict=True)
         if op.kind == COMPUTE
     ]
@@ -142,6 +139,25 @@ def graph_of_parts(graph: Graph, plan: ExplicitPlan, timeline: Timeline) -> Grap
         for op in (*computes, *parts)
     ]
     return build(graph.name, ops)
+
+
+def _contention_notes(graph: Graph, network: Network) -> Iterator[str]:
+    """Say what the plan knows of contention, and ASTRA-sim does not."""
+    contention = contention_of(graph, network)
+    if any(factor > 1 for factors in contention.factors for factor in factors):
+        is_stated = without_slowdowns(graph) is not graph
+        longer = "longer" if is_stated else f"{network.compute_slowdown:g} times as long"
+        yield (
+            f"Durations are those of the plan, where compute beside communication takes {longer}: "
+            "ASTRA-sim does not slow it down."
+        )
+    channels = chain_of(graph).channels
+    shared = [repr(c) for c, n in zip(channels, contention.cards, strict=True) if n is not None]
+    if shared:
+        yield (
+            f"Channels {' and '.join(shared)} share network cards in the plan: ASTRA-sim gives "
+            "each a dimension of its own."
+        )
 
 
 def _numbers(parts: Graph, timeline: Timeline) -> dict[int, int]:

@@ -11,7 +11,7 @@ from solver.costs import Network
 from solver.exports.exporter import ExplicitPlan, replay_plan
 from solver.exports.frameworks.merged import MergedGraph, gradient_buckets, merge
 from solver.graph import Graph, with_barrier
-from solver.simulation.engine import Policy, simulate
+from solver.simulation.engine import Policy, iteration_time, simulate
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +70,14 @@ def simulate_form(merged: MergedGraph, network: Network, policy: Policy) -> Simu
     ids = [graph.ops[positions[launch.bucket[0]]].id for launch in timeline.launches]
     return SimulatedForm(
         time=timeline.iteration_time,
-        without_barrier=simulate(merged.graph, network, policy).iteration_time,
+        without_barrier=iteration_time(merged.graph, network, policy),
         order=tuple(merged.tensors[name] for name in ids if name in merged.tensors),
     )
 
 
 def time_with_barrier(merged: MergedGraph, network: Network, policy: Policy) -> float:
     """Simulate a graph of buckets under the rule of a framework, with a barrier [us]."""
-    return simulate(with_barrier(merged.graph), network, policy).iteration_time
+    return iteration_time(with_barrier(merged.graph), network, policy)
 
 
 def simulate_own_buckets(

@@ -9,19 +9,17 @@ its backward pass, and which stay gathered in between. ``fsdp_units.py`` applies
 model's own unit, which has the parameters of no other.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
 
 from solver.costs import Network
 from solver.exports.exporter import ExplicitPlan, Export, replay_plan
 from solver.exports.frameworks.memory import Gathered, gathered_by_form, gathered_in_graph
-from solver.exports.frameworks.names import program
+from solver.exports.frameworks.unit_files import unit_files
 from solver.exports.frameworks.units import Form, Unit, graph_of_form, join_units, units_of
 from solver.graph import Graph
 from solver.policies.wfbp import wfbp
-from solver.simulation.engine import simulate
+from solver.simulation.engine import iteration_time
 
 FORMAT = "fsdp"
 
@@ -51,30 +49,15 @@ def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
     counts = range(1, _AHEAD + 1)
     form = _fastest(graph, network, [Form(best, n, 1) for n in counts], limit)
     form = _fastest(graph, network, [Form(best, form.ahead, n) for n in counts], limit)
-    lists: dict[str, Sequence[Any]] = {
-        "UNITS": [list(unit.names) for unit in form.units],
-        "RESHARD": form.reshards(),
-        "FORWARD_PREFETCH": form.forward_prefetch(),
-        "BACKWARD_PREFETCH": form.backward_prefetch(),
-    }
-    content = {
-        "units": [
-            {
-                "modules": modules,
-                "reshard_after_forward": reshard,
-                "forward_prefetch": forward,
-                "backward_prefetch": backward,
-            }
-            for modules, reshard, forward, backward in zip(*lists.values(), strict=True)
-        ]
-    }
     time = _time(graph, network, form)
     return Export(
         format=FORMAT,
-        files={
-            "fsdp_units.py": program("fsdp_units.py", **lists),
-            "units.json": json.dumps(content, indent=2) + "\n",
-        },
+        files=unit_files(
+            [unit.names for unit in form.units],
+            form.reshards(),
+            form.forward_prefetch(),
+            form.backward_prefetch(),
+        ),
         media_type="text/x-python",
         notes=tuple(_notes(graph, units, form, limit, time - timeline.iteration_time)),
         iteration_time_us=time,
@@ -97,7 +80,7 @@ def _fastest(graph: Graph, network: Network, forms: Sequence[Form], limit: Gathe
 
 
 def _time(graph: Graph, network: Network, form: Form) -> float:
-    return simulate(graph_of_form(graph, form), network, wfbp).iteration_time
+    return iteration_time(graph_of_form(graph, form), network, wfbp)
 
 
 def _groupings(units: tuple[Unit, ...], plan: ExplicitPlan) -> Iterator[tuple[Unit, ...]]:

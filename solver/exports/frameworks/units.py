@@ -8,6 +8,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph, InvalidPlan
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, REDUCE_SCATTER, Graph, Op, build
 from solver.graph.names import GATHER, SCATTER, UNIT_KINDS
+from solver.simulation.contention import without_idle_slowdowns
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +191,7 @@ def graph_of_form(graph: Graph, form: Form) -> Graph:
 
 def _linked(name: str, ops: Sequence[Op]) -> Graph:
     try:
-        return build(name, ops)
+        return build(name, without_idle_slowdowns(ops))
     except InvalidGraph:  # what waits for a gather is over before FSDP2 would ask for it
         detail = (
             "The graph is no iteration of FSDP2: its forward pass must come before its backward "

@@ -1,0 +1,230 @@
+"""How a program runs on the streams and channels of a rank, and how much memory it takes."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from solver.graph import COMPUTE as COMPUTE_KIND
+from solver.graph import Graph
+from solver.graph.links import Positions
+from solver.programs.problem import Problem, copies_of, launch_time
+from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT, Program
+
+
+class Span(NamedTuple):
+    """When a step of a program ran [us]; of a wait how long it held its streams."""
+
+    start: float
+    end: float
+
+
+class Holding(NamedTuple):
+    """Memory from a time to another [us].
+
+    ``name`` is a buffer's id, or that of a bucket's copy.
+    """
+
+    start: float
+    end: float
+    bytes: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a program takes.
+
+    Attributes
+    ----------
+    iteration_time
+        When the last of it has ended [us].
+    spans
+        Of each step, in the order of the program.
+    holdings
+        What holds memory and when: buffers in the order of the graph, then copies of buckets.
+    profile
+        (time [us], bytes from then on), ascending, without repeats.
+    peak_bytes, peak_us
+        The most memory, and when it is first reached.
+    """
+
+    iteration_time: float
+    spans: tuple[Span, ...]
+    holdings: tuple[Holding, ...]
+    profile: tuple[tuple[float, int], ...]
+    peak_bytes: int
+    peak_us: float
+
+
+def execute(problem: Problem, program: Program) -> Run:
+    """Simulate a program as a stream-based runtime executes it.
+
+    The host is never late. A stream runs what was asked of it, in order; an op starts when its
+    stream is free and the ops of other streams that it comes after have ended. A launch starts
+    when its channel is free and all that was asked before it of the streams of its inputs, and of
+    its home, has ended. A wait holds the streams of the bucket's consumers and its home until the
+    launch has ended. Copies run on the home: the stream of the first consumer of compute, else of
+    the first producer, else of the first op. Memory is that of model section 10, half open: what
+    ends at an instant is freed before what starts then.
+
+    Parameters
+    ----------
+    program
+        One without faults (:func:`solver.programs.check.program_faults`).
+
+    Notes
+    -----
+    O(steps + edges + buffers log buffers).
+    """
+    machine = _Machine(problem, program)
+    spans = [machine.take(do, what) for do, what in program.steps]
+    time = max((span.end for span in spans), default=0.0)
+    holdings = _holdings(problem, program, spans, time)
+    profile, peak, at = _profile(holdings)
+    return Run(time, tuple(spans), holdings, profile, peak, at)
+
+
+class _Machine:
+    """The streams and channels of a rank, and when they are free."""
+
+    def __init__(self, problem: Problem, program: Program) -> None:
+        graph = problem.graph
+        self.problem, self.graph, self.buckets = problem, graph, program.buckets
+        self.streams = streams_of(graph)
+        self.homes = [home_of(graph, self.streams, members) for members in program.buckets]
+        self.stream_at: dict[int, float] = {}
+        self.channel_at: dict[str, float] = {}
+        self.ended = [0.0] * len(graph.ops)
+        self.launched = [0.0] * len(program.buckets)
+
+    def take(self, do: str, what: int) -> Span:
+        """Run a step."""
+        if do == COMPUTE:
+            return self._compute(what)
+        if do == LAUNCH:
+            return self._launch(what)
+        if do == WAIT:
+            return self._wait(what)
+        copies = copies_of(self.problem, self.buckets[what])
+        if do == PACK:
+            return self._copy(what, self._inputs(what), copies.pack_us)
+        span = self._copy(what, 0.0, copies.unpack_us)
+        for i in self.buckets[what]:
+            self.ended[i] = span.end
+        return span
+
+    def _inputs(self, b: int) -> float:
+        """Return when all that a bucket sends is written."""
+        before = (self.ended[j] for i in self.buckets[b] for j in self.graph.preds[i])
+        return max(before, default=0.0)
+
+    def _near(self, b: int, links: Positions) -> list[int]:
+        """Return the home of a bucket and the streams that its members are linked to."""
+        found = (self.streams[j] for i in self.buckets[b] for j in links[i])
+        return [self.homes[b], *(stream for stream in found if stream >= 0)]
+
+    def _compute(self, i: int) -> Span:
+        on = self.streams[i]
+        before = (self.ended[j] for j in self.graph.preds[i])
+        start = max([self.stream_at.get(on, 0.0), *before])
+        self.stream_at[on] = self.ended[i] = start + self.graph.durations[i]
+        return Span(start, self.ended[i])
+
+    def _copy(self, b: int, earliest: float, time: float) -> Span:
+        home = self.homes[b]
+        start = max(self.stream_at.get(home, 0.0), earliest)
+        self.stream_at[home] = start + time
+        return Span(start, start + time)
+
+    def _launch(self, b: int) -> Span:
+        members = self.buckets[b]
+        channel = self.graph.ops[members[0]].channel
+        streams = (self.stream_at.get(on, 0.0) for on in self._near(b, self.graph.preds))
+        start = max([self.channel_at.get(channel, 0.0), self._inputs(b), *streams])
+        end = start + launch_time(self.problem, members)
+        self.channel_at[channel] = self.launched[b] = end
+        return Span(start, end)
+
+    def _wait(self, b: int) -> Span:
+        end = self.launched[b]
+        begin = self.stream_at.get(self.homes[b], 0.0)
+        for on in self._near(b, self.graph.succs):
+            self.stream_at[on] = max(self.stream_at.get(on, 0.0), end)
+        for i in self.buckets[b]:
+            self.ended[i] = end
+        return Span(begin, max(begin, end))
+
+
+def streams_of(graph: Graph) -> list[int]:
+    """Return the stream of each op by number; an op without has its own, a collective has -1."""
+    names: dict[str, int] = {}
+    numbers = []
+    for i, op in enumerate(graph.ops):
+        if op.kind != COMPUTE_KIND:
+            numbers.append(-1)
+        elif op.stream is None:
+            numbers.append(len(graph.ops) + i)
+        else:
+            numbers.append(names.setdefault(op.stream, len(names)))
+    return numbers
+
+
+def home_of(graph: Graph, streams: list[int], members: tuple[int, ...]) -> int:
+    """Return the stream on which a bucket is packed and unpacked."""
+    for links in (graph.succs, graph.preds):
+        near = [j for i in members for j in links[i] if streams[j] >= 0]
+        if near:
+            return streams[min(near)]
+    return next(stream for stream in streams if stream >= 0)
+
+
+def _holdings(
+    problem: Problem, program: Program, spans: list[Span], time: float
+) -> tuple[Holding, ...]:
+    """Find from when to when buffers and copies are live."""
+    graph = problem.graph
+    at: dict[str, dict[int, Span]] = {do: {} for do in (COMPUTE, PACK, LAUNCH, WAIT, UNPACK)}
+    for (do, what), span in zip(program.steps, spans, strict=True):
+        at[do][what] = span
+    writes = {graph.ops[i].id: span for i, span in at[COMPUTE].items()}
+    reads = dict(writes)
+    copies = []
+    for b, members in enumerate(program.buckets):
+        sent, is_one = at[LAUNCH][b], len(members) == 1
+        over = sent.end if is_one else at[UNPACK][b].end
+        for i in members:
+            reads[graph.ops[i].id] = sent
+            writes[graph.ops[i].id] = Span(sent.start, over)
+        if not is_one:
+            sizes, name = copies_of(problem, members), bucket_id(b)
+            packed = Holding(at[PACK][b].start, sent.end, sizes.packed_bytes, f"{name} packed")
+            copies += [packed, Holding(sent.start, over, sizes.unpacked_bytes, f"{name} unpacked")]
+    buffers = []
+    for buffer in graph.buffers:
+        own = Span(0.0, 0.0) if buffer.written_by is None else writes[buffer.written_by]
+        ends = (reads[reader].end for reader in buffer.read_by)
+        end = time if buffer.kept else max([own.end, *ends])
+        buffers.append(Holding(own.start, end, buffer.bytes, buffer.id))
+    return (*buffers, *copies)
+
+
+def bucket_id(place: int) -> str:
+    """Name a bucket by its place in the program."""
+    return f"bucket{place + 1}"
+
+
+def _profile(holdings: tuple[Holding, ...]) -> tuple[tuple[tuple[float, int], ...], int, float]:
+    """Return the memory over time, its most, and when that is first reached."""
+    changes: dict[float, int] = {0.0: 0}
+    for start, end, size, _ in holdings:
+        if end > start:
+            changes[start] = changes.get(start, 0) + size
+            changes[end] = changes.get(end, 0) - size
+    profile: list[tuple[float, int]] = []
+    level, peak, at = 0, 0, 0.0
+    for when in sorted(changes):
+        level += changes[when]
+        if level > peak:
+            peak, at = level, when
+        if not profile or profile[-1][1] != level:
+            profile.append((when, level))
+    return tuple(profile), peak, at

@@ -1,0 +1,138 @@
+"""An explanation of a program in some sentences."""
+
+from collections.abc import Iterator, Sequence
+
+from solver.programs.execute import bucket_id
+from solver.programs.explanation.earlier import (
+    HOST,
+    INPUT,
+    LaunchReason,
+    Moved,
+)
+from solver.programs.explanation.explain import ProgramExplanation
+from solver.programs.explanation.holders import CHANNEL, START
+from solver.programs.explanation.sensitivity import ProgramSensitivity
+from solver.programs.program import LAUNCH
+from solver.programs.result import ProgramPlan
+from solver.units import same
+
+_LIMITS = {
+    "compute": "Compute limits",
+    "bandwidth": "Bandwidth limits",
+    "startup": "Start-ups limit",
+}
+
+_NAMES = {
+    "compute_faster": "compute 10 % faster",
+    "bandwidth_faster": "10 % more bandwidth",
+    "startup_lower": "start-ups 10 % lower",
+    "startup_free": "no start-ups",
+    "copies_free": "free copies",
+}
+
+
+def summary(planned: ProgramPlan, why: ProgramExplanation) -> str:
+    """Say what limits a program, what would move it, and what holds its most exposed launch."""
+    total = planned.run.iteration_time
+    if why.limited_by is None:
+        return "Nothing in this iteration takes time."
+    times = why.path_times
+    channels = sorted(times.channels_us, key=lambda each: (-each[1], each[0]))
+    pieces = [("compute", times.compute_us), *((f"channel {c!r}", time) for c, time in channels)]
+    pieces += [("copies", times.copies_us)]
+    on_path = ", ".join(f"{name} {_share(time, total)}" for name, time in pieces if time > 0)
+    said = [
+        f"{_LIMITS[why.limited_by]} this program: its critical path of {ms(total)} is {on_path}.",
+        f"The same program with {'; '.join(_gains(why.sensitivities))}.",
+    ]
+    if (launch := _longest(why)) is not None:
+        said.append("The longest launch on it: " + reason(planned, launch))
+    return " ".join(said)
+
+
+def reason(planned: ProgramPlan, launch: LaunchReason) -> str:
+    """Say why a launch starts no earlier, with the figures of what was tried."""
+    name, by, moved = bucket_id(launch.bucket), launch.by, launch.moved
+    starts = f"{name} starts at {ms(launch.start_us)}"
+    if launch.why == START:
+        return f"{starts}: nothing is before it."
+    if launch.why == INPUT:
+        return f"{starts} and no earlier, since its input from {by!r} is ready only then."
+    if launch.why == CHANNEL:
+        ahead = f" Asked for before {moved.before!r} {_would(planned, moved)}" if moved else ""
+        return f"{starts} and no earlier, since its channel carries {by} until then.{ahead}"
+    if launch.why == HOST:
+        return (
+            f"{starts}, after {by!r}; right behind its inputs it would start at "
+            f"{ms(launch.could_start_us)}, which was not tried."
+        )
+    if moved is None:
+        return f"{starts} and no earlier, since its stream is busy with {by!r} until then."
+    return f"{starts}, after {by!r}: asked for before {moved.before!r} {_would(planned, moved)}"
+
+
+def more_memory(extra_bytes: int, gain_us: float) -> str:
+    """Say what more memory would save."""
+    saved = f"save {ms(gain_us)}" if gain_us > 0 else "save nothing that was found"
+    return f"{gib(extra_bytes)} more would {saved}."
+
+
+def ms(us: float) -> str:
+    """Write a time in milliseconds."""
+    return f"{us / 1e3:,.3f} ms"
+
+
+def gib(size: int) -> str:
+    """Write bytes in units of 1,024, with one digit after the point."""
+    for unit, worth in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size >= worth:
+            return f"{size / worth:,.1f} {unit}"
+    return f"{size} bytes"
+
+
+def _would(planned: ProgramPlan, moved: Moved) -> str:
+    """Say what becomes of the program with a launch asked for earlier."""
+    starts = f"it would start at {ms(moved.start_us)}"
+    limit, before = planned.problem.limits.memory_bytes, planned.run
+    if moved.excess_bytes is not None:
+        over = gib(moved.excess_bytes)
+        if limit is not None and moved.peak_bytes > limit:
+            at = ms(moved.peak_us)
+            return f"{starts}, and memory would exceed the limit by {over} at {at}."
+        return f"{starts}, and {over} more than allowed would be under way."
+    longer = moved.iteration_time_us - before.iteration_time
+    if not same(moved.iteration_time_us, before.iteration_time):
+        if longer > 0:
+            return f"{starts}, and the iteration would take {ms(longer)} longer."
+        return f"{starts}, and save {ms(-longer)}, which the search did not find."
+    if moved.peak_bytes > before.peak_bytes:
+        more = gib(moved.peak_bytes - before.peak_bytes)
+        return f"{starts}, and take {more} more memory at the peak for no time."
+    return f"{starts}, which would save nothing."
+
+
+def _share(time: float, total: float) -> str:
+    return f"{ms(time)} ({100 * time / total:.1f} %)"
+
+
+def _gains(sensitivities: Sequence[ProgramSensitivity]) -> Iterator[str]:
+    """Say what each change would save; of the channels the one that saves most."""
+    for each in sensitivities:
+        if each.channel is None:
+            yield f"{_NAMES[each.name]} would save {_saved(each)}"
+    channels = [each for each in sensitivities if each.channel is not None]
+    if channels:
+        best = max(channels, key=lambda each: each.gain_us)
+        yield f"channel {best.channel!r} alone 10 % faster would save {_saved(best)}"
+
+
+def _saved(sensitivity: ProgramSensitivity) -> str:
+    return ms(sensitivity.gain_us) if sensitivity.gain_us > 0 else "nothing"
+
+
+def _longest(why: ProgramExplanation) -> LaunchReason | None:
+    """Return the launch that takes the most of the critical path; the first of equals."""
+    launches = [step for step in why.critical_path if step.do == LAUNCH]
+    longest = max(launches, key=lambda step: step.end_us - step.start_us, default=None)
+    named = (each for each in why.launches if longest and bucket_id(each.bucket) == longest.id)
+    return next(named, None)

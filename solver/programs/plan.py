@@ -1,0 +1,139 @@
+"""From a problem to a program with its evidence: the table of contents of this package."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from time import monotonic
+
+from solver.codes import FaultCode
+from solver.errors import Fault, InvalidOptions
+from solver.programs.bounds.bound import lower_bound
+from solver.programs.execute import Run, execute
+from solver.programs.policies import POLICIES
+from solver.programs.problem import Problem
+from solver.programs.program import Program
+from solver.programs.result import FEASIBLE, OPTIMAL, Baseline, ProgramPlan
+from solver.programs.search.changes import Changes
+from solver.programs.search.flat import Flat, is_one_stream
+from solver.programs.search.late import put_off
+from solver.programs.search.search import Search
+from solver.units import same
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to plan.
+
+    Attributes
+    ----------
+    baselines
+        Keys of :data:`POLICIES`, to compare with; the program is never slower than one of these
+        that keeps the limits.
+    seed
+        Of every random choice.
+    time_limit_s
+        After this time the best program so far is the answer [s].
+    margin_us
+        A launch is put off until it ends this long before it is needed, where that costs neither
+        time nor memory [us]; None leaves it where the search put it.
+    """
+
+    baselines: tuple[str, ...] = tuple(POLICIES)
+    seed: int = 0
+    time_limit_s: float = 10.0
+    margin_us: float | None = 50_000.0
+
+
+#: Called with each better program and its time [us].
+Report = Callable[[Program, float], None]
+
+
+def plan(
+    problem: Problem,
+    options: Options = Options(),
+    report: Report = lambda _program, _time: None,
+    known: tuple[Program, ...] = (),
+) -> ProgramPlan:
+    """Choose the order of compute, the buckets, their launches and waits together.
+
+    ``known`` are programs of the problem that it is never slower than, where they keep the limits.
+    Where compute is on several streams, or on none, there is no search: the best of all policies
+    is the plan.
+
+    Raises
+    ------
+    InvalidOptions
+        When a baseline is unknown, or no program was found that keeps the memory limit; the least
+        memory found is said.
+    """
+    began = monotonic()
+    if faults := list(_option_faults(options)):
+        raise InvalidOptions(faults)
+    first = (POLICIES["in_order"](problem), *known)
+    search = Search(problem, report) if is_one_stream(problem) else None
+    if search:
+        search.begin(first)
+    names = dict.fromkeys((*options.baselines, *(() if search else POLICIES)))
+    programs = {name: POLICIES[name](problem) for name in names}
+    runs = {name: execute(problem, program) for name, program in programs.items()}
+    found = [(program, execute(problem, program)) for program in first]
+    found += [(programs[name], runs[name]) for name in names]
+    bound = lower_bound(problem)
+    is_cut_short, least = False, min(run.peak_bytes for _, run in found)
+    if search:
+        search.run(
+            options.seed,
+            programs.values(),
+            bound.value_us,
+            lambda: monotonic() - began > options.time_limit_s,
+        )
+        is_cut_short, least = search.is_cut_short, min(least, search.least_peak)
+        if search.best is not None:
+            found.append((search.best, execute(problem, search.best)))
+    program, run = _best(problem, found, least)
+    if options.margin_us is not None and is_one_stream(problem):
+        program, run = _later(problem, program, run, options.margin_us)
+    baselines = tuple(
+        Baseline(name, runs[name].iteration_time, runs[name].peak_bytes)
+        for name in options.baselines
+    )
+    status = OPTIMAL if same(run.iteration_time, bound.value_us) else FEASIBLE
+    is_cut_short = is_cut_short and status != OPTIMAL
+    return ProgramPlan(status, problem, program, run, bound, baselines, is_cut_short)
+
+
+def _best(problem: Problem, found: list[tuple[Program, Run]], least: int) -> tuple[Program, Run]:
+    """Return the fastest that keeps the memory limit, of equals the one of least memory.
+
+    ``least`` is the least memory of any program looked at [bytes].
+    """
+    most = problem.limits.memory_bytes
+    kept = [each for each in found if most is None or each[1].peak_bytes <= most]
+    if not kept:
+        detail = (
+            f"No program was found that takes at most {_size(most)}; the least found takes "
+            f"{_size(least)}."
+        )
+        raise InvalidOptions([Fault("/memory_limit_bytes", FaultCode.INFEASIBLE, detail)])
+    return min(kept, key=lambda each: (each[1].iteration_time, each[1].peak_bytes))
+
+
+def _size(count: int | None) -> str:
+    return f"{count or 0:,} bytes ({(count or 0) / 2**30:.3f} GiB)"
+
+
+def _later(problem: Problem, program: Program, run: Run, margin_us: float) -> tuple[Program, Run]:
+    """Put launches off, unless that takes longer or more memory."""
+    draft = Changes(Flat(problem))
+    draft.follow(program, is_eager=True)
+    put_off(draft, margin_us)
+    other = draft.program()
+    after = execute(problem, other)
+    is_better = after.iteration_time <= run.iteration_time and after.peak_bytes <= run.peak_bytes
+    return (other, after) if is_better else (program, run)
+
+
+def _option_faults(options: Options) -> Iterator[Fault]:
+    for i, name in enumerate(options.baselines):
+        if name not in POLICIES:
+            detail = f"Of programs the policies are {', '.join(POLICIES)}; got {name!r}."
+            yield Fault(f"/baselines/{i}", FaultCode.OUT_OF_RANGE, detail)

@@ -1,0 +1,18 @@
+"""Rules of today that make a program of a problem."""
+
+from collections.abc import Callable, Mapping
+
+from solver.programs.policies.in_order import in_order
+from solver.programs.policies.inductor import inductor
+from solver.programs.policies.simple_overlap import simple_overlap
+from solver.programs.policies.xla_lhs import xla_lhs
+from solver.programs.problem import Problem
+from solver.programs.program import Program
+
+#: Each makes a program of a problem, by name.
+POLICIES: Mapping[str, Callable[[Problem], Program]] = {
+    "in_order": in_order,
+    "inductor": inductor,
+    "simple_overlap": simple_overlap,
+    "xla_lhs": xla_lhs,
+}

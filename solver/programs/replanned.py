@@ -1,0 +1,106 @@
+"""Programs planned again: with more memory, and of a graph with some ops changed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from solver.graph import COMPUTE, Graph
+from solver.programs.check import program_faults
+from solver.programs.plan import Options, plan
+from solver.programs.result import ProgramPlan
+from solver.simulation.what_if import Change, apply_changes
+from solver.units import same
+
+
+@dataclass(frozen=True, slots=True)
+class MoreMemory:
+    """What a higher limit of memory would save.
+
+    Attributes
+    ----------
+    extra_bytes
+        How much higher.
+    iteration_time_us
+        What the program takes that is planned with it.
+    gain_us
+        How much less that is; 0 or more, since less memory may be taken than is allowed.
+    peak_bytes
+        What that program takes.
+    """
+
+    extra_bytes: int
+    iteration_time_us: float
+    gain_us: float
+    peak_bytes: int
+
+
+def with_more_memory(
+    planned: ProgramPlan, extras: Sequence[int], options: Options
+) -> tuple[MoreMemory, ...]:
+    """Plan again with a limit that is higher by each of these, ascending.
+
+    A program of a lower limit keeps a higher one, so none is slower than the one before.
+
+    Parameters
+    ----------
+    planned
+        With a limit of memory.
+    extras
+        Bytes more, each positive.
+    options
+        How to plan; the time limit is that of one plan.
+    """
+    limit = planned.problem.limits.memory_bytes
+    assert limit is not None, "the plan has a limit"
+    best, found = planned, []
+    alone = replace(options, baselines=())
+    for extra in sorted(set(extras)):
+        limits = replace(planned.problem.limits, memory_bytes=limit + extra)
+        roomier = replace(planned.problem, limits=limits)
+        best = plan(roomier, alone, known=(best.program,))
+        total, before = best.run.iteration_time, planned.run.iteration_time
+        gain = 0.0 if same(total, before) else before - total
+        found.append(MoreMemory(extra, total, gain, best.run.peak_bytes))
+    return tuple(found)
+
+
+def with_changes(planned: ProgramPlan, changes: Sequence[Change], options: Options) -> ProgramPlan:
+    """Plan the graph with some ops changed, within the same limits.
+
+    Buffers stay as they are: an op that is removed takes no time and sends nothing, and what it
+    wrote is written. Where the program of the graph is one of the changed graph, what is found is
+    not slower than that.
+
+    Raises
+    ------
+    InvalidOptions
+        When a change cannot be made, with pointers that begin with ``/changes``; when no program
+        of the changed graph keeps the limits.
+    """
+    problem = replace(planned.problem, graph=changed_graph(planned.problem.graph, changes))
+    known = [planned.program]
+    if planned.problem.graph.collectives != problem.graph.collectives or any(
+        program_faults(problem, planned.program)
+    ):
+        known = []
+    return plan(problem, replace(options, baselines=()), known=tuple(known))
+
+
+def changed_graph(graph: Graph, changes: Sequence[Change]) -> Graph:
+    """Change ops and keep buffers and streams.
+
+    A collective that is removed becomes an op of no time on the stream of all compute, if that is
+    one, so that the search has one stream as before.
+
+    Raises
+    ------
+    InvalidOptions
+        As of :func:`solver.simulation.what_if.apply_changes`.
+    """
+    after = apply_changes(graph, changes)
+    streams = {op.stream for op in graph.ops if op.kind == COMPUTE}
+    only = streams.pop() if len(streams) == 1 else None
+    ops = tuple(
+        op._replace(stream=only) if op.kind == COMPUTE != before.kind else op
+        for before, op in zip(graph.ops, after.ops, strict=True)
+    )
+    return replace(after, ops=ops)

@@ -1,0 +1,81 @@
+"""What a planned program is: frozen data, with its evidence. Unknown is None."""
+
+from dataclasses import dataclass
+
+from solver.programs.execute import Run
+from solver.programs.problem import Problem
+from solver.programs.program import Program
+
+OPTIMAL = "optimal"
+
+
+FEASIBLE = "feasible"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The proven lower bound over all orders of compute, launches and buckets.
+
+    Attributes
+    ----------
+    kind
+        ``path``: the op named, between what must come before it (``release_us``) and after it
+        (``tail_us``), each collective at its least cost; ``load``: the ops named, one
+        after another on their stream or channel, after ``release_us`` and before ``tail_us``;
+        ``overlap``: all ops of a stream or channel, and what cannot run beside the collectives
+        named at the end, at the beginning or at both.
+    value_us
+        No program of the graph is faster [us].
+    ops
+        Ids of what attains it.
+    release_us, tail_us
+        What comes before and after them [us]; None where that says nothing.
+    """
+
+    kind: str
+    value_us: float
+    ops: tuple[str, ...] = ()
+    release_us: float | None = None
+    tail_us: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What a rule of today makes of the problem.
+
+    ``iteration_time_us`` and ``peak_bytes`` are None where it makes no program; it may take more
+    memory than the limit.
+    """
+
+    policy: str
+    iteration_time_us: float | None
+    peak_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramPlan:
+    """A program with its evidence.
+
+    Attributes
+    ----------
+    status
+        ``optimal`` when the iteration time equals the lower bound, else ``feasible``.
+    problem
+        What was planned.
+    program, run
+        What the host asks for, and how that runs.
+    bound
+        Why nothing is faster than ``bound.value_us``.
+    baselines
+        In the order asked for.
+    is_cut_short
+        Whether the time limit ended the search: another run may find another program.
+    """
+
+    status: str
+    problem: Problem
+    program: Program
+    run: Run
+    bound: Bound
+    baselines: tuple[Baseline, ...]
+    is_cut_short: bool = False

@@ -1,0 +1,1 @@
+"""The search for a program: rules that make one, changes that better it."""

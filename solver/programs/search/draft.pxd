@@ -1,0 +1,46 @@
+cimport cython
+from solver.programs.search.flat cimport Flat
+
+cdef class Draft:
+    cdef readonly Flat flat
+    cdef readonly int[::1] order, place, home, follower, first, count
+    cdef readonly long long[::1] total, packed, unpacked
+    cdef readonly double[::1] cost, pack, unpack, start, end
+    cdef public int length
+    cdef readonly double value
+    cdef readonly long long peak, excess
+    cdef int[::1] waited, left, queue, queued, begun, ended, asked
+    cdef double[::1] free_at
+    cdef int asked_count, oldest
+    cdef long long under_way
+    cdef double now, clock
+    cdef long long level
+
+    cpdef void adopt(self, Draft other)
+    @cython.locals(k=int, item=int)
+    cpdef void set_order(self, items)
+    @cython.locals(flat=Flat, rest=double, c=int, k=int, item=int, time=double)
+    cpdef double execute(self, double most) noexcept
+    @cython.locals(flat=Flat, b=int, c=int)
+    cdef double _begin(self) noexcept
+    @cython.locals(flat=Flat)
+    cdef void _compute(self, int i) noexcept
+    @cython.locals(flat=Flat, e=int, c=int)
+    cdef void _await(self, int i) noexcept
+    @cython.locals(flat=Flat, c=int, i=int, channel=int, start=double, item=int)
+    cdef void launch(self, int b) noexcept
+    @cython.locals(flat=Flat, c=int, i=int)
+    cdef void finish(self, int b) noexcept
+    @cython.locals(flat=Flat, found=int, when=double, is_end=bint, c=int, b=int, at=double, i=int)
+    cdef void pass_to(self, double time) noexcept
+    @cython.locals(flat=Flat, c=int)
+    cdef void _go_out(self, int b) noexcept
+    @cython.locals(flat=Flat, c=int, i=int)
+    cdef void _come_off(self, int b) noexcept
+    cdef void _stand(self, double time) noexcept
+    @cython.locals(flat=Flat, e=int, b=int)
+    cdef void drop(self, int begin, int end, int[::1] buffers) noexcept
+    @cython.locals(flat=Flat, k=int, item=int, c=int)
+    cpdef bint is_in_order(self) noexcept
+    @cython.locals(flat=Flat, e=int, j=int, c=int, at=int)
+    cdef bint _is_after(self, int i, int k) noexcept

@@ -1,0 +1,366 @@
+"""A program that is being changed: its order, its buckets, and what it takes.
+
+:func:`solver.programs.execute.execute` says the same in other words; tests hold this against it.
+Waits and copies are where :func:`solver.programs.program.with_waits` puts them.
+"""
+
+from array import array
+from collections.abc import Sequence
+from math import inf
+
+from solver.programs.program import COMPUTE, LAUNCH, WAIT, Program, with_waits
+from solver.programs.search.flat import Flat
+
+
+class Draft:
+    """An order of compute ops and launches, and the buckets of these.
+
+    Items are compute ops, by position, from ``flat.ops`` on the launches of buckets, and behind
+    these waits that come before they must: of each bucket one at most, after its launch. A bucket
+    has the number of one of its collectives, or of one that is in another.
+
+    Attributes
+    ----------
+    order, place, length
+        The items in the host's order, the place of each, and how many there are.
+    home, follower, first, count
+        Of each collective its bucket and the next member; of each bucket its first, and how many.
+    cost, pack, unpack, packed, unpacked
+        Of each bucket [us, us, us, bytes, bytes].
+    start, end
+        Of each item, when it runs [us].
+    value, peak, excess
+        Time [us], the most memory [bytes], and how much of it is above the limit.
+    """
+
+    def __init__(self, flat: Flat) -> None:
+        """Make a draft of one bucket a collective, in the order of the graph."""
+        self.flat = flat
+        ops, collectives = flat.ops, flat.collectives
+        items, some = ops + 2 * collectives, max(1, collectives)
+        self.order = array("i", [0]) * items
+        self.place = array("i", [-1]) * items
+        self.length = 0
+        self.home = array("i", range(some))
+        self.follower = array("i", [-1]) * some
+        self.first = array("i", range(some))
+        self.count = array("i", [1]) * some
+        self.total = array("q", [0]) * some
+        self.cost = array("d", [0.0]) * some
+        self.pack = array("d", [0.0]) * some
+        self.unpack = array("d", [0.0]) * some
+        self.packed = array("q", [0]) * some
+        self.unpacked = array("q", [0]) * some
+        self.start = array("d", [0.0]) * items
+        self.end = array("d", [0.0]) * items
+        self.waited = array("i", [0]) * some
+        self.left = array("i", [0]) * max(1, flat.buffers)
+        self.free_at = array("d", [0.0]) * max(1, flat.channels)
+        self.queue = array("i", [0]) * (some * max(1, flat.channels))
+        self.queued = array("i", [0]) * max(1, flat.channels)
+        self.asked = array("i", [0]) * some
+        self.asked_count = self.oldest = 0
+        self.under_way = 0
+        self.begun = array("i", [0]) * max(1, flat.channels)
+        self.ended = array("i", [0]) * max(1, flat.channels)
+        self.value, self.peak, self.excess = inf, 0, 0
+        self.now, self.level, self.clock = 0.0, 0, 0.0
+        for c in range(collectives):
+            self.reckon(c, [c])
+
+    def reckon(self, b: int, members: Sequence[int]) -> None:
+        """Set what a bucket costs."""
+        costs = self.flat.costs(members)
+        self.cost[b], self.pack[b], self.unpack[b], self.packed[b], self.unpacked[b] = costs
+        self.total[b] = sum([self.flat.size[c] for c in members])
+
+    def members(self, b: int) -> list[int]:
+        """Return the numbers of a bucket's collectives."""
+        found, c = [], self.first[b]
+        while c >= 0:
+            found.append(c)
+            c = self.follower[c]
+        return found
+
+    def set_members(self, b: int, members: Sequence[int]) -> None:
+        """Make a bucket of these collectives; none closes it."""
+        ordered = sorted(members)
+        self.count[b] = len(ordered)
+        self.first[b] = ordered[0] if ordered else -1
+        for k, c in enumerate(ordered):
+            self.home[c] = b
+            self.follower[c] = ordered[k + 1] if k + 1 < len(ordered) else -1
+        if ordered:
+            self.reckon(b, ordered)
+
+    def set_order(self, items: Sequence[int]) -> None:
+        """Take these items in this order."""
+        self.length = len(items)
+        for k in range(len(self.place)):
+            self.place[k] = -1
+        for k, item in enumerate(items):
+            self.order[k] = item
+            self.place[item] = k
+
+    def adopt(self, other: "Draft") -> None:
+        """Become a copy of another draft of the same problem, as it was executed."""
+        self.order[:] = other.order
+        self.place[:] = other.place
+        self.home[:] = other.home
+        self.follower[:] = other.follower
+        self.first[:] = other.first
+        self.count[:] = other.count
+        self.total[:] = other.total
+        self.cost[:] = other.cost
+        self.pack[:] = other.pack
+        self.unpack[:] = other.unpack
+        self.packed[:] = other.packed
+        self.unpacked[:] = other.unpacked
+        self.start[:] = other.start
+        self.end[:] = other.end
+        self.length = other.length
+        self.value, self.peak, self.excess = other.value, other.peak, other.excess
+
+    def execute(self, most: float) -> float:
+        """Run the draft; return its time [us], or inf once it must be longer than ``most``.
+
+        O(items + edges + buffers).
+        """
+        flat = self.flat
+        rest = self._begin()
+        for k in range(self.length):
+            item = self.order[k]
+            if item < flat.ops:
+                self._await(item)
+                if self.clock + rest > most:
+                    self.value = inf
+                    return inf
+                rest -= flat.duration[item]
+                self._compute(item)
+            elif item < flat.ops + flat.collectives:
+                self.launch(item - flat.ops)
+            elif not self.waited[item - flat.ops - flat.collectives]:
+                self.finish(item - flat.ops - flat.collectives)
+        for k in range(self.asked_count):
+            if not self.waited[self.asked[k]]:
+                self.finish(self.asked[k])
+        time = self.clock
+        for c in range(flat.channels):
+            time = max(time, self.free_at[c])
+        self.pass_to(time)
+        self.peak = max(self.peak, self.level)
+        self.excess = max(0, self.peak - flat.memory)
+        self.value = time
+        return time if time <= most else inf
+
+    def _begin(self) -> float:
+        """Put everything back to the start; return the time of all compute."""
+        flat = self.flat
+        for c in range(flat.channels):
+            self.free_at[c] = 0.0
+            self.queued[c] = self.begun[c] = self.ended[c] = 0
+        for c in range(flat.collectives):
+            self.waited[c] = 0
+        for b in range(flat.buffers):
+            self.left[b] = flat.uses[b]
+        self.clock = self.now = 0.0
+        self.level = self.peak = flat.base
+        self.asked_count = self.oldest = 0
+        self.under_way = 0
+        return flat.load
+
+    def _compute(self, i: int) -> None:
+        """Run a compute op."""
+        flat = self.flat
+        self.start[i] = self.clock
+        self.pass_to(self.clock)
+        self.level += flat.written[i]
+        self.clock += flat.duration[i]
+        self.end[i] = self.clock
+        self.pass_to(self.clock)
+        self.drop(flat.reads_at[i], flat.reads_at[i + 1], flat.reads)
+        self.drop(flat.writes_at[i], flat.writes_at[i + 1], flat.writes)
+
+    def _await(self, i: int) -> None:
+        """Wait for the launches that an op comes after."""
+        flat = self.flat
+        for e in range(flat.preds_at[i], flat.preds_at[i + 1]):
+            c = flat.number[flat.preds[e]]
+            if c >= 0 and not self.waited[self.home[c]]:
+                self.finish(self.home[c])
+
+    def launch(self, b: int) -> None:
+        """Pack and launch a bucket."""
+        flat = self.flat
+        c = self.first[b]
+        while c >= 0:
+            self._await(flat.position[c])
+            c = self.follower[c]
+        while self.under_way and self.under_way + self.total[b] > flat.most_under_way:
+            if not self.waited[self.asked[self.oldest]]:
+                self.finish(self.asked[self.oldest])
+            self.oldest += 1
+        self.under_way += self.total[b]
+        self.asked[self.asked_count] = b
+        self.asked_count += 1
+        if self.count[b] > 1:
+            self.pass_to(self.clock)
+            self.level += self.packed[b]
+            self.clock += self.pack[b]
+        channel = flat.channel[self.first[b]]
+        start = max(self.clock, self.free_at[channel])
+        item = flat.ops + b
+        self.start[item] = start
+        self.end[item] = self.free_at[channel] = start + self.cost[b]
+        self.queue[channel * flat.collectives + self.queued[channel]] = b
+        self.queued[channel] += 1
+
+    def finish(self, b: int) -> None:
+        """Wait for a bucket, and unpack it."""
+        flat = self.flat
+        self.waited[b] = 1
+        self.under_way -= self.total[b]
+        self.clock = max(self.clock, self.end[flat.ops + b])
+        if self.count[b] > 1:
+            self.clock += self.unpack[b]
+            self.pass_to(self.clock)
+            self.level -= self.unpacked[b]
+            c = self.first[b]
+            while c >= 0:
+                i = flat.position[c]
+                self.drop(flat.writes_at[i], flat.writes_at[i + 1], flat.writes)
+                c = self.follower[c]
+
+    def pass_to(self, time: float) -> None:
+        """Let the launches begin and end that do so until a time."""
+        flat = self.flat
+        while True:
+            found, when, is_end = -1, time, False
+            for c in range(flat.channels):
+                if self.ended[c] < self.queued[c]:
+                    b = self.queue[c * flat.collectives + self.ended[c]]
+                    if self.begun[c] == self.ended[c]:
+                        at = self.start[flat.ops + b]
+                        if at < when or (at == when and found < 0):
+                            found, when, is_end = c, at, False
+                    else:
+                        at = self.end[flat.ops + b]
+                        if at < when or (at == when and found < 0):
+                            found, when, is_end = c, at, True
+            if found < 0:
+                break
+            self._stand(when)
+            b = self.queue[found * flat.collectives + self.ended[found]]
+            if is_end:
+                self.ended[found] += 1
+                self._come_off(b)
+            else:
+                self.begun[found] += 1
+                self._go_out(b)
+        self._stand(time)
+
+    def _go_out(self, b: int) -> None:
+        """Hold what a bucket writes from its launch on."""
+        flat = self.flat
+        self.level += self.unpacked[b]
+        c = self.first[b]
+        while c >= 0:
+            self.level += flat.written[flat.position[c]]
+            c = self.follower[c]
+
+    def _come_off(self, b: int) -> None:
+        """Free what a bucket read until its launch ended; alone it has also written."""
+        flat = self.flat
+        self.level -= self.packed[b]
+        c = self.first[b]
+        while c >= 0:
+            i = flat.position[c]
+            self.drop(flat.reads_at[i], flat.reads_at[i + 1], flat.reads)
+            if self.count[b] == 1:
+                self.drop(flat.writes_at[i], flat.writes_at[i + 1], flat.writes)
+            c = self.follower[c]
+
+    def _stand(self, time: float) -> None:
+        """Come to a time: what was held since the last counts, if any time passed."""
+        if time > self.now:
+            self.peak = max(self.peak, self.level)
+            self.now = time
+
+    def drop(self, begin: int, end: int, buffers: Sequence[int]) -> None:
+        """Use buffers, the last time they are used frees them."""
+        flat = self.flat
+        for e in range(begin, end):
+            b = buffers[e]
+            self.left[b] -= 1
+            if self.left[b] == 0:
+                self.level -= flat.held[b]
+
+    def is_in_order(self) -> bool:
+        """Tell whether all comes after what it needs, and is there once; O(items + edges)."""
+        flat = self.flat
+        for k in range(self.length):
+            item = self.order[k]
+            if self.place[item] != k:
+                return False
+            if item < flat.ops:
+                if not self._is_after(item, k):
+                    return False
+            elif item >= flat.ops + flat.collectives:
+                if not 0 <= self.place[item - flat.collectives] < k:
+                    return False
+            else:
+                c = self.first[item - flat.ops]
+                while c >= 0:
+                    if not self._is_after(flat.position[c], k):
+                        return False
+                    c = self.follower[c]
+        return True
+
+    def _is_after(self, i: int, k: int) -> bool:
+        flat = self.flat
+        for e in range(flat.preds_at[i], flat.preds_at[i + 1]):
+            j = flat.preds[e]
+            c = flat.number[j]
+            at = self.place[j] if c < 0 else self.place[flat.ops + self.home[c]]
+            if at < 0 or at >= k:
+                return False
+        return True
+
+    def program(self) -> Program:
+        """Return the program."""
+        flat = self.flat
+        names: dict[int, int] = {}
+        buckets: list[list[int]] = []
+        order: list[tuple[str, int]] = []
+        for k in range(self.length):
+            item = self.order[k]
+            if item < flat.ops:
+                order.append((COMPUTE, item))
+            elif item >= flat.ops + flat.collectives:
+                order.append((WAIT, names[item - flat.ops - flat.collectives]))
+            else:
+                b = item - flat.ops
+                names[b] = len(buckets)
+                buckets.append([flat.position[c] for c in self.members(b)])
+                order.append((LAUNCH, names[b]))
+        return with_waits(flat.problem, buckets, order)
+
+    def follow(self, program: Program, *, is_eager: bool) -> None:
+        """Become a program; its waits where they are (``is_eager``), or as late as they may be."""
+        flat = self.flat
+        names = []
+        for b in range(flat.collectives):
+            self.set_members(b, [])
+        for positions in program.buckets:
+            members = sorted(flat.number[i] for i in positions)
+            self.set_members(members[0], members)
+            names.append(flat.ops + members[0])
+        items = []
+        for do, what in program.steps:
+            if do == COMPUTE:
+                items.append(what)
+            elif do == LAUNCH:
+                items.append(names[what])
+            elif do == WAIT and is_eager:
+                items.append(names[what] + flat.collectives)
+        self.set_order(items)
