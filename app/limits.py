@@ -15,6 +15,14 @@ MAX_COLLECTIVES = 3_000
 MAX_EDGES = 2_000_000
 #: Most ops and edges of a graph whose compute ops are told apart; beyond, they are merged.
 MAX_UNMERGED = 200_000
+#: Most ops of a graph with buffers or streams of free order, whose order is checked by sets of ops,
+#: and most buffers, ten an op.
+MAX_PROGRAM_OPS = 10_000
+MAX_BUFFERS = 10 * MAX_PROGRAM_OPS
+#: Most entries of all ``read_by`` lists.
+MAX_READS = MAX_EDGES
+#: Most streams of a graph that are described.
+MAX_STREAMS = 1_024
 #: Longest name of a graph, an op, a channel or a stream [characters].
 MAX_NAME_CHARACTERS = 512
 
@@ -34,6 +42,11 @@ MAX_STARTUP_US = 1e9
 MAX_BASELINES = 32
 #: Most launches of all baselines of a request, those of a search for "auto" included.
 MAX_BASELINES_LAUNCHES = 2 * MAX_POLICY_LAUNCHES
+#: Most memory limits of one request.
+MAX_MEMORY_LIMITS = 16
+#: Least and most speed of the copies of buckets [Gbit/s].
+MIN_COPY_GBPS = 1e-3
+MAX_COPY_GBPS = 1e9
 #: Shortest slot [us].
 MIN_SLOT_US = 1e-6
 #: Largest seed of random numbers.

@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 import interlace
 
 NAMES = {
@@ -10,7 +12,10 @@ NAMES = {
     *("Cluster", "Cost", "alike", "network_of"),
     *("plan", "Options", "Plan", "Choice", "POLICIES", "simulate", "chrome_trace", "explain"),
     *("Change", "apply_changes", "predict", "sweep"),
+    *("Buffer", "plan_program", "ProgramProblem", "ProgramLimits", "ProgramOptions", "ProgramPlan"),
     *("calibrate", "read_measurements", "Fit", "estimate", "read_times", "runs_of"),
+    *("plan_placements", "PlacementOptions", "Key", "keys_of"),
+    *("predict_parameter_server", "ThroughputOptions", "StepOp", "build_step", "step_of"),
     *("read_trace", "READERS", "export", "EXPORTS"),
     *("Fault", "InterlaceError"),
 }
@@ -50,3 +55,44 @@ def test_from_a_model_to_an_export_and_back() -> None:
         graph, [interlace.Cluster(n, bandwidth_gbps=10) for n in (2, 4)], [interlace.Choice("ddp")]
     )
     assert [cell.workers for cell in cells] == [2, 4]
+
+
+def test_from_a_graph_of_free_order_to_a_program() -> None:
+    """A gather of 10 us beside two ops of 10 us, of which one needs it."""
+    ops = [
+        interlace.Op("needs", "compute", 10.0, None, ("gather",), stream="gpu"),
+        interlace.Op("other", "compute", 10.0, stream="gpu"),
+        interlace.Op("gather", "all_gather", None, 8, cut=False),
+    ]
+    buffers = [interlace.Buffer("weight", 8, "gather", ("needs",))]
+    graph = interlace.build("free", ops, buffers, ["gpu"])
+    network = interlace.network_of(interlace.Cluster(2, startup_us=10, bandwidth_gbps=1e9))
+    problem = interlace.ProgramProblem(graph, network, None, interlace.ProgramLimits(8))
+    found = interlace.plan_program(problem, interlace.ProgramOptions(time_limit_s=1))
+    assert isinstance(found, interlace.ProgramPlan)
+    assert found.run.iteration_time == pytest.approx(20, abs=1e-3)
+    assert found.run.peak_bytes == 8
+    with pytest.raises(interlace.InterlaceError, match="plan_program"):
+        interlace.plan(graph, network)
+
+
+def test_from_a_graph_to_parameter_servers() -> None:
+    graph = interlace.MODELS["vgg16"]()
+    found = interlace.plan_placements(
+        interlace.keys_of(graph), 850_000.0, 8, interlace.PlacementOptions(servers=4, simulated=())
+    )
+    assert found.bytes == sum(op.bytes or 0 for op in graph.ops)
+    assert [each.need.servers for each in found.placements] == [1, 1, 4, 4]
+    options = interlace.ThroughputOptions((1, 2), (10.0,), batch_size=32, steps=20, dropped=5)
+    from_graph = interlace.predict_parameter_server([interlace.step_of(graph)], options)
+    by_hand = interlace.build_step(
+        [
+            interlace.StepOp("pull", "downlink", bytes=10**6),
+            interlace.StepOp("compute", "worker", 1000.0, after=("pull",)),
+            interlace.StepOp("push", "uplink", bytes=10**6, after=("compute",)),
+            interlace.StepOp("update", "server", 10.0, after=("push",)),
+        ]
+    )
+    for throughput in (from_graph, interlace.predict_parameter_server([by_hand], options)):
+        one, two = (row.examples_per_s for row in throughput.rows)
+        assert 0 < one <= two <= 2.2 * one

@@ -47,7 +47,7 @@ def on(cluster: Any, flags: Json, carrying: set[str]) -> Any:
         name: _network(None, each, costs) if name in carrying and isinstance(each, dict) else each
         for name, each in others.items()
     }
-    return {**cluster, "workers": cluster.get("workers"), **whole, "channels": channels}
+    return {**cluster, **whole, "channels": channels}
 
 
 def _network(workers: int | None, own: Json, flags: Json) -> Json:
@@ -55,7 +55,9 @@ def _network(workers: int | None, own: Json, flags: Json) -> Json:
     if model is None:
         return {**own, **flags}
     kept: Json = {} if workers is None else {"workers": model.get("workers") or workers}
-    kept |= {field: value for field, value in own.items() if field in {*_WHOLE, "channels"}}
+    kept |= {
+        field: value for field, value in own.items() if field in {*_WHOLE, "channels", "shares"}
+    }
     return {**kept, **flags}
 
 

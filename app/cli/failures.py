@@ -24,6 +24,12 @@ _FLAGS = {
     "flow_control": "--no-flow-control",
     "explain": "--no-explain",
     "time_limit_s": "--time-limit",
+    "memory_limit_bytes": "--memory-limit-gib",
+    "memory_limits_bytes": "--memory-limit-gib",
+    "more_memory_bytes": "--more-memory-gib",
+    "max_bucket_bytes": "--max-bucket-mib",
+    "max_bytes_under_way": "--max-under-way-mib",
+    "margin_us": "--margin-ms",
     "sweep_limit_s": "--sweep-limit",
 }
 

@@ -10,6 +10,7 @@ from app.cli.clusters import channels_of, is_split, on, overruled
 from app.codes import ServiceFaultCode
 from app.errors import InvalidRequest
 from app.limits import MAX_NAME_CHARACTERS, MAX_UNPACKED_BYTES
+from app.reading.compiled_graphs import compiled_request, is_compiled
 from app.reading.parsing import read_json
 from app.reading.requests import parsed_placements, problem_of, read_parsed
 from app.reading.traces import parameters_of, read_files, recognised, report_of
@@ -265,6 +266,8 @@ def _opened(source: Source) -> Any:
 
 def _of_json(raw: Any) -> tuple[Any, Report | None]:
     report = None
+    if is_compiled(raw):
+        return compiled_request(raw), None
     if isinstance(raw, dict) and {"graph", "report"} <= raw.keys():  # as import prints it
         report = report_of(raw["report"])
         raw = {name: raw[name] for name in ("graph", "cluster") if raw.get(name) is not None}

@@ -88,6 +88,19 @@ def jitter(
     return None if spread is None else {"spread": spread, **others}
 
 
+def sized(number: float | None, unit: int) -> int | None:
+    """Read a number of a unit as bytes, at least one."""
+    return None if number is None else max(1, round(number * unit))
+
+
+def memory_limits(limits_gib: list[float] | None) -> Json:
+    """Put limits of memory into options: one, or a list of several."""
+    found = [max(1, round(limit * 2**30)) for limit in limits_gib or []]
+    if len(found) > 1:
+        return {"memory_limits_bytes": found}
+    return {"memory_limit_bytes": found[0]} if found else {}
+
+
 def network(
     workers: int | None,
     bandwidth_gbps: float | None,

@@ -66,10 +66,12 @@ _FIELDS = (
     "kind",
     "duration_us",
     "stream",
+    "slowdown",
     "bytes",
     "channel",
     "element_bytes",
     "fuse_key",
+    "cut",
     "after",
 )
 

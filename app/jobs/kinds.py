@@ -26,7 +26,7 @@ class Kind:
     prefix
         Path of its collection.
     fields
-        Names of the answer's fields.
+        Names of the answer's fields, of those that every answer has.
     queue
         Jobs of one queue share its children. A sweep uses all cores by itself, and a prediction
         of parameter servers one for minutes; they keep no plan waiting.
@@ -39,7 +39,7 @@ class Kind:
 
 
 KINDS = {
-    PLAN: Kind("plan", "/v1/plans", tuple(PlanAnswer.model_fields), "solves"),
+    PLAN: Kind("plan", "/v1/plans", PlanAnswer.always(), "solves"),
     SIMULATION: Kind(
         "simulation", "/v1/simulations", tuple(SimulationAnswer.model_fields), "solves"
     ),

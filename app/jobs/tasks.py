@@ -39,7 +39,8 @@ def limit_of(request: GraphRequest) -> float:
     """Return the time that a request asks for [s]."""
     match request:
         case PlanRequest():
-            return request.options.time_limit_s * (2 if request.what_if else 1)
+            plans = len(request.options.memory_limits_bytes or [0]) + bool(request.what_if)
+            return request.options.time_limit_s * plans
         case SweepRequest():
             return request.sweep_limit_s
     return JOB_TIME_LIMIT_S

@@ -16,6 +16,10 @@ from solver.limits import MAX_FAULTS_SOUGHT
 Models = Callable[[str], CostModelBody | None]
 
 
+#: Nobody says how many workers there are.
+WORKERS_MISSING = Fault("/cluster/workers", FaultCode.MISSING_FIELD, "Cluster: workers is missing.")
+
+
 def with_models(body: ClusterBody, models: Models) -> tuple[ClusterBody, list[Fault]]:
     """Put stored cost models in the place of their ids; list the ids that nobody knows."""
     found: dict[str, CostModelBody] = {}
@@ -91,6 +95,8 @@ def lane_faults(ops: Sequence[Op], body: ClusterBody) -> list[Fault]:
         )
         faults.append(Fault(f"/graph/ops/{i}/channel", FaultCode.UNKNOWN_CHANNEL, detail))
     used = lanes or {Lane(NETWORK, ALL_REDUCE): None}
+    if body.lacks_workers(lane.channel for lane in used):
+        faults.append(WORKERS_MISSING)
     return faults + [fault for lane in used for fault in _cost_faults(body, lane)]
 
 

@@ -7,14 +7,14 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from app.limits import MAX_NAME_CHARACTERS, MAX_OPS
+from app.limits import MAX_CHANNELS, MAX_NAME_CHARACTERS, MAX_OPS
 from app.reading.parsing import repeats_key
 from app.reading.references import FindGraph
 from app.reading.schema_faults import Model, fitting
 from app.schemas.base import PLAIN
 from app.schemas.graphs import CollectiveKind
 from solver.graph import COMPUTE, NETWORK, Op
-from solver.limits import MAX_BYTES, MAX_DURATION_US
+from solver.limits import MAX_BYTES, MAX_COMPUTE_SLOWDOWN, MAX_DURATION_US
 
 _Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_CHARACTERS)]
 
@@ -31,11 +31,22 @@ class _Op(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     stream: _Name | UnsetType | None = UNSET
     element_bytes: Annotated[int, Meta(ge=1, le=MAX_BYTES)] | UnsetType = UNSET
     fuse_key: _Name | UnsetType | None = UNSET
+    cut: bool | UnsetType = UNSET
+    slowdown: (
+        Annotated[
+            dict[_Name, Annotated[float, Meta(ge=1, le=MAX_COMPUTE_SLOWDOWN)]],
+            Meta(max_length=MAX_CHANNELS + 1),
+        ]
+        | UnsetType
+        | None
+    ) = UNSET
 
 
 class _Graph(msgspec.Struct, forbid_unknown_fields=True):
     ops: Annotated[list[_Op], Meta(max_length=MAX_OPS)]
     name: str | UnsetType = UNSET
+    streams: msgspec.Raw | UnsetType = UNSET
+    buffers: msgspec.Raw | UnsetType = UNSET
 
 
 _GRAPH = msgspec.json.Decoder(_Graph)
@@ -74,9 +85,14 @@ def read_fast(
             source = msgspec.Raw((text or "").encode())
         graph = _GRAPH.decode(source)
         rest = {key: msgspec.json.decode(value) for key, value in fields.items()}
+        beside = {
+            key: msgspec.json.decode(value)
+            for key, value in (("streams", graph.streams), ("buffers", graph.buffers))
+            if not isinstance(value, UnsetType)
+        }
     except (msgspec.MsgspecError, ValueError, RecursionError, KeyError):
         return None
-    request = fitting({"graph": {"name": graph.name or "", "ops": []}, **rest}, model)
+    request = fitting({"graph": {"name": graph.name or "", "ops": [], **beside}, **rest}, model)
     ops = _ops_of(graph)
     if request is None or ops is None:
         return None
@@ -94,24 +110,35 @@ def _ops_of(graph: _Graph) -> list[Op] | None:
         if op.kind == COMPUTE:
             if time is UNSET or any(field is not UNSET for field in _sent(op)):
                 return None
-            ops.append(Op(op.id, COMPUTE, time, None, after, stream=op.stream or None))
-        elif size is UNSET or time is not UNSET or op.stream is not UNSET:
+            slowdown = tuple(sorted(op.slowdown.items())) if isinstance(op.slowdown, dict) else None
+            stream = op.stream or None
+            ops.append(Op(op.id, COMPUTE, time, None, after, stream=stream, slowdown=slowdown))
+        elif size is UNSET or any(field is not UNSET for field in (time, op.stream, op.slowdown)):
             return None
         else:
             channel, element = op.channel or NETWORK, op.element_bytes or 1
-            key = op.fuse_key or None
-            ops.append(Op(op.id, op.kind, None, size, after, channel, None, element, key))
+            key, cut = op.fuse_key or None, op.cut is not False
+            made = Op(op.id, op.kind, None, size, after, channel, None, element, key, cut=cut)
+            ops.append(made)
     return ops
 
 
 def _sent(op: _Op) -> tuple[object, ...]:
     """Return the fields that a collective alone has."""
-    return op.bytes, op.channel, op.element_bytes, op.fuse_key
+    return op.bytes, op.channel, op.element_bytes, op.fuse_key, op.cut
 
 
 def _are_plain(ops: list[Op]) -> bool:
     """Whether no name has a control character."""
     names = chain.from_iterable(
-        (op.id, op.channel, op.stream or "", op.fuse_key or "", *op.after) for op in ops
+        (
+            op.id,
+            op.channel,
+            op.stream or "",
+            op.fuse_key or "",
+            *op.after,
+            *(name for name, _ in op.slowdown or ()),
+        )
+        for op in ops
     )
     return re.fullmatch(PLAIN, "".join(names)) is not None

@@ -1,17 +1,35 @@
 """What is wrong with a graph, also with one of which only a part can be read."""
 
-from collections.abc import Collection, Iterator
-from typing import Any, TypeGuard
+from collections.abc import Collection, Iterator, Sequence
+from typing import Annotated, Any, TypeGuard
+
+from pydantic import FailFast, Field, TypeAdapter, ValidationError
 
 from app.errors import within
-from app.limits import MAX_COLLECTIVES, MAX_EDGES, MAX_NAME_CHARACTERS, MAX_OPS
+from app.limits import (
+    MAX_BUFFERS,
+    MAX_CHANNELS,
+    MAX_COLLECTIVES,
+    MAX_EDGES,
+    MAX_NAME_CHARACTERS,
+    MAX_OPS,
+    MAX_PROGRAM_OPS,
+    MAX_READS,
+    MAX_STREAMS,
+)
 from app.reading.cluster_faults import cluster_faults, lane_faults
 from app.reading.schema_faults import kind_of, ops_of
 from app.schemas.clusters import ClusterBody
+from app.schemas.graphs import BufferBody, GraphBody, StreamBody
 from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError
-from solver.graph import COMPUTE, NETWORK, Graph, Op, build
+from solver.graph import COMPUTE, NETWORK, Buffer, Graph, Op, build
 from solver.limits import MAX_BYTES
+
+_STREAMS = TypeAdapter(Annotated[list[StreamBody], FailFast(), Field(max_length=MAX_STREAMS)])
+
+
+_BUFFERS = TypeAdapter(Annotated[list[BufferBody], FailFast(), Field(max_length=MAX_BUFFERS)])
 
 
 def check_limits(ops: list[Op]) -> Iterator[Fault]:
@@ -48,12 +66,34 @@ def readable_graph_faults(raw: Any) -> list[Fault]:
     return _readable_faults(raw)[0]
 
 
-def checked_graph(name: str, ops: list[Op]) -> tuple[Graph | None, list[Fault]]:
+def buffer_limits(
+    ops: Sequence[Op], buffers: Sequence[Buffer], free: Sequence[str]
+) -> Iterator[Fault]:
+    """List the limits that buffers break, and ops beside them or beside streams of free order."""
+    if (buffers or free) and len(ops) > MAX_PROGRAM_OPS:
+        detail = (
+            f"Graph: at most {MAX_PROGRAM_OPS:,} ops are planned with buffers or streams of free "
+            f"order, got {len(ops):,}."
+        )
+        yield Fault("/ops", FaultCode.OUT_OF_RANGE, detail)
+    reads = sum(len(buffer.read_by) for buffer in buffers)
+    for count, most, what in (
+        (len(buffers), MAX_BUFFERS, "buffers"),
+        (reads, MAX_READS, "reads of buffers"),
+    ):
+        if count > most:
+            detail = f"Graph: at most {most:,} {what} are planned, got {count:,}."
+            yield Fault("/buffers", FaultCode.OUT_OF_RANGE, detail)
+
+
+def checked_graph(
+    name: str, ops: list[Op], buffers: Sequence[Buffer] = (), free: Sequence[str] = ()
+) -> tuple[Graph | None, list[Fault]]:
     """Build a graph, or list all that is wrong with it."""
-    if broken := list(check_limits(ops)):
+    if broken := [*check_limits(ops), *buffer_limits(ops, buffers, free)]:
         return None, within("graph", broken)
     try:
-        return build(name, ops), []
+        return build(name, ops, buffers, free), []
     except InterlaceError as error:
         return None, within("graph", error.faults)
 
@@ -85,8 +125,12 @@ def _readable_faults(raw: Any) -> tuple[list[Fault], list[Op]]:
     unsure = {FaultCode.UNKNOWN_OP, FaultCode.TOO_MANY_FAULTS} if hidden else set()
     if not all(isinstance(op, dict) for op in found):
         unsure |= {FaultCode.NO_COMPUTE, FaultCode.NO_COLLECTIVE}
+    if not all(isinstance(op, dict) and _has_channel(op) for op in found):
+        unsure |= {FaultCode.UNKNOWN_CHANNEL}
     faults = [
-        _moved(fault, kept) for fault in checked_graph("", ops)[1] if fault.code not in unsure
+        _moved(fault, kept)
+        for fault in checked_graph("", ops, *_readable_beside(raw["graph"]))[1]
+        if fault.code not in unsure
     ]
     return faults, ops
 
@@ -98,6 +142,7 @@ def _readable_op(known: dict[str, Any], name: str, after: tuple[str, ...]) -> Op
     if not _is_size(element) or not _is_size(size):
         element = 1
     stream = known.get("stream") if kind == COMPUTE else None
+    slowdown = known.get("slowdown") if kind == COMPUTE else None
     return Op(
         name,
         kind,
@@ -108,7 +153,34 @@ def _readable_op(known: dict[str, Any], name: str, after: tuple[str, ...]) -> Op
         stream if _is_name(stream) else None,
         element,
         key if _is_name(key) else None,
+        _readable_slowdown(slowdown) if isinstance(slowdown, dict) else None,
     )
+
+
+def _readable_beside(graph: dict[str, Any]) -> tuple[list[Buffer], list[str]]:
+    """Return the buffers of a graph where all can be read, and its streams of free order."""
+    try:
+        streams = _STREAMS.validate_python(graph.get("streams", []))
+        free = [stream.name for stream in streams if stream.order == "free"]
+    except ValidationError:
+        free = []
+    try:
+        buffers = _BUFFERS.validate_python(graph.get("buffers", []))
+    except ValidationError:
+        return [], free
+    return GraphBody(ops=[], buffers=buffers).buffers_of(), free
+
+
+def _readable_slowdown(slowdown: dict[str, Any]) -> tuple[tuple[str, float], ...]:
+    """Return the channels that an op states, with a harmless factor; none of too many."""
+    if len(slowdown) > MAX_CHANNELS + 1:
+        return ()
+    return tuple((name, 1.0) for name in sorted(filter(_is_name, slowdown)))
+
+
+def _has_channel(op: dict[str, Any]) -> bool:
+    """Whether it can be read which channel an op is on, if it is on any."""
+    return kind_of(op) == COMPUTE or _is_name(op.get("channel", NETWORK))
 
 
 def _is_size(value: Any) -> TypeGuard[int]:

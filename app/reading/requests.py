@@ -6,16 +6,23 @@ from typing import Any, TypeVar
 
 from app.errors import InvalidRequest
 from app.limits import MAX_MISFIT_VALUES, MAX_OPS
-from app.reading.cluster_faults import cluster_faults, lane_faults, with_models
+from app.reading.cluster_faults import (
+    WORKERS_MISSING,
+    cluster_faults,
+    lane_faults,
+    with_models,
+)
 from app.reading.fast import read_fast
 from app.reading.graph_faults import checked_graph, readable_faults, readable_graph_faults
 from app.reading.parsing import read_json
+from app.reading.placement_faults import faults_of
+from app.reading.program_faults import order_faults
 from app.reading.references import NOTHING, Library, with_graph
 from app.reading.schema_faults import fitting, shape_faults
 from app.reading.step_faults import readable_step_faults, step_faults
 from app.schemas.base import RequestModel
 from app.schemas.clusters import ClusterBody
-from app.schemas.graphs import ClusterRequest, GraphRequest
+from app.schemas.graphs import ClusterRequest, GraphBody, GraphRequest
 from app.schemas.parameter_servers import ParameterServerRequest
 from app.schemas.placements import PlacementsRequest
 from app.schemas.problem import Problem
@@ -125,14 +132,20 @@ def _read_placements(raw: Any) -> tuple[Graph | None, PlacementsRequest]:
 def _checked_placements(
     request: PlacementsRequest, ops: list[Op] | None
 ) -> tuple[Graph | None, PlacementsRequest]:
-    graph, faults = None, request.own_faults()
+    graph, broken = None, list[Fault]()
     if ops is not None:
         assert request.graph is not None, "the ops are those of a graph"
-        graph, broken = checked_graph(request.graph.name, ops)
-        faults = [*broken, *faults]
-    if faults:
+        graph, broken = _built(request.graph, ops)
+        broken += order_faults(request.graph, ops, request)
+    if request.cluster is not None and "workers" not in request.cluster.model_fields_set:
+        broken.append(WORKERS_MISSING)
+    if faults := [*broken, *faults_of(request, graph)]:
         raise InvalidRequest(faults)
     return graph, request
+
+
+def _built(body: GraphBody, ops: list[Op]) -> tuple[Graph | None, list[Fault]]:
+    return checked_graph(body.name, ops, body.buffers_of(), body.free())
 
 
 def _refuse_long(body: bytes | bytearray) -> None:
@@ -191,7 +204,8 @@ def _checked(
     faults: list[Fault] = []
     if ops is not None:
         assert request.graph is not None, "the ops are those of a graph"
-        graph, faults = checked_graph(request.graph.name, ops)
+        graph, faults = _built(request.graph, ops)
+        faults += order_faults(request.graph, ops, request)
         if request.has_barrier and len(ops) == MAX_OPS:
             detail = f"Graph: at most {MAX_OPS - 1:,} ops are planned with a barrier."
             faults.append(Fault("/graph/ops", FaultCode.OUT_OF_RANGE, detail))

@@ -83,7 +83,7 @@ def fitting(raw: Any, model: type[Model]) -> Model | None:
     body, faults = _narrowed(raw, model)
     if faults or _crowd_faults(body, model):
         return None
-    if any(_is_wide(op) for found in _op_lists(raw, model) for op in found.ops[: MAX_OPS + 1]):
+    if any(_is_wide_op(op) for found in _op_lists(raw, model) for op in found.ops[: MAX_OPS + 1]):
         return None
     try:
         return model.model_validate(raw)
@@ -182,7 +182,7 @@ def _ops_faults(
     faults: list[Fault] = []
     for i in _suspects(found):
         op, place = ops[i], (*found.place, i)
-        seen = _narrow(op, place, faults, fields)
+        seen = _narrow_slowdown(_narrow(op, place, faults, fields), place, faults)
         faults += _faults(found.one, seen, raw, place, schema)
         if is_graph and isinstance(seen, dict) and seen.get("kind") != kind_of(seen):
             faults += _faults(_OP, {**seen, "kind": kind_of(seen)}, raw, place, schema)
@@ -200,7 +200,7 @@ def _suspects(found: _Ops) -> Iterator[int]:
     """Yield the places of the ops that do not fit, and of some beside them."""
     for start in range(0, len(found.ops), _BLOCK):
         block = found.ops[start : start + _BLOCK]
-        if any(map(_is_wide, block)) or not _all_fit(block, found.many):
+        if any(map(_is_wide_op, block)) or not _all_fit(block, found.many):
             yield from range(start, start + len(block))
 
 
@@ -285,6 +285,22 @@ def _narrow(value: Any, place: Place, faults: list[Fault], fields: Collection[st
         )
     )
     return {key: found for key, found in value.items() if key in fields}
+
+
+def _narrow_slowdown(op: Any, place: Place, faults: list[Fault]) -> Any:
+    slowdown = op.get("slowdown") if isinstance(op, dict) else None
+    if not isinstance(slowdown, dict) or not _is_wide(slowdown):
+        return op
+    detail = (
+        f"Op {shown(op.get('id'))}: slowdown must be at most {MAX_CHANNELS + 1} fields, got "
+        f"{len(slowdown):,} fields."
+    )
+    faults.append(Fault(pointer((*place, "slowdown")), FaultCode.OUT_OF_RANGE, detail))
+    return {**op, "slowdown": None}
+
+
+def _is_wide_op(op: Any) -> bool:
+    return _is_wide(op) or (isinstance(op, dict) and _is_wide(op.get("slowdown")))
 
 
 def _is_wide(value: Any) -> bool:

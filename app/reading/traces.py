@@ -16,6 +16,7 @@ from app.limits import (
     MAX_TRACE_LINES,
     MAX_UNPACKED_BYTES,
 )
+from app.reading.compiled_graphs import compiled_request, is_compiled
 from app.reading.graph_faults import check_limits
 from app.reading.parsing import read_json
 from app.reading.requests import checked_plain
@@ -28,7 +29,7 @@ from solver.errors import Fault, InterlaceError, InvalidTrace
 from solver.graph import Graph, build
 from solver.limits import MAX_BYTES
 from solver.traces import READERS, Report, Trace, TraceOptions, detect
-from solver.traces.trace import totals
+from solver.traces.trace import totals, without_graph
 
 FORMAT = "interlace"
 
@@ -46,13 +47,15 @@ def read_own(content: bytes, options: TraceOptions) -> Trace | None:
         With all faults of the graph.
     """
     raw = _object(content)
+    if is_compiled(raw):
+        raw = compiled_request(raw)
     if "ops" in raw:
         raw = {"graph": raw}
     if not isinstance(raw.get("graph"), dict) or "ops" not in raw["graph"]:
         return None
     body = checked_plain({"graph": raw["graph"]}, _File).graph
     try:
-        graph = build(options.name or body.name, body.ops_of())
+        graph = build(options.name or body.name, body.ops_of(), body.buffers_of(), body.free())
     except InterlaceError as error:
         raise InvalidRequest(within("graph", error.faults)) from error
     report = Report(
@@ -108,7 +111,8 @@ def read_files(files: Sequence[bytes], form: str | None, options: TraceOptions) 
     Raises
     ------
     InvalidTrace, InvalidRequest
-        When a file cannot be unpacked or read, or the graph is over the limits.
+        When a file cannot be unpacked or read, or the graph is over the limits; of DLC traces the
+        report is left then.
     """
     plain, left = [], MAX_UNPACKED_BYTES
     for file in files:
@@ -123,7 +127,9 @@ def read_files(files: Sequence[bytes], form: str | None, options: TraceOptions) 
         raise InvalidTrace(faults)
     trace = READERS[name](plain, options)
     if trace.graph is not None and (broken := list(_graph_faults(trace.graph))):
-        raise InvalidRequest(within("graph", broken))
+        if trace.report.dlc is None:
+            raise InvalidRequest(within("graph", broken))
+        trace = without_graph(trace, broken)
     if twice := len(files) - len(plain):
         what = "A file was" if twice == 1 else f"{twice} files were"
         said = f"{what} given twice, and counts once."

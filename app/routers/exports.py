@@ -8,9 +8,14 @@ from app.limits import MAX_NAME_CHARACTERS
 from app.schemas.base import OneOf
 from app.services import exports
 from solver.exports import EXPORTS, Export
+from solver.exports.programs import PROGRAM_EXPORTS
 
 Format = Annotated[
-    Annotated[str, OneOf(tuple(EXPORTS))], Query(description="What the plan is written for.")
+    Annotated[str, OneOf(tuple(dict.fromkeys((*EXPORTS, *PROGRAM_EXPORTS))))],
+    Query(
+        description="What the plan is written for: of a program "
+        f"{', '.join(PROGRAM_EXPORTS)}, of any other plan {', '.join(EXPORTS)}."
+    ),
 ]
 FileName = Annotated[
     str | None, Query(max_length=MAX_NAME_CHARACTERS, description="One of the files, as it is.")

@@ -48,7 +48,7 @@ add_routes(router, PLAN, PlanOut, PlanSummary, PlanList)
 @router.get(
     "/{plan_id}/timeline.json",
     summary="Draw a plan as a Chrome trace",
-    responses=problems(404, 409, 503),
+    responses=problems(404, 409, 422, 503),
 )
 def get_timeline(plan_id: PlanId, store: StoreDep) -> dict[str, Any]:
     """Return compute, the channel under the plan and the channel under FIFO, for Perfetto."""

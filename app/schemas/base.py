@@ -69,3 +69,8 @@ class AnswerModel(BaseModel):
             if hasattr(source, name)
         }
         return cls.model_validate(own | fields)
+
+    @classmethod
+    def always(cls) -> tuple[str, ...]:
+        """Name the fields that are written whatever they hold."""
+        return tuple(name for name, info in cls.model_fields.items() if info.exclude_if is None)

@@ -4,7 +4,7 @@ A network says what a launch costs by an algorithm and its figures, or by a cost
 the same kind that was stored before, or fitted to measurements.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import Field, GetCoreSchemaHandler
@@ -62,10 +62,18 @@ class ChannelBody(NetworkBody):
             "the steps and shares of a ring grow."
         ),
     ] = False
+    shares: Annotated[
+        Name | None,
+        Field(
+            description="The network card that carries it, by any name: while channels of one card "
+            "carry at once, the bytes of each go at an equal share of its bandwidth; start-ups and "
+            "steps take as long as alone. Null for a card of its own."
+        ),
+    ] = None
 
     def on(self, workers: int) -> dict[str, Any]:
         """Return the fields of the solver's cluster, without channels."""
-        own = {"workers": self.workers or workers}
+        own = {"workers": self.workers or workers, "shares": self.shares}
         model = self.cost_model
         if model is None:
             return {**self.cluster_fields(), **own}
@@ -98,7 +106,15 @@ class ChannelBody(NetworkBody):
 class ClusterBody(ChannelBody):
     """The workers and the networks between them."""
 
-    workers: Annotated[int, Field(ge=1, le=MAX_WORKERS, description="Data-parallel ranks.")]
+    workers: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=MAX_WORKERS,
+            description="Data-parallel ranks. May be left out where every collective is on one of "
+            "`channels` that has workers of its own.",
+        ),
+    ] = 1
     compute_slowdown: Annotated[
         float,
         Field(
@@ -106,7 +122,8 @@ class ClusterBody(ChannelBody):
             le=MAX_COMPUTE_SLOWDOWN,
             description="While a launch is under way, on any channel, compute takes so many times "
             "as long as the graph says: on GPUs and CPUs that share cores or memory with "
-            "communication. Durations that were recorded beside communication contain it.",
+            "communication. Durations that were recorded beside communication contain it. Ops with "
+            "a `slowdown` of their own are slowed down by that alone.",
         ),
     ] = 1
     channels: Annotated[
@@ -127,6 +144,11 @@ class ClusterBody(ChannelBody):
         return Cluster(
             **self.on(self.workers), channels=channels, compute_slowdown=self.compute_slowdown
         )
+
+    def lacks_workers(self, used: Iterable[str]) -> bool:
+        """Tell whether the workers are not said, and some channel in use needs them."""
+        own = {name for name, channel in self.channels.items() if channel.workers is not None}
+        return "workers" not in self.model_fields_set and not own.issuperset(used)
 
     def networks(self) -> dict[str, tuple[tuple[str, ...], ChannelBody]]:
         """Return each channel by name, with its place in the cluster."""

@@ -58,5 +58,10 @@ class CostWarning(AnswerModel):
         "workers_unknown",
         "units_in_doubt",
         "compute_slowed",
+        "card_shared",
+        "search_not_compiled",
+        "search_cut_short",
+        "not_searched",
+        "copy_speed_assumed",
     ]
     detail: str

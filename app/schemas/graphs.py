@@ -5,13 +5,22 @@ from typing import Annotated, Any, Literal
 
 from pydantic import FailFast, Field
 
-from app.limits import MAX_CHANGE_FACTOR, MAX_CHANGES, MAX_NAME_CHARACTERS, MAX_OPS
+from app.limits import (
+    MAX_BUFFERS,
+    MAX_CHANGE_FACTOR,
+    MAX_CHANGES,
+    MAX_CHANNELS,
+    MAX_NAME_CHARACTERS,
+    MAX_OPS,
+    MAX_READS,
+    MAX_STREAMS,
+)
 from app.schemas.base import PLAIN, AnswerModel, Name, RequestModel
 from app.schemas.clusters import ClusterBody
 from solver.codes import FaultCode
 from solver.errors import Fault
-from solver.graph import graph
-from solver.limits import MAX_BYTES, MAX_DURATION_US
+from solver.graph import Buffer, graph
+from solver.limits import MAX_BYTES, MAX_COMPUTE_SLOWDOWN, MAX_DURATION_US
 from solver.simulation.what_if import Change
 
 Id = Annotated[Name, Field(description="Name, unique in the graph; no control characters.")]
@@ -34,7 +43,19 @@ class ComputeOp(RequestModel):
     after: After = Field(default=[])
     stream: Annotated[
         Name | None,
-        Field(description="Ops of one stream run one at a time, in the order of the graph."),
+        Field(
+            description="Ops of one stream run one at a time, in the order of the graph; in an "
+            "order that is chosen where `streams` says that it is free."
+        ),
+    ] = None
+    slowdown: Annotated[
+        dict[Name, Annotated[float, Field(ge=1, le=MAX_COMPUTE_SLOWDOWN)]] | None,
+        Field(
+            max_length=MAX_CHANNELS + 1,
+            description="While a channel of these carries, the op takes so many times as long; of "
+            "several that carry the largest counts, and channels that are not named slow nothing "
+            "down. Null leaves it to `cluster.compute_slowdown`.",
+        ),
     ] = None
 
 
@@ -76,9 +97,48 @@ class CollectiveOp(RequestModel):
             "parameters."
         ),
     ] = None
+    cut: Annotated[
+        bool,
+        Field(
+            description="Whether it may be sent in parts; false where the runtime cannot, as in a "
+            "compiled graph."
+        ),
+    ] = True
 
 
 OpBody = Annotated[ComputeOp | CollectiveOp, Field(discriminator="kind")]
+
+
+class StreamBody(RequestModel):
+    """A stream of compute ops."""
+
+    name: Annotated[Name, Field(description="As ops name it.")]
+    order: Annotated[
+        Literal["given", "free"],
+        Field(
+            description="`given`: in the order of the graph; `free`: in an order to be chosen, one "
+            "at a time, each after what it comes after."
+        ),
+    ] = "given"
+
+
+class BufferBody(RequestModel):
+    """Memory, live from the start of its writer to the end of its last reader."""
+
+    id: Annotated[Name, Field(description="Name, unique among the buffers.")]
+    bytes: Annotated[int, Field(ge=0, le=MAX_BYTES, description="Size [bytes].")]
+    written_by: Annotated[
+        Name | None,
+        Field(description="Id of the op that writes it; null for an input, there from the start."),
+    ] = None
+    read_by: Annotated[
+        list[Id],
+        FailFast(),
+        Field(max_length=MAX_READS, description="Ids of the ops that read it."),
+    ] = Field(default=[])
+    kept: Annotated[
+        bool, Field(description="Live to the end: a parameter, an optimizer state, a result.")
+    ] = False
 
 
 class GraphBody(RequestModel):
@@ -90,11 +150,40 @@ class GraphBody(RequestModel):
         FailFast(),
         Field(max_length=MAX_OPS, json_schema_extra={"minItems": 1}),  # told by name when empty
     ]
+    streams: Annotated[
+        list[StreamBody],
+        FailFast(),
+        Field(max_length=MAX_STREAMS, description="Streams whose order is not the usual, given."),
+    ] = Field(default=[])
+    buffers: Annotated[
+        list[BufferBody],
+        FailFast(),
+        Field(max_length=MAX_BUFFERS, description="The memory that ops write and read."),
+    ] = Field(default=[])
+
+    def free(self) -> list[str]:
+        """Return the streams of free order."""
+        return [stream.name for stream in self.streams if stream.order == "free"]
+
+    def buffers_of(self) -> list[Buffer]:
+        """Return the buffers as the solver knows them."""
+        return [
+            Buffer(each.id, each.bytes, each.written_by, tuple(each.read_by), each.kept)
+            for each in self.buffers
+        ]
 
     def ops_of(self) -> list[graph.Op]:
         """Return the ops as the solver knows them."""
         return [
-            graph.Op(op.id, op.kind, op.duration_us, None, tuple(op.after), stream=op.stream)
+            graph.Op(
+                op.id,
+                op.kind,
+                op.duration_us,
+                None,
+                tuple(op.after),
+                stream=op.stream,
+                slowdown=None if op.slowdown is None else tuple(sorted(op.slowdown.items())),
+            )
             if isinstance(op, ComputeOp)
             else graph.Op(
                 op.id,
@@ -105,6 +194,7 @@ class GraphBody(RequestModel):
                 op.channel,
                 element_bytes=op.element_bytes,
                 fuse_key=op.fuse_key,
+                cut=op.cut,
             )
             for op in self.ops
         ]

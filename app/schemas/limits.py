@@ -30,6 +30,11 @@ class GraphLimits(BaseModel):
             "left even so, nothing is explained."
         ),
     ] = limits.MAX_UNMERGED
+    program_ops: Annotated[
+        int, Field(description="Ops of a graph with buffers or streams of free order.")
+    ] = limits.MAX_PROGRAM_OPS
+    buffers: Annotated[int, Field(description="Buffers.")] = limits.MAX_BUFFERS
+    reads: Annotated[int, Field(description="Entries of all `read_by` lists.")] = limits.MAX_READS
     name_characters: Annotated[
         int, Field(description="Characters of a name: of a graph, an op, a channel, a stream.")
     ] = limits.MAX_NAME_CHARACTERS

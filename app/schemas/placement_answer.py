@@ -128,7 +128,7 @@ class ChunksOut(AnswerModel):
     chunk_bytes: int
     count: int
     central: Annotated[list[LevelOut], Field(description="Over one server.")]
-    sharded: Annotated[list[LevelOut], Field(description="Over the servers of a sharded one.")]
+    sharded: Annotated[list[LevelOut], Field(description="Over the servers of `ncs`.")]
 
 
 class WaysOut(AnswerModel):
@@ -260,6 +260,7 @@ class PlacementsAnswer(AnswerModel):
     placements: Annotated[
         list[PlacementRow], Field(description=f"In the order {', '.join(PLACEMENTS)}.")
     ]
+    decision: Annotated[str, Field(description="Which of them to take, and why, in a sentence.")]
     chunks: ChunksOut
     simulated_chunk_bytes: Annotated[
         int | None,

@@ -233,7 +233,10 @@ class PlacementsRequest(RequestModel):
     ] = None
     servers: Annotated[
         Workers | None,
-        Field(description="Of a sharded placement; null for as many as workers."),
+        Field(
+            description="Of a sharded placement; null for as many as workers. On the workers' "
+            "hosts there are no more than these."
+        ),
     ] = None
     chunk_bytes: Annotated[Size, Field(description="What keys are cut into.")] = CHUNK_BYTES
     interfaces_per_server: Annotated[
@@ -351,10 +354,3 @@ def _part_faults(request: PlacementsRequest) -> Iterator[Fault]:
             "switch_ports."
         )
         yield Fault("/prices/hub/switch_ports", FaultCode.OUT_OF_RANGE, detail)
-    names: dict[str, int] = {}
-    for i, job in enumerate(request.jobs or ()):
-        name = job.to_job(i + 1).name
-        if name in names:
-            detail = f"Job {name!r} is named at /jobs/{names[name]}; names must be unique."
-            yield Fault(f"/jobs/{i}/name", FaultCode.DUPLICATE_ID, detail)
-        names.setdefault(name, i)

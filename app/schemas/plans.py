@@ -7,79 +7,24 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
-from app.limits import MAX_BASELINES, MAX_SEED, MAX_TIME_LIMIT_S, MIN_SLOT_US
-from app.schemas.base import AnswerModel, OneOf, RequestModel, ShownAs
+from app.schemas.base import AnswerModel, ShownAs
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning, ExplainedAnswer
 from app.schemas.graphs import ChangeBody, Changes, ClusterRequest, GraphBody
 from app.schemas.headlines import Headline
-from app.schemas.policies import PAIRS, PolicyBody
+from app.schemas.plan_options import OptionsBody
+from app.schemas.policies import PAIRS
+from app.schemas.programs import (
+    FrontPoint,
+    LaunchReason,
+    MemoryUse,
+    PathTimes,
+    ProgramStep,
+    is_unknown,
+)
 from app.schemas.schedules import Bucket, Schedule
-from solver.fusion.layered import FUSIONS
-from solver.limits import MAX_DURATION_US
-from solver.planning.plan import Options
 from solver.prediction.osf import Osf
-from solver.schedule import SCHEDULERS
 from solver.traces import Report
-
-
-class OptionsBody(RequestModel):
-    """How to plan; every field may be left out."""
-
-    fusion: Annotated[
-        str,
-        OneOf(tuple(FUSIONS)),
-        Field(
-            description="`joint`: buckets, parts and order chosen together, never worse than any "
-            "policy; `maxmin`: PACE's Algorithm 1; `none`: each tensor alone."
-        ),
-    ] = "joint"
-    schedule: Annotated[
-        str,
-        OneOf(tuple(SCHEDULERS)),
-        Field(
-            description="`jackson`: exact, continuous time; `lp`: time slots, HiGHS. The fusion "
-            "`joint` brings its own order, so there it only decides how the slots are solved."
-        ),
-    ] = "jackson"
-    slot_us: Annotated[
-        Annotated[float, Field(ge=MIN_SLOT_US, le=MAX_DURATION_US)] | None,
-        Field(description="Length of a slot [us]; null chooses one."),
-    ] = None
-    baselines: Annotated[
-        list[PolicyBody],
-        Field(
-            max_length=MAX_BASELINES,
-            description="Policies of today to compare with: names, or objects with parameters.",
-        ),
-    ] = Field(default=["wfbp", "pace"], validate_default=True)
-    barrier: Annotated[
-        bool,
-        Field(description="The next forward pass waits for all collectives, as in PyTorch."),
-    ] = False
-    seed: Annotated[
-        int, Field(ge=0, le=MAX_SEED, description="Seed of the random moves of `joint`.")
-    ] = 0
-    time_limit_s: Annotated[
-        float,
-        Field(
-            gt=0,
-            le=MAX_TIME_LIMIT_S,
-            description="After this time `joint` answers with the best plan so far [s].",
-        ),
-    ] = 10
-
-    def to_options(self) -> Options:
-        """Return the options as the solver knows them."""
-        return Options(
-            fusion=self.fusion,
-            schedule=self.schedule,
-            slot_us=self.slot_us,
-            baselines=tuple(baseline.to_choice() for baseline in self.baselines),
-            barrier=self.barrier,
-            seed=self.seed,
-            time_limit_s=self.time_limit_s,
-        )
 
 
 class PlanRequest(ClusterRequest):
@@ -108,13 +53,31 @@ class Bound(AnswerModel):
     """Why no fusion, partition or order is faster than `lower_bound_us`."""
 
     kind: Annotated[
-        Literal["compute", "path", "chain", "packing", "nested", "slowed"],
+        Literal[
+            "compute",
+            "path",
+            "chain",
+            "packing",
+            "nested",
+            "slowed",
+            "shared",
+            "windows",
+            "load",
+            "overlap",
+        ],
         Field(
             description="`compute`: the longest path of compute alone; `path`: the longest path "
-            "with these collectives at their least cost; `chain`: these tensors in "
+            "with these collectives at their least cost, of a program one op between what must "
+            "come before it and after it; `chain`: these tensors in "
             "release order, then the tail; `packing`: their bytes after the release, then the "
             "tail; `nested`: these tensors between their releases and their tails, from both ends; "
-            "`slowed`: the longest path of compute, slowed down while these are sent."
+            "`slowed`: the longest path of compute, slowed down while these are sent; `shared`: "
+            "their bytes one after another on their network card, after the release and a "
+            "start-up, then the tail; `windows`: in a shorter iteration these do not all fit "
+            "between what comes before each and after; `load`: these ops one after another on "
+            "their stream or channel, after the release, then the tail; `overlap`: all ops of a "
+            "stream or channel, and what cannot run beside these collectives at the end or the "
+            "beginning."
         ),
     ]
     tensors: list[str]
@@ -141,6 +104,9 @@ class Baseline(AnswerModel):
         float | None,
         Field(description="What any schedule could gain over it: time / lower bound - 1."),
     ] = None
+    peak_bytes: Annotated[
+        int | None, Field(exclude_if=is_unknown, description="Of a program: its most memory.")
+    ] = None
 
 
 class PlanRequestOut(AnswerModel):
@@ -160,6 +126,9 @@ class WhatIf(AnswerModel):
     lower_bound_us: float
     scaling_factor: float | None
     gain_us: Annotated[float, Field(description="How much less that is than without [us].")]
+    peak_bytes: Annotated[
+        int | None, Field(exclude_if=is_unknown, description="Of a program: its most memory.")
+    ] = None
 
 
 class PlanAnswer(ExplainedAnswer):
@@ -192,7 +161,8 @@ class PlanAnswer(ExplainedAnswer):
         float | None,
         Field(
             description="Exact optimum of these buckets, start-up once a bucket [us]; null where "
-            "releases depend on the schedule, as with a `compute_slowdown` above 1."
+            "releases depend on the schedule, as where compute is slowed down or channels share a "
+            "card."
         ),
     ]
     buckets: list[Bucket]
@@ -210,6 +180,35 @@ class PlanAnswer(ExplainedAnswer):
     osf: Annotated[
         Osf | None,
         Field(description="What OSF predicts for each tensor alone; null where there is no chain."),
+    ] = None
+    program: Annotated[
+        list[ProgramStep] | None,
+        Field(
+            exclude_if=is_unknown,
+            description="What one rank's host asks for, in order; left out where no program is "
+            "planned, as are the next three.",
+        ),
+    ] = None
+    peak_bytes: Annotated[
+        int | None, Field(exclude_if=is_unknown, description="The most memory [bytes].")
+    ] = None
+    memory: Annotated[
+        MemoryUse | None, Field(exclude_if=is_unknown, description="Memory over time.")
+    ] = None
+    path_times: Annotated[
+        PathTimes | None,
+        Field(exclude_if=is_unknown, description="The critical path of a program by cause."),
+    ] = None
+    launch_reasons: Annotated[
+        list[LaunchReason] | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Of a program: why each launch starts no earlier, in the order of buckets.",
+        ),
+    ] = None
+    front: Annotated[
+        list[FrontPoint] | None,
+        Field(exclude_if=is_unknown, description="A plan for each of several limits of memory."),
     ] = None
     warnings: Annotated[
         list[CostWarning], Field(description="What the answer rests on that was not measured.")

@@ -4,6 +4,7 @@ The bodies, one a policy, are made from the signatures of the policies and the r
 :data:`solver.policies.choice.PARAMETERS`.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -68,6 +69,19 @@ class Choices:
             tagged,
             json_schema_input_schema=core_schema.union_schema([tagged, names]),
         )
+
+
+def named_bodies(names: Iterable[str]) -> tuple[type[BaselineBody], ...]:
+    """Make a body for each of these policies, which have no parameters."""
+    return tuple(
+        create_model(
+            f"{''.join(word.capitalize() for word in name.split('_'))}Baseline",
+            __base__=BaselineBody,
+            __doc__="A rule of today that makes a program.",
+            policy=(Annotated[str, OneOf((name,))], ...),
+        )
+        for name in names
+    )
 
 
 def _policy_of(body: type[BaselineBody]) -> str:

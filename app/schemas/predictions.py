@@ -20,7 +20,7 @@ from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning
 from app.schemas.graphs import ClusterRequest, GraphBody
 from app.schemas.networks import Workers
-from app.schemas.plans import OptionsBody
+from app.schemas.plan_options import OptionsBody
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.limits import MAX_BYTES, MAX_DURATION_US

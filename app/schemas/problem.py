@@ -7,7 +7,7 @@ from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any, Generic, TypeVar
 
 from app.schemas.base import RequestModel
-from solver.graph import COMPUTE, NETWORK, Graph, Op
+from solver.graph import COMPUTE, NETWORK, Buffer, Graph, Op
 
 Request = TypeVar("Request", bound=RequestModel)
 
@@ -22,7 +22,12 @@ class Problem(Generic[Request]):
 
 def graph_json(graph: Graph) -> dict[str, Any]:
     """Return a graph as it is posted; what is at its default is left out, ``after`` is not."""
-    return ops_json(graph.name, graph.ops)
+    found = ops_json(graph.name, graph.ops)
+    if graph.buffers:
+        found["buffers"] = list(map(_buffer_json, graph.buffers))
+    if graph.free:
+        found["streams"] = [{"name": name, "order": "free"} for name in graph.free]
+    return found
 
 
 def ops_json(name: str, ops: Iterable[Op]) -> dict[str, Any]:
@@ -40,7 +45,12 @@ def graph_text(graph: Graph) -> str:
     text: str | None = graph.memo.get("text")
     if text is None:
         ops = ",".join(map(_op_text, graph.ops))
-        text = graph.memo["text"] = f'{{"name":{_quoted(graph.name)},"ops":[{ops}]}}'
+        memory = ",".join(map(_buffer_text, graph.buffers))
+        buffers = f'"buffers":[{memory}],' if graph.buffers else ""
+        free = ",".join(f'{{"name":{_quoted(name)},"order":"free"}}' for name in graph.free)
+        streams = f',"streams":[{free}]' if graph.free else ""
+        text = f'{{{buffers}"name":{_quoted(graph.name)},"ops":[{ops}]{streams}}}'
+        graph.memo["text"] = text
     return text
 
 
@@ -49,6 +59,8 @@ def _op_json(op: Op) -> dict[str, Any]:
         own: dict[str, Any] = {"duration_us": float(op.duration_us or 0)}
         if op.stream is not None:
             own["stream"] = op.stream
+        if op.slowdown is not None:
+            own["slowdown"] = {name: float(factor) for name, factor in op.slowdown}
     else:
         own = {"bytes": op.bytes}
         if op.channel != NETWORK:
@@ -57,6 +69,8 @@ def _op_json(op: Op) -> dict[str, Any]:
             own["element_bytes"] = op.element_bytes
         if op.fuse_key is not None:
             own["fuse_key"] = op.fuse_key
+        if not op.cut:
+            own["cut"] = False
     return {"id": op.id, "kind": op.kind, **own, "after": list(op.after)}
 
 
@@ -65,17 +79,40 @@ def _op_text(op: Op) -> str:
     after, name = ",".join(map(_quoted, op.after)), _quoted(op.id)
     if op.kind == COMPUTE:
         stream = "" if op.stream is None else f',"stream":{_quoted(op.stream)}'
+        slowdown = "" if op.slowdown is None else _slowdown_text(op.slowdown)
         return (
             f'{{"after":[{after}],"duration_us":{float(op.duration_us or 0)!r},"id":{name},'
-            f'"kind":"compute"{stream}}}'
+            f'"kind":"compute"{slowdown}{stream}}}'
         )
     channel = "" if op.channel == NETWORK else f'"channel":{_quoted(op.channel)},'
+    cut = "" if op.cut else '"cut":false,'
     element = "" if op.element_bytes == 1 else f'"element_bytes":{op.element_bytes},'
     key = "" if op.fuse_key is None else f'"fuse_key":{_quoted(op.fuse_key)},'
     return (
-        f'{{"after":[{after}],"bytes":{op.bytes},{channel}{element}{key}"id":{name},'
+        f'{{"after":[{after}],"bytes":{op.bytes},{channel}{cut}{element}{key}"id":{name},'
         f'"kind":"{op.kind}"}}'
     )
+
+
+def _buffer_json(buffer: Buffer) -> dict[str, Any]:
+    own: dict[str, Any] = {"id": buffer.id, "bytes": buffer.bytes}
+    if buffer.written_by is not None:
+        own["written_by"] = buffer.written_by
+    own["read_by"] = list(buffer.read_by)
+    return {**own, "kept": True} if buffer.kept else own
+
+
+def _buffer_text(buffer: Buffer) -> str:
+    """Write :func:`_buffer_json` of a buffer."""
+    readers, name = ",".join(map(_quoted, buffer.read_by)), _quoted(buffer.id)
+    kept = '"kept":true,' if buffer.kept else ""
+    writer = "" if buffer.written_by is None else f',"written_by":{_quoted(buffer.written_by)}'
+    return f'{{"bytes":{buffer.bytes},"id":{name},{kept}"read_by":[{readers}]{writer}}}'
+
+
+def _slowdown_text(slowdown: tuple[tuple[str, float], ...]) -> str:
+    factors = ",".join(f"{_quoted(name)}:{float(factor)!r}" for name, factor in sorted(slowdown))
+    return f',"slowdown":{{{factors}}}'
 
 
 #: Characters of an id.

@@ -7,6 +7,7 @@ from pydantic import ConfigDict, FailFast, Field
 from app.limits import MAX_OPS, MAX_SIMULATED_LAUNCHES
 from app.schemas.base import AnswerModel, RequestModel
 from app.schemas.graphs import Id
+from app.schemas.programs import is_unknown
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.limits import MAX_BYTES
 from solver.planning.explicit import ExplicitBucket, ExplicitPart
@@ -22,6 +23,21 @@ class Bucket(AnswerModel):
     channel: Annotated[str, Field(description="What carries it.")] = NETWORK
     release_us: Annotated[float, Field(description="When its last tensor is ready [us].")]
     tail_us: Annotated[float, Field(description="Compute left after it, longest path [us].")]
+    start_us: Annotated[
+        float | None,
+        Field(exclude_if=is_unknown, description="Of a program: when its launch starts [us]."),
+    ] = None
+    end_us: Annotated[
+        float | None, Field(exclude_if=is_unknown, description="Of a program: when it ends [us].")
+    ] = None
+    pack_us: Annotated[
+        float | None,
+        Field(exclude_if=is_unknown, description="Of a program: time of packing it [us]."),
+    ] = None
+    unpack_us: Annotated[
+        float | None,
+        Field(exclude_if=is_unknown, description="Of a program: time of unpacking it [us]."),
+    ] = None
 
 
 class Part(AnswerModel):

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from app import VERSION
 from app.errors import InvalidRequest, within
 from app.reading.cluster_faults import cluster_faults, lane_faults
+from app.reading.program_faults import NOT_PLANNED, has_order
 from app.schemas.clusters import ClusterBody
 from app.schemas.estimates import EstimateAnswer, EstimateRequest, NetworkCost, ParameterOut, RowOut
 from app.schemas.graphs import GraphBody
@@ -102,8 +103,12 @@ def _rows(request: EstimateRequest) -> Sequence[TimesRow]:
 def _graphs(bodies: Mapping[str, GraphBody]) -> dict[str, Graph]:
     graphs, faults = {}, list[Fault]()
     for name, body in bodies.items():
+        ops = body.ops_of()
+        if has_order(ops, body.free(), body.buffers):
+            faults.append(Fault(f"/graphs/{name}", FaultCode.NOT_SUPPORTED, NOT_PLANNED))
+            continue
         try:
-            graphs[name] = build(body.name, body.ops_of())
+            graphs[name] = build(body.name, ops)
         except InterlaceError as error:
             faults += within(f"graphs/{name}", error.faults)
     if faults:

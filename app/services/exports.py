@@ -2,22 +2,30 @@
 
 from base64 import b64encode
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 
 from app.errors import NotFound
+from app.reading.program_faults import is_program
 from app.schemas.exports import ExportedFile, ExportOut
 from app.schemas.plans import PlanRequest
 from app.schemas.problem import Problem
 from app.schemas.schedules import PlanBody, Schedule
 from app.schemas.simulations import SimulationRequest
 from app.services.graphs import lightened
+from app.services.program_exports import (
+    exported_program,
+    not_of_a_program,
+    only_of_programs,
+    program_of_chain,
+)
 from app.services.simulations import simulated_graph
 from solver.codes import FaultCode
 from solver.costs import network_of
 from solver.errors import Fault, InvalidPlan
 from solver.exports import EXPORTS, ExplicitPlan, Export
+from solver.exports.programs import PROGRAM_EXPORTS
 from solver.graph import Graph, with_barrier
 from solver.planning.result import SlotRun, SlottedSchedule
 from solver.units import same
@@ -35,13 +43,18 @@ def exported(
     answer
         The plan, as ``POST /v1/plans`` gives it, or the simulation, as ``POST /v1/simulations``.
     form
-        The format.
+        The format; of a program a key of :data:`solver.exports.programs.PROGRAM_EXPORTS`.
 
     Raises
     ------
     InvalidPlan
         When it is no plan of that graph, or when the format has no form for it.
     """
+    check_format(problem, form)
+    if _is_program(problem):
+        return exported_program(cast("Problem[PlanRequest]", problem), answer, form)
+    if isinstance(answer, dict) and answer.get("program") is not None:
+        raise InvalidPlan([program_of_chain()])
     cluster = problem.request.cluster.to_cluster()
     is_policy = isinstance(problem.request, SimulationRequest)
     try:
@@ -64,6 +77,34 @@ def exported(
         f"order, each as early as it can go, take {written.plan_time_us:,.1f} us."
     )
     return replace(written, notes=(note, *written.notes))
+
+
+def check_format(problem: Problem[PlanRequest] | Problem[SimulationRequest], form: str) -> None:
+    """Check that a format is written of programs, where a program is planned, or of other plans.
+
+    Raises
+    ------
+    InvalidPlan
+        When it is not (``not_supported``).
+    """
+    is_ordered = _is_program(problem)
+    if is_ordered and form not in PROGRAM_EXPORTS:
+        raise InvalidPlan([not_of_a_program(form)])
+    if not is_ordered and form not in EXPORTS:
+        raise InvalidPlan([only_of_programs(form)])
+
+
+def with_usual_barrier(problem: Problem[PlanRequest]) -> Problem[PlanRequest]:
+    """Plan with a barrier, as an optimizer's step is one; a program has none."""
+    if _is_program(problem):
+        return problem
+    options = problem.request.options.model_copy(update={"barrier": True})
+    return replace(problem, request=problem.request.model_copy(update={"options": options}))
+
+
+def _is_program(problem: Problem[PlanRequest] | Problem[SimulationRequest]) -> bool:
+    request = problem.request
+    return isinstance(request, PlanRequest) and is_program(problem.graph, request.options)
 
 
 def _graph_of(problem: Problem[PlanRequest] | Problem[SimulationRequest]) -> Graph:

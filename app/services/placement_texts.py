@@ -1,11 +1,13 @@
 """What an answer about placements says in sentences."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from app.schemas.placement_answer import PlacementRow
 from app.schemas.placements import PlacementsRequest
 from solver.limits import MAX_WORKERS
+from solver.placements.bandwidth import is_colocated
 from solver.placements.plan import Placements
 from solver.placements.prices import Comparison
 from solver.placements.racks import Reduction
@@ -47,6 +49,55 @@ def row_text(
             f"{', '.join(ways[:-1])} or {ways[-1]} would hide it.",
             f"It is hidden {_with_workers(most)}." if most else "Fewer workers do not hide it.",
         ]
+    )
+
+
+def decision_text(
+    rows: Sequence[PlacementRow], summing: Sequence[float], gbps: float | None, batch_us: float
+) -> str:
+    """Pick a placement, and say why.
+
+    With a bandwidth: of those that are hidden, also where they were simulated, the one with the
+    fewest hosts of its own, then the fewest servers; else the shortest exchange. Without one: the
+    least that an interface needs, of those whose cores sum in time. Ties go in the same order.
+
+    Parameters
+    ----------
+    rows, summing
+        The placements, and how long each sums [us].
+    gbps
+        Of an interface, each direction [Gbit/s]; None where it is not given.
+    batch_us
+        Compute time of a step [us].
+    """
+
+    def own_hosts(row: PlacementRow) -> int:
+        return 0 if is_colocated(row.placement) else row.servers
+
+    def is_late(row: PlacementRow) -> bool:
+        return row.simulated_exchange_us is not None and row.simulated_exchange_us > batch_us
+
+    def cost(at: int) -> tuple[float, ...]:
+        row = rows[at]
+        size = (own_hosts(row), row.servers, at)
+        if gbps is None or row.exchange_us is None:
+            return (summing[at] > batch_us, row.bandwidth_gbps, *size)
+        if row.is_hidden:
+            return (0, is_late(row), *size)
+        return (1, row.exchange_us, *size)
+
+    row = rows[min(range(len(rows)), key=cost)]
+    hosts = own_hosts(row)
+    where = f"{hosts:,} more host{'' if hosts == 1 else 's'}" if hosts else "no more hosts"
+    if gbps is None or row.exchange_us is None:
+        need = f"{_figure(row.bandwidth_gbps)} Gbit/s, both directions summed"
+        return f"Take {row.placement}: its interfaces need the least, {need}, on {where}."
+    if row.is_hidden:
+        return f"Take {row.placement}: hidden at {gbps:g} Gbit/s each way, on {where}."
+    time = f"{_ms(row.exchange_us)} ms"
+    return (
+        f"Take {row.placement}: none is hidden at {gbps:g} Gbit/s each way, and its exchange is "
+        f"the shortest, {time}, on {where}."
     )
 
 
@@ -130,6 +181,10 @@ def notes(request: PlacementsRequest, found: Placements) -> Iterator[str]:
         "An exchange is simulated with all gradients there at once, in the order of the keys, "
         "chunk by chunk; interfaces are first in, first out. It is never faster than the formula."
     )
+    servers = {each.need.placement: each.need.servers for each in found.placements}
+    if servers["cs"] < servers["ncs"]:
+        few = f"{servers['cs']:,} server{'' if servers['cs'] == 1 else 's'}"
+        yield f"cs has {few}, one on each worker's host, where ncs has {servers['ncs']:,}."
     yield from _simulation_notes(request, found)
     if request.batch_time_us is None:
         yield "The batch time is the compute time of the graph, its longest path."

@@ -1,13 +1,12 @@
 """Placements: where to put parameter servers, and the bandwidth and money that takes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from app import VERSION
-from app.errors import InvalidRequest
-from app.limits import MAX_PLACED_CHUNKS, MAX_PLACEMENT_TRANSFERS
+from app.reading.placement_faults import options_of
 from app.schemas.placement_answer import (
     ChunksOut,
     LevelOut,
@@ -23,37 +22,30 @@ from app.schemas.placement_answer import (
 from app.schemas.placements import PlacementsRequest, PricesBody
 from app.schemas.problem import graph_sha256
 from app.services.graphs import lightened
-from app.services.placement_texts import late_text, notes, prices_text, racks_text, row_text
+from app.services.placement_texts import (
+    decision_text,
+    late_text,
+    notes,
+    prices_text,
+    racks_text,
+    row_text,
+)
 from solver.chain import chain_of
-from solver.codes import FaultCode
-from solver.errors import Fault
-from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Graph, first_of
-from solver.limits import MIN_TIME_US
+from solver.graph import Graph
 from solver.placements.bandwidth import is_sharded, summing_us
-from solver.placements.chunks import Key, Level, chunk_count, lay_out
+from solver.placements.chunks import Key, Level, lay_out
 from solver.placements.exchange import Hosts, exchange_graph, exchange_us
 from solver.placements.headroom import most_workers
-from solver.placements.jobs import SharedServer
 from solver.placements.plan import (
-    Options,
     Placement,
     Placements,
     keys_of,
-    placement_faults,
     plan_placements,
 )
 from solver.placements.prices import Comparison, Value
 from solver.placements.racks import Reduction, Ways
 from solver.schedule import Jobs, jackson
 from solver.units import bytes_per_us
-
-#: Fields that the solver calls otherwise.
-_FIELDS = {
-    "interfaces": "interfaces_per_server",
-    "cores": "cores_per_interface",
-    "most_transfers": "simulated_transfers",
-    "simulated": "simulate",
-}
 
 
 def answer_of(graph: Graph | None, request: PlacementsRequest) -> PlacementsAnswer:
@@ -62,16 +54,11 @@ def answer_of(graph: Graph | None, request: PlacementsRequest) -> PlacementsAnsw
     Parameters
     ----------
     graph
-        The graph of the request, checked; None when it has keys.
+        The graph of the request; None when it has keys.
     request
-        Free of own faults.
-
-    Raises
-    ------
-    InvalidRequest
-        With everything that is wrong with keys, servers and the work that they make.
+        Both are free of :func:`app.reading.placement_faults.faults_of`.
     """
-    light = None if graph is None else _checked(graph)
+    light = None if graph is None else lightened(graph)
     batch_us = request.batch_time_us
     if batch_us is None:
         assert light is not None, "a request without a graph says its batch time"
@@ -79,11 +66,7 @@ def answer_of(graph: Graph | None, request: PlacementsRequest) -> PlacementsAnsw
     keys = request.own_keys() if light is None else keys_of(light)
     workers = request.worker_count()
     assert workers is not None, "a request says its workers"
-    options = _options(request)
-    faults = [_renamed(f) for f in placement_faults(keys, batch_us, workers, options)]
-    if faults := [*_work_faults(request, keys), *faults]:
-        raise InvalidRequest(faults)
-    found = plan_placements(keys, batch_us, workers, options)
+    found = plan_placements(keys, batch_us, workers, options_of(request))
     # the times between which tensors can be sent count with the compute that they are of
     timed = light if request.batch_time_us is None else None
     rows = [_row(request, keys, found, each, timed) for each in found.placements]
@@ -95,6 +78,12 @@ def answer_of(graph: Graph | None, request: PlacementsRequest) -> PlacementsAnsw
     sharing = found.sharing
     return PlacementsAnswer(
         placements=rows,
+        decision=decision_text(
+            rows,
+            [_summing(request, found, each) for each in found.placements],
+            request.gbps(),
+            batch_us,
+        ),
         chunks=ChunksOut(
             chunk_bytes=found.chunk_bytes,
             count=found.chunks,
@@ -114,78 +103,13 @@ def answer_of(graph: Graph | None, request: PlacementsRequest) -> PlacementsAnsw
     )
 
 
-def _checked(graph: Graph) -> Graph:
-    """Check that servers can sum all that a graph sends; merge what is large."""
-    faults = first_of(_kind_faults(graph), "/graph/ops")
-    if chain_of(graph).compute_time < MIN_TIME_US:
-        detail = "The graph's compute takes no time: there is nothing to hide communication behind."
-        faults.append(Fault("/graph/ops", FaultCode.OUT_OF_RANGE, detail))
-    if faults:
-        raise InvalidRequest(faults)
-    return lightened(graph)
-
-
-def _kind_faults(graph: Graph) -> Iterator[Fault]:
-    for i, op in enumerate(graph.ops):
-        if op.kind not in {ALL_REDUCE, COMPUTE}:
-            detail = f"Tensor {op.id!r}: servers sum what all_reduce does, not {op.kind}."
-            yield Fault(f"/graph/ops/{i}/kind", FaultCode.NOT_ALL_REDUCE, detail)
-        elif op.kind == ALL_REDUCE and op.channel != NETWORK:
-            detail = f"Tensor {op.id!r}: servers are reached over {NETWORK}, not {op.channel!r}."
-            yield Fault(f"/graph/ops/{i}/channel", FaultCode.UNKNOWN_CHANNEL, detail)
-
-
-def _work_faults(request: PlacementsRequest, keys: Sequence[Key]) -> Iterator[Fault]:
-    """Refuse what would take longer than an answer may."""
-    if (count := request.transfers()) > MAX_PLACEMENT_TRANSFERS:
-        simulations = count // request.simulated_transfers
-        detail = (
-            f"{simulations} simulations of {request.simulated_transfers:,} pushes and pulls are "
-            f"more than {MAX_PLACEMENT_TRANSFERS:,} in all: lower simulated_transfers to "
-            f"{MAX_PLACEMENT_TRANSFERS // simulations:,}, or simulate fewer placements."
-        )
-        yield Fault("/simulated_transfers", FaultCode.OUT_OF_RANGE, detail)
-    if (chunks := chunk_count(keys, request.chunk_bytes)) > MAX_PLACED_CHUNKS:
-        least = -(-sum(key.bytes for key in keys) // MAX_PLACED_CHUNKS)
-        detail = (
-            f"The keys make {chunks:,} chunks, more than {MAX_PLACED_CHUNKS:,}: raise chunk_bytes "
-            f"to {least:,}."
-        )
-        yield Fault("/chunk_bytes", FaultCode.OUT_OF_RANGE, detail)
-
-
-def _renamed(fault: Fault) -> Fault:
-    """Point at the field of the request."""
-    field, slash, rest = fault.pointer.removeprefix("/").partition("/")
-    return Fault(f"/{_FIELDS.get(field, field)}{slash}{rest}", fault.code, fault.detail)
-
-
-def _options(request: PlacementsRequest) -> Options:
-    gbps, jobs = request.gbps(), request.jobs or ()
-    racks, prices = request.racks, request.prices
-    server = None
-    if jobs:
-        assert gbps is not None, "a request with jobs says their bandwidth"
-        server = SharedServer(
-            gbps,
-            gbps,
-            request.interfaces_per_server,
-            request.cores_per_interface,
-            request.aggregate_gbytes_per_s,
-            request.chunk_bytes,
-        )
-    return Options(
-        servers=request.servers,
-        chunk_bytes=request.chunk_bytes,
-        interfaces=request.interfaces_per_server,
-        cores=request.cores_per_interface,
-        aggregate_gbytes_per_s=request.aggregate_gbytes_per_s,
-        simulated=tuple(request.simulate),
-        racks=None if racks is None else racks.to_racks(request.chunk_bytes),
-        jobs=tuple(job.to_job(i) for i, job in enumerate(jobs, 1)),
-        server=server,
-        prices=None if prices is None else prices.to_prices(),
-        most_transfers=request.simulated_transfers,
+def _summing(request: PlacementsRequest, found: Placements, placement: Placement) -> float:
+    return summing_us(
+        found.bytes,
+        found.workers,
+        placement.need.servers,
+        request.interfaces_per_server * request.cores_per_interface,
+        request.aggregate_gbytes_per_s,
     )
 
 
@@ -197,13 +121,7 @@ def _row(
     timed: Graph | None,
 ) -> PlacementRow:
     need, simulated, gbps = placement.need, placement.simulated, request.gbps()
-    summed = summing_us(
-        found.bytes,
-        found.workers,
-        need.servers,
-        request.interfaces_per_server * request.cores_per_interface,
-        request.aggregate_gbytes_per_s,
-    )
+    summed = _summing(request, found, placement)
     figures: dict[str, Any] = {
         "placement": need.placement,
         "servers": need.servers,

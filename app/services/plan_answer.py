@@ -6,7 +6,7 @@ from app.schemas.plans import PlanAnswer, PlanRequest, PlanRequestOut, WhatIf
 from app.schemas.problem import Problem, graph_sha256, ops_json
 from app.schemas.schedules import Schedule
 from app.services.graphs import is_large
-from app.services.warnings import launched, slowed_of, units_of, warnings_of
+from app.services.warnings import launched, search_of, slowed_of, units_of, warnings_of
 from solver.planning.headline import Headline
 from solver.planning.result import Plan
 from solver.prediction.osf import Osf
@@ -42,7 +42,8 @@ def plan_answer(
         what_if=changed and WhatIf.of(changed, gain_us=_gain_us(plan, changed)),
         osf=osf,
         warnings=units_of(graph)
-        + slowed_of(request.cluster)
+        + search_of(request.options.fusion, plan.status, is_cut_short=plan.is_cut_short)
+        + slowed_of(graph, request.cluster)
         + warnings_of(request.cluster, launched(plan.buckets, plan.parts)),
         request=PlanRequestOut.of(request, graph_sha256=graph_sha256(graph)),
         version=VERSION,

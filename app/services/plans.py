@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from app.errors import InvalidRequest, within
+from app.reading.program_faults import is_program
 from app.schemas.explanations import UNEXPLAINED, ExplainedAnswer
 from app.schemas.plans import PlanAnswer, PlanRequest
 from app.schemas.problem import Problem
@@ -14,6 +15,8 @@ from app.services.explanations import explained
 from app.services.graphs import is_large, lightened, what_if
 from app.services.launch_counts import launch_faults
 from app.services.plan_answer import plan_answer
+from app.services.program_traces import program_timeline
+from app.services.programs import solve_program
 from solver.chain import chain_of
 from solver.costs import Network, network_of
 from solver.errors import InvalidGraph, InvalidOptions
@@ -46,6 +49,8 @@ def solve(problem: Problem[PlanRequest], watch: Follower | None = None) -> PlanA
     InvalidRequest
         When the solver finds that options, graph or changes cannot be met.
     """
+    if is_program(problem.graph, problem.request.options):
+        return solve_program(problem, watch)
     began, request = time.perf_counter(), problem.request
     network = network_of(request.cluster.to_cluster())
     options = request.options.to_options()
@@ -85,7 +90,12 @@ def _why(network: Network, found: Plan) -> ExplainedAnswer:
 
 
 def timeline(problem: Problem[PlanRequest], answer: Any) -> dict[str, Any]:
-    """Draw a plan as a Chrome trace, beside FIFO; ``answer`` is what planning gave."""
+    """Draw a plan as a Chrome trace, beside FIFO; ``answer`` is what planning gave.
+
+    A program is drawn with its memory, beside the order of the graph.
+    """
+    if is_program(problem.graph, problem.request.options):
+        return program_timeline(problem, answer)
     graph = lightened(problem.graph)
     graph = with_barrier(graph) if problem.request.has_barrier else graph
     network = network_of(problem.request.cluster.to_cluster())

@@ -5,14 +5,20 @@ from collections.abc import Sequence
 from app import VERSION
 from app.errors import InvalidRequest
 from app.reading.cluster_faults import lane_faults
-from app.reading.wording import pointer
+from app.reading.wording import brief, pointer
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning
 from app.schemas.predictions import PredictionAnswer, PredictionRequest, PredictionRequestOut
 from app.schemas.problem import graph_sha256
 from app.services.channels import is_fixed, scaling_notes
 from app.services.graphs import lightened
-from app.services.warnings import tensors_of, units_of, warnings_of
+from app.services.warnings import (
+    leaves_slowdown,
+    stating_ops,
+    tensors_of,
+    units_of,
+    warnings_of,
+)
 from solver.chain import chain_of
 from solver.codes import FaultCode
 from solver.costs import TABLE, network_of
@@ -66,20 +72,24 @@ def _iteration(
     """Return the iteration as a graph, and as passes or why there are none."""
     if graph is None:
         layers = request.to_layers()
-        return graph_of("layers", layers), passes_of_layers(layers), _why_not_fixed(request)
+        made = graph_of("layers", layers)
+        return made, passes_of_layers(layers), _why_not_fixed(made, request)
     graph = lightened(graph)
     chain = chain_of(graph)
     if reason := why_no_chain(chain, graph):
         return graph, None, reason
-    return graph, passes_of_chain(chain), _why_not_fixed(request)
+    return graph, passes_of_chain(chain), _why_not_fixed(graph, request)
 
 
-def _why_not_fixed(request: PredictionRequest) -> str | None:
+def _why_not_fixed(graph: Graph, request: PredictionRequest) -> str | None:
     """Say what keeps compute from taking the time that OSF's recursion has for it."""
     slowdown = request.cluster.compute_slowdown
-    if slowdown == 1:
-        return None
-    return f"compute that communication does not slow down; compute_slowdown is {slowdown:g}."
+    needs = "compute that communication does not slow down"
+    if slowdown > 1 and leaves_slowdown(graph):
+        return f"{needs}; compute_slowdown is {slowdown:g}."
+    if stating := stating_ops(graph):
+        return f"{needs}; op {brief(stating[0].id)!r} states a slowdown."
+    return None
 
 
 def _cost_faults(graph: Graph, clusters: Sequence[ClusterBody], *, own: bool) -> list[Fault]:

@@ -1,8 +1,8 @@
 """Simulations: run, explained, kept, drawn."""
 
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from app import VERSION
 from app.errors import InvalidRequest, within
@@ -30,7 +30,13 @@ from solver.planning.explicit import deadlock_fault, explicit_launches
 from solver.planning.labels import label_buckets, parts_of
 from solver.planning.times import IterationTimes, iteration_times
 from solver.policies.choice import WHERE_NOT, Choice, applies, bind, choice_faults, resolve
-from solver.simulation.engine import Deadlock, Policy, Timeline, simulate
+from solver.simulation.engine import (
+    Deadlock,
+    Policy,
+    iteration_time,
+    launches_under,
+    simulate,
+)
 from solver.simulation.jitter import Jitter, jitter
 from solver.simulation.replay import replay
 from solver.simulation.timeline import chrome_trace
@@ -38,6 +44,7 @@ from solver.simulation.what_if import Rerun, carry_over
 
 #: What an explicit plan is called beside policies.
 PLAN = "plan"
+_Found = TypeVar("_Found")
 
 
 def run(problem: Problem[SimulationRequest]) -> SimulationAnswer:
@@ -51,7 +58,7 @@ def run(problem: Problem[SimulationRequest]) -> SimulationAnswer:
     began = time.perf_counter()
     request = problem.request
     graph, network, choice, rerun = _prepared(problem)
-    timeline = _timeline(graph, network, rerun)
+    timeline = _simulated(simulate, graph, network, rerun)
     explanation = explain(graph, network, timeline, request.bins)
     chain = chain_of(graph)
     times, why = iteration_times(chain, timeline), UNEXPLAINED
@@ -82,13 +89,13 @@ def run(problem: Problem[SimulationRequest]) -> SimulationAnswer:
 def iteration_time_us(problem: Problem[SimulationRequest]) -> float:
     """Simulate as :func:`run` does, and return the time alone [us]."""
     graph, network, _, rerun = _prepared(problem)
-    return _timeline(graph, network, rerun).iteration_time
+    return _simulated(iteration_time, graph, network, rerun)
 
 
 def timeline(problem: Problem[SimulationRequest]) -> dict[str, Any]:
     """Draw a simulation as a Chrome trace."""
     graph, network, choice, rerun = _prepared(problem)
-    found = _timeline(graph, network, rerun)
+    found = _simulated(simulate, graph, network, rerun)
     name = choice.policy if choice else PLAN
     return chrome_trace(graph, {name: found}, {"iteration_time_us": found.iteration_time})
 
@@ -114,10 +121,12 @@ def _prepared(problem: Problem[SimulationRequest]) -> tuple[Graph, Network, Choi
     return graph, network, None, carry_over(sends, graph)
 
 
-def _timeline(graph: Graph, network: Network, rerun: Rerun) -> Timeline:
+def _simulated(
+    how: Callable[[Graph, Network, Policy], _Found], graph: Graph, network: Network, rerun: Rerun
+) -> _Found:
     """Simulate; only an explicit plan can be in a deadlock."""
     try:
-        return simulate(graph, network, rerun(graph))
+        return how(graph, network, rerun(graph))
     except Deadlock as error:
         fault = deadlock_fault(graph, chain_of(graph), error)
         raise InvalidRequest(within("plan", [fault])) from error
@@ -205,7 +214,7 @@ def _decided(graph: Graph, network: Network, choice: Choice) -> Policy:
     policy = bind(choice)
     if choice.policy != "pace":
         return policy
-    return replay(simulate(graph, network, policy).plan)
+    return replay(launches_under(graph, network, policy))
 
 
 def _what_if(

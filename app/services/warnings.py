@@ -2,18 +2,23 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from app.reading.wording import pointer
+from app.reading.wording import brief, pointer
 from app.schemas.clusters import ChannelBody, ClusterBody
 from app.schemas.explanations import CostWarning
 from app.schemas.networks import CostModelBody
+from app.schemas.schedules import Bucket as BucketOut
+from app.schemas.schedules import Part as PartOut
 from solver.costs import TABLE, Lane
-from solver.graph import ALL_REDUCE, Graph
+from solver.fusion.general.annealing.problem import IS_COMPILED
+from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op
 from solver.graph.durations import in_doubt
 from solver.limits import MAX_BYTES
-from solver.planning.result import Bucket, Part
+from solver.planning.result import OPTIMAL, Bucket, Part
 
 
-def launched(buckets: Iterable[Bucket], parts: Iterable[Part]) -> dict[Lane, list[int]]:
+def launched(
+    buckets: Iterable[Bucket | BucketOut], parts: Iterable[Part | PartOut]
+) -> dict[Lane, list[int]]:
     """Return the bytes of each launch of a plan, by lane."""
     lanes = {bucket.id: Lane(bucket.channel, bucket.kind) for bucket in buckets}
     found: dict[Lane, list[int]] = {}
@@ -64,17 +69,74 @@ def warnings_of(cluster: ClusterBody, launches: Mapping[Lane, Sequence[int]]) ->
     return list(dict.fromkeys(found))
 
 
-def slowed_of(cluster: ClusterBody) -> list[CostWarning]:
-    """Say what a plan does not know of compute that is slowed by communication."""
-    slowdown = cluster.compute_slowdown
-    if slowdown == 1:
+def leaves_slowdown(graph: Graph) -> bool:
+    """Tell whether some compute op leaves it to the cluster what slows it down."""
+    return any(op.slowdown is None for op in graph.ops if op.kind == COMPUTE)
+
+
+def stating_ops(graph: Graph) -> list[Op]:
+    """List the ops that state what slows them down."""
+    return [op for op in graph.ops if any(factor > 1 for _, factor in op.slowdown or ())]
+
+
+def slowed_of(graph: Graph, cluster: ClusterBody) -> list[CostWarning]:
+    """Say what a plan does not know of what slows compute or launches down."""
+    found: list[CostWarning] = []
+    rest = "ideal_us, slots and osf are for compute that always takes as long, and are not given."
+    if (slowdown := cluster.compute_slowdown) > 1 and leaves_slowdown(graph):
+        detail = (
+            f"All times are simulated with compute {slowdown:g} times as long beside "
+            f"communication; {rest}"
+        )
+        where = "/cluster/compute_slowdown"
+        found.append(CostWarning(pointer=where, code="compute_slowed", detail=detail))
+    if stating := stating_ops(graph):
+        others = f" and {len(stating) - 1:,} more" if len(stating) > 1 else ""
+        detail = (
+            "All times are simulated with the slowdowns that ops state, "
+            f"{brief(stating[0].id)!r}{others}; {rest}"
+        )
+        found.append(CostWarning(pointer="/graph/ops", code="compute_slowed", detail=detail))
+    found += _shared_of(graph, cluster)
+    return found
+
+
+def _shared_of(graph: Graph, cluster: ClusterBody) -> Iterator[CostWarning]:
+    """Name the channels in use that share a network card."""
+    used = dict.fromkeys(graph.ops[i].channel for i in graph.collectives)
+    cards: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+    for name, (place, channel) in cluster.networks().items():
+        if name in used and channel.shares is not None:
+            cards.setdefault(channel.shares, []).append((name, place))
+    for card, channels in cards.items():
+        if len(channels) > 1:
+            names = " and ".join(repr(brief(name)) for name, _ in channels)
+            detail = (
+                f"All times are simulated with {names} sharing the card {brief(card)!r}; ideal_us, "
+                "slots and osf are for launches that always take as long, and are not given."
+            )
+            where = pointer(("cluster", *channels[0][1], "shares"))
+            yield CostWarning(pointer=where, code="card_shared", detail=detail)
+
+
+def search_of(fusion: str, status: str, *, is_cut_short: bool) -> list[CostWarning]:
+    """Say where the search had no time, or fewer changes than on other machines."""
+    if fusion != "joint" or status == OPTIMAL:
+        return []
+    if is_cut_short:
+        detail = (
+            "The time limit ended the search: this is the best plan so far; with more time, or on "
+            "a machine with less to do, it may be another one."
+        )
+        where = "/options/time_limit_s"
+        return [CostWarning(pointer=where, code="search_cut_short", detail=detail)]
+    if IS_COMPILED:
         return []
     detail = (
-        f"All times are simulated with compute {slowdown:g} times as long beside communication; "
-        "ideal_us, slots and osf are for compute that always takes as long, and are not given."
+        "The search ran without its compiled part, which a C compiler makes when Interlace is "
+        "installed: it tried one change in fifty, so the plan may be another one, and longer."
     )
-    where = "/cluster/compute_slowdown"
-    return [CostWarning(pointer=where, code="compute_slowed", detail=detail)]
+    return [CostWarning(pointer="/options/fusion", code="search_not_compiled", detail=detail)]
 
 
 def units_of(graph: Graph, where: str = "/graph") -> list[CostWarning]:

@@ -11,6 +11,7 @@ one, or nothing is to be gained, training goes on with DistributedDataParallel.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import time
 from statistics import median
@@ -85,8 +86,21 @@ def say(text: str) -> None:
         print(text, flush=True)
 
 
-def main() -> None:
+def train(given: argparse.Namespace, device: str) -> None:
     """Train, plan, and train on."""
+    net = network(given.width, given.layers).to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+    batch = torch.rand(BATCH, given.width, device=device)
+
+    first = PlannedDDP(net, optimizer)  # for now the buckets of DistributedDataParallel
+    say(f"{timed(first, optimizer, batch, given.steps):.1f} ms a step before")
+    model = planned(first, optimizer, batch, given)
+    say(f"{timed(model, optimizer, batch, given.steps):.1f} ms a step in {type(model).__name__}")
+    first.detach()  # the last updates arrive
+
+
+def main() -> None:
+    """Join the other ranks, train, and leave them."""
     parser = argparse.ArgumentParser(description="Train with a plan.")
     parser.add_argument("--service", help="URL of an Interlace service; else the command is run")
     parser.add_argument("--steps", type=int, default=20, help="before the plan, and after it")
@@ -100,14 +114,8 @@ def main() -> None:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl" if has_gpu else "gloo")
     device = "cuda" if has_gpu else "cpu"
-    net = network(given.width, given.layers).to(device)
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
-    batch = torch.rand(BATCH, given.width, device=device)
-
-    model: nn.Module = PlannedDDP(net, optimizer)  # for now the buckets of DistributedDataParallel
-    say(f"{timed(model, optimizer, batch, given.steps):.1f} ms a step before")
-    model = planned(model, optimizer, batch, given)
-    say(f"{timed(model, optimizer, batch, given.steps):.1f} ms a step in {type(model).__name__}")
+    train(given, device)
+    gc.collect()  # without models and their launches, groups end their threads before the process
     dist.destroy_process_group()
 
 

@@ -153,7 +153,7 @@ class NoCollective(Refused):
 
 
 class UnknownChannel(Refused):
-    """A collective names a channel that the cluster lacks."""
+    """A channel is named that is not there, or carries nothing."""
 
 
 class NotMeasured(Refused):
@@ -170,6 +170,10 @@ class NotLayered(Refused):
 
 class SlotTooSmall(Refused):
     """The slots are too many."""
+
+
+class FreeOrder(Refused):
+    """A stream has no given order, which what was asked for needs."""
 
 
 class Infeasible(Refused):
@@ -340,6 +344,7 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "not_all_reduce": NotAllReduce,
     "not_layered": NotLayered,
     "slot_too_small": SlotTooSmall,
+    "free_order": FreeOrder,
     "infeasible": Infeasible,
     "mixed_bucket": MixedBucket,
     "deadlock": Deadlock,

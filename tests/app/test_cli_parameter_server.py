@@ -168,7 +168,7 @@ def test_files_are_written(run: Run, steps: str, tmp_path: Path) -> None:
         ((DLC[2], "--batch-size", "1"), 1, "No worker's iteration was recorded as a whole."),
         ((SESSION, "--batch-size", "1", "--rank", "2"), 1, "Workers 0 to 0 are in the trace"),
         (("three.txt", "--batch-size", "1"), 1, "three.txt: At most 2 servers, got 3: 's0', 's1'"),
-        (("empty.txt", "--batch-size", "1"), 1, "empty.txt: Tensor 'grad:0': bytes must be 1"),
+        (("empty.txt", "--batch-size", "1"), 1, "empty.txt: Op 'pull:0': bytes must be 1"),
         ((PROFILE, "--batch-size", "1"), 1, ": No bytes of 'MatMul/ReadVariableOp' and 8 more: "),
         (("steps.json", "--step", "1"), 2, "--step: The file is no trace"),
         (("steps.json", "--tag", "x"), 2, "needs --server"),

@@ -92,7 +92,7 @@ def test_a_trace_and_a_request(tmp_path: Path, two: str, run: Run) -> None:
     [
         (["--workers", "4"], 1, "--model-bytes: Give model_bytes, keys, a graph"),
         ([*MODEL, "--step", "1"], 2, "Invalid --step: needs a trace"),
-        ([*MODEL, "--servers", "9"], 2, "--servers: servers must be 4 at most"),
+        ([*MODEL, "--servers", "200000"], 2, "--servers: All servers have 200,000 cores"),
         ([*MODEL, "--job", "model_bytes=1"], 2, "--job: Jobs item 0: batch_time_us is missing."),
         ([*MODEL, "--simulate", "cs,nobody"], 2, "--simulate: Simulate item 1 must be one of"),
         ([*MODEL, "--racks", "racks"], 2, "Invalid --racks: use KEY=VALUE,KEY=VALUE"),

@@ -129,7 +129,7 @@ def test_an_export_is_that_without(service: Service, run: Run, tmp_path: Path) -
         ("simulate two.json --policy p3:slice_bytes=4", 2, "--policy: p3: slice_bytes"),
         ("simulate two.json --plan other.json", 2, "--plan: "),
         ("predict two.json --workers 8,8", 2, "--workers: workers: 8 stands there twice"),
-        ("placements two.json --servers 9", 2, "--servers: servers must be 8 at most"),
+        ("placements two.json --servers 200000", 2, "--servers: All servers have 200,000"),
         ("placements --workers 4 --batch-time-us 1", 1, "--model-bytes: Give model_bytes, keys"),
         ("sweep wide.json --startups-us 1,1", 2, "--startups-us: "),
         ("import prose.md", 1, "prose.md: The file is of none of the known formats"),

@@ -13,6 +13,7 @@ from app.cli.commands import export, imports
 from app.cli.program import COMMANDS
 from app.services.examples import TWO_LAYERS
 from solver.exports import EXPORTS
+from solver.exports.programs import PROGRAM_EXPORTS
 from solver.traces import READERS
 from tests.app.command import Run
 from tests.app.service import environment
@@ -113,7 +114,7 @@ def test_work_done_here_imports_no_service(tmp_path: Path) -> None:
 
 def test_formats_are_those_of_the_solver() -> None:
     assert tuple(READERS) == imports.FORMATS
-    assert tuple(EXPORTS) == export.FORMATS
+    assert tuple(dict.fromkeys((*EXPORTS, *PROGRAM_EXPORTS))) == export.FORMATS
 
 
 @pytest.mark.parametrize("command", ["", "config"])

@@ -152,3 +152,30 @@ def test_the_command_refuses_other_files(run: Run, tmp_path: Path) -> None:
     done = run("dlc", str(tmp_path / "prose.txt"))
     assert (done.returncode, done.stdout) == (1, "")
     assert "Line 1: neither a message nor a set-up row." in done.stderr
+
+
+def test_a_graph_that_breaks_a_rule_leaves_the_report(
+    tmp_path: Path, run: Run, service: Service
+) -> None:
+    empty = [(-1, 0, 3, 0, 5, 0), (0, 0, 0, 0, 9, 0), (0, 0, 3, 0, 11, 0)]
+    file = tmp_path / "w0.txt"
+    file.write_text(text_of("w0", 1, 1, empty))
+    done = run("dlc", str(file))
+    assert done.returncode == 0, done.stderr
+    assert "Recorded by w0: " in done.stdout
+    assert "  warning: There is no graph: " in done.stdout
+    refused = run("plan", str(file))
+    assert refused.returncode == 1
+    assert "No iteration can be planned. There is no graph: " in refused.stderr
+    answer = service.client.post(PATH, content=file.read_bytes()).json()
+    assert (answer["id"], answer["graph"]) == (None, None)
+    assert answer["report"]["dlc"]["nodes"] == ["w0"]
+
+
+def test_a_graph_over_the_limits_leaves_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.reading.traces.MAX_NAME_CHARACTERS", 3)
+    contents = [(DATA / f"dlc_{name}.txt").read_bytes() for name in NAMES]
+    trace = read_files(contents, "dlc", TraceOptions())
+    assert trace.graph is None
+    assert "a name has at most 3 characters" in trace.report.warnings[-1]
+    assert trace.report.dlc is not None

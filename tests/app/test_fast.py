@@ -60,10 +60,22 @@ def two_sorts(body: Json) -> None:
     sizes[1].update(element_bytes=1, fuse_key=None)  # the defaults
 
 
+def slowed(body: Json) -> None:
+    computes = [op for op in ops(body) if "duration_us" in op]
+    computes[0].update(slowdown={"network": 1.19})
+    computes[1].update(slowdown={"network": 2, "a": 1})
+    computes[2].update(slowdown={})
+    computes[3].update(slowdown=None)  # the default
+    every_kind(body)
+    body["cluster"].update(shares="nic0")
+    body["cluster"]["channels"]["a"].update(shares="nic0")
+
+
 GOOD = [
     *(example(each.name).model_dump_json().encode() for each in names().examples),
     changed(every_kind),
     changed(two_sorts),
+    changed(slowed),
     changed(lambda body: ops(body)[0].update(stream="gpu0")),
     changed(lambda body: ops(body)[0].update(stream=None)),  # null is the default
     changed(lambda body: ops(body)[0].pop("after")),
@@ -122,6 +134,15 @@ LEFT = [
     raw('"bytes": 4000000', '"bytes": 4000000, "element_bytes": null'),
     raw('"bytes": 4000000', '"bytes": 4000000, "fuse_key": ""'),
     raw('"bytes": 4000000', r'"bytes": 4000000, "fuse_key": "\n"'),
+    raw('"duration_us": 800', '"duration_us": 800, "slowdown": {"network": 0.5}'),
+    raw('"duration_us": 800', '"duration_us": 800, "slowdown": {"network": 101}'),
+    raw('"duration_us": 800', '"duration_us": 800, "slowdown": {"network": true}'),
+    raw('"duration_us": 800', '"duration_us": 800, "slowdown": {"": 2}'),
+    raw('"duration_us": 800', r'"duration_us": 800, "slowdown": {"\n": 2}'),
+    raw('"duration_us": 800', '"duration_us": 800, "slowdown": 2'),
+    raw('"duration_us": 800', '"duration_us": 800, "slowdown": {"a": 2, "a": 2}'),
+    changed(lambda body: ops(body)[0].update(slowdown={f"c{i}": 2 for i in range(18)})),
+    raw('"bytes": 4000000', '"bytes": 4000000, "slowdown": null'),
     raw('"duration_us": 800', '"duration_us": -1'),
     raw('"bytes": 4000000', '"bytes": 4e6'),
     raw('"bytes": 4000000', '"bytes": 4000000.0'),
@@ -168,6 +189,8 @@ def test_text_of_a_graph_is_its_json() -> None:
     found = [
         Op('b"\\é\U0001f600', "compute", 1e-7, stream="gpu 0"),
         *(Op(f"c{k}", "compute", x) for k, x in enumerate((0, 1, 0.1, 8.64e12, -0.0))),
+        Op("s", "compute", 1.0, slowdown=(("nv\u2028link", 2), ("network", 1.19)), stream="x"),
+        Op("t", "compute", 1.0, slowdown=()),
         Op("g", "all_reduce", None, 2**59 + 1, ("c0", "c1")),
         Op("h", "broadcast", None, 1, ("c0",), "nv\u2028link"),
         Op("k", "all_reduce", None, 8, element_bytes=4, fuse_key='"b\u2028'),

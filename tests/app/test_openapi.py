@@ -95,6 +95,10 @@ def test_every_name_of_the_solver_is_in_the_schema() -> None:
         bounds.NESTED,
         bounds.PATH,
         bounds.SLOWED,
+        bounds.SHARED,
+        bounds.WINDOWS,
+        "load",  # of programs, and the next
+        "overlap",
     }
     assert set(schemas["Bound"]["properties"]["kind"]["enum"]) == kinds
     defaults = Options()

@@ -124,6 +124,48 @@ def test_servers_and_interfaces() -> None:
     assert ask().request.servers == 4
 
 
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        # 64, 48, 16 and 24 Gbit/s are needed of both directions
+        (
+            {},
+            "Take ncs: its interfaces need the least, 16 Gbit/s, both directions summed, on 4 more",
+        ),
+        ({"workers": 1}, "Take cc: its interfaces need the least, 0 Gbit/s"),
+        # all need the same, and one server cannot sum in time
+        (
+            {"servers": 2, "interfaces_per_server": 8, "aggregate_gbytes_per_s": 0.3},
+            "Take cs: its interfaces need the least, 16 Gbit/s, both directions summed, on no more",
+        ),
+        ({"bandwidth_gbps": 40}, "Take cc: hidden at 40 Gbit/s each way, on no more hosts."),
+        ({"bandwidth_gbps": 16}, "Take cs: hidden at 16 Gbit/s each way, on no more hosts."),
+        ({"bandwidth_gbps": 10}, "Take ncs: hidden at 10 Gbit/s each way, on 4 more hosts."),
+        # hidden by the formula alone
+        ({"bandwidth_gbps": 24}, "Take cs: hidden"),
+        (
+            {"bandwidth_gbps": 4},
+            "Take ncs: none is hidden at 4 Gbit/s each way, and its exchange is the shortest, "
+            "2.000 ms, on 4 more hosts.",
+        ),
+    ],
+)
+def test_a_sentence_decides(fields: Json, expected: str) -> None:
+    assert ask(**fields).decision.startswith(expected)
+
+
+def test_more_servers_than_workers() -> None:
+    found = ask(servers=8)
+    assert [each.servers for each in found.placements] == [1, 1, 8, 4]
+    # a worker's host moves 2M, a server's 2NM/S
+    assert (row(found, "ncs").worker_host_bytes, row(found, "ncs").server_host_bytes) == (2e6, 1e6)
+    assert row(found, "cs") == row(ask(), "cs")
+    assert [len(level.load_bytes) for level in found.chunks.sharded] == [8, 8, 8]
+    said = "cs has 4 servers, one on each worker's host, where ncs has 8."
+    assert said in found.notes
+    assert said not in ask().notes
+
+
 def test_chunks() -> None:
     keys = [{"name": "a", "bytes": 50}, {"name": "b", "bytes": 45}, {"name": "c", "bytes": 5}]
     found = ask(model_bytes=None, keys=keys, chunk_bytes=20, servers=2).chunks
@@ -286,7 +328,7 @@ REFUSED: list[tuple[Json, Json, list[tuple[str, str]]]] = [
     (MODEL, {"workers": None}, [("/workers", "missing_field")]),
     (GRAPH, {"workers": 4}, [("/workers", "extra_field")]),
     (GRAPH, {"bandwidth_gbps": 4}, [("/bandwidth_gbps", "extra_field")]),
-    (MODEL, {"servers": 5}, [("/servers", "out_of_range")]),  # more than workers
+    (MODEL, {"servers": 200_000}, [("/servers", "out_of_range")]),  # more cores than are laid out
     (MODEL, {"cores_per_interface": 100_000}, [("/cores_per_interface", "out_of_range")]),
     (MODEL, {"workers": 1_000_000}, [("/workers", "out_of_range")]),  # a server on each
     (MODEL, {"jobs": [JOB]}, [("/bandwidth_gbps", "missing_field")]),
@@ -342,6 +384,55 @@ REFUSED: list[tuple[Json, Json, list[tuple[str, str]]]] = [
             ("/colour", "extra_field"),
         ],
     ),
+    (  # what is missing or there twice hides nothing
+        MODEL,
+        {
+            "model_bytes": None,
+            "keys": [{"name": "a", "bytes": 10**6}] * 2,
+            "chunk_bytes": 1,
+            "cores_per_interface": 100_000,
+            "jobs": [JOB | {"name": "a"}] * 2,
+            "prices": PRICES | {"hub_ports": 100},
+        },
+        [
+            ("/bandwidth_gbps", "missing_field"),
+            ("/prices/hub/switch_ports", "out_of_range"),
+            ("/chunk_bytes", "out_of_range"),  # of an answer
+            ("/keys/1/name", "duplicate_id"),
+            ("/cores_per_interface", "out_of_range"),
+            ("/chunk_bytes", "out_of_range"),  # of the solver
+            ("/jobs/1/name", "duplicate_id"),
+        ],
+    ),
+    (
+        MODEL,
+        {"model_bytes": None, "batch_time_us": None, "workers": None, "servers": 200_000},
+        [
+            ("/model_bytes", "missing_field"),
+            ("/batch_time_us", "missing_field"),
+            ("/workers", "missing_field"),
+            ("/servers", "out_of_range"),
+        ],
+    ),
+    (
+        GRAPH,
+        {"graph": kinds(kind="all_gather"), "servers": 200_000, "simulate": ["cs", "cs"]},
+        [
+            ("/simulate/1", "out_of_range"),
+            ("/graph/ops/1/kind", "not_all_reduce"),
+            ("/graph/ops/3/kind", "not_all_reduce"),
+            ("/servers", "out_of_range"),
+        ],
+    ),
+    (
+        GRAPH,
+        {"graph": {"ops": []}, "servers": 200_000},
+        [
+            ("/graph/ops", "no_compute"),
+            ("/graph/ops", "no_collective"),
+            ("/servers", "out_of_range"),
+        ],
+    ),
     (  # all at once
         MODEL,
         {"keys": [{"name": "a", "bytes": 1}], "workers": None, "batch_time_us": None},
@@ -353,7 +444,7 @@ REFUSED: list[tuple[Json, Json, list[tuple[str, str]]]] = [
     ),
     (
         MODEL,
-        {"servers": 5, "simulated_transfers": 90_000},
+        {"servers": 200_000, "simulated_transfers": 90_000},
         [
             ("/simulated_transfers", "out_of_range"),
             ("/servers", "out_of_range"),

@@ -1,6 +1,7 @@
 """Every example of the README and the docs is run, and prints what the page says."""
 
 import contextlib
+import gzip
 import io
 import json
 import re
@@ -14,6 +15,7 @@ import pytest
 from app.routers.parameter_servers import EXAMPLE
 from docs.generate.command import command
 from tests import sampling
+from tests.app.compiled import COMPILED
 from tests.app.service import Service, two_layers
 from tests.docs.blocks import ROOT, Block, blocks_of, pages
 from tests.horovod_events import steps, text
@@ -190,6 +192,7 @@ def desk(folder: Path, shell: dict[str, str]) -> Path:
     (folder / "times.csv").write_text(_TIMES)
     (folder / "layers.json").write_text(json.dumps({"layers": _LAYERS}))
     (folder / "steps.json").write_text(json.dumps(EXAMPLE))
+    (folder / "compiled.json.gz").write_bytes(gzip.compress(json.dumps(COMPILED).encode()))
     (folder / "trace.json.gz").symlink_to("rank0.json.gz")
     (folder / "resnet50").mkdir()
     (folder / "resnet50" / "graph.txt").symlink_to(folder / "graph.txt")

@@ -22,7 +22,8 @@ def outcomes(
     program: str, folder: Path, ranks: int = 2, *options: str, limit: float = _LIMIT
 ) -> dict[str, str]:
     """Run a program of :func:`go_through` as workers; say of each scenario how it went."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    path = os.pathsep.join(map(str, (ROOT, ROOT / "client")))  # this checkout's code
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     workers = []
     for rank in range(ranks):
         (folder / str(rank)).mkdir()
@@ -61,6 +62,8 @@ def go_through(scenarios: Mapping[str, Scenario]) -> None:
     """Be one of the workers: go through scenarios, and write down what failed."""
     import torch.distributed as dist  # noqa: PLC0415 - the tests themselves do without
 
+    from tests.ending import leave  # noqa: PLC0415
+
     folder, rank, ranks = Path(sys.argv[1]), *map(int, sys.argv[2:4])
     own = folder / str(rank)
     store = f"file://{folder}/store"
@@ -76,4 +79,4 @@ def go_through(scenarios: Mapping[str, Scenario]) -> None:
             print(json.dumps([name, said]), file=written, flush=True)
             if said:
                 break  # the other worker is somewhere else
-    dist.destroy_process_group()
+    leave()

@@ -26,8 +26,9 @@ from app.cli.options import (
 if TYPE_CHECKING:
     from solver.exports import Export
 
-#: The formats that are written, as ``solver.exports.EXPORTS`` has them.
-FORMATS = ("chrome", "chakra", "csv", "ddp", "deepspeed", "fsdp", "horovod")
+#: The formats that are written, as ``solver.exports.EXPORTS`` and, of programs,
+#: ``solver.exports.programs.PROGRAM_EXPORTS`` have them.
+FORMATS = ("chrome", "chakra", "csv", "ddp", "deepspeed", "fsdp", "horovod", "xla")
 
 #: Those whose optimizer steps after all gradients: what is planned for them is planned with that.
 _WITH_BARRIER = ("ddp", "deepspeed", "horovod")
@@ -81,7 +82,7 @@ def export(
         raise typer.BadParameter("a plan or a policy, not both", param_hint="--policy")
     from app.cli import flags
     from app.cli.files import Source, read_plan, read_simulation
-    from app.services.exports import exported
+    from app.services.exports import check_format, exported, with_usual_barrier
     from app.services.plans import solve
     from app.services.simulations import run
 
@@ -110,12 +111,14 @@ def export(
             given = flags.plan(plan) if plan else None
             request = _object((given or {}).get("request"))
             made_for = _object(request.get("cluster")) or None
-            usual = {"barrier": True} if given is None and form in _WITH_BARRIER else {}
-            options = {**usual, **_object(request.get("options")), **options}
+            options = {**_object(request.get("options")), **options}
             about = step, flags.parameters(parameters), flags.rank(rank)
             source = Source(name, raw, cluster, made_for, *about)
             problem, _ = read_plan(source, options, [])
+            if given is None and form in _WITH_BARRIER:
+                problem = with_usual_barrier(problem)
             if given is None:
+                check_format(problem, form)
                 planned = at.plan(problem) if at else solve(problem)
                 given = planned.model_dump(mode="json")
             written = exported(problem, given, form)

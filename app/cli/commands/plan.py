@@ -64,10 +64,46 @@ def plan(
         typer.Option(
             metavar="NAME[:KEY=VALUE,...]",
             help="Policy to compare with, and its parameters; may be repeated.  "
-            "[default: wfbp, pace]",
+            "[default: wfbp, pace; of a program all its rules]",
         ),
     ] = None,
     barrier: Barrier = False,
+    memory_limit_gib: Annotated[
+        list[float] | None,
+        typer.Option(
+            min=1e-9,
+            max=2**30,
+            help="Most memory of a program; given several times, a plan for each.",
+        ),
+    ] = None,
+    more_memory_gib: Annotated[
+        list[float] | None,
+        typer.Option(
+            min=1e-9,
+            max=2**30,
+            help="Say what so much more than the limit would save; may be repeated.",
+        ),
+    ] = None,
+    copy_gbps: Annotated[
+        float | None,
+        typer.Option(help="Speed of the copies of a program's buckets.  [default: 26800]"),
+    ] = None,
+    max_bucket_mib: Annotated[
+        float | None, typer.Option(min=1e-6, max=2**40, help="Largest bucket of a program.")
+    ] = None,
+    max_under_way_mib: Annotated[
+        float | None,
+        typer.Option(min=1e-6, max=2**40, help="Most that a program has under way at once."),
+    ] = None,
+    margin_ms: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="How long before its use a launch of a program ends.  [default: 50]"
+        ),
+    ] = None,
+    host_order: Annotated[
+        bool, typer.Option("--host-order", help="Plan a program, whatever the graph is.")
+    ] = False,
     what_if: WhatIf = None,
     server: ServerUrl = None,
     tag: Tags = None,
@@ -91,6 +127,8 @@ def plan(
       interlace plan graph.json --workers 16 --bandwidth-gbps 25 --baseline wfbp
       interlace plan graph.json --fusion joint --time-limit 60
       interlace plan graph.json --baseline horovod --baseline ddp:bucket_cap_mb=10,barrier=true
+      interlace plan compiled.json.gz --memory-limit-gib 30 --memory-limit-gib 36
+      interlace plan compiled.json.gz --memory-limit-gib 30 --more-memory-gib 8
       interlace plan graph.json --what-if 'grad:fc6*=remove'
       interlace plan resnet50/graph.txt --json > plan.json
       interlace example vgg16 | interlace plan -
@@ -118,6 +156,13 @@ def plan(
         seed=seed,
         baselines=[flags.policy(text) for text in baseline or []],
         barrier=barrier or None,
+        copy_gbps=copy_gbps,
+        max_bucket_bytes=flags.sized(max_bucket_mib, 2**20),
+        max_bytes_under_way=flags.sized(max_under_way_mib, 2**20),
+        margin_us=None if margin_ms is None else 1e3 * margin_ms,
+        host_order=host_order or None,
+        more_memory_bytes=[max(1, round(gib * 2**30)) for gib in more_memory_gib or []] or None,
+        **flags.memory_limits(memory_limit_gib),
     )
     changes = [flags.change(text) for text in what_if or []]
     names, name, raw = contents(files)

@@ -30,7 +30,10 @@ def channels(cluster: ClusterBody) -> Iterator[str]:
     """Say the same of each channel that has a network of its own, and what all do to compute."""
     if cluster.compute_slowdown > 1:
         yield f"compute takes {cluster.compute_slowdown:g} times as long beside communication"
+    if cluster.shares is not None:
+        yield f"channel {NETWORK}: on the card {cluster.shares}"
     for channel, body in cluster.channels.items():
         rate = f" at {body.bandwidth_gbps:g} Gbit/s" if body.bandwidth_gbps else ""
         workers = counted(body.workers or cluster.workers, "worker")
-        yield f"channel {channel}: {workers}{rate}, {cost(body)}"
+        card = f", on the card {body.shares}" if body.shares is not None else ""
+        yield f"channel {channel}: {workers}{rate}, {cost(body)}{card}"

@@ -23,6 +23,7 @@ def render(answer: PlacementsAnswer, name: str) -> str:
     return page(
         [f"{model}: {hidden}"],
         [_rows(answer), _LEGEND],
+        [answer.decision],
         _limits(answer),
         _chunks(answer),
         [f"Racks: {answer.racks.text}"] if answer.racks else [],

@@ -9,6 +9,7 @@ from app.cli.rendering.figures import counted, percent
 from app.cli.rendering.headlines import headline
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.policies import titled
+from app.cli.rendering.programs import program
 from app.cli.rendering.reports import source
 from app.cli.rendering.tables import shortened, table, time, times
 from app.schemas.plans import Baseline, Bound, PlanAnswer, TraceAnswer
@@ -29,6 +30,8 @@ def render(answer: PlanAnswer, name: str, *, cut_short: bool = False) -> str:
 
     ``cut_short`` tells a plan that was interrupted before it was explained.
     """
+    if answer.program is not None:
+        return program(answer, name)
     report = answer.report if isinstance(answer, TraceAnswer) else None
     return page(
         _head(answer, name),
@@ -131,19 +134,18 @@ def _proof(bound: Bound) -> str:
     """Say why no fusion, partition or order is faster."""
     what, one = counted(len(bound.tensors), "tensor"), len(bound.tensors) == 1
     tail = f"then {(bound.tail_us or 0) / 1e3:.3f} ms of compute"
-    match bound.kind:
-        case "compute":
-            return "compute alone takes that long"
-        case "path":
-            return f"the longest path, {what} on it"
-        case "chain":
-            return f"{what} in release order, {tail}"
-        case "packing":
-            return f"{what} after {(bound.release_us or 0) / 1e3:.3f} ms, {tail}"
-        case "nested":
-            return f"{what} between their releases and the compute after each"
-        case "slowed":
-            return f"compute alone, slowed down while {what} {'is' if one else 'are'} sent"
+    begin = f"{(bound.release_us or 0) / 1e3:.3f} ms"
+    return {
+        "compute": "compute alone takes that long",
+        "path": f"the longest path, {what} on it",
+        "chain": f"{what} in release order, {tail}",
+        "packing": f"{what} after {begin}, {tail}",
+        "nested": f"{what} between their releases and the compute after each",
+        "slowed": f"compute alone, slowed down while {what} {'is' if one else 'are'} sent",
+        "shared": f"{what} on one network card after {begin}, {tail}",
+        "windows": f"in less, {what} would not fit between what comes before and after each",
+        "load": f"{counted(len(bound.tensors), 'op')} one after another",
+    }[bound.kind]
 
 
 def _buckets(answer: PlanAnswer) -> Iterator[Line]:

@@ -72,6 +72,25 @@ class Planner:
             self, lambda client, **how: client.plan(graph, cluster=cluster, options=options, **how)
         )
 
+    def program(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Plan a compiled graph; return the answer of ``POST /v1/plans``, which has a ``program``.
+
+        Parameters
+        ----------
+        request
+            As ``request`` of a captured graph.
+
+        Raises
+        ------
+        NoAnswer
+            As of :meth:`plan`.
+        """
+        options = {**request.get("options", {}), "time_limit_s": self.time_limit_s}
+        if self.url is None:
+            return _printed("plan", {**request, "options": options}, self)
+        fields = {"cluster": request["cluster"], "options": options}
+        return _answered(self, lambda client, **how: client.plan(request["graph"], **fields, **how))
+
     def simulate(
         self,
         graph: Mapping[str, Any],

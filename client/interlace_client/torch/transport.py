@@ -10,6 +10,12 @@ from typing import Any, Protocol
 
 import torch
 import torch.distributed as dist
+import torch.distributed.nn
+
+# The last import is for its time: that module keeps for good what default group there is then, and
+# with it the threads of that. A thread of gloo that frees a launch of a backward pass needs the
+# interpreter, and aborts the process where that is ending ("terminate called without an active
+# exception", PyTorch 2.13 before Python 3.14); a group that nobody keeps ends its threads first.
 
 #: How many groups this process has made of the same ranks; each rank of them makes as many.
 _made: Counter[tuple[int, ...]] = Counter()

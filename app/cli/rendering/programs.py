@@ -1,0 +1,186 @@
+"""A program for a reader: time, proof, memory, and how it begins."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from app.cli.rendering.clusters import channels, cost, place
+from app.cli.rendering.explanations import warnings
+from app.cli.rendering.figures import counted, percent
+from app.cli.rendering.page import Line, page
+from app.cli.rendering.tables import shortened, table, time, times
+from app.schemas.plans import Baseline, PlanAnswer
+from app.schemas.programs import FrontPoint, MemoryUse
+from solver.graph import NETWORK
+
+#: How many buckets, holdings and steps are listed.
+_BUCKETS, _HELD, _STEPS = 8, 5, 12
+
+#: How many launches that start later than they could are explained.
+_LATE = 3
+
+_TITLES = {
+    "in_order": "the graph's order",
+    "inductor": "inductor, overlap and buckets",
+    "simple_overlap": "launches raised, waits sunk",
+    "xla_lhs": "XLA, latency hiding",
+}
+
+
+def program(answer: PlanAnswer, name: str) -> str:
+    """Write a program as a page of text."""
+    return page(
+        _head(answer, name),
+        _times(answer),
+        _why(answer),
+        _front(answer.front or []),
+        _memory(answer.memory) if answer.memory else [],
+        _buckets(answer),
+        _steps(answer),
+        warnings(answer.warnings),
+    )
+
+
+def _head(answer: PlanAnswer, name: str) -> Iterator[str]:
+    cluster = answer.request.cluster
+    used = {bucket.channel for bucket in answer.buckets}
+    yield place(name, cluster, used)
+    if NETWORK in used:
+        yield cost(cluster)
+    kept = {key: body for key, body in cluster.channels.items() if key in used}
+    yield from channels(cluster.model_copy(update={"channels": kept}))
+
+
+def _times(answer: PlanAnswer) -> Iterator[Line]:
+    yield "Time of one iteration"
+    verdict = "optimal: equals the lower bound" if answer.status == "optimal" else ""
+    limit = answer.memory.limit_bytes if answer.memory else None
+    rows = [
+        *(_compared(each, limit) for each in answer.baselines),
+        time("this program", answer.iteration_time_us, _and(_peak(answer.peak_bytes), verdict)),
+        time("lower bound", answer.lower_bound_us, _proof(answer)),
+        time("compute alone", answer.compute_time_us, "with free communication"),
+    ]
+    shares = {"gap to the lower bound": answer.gap, "communication hidden": answer.overlap}
+    rows += [
+        (what, f"{100 * share:.2f}", "%", "") for what, share in shares.items() if share is not None
+    ]
+    yield times(rows)
+
+
+def _compared(baseline: Baseline, limit: int | None) -> tuple[str, str, str, str]:
+    title = _TITLES.get(baseline.policy, baseline.policy)
+    if baseline.iteration_time_us is None:
+        return title, "-", "", "makes no program of this graph"
+    faster = "" if baseline.speedup is None else f"this is {baseline.speedup:.3f}x as fast"
+    over = "" if limit is None or (baseline.peak_bytes or 0) <= limit else "above the limit"
+    return time(title, baseline.iteration_time_us, _and(_peak(baseline.peak_bytes), over, faster))
+
+
+def _proof(answer: PlanAnswer) -> str:
+    """Say why no program is faster."""
+    bound, ops = answer.bound, counted(len(answer.bound.tensors), "op")
+    if bound.kind == "load":
+        return f"{ops} one after another on one stream or channel" if bound.tensors else "load"
+    return {
+        "path": "what must come before " + " and ".join(bound.tensors) + ", it, and what after",
+        "overlap": "a stream or channel, and what cannot run beside " + " and ".join(bound.tensors),
+    }.get(bound.kind, bound.kind)
+
+
+def _why(answer: PlanAnswer) -> Iterator[Line]:
+    """Say what limits the program, and which launches wait longest for what is not their input."""
+    if answer.summary is None:
+        yield "Too many ops to explain"
+        return
+    yield answer.summary
+    if (other := answer.what_if) is not None:
+        gain = f"{'saves' if other.gain_us >= 0 else 'costs'} {abs(other.gain_us) / 1e3:.3f} ms"
+        remark = _and(_peak(other.peak_bytes), f"with the ops changed: {gain}")
+        yield times([time("what if", other.iteration_time_us, remark)])
+    late = [each for each in answer.launch_reasons or [] if each.moved is not None]
+    late.sort(key=lambda each: (each.why == "channel", each.could_start_us - each.start_us))
+    yield from (f"  {each.text}" for each in late[:_LATE])
+
+
+def _front(front: list[FrontPoint]) -> Iterator[Line]:
+    if not front:
+        return
+    yield "Time against memory; the rest of this page is about the largest limit with a plan"
+    rows = [
+        [
+            gib(each.memory_limit_bytes),
+            "-" if each.iteration_time_us is None else f"{each.iteration_time_us / 1e3:.3f} ms",
+            "-" if each.lower_bound_us is None else f"{each.lower_bound_us / 1e3:.3f} ms",
+            "-" if each.peak_bytes is None else gib(each.peak_bytes),
+            each.status or each.why_not or "",
+        ]
+        for each in front
+    ]
+    heads = ["limit", "time", "bound", "peak", "status"]
+    yield table(heads, rows, widths=(10, 12, 12, 10), has_remarks=True)
+
+
+def _memory(memory: MemoryUse) -> Iterator[Line]:
+    peak = max((size for _, size in memory.profile), default=0)
+    limit = memory.limit_bytes
+    most = "no limit" if limit is None else f"limit {gib(limit)}, {percent(peak / limit)} of it"
+    yield f"Memory: {gib(peak)} at {memory.peak_us / 1e3:.3f} ms; {most}"
+    held = memory.at_peak[:_HELD]
+    if held:
+        names = shortened([each.name for each in held])
+        rows = [
+            [name, gib(each.bytes), f"{each.start_us / 1e3:.3f} ms", f"{each.end_us / 1e3:.3f} ms"]
+            for name, each in zip(names, held, strict=True)
+        ]
+        yield table(["held then", "size", "from", "to"], rows)
+
+
+def _buckets(answer: PlanAnswer) -> Iterator[Line]:
+    tensors = sum(len(bucket.tensors) for bucket in answer.buckets)
+    copies = sum((each.pack_us or 0) + (each.unpack_us or 0) for each in answer.buckets)
+    yield (
+        f"Send {counted(tensors, 'collective')} in {counted(len(answer.buckets), 'bucket')}; "
+        f"copies take {copies / 1e3:.3f} ms"
+    )
+    listed = sorted(answer.buckets, key=lambda bucket: -bucket.bytes)[:_BUCKETS]
+    if not listed:
+        return
+    rows = [
+        [
+            each.id,
+            f"{len(each.tensors)}",
+            f"{each.bytes / 1e6:.3f}",
+            f"{(each.start_us or 0) / 1e3:.3f} ms",
+            f"{(each.end_us or 0) / 1e3:.3f} ms",
+            f"{each.kind}, {each.channel}",
+        ]
+        for each in listed
+    ]
+    heads = ["largest", "members", "MB", "start", "end", "kind, channel"]
+    yield table(heads, rows, has_remarks=True)
+
+
+def _steps(answer: PlanAnswer) -> Iterator[Line]:
+    steps = answer.program or []
+    counts = Counter(step.do for step in steps)
+    kinds = ", ".join(f"{count} {do}" for do, count in counts.items())
+    yield f"Program of {counted(len(steps), 'step')}: {kinds}"
+    yield from (f"  {step.do} {step.id}" for step in steps[:_STEPS])
+    if len(steps) > _STEPS:
+        yield f"  ... and {len(steps) - _STEPS} more (--json lists them all)"
+
+
+def _peak(peak_bytes: int | None) -> str:
+    return "" if not peak_bytes else f"peak {gib(peak_bytes)}"
+
+
+def _and(*remarks: str) -> str:
+    return ", ".join(filter(None, remarks))
+
+
+def gib(size: int) -> str:
+    """Write bytes in units of 1,024, to three digits after the point."""
+    for unit, worth in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size >= worth:
+            return f"{size / worth:,.3f} {unit}"
+    return f"{size} B"

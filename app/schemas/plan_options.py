@@ -1,0 +1,169 @@
+"""How to plan: the options of ``POST /v1/plans``."""
+
+import operator
+from typing import Annotated
+
+from pydantic import Field
+
+from app.limits import (
+    MAX_BASELINES,
+    MAX_COPY_GBPS,
+    MAX_MEMORY_LIMITS,
+    MAX_SEED,
+    MAX_TIME_LIMIT_S,
+    MIN_COPY_GBPS,
+    MIN_SLOT_US,
+)
+from app.schemas.base import OneOf, RequestModel
+from app.schemas.policies import BaselineBody, Choices, named_bodies
+from app.schemas.programs import (
+    is_unknown,
+)
+from solver.fusion.layered import FUSIONS
+from solver.limits import MAX_BYTES, MAX_DURATION_US
+from solver.planning.plan import Options
+from solver.programs.policies import POLICIES as PROGRAM_POLICIES
+from solver.schedule import SCHEDULERS
+
+#: A policy of a plan, with those of programs.
+PlanPolicyBody = Annotated[BaselineBody, Choices(named_bodies(PROGRAM_POLICIES))]
+
+
+Bytes = Annotated[int, Field(ge=1, le=MAX_BYTES)]
+
+
+#: Options that make a plan one of a program.
+_OF_PROGRAMS = (
+    "memory_limit_bytes",
+    "memory_limits_bytes",
+    "more_memory_bytes",
+    "copy_gbps",
+    "max_bucket_bytes",
+    "max_bytes_under_way",
+    "margin_us",
+)
+
+
+class OptionsBody(RequestModel):
+    """How to plan; every field may be left out."""
+
+    fusion: Annotated[
+        str,
+        OneOf(tuple(FUSIONS)),
+        Field(
+            description="`joint`: buckets, parts and order chosen together, never worse than any "
+            "policy; `maxmin`: PACE's Algorithm 1; `none`: each tensor alone."
+        ),
+    ] = "joint"
+    schedule: Annotated[
+        str,
+        OneOf(tuple(SCHEDULERS)),
+        Field(
+            description="`jackson`: exact, continuous time; `lp`: time slots, HiGHS. The fusion "
+            "`joint` brings its own order, so there it only decides how the slots are solved."
+        ),
+    ] = "jackson"
+    slot_us: Annotated[
+        Annotated[float, Field(ge=MIN_SLOT_US, le=MAX_DURATION_US)] | None,
+        Field(description="Length of a slot [us]; null chooses one."),
+    ] = None
+    baselines: Annotated[
+        list[PlanPolicyBody],
+        Field(
+            max_length=MAX_BASELINES,
+            description="Policies of today to compare with: names, or objects with parameters; of "
+            "a program all its rules unless others are named.",
+        ),
+    ] = Field(default=["wfbp", "pace"], validate_default=True)
+    barrier: Annotated[
+        bool,
+        Field(description="The next forward pass waits for all collectives, as in PyTorch."),
+    ] = False
+    seed: Annotated[
+        int, Field(ge=0, le=MAX_SEED, description="Seed of the random moves of `joint`.")
+    ] = 0
+    time_limit_s: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=MAX_TIME_LIMIT_S,
+            description="After this time `joint` answers with the best plan so far [s].",
+        ),
+    ] = 10
+
+    memory_limit_bytes: Annotated[
+        Bytes | None,
+        Field(
+            exclude_if=is_unknown,
+            description="The most memory that buffers and buckets take at any instant [bytes].",
+        ),
+    ] = None
+    memory_limits_bytes: Annotated[
+        Annotated[list[Bytes], Field(min_length=1, max_length=MAX_MEMORY_LIMITS)] | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Several such limits: `front` has a plan of each, the rest of the answer "
+            "is that of the largest.",
+        ),
+    ] = None
+    more_memory_bytes: Annotated[
+        Annotated[list[Bytes], Field(min_length=1, max_length=MAX_MEMORY_LIMITS)] | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Plan also with so much more than `memory_limit_bytes`, to say what that "
+            "would save; these plans and a what-if share the time limit.",
+        ),
+    ] = None
+    copy_gbps: Annotated[
+        Annotated[float, Field(ge=MIN_COPY_GBPS, le=MAX_COPY_GBPS)] | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Speed of the copies into and out of buckets, of bytes read and written "
+            "[Gbit/s]; of a program 26,800 unless it is given.",
+        ),
+    ] = None
+    max_bucket_bytes: Annotated[
+        Bytes | None,
+        Field(exclude_if=is_unknown, description="The most bytes of a bucket of several tensors."),
+    ] = None
+    max_bytes_under_way: Annotated[
+        Bytes | None,
+        Field(
+            exclude_if=is_unknown,
+            description="The most bytes of buckets that are launched and not waited for, but for "
+            "one bucket alone.",
+        ),
+    ] = None
+    margin_us: Annotated[
+        Annotated[float, Field(ge=0, le=MAX_DURATION_US)] | None,
+        Field(
+            exclude_if=is_unknown,
+            description="A launch is asked for no earlier than needed to end this long before what "
+            "waits for it, where that costs no time [us]; of a program 50,000 unless it is given.",
+        ),
+    ] = None
+    host_order: Annotated[
+        bool,
+        Field(
+            exclude_if=operator.not_,
+            description="Plan a program, what one rank's host asks for in order, whatever the "
+            "graph is.",
+        ),
+    ] = False
+
+    def of_programs(self) -> list[str]:
+        """Name the options that were given and ask for a program."""
+        given = [name for name in _OF_PROGRAMS if getattr(self, name) is not None]
+        return [*given, *(["host_order"] if self.host_order else [])]
+
+    def to_options(self) -> Options:
+        """Return the options as the solver knows them."""
+        return Options(
+            fusion=self.fusion,
+            schedule=self.schedule,
+            slot_us=self.slot_us,
+            baselines=tuple(baseline.to_choice() for baseline in self.baselines),
+            barrier=self.barrier,
+            seed=self.seed,
+            time_limit_s=self.time_limit_s,
+        )

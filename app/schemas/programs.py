@@ -1,0 +1,138 @@
+"""Programs: what one rank's host asks for, in order, and the memory that it takes."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from app.schemas.base import AnswerModel
+
+
+def is_unknown(value: Any) -> bool:
+    """Tell whether a field is left out of what is written."""
+    return value is None
+
+
+class ProgramStep(AnswerModel):
+    """One thing that the host asks for."""
+
+    do: Literal["compute", "pack", "launch", "wait", "unpack"]
+    id: Annotated[str, Field(description="An op for `compute`, else a bucket.")]
+
+
+class Holding(AnswerModel):
+    """What holds memory: a buffer, or a copy of a bucket."""
+
+    name: str
+    bytes: int
+    start_us: float
+    end_us: float
+
+
+class RoomierPlan(AnswerModel):
+    """What a higher limit of memory would save."""
+
+    extra_bytes: Annotated[int, Field(description="How much higher the limit is.")]
+    iteration_time_us: float
+    gain_us: Annotated[float, Field(description="How much less that is [us].")]
+    peak_bytes: int
+
+
+class MemoryUse(AnswerModel):
+    """Memory over time."""
+
+    limit_bytes: Annotated[int | None, Field(description="What it may be; null without a limit.")]
+    peak_us: Annotated[float, Field(description="When the most is first reached [us].")]
+    profile: Annotated[
+        list[tuple[float, int]], Field(description="Time [us] and bytes from then on, ascending.")
+    ]
+    at_peak: Annotated[
+        list[Holding], Field(description="The largest of what is held at the peak, at most 20.")
+    ]
+    more: Annotated[
+        list[RoomierPlan] | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Plans with more memory; left out unless asked for by `more_memory_bytes`.",
+        ),
+    ] = None
+
+
+class PathTimes(AnswerModel):
+    """The critical path by cause; the times add up to the iteration time."""
+
+    compute_us: float
+    copies_us: Annotated[float, Field(description="Packing and unpacking [us].")]
+    channels_us: Annotated[
+        dict[str, float], Field(description="Exposed launches, of each channel on it [us].")
+    ]
+
+
+class MovedLaunch(AnswerModel):
+    """The program with one launch asked for earlier, simulated."""
+
+    before: Annotated[str, Field(description="Op or bucket before whose step it is asked for.")]
+    start_us: float
+    iteration_time_us: float
+    peak_bytes: int
+    peak_us: float
+    excess_bytes: Annotated[
+        int | None,
+        Field(description="How far above the limit of memory, or of bytes under way; null: not."),
+    ]
+
+
+class LaunchReason(AnswerModel):
+    """Why a launch starts no earlier."""
+
+    bucket: str
+    start_us: float
+    could_start_us: Annotated[
+        float,
+        Field(
+            description="When it would start if it were asked for right after its inputs, all else "
+            "as it is; from no later place in the program it starts earlier."
+        ),
+    ]
+    why: Annotated[
+        Literal[
+            "start",
+            "input",
+            "channel",
+            "stream",
+            "memory",
+            "under_way",
+            "time",
+            "peak",
+            "put_off",
+            "missed",
+            "host",
+        ],
+        Field(
+            description="`start`: nothing is before it; `input`: an input is ready only then; "
+            "`channel`: its channel carries another; `stream`: the stream of its inputs is busy. "
+            "Else the host asks for it only then; asked for earlier: `memory`: more memory than "
+            "allowed; `under_way`: more bytes under way than allowed; `time`: a longer iteration; "
+            "`peak`: more memory, for no time; `put_off`: nothing gained (it ends in time); "
+            "`missed`: a shorter iteration; `host`: not tried."
+        ),
+    ]
+    by: Annotated[str | None, Field(description="The op or bucket that holds it.")]
+    moved: Annotated[
+        MovedLaunch | None, Field(description="What came of asking earlier; null: not tried.")
+    ]
+    text: Annotated[str, Field(description="The same in words.")]
+
+
+class FrontPoint(AnswerModel):
+    """The plan for one limit of memory, or why there is none."""
+
+    memory_limit_bytes: int
+    iteration_time_us: Annotated[
+        float | None, Field(description="Null where there is no plan.")
+    ] = None
+    peak_bytes: int | None = None
+    lower_bound_us: float | None = None
+    status: Literal["optimal", "feasible"] | None = None
+    why_not: Annotated[
+        str | None, Field(description="Why there is no plan; null where one is.")
+    ] = None

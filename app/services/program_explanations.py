@@ -1,0 +1,92 @@
+"""Why a program takes as long as it does, and what more memory or other ops would change."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from app.schemas.explanations import UNEXPLAINED, ExplainedAnswer
+from app.schemas.programs import FrontPoint, LaunchReason, MovedLaunch, PathTimes
+from app.services.graphs import is_large
+from solver.explanation.critical import Step
+from solver.explanation.sensitivity import Sensitivity
+from solver.programs.execute import bucket_id
+from solver.programs.explanation.critical import PathStep
+from solver.programs.explanation.explain import ProgramExplanation, explain_program
+from solver.programs.explanation.sentences import gib, more_memory, reason, summary
+from solver.programs.replanned import MoreMemory
+from solver.programs.result import ProgramPlan
+
+
+def explanation_of(planned: ProgramPlan) -> ProgramExplanation | None:
+    """Explain a program; None of a graph too large for it."""
+    if is_large(planned.problem.graph):
+        return None
+    return explain_program(planned.problem, planned.program, planned.run)
+
+
+def explained_program(
+    planned: ProgramPlan,
+    why: ProgramExplanation | None,
+    more: Sequence[MoreMemory],
+    front: Sequence[FrontPoint],
+) -> ExplainedAnswer:
+    """Say what limits a program, in the fields of every plan."""
+    if why is None:
+        return UNEXPLAINED
+    said = [summary(planned, why)]
+    said += [more_memory(each.extra_bytes, each.gain_us) for each in more]
+    said += _along(front)
+    return ExplainedAnswer(
+        summary=" ".join(said),
+        limited_by=why.limited_by,  # type: ignore[arg-type]
+        sensitivities=[
+            Sensitivity(each.name, None, each.channel, each.iteration_time_us, each.gain_us)
+            for each in why.sensitivities
+        ],
+        critical_path=[_step(step) for step in why.critical_path],
+        tensors=None,
+        breakdown=None,
+    )
+
+
+def path_times_of(why: ProgramExplanation) -> PathTimes:
+    """Write the critical path by cause."""
+    times = why.path_times
+    return PathTimes(
+        compute_us=times.compute_us,
+        copies_us=times.copies_us,
+        channels_us=dict(times.channels_us),
+    )
+
+
+def launch_reasons_of(planned: ProgramPlan, why: ProgramExplanation) -> list[LaunchReason]:
+    """Write why each launch starts no earlier, in the order of the buckets."""
+    return [
+        LaunchReason(
+            bucket=bucket_id(each.bucket),
+            start_us=each.start_us,
+            could_start_us=each.could_start_us,
+            why=each.why,  # type: ignore[arg-type]
+            by=each.by,
+            moved=None if each.moved is None else MovedLaunch.of(each.moved),
+            text=reason(planned, each),
+        )
+        for each in why.launches
+    ]
+
+
+def _step(step: PathStep) -> Step:
+    kind, part = (step.do, None) if step.kind is None else (step.kind, 1)
+    return Step(kind, step.ops, step.start_us, step.end_us, step.why, step.channel, part)
+
+
+def _along(front: Sequence[FrontPoint]) -> list[str]:
+    """Say what each limit saves over the next lower one that has a plan."""
+    known = [
+        (point.memory_limit_bytes, point.iteration_time_us)
+        for point in sorted(front, key=lambda point: point.memory_limit_bytes)
+        if point.iteration_time_us is not None
+    ]
+    return [
+        f"With {gib(low)}, {more_memory(high - low, before - after)}"
+        for (low, before), (high, after) in pairwise(known)
+    ]

@@ -1,0 +1,104 @@
+"""Planned programs as files of other tools."""
+
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError
+
+from app.schemas.plans import PlanRequest
+from app.schemas.problem import Problem
+from app.services.program_problems import program_problem
+from solver.codes import FaultCode
+from solver.errors import Fault, InvalidPlan
+from solver.exports.exporter import Export
+from solver.exports.programs import PROGRAM_EXPORTS
+from solver.programs.explicit import NamedBucket, NamedStep, explicit_program
+from solver.programs.problem import Problem as ProgramProblem
+from solver.programs.program import Program
+
+
+class _Bucket(BaseModel):
+    id: str
+    tensors: list[str]
+
+
+class _Step(BaseModel):
+    do: str
+    id: str
+
+
+class _Memory(BaseModel):
+    limit_bytes: int | None = None
+
+
+class _Answer(BaseModel):
+    """What of an answer makes its program."""
+
+    buckets: list[_Bucket]
+    program: list[_Step]
+    memory: _Memory = Field(default_factory=_Memory)
+
+
+def exported_program(problem: Problem[PlanRequest], answer: Any, form: str) -> Export:
+    """Write a program in a format of :data:`solver.exports.programs.PROGRAM_EXPORTS`.
+
+    Parameters
+    ----------
+    problem
+        What was planned.
+    answer
+        The plan, as ``POST /v1/plans`` gives it.
+    form
+        The format.
+
+    Raises
+    ------
+    InvalidPlan
+        When it is no program of that graph, or the format has no form for this one.
+    """
+    return PROGRAM_EXPORTS[form](*program_of(problem, answer))
+
+
+def program_of(problem: Problem[PlanRequest], answer: Any) -> tuple[ProgramProblem, Program]:
+    """Read the program of an answer, and what it was planned for.
+
+    Raises
+    ------
+    InvalidPlan
+        When it is no program of that graph.
+    """
+    try:
+        told = _Answer.model_validate(answer)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = "".join(f"/{step}" for step in first["loc"])
+        detail = f"This is no program as plan --json prints it: at {place}, {first['msg']}."
+        raise InvalidPlan([Fault("", FaultCode.WRONG_TYPE, detail)]) from None
+    asked = program_problem(problem, told.memory.limit_bytes)
+    buckets = [NamedBucket(each.id, tuple(each.tensors)) for each in told.buckets]
+    steps = [NamedStep(each.do, each.id) for each in told.program]
+    return asked, explicit_program(asked, buckets, steps)
+
+
+def not_of_a_program(form: str) -> Fault:
+    """Say that a format is written of other plans."""
+    known = ", ".join(PROGRAM_EXPORTS)
+    detail = f"{form} is not written of a program, which has an order of compute; {known} are."
+    return Fault("/program", FaultCode.NOT_SUPPORTED, detail)
+
+
+def only_of_programs(form: str) -> Fault:
+    """Say that a format is written of programs alone."""
+    detail = (
+        f"{form} is written of programs only: plan a graph with a stream of free order, buffers or "
+        "collectives that are not cut, such as a compiled graph."
+    )
+    return Fault("", FaultCode.NOT_SUPPORTED, detail)
+
+
+def program_of_chain() -> Fault:
+    """Say that a program is not of a graph whose order is given."""
+    detail = (
+        "This plan is a program, and the graph has nothing that is planned as one: no stream of "
+        "free order, no buffers, no collective that is not cut."
+    )
+    return Fault("/program", FaultCode.NOT_SUPPORTED, detail)

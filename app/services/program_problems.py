@@ -1,0 +1,43 @@
+"""What a request asks of a program, as the solver knows it."""
+
+from app.schemas.plans import PlanRequest
+from app.schemas.problem import Problem
+from solver.costs import network_of
+from solver.programs.plan import Options
+from solver.programs.problem import Limits
+from solver.programs.problem import Problem as ProgramProblem
+
+#: Speed of copies where nothing is said [Gbit/s]: 3.35 TB/s, the memory of an H100.
+ASSUMED_COPY_GBPS = 26_800.0
+
+#: Policies to compare with where none is named.
+_USUAL = ("in_order", "inductor", "simple_overlap", "xla_lhs")
+
+
+def program_problem(problem: Problem[PlanRequest], limit: int | None) -> ProgramProblem:
+    """Return what is to be planned with so much memory [bytes]."""
+    options = problem.request.options
+    network = network_of(problem.request.cluster.to_cluster())
+    limits = Limits(limit, options.max_bucket_bytes, options.max_bytes_under_way)
+    copies = ASSUMED_COPY_GBPS if options.copy_gbps is None else options.copy_gbps
+    return ProgramProblem(problem.graph, network, copies, limits)
+
+
+def program_options(request: PlanRequest) -> Options:
+    """Return how to plan; what else is planned, a what-if and more memory, shares the time."""
+    options = request.options
+    given = {} if options.margin_us is None else {"margin_us": options.margin_us}
+    plans = 1 + len(options.more_memory_bytes or ()) + bool(request.what_if)
+    return Options(
+        baselines=policies_of(request),
+        seed=options.seed,
+        time_limit_s=options.time_limit_s / plans,
+        **given,
+    )
+
+
+def policies_of(request: PlanRequest) -> tuple[str, ...]:
+    """Return the policies to compare a program with."""
+    if "baselines" in request.options.model_fields_set:
+        return tuple(dict.fromkeys(each.policy for each in request.options.baselines))
+    return _USUAL

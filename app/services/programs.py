@@ -1,0 +1,181 @@
+"""Programs: the order of compute, launches and memory of a graph, planned and answered."""
+
+import time
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from app.errors import InvalidRequest, within
+from app.schemas.plans import (
+    PlanAnswer,
+    PlanRequest,
+)
+from app.schemas.problem import Problem
+from app.schemas.programs import FrontPoint
+from app.services.drafts import EXPLANATION, WHAT_IF, Follower
+from app.services.graphs import what_if
+from app.services.program_answers import program_answer
+from app.services.program_explanations import (
+    explanation_of,
+)
+from app.services.program_problems import (
+    program_options,
+    program_problem,
+)
+from solver.errors import InvalidGraph, InvalidOptions
+from solver.programs.bounds.bound import lower_bound
+from solver.programs.execute import execute
+from solver.programs.plan import Report, plan
+from solver.programs.problem import Problem as ProgramProblem
+from solver.programs.program import Program
+from solver.programs.replanned import MoreMemory, with_changes, with_more_memory
+from solver.programs.result import FEASIBLE, OPTIMAL, ProgramPlan
+from solver.units import same
+
+SEARCH = "search"
+
+
+class _Limited(NamedTuple):
+    """A limit of memory, and its plan or why there is none."""
+
+    limit: int | None
+    plan: ProgramPlan | None
+    why_not: InvalidOptions | None
+
+
+def solve_program(problem: Problem[PlanRequest], watch: Follower | None = None) -> PlanAnswer:
+    """Plan a program for each limit of memory; the answer is that of the largest that has one.
+
+    Raises
+    ------
+    InvalidRequest
+        When no program keeps a limit, or a policy makes none.
+    """
+    began, options = time.perf_counter(), problem.request.options
+    what_if(problem.graph, problem.request.what_if)  # refuses changes that cannot be made
+    several = options.memory_limits_bytes
+    limits: list[int | None] = [options.memory_limit_bytes]
+    if several is not None:
+        limits = [*sorted(set(several))]  # what keeps a limit keeps the larger ones
+    tried: list[_Limited] = []
+    for i, limit in enumerate(limits):
+        follow = _Following(watch, i, len(limits)) if watch else None
+        tried.append(_planned(problem, limit, tried, follow))
+    tried = [_best_within(each, tried) for each in reversed(tried)]
+    planned = next((each.plan for each in tried if each.plan is not None), None)
+    if planned is None:
+        error = tried[0].why_not
+        assert error is not None, "no plan has a reason"
+        raise InvalidRequest(within("options", error.faults)) from error
+    if watch:
+        watch.progress(SEARCH, len(limits), len(limits), _best(tried), planned.bound.value_us)
+    front = None if several is None else [_point(each) for each in tried]
+    more, changed = _more(problem, planned), _changed(problem, planned, watch)
+    if watch:
+        watch.progress(EXPLANATION, 0, 1, _best(tried), planned.bound.value_us)
+    why = explanation_of(planned)
+    runtime = round(time.perf_counter() - began, 6)
+    return program_answer(problem, planned, why, front, more, changed, runtime)
+
+
+def _more(problem: Problem[PlanRequest], planned: ProgramPlan) -> tuple[MoreMemory, ...]:
+    extras = problem.request.options.more_memory_bytes or ()
+    return with_more_memory(planned, extras, program_options(problem.request)) if extras else ()
+
+
+def _changed(
+    problem: Problem[PlanRequest], planned: ProgramPlan, watch: Follower | None
+) -> ProgramPlan | None:
+    """Plan the graph with the changes that are asked for; None when none are."""
+    changes = [change.to_change() for change in problem.request.what_if]
+    if not changes:
+        return None
+    if watch:
+        watch.progress(WHAT_IF, 0, 1, planned.run.iteration_time, planned.bound.value_us)
+    try:
+        return with_changes(planned, changes, program_options(problem.request))
+    except InvalidOptions as error:
+        raise InvalidRequest(within("what_if", error.faults)) from error
+
+
+def _best(tried: list[_Limited]) -> float | None:
+    return min((each.plan.run.iteration_time for each in tried if each.plan), default=None)
+
+
+class _Following(NamedTuple):
+    """Tells a follower of the programs found for one of several limits."""
+
+    watch: Follower
+    done: int
+    limits: int
+
+    def of(self, problem: Problem[PlanRequest], planned: ProgramProblem) -> Report:
+        """Return what is told of each better program."""
+        began = time.perf_counter()
+        self.watch.progress(SEARCH, self.done, self.limits, None, None)
+
+        def draft_of(program: Program) -> str:
+            run, bound = execute(planned, program), lower_bound(planned)
+            status = OPTIMAL if same(run.iteration_time, bound.value_us) else FEASIBLE
+            found = ProgramPlan(status, planned, program, run, bound, (), is_cut_short=True)
+            took = round(time.perf_counter() - began, 6)
+            return program_answer(problem, found, None, None, (), None, took).model_dump_json()
+
+        def report(program: Program, value: float) -> None:
+            self.watch.progress(SEARCH, self.done, self.limits, value, None)
+            self.watch.draft(partial(draft_of, program))
+
+        return report
+
+
+def _planned(
+    problem: Problem[PlanRequest],
+    limit: int | None,
+    tried: list[_Limited],
+    follow: _Following | None,
+) -> _Limited:
+    planned = program_problem(problem, limit)
+    known = tuple(each.plan.program for each in tried if each.plan is not None)
+    report = follow.of(problem, planned) if follow else _unreported
+    try:
+        found = plan(planned, program_options(problem.request), report, known)
+    except InvalidOptions as error:
+        return _Limited(limit, None, error)
+    except InvalidGraph as error:
+        raise InvalidRequest(within("graph", error.faults)) from error
+    return _Limited(limit, found, None)
+
+
+def _unreported(_program: Program, _time: float) -> None:
+    """Tell nobody."""
+
+
+def _best_within(own: _Limited, tried: list[_Limited]) -> _Limited:
+    """Return the fastest of all plans that keeps a limit: one for another limit may do so, too."""
+    kept = [
+        each.plan
+        for each in (own, *tried)
+        if each.plan and (own.limit is None or each.plan.run.peak_bytes <= own.limit)
+    ]
+    if own.plan is None or not kept:
+        return own
+    best = min(kept, key=lambda plan: plan.run.iteration_time)
+    limits = replace(own.plan.problem.limits, memory_bytes=own.limit)
+    problem = replace(best.problem, limits=limits)
+    return own._replace(plan=replace(best, problem=problem, baselines=own.plan.baselines))
+
+
+def _point(tried: _Limited) -> FrontPoint:
+    assert tried.limit is not None, "a front has limits"
+    found, why = tried.plan, tried.why_not
+    if found is None:
+        assert why is not None, "no plan has a reason"
+        said = " ".join(fault.detail for fault in why.faults)
+        return FrontPoint(memory_limit_bytes=tried.limit, why_not=said)
+    return FrontPoint(
+        memory_limit_bytes=tried.limit,
+        iteration_time_us=found.run.iteration_time,
+        peak_bytes=found.run.peak_bytes,
+        lower_bound_us=found.bound.value_us,
+        status=found.status,  # type: ignore[arg-type]
+    )
