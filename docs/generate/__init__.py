@@ -11,7 +11,7 @@ from functools import partial
 from docs.generate.command import command
 from docs.generate.costs import algorithms, cluster_fields
 from docs.generate.errors import errors
-from docs.generate.formats import exporters, readers
+from docs.generate.formats import exporters, program_exporters, readers
 from docs.generate.limits import limits
 from docs.generate.names import names
 from docs.generate.policies import policies
@@ -27,6 +27,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "command": command,
     "errors": errors,
     "exporters": exporters,
+    "program_exporters": program_exporters,
     "limits": limits,
     "names": partial(names, "interlace"),
     "policies": policies,

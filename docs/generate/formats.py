@@ -6,6 +6,7 @@ from typing import Any
 
 from docs.generate.markdown import sections
 from solver.exports import EXPORTS
+from solver.exports.programs import PROGRAM_EXPORTS
 from solver.traces import READERS
 
 
@@ -17,6 +18,11 @@ def readers() -> str:
 def exporters() -> str:
     """Write a section for each format that is written."""
     return _formats(EXPORTS)
+
+
+def program_exporters() -> str:
+    """Write a section for each format in which programs are written."""
+    return _formats(PROGRAM_EXPORTS)
 
 
 def _formats(functions: Mapping[str, Callable[..., Any]]) -> str:
