@@ -122,7 +122,7 @@ def draws(profiles: int, setting: Setting, worker: int) -> tuple[list[int], list
     steps = random.integers(profiles, size=setting.steps)
     sigma = math.sqrt(math.log1p(setting.spread**2))
     factors = np.exp(sigma * random.standard_normal(setting.steps) - sigma**2 / 2)
-    return steps.tolist(), [Fraction(factor) for factor in factors.tolist()]
+    return steps.tolist(), [Fraction(round(factor * 2**24), 2**24) for factor in factors.tolist()]
 
 
 def generate_trace(steps: Sequence[Any], setting: Setting, repairs: Repairs = ALL_REPAIRS) -> Trace:

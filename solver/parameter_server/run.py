@@ -7,7 +7,6 @@ one service of its bytes or, with flow control, in two, and all that is in servi
 served at one speed, which :class:`~solver.simulation.clock.Clock` keeps.
 """
 
-import math
 from collections import deque
 from collections.abc import Sequence
 from heapq import heappop, heappush
@@ -20,6 +19,7 @@ from solver.parameter_server.links import Links, rate_of, share
 from solver.parameter_server.record import RunOptions, Service, StepsRun, resources_of
 from solver.parameter_server.steps import Step, servers_of
 from solver.simulation.clock import Clock
+from solver.simulation.factors import lognormal
 from solver.units import slack
 
 
@@ -96,9 +96,7 @@ def _draw(profiles: int, options: RunOptions, worker: int) -> tuple[list[int], l
     """Draw a worker's steps and their factors; those of other workers do not count."""
     random = np.random.Generator(np.random.PCG64((options.seed, worker)))
     drawn = random.integers(profiles, size=options.steps)
-    sigma = math.sqrt(math.log1p(options.spread**2))
-    factors = np.exp(sigma * random.standard_normal(options.steps) - sigma**2 / 2)
-    return drawn.tolist(), factors.tolist()
+    return drawn.tolist(), lognormal(random, options.spread, options.steps).tolist()
 
 
 class _Run:

@@ -1,6 +1,5 @@
 """How long the iteration takes when no two are the same."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from solver.errors import Fault, InvalidOptions
 from solver.graph import Graph
 from solver.limits import MAX_JITTER_RUNS, MAX_JITTER_SPREAD
 from solver.simulation.engine import Noise, Policy, timer
+from solver.simulation.factors import lognormal
 from solver.units import FloatArray, same
 
 
@@ -90,12 +90,11 @@ def jitter(
         raise InvalidOptions(faults)
     positions = chain_of(graph).positions
     durations = np.array(graph.durations)
-    sigma = math.sqrt(math.log1p(spread**2))
     random = np.random.Generator(np.random.PCG64(seed))
     timers = [timer(graph, network, policy) for _, policy in policies]
     times = np.empty((runs, len(policies)))
     for run in times:
-        factors = np.exp(sigma * random.standard_normal(len(durations)) - sigma**2 / 2)
+        factors = lognormal(random, spread, len(durations))
         noise = Noise(tuple((durations * factors).tolist()), tuple(factors[positions].tolist()))
         run[:] = [time(noise) for time in timers]
     first = times[:, 0].tolist()

@@ -81,7 +81,8 @@ def test_runs_are_simulations_under_the_same_noise(graph, network):
     sigma = math.sqrt(math.log1p(0.4**2))
     times = []
     for _ in range(4):
-        factors = np.exp(sigma * random.standard_normal(len(graph.ops)) - sigma**2 / 2).tolist()
+        exact = np.exp(sigma * random.standard_normal(len(graph.ops)) - sigma**2 / 2)
+        factors = [round(factor * 2**24) / 2**24 for factor in exact.tolist()]
         durations = tuple(
             f * (op.duration_us or 0) for f, op in zip(factors, graph.ops, strict=True)
         )
