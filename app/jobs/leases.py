@@ -70,7 +70,7 @@ class Lease(NamedTuple):
     limit_s: float
 
 
-def claim(store: Store, owner: str, kinds: Sequence[str]) -> Claim | None:
+def claim(store: Store, server: str, kinds: Sequence[str]) -> Claim | None:
     """Give the job that waits longest to a child of a server; None when none waits."""
     waiting = select(*_CLAIMED).where(JobRow.state == QUEUED, JobRow.kind.in_(kinds))
     oldest = waiting.order_by(JobRow.number).limit(1)
@@ -85,7 +85,7 @@ def claim(store: Store, owner: str, kinds: Sequence[str]) -> Claim | None:
         lease = secrets.token_hex(8)
         values = {
             "state": RUNNING,
-            "owner": owner,
+            "server": server,
             "lease": lease,
             "attempts": row["attempts"] + 1,
             "started_at": now(),
@@ -178,14 +178,14 @@ def hand_back(store: Store, number: int, lease: str, *, died: bool) -> bool:
         return change(connection, number, lease, values)
 
 
-def recover(store: Store, owner: str, silent_s: float) -> int:
+def recover(store: Store, server: str, silent_s: float) -> int:
     """Hand back what other servers had at work and have been silent about for so long [s].
 
     Returns how many jobs that are; none when the database kept this server waiting, for then it
     kept the others from showing themselves. A heartbeat of the future is of a clock set back.
     """
     silent = or_(JobRow.heartbeat_at < ago(silent_s), JobRow.heartbeat_at > ago(-silent_s))
-    lost = (JobRow.state == RUNNING, JobRow.owner != owner, silent)
+    lost = (JobRow.state == RUNNING, JobRow.server != server, silent)
     with store.reading() as connection:
         if connection.scalar(select(JobRow.number).where(*lost).limit(1)) is None:
             return 0
@@ -199,10 +199,10 @@ def recover(store: Store, owner: str, silent_s: float) -> int:
         ).rowcount
 
 
-def held(store: Store, owner: str) -> dict[str, Lease]:
+def held(store: Store, server: str) -> dict[str, Lease]:
     """Return the leases that a server's children hold, and of which jobs they are."""
     columns = (JobRow.lease, JobRow.number, JobRow.limit_s)
-    query = select(*columns).where(JobRow.state == RUNNING, JobRow.owner == owner)
+    query = select(*columns).where(JobRow.state == RUNNING, JobRow.server == server)
     with store.reading() as connection:
         rows = connection.execute(query).all()
     return {

@@ -66,7 +66,7 @@ class Pool:
     ) -> None:
         self._store, self._settings = store, settings
         self._on_end, self._on_death = on_end, on_death
-        self._owner = secrets.token_hex(8)
+        self._server = secrets.token_hex(8)
         self._room = {queue: settings.workers if queue == "solves" else 1 for queue in QUEUES}
         self._children: list[Child] = []
         self._context = multiprocessing.get_context("forkserver")
@@ -114,7 +114,7 @@ class Pool:
 
     def recover(self) -> int:
         """Take up again what servers that died had at work."""
-        return leases.recover(self._store, self._owner, SILENT_S)
+        return leases.recover(self._store, self._server, SILENT_S)
 
     # the life of the server
 
@@ -239,7 +239,7 @@ class Pool:
                         self._context, self._settings
                     )  # before the claim: what nobody holds is lost
                     self._children.append(child)
-                job = leases.claim(self._store, self._owner, queued_in(queue))
+                job = leases.claim(self._store, self._server, queued_in(queue))
                 if job is None:
                     break
                 child.job, child.since = job, time.monotonic()
@@ -253,7 +253,7 @@ class Pool:
 
         What is this server's and no child has, after something failed in between, is handed back.
         """
-        held = leases.held(self._store, self._owner)
+        held = leases.held(self._store, self._server)
         for child in self._children:
             job = child.job
             if job is None or child.was_killed:

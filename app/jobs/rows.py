@@ -25,7 +25,7 @@ REQUEST, RESULT, DRAFT, FILE = "request", "result", "draft", "file"
 
 
 #: What nobody holds.
-FREE: dict[str, Any] = {"owner": None, "lease": None, "heartbeat_at": None}
+FREE: dict[str, Any] = {"server": None, "lease": None, "heartbeat_at": None}
 
 
 def end(state: str) -> dict[str, Any]:

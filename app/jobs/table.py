@@ -33,6 +33,25 @@ _AT_ONCE = 100
 _PROGRESS = ("phase", "completed", "total", "incumbent_us", "lower_bound_us", "gap")
 
 
+#: What is told of a job.
+_LIGHT: tuple[Any, ...] = (
+    JobRow.number,
+    JobRow.id,
+    JobRow.kind,
+    JobRow.state,
+    JobRow.name,
+    JobRow.created_at,
+    JobRow.started_at,
+    JobRow.finished_at,
+    JobRow.attempts,
+    JobRow.revision,
+    JobRow.heartbeat_at,
+    JobRow.progress,
+    JobRow.error,
+    JobRow.summary,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """A job without what is large."""
@@ -190,8 +209,7 @@ def counts(store: Store) -> list[tuple[str, str, int]]:
 
 
 def _light() -> Select[Any]:
-    heavy = {"request_id", "limit_s", "owner", "lease", "content"}
-    return select(*(column for column in JobRow.__table__.columns if column.key not in heavy))
+    return select(*_LIGHT)
 
 
 def _get(connection: Connection, kind: str, job_id: str) -> Job:

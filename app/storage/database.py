@@ -128,7 +128,8 @@ class Store:
 def _values(row: Row) -> dict[str, Any]:
     """Return the columns of a new row; the database numbers it."""
     columns = [column.key for column in type(row).__table__.columns if column.key != "number"]
-    return {column: getattr(row, column) for column in columns}
+    sized = {"bytes": len(row.request) + len(row.result), "used_at": row.created_at}
+    return {column: getattr(row, column) for column in columns} | sized
 
 
 def _engine_of(url: URL) -> Engine:

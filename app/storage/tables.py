@@ -15,17 +15,32 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
+def _by_owner(table: str) -> tuple[Index, Index]:
+    """Index a table by whose its rows are."""
+    return (
+        Index(f"{table}_by_owner", "owner", "number"),
+        Index(f"{table}_by_team", "team", "number"),
+    )
+
+
 class Base(DeclarativeBase):
     """The tables."""
 
     metadata = MetaData()
 
 
-class Row(Base):
+class Owned:
+    """What somebody made: ``owner`` and ``team`` of the API key, None when keys were off."""
+
+    owner: Mapped[str | None] = mapped_column("owned_by", String(64), key="owner")
+    team: Mapped[str | None] = mapped_column(String(64))
+
+
+class Row(Owned, Base):
     """Something kept under an id; ``number`` grows, so it orders them by age.
 
     ``request`` is what was posted, defaults filled in, ``result`` the answer without id and age:
-    JSON objects.
+    JSON objects. ``bytes`` is the size of both, ``used_at`` when it was last named by a request.
     """
 
     __abstract__ = True
@@ -36,12 +51,15 @@ class Row(Base):
     name: Mapped[str] = mapped_column(Text)
     request: Mapped[str] = mapped_column(Text)
     result: Mapped[str] = mapped_column(Text)
+    bytes: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    used_at: Mapped[str | None] = mapped_column(String(32))
 
 
 class CostModelRow(Row):
     """A cost model of this algorithm."""
 
     __tablename__ = "cost_models"
+    __table_args__ = _by_owner("cost_models")
 
     algorithm: Mapped[str] = mapped_column(String(32))
 
@@ -50,18 +68,20 @@ class GraphRow(Row):
     """A graph read from files of another tool; its id is made of its content."""
 
     __tablename__ = "graphs"
+    __table_args__ = _by_owner("graphs")
 
     format: Mapped[str] = mapped_column(String(32))
     ops: Mapped[int] = mapped_column(Integer)
 
 
-class JobRow(Base):
+class JobRow(Owned, Base):
     """The truth about a job; what is large is a :class:`PayloadRow`.
 
     ``lease`` is a word that only the child at work knows: without it nothing of the job is written.
-    ``owner`` is the server whose child that is. ``attempts`` counts children, without those that a
+    ``server`` is the server whose child that is. ``attempts`` counts children, without those that a
     server took with it. ``content`` is the hash of what was asked, none of what was not answered in
-    full. ``progress``, ``error`` and ``summary`` are JSON.
+    full. ``progress``, ``error`` and ``summary`` are JSON. ``bytes`` is the size of its request and
+    uploads, ``cancel_at`` when it was asked to hand in what it has.
     """
 
     __tablename__ = "jobs"
@@ -70,6 +90,7 @@ class JobRow(Base):
         Index("jobs_by_kind", "kind", "number"),
         Index("jobs_by_content", "content"),
         Index("jobs_by_end", "finished_at"),
+        *_by_owner("jobs"),
     )
 
     number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=True)
@@ -84,13 +105,15 @@ class JobRow(Base):
     revision: Mapped[int] = mapped_column(Integer)
     request_id: Mapped[str] = mapped_column(String(128))
     limit_s: Mapped[float | None] = mapped_column(Float)
-    owner: Mapped[str | None] = mapped_column(String(32))
+    server: Mapped[str | None] = mapped_column("owner", String(32), key="server")
     lease: Mapped[str | None] = mapped_column(String(32))
     heartbeat_at: Mapped[str | None] = mapped_column(String(32))
     progress: Mapped[str | None] = mapped_column(Text)
     error: Mapped[str | None] = mapped_column(Text)
     summary: Mapped[str] = mapped_column(Text)
     content: Mapped[str | None] = mapped_column(String(64))
+    bytes: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    cancel_at: Mapped[str | None] = mapped_column(String(32))
 
 
 class PayloadRow(Base):
@@ -124,7 +147,7 @@ class KeyRow(Base):
     created_at: Mapped[str] = mapped_column(String(32))
 
 
-class RunRow(Base):
+class RunRow(Owned, Base):
     """A training job that executes plans; how many steps and plans it has is counted here.
 
     ``reported_at`` is when something was last heard of it. ``key`` is the idempotency key that it
@@ -136,6 +159,7 @@ class RunRow(Base):
         Index("runs_by_state", "state", "number"),
         Index("runs_by_key", "key"),
         Index("runs_by_report", "reported_at"),
+        *_by_owner("runs"),
     )
 
     number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=True)
@@ -189,3 +213,53 @@ class RunStepRow(Base):
     predicted_us: Mapped[float] = mapped_column(Float)
     ready_spread_us: Mapped[float | None] = mapped_column(Float)
     note: Mapped[str | None] = mapped_column(Text)
+
+
+class ApiKeyRow(Base):
+    """A key that lets somebody in; of the key itself only a ``hash`` is kept.
+
+    ``scopes`` are words with spaces between them. ``limits`` is JSON: what this key may have
+    instead of the settings.
+    """
+
+    __tablename__ = "api_keys"
+
+    number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=True)
+    id: Mapped[str] = mapped_column(String(32), unique=True)
+    name: Mapped[str] = mapped_column(Text)
+    owner: Mapped[str] = mapped_column(String(64))
+    team: Mapped[str | None] = mapped_column(String(64))
+    scopes: Mapped[str] = mapped_column(String(64))
+    hash: Mapped[str] = mapped_column(String(64), unique=True)
+    created_at: Mapped[str] = mapped_column(String(32))
+    expires_at: Mapped[str | None] = mapped_column(String(32))
+    revoked_at: Mapped[str | None] = mapped_column(String(32))
+    used_at: Mapped[str | None] = mapped_column(String(32))
+    limits: Mapped[str] = mapped_column(Text, server_default="{}")
+
+
+class UsageRow(Base):
+    """How long the jobs of an owner were at work on a day (UTC) [s]."""
+
+    __tablename__ = "usage"
+
+    owner: Mapped[str] = mapped_column(String(64), primary_key=True)
+    day: Mapped[str] = mapped_column(String(10), primary_key=True)
+    solving_s: Mapped[float] = mapped_column(Float, server_default="0")
+
+
+class AuditRow(Base):
+    """Something that was changed, or refused: by which key, and what."""
+
+    __tablename__ = "audit"
+    __table_args__ = (Index("audit_by_time", "at"),)
+
+    number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=True)
+    at: Mapped[str] = mapped_column(String(32))
+    key: Mapped[str | None] = mapped_column(String(32))
+    owner: Mapped[str | None] = mapped_column(String(64))
+    action: Mapped[str] = mapped_column(String(32))
+    kind: Mapped[str] = mapped_column(String(32))
+    target: Mapped[str] = mapped_column(String(64))
+    request_id: Mapped[str] = mapped_column(String(128))
+    status: Mapped[int] = mapped_column(Integer)

@@ -249,7 +249,7 @@ def test_a_child_that_dies_while_the_database_cannot_be_used(
     process.start()
     process.join()
     ours, _ = multiprocessing.Pipe()
-    claimed = leases.claim(store, children._owner, [PLAN])
+    claimed = leases.claim(store, children._server, [PLAN])
     children._children.append(Child(process, ours, claimed))
     with monkeypatch.context() as broken:
         broken.setattr(leases, "hand_back", _unusable)
