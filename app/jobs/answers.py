@@ -1,11 +1,42 @@
 """Jobs as answers tell them."""
 
 import msgspec
+from anyio import to_thread
+from cachetools import LRUCache
 
+from app.jobs import table as jobs
 from app.jobs.kinds import KINDS
+from app.jobs.rows import RESULT
 from app.jobs.table import Job
 from app.schemas.jobs import JobSummary
+from app.storage.database import Store
 from app.storage.json_text import with_fields
+
+#: Of jobs that have ended the answers asked for last are kept, so many bytes; of longer ones none.
+_KEPT_BYTES, _LONGEST_BYTES = 2**25, 2**20
+
+
+class Answers:
+    """What is answered about the jobs of a store; for its event loop.
+
+    A job that has ended stays as its revision is, so that its text is written once.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._kept: LRUCache[tuple[str, int], bytes] = LRUCache(_KEPT_BYTES, len)
+
+    async def text_of(self, job: Job) -> bytes:
+        """Write a job with its answer when it has ended, as JSON text."""
+        if not job.has_ended:
+            return text_of(job.kind, job, None)
+        text = self._kept.get((job.id, job.revision))
+        if text is None:
+            result = await to_thread.run_sync(jobs.payload, self._store, job.number, RESULT)
+            text = text_of(job.kind, job, result)
+            if len(text) <= _LONGEST_BYTES:
+                self._kept[job.id, job.revision] = text
+        return text
 
 
 def text_of(kind: str, job: Job, result: bytes | None) -> bytes:

@@ -11,7 +11,7 @@ import logging
 import multiprocessing
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from threading import Event, Lock, Thread
@@ -27,16 +27,18 @@ from app.errors import (
 from app.jobs import leases
 from app.jobs import submission as intake
 from app.jobs import table as jobs
-from app.jobs.kinds import KINDS, QUEUES, beside, queued_in
+from app.jobs.answers import Answers
+from app.jobs.kinds import KINDS, QUEUES, queued_in
 from app.jobs.leases import Claim
 from app.jobs.process import Child, has_done, kill, reason_of, start
-from app.jobs.submission import NewJob, Receipt
+from app.jobs.requests import Requests
+from app.jobs.submission import Asked, Receipt
 from app.jobs.table import Job
+from app.jobs.together import Together
 from app.jobs.waiting import Waiting
 from app.limits import MAX_JOB_ATTEMPTS
 from app.operations.settings import Settings
 from app.storage.database import Store
-from app.storage.idempotency import Key
 from app.storage.runs import life
 
 #: The thread looks at its rows this often [s], at those of other servers, and at old ones.
@@ -45,6 +47,10 @@ _LOOK_S, _RECOVER_S, _EXPIRE_S = 0.5, 2.0, 600.0
 
 #: A job whose child has not shown itself for so long is taken from its server [s].
 SILENT_S = 5.0
+
+
+#: So many jobs are taken in one transaction.
+_AT_ONCE = 100
 
 
 _LOG = logging.getLogger("interlace.jobs")
@@ -74,6 +80,8 @@ class Pool:
         self._hear, self._wake_up = multiprocessing.Pipe(duplex=False)
         self._is_woken, self._lock = False, Lock()
         self._waiting = Waiting(store)
+        self.answers, self.requests = Answers(store), Requests(store)
+        self._intake = Together(self._take, _AT_ONCE)
         self._trouble: str | None = None
         self._is_new = True
         self._leaving, self._stopped = Event(), Event()
@@ -82,13 +90,16 @@ class Pool:
 
     # for those who ask
 
-    def submit(self, new: NewJob, key: Key | None, *, fresh: bool) -> Receipt:
+    async def submit(self, asked: Asked) -> Receipt:
         """Take a job, or find the one that answers already."""
-        room = self._settings.max_queued
-        kinds = beside(new.kind)
-        added = intake.add(self._store, new, key, fresh=fresh, beside=kinds, room=room)
-        self._wake()
-        return added
+        return await self._intake.ask(asked)
+
+    def _take(self, asked: Sequence[Asked]) -> list[Receipt | Exception]:
+        """Take jobs; in a thread."""
+        receipts = intake.add_all(self._store, asked, self._settings.max_queued)
+        if any(isinstance(each, Receipt) and not each.is_stored for each in receipts):
+            self._wake()
+        return receipts
 
     async def wait(
         self, kind: str, job_id: str, seconds: float, revision: int | None = None

@@ -1,29 +1,20 @@
-"""Jobs as they are asked for: checked, hashed, kept, or found where the same was asked before."""
+"""Jobs as they are asked for: kept, or found where the same was asked before."""
 
-import json
 import secrets
-from codecs import BOM_UTF8
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
-import msgspec
 from sqlalchemy import Connection, delete, func, insert, select
 
-from app import VERSION
-from app.errors import QueueFull
-from app.jobs.kinds import IMPORT, MODELS
+from app.errors import InvalidRequest, QueueFull
+from app.jobs.kinds import KINDS, queued_in
 from app.jobs.rows import FILE, QUEUED, REQUEST, SUCCEEDED, change, put, tag
-from app.jobs.tasks import limit_of, name_of
-from app.limits import BIG_BODY_BYTES, JOB_TIME_LIMIT_S, MAX_JOB_TAGS
-from app.reading.references import LargeGraph
-from app.reading.requests import read_body
+from app.limits import MAX_JOB_TAGS
 from app.storage.clock import now
 from app.storage.database import Store
-from app.storage.idempotency import Key, counts_since, fingerprint
-from app.storage.library import library_of
-from app.storage.tables import JobRow, KeyRow, TagRow
+from app.storage.idempotency import Key, counts_since
+from app.storage.tables import JobRow, KeyRow, PayloadRow, TagRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,44 +59,94 @@ class Receipt:
     is_stored: bool = False
 
 
-def add(
-    store: Store,
-    new: NewJob,
-    key: Key | None,
-    *,
-    fresh: bool,
-    beside: Iterable[str],
-    room: int,
-) -> Receipt:
-    """Keep a job that is asked for, or find the one that answers already.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A job as a call asks for it.
 
-    ``fresh`` asks for a new one even where the same content was answered before; ``beside`` are the
-    kinds that wait in one queue with it, which has ``room`` for so many.
-
-    Raises
-    ------
-    InvalidRequest
-        When the key was used for something else.
-    QueueFull
-        When there is no room.
+    Attributes
+    ----------
+    new
+        What is to be done.
+    key
+        The call's idempotency key; None without.
+    fresh
+        Whether a new one is wanted even where the same content was answered before.
     """
-    with store.writing() as connection:
-        if key is not None and (found := _of_key(connection, key)):
-            return Receipt(found)
-        job = None if fresh else _answered(connection, new)
-        if job is None:
-            waiting = select(func.count()).where(
-                JobRow.state == QUEUED, JobRow.kind.in_(sorted(beside))
+
+    new: NewJob
+    key: Key | None = None
+    fresh: bool = False
+
+
+def add_all(store: Store, asked: Sequence[Asked], room: int) -> list[Receipt | Exception]:
+    """Keep the jobs that are asked for, or find those that answer already.
+
+    In one transaction, and in none that writes where all were answered before. Jobs wait in the
+    queues of their kinds, each of which has ``room`` for so many.
+
+    Returns
+    -------
+    list
+        For each a receipt, or the error of that one: InvalidRequest when its key was used for
+        something else, QueueFull when there is no room.
+    """
+    found: dict[int, Receipt | Exception] = {}
+    looked = [i for i, each in enumerate(asked) if each.key is None and not each.fresh]
+    if looked:
+        with store.reading() as connection:
+            for i in looked:
+                job = _answered(connection, asked[i].new)
+                if job is not None and not job.lacks:
+                    found[i] = Receipt(job.id, is_stored=True)
+    left = [i for i in range(len(asked)) if i not in found]
+    if left:
+        with store.writing() as connection:
+            free = _Room(connection, room)
+            for i in left:
+                try:
+                    found[i] = _add(connection, asked[i], free)
+                except (InvalidRequest, QueueFull) as error:  # before anything was written
+                    found[i] = error
+    return [found[i] for i in range(len(asked))]
+
+
+class _Room:
+    """How many more may wait in each queue, counted once in a transaction."""
+
+    def __init__(self, connection: Connection, room: int) -> None:
+        self._connection, self._room = connection, room
+        self._free: dict[str, int] = {}
+
+    def take(self, kind: str) -> None:
+        """Let one more wait, or raise QueueFull."""
+        queue = KINDS[kind].queue
+        if queue not in self._free:
+            count = select(func.count()).where(
+                JobRow.state == QUEUED, JobRow.kind.in_(queued_in(queue))
             )
-            if (connection.scalar(waiting) or 0) >= room:
-                raise QueueFull(f"{room:,} jobs wait already; try again later.")
-            number, job_id = _insert(connection, new)
-        else:
-            number, job_id = job
-        if key is not None:
-            connection.execute(delete(KeyRow).where(KeyRow.key == key.key))  # its day is over
-            used = {"key": key.key, "fingerprint": key.fingerprint, "job": number}
-            connection.execute(insert(KeyRow).values({**used, "created_at": now()}))
+            self._free[queue] = self._room - (self._connection.scalar(count) or 0)
+        if self._free[queue] <= 0:
+            raise QueueFull(f"{self._room:,} jobs wait already; try again later.")
+        self._free[queue] -= 1
+
+
+def _add(connection: Connection, asked: Asked, free: _Room) -> Receipt:
+    new, key = asked.new, asked.key
+    if key is not None and (found := _of_key(connection, key)):
+        return Receipt(found)
+    job = None if asked.fresh else _answered(connection, new)
+    if job is None:
+        free.take(new.kind)
+        number, job_id = _insert(connection, new)
+    else:
+        number, job_id = job.number, job.id
+        if job.lacks:
+            tag(connection, number, job.lacks)
+            change(connection, number, None, {})
+    if key is not None:
+        connection.execute(delete(KeyRow).where(KeyRow.key == key.key))  # its day is over
+        used = {"key": key.key, "fingerprint": key.fingerprint, "job": number}
+        connection.execute(insert(KeyRow).values({**used, "created_at": now()}))
     return Receipt(job_id, is_stored=job is not None)
 
 
@@ -138,7 +179,7 @@ def _insert(connection: Connection, new: NewJob) -> tuple[int, str]:
     }
     key = connection.execute(insert(JobRow).values(values)).inserted_primary_key
     assert key is not None, "a row has a number"
-    put(connection, key[0], REQUEST, new.request)
+    connection.execute(insert(PayloadRow).values(job=key[0], part=REQUEST, content=new.request))
     for i, content in enumerate(new.files):
         put(connection, key[0], f"{FILE}{i:05}", content)
     tag(connection, key[0], new.tags)
@@ -156,58 +197,23 @@ def _of_key(connection: Connection, key: Key) -> str | None:
     return str(row[1])
 
 
-def _answered(connection: Connection, new: NewJob) -> tuple[int, str] | None:
-    """Find a job of the same content that succeeded, and give it the tags; None when it has none.
+class _Same(NamedTuple):
+    """A job of the same content that succeeded, and the tags that it would be given."""
 
-    It must have room for them.
-    """
+    number: int
+    id: str
+    lacks: list[str]
+
+
+def _answered(connection: Connection, new: NewJob) -> _Same | None:
+    """Find the newest job of the same content that succeeded, if it has room for the tags."""
     same = (JobRow.content == new.content, JobRow.state == SUCCEEDED)
     newest = select(JobRow.number, JobRow.id).where(*same).order_by(JobRow.number.desc()).limit(1)
     row = connection.execute(newest).first()
     if row is None:
         return None
+    if not new.tags:
+        return _Same(row[0], row[1], [])
     has = set(connection.scalars(select(TagRow.tag).where(TagRow.job == row[0])))
-    more = [tag for tag in new.tags if tag not in has]
-    if len(has) + len(more) > MAX_JOB_TAGS:
-        return None
-    if more:
-        tag(connection, row[0], more)
-        change(connection, row[0], None, {})
-    return int(row[0]), str(row[1])
-
-
-def problem_job(
-    store: Store, kind: str, body: bytes | bytearray, tags: Sequence[str], request_id: str
-) -> NewJob:
-    """Check a request about a graph, and make a job of it.
-
-    A request of more than :data:`BIG_BODY_BYTES`, its stored graph included, is checked by the job.
-
-    Raises
-    ------
-    NotJson, InvalidRequest
-        As :func:`app.reading.requests.read_body` does.
-    """
-    name, limit_s, content = "", None, bytes(body)
-    if len(body) <= BIG_BODY_BYTES:
-        with suppress(LargeGraph):
-            graph, request = read_body(body, MODELS[kind], library_of(store, BIG_BODY_BYTES))
-            name, limit_s = name_of(graph, request), limit_of(request)
-            content = _sorted(body)
-    hashed = fingerprint(kind, VERSION, content)
-    return NewJob(kind, name, bytes(body), tags, request_id, limit_s, hashed)
-
-
-def _sorted(body: bytes | bytearray) -> bytes:
-    """Write JSON without its spaces and the order of its keys."""
-    value = msgspec.json.decode(body.removeprefix(BOM_UTF8))
-    return msgspec.json.encode(value, order="sorted")
-
-
-def import_job(
-    files: Sequence[bytes], options: dict[str, Any], tags: Sequence[str], request_id: str
-) -> NewJob:
-    """Make a job of files to read."""
-    text = json.dumps(options).encode()
-    content = fingerprint(IMPORT, VERSION, text, *files)
-    return NewJob(IMPORT, options["name"], text, tags, request_id, JOB_TIME_LIMIT_S, content, files)
+    lacks = [tag for tag in new.tags if tag not in has]
+    return _Same(row[0], row[1], lacks) if len(has) + len(lacks) <= MAX_JOB_TAGS else None

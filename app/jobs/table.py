@@ -97,6 +97,16 @@ def get(store: Store, kind: str, job_id: str) -> Job:
         return _get(connection, kind, job_id)
 
 
+def get_all(store: Store, asked: Sequence[tuple[str, str]]) -> list[Job | Exception]:
+    """Return the job of each kind and id, or its NotFound: two looks at the database for all."""
+    with store.reading() as connection:
+        ids = {job_id for _, job_id in asked}
+        rows = connection.execute(_light().where(JobRow.id.in_(ids))).mappings().all()
+        tags = _tags(connection, [row["number"] for row in rows])
+    found = {(row["kind"], row["id"]): _job(row, tags.get(row["number"], [])) for row in rows}
+    return [found.get(each) or _not_found(each[0]) for each in asked]
+
+
 def revisions(store: Store, ids: Sequence[str]) -> dict[str, tuple[int, bool]]:
     """Return the revision of each job that there is, and whether it has ended."""
     found = {}
@@ -162,13 +172,8 @@ def listed(
         query = query.where(JobRow.number.in_(select(TagRow.job).where(TagRow.tag == tag)))
     with store.reading() as connection:
         rows = connection.execute(query).mappings().all()
-        found: dict[int, list[str]] = {}
-        if rows:
-            numbers = [row["number"] for row in rows]
-            of_these = select(TagRow.job, TagRow.tag).where(TagRow.job.in_(numbers))
-            for each in connection.execute(of_these.order_by(TagRow.job, TagRow.tag)):
-                found.setdefault(each.job, []).append(each.tag)
-    return [_job(row, found.get(row["number"], [])) for row in rows]
+        words = _tags(connection, [row["number"] for row in rows])
+    return [_job(row, words.get(row["number"], [])) for row in rows]
 
 
 def cancel(store: Store, kind: str, job_id: str) -> Job:
@@ -216,9 +221,22 @@ def _get(connection: Connection, kind: str, job_id: str) -> Job:
     query = _light().where(JobRow.id == job_id, JobRow.kind == kind)
     row = connection.execute(query).mappings().first()
     if row is None:
-        raise NotFound(f"No {KINDS[kind].word} has this id.")
-    tags = select(TagRow.tag).where(TagRow.job == row["number"]).order_by(TagRow.tag)
-    return _job(row, list(connection.scalars(tags)))
+        raise _not_found(kind)
+    return _job(row, _tags(connection, [row["number"]]).get(row["number"], []))
+
+
+def _not_found(kind: str) -> NotFound:
+    return NotFound(f"No {KINDS[kind].word} has this id.")
+
+
+def _tags(connection: Connection, numbers: Sequence[int]) -> dict[int, list[str]]:
+    """Return the words on each of some jobs, in their order."""
+    found: dict[int, list[str]] = {}
+    if numbers:
+        of_these = select(TagRow.job, TagRow.tag).where(TagRow.job.in_(numbers))
+        for job, word in connection.execute(of_these.order_by(TagRow.job, TagRow.tag)):
+            found.setdefault(job, []).append(word)
+    return found
 
 
 def _job(row: Mapping[Any, Any], tags: list[str]) -> Job:

@@ -5,20 +5,22 @@ import logging
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from anyio import CapacityLimiter, to_thread
 
 from app.errors import StorageUnavailable
 from app.jobs import table as jobs
 from app.jobs.table import Job
+from app.jobs.together import Together
 from app.storage.database import Store
 
 #: What others did to a job is seen after so long at most [s].
 _POLL_S = 0.5
 
 
-#: So many look at the database at once: each look takes a fraction of a millisecond.
-_LOOKERS = 2
+#: So many jobs are read at once.
+_AT_ONCE = 100
 
 
 _LOG = logging.getLogger("interlace.jobs")
@@ -40,7 +42,8 @@ class Waiting:
         self._store = store
         self._news: dict[str, _News] = {}
         self._soon = asyncio.Event()
-        self._lookers = CapacityLimiter(_LOOKERS)
+        self._jobs = Together(partial(jobs.get_all, store), _AT_ONCE)
+        self._lookers = CapacityLimiter(1)
         self._is_leaving = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._looking: asyncio.Task[None] | None = None
@@ -94,7 +97,7 @@ class Waiting:
                 del self._news[job_id]
 
     async def _read(self, kind: str, job_id: str) -> Job:
-        return await to_thread.run_sync(jobs.get, self._store, kind, job_id, limiter=self._lookers)
+        return await self._jobs.ask((kind, job_id))
 
     async def _look(self) -> None:
         """Look at all jobs that are waited for, again and again."""

@@ -11,8 +11,9 @@ from app.http.dependencies import ListedDep, StoreDep, SubmitterDep
 from app.http.openapi import accepted, problems
 from app.jobs import table as jobs
 from app.jobs.kinds import IMPORT
+from app.jobs.requests import import_job
 from app.jobs.rows import SUCCEEDED
-from app.jobs.submission import NewJob, import_job
+from app.jobs.submission import NewJob
 from app.jobs.table import Job
 from app.limits import MAX_NAME_CHARACTERS
 from app.reading.traces import parameters_of
@@ -117,7 +118,7 @@ async def create_graph(
 
     job, receipt = await enqueue(IMPORT, content, new, upload.release, by)
     if job.state != SUCCEEDED:
-        return await answer_to(wishes, IMPORT, job, receipt, by.store)
+        return await answer_to(wishes, job, receipt, by.pool)
     return await to_thread.run_sync(_made, by.store, job, acknowledged(wishes, receipt))
 
 

@@ -19,16 +19,15 @@ from app.http.openapi import problems
 from app.http.preferences import Preferences, Tag, WaitDep
 from app.http.problems import answer
 from app.jobs import table as jobs
-from app.jobs.answers import row_of, text_of
+from app.jobs.answers import row_of
 from app.jobs.kinds import KINDS
 from app.jobs.pool import Pool
-from app.jobs.rows import FAILED, RESULT, STATES, TIMED_OUT
-from app.jobs.submission import NewJob, Receipt, id_of_key, problem_job
+from app.jobs.rows import FAILED, STATES, TIMED_OUT
+from app.jobs.submission import Asked, NewJob, Receipt, id_of_key
 from app.jobs.table import Job
 from app.limits import MAX_CALL_TAGS
 from app.schemas.base import OneOf
 from app.schemas.jobs import JobSummary, Page
-from app.storage.database import Store
 from app.storage.idempotency import Key, fingerprint
 
 #: When a client should look again at a job that has not ended [s].
@@ -62,13 +61,20 @@ MatchDep = Annotated[
 
 async def submit(kind: str, body: HeldBody, by: Submitter) -> Response:
     """Begin a job about a posted graph, and answer when it ends or the call's wait is over."""
-    wishes = by.preferences
+    wishes, requests = by.preferences, by.pool.requests
+    if wishes.key is None and (
+        known := requests.known(kind, body, wishes.tags, by.request_id)
+    ):  # no thread is needed
+        await body.release()
+        receipt = await by.pool.submit(Asked(known, fresh=wishes.fresh))
+        job = await by.pool.wait(kind, receipt.id, wishes.wait_s)
+        return await answer_to(wishes, job, receipt, by.pool)
 
     def new() -> NewJob:
-        return problem_job(by.store, kind, body, wishes.tags, by.request_id)
+        return requests.check(kind, body, wishes.tags, by.request_id)
 
     job, receipt = await enqueue(kind, lambda: (body,), new, body.release, by)
-    return await answer_to(wishes, kind, job, receipt, by.store)
+    return await answer_to(wishes, job, receipt, by.pool)
 
 
 async def enqueue(
@@ -85,24 +91,23 @@ async def enqueue(
     """
     wishes = by.preferences
 
-    def hand_over() -> Receipt:
+    def check() -> Asked | Receipt:
         key = None
         if wishes.key is not None:
             key = Key(wishes.key, fingerprint(kind, *content(), *wishes.tags))
             if (job_id := id_of_key(by.store, key)) is not None:
                 return Receipt(job_id)
-        return by.pool.submit(new(), key, fresh=wishes.fresh)
+        return Asked(new(), key, wishes.fresh)
 
-    receipt = await to_thread.run_sync(hand_over, limiter=by.turns)
+    found = await to_thread.run_sync(check, limiter=by.turns)
+    receipt = found if isinstance(found, Receipt) else await by.pool.submit(found)
     await release()
     return await by.pool.wait(kind, receipt.id, wishes.wait_s), receipt
 
 
-async def answer_to(
-    wishes: Preferences, kind: str, job: Job, receipt: Receipt, store: Store
-) -> Response:
+async def answer_to(wishes: Preferences, job: Job, receipt: Receipt, pool: Pool) -> Response:
     """Answer a POST: 201 when the job has ended, 202 until then, its problem when it failed."""
-    place = f"{KINDS[kind].prefix}/{job.id}"
+    place = f"{KINDS[job.kind].prefix}/{job.id}"
     headers = {"Location": place, **acknowledged(wishes, receipt)}
     if job.state in {FAILED, TIMED_OUT}:
         assert job.error is not None, "it is said why"
@@ -110,7 +115,7 @@ async def answer_to(
     if not job.has_ended:
         headers["Retry-After"] = str(RETRY_AFTER_S)
     status = HTTPStatus.CREATED if job.has_ended else HTTPStatus.ACCEPTED
-    return await _answer(kind, job, store, status, headers)
+    return await _answer(job, pool, status, headers)
 
 
 def acknowledged(wishes: Preferences, receipt: Receipt) -> dict[str, str]:
@@ -168,7 +173,6 @@ def add_routes(
     )
     async def get_job(
         job_id: JobId,
-        store: StoreDep,
         pool: PoolDep,
         wait: WaitDep = None,
         if_none_match: MatchDep = None,
@@ -179,7 +183,7 @@ def add_routes(
         etag = _etag(job)
         if any(etag in found or found[1] for found in _ETAGS.findall(if_none_match or "")):
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": etag})
-        return await _answer(kind, job, store, HTTPStatus.OK, {})
+        return await _answer(job, pool, HTTPStatus.OK)
 
     @router.get(
         "/{job_id}/events",
@@ -218,10 +222,10 @@ def add_routes(
         summary=f"Cancel {one}",
         responses=problems(404, 503),
     )
-    async def cancel_job(job_id: JobId, store: StoreDep, pool: PoolDep) -> Response:
+    async def cancel_job(job_id: JobId, pool: PoolDep) -> Response:
         """End it within a second, and keep the best so far; what has ended stays as it is."""
         job = await to_thread.run_sync(pool.cancel, kind, job_id)
-        return await _answer(kind, job, store, HTTPStatus.OK, {})
+        return await _answer(job, pool, HTTPStatus.OK)
 
     @router.delete(
         "/{job_id}", status_code=204, summary=f"Delete {one}", responses=problems(404, 503)
@@ -232,14 +236,11 @@ def add_routes(
 
 
 async def _answer(
-    kind: str, job: Job, store: Store, status: HTTPStatus, headers: dict[str, str]
+    job: Job, pool: Pool, status: HTTPStatus, headers: dict[str, str] | None = None
 ) -> Response:
     """Answer with a job, and its result when it has ended."""
-    result = None
-    if job.has_ended:
-        result = await to_thread.run_sync(jobs.payload, store, job.number, RESULT)
-    content = text_of(kind, job, result)
-    return Response(content, status, {"ETag": _etag(job), **headers}, "application/json")
+    text = await pool.answers.text_of(job)
+    return Response(text, status, {"ETag": _etag(job), **(headers or {})}, "application/json")
 
 
 async def _events(kind: str, job: Job, heard: int | None, pool: Pool) -> AsyncIterator[bytes]:

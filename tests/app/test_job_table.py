@@ -15,7 +15,7 @@ from app.jobs import submission as intake
 from app.jobs import table as jobs
 from app.jobs.leases import Claim
 from app.jobs.rows import DRAFT, FILE
-from app.jobs.submission import NewJob
+from app.jobs.submission import Asked, NewJob
 from app.operations.settings import Settings
 from app.storage.clock import ago
 from app.storage.database import Store
@@ -40,9 +40,13 @@ def new(name: str = "a", **fields: Any) -> NewJob:
     return NewJob(**{**values, "limit_s": 1.0, "content": name, **fields})
 
 
-def add(store: Store, asked: NewJob, key: Key | None = None, **how: Any) -> str:
-    options: Json = {"fresh": True, "beside": ["plan"], "room": 10, **how}
-    return intake.add(store, asked, key, **options).id
+def add(
+    store: Store, asked: NewJob, key: Key | None = None, *, fresh: bool = True, room: int = 10
+) -> str:
+    [found] = intake.add_all(store, [Asked(asked, key, fresh)], room)
+    if isinstance(found, Exception):
+        raise found
+    return found.id
 
 
 def claim(store: Store, owner: str = OWNER) -> Claim:
@@ -81,7 +85,7 @@ def test_many_claim_at_once(store: Store) -> None:
 
 @pytest.mark.parametrize("step", ["succeed", "fail", "beat", "settle", "hand_back", "describe"])
 def test_without_the_lease_nothing_is_written(store: Store, step: str) -> None:
-    job_id = add(store, new(kind="import", files=[b"one", b"two"]), beside=["import"])
+    job_id = add(store, new(kind="import", files=[b"one", b"two"]))
     lost = claim(store)
     assert leases.hand_back(store, lost.number, lost.lease, died=False)
     mine = claim(store)
@@ -112,7 +116,7 @@ def test_attempts_count_deaths_alone(store: Store) -> None:
 
 
 def test_what_is_large_goes_at_the_end(store: Store) -> None:
-    ids = [add(store, new(kind="import", files=[b"x"]), beside=["import"]) for _ in range(4)]
+    ids = [add(store, new(kind="import", files=[b"x"])) for _ in range(4)]
     ended = [claim(store) for _ in ids]
     leases.succeed(store, ended[0], b"{}", {})
     leases.fail(store, ended[1], {})
@@ -177,7 +181,7 @@ def test_keys(store: Store) -> None:
 
 def test_a_batch_of_old_jobs_at_a_time(store: Store) -> None:
     for i in range(130):
-        job = intake.add(store, new(str(i)), None, fresh=True, beside=["plan"], room=1_000)
+        job: Any = intake.add_all(store, [Asked(new(str(i)), fresh=True)], room=1_000)[0]
         jobs.cancel(store, "plan", job.id)
     counted = [jobs.expire(store, 0) for _ in range(3)]
     assert counted == [100, 30, 0]

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from app.jobs import table as jobs
 from app.jobs.kinds import PLAN
 from app.jobs.pool import Pool
 from app.jobs.process import Child
-from app.jobs.submission import NewJob
+from app.jobs.submission import Asked, NewJob
 from app.limits import MAX_JOB_ATTEMPTS
 from app.operations.settings import Settings
 from app.storage.database import Store
@@ -242,7 +243,7 @@ def test_a_child_that_dies_while_the_database_cannot_be_used(
     settings = Settings(data_dir=tmp_path)
     store = Store(settings)
     asked = NewJob(PLAN, "", b"{}", [], "", None, "")
-    place = intake.add(store, asked, None, fresh=True, beside=[PLAN], room=1)
+    place: Any = intake.add_all(store, [Asked(asked, fresh=True)], room=1)[0]
     children = Pool(store, settings)
     children.leave()  # so that no other child takes it up
     process = multiprocessing.get_context("forkserver").Process(target=os.abort)
