@@ -19,7 +19,7 @@ from app.jobs.tasks import limit_of, name_of
 from app.limits import BIG_BODY_BYTES, JOB_TIME_LIMIT_S, MAX_JOB_TAGS
 from app.reading.references import LargeGraph
 from app.reading.requests import read_body
-from app.storage.clock import now
+from app.storage.clock import Moment
 from app.storage.database import Store
 from app.storage.idempotency import Key, counts_since, fingerprint
 from app.storage.library import library_of
@@ -105,7 +105,7 @@ def add(
         if key is not None:
             connection.execute(delete(KeyRow).where(KeyRow.key == key.key))  # its day is over
             used = {"key": key.key, "fingerprint": key.fingerprint, "job": number}
-            connection.execute(insert(KeyRow).values({**used, "created_at": now()}))
+            connection.execute(insert(KeyRow).values({**used, "created_at": Moment()}))
     return Receipt(job_id, is_stored=job is not None)
 
 
@@ -128,7 +128,7 @@ def _insert(connection: Connection, new: NewJob) -> tuple[int, str]:
         "kind": new.kind,
         "state": QUEUED,
         "name": new.name,
-        "created_at": now(),
+        "created_at": Moment(),
         "attempts": 0,
         "revision": 1,
         "request_id": new.request_id,
@@ -163,8 +163,8 @@ def _answered(connection: Connection, new: NewJob) -> tuple[int, str] | None:
     """
     same = (JobRow.content == new.content, JobRow.state == SUCCEEDED)
     newest = select(JobRow.number, JobRow.id).where(*same).order_by(JobRow.number.desc()).limit(1)
-    row = connection.execute(newest).first()
-    if row is None:
+    row = connection.execute(newest.with_for_update(read=True, key_share=True)).first()
+    if row is None:  # and one that is, nobody deletes meanwhile
         return None
     has = set(connection.scalars(select(TagRow.tag).where(TagRow.job == row[0])))
     more = [tag for tag in new.tags if tag not in has]
