@@ -1,13 +1,15 @@
 """Settings of the whole suite."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import Phase, settings
 
 from tests import sampling
+from tests.app import postgres
+from tests.app.postgres import Cluster
 from tests.app.service import Service, running
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
@@ -48,3 +50,21 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     with running(tmp_path_factory.mktemp("service"), INTERLACE_MAX_BODY_BYTES="3000000") as found:
         yield found
         assert "Traceback" not in found.log.read_text(), "the server failed inside"
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """A PostgreSQL of the tests' own."""
+    if why := postgres.missing():
+        pytest.skip(why)
+    with postgres.running() as found:
+        yield found
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest) -> Callable[[], str | None]:
+    """What gives the URL of a new database of each kind: None is the file that is the default."""
+    if request.param == "sqlite":
+        return lambda: None
+    found: Cluster = request.getfixturevalue("cluster")
+    return found.make

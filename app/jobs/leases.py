@@ -26,11 +26,12 @@ from app.jobs.rows import (
     close,
     end,
     has,
+    lock,
     put,
     take_draft,
 )
 from app.limits import JOB_TIME_LIMIT_S
-from app.storage.clock import ago, now
+from app.storage.clock import Moment
 from app.storage.database import Store
 from app.storage.tables import JobRow
 
@@ -77,7 +78,7 @@ def claim(store: Store, server: str, kinds: Sequence[str]) -> Claim | None:
     with store.reading() as connection:
         if connection.execute(oldest).first() is None:
             return None
-    with store.writing() as connection:
+    with store.changing() as connection:
         found = connection.execute(oldest.with_for_update(skip_locked=True))
         row = found.mappings().first()
         if row is None:
@@ -88,8 +89,8 @@ def claim(store: Store, server: str, kinds: Sequence[str]) -> Claim | None:
             "server": server,
             "lease": lease,
             "attempts": row["attempts"] + 1,
-            "started_at": now(),
-            "heartbeat_at": now(),
+            "started_at": Moment(),
+            "heartbeat_at": Moment(),
         }
         change(connection, row["number"], None, values)
     return Claim(**{**row, "attempts": row["attempts"] + 1}, lease=lease)
@@ -97,7 +98,7 @@ def claim(store: Store, server: str, kinds: Sequence[str]) -> Claim | None:
 
 def describe(store: Store, job: Claim, name: str, limit_s: float) -> bool:
     """Note what was found when the request was read, by the child that holds the lease."""
-    with store.writing() as connection:
+    with store.changing() as connection:
         return change(connection, job.number, job.lease, {"name": name, "limit_s": limit_s})
 
 
@@ -111,12 +112,12 @@ def beat(
 
     False when the lease is another's.
     """
-    values: dict[str, Any] = {"heartbeat_at": now()}
+    values: dict[str, Any] = {"heartbeat_at": Moment()}
     if progress is not None:
         values["progress"] = json.dumps(progress)
     if draft is not None:
         values["summary"] = json.dumps(draft[1])
-    with store.writing() as connection:
+    with store.changing() as connection:
         if not change(connection, job.number, job.lease, values):
             return False
         if draft is not None:
@@ -137,7 +138,7 @@ def drafted(store: Store, job: Claim) -> dict[str, Any]:
 def succeed(store: Store, job: Claim, result: bytes, summary: Mapping[str, Any]) -> bool:
     """Keep the result of a job; False when the lease is another's."""
     values = {**end(SUCCEEDED), "summary": json.dumps(summary)}
-    with store.writing() as connection:
+    with store.changing() as connection:
         if not change(connection, job.number, job.lease, values):
             return False
         close(connection, job.number)
@@ -148,7 +149,7 @@ def succeed(store: Store, job: Claim, result: bytes, summary: Mapping[str, Any])
 def fail(store: Store, job: Claim, error: Mapping[str, Any], state: str = FAILED) -> bool:
     """Say why a job has no result; False when the lease is another's."""
     values = {**end(state), "error": json.dumps(error), "summary": "{}"}
-    with store.writing() as connection:
+    with store.changing() as connection:
         if not change(connection, job.number, job.lease, values):
             return False
         close(connection, job.number)
@@ -160,12 +161,13 @@ def settle(store: Store, job: Claim, error: Mapping[str, Any]) -> bool:
 
     A draft is no answer to the same content asked again.
     """
-    with store.writing() as connection:
+    with store.changing() as connection:
+        if not lock(connection, job.number, job.lease):
+            return False
         has_draft = has(connection, job.number, DRAFT)
         values = {**end(SUCCEEDED if has_draft else TIMED_OUT), "content": None}
         values |= {} if has_draft else {"error": json.dumps(error)}
-        if not change(connection, job.number, job.lease, values):
-            return False
+        change(connection, job.number, job.lease, values)
         take_draft(connection, job.number)
     return True
 
@@ -173,7 +175,7 @@ def settle(store: Store, job: Claim, error: Mapping[str, Any]) -> bool:
 def hand_back(store: Store, number: int, lease: str, *, died: bool) -> bool:
     """Let another child have a job; an attempt whose child did not die is none."""
     attempts = JobRow.attempts if died else JobRow.attempts - 1
-    with store.writing() as connection:
+    with store.changing() as connection:
         values = {**FREE, "state": QUEUED, "attempts": attempts}
         return change(connection, number, lease, values)
 
@@ -182,9 +184,10 @@ def recover(store: Store, server: str, silent_s: float) -> int:
     """Hand back what other servers had at work and have been silent about for so long [s].
 
     Returns how many jobs that are; none when the database kept this server waiting, for then it
-    kept the others from showing themselves. A heartbeat of the future is of a clock set back.
+    kept the others from showing themselves. The clock is the database's; a heartbeat of the future
+    is of one that was set back.
     """
-    silent = or_(JobRow.heartbeat_at < ago(silent_s), JobRow.heartbeat_at > ago(-silent_s))
+    silent = or_(JobRow.heartbeat_at < Moment(silent_s), JobRow.heartbeat_at > Moment(-silent_s))
     lost = (JobRow.state == RUNNING, JobRow.server != server, silent)
     with store.reading() as connection:
         if connection.scalar(select(JobRow.number).where(*lost).limit(1)) is None:

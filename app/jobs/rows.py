@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, or_, select, update
 
-from app.storage.clock import now
+from app.storage.clock import Moment
 from app.storage.tables import JobRow, PayloadRow, TagRow
 
 QUEUED, RUNNING, SUCCEEDED = "queued", "running", "succeeded"
@@ -30,7 +30,7 @@ FREE: dict[str, Any] = {"server": None, "lease": None, "heartbeat_at": None}
 
 def end(state: str) -> dict[str, Any]:
     """Return what changes when a job ends in a state."""
-    return {**FREE, "state": state, "finished_at": now()}
+    return {**FREE, "state": state, "finished_at": Moment()}
 
 
 def change(
@@ -40,6 +40,13 @@ def change(
     which = [JobRow.number == number, *([JobRow.lease == lease] if lease else [])]
     changed = {**values, "revision": JobRow.revision + 1}
     return connection.execute(update(JobRow).where(*which).values(changed)).rowcount > 0
+
+
+def lock(connection: Connection, number: int, lease: str | None = None) -> bool:
+    """Let nobody else change a job until the end; tell whether it is there, and has the lease."""
+    which = [JobRow.number == number, *([JobRow.lease == lease] if lease else [])]
+    query = select(JobRow.number).where(*which).with_for_update()
+    return connection.execute(query).first() is not None
 
 
 def tag(connection: Connection, number: int, tags: Iterable[str]) -> None:

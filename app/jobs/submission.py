@@ -11,7 +11,7 @@ from app.errors import InvalidRequest, QueueFull
 from app.jobs.kinds import KINDS, queued_in
 from app.jobs.rows import FILE, QUEUED, REQUEST, SUCCEEDED, change, put, tag
 from app.limits import MAX_JOB_TAGS
-from app.storage.clock import now
+from app.storage.clock import Moment
 from app.storage.database import Store
 from app.storage.idempotency import Key, counts_since
 from app.storage.tables import JobRow, KeyRow, PayloadRow, TagRow
@@ -95,7 +95,7 @@ def add_all(store: Store, asked: Sequence[Asked], room: int) -> list[Receipt | E
     if looked:
         with store.reading() as connection:
             for i in looked:
-                job = _answered(connection, asked[i].new)
+                job = _answered(connection, asked[i].new, held=False)
                 if job is not None and not job.lacks:
                     found[i] = Receipt(job.id, is_stored=True)
     left = [i for i in range(len(asked)) if i not in found]
@@ -134,7 +134,7 @@ def _add(connection: Connection, asked: Asked, free: _Room) -> Receipt:
     new, key = asked.new, asked.key
     if key is not None and (found := _of_key(connection, key)):
         return Receipt(found)
-    job = None if asked.fresh else _answered(connection, new)
+    job = None if asked.fresh else _answered(connection, new, held=True)
     if job is None:
         free.take(new.kind)
         number, job_id = _insert(connection, new)
@@ -146,7 +146,7 @@ def _add(connection: Connection, asked: Asked, free: _Room) -> Receipt:
     if key is not None:
         connection.execute(delete(KeyRow).where(KeyRow.key == key.key))  # its day is over
         used = {"key": key.key, "fingerprint": key.fingerprint, "job": number}
-        connection.execute(insert(KeyRow).values({**used, "created_at": now()}))
+        connection.execute(insert(KeyRow).values({**used, "created_at": Moment()}))
     return Receipt(job_id, is_stored=job is not None)
 
 
@@ -169,7 +169,7 @@ def _insert(connection: Connection, new: NewJob) -> tuple[int, str]:
         "kind": new.kind,
         "state": QUEUED,
         "name": new.name,
-        "created_at": now(),
+        "created_at": Moment(),
         "attempts": 0,
         "revision": 1,
         "request_id": new.request_id,
@@ -205,10 +205,15 @@ class _Same(NamedTuple):
     lacks: list[str]
 
 
-def _answered(connection: Connection, new: NewJob) -> _Same | None:
-    """Find the newest job of the same content that succeeded, if it has room for the tags."""
+def _answered(connection: Connection, new: NewJob, *, held: bool) -> _Same | None:
+    """Find the newest job of the same content that succeeded, if it has room for the tags.
+
+    One that is ``held`` nobody deletes before the transaction ends.
+    """
     same = (JobRow.content == new.content, JobRow.state == SUCCEEDED)
     newest = select(JobRow.number, JobRow.id).where(*same).order_by(JobRow.number.desc()).limit(1)
+    if held:
+        newest = newest.with_for_update(read=True, key_share=True)
     row = connection.execute(newest).first()
     if row is None:
         return None

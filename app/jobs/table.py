@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, func, select
+from sqlalchemy import BigInteger, Connection, Select, delete, func, literal, select
 
 from app.errors import NoResult, NotFound
 from app.jobs.kinds import KINDS
@@ -165,7 +165,7 @@ def listed(
     """Return jobs, the newest first: with numbers below one, in these states, with all tags."""
     query = _light().where(JobRow.kind == kind).order_by(JobRow.number.desc()).limit(limit)
     if below is not None:
-        query = query.where(JobRow.number < below)
+        query = query.where(JobRow.number < literal(below, BigInteger))
     if states:
         query = query.where(JobRow.state.in_(states))
     for tag in tags:
@@ -178,8 +178,8 @@ def listed(
 
 def cancel(store: Store, kind: str, job_id: str) -> Job:
     """End a job that has not ended, and keep its draft; its child finds its lease gone."""
-    with store.writing() as connection:
-        job = _get(connection, kind, job_id)
+    with store.changing() as connection:
+        job = _get(connection, kind, job_id, locked=True)
         if not job.has_ended:
             change(connection, job.number, None, {**end(CANCELLED), "content": None})
             take_draft(connection, job.number)
@@ -188,8 +188,8 @@ def cancel(store: Store, kind: str, job_id: str) -> Job:
 
 def remove(store: Store, kind: str, job_id: str) -> None:
     """Delete a job and all that belongs to it, or raise NotFound."""
-    with store.writing() as connection:
-        _remove(connection, [_get(connection, kind, job_id).number])
+    with store.changing() as connection:
+        _remove(connection, [_get(connection, kind, job_id, locked=True).number])
 
 
 def expire(store: Store, days: float) -> int:
@@ -198,6 +198,9 @@ def expire(store: Store, days: float) -> int:
     with store.reading() as connection:
         numbers = list(connection.scalars(old))
     with store.writing() as connection:
+        connection.execute(
+            select(JobRow.number).where(JobRow.number.in_(numbers)).with_for_update()
+        )
         keys = KeyRow.created_at < ago(KEY_LIFETIME_H * 3_600)
         connection.execute(delete(KeyRow).where(keys))
         _remove(connection, numbers)
@@ -217,8 +220,10 @@ def _light() -> Select[Any]:
     return select(*_LIGHT)
 
 
-def _get(connection: Connection, kind: str, job_id: str) -> Job:
+def _get(connection: Connection, kind: str, job_id: str, *, locked: bool = False) -> Job:
     query = _light().where(JobRow.id == job_id, JobRow.kind == kind)
+    if locked:  # until the end of the transaction nobody else changes it
+        query = query.with_for_update()
     row = connection.execute(query).mappings().first()
     if row is None:
         raise _not_found(kind)
@@ -230,11 +235,11 @@ def _not_found(kind: str) -> NotFound:
 
 
 def _tags(connection: Connection, numbers: Sequence[int]) -> dict[int, list[str]]:
-    """Return the words on each of some jobs, in their order."""
+    """Return the words on each of some jobs."""
     found: dict[int, list[str]] = {}
     if numbers:
         of_these = select(TagRow.job, TagRow.tag).where(TagRow.job.in_(numbers))
-        for job, word in connection.execute(of_these.order_by(TagRow.job, TagRow.tag)):
+        for job, word in connection.execute(of_these):
             found.setdefault(job, []).append(word)
     return found
 
@@ -248,7 +253,7 @@ def _job(row: Mapping[Any, Any], tags: list[str]) -> Job:
         **{**values, "summary": json.loads(values["summary"])},
         progress={**progress, "heartbeat_at": beat_at} if told or beat_at else None,
         error=json.loads(error) if error else None,
-        tags=tags,
+        tags=sorted(tags),  # here: databases differ in the order of texts
     )
 
 

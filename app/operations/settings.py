@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal, TypedDict
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
-from sqlalchemy import URL, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError
 
 from app.operations.cores import cores
+from app.operations.databases import url_of, without_secrets
 from app.operations.logs import Format, Level
 
 
@@ -31,7 +32,7 @@ class Settings(BaseSettings):
     """Where the default database lives; made when missing."""
 
     database_url: str | None = None
-    """SQLAlchemy URL; a SQLite file in `data_dir` when left out."""
+    """`postgresql://` or `sqlite:///`; a SQLite file in `data_dir` when left out."""
 
     max_body_bytes: Annotated[int, Field(ge=1, le=2**30)] = 256 * 2**20
     """Longest request body that is read [bytes]."""
@@ -64,12 +65,10 @@ class Settings(BaseSettings):
         """Say at once that no driver takes a URL, without showing it: it may hold a password."""
         if url is not None:
             try:
-                make_url(url).get_dialect().import_dbapi()
-            except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
+                url_of(url)
+            except ArgumentError as error:
                 why = str(error).splitlines()[0]
                 raise PydanticCustomError("database_url", "{why}", {"why": why}) from None
-            except ValueError:
-                raise PydanticCustomError("database_url", "This is no database URL") from None
         return url
 
 
@@ -89,7 +88,7 @@ def described(settings: Settings) -> list[Setting]:
     """Describe each setting; passwords are hidden."""
     values = settings.model_dump(mode="json")
     if settings.database_url is not None:
-        values["database_url"] = _without_secrets(make_url(settings.database_url))
+        values["database_url"] = without_secrets(make_url(settings.database_url))
     return [
         {
             "variable": f"{_PREFIX}{name.upper()}",
@@ -99,9 +98,3 @@ def described(settings: Settings) -> list[Setting]:
         }
         for name, field in Settings.model_fields.items()
     ]
-
-
-def _without_secrets(url: URL) -> str:
-    """Write a URL without its password, and without query values that are called so."""
-    hidden = {key: "hidden" for key in url.query if "pass" in key.lower()}
-    return url.update_query_dict(hidden).render_as_string(hide_password=True)

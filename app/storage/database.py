@@ -1,5 +1,6 @@
 """Results on disk: a table for each kind, migrated to head when the store opens."""
 
+import logging
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,15 +14,21 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import URL, Connection, Engine, create_engine, delete, event, func, insert, select
-from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as NoConnectionFree
 from sqlalchemy.orm import Session, defer
 
 from app.errors import NotFound, StorageUnavailable
+from app.operations.databases import POSTGRESQL, url_of
 from app.operations.settings import Settings
+from app.storage import postgresql
+from app.storage.clock import ago
 from app.storage.tables import Base, CostModelRow, GraphRow, Row
 
 AnyRow = TypeVar("AnyRow", bound=Row)
+
+
+_LOG = logging.getLogger("interlace.storage")
 
 
 #: What is kept under an id, and what one is called.
@@ -40,12 +47,16 @@ class Store:
 
     def __init__(self, settings: Settings, *, is_migrated: bool = False) -> None:
         url = (
-            make_url(settings.database_url)
+            url_of(settings.database_url)
             if settings.database_url
             else URL.create("sqlite", database=str(settings.data_dir / "interlace.db"))
         )
         self._dir = None if settings.database_url else Path(settings.data_dir)
         self._engine = _engine_of(url)
+        is_shared = url.get_backend_name() == POSTGRESQL
+        self._reading = self._engine.execution_options(**postgresql.READING if is_shared else {})
+        self._writing = self._engine.execution_options(write=True)
+        self._changing = self._engine.execution_options(write=not is_shared)
         self._opened = is_migrated
         self._lock = Lock()
 
@@ -53,15 +64,25 @@ class Store:
     def reading(self) -> Iterator[Connection]:
         """Give a transaction that sees one state of the database."""
         self.open()
-        with _unavailable(), self._engine.connect() as connection:
+        with _unavailable(), self._reading.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Give a transaction that no other may write beside; it is kept when nothing is raised."""
+        """Give a transaction that no other such runs beside; it is kept when nothing is raised."""
         self.open()
-        writing = self._engine.execution_options(write=True)
-        with _unavailable(), writing.begin() as connection:
+        with _unavailable(), self._writing.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def changing(self) -> Iterator[Connection]:
+        """Give a transaction for a row or two, which others may write beside where they can.
+
+        It changes a row before anything that belongs to it, and locks what it reads before
+        (``with_for_update``): so it sees what the one before it left. Kept as :meth:`writing`.
+        """
+        self.open()
+        with _unavailable(), self._changing.begin() as connection:
             yield connection
 
     def open(self) -> None:
@@ -72,7 +93,7 @@ class Store:
             with _unavailable():
                 if self._dir:
                     self._dir.mkdir(parents=True, exist_ok=True)
-                with self._engine.execution_options(write=True).begin() as connection:
+                with self._writing.begin() as connection:
                     _migrate(connection)
             self._opened = True
 
@@ -133,8 +154,8 @@ def _values(row: Row) -> dict[str, Any]:
 
 
 def _engine_of(url: URL) -> Engine:
-    if url.get_backend_name() != "sqlite":
-        return create_engine(url)
+    if url.get_backend_name() == POSTGRESQL:
+        return postgresql.engine_of(url)
     if not url.database or ":memory:" in url.database or url.query.get("mode") == "memory":
         raise ArgumentError("An in-memory SQLite database would keep nothing; name a file.")
     engine = create_engine(url, connect_args={"timeout": 30, "isolation_level": None})
@@ -143,6 +164,7 @@ def _engine_of(url: URL) -> Engine:
     def connect(connection: sqlite3.Connection, _record: object) -> None:
         """Let readers and one writer work side by side."""
         connection.execute("PRAGMA journal_mode = WAL")
+        connection.create_function("moment", 1, ago)
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
@@ -171,5 +193,16 @@ def _unavailable() -> Iterator[None]:
     try:
         yield
     except (SQLAlchemyError, sqlite3.Error, CommandError, OSError) as error:
-        cause = str(getattr(error, "orig", None) or error).splitlines()[0]
-        raise StorageUnavailable(f"The database cannot be used: {cause}.") from error
+        raise StorageUnavailable(f"The database cannot be used: {_cause(error)}.") from error
+
+
+def _cause(error: Exception) -> str:
+    """Say what is wrong; where the database is, the log is told and no client."""
+    if isinstance(error, NoConnectionFree):
+        return "all connections are in use"
+    found = getattr(error, "orig", None) or error
+    cause = str(found).splitlines()[0]
+    if getattr(found, "sqlstate", "") is None:  # not the database's words, but those of its driver
+        _LOG.warning("The database does not answer: %s", cause)
+        return "it does not answer"
+    return cause

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from app.codes import ServiceFaultCode
 from app.errors import InvalidRequest
 from app.limits import KEY_LIFETIME_H
-from app.storage.clock import ago
+from app.storage.clock import Moment
 from solver.errors import Fault
 
 
@@ -26,9 +26,9 @@ class Key:
             )
 
 
-def counts_since() -> str:
+def counts_since() -> Moment:
     """Return the time from which on a use of a key counts."""
-    return ago(KEY_LIFETIME_H * 3_600)
+    return Moment(KEY_LIFETIME_H * 3_600)
 
 
 def fingerprint(*parts: str | bytes | bytearray) -> str:

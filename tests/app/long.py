@@ -3,15 +3,16 @@
 import json
 import math
 import os
-import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from app.limits import MAX_CELLS
+from app.storage.tables import JobRow
 from tests.app.service import Json, Service
 
 needs_proc = pytest.mark.skipif(
@@ -117,9 +118,8 @@ def _times(server: Service) -> dict[int, int]:
 
 def drafted_us(service: Service, job_id: str) -> float:
     """Return the time of the plan that a job would leave if it ended now [us]."""
-    with closing(sqlite3.connect(service.log.parent / "interlace.db")) as database:
-        query = "SELECT summary FROM jobs WHERE id = ?"
-        (summary,) = database.execute(query, (job_id,)).fetchone()
+    with closing(service.store()) as store, store.reading() as connection:
+        summary = connection.scalar(select(JobRow.summary).where(JobRow.id == job_id))
     time_us: float = json.loads(summary).get("iteration_time_us", math.inf)
     return time_us
 

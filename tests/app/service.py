@@ -15,7 +15,9 @@ from uuid import uuid4
 
 import httpx2
 
+from app.operations.settings import Settings
 from app.services.examples import TWO_LAYERS
+from app.storage.database import Store
 
 ROOT = Path(__file__).parents[2]
 Json = dict[str, Any]
@@ -30,6 +32,12 @@ class Service:
     client: httpx2.Client
     log: Path
     process: int
+    database_url: str | None = None
+
+    def store(self) -> Store:
+        """Return what it has in its database; to be closed."""
+        folder = self.log.parent
+        return Store(Settings(data_dir=folder, database_url=self.database_url), is_migrated=True)
 
     def post(self, body: Any, path: str = "/v1/plans") -> httpx2.Response:
         """Post until the job has ended, on a machine with other things to do."""
@@ -68,13 +76,17 @@ if __name__ == "__main__":
 
 
 @contextmanager
-def running(data_dir: Path, script: str = "", **settings: str) -> Iterator[Service]:
+def running(
+    data_dir: Path, script: str = "", *, database_url: str | None = None, **settings: str
+) -> Iterator[Service]:
     """Run ``interlace serve`` on a free port; its log is ``server.log``.
 
     A script may change constants or functions of the server before it starts. Nothing but the
     address is on standard output.
     """
     log = data_dir / "server.log"
+    if database_url is not None:
+        settings["INTERLACE_DATABASE_URL"] = database_url
     program = ["-c", script + _MAIN] if script else ["-m", "app"]
     with log.open("ab") as errors:
         process = subprocess.Popen(
@@ -89,7 +101,7 @@ def running(data_dir: Path, script: str = "", **settings: str) -> Iterator[Servi
         with httpx2.Client(
             base_url=line.split()[-1], headers=PATIENT, timeout=90, trust_env=False
         ) as client:
-            yield Service(client, log, process.pid)
+            yield Service(client, log, process.pid, database_url)
     finally:
         process.terminate()
         try:

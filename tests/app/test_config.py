@@ -1,10 +1,12 @@
 """``interlace config show``: every setting, where it comes from, and no password."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from app.operations.databases import url_of
 from app.operations.settings import Settings
 from tests.app.command import Run, interlace
 
@@ -70,3 +72,43 @@ def test_wrong_values_are_named_all_at_once(
         if f"INTERLACE_{name.upper()}" in WRONG
     ]
     assert "geheim" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (
+            "mysql://someone:geheim@host/x",
+            "A database is sqlite:// or postgresql://, got mysql://.",
+        ),
+        (
+            "postgresql+asyncpg://u:geheim@host/x",
+            "The driver of postgresql is psycopg, got asyncpg.",
+        ),
+        ("postgres://u:geheim@host:port/x", "This is no database URL."),
+        ("geheim", "This is no database URL."),
+    ],
+)
+def test_what_is_no_database(tmp_path: Path, url: str, said: str, run: Run) -> None:
+    done = run("config", "show", INTERLACE_DATABASE_URL=url)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"interlace: INTERLACE_DATABASE_URL: {said}\n"
+
+
+def test_without_the_driver(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    done = run("config", "show", INTERLACE_DATABASE_URL="postgresql://u:geheim@host/x")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "interlace: INTERLACE_DATABASE_URL: PostgreSQL needs psycopg, which is not installed: "
+        "pip install 'interlace[postgresql]'.\n"
+    )
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
+def test_the_driver_need_not_be_named(scheme: str) -> None:
+    pytest.importorskip("psycopg")
+    found = url_of(f"{scheme}://u:p@host:5433/x?sslmode=require")
+    assert found.render_as_string(hide_password=False) == (
+        "postgresql+psycopg://u:p@host:5433/x?sslmode=require"
+    )

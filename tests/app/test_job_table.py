@@ -1,6 +1,7 @@
 """The steps of a job's life, each by itself."""
 
 import threading
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,10 +30,11 @@ OWNER = "me"
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    found = Store(Settings(data_dir=tmp_path))
+def store(tmp_path: Path, database: Callable[[], str | None]) -> Iterator[Store]:
+    found = Store(Settings(data_dir=tmp_path, database_url=database()))
     found.open()
-    return found
+    yield found
+    found.close()
 
 
 def new(name: str = "a", **fields: Any) -> NewJob:

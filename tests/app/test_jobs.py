@@ -1,8 +1,7 @@
 """The life of a job over HTTP: begun, looked at, followed, cancelled, deleted, listed."""
 
 import json
-import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
@@ -10,9 +9,11 @@ from uuid import uuid4
 
 import httpx2
 import pytest
+from sqlalchemy import func, select, update
 
 from app.schemas.jobs import JobOut, Progress
 from app.schemas.plans import PlanAnswer
+from app.storage.tables import JobRow, KeyRow, PayloadRow, TagRow
 from tests.app.long import busy, drafted_us, gone, highs, needs_proc, search, until
 from tests.app.long import sweep as long_sweep
 from tests.app.service import Json, Service, faults, running, two_layers
@@ -21,19 +22,24 @@ PLANS = "/v1/plans"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def server(
+    tmp_path_factory: pytest.TempPathFactory, database: Callable[[], str | None]
+) -> Iterator[Service]:
     """A server of its own, whose jobs nobody else's wait for."""
-    with running(tmp_path_factory.mktemp("jobs")) as found:
+    with running(tmp_path_factory.mktemp("jobs"), database_url=database()) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def strict(
+    tmp_path_factory: pytest.TempPathFactory, database: Callable[[], str | None]
+) -> Iterator[Service]:
     """A server with one worker, a short queue and little grace, which often drops what is old."""
     settings = {"MAX_QUEUED": "2", "WORKERS": "1", "JOB_GRACE_S": "0.5"}
     with running(
         tmp_path_factory.mktemp("strict"),
         "import app.jobs.pool; app.jobs.pool._EXPIRE_S = 0.2\n",
+        database_url=database(),
         **{f"INTERLACE_{name}": value for name, value in settings.items()},
     ) as found:
         yield found
@@ -403,16 +409,17 @@ def test_time_limits(strict: Service) -> None:
 
 def test_retention(strict: Service) -> None:
     old, new = (strict.post(named(name)).json()["id"] for name in ("old", "new"))
-    with closing(sqlite3.connect(strict.log.parent / "interlace.db")) as database:
+    with closing(strict.store()) as store:
         long_ago = "2026-01-01T00:00:00.000000Z"
-        with database:
-            database.execute("UPDATE jobs SET finished_at = ? WHERE id = ?", (long_ago, old))
-            database.execute("UPDATE idempotency_keys SET created_at = ?", (long_ago,))
+        with store.writing() as connection:
+            connection.execute(update(JobRow).where(JobRow.id == old).values(finished_at=long_ago))
+            connection.execute(update(KeyRow).values(created_at=long_ago))
         until(lambda: strict.client.get(f"{PLANS}/{old}").status_code == 404)
         assert strict.client.get(f"{PLANS}/{new}").status_code == 200
-        for table in ("payloads", "tags", "idempotency_keys"):
-            query = f"SELECT count(*) FROM {table} WHERE job NOT IN (SELECT number FROM jobs)"
-            assert database.execute(query).fetchone() == (0,)
+        with store.reading() as connection:
+            for table in (PayloadRow, TagRow, KeyRow):
+                query = select(func.count()).where(table.job.not_in(select(JobRow.number)))
+                assert connection.scalar(query) == 0
 
 
 def test_who_waits_holds_no_turn(server: Service) -> None:

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import BigInteger, Connection, delete, insert, literal, select
 
 from app.schemas.runs import ENDED, RUNNING, RunRequest
 from app.storage.clock import ago, now
@@ -71,7 +71,7 @@ def listed(store: Store, *, limit: int, below: int | None, states: Sequence[str]
     """Return runs, the newest first: with numbers below one, in these states."""
     query = light().order_by(RunRow.number.desc()).limit(limit)
     if below is not None:
-        query = query.where(RunRow.number < below)
+        query = query.where(RunRow.number < literal(below, BigInteger))
     if states:
         query = query.where(RunRow.state.in_(states))
     with store.reading() as connection:

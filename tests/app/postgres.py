@@ -1,0 +1,136 @@
+"""A PostgreSQL of the tests' own, from the binaries that are installed."""
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+#: Nothing that a test keeps must outlast the machine.
+_QUICK = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+#: A server, or the end of one, takes so long at most [s].
+_PATIENCE_S = 60
+
+
+def programs() -> Path | None:
+    """Return the folder of PostgreSQL's programs, the newest where there are several."""
+    on_path = shutil.which("initdb")
+    if on_path:
+        return Path(on_path).resolve().parent
+    found = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
+    return max(found, key=lambda path: float(path.parent.name), default=None)
+
+
+def missing() -> str | None:
+    """Say why there can be no PostgreSQL here; None when there can."""
+    try:
+        import psycopg  # noqa: F401, PLC0415 - may not be installed
+    except ImportError:
+        return "psycopg is not installed: pip install 'interlace[postgresql]'"
+    if programs() is None:
+        return "no programs of PostgreSQL (initdb) are installed"
+    if os.geteuid() == 0 and _unprivileged() is None:
+        return "PostgreSQL does not run as root, and there is no user postgres or nobody"
+    return None
+
+
+def _unprivileged() -> str | None:
+    """Name a user as whom PostgreSQL may run."""
+    for name in ("postgres", "nobody"):
+        try:
+            return pwd.getpwnam(name).pw_name
+        except KeyError:
+            continue
+    return None
+
+
+def _as_whom() -> dict[str, Any]:
+    """Return how a program is started that does not run as root."""
+    if os.geteuid() != 0:
+        return {}
+    user = pwd.getpwnam(_unprivileged() or "")
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+
+
+@dataclass
+class Cluster:
+    """A private server: its files and its socket are in one folder, and it has no port."""
+
+    folder: Path
+    settings: dict[str, str]
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    def start(self) -> None:
+        """Start, and wait until it answers."""
+        options = " ".join(f"-c {name}={value}" for name, value in self.settings.items())
+        self._control("start", "-o", f"-k {self.folder} -c listen_addresses='' {options}")
+
+    def stop(self, how: str = "fast") -> None:
+        """End all connections and the server; ``immediate`` is a crash."""
+        self._control("stop", "-m", how)
+
+    def make(self) -> str:
+        """Make an empty database, and return its URL."""
+        name = f"interlace_{os.getpid()}_{next(self._numbers)}"
+        self.ask("postgres", f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def url(self, name: str) -> str:
+        return f"postgresql://interlace@/{name}?host={self.folder}"
+
+    def ask(self, name: str, query: str) -> str:
+        """Run SQL with PostgreSQL's own client; return what it prints."""
+        return self._run("psql", "-X", "-q", "-A", "-t", "-U", "interlace", "-c", query, name)
+
+    def _control(self, what: str, *arguments: str) -> None:
+        log = self.folder / "log"
+        self._run(
+            "pg_ctl", "-s", "-w", "-D", str(self.folder / "data"), "-l", str(log), what, *arguments
+        )
+
+    def _run(self, program: str, *arguments: str) -> str:
+        folder = programs()
+        assert folder is not None
+        done = subprocess.run(
+            [str(folder / program), *arguments],
+            env={**os.environ, "PGHOST": str(self.folder), "LC_ALL": "C.UTF-8"},
+            **_as_whom(),
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE if program != "pg_ctl" else subprocess.DEVNULL,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_PATIENCE_S,
+            check=False,
+        )
+        assert done.returncode == 0, f"{program}: {done.stdout}"
+        return (done.stdout or "").strip()
+
+    def init(self) -> None:
+        data = str(self.folder / "data")
+        self._run("initdb", "-D", data, "-U", "interlace", "-A", "trust", "-E", "UTF8", "-N")
+
+
+@contextmanager
+def running(**settings: str) -> Iterator[Cluster]:
+    """Start a cluster, and remove it at the end; ``settings`` are PostgreSQL's."""
+    folder = Path(tempfile.mkdtemp(prefix="interlace-pg-"))  # a socket's path has 107 bytes at most
+    try:
+        if whom := _as_whom():
+            os.chown(folder, whom["user"], whom["group"])
+        cluster = Cluster(folder, {**_QUICK, **settings})
+        cluster.init()
+        cluster.start()
+        try:
+            yield cluster
+        finally:
+            with suppress(AssertionError):  # a test may have stopped it
+                cluster.stop("immediate")
+    finally:
+        shutil.rmtree(folder)
