@@ -13,16 +13,20 @@ from sqlalchemy import Connection, delete, func, insert, select
 
 from app import VERSION
 from app.errors import QueueFull
-from app.jobs.kinds import IMPORT, MODELS
+from app.jobs.kinds import IMPORT, KINDS, MODELS
 from app.jobs.rows import FILE, QUEUED, REQUEST, SUCCEEDED, change, put, tag
 from app.jobs.tasks import limit_of, name_of
 from app.limits import BIG_BODY_BYTES, JOB_TIME_LIMIT_S, MAX_JOB_TAGS
+from app.operations.callers import Caller
 from app.reading.references import LargeGraph
 from app.reading.requests import read_body
+from app.storage import audit
 from app.storage.clock import now
 from app.storage.database import Store
 from app.storage.idempotency import Key, counts_since, fingerprint
 from app.storage.library import library_of
+from app.storage.owners import own, values_of
+from app.storage.quotas import check_queue
 from app.storage.tables import JobRow, KeyRow, TagRow
 
 
@@ -48,6 +52,10 @@ class NewJob:
         A child is ended after that time [s]; None until the request is read.
     content
         Hash of all that the result depends on.
+    caller
+        Who asks; None where keys are off.
+    traceparent
+        The span of the call that asks (W3C Trace Context); None without.
     """
 
     kind: str
@@ -58,6 +66,8 @@ class NewJob:
     limit_s: float | None
     content: str
     files: Sequence[bytes] = ()
+    caller: Caller | None = None
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +96,8 @@ def add(
     ------
     InvalidRequest
         When the key was used for something else.
-    QueueFull
-        When there is no room.
+    QueueFull, RateLimited
+        When there is no room, or no more of the caller's may wait.
     """
     with store.writing() as connection:
         if key is not None and (found := _of_key(connection, key)):
@@ -99,6 +109,7 @@ def add(
             )
             if (connection.scalar(waiting) or 0) >= room:
                 raise QueueFull(f"{room:,} jobs wait already; try again later.")
+            check_queue(connection, new.caller)
             number, job_id = _insert(connection, new)
         else:
             number, job_id = job
@@ -135,6 +146,9 @@ def _insert(connection: Connection, new: NewJob) -> tuple[int, str]:
         "limit_s": new.limit_s,
         "summary": "{}",
         "content": new.content,
+        "bytes": len(new.request) + sum(map(len, new.files)),
+        "traceparent": new.traceparent,
+        **values_of(new.caller),
     }
     key = connection.execute(insert(JobRow).values(values)).inserted_primary_key
     assert key is not None, "a row has a number"
@@ -142,6 +156,7 @@ def _insert(connection: Connection, new: NewJob) -> tuple[int, str]:
     for i, content in enumerate(new.files):
         put(connection, key[0], f"{FILE}{i:05}", content)
     tag(connection, key[0], new.tags)
+    audit.note(connection, new.caller, "make", KINDS[new.kind].word, job_id)
     return key[0], job_id
 
 
@@ -161,7 +176,8 @@ def _answered(connection: Connection, new: NewJob) -> tuple[int, str] | None:
 
     It must have room for them.
     """
-    same = (JobRow.content == new.content, JobRow.state == SUCCEEDED)
+    mine = own(JobRow, new.caller)
+    same = (JobRow.content == new.content, JobRow.state == SUCCEEDED, mine)
     newest = select(JobRow.number, JobRow.id).where(*same).order_by(JobRow.number.desc()).limit(1)
     row = connection.execute(newest).first()
     if row is None:
@@ -173,6 +189,7 @@ def _answered(connection: Connection, new: NewJob) -> tuple[int, str] | None:
     if more:
         tag(connection, row[0], more)
         change(connection, row[0], None, {})
+        audit.note(connection, new.caller, "tag", KINDS[new.kind].word, row[1])
     return int(row[0]), str(row[1])
 
 
@@ -191,11 +208,12 @@ def problem_job(
     name, limit_s, content = "", None, bytes(body)
     if len(body) <= BIG_BODY_BYTES:
         with suppress(LargeGraph):
-            graph, request = read_body(body, MODELS[kind], library_of(store, BIG_BODY_BYTES))
+            seen = store.seen_by(store.caller and store.caller.as_owner())  # as the job will
+            graph, request = read_body(body, MODELS[kind], library_of(seen, BIG_BODY_BYTES))
             name, limit_s = name_of(graph, request), limit_of(request)
             content = _sorted(body)
     hashed = fingerprint(kind, VERSION, content)
-    return NewJob(kind, name, bytes(body), tags, request_id, limit_s, hashed)
+    return NewJob(kind, name, bytes(body), tags, request_id, limit_s, hashed, caller=store.caller)
 
 
 def _sorted(body: bytes | bytearray) -> bytes:
@@ -205,9 +223,14 @@ def _sorted(body: bytes | bytearray) -> bytes:
 
 
 def import_job(
-    files: Sequence[bytes], options: dict[str, Any], tags: Sequence[str], request_id: str
+    files: Sequence[bytes],
+    options: dict[str, Any],
+    tags: Sequence[str],
+    request_id: str,
+    caller: Caller | None = None,
 ) -> NewJob:
     """Make a job of files to read."""
     text = json.dumps(options).encode()
     content = fingerprint(IMPORT, VERSION, text, *files)
-    return NewJob(IMPORT, options["name"], text, tags, request_id, JOB_TIME_LIMIT_S, content, files)
+    limit_s = JOB_TIME_LIMIT_S
+    return NewJob(IMPORT, options["name"], text, tags, request_id, limit_s, content, files, caller)
