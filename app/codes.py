@@ -57,6 +57,11 @@ class TemporaryCode(StatusCode):
         HTTPStatus.SERVICE_UNAVAILABLE,
         "The service's database cannot be used.",
     )
+    RATE_LIMITED = (
+        "rate_limited",
+        HTTPStatus.TOO_MANY_REQUESTS,
+        "The key asks more often, or its owner has more jobs waiting, than it may.",
+    )
     REQUEST_TIMEOUT = (
         "request_timeout",
         HTTPStatus.REQUEST_TIMEOUT,
@@ -117,6 +122,21 @@ class RefusalCode(StatusCode):
         "http_error",
         HTTPStatus.BAD_REQUEST,
         "The status, this or another one, says all that is known; a proxy may have answered.",
+    )
+    UNAUTHENTICATED = (
+        "unauthenticated",
+        HTTPStatus.UNAUTHORIZED,
+        "The service wants an API key, and what was sent is none, or is none any more.",
+    )
+    FORBIDDEN = (
+        "forbidden",
+        HTTPStatus.FORBIDDEN,
+        "The API key is not good for this.",
+    )
+    QUOTA_USED_UP = (
+        "quota_used_up",
+        HTTPStatus.TOO_MANY_REQUESTS,
+        "The key's owner has stored, or had worked on today, as much as it may.",
     )
     NOT_FOUND = (
         "not_found",

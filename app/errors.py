@@ -23,6 +23,8 @@ class Refusal(Exception):
     retry_after_s: int | None = None
     #: Whether the connection is of no use afterwards.
     closes = False
+    #: Which key would do (``WWW-Authenticate``).
+    challenge: str | None = None
 
 
 class NotJson(Refusal):
@@ -66,6 +68,33 @@ class UnsupportedMediaType(Refusal):
     """The body is not declared as JSON."""
 
     code = RefusalCode.UNSUPPORTED_MEDIA_TYPE
+
+
+class Unauthenticated(Refusal):
+    """No key was sent, or none that lets its bearer in."""
+
+    code = RefusalCode.UNAUTHENTICATED
+    challenge = 'Bearer realm="interlace"'
+
+
+class Forbidden(Refusal):
+    """The key is not good for this."""
+
+    code = RefusalCode.FORBIDDEN
+
+
+class RateLimited(Refusal):
+    """A key has asked as often, or has as many jobs waiting, as it may."""
+
+    code = TemporaryCode.RATE_LIMITED
+    retry_after_s = 1
+
+
+class QuotaUsedUp(Refusal):
+    """An owner has stored, or had worked on, as much as it may."""
+
+    code = RefusalCode.QUOTA_USED_UP
+    retry_after_s = 60
 
 
 class NotFound(Refusal):

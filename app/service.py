@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 from app import VERSION
 from app.errors import StorageUnavailable
 from app.http import openapi as apidoc
+from app.http.keys import Keys
 from app.http.middleware import Access, RequestIds, SecurityHeaders
 from app.http.problems import install
 from app.jobs.kinds import KINDS
@@ -39,6 +40,7 @@ from app.routers import (
     sweeps,
 )
 from app.storage.database import Store
+from app.storage.quotas import Usage
 
 #: How many may ask at once whether the service is ready.
 _CHECKS = 4
@@ -73,7 +75,14 @@ class Service(FastAPI):
 
     def build_middleware_stack(self) -> ASGIApp:
         """Put outside what a failure inside must not leave out."""
-        inside = SecurityHeaders(super().build_middleware_stack())
+        settings: Settings = self.state.settings
+        keys = Keys(
+            super().build_middleware_stack(),
+            self.state.store,
+            settings.quotas,
+            required=settings.require_keys,
+        )
+        inside = SecurityHeaders(keys)
         return RequestIds(Access(inside, self.state.metrics))
 
 
@@ -118,6 +127,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings = settings or Settings()
     app.state.metrics = Metrics(tuple(KINDS))
     app.state.store = Store(app.state.settings)
+    app.state.usage = Usage(app.state.store)
     at_once = os.cpu_count() or 1
     app.state.pool = Pool(
         app.state.store,

@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from app import VERSION
+from app.cli.commands.audit import audit
 from app.cli.commands.backup import backup
 from app.cli.commands.calibrate import calibrate
 from app.cli.commands.config import config
@@ -15,6 +16,7 @@ from app.cli.commands.dlc import dlc
 from app.cli.commands.example import example
 from app.cli.commands.export import export
 from app.cli.commands.imports import import_
+from app.cli.commands.keys import keys
 from app.cli.commands.parameter_server import parameter_server
 from app.cli.commands.placements import placements
 from app.cli.commands.plan import plan
@@ -38,6 +40,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "calibrate": calibrate,
     "dlc": dlc,
     "run": run_,
+    "audit": audit,
     "backup": backup,
     "example": example,
     "demo": demo,
@@ -101,6 +104,7 @@ def interlace(
 for name, command in COMMANDS.items():
     app.command(name, cls=_Command)(command)
 app.add_typer(config, name="config", cls=_Group)
+app.add_typer(keys, name="keys", cls=_Group)
 
 
 def run() -> int:

@@ -12,10 +12,13 @@ from sqlalchemy.exc import ArgumentError
 from app.cli import environment
 from app.cli.failures import MISUSED, Failure
 from app.cli.interrupts import INTERRUPTED, interruptible
+from app.errors import StorageUnavailable
 from app.http.protocol import Protocol
 from app.operations import logs
 from app.operations.memory import return_large_blocks
 from app.service import create_app
+from app.storage.database import Store
+from app.storage.keys import is_any_usable
 
 #: What is at work when the server is told to leave may go on for so long [s].
 _GRACE_S = 5
@@ -28,22 +31,25 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
     ------
     Failure
         When the host is not loopback and ``allow_remote`` is false, when the address is unknown or
-        taken, or when a setting is wrong.
+        taken, when a setting is wrong, or when keys are required and nobody has one.
     """
     family, address = _resolve(host, port)
     if not (allow_remote or ipaddress.ip_address(address[0].split("%")[0]).is_loopback):
         raise Failure(
-            f"{host} is not loopback and the service has no access control; "
-            "use --allow-remote to let others in.",
+            f"{host} is not loopback; use --allow-remote to let others in, who then need API keys.",
             code=MISUSED,
         )
     settings = environment.settings()
+    if allow_remote:
+        settings = settings.model_copy(update={"require_keys": True})
     return_large_blocks()
     try:
         app = create_app(settings)
     except ArgumentError as error:
         lines = str(error).splitlines()
         raise Failure(f"INTERLACE_DATABASE_URL: {lines[0]}", code=MISUSED) from None
+    if settings.require_keys:
+        _check_keys(app.state.store)
     logs.install(settings.log_format, settings.log_level)
     # with the protocol named, asyncio sends small answers at once (TCP_NODELAY)
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
@@ -61,6 +67,19 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
                 _Server(app).run(sockets=[listener])
             except KeyboardInterrupt:  # raised again when all is in order, and logged
                 raise Failure(code=INTERRUPTED) from None
+
+
+def _check_keys(store: Store) -> None:
+    """Raise Failure when nobody could call a server that requires keys."""
+    try:
+        found = is_any_usable(store)
+    except StorageUnavailable as error:
+        raise Failure(f"The keys cannot be read: {error}") from None
+    if not found:
+        raise Failure(
+            "Nobody could call the service: it requires API keys and no usable one exists; "
+            "make one with 'interlace keys make NAME --owner OWNER'."
+        )
 
 
 class _Server(uvicorn.Server):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from anyio import CapacityLimiter
+from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Query, Request
 
 from app.http.preferences import Preferences, PreferencesDep
@@ -11,14 +11,22 @@ from app.jobs.pool import Pool
 from app.limits import (
     MAX_LISTED_RESULTS,
 )
+from app.operations.callers import Caller
 from app.operations.settings import Settings
 from app.storage.database import Store
+from app.storage.quotas import Usage
 
 
-async def store_of(request: Request) -> Store:
-    """Return the store of the running service."""
+async def caller_of(request: Request) -> Caller | None:
+    """Return who calls, as :mod:`app.http.keys` found; None where keys are off."""
+    caller: Caller | None = request.state.caller  # without it nothing is answered
+    return caller
+
+
+async def store_of(request: Request, caller: Annotated[Caller | None, Depends(caller_of)]) -> Store:
+    """Return the store of the running service as the caller sees it."""
     store: Store = request.app.state.store
-    return store
+    return store if caller is None else store.seen_by(caller)
 
 
 async def solves_of(request: Request) -> CapacityLimiter:
@@ -31,6 +39,9 @@ async def checks_of(request: Request) -> CapacityLimiter:
     """Return the turns of those who ask whether the service is ready."""
     turns: CapacityLimiter = request.app.state.checks
     return turns
+
+
+CallerDep = Annotated[Caller | None, Depends(caller_of)]
 
 
 StoreDep = Annotated[Store, Depends(store_of)]
@@ -86,12 +97,29 @@ class Submitter:
     turns: CapacityLimiter
 
 
+async def usage_of(request: Request) -> Usage:
+    """Return what owners use."""
+    usage: Usage = request.app.state.usage
+    return usage
+
+
+async def room_of(caller: CallerDep, usage: Annotated[Usage, Depends(usage_of)]) -> None:
+    """Let a call go on that keeps something new, or raise QuotaUsedUp."""
+    if caller is not None:
+        await to_thread.run_sync(usage.check, caller)
+
+
+#: Of each call that keeps something new.
+RoomDep = Annotated[None, Depends(room_of)]
+
+
 async def submitter_of(
     preferences: PreferencesDep,
     request_id: RequestIdDep,
     store: StoreDep,
     pool: PoolDep,
     turns: SolvesDep,
+    _room: RoomDep,
 ) -> Submitter:
     """Bring together what a call that begins a job needs."""
     return Submitter(preferences, request_id, store, pool, turns)

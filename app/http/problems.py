@@ -64,6 +64,7 @@ def on_refusal(request: Request, error: Refusal) -> Response:
     """Answer with the refusal's own status."""
     headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
     headers |= {"Connection": "close"} if error.closes else {}
+    headers |= {"WWW-Authenticate": error.challenge} if error.challenge else {}
     return answer(problem_details(error), request.url.path, headers)
 
 

@@ -31,6 +31,7 @@ from app.jobs.rows import (
     take_draft,
 )
 from app.limits import JOB_TIME_LIMIT_S
+from app.operations.callers import Caller, working_for
 from app.storage.clock import Moment
 from app.storage.database import Store
 from app.storage.tables import JobRow
@@ -47,12 +48,14 @@ _CLAIMED = (
     JobRow.limit_s,
     JobRow.request_id,
     JobRow.attempts,
+    JobRow.owner.label("owner"),
+    JobRow.team,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A job for one child."""
+    """A job for one child; ``owner`` and ``team`` are whose it is."""
 
     number: int
     id: str
@@ -62,6 +65,13 @@ class Claim:
     request_id: str
     lease: str
     attempts: int
+    owner: str | None = None
+    team: str | None = None
+
+    @property
+    def caller(self) -> Caller | None:
+        """Who it is worked on for."""
+        return working_for(self.owner, self.team)
 
 
 class Lease(NamedTuple):

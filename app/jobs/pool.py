@@ -37,8 +37,12 @@ from app.jobs.table import Job
 from app.jobs.together import Together
 from app.jobs.waiting import Waiting
 from app.limits import MAX_JOB_ATTEMPTS
+from app.operations.callers import Caller
 from app.operations.settings import Settings
+from app.storage import audit
+from app.storage.clock import ago
 from app.storage.database import Store
+from app.storage.quotas import add_solving
 from app.storage.runs import life
 
 #: The thread looks at its rows this often [s], at those of other servers, and at old ones.
@@ -80,7 +84,7 @@ class Pool:
         self._hear, self._wake_up = multiprocessing.Pipe(duplex=False)
         self._is_woken, self._lock = False, Lock()
         self._waiting = Waiting(store)
-        self.answers, self.requests = Answers(store), Requests(store)
+        self.answers, self.requests = Answers(store), Requests()
         self._intake = Together(self._take, _AT_ONCE)
         self._trouble: str | None = None
         self._is_new = True
@@ -102,24 +106,29 @@ class Pool:
         return receipts
 
     async def wait(
-        self, kind: str, job_id: str, seconds: float, revision: int | None = None
+        self,
+        kind: str,
+        job_id: str,
+        seconds: float,
+        revision: int | None = None,
+        caller: Caller | None = None,
     ) -> Job:
-        """Return a job when it has ended, has left a revision, or after so long [s].
+        """Return a job that a caller sees when it has ended, has left a revision, or after so long.
 
         Also when the server is to leave.
         """
-        return await self._waiting.wait(kind, job_id, seconds, revision)
+        return await self._waiting.wait(kind, job_id, seconds, revision, caller)
 
-    def cancel(self, kind: str, job_id: str) -> Job:
-        """End a job that has not ended."""
-        job = jobs.cancel(self._store, kind, job_id)
+    def cancel(self, kind: str, job_id: str, caller: Caller | None = None) -> Job:
+        """End a job that a caller sees and that has not ended."""
+        job = jobs.cancel(self._store.seen_by(caller), kind, job_id)
         _LOG.info("Job %s when asked to cancel", job.state, extra={"job_id": job_id})
         self._look_soon()
         return job
 
-    def remove(self, kind: str, job_id: str) -> None:
-        """End a job if need be, and delete it."""
-        jobs.remove(self._store, kind, job_id)
+    def remove(self, kind: str, job_id: str, caller: Caller | None = None) -> None:
+        """End a job that a caller sees, if need be, and delete it."""
+        jobs.remove(self._store.seen_by(caller), kind, job_id)
         _LOG.info("Job deleted", extra={"job_id": job_id})
         self._look_soon()
 
@@ -213,6 +222,8 @@ class Pool:
     def _expire(self) -> int:
         """Delete what is too old, or some of it; count that."""
         days = self._settings.retention_days
+        with self._store.writing() as connection:
+            audit.expire(connection, ago(self._settings.audit_days * 86_400))
         return jobs.expire(self._store, days) + life.expire(self._store, days)
 
     def _hear_children(self) -> None:
@@ -221,8 +232,11 @@ class Pool:
             if has_done(child):
                 job, child.job = child.job, None
                 if job is not None:
+                    self._count(job, child)
                     self._ended(job)
             elif not child.process.is_alive():
+                if child.job is not None:
+                    self._count(child.job, child)
                 self._buried(child)
                 self._children.remove(child)  # not before: the database may refuse, till later
                 child.process.close()
@@ -280,6 +294,15 @@ class Pool:
         mine = {child.job.lease for child in self._children if child.job}
         for lease in held.keys() - mine:
             leases.hand_back(self._store, held[lease].number, lease, died=False)
+
+    def _count(self, job: Claim, child: Child) -> None:
+        """Add the time that a child took for a job to its owner's, whatever came of it; once."""
+        since, child.since = child.since, time.monotonic()
+        if job.owner is not None:
+            try:
+                add_solving(self._store, job.owner, time.monotonic() - since)
+            except StorageUnavailable as error:
+                _LOG.warning("The time of a job was not counted: %s", error, extra=_ids(job))
 
     def _buried(self, child: Child) -> None:
         """See what a child that has ended leaves: a job that has ended too, or one that has not."""

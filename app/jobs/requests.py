@@ -16,8 +16,10 @@ from app.jobs.kinds import IMPORT, MODELS
 from app.jobs.submission import NewJob
 from app.jobs.tasks import limit_of, name_of
 from app.limits import BIG_BODY_BYTES, JOB_TIME_LIMIT_S
+from app.operations.callers import Caller
 from app.reading.references import LargeGraph, Library
 from app.reading.requests import read_body
+from app.schemas.networks import CostModelBody
 from app.storage.database import Store
 from app.storage.idempotency import fingerprint
 from app.storage.library import library_of
@@ -39,25 +41,37 @@ class _Checked:
 class Requests:
     """Requests about graphs that are posted; any thread may use it."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self) -> None:
         self._known: LRUCache[str, _Checked] = LRUCache(_KNOWN)
         self._lock = Lock()
 
     def known(
-        self, kind: str, body: bytes | bytearray, tags: Sequence[str], request_id: str
+        self,
+        store: Store,
+        kind: str,
+        body: bytes | bytearray,
+        tags: Sequence[str],
+        request_id: str,
     ) -> NewJob | None:
-        """Make a job of a small body that was found right before; None of any other."""
+        """Make a job of a small body that was found right before; None of any other.
+
+        What names nothing stored is right whoever asks.
+        """
         if len(body) > _KNOWN_BYTES:
             return None
         with self._lock:
             found = self._known.get(fingerprint(kind, body))
-        return None if found is None else _job(kind, body, tags, request_id, found)
+        return None if found is None else _job(store, kind, body, tags, request_id, found)
 
     def check(
-        self, kind: str, body: bytes | bytearray, tags: Sequence[str], request_id: str
+        self,
+        store: Store,
+        kind: str,
+        body: bytes | bytearray,
+        tags: Sequence[str],
+        request_id: str,
     ) -> NewJob:
-        """Check a request about a graph, and make a job of it.
+        """Check a request about a graph, and make a job of it for whoever sees the store.
 
         A request of more than :data:`BIG_BODY_BYTES`, its stored graph included, is checked by the
         job.
@@ -70,32 +84,42 @@ class Requests:
         checked = _Checked("", None, fingerprint(kind, VERSION, bytes(body)))
         if len(body) <= BIG_BODY_BYTES:
             with suppress(LargeGraph):
-                checked = self._read(kind, body)
+                checked = _read(store, kind, body)
         if checked.is_lasting and len(body) <= _KNOWN_BYTES:
             with self._lock:
                 self._known[fingerprint(kind, body)] = checked
-        return _job(kind, body, tags, request_id, checked)
+        return _job(store, kind, body, tags, request_id, checked)
 
-    def _read(self, kind: str, body: bytes | bytearray) -> _Checked:
-        library, named = library_of(self._store, BIG_BODY_BYTES), list[str]()
 
-        def model(model_id: str) -> Any:
-            named.append(model_id)
-            return library.model(model_id)
+def _read(store: Store, kind: str, body: bytes | bytearray) -> _Checked:
+    seen = store.seen_by(store.caller and store.caller.as_owner())  # as the job will
+    library, named = library_of(seen, BIG_BODY_BYTES), list[str]()
 
-        def graph(graph_id: str) -> str | None:
-            named.append(graph_id)
-            return library.graph(graph_id)
+    def model(model_id: str) -> CostModelBody | None:
+        named.append(model_id)
+        return library.model(model_id)
 
-        found, request = read_body(body, MODELS[kind], Library(model, graph))
-        content = fingerprint(kind, VERSION, _sorted(body))
-        return _Checked(name_of(found, request), limit_of(request), content, not named)
+    def graph(graph_id: str) -> str | None:
+        named.append(graph_id)
+        return library.graph(graph_id)
+
+    found, request = read_body(body, MODELS[kind], Library(model, graph))
+    content = fingerprint(kind, VERSION, _sorted(body))
+    return _Checked(name_of(found, request), limit_of(request), content, not named)
 
 
 def _job(
-    kind: str, body: bytes | bytearray, tags: Sequence[str], request_id: str, found: _Checked
+    store: Store,
+    kind: str,
+    body: bytes | bytearray,
+    tags: Sequence[str],
+    request_id: str,
+    found: _Checked,
 ) -> NewJob:
-    return NewJob(kind, found.name, bytes(body), tags, request_id, found.limit_s, found.content)
+    content, limit_s = found.content, found.limit_s
+    return NewJob(
+        kind, found.name, bytes(body), tags, request_id, limit_s, content, caller=store.caller
+    )
 
 
 def _sorted(body: bytes | bytearray) -> bytes:
@@ -105,9 +129,14 @@ def _sorted(body: bytes | bytearray) -> bytes:
 
 
 def import_job(
-    files: Sequence[bytes], options: dict[str, Any], tags: Sequence[str], request_id: str
+    files: Sequence[bytes],
+    options: dict[str, Any],
+    tags: Sequence[str],
+    request_id: str,
+    caller: Caller | None = None,
 ) -> NewJob:
     """Make a job of files to read."""
     text = json.dumps(options).encode()
     content = fingerprint(IMPORT, VERSION, text, *files)
-    return NewJob(IMPORT, options["name"], text, tags, request_id, JOB_TIME_LIMIT_S, content, files)
+    limit_s = JOB_TIME_LIMIT_S
+    return NewJob(IMPORT, options["name"], text, tags, request_id, limit_s, content, files, caller)

@@ -7,13 +7,17 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, func, insert, select
 
-from app.errors import InvalidRequest, QueueFull
+from app.errors import InvalidRequest, QueueFull, RateLimited
 from app.jobs.kinds import KINDS, queued_in
 from app.jobs.rows import FILE, QUEUED, REQUEST, SUCCEEDED, change, put, tag
 from app.limits import MAX_JOB_TAGS
+from app.operations.callers import Caller
+from app.storage import audit
 from app.storage.clock import Moment
 from app.storage.database import Store
 from app.storage.idempotency import Key, counts_since
+from app.storage.owners import own, values_of
+from app.storage.quotas import check_queue
 from app.storage.tables import JobRow, KeyRow, PayloadRow, TagRow
 
 
@@ -39,6 +43,10 @@ class NewJob:
         A child is ended after that time [s]; None until the request is read.
     content
         Hash of all that the result depends on.
+    caller
+        Who asks; None where keys are off.
+    traceparent
+        The span of the call that asks (W3C Trace Context); None without.
     """
 
     kind: str
@@ -49,6 +57,8 @@ class NewJob:
     limit_s: float | None
     content: str
     files: Sequence[bytes] = ()
+    caller: Caller | None = None
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +98,8 @@ def add_all(store: Store, asked: Sequence[Asked], room: int) -> list[Receipt | E
     -------
     list
         For each a receipt, or the error of that one: InvalidRequest when its key was used for
-        something else, QueueFull when there is no room.
+        something else, QueueFull when there is no room, RateLimited when no more of the caller's
+        may wait.
     """
     found: dict[int, Receipt | Exception] = {}
     looked = [i for i, each in enumerate(asked) if each.key is None and not each.fresh]
@@ -105,8 +116,12 @@ def add_all(store: Store, asked: Sequence[Asked], room: int) -> list[Receipt | E
             for i in left:
                 try:
                     found[i] = _add(connection, asked[i], free)
-                except (InvalidRequest, QueueFull) as error:  # before anything was written
-                    found[i] = error
+                except (
+                    InvalidRequest,
+                    QueueFull,
+                    RateLimited,
+                ) as error:
+                    found[i] = error  # raised before anything was written
     return [found[i] for i in range(len(asked))]
 
 
@@ -137,12 +152,14 @@ def _add(connection: Connection, asked: Asked, free: _Room) -> Receipt:
     job = None if asked.fresh else _answered(connection, new, held=True)
     if job is None:
         free.take(new.kind)
+        check_queue(connection, new.caller)
         number, job_id = _insert(connection, new)
     else:
         number, job_id = job.number, job.id
         if job.lacks:
             tag(connection, number, job.lacks)
             change(connection, number, None, {})
+            audit.note(connection, new.caller, "tag", KINDS[new.kind].word, job_id)
     if key is not None:
         connection.execute(delete(KeyRow).where(KeyRow.key == key.key))  # its day is over
         used = {"key": key.key, "fingerprint": key.fingerprint, "job": number}
@@ -176,6 +193,9 @@ def _insert(connection: Connection, new: NewJob) -> tuple[int, str]:
         "limit_s": new.limit_s,
         "summary": "{}",
         "content": new.content,
+        "bytes": len(new.request) + sum(map(len, new.files)),
+        "traceparent": new.traceparent,
+        **values_of(new.caller),
     }
     key = connection.execute(insert(JobRow).values(values)).inserted_primary_key
     assert key is not None, "a row has a number"
@@ -183,6 +203,7 @@ def _insert(connection: Connection, new: NewJob) -> tuple[int, str]:
     for i, content in enumerate(new.files):
         put(connection, key[0], f"{FILE}{i:05}", content)
     tag(connection, key[0], new.tags)
+    audit.note(connection, new.caller, "make", KINDS[new.kind].word, job_id)
     return key[0], job_id
 
 
@@ -210,7 +231,8 @@ def _answered(connection: Connection, new: NewJob, *, held: bool) -> _Same | Non
 
     One that is ``held`` nobody deletes before the transaction ends.
     """
-    same = (JobRow.content == new.content, JobRow.state == SUCCEEDED)
+    mine = own(JobRow, new.caller)
+    same = (JobRow.content == new.content, JobRow.state == SUCCEEDED, mine)
     newest = select(JobRow.number, JobRow.id).where(*same).order_by(JobRow.number.desc()).limit(1)
     if held:
         newest = newest.with_for_update(read=True, key_share=True)

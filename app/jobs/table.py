@@ -22,8 +22,11 @@ from app.jobs.rows import (
     take_draft,
 )
 from app.limits import KEY_LIFETIME_H
+from app.operations.callers import Caller
+from app.storage import audit
 from app.storage.clock import ago
 from app.storage.database import Store
+from app.storage.owners import visible
 from app.storage.tables import JobRow, KeyRow, PayloadRow, TagRow
 
 #: So many jobs are deleted, or looked at, in one transaction.
@@ -49,12 +52,15 @@ _LIGHT: tuple[Any, ...] = (
     JobRow.progress,
     JobRow.error,
     JobRow.summary,
+    JobRow.owner.label("owner"),
+    JobRow.team,
+    JobRow.traceparent,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job without what is large."""
+    """A job without what is large; ``owner`` and ``team`` are whose it is, and are not told."""
 
     number: int
     id: str
@@ -69,6 +75,9 @@ class Job:
     progress: dict[str, Any] | None
     error: dict[str, Any] | None
     summary: dict[str, Any]
+    owner: str | None = None
+    team: str | None = None
+    traceparent: str | None = None
     tags: list[str] = field(default_factory=list)
 
     @property
@@ -94,7 +103,7 @@ class Job:
 def get(store: Store, kind: str, job_id: str) -> Job:
     """Return a job, or raise NotFound."""
     with store.reading() as connection:
-        return _get(connection, kind, job_id)
+        return _get(connection, kind, job_id, store.caller)
 
 
 def get_all(store: Store, asked: Sequence[tuple[str, str]]) -> list[Job | Exception]:
@@ -104,7 +113,7 @@ def get_all(store: Store, asked: Sequence[tuple[str, str]]) -> list[Job | Except
         rows = connection.execute(_light().where(JobRow.id.in_(ids))).mappings().all()
         tags = _tags(connection, [row["number"] for row in rows])
     found = {(row["kind"], row["id"]): _job(row, tags.get(row["number"], [])) for row in rows}
-    return [found.get(each) or _not_found(each[0]) for each in asked]
+    return [found.get(each) or not_found(each[0]) for each in asked]
 
 
 def revisions(store: Store, ids: Sequence[str]) -> dict[str, tuple[int, bool]]:
@@ -135,7 +144,7 @@ def answered(store: Store, kind: str, job_id: str) -> tuple[bytes, bytes]:
         When there is no such job, or no result of it.
     """
     with store.reading() as connection:
-        job = _get(connection, kind, job_id)
+        job = _get(connection, kind, job_id, store.caller)
         parts = select(PayloadRow.part, PayloadRow.content).where(PayloadRow.job == job.number)
         both = parts.where(PayloadRow.part.in_([REQUEST, RESULT]))
         found = {row.part: row.content for row in connection.execute(both)}
@@ -163,7 +172,8 @@ def listed(
     tags: Sequence[str],
 ) -> list[Job]:
     """Return jobs, the newest first: with numbers below one, in these states, with all tags."""
-    query = _light().where(JobRow.kind == kind).order_by(JobRow.number.desc()).limit(limit)
+    mine = (JobRow.kind == kind, visible(JobRow, store.caller))
+    query = _light().where(*mine).order_by(JobRow.number.desc()).limit(limit)
     if below is not None:
         query = query.where(JobRow.number < literal(below, BigInteger))
     if states:
@@ -179,17 +189,20 @@ def listed(
 def cancel(store: Store, kind: str, job_id: str) -> Job:
     """End a job that has not ended, and keep its draft; its child finds its lease gone."""
     with store.changing() as connection:
-        job = _get(connection, kind, job_id, locked=True)
+        job = _get(connection, kind, job_id, store.caller, locked=True)
         if not job.has_ended:
             change(connection, job.number, None, {**end(CANCELLED), "content": None})
             take_draft(connection, job.number)
-        return _get(connection, kind, job_id)
+            audit.note(connection, store.caller, "cancel", KINDS[kind].word, job_id)
+        return _get(connection, kind, job_id, store.caller)
 
 
 def remove(store: Store, kind: str, job_id: str) -> None:
     """Delete a job and all that belongs to it, or raise NotFound."""
     with store.changing() as connection:
-        _remove(connection, [_get(connection, kind, job_id, locked=True).number])
+        job = _get(connection, kind, job_id, store.caller, locked=True)
+        _remove(connection, [job.number])
+        audit.note(connection, store.caller, "delete", KINDS[kind].word, job_id)
 
 
 def expire(store: Store, days: float) -> int:
@@ -216,22 +229,25 @@ def counts(store: Store) -> list[tuple[str, str, int]]:
         return [(kind, state, count) for kind, state, count in connection.execute(query)]
 
 
+def not_found(kind: str) -> NotFound:
+    """Return what is raised for a job that is not there, or is another's."""
+    return NotFound(f"No {KINDS[kind].word} has this id.")
+
+
 def _light() -> Select[Any]:
     return select(*_LIGHT)
 
 
-def _get(connection: Connection, kind: str, job_id: str, *, locked: bool = False) -> Job:
-    query = _light().where(JobRow.id == job_id, JobRow.kind == kind)
+def _get(
+    connection: Connection, kind: str, job_id: str, caller: Caller | None, *, locked: bool = False
+) -> Job:
+    query = _light().where(JobRow.id == job_id, JobRow.kind == kind, visible(JobRow, caller))
     if locked:  # until the end of the transaction nobody else changes it
         query = query.with_for_update()
     row = connection.execute(query).mappings().first()
     if row is None:
-        raise _not_found(kind)
+        raise not_found(kind)
     return _job(row, _tags(connection, [row["number"]]).get(row["number"], []))
-
-
-def _not_found(kind: str) -> NotFound:
-    return NotFound(f"No {KINDS[kind].word} has this id.")
 
 
 def _tags(connection: Connection, numbers: Sequence[int]) -> dict[int, list[str]]:

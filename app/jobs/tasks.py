@@ -95,7 +95,9 @@ def _import(store: Store, body: bytes, files: list[bytes], report: ProgressWrite
     what = TraceOptions(options["name"], options["step"], parameters, options.get("rank"))
     trace = read_files(files, options["format"], what)
     answer = import_answer(trace, what)
-    if trace.graph is not None:
+    if trace.graph is not None and answer.graph_id is not None:
+        own = graphs.id_of(answer.graph_id, store.caller)
+        answer = answer.model_copy(update={"graph_id": own})
         graphs.create(store, trace.graph, answer)
     name = trace.graph.name if trace.graph else options["name"]
     report.describe(name, JOB_TIME_LIMIT_S)

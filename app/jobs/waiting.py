@@ -13,7 +13,9 @@ from app.errors import StorageUnavailable
 from app.jobs import table as jobs
 from app.jobs.table import Job
 from app.jobs.together import Together
+from app.operations.callers import Caller
 from app.storage.database import Store
+from app.storage.owners import may_see
 
 #: What others did to a job is seen after so long at most [s].
 _POLL_S = 0.5
@@ -65,7 +67,12 @@ class Waiting:
             self._loop.call_soon_threadsafe(self._soon.set)
 
     async def wait(
-        self, kind: str, job_id: str, seconds: float, revision: int | None = None
+        self,
+        kind: str,
+        job_id: str,
+        seconds: float,
+        revision: int | None = None,
+        caller: Caller | None = None,
     ) -> Job:
         """Return a job when it has ended, has left a revision, or after so long [s].
 
@@ -74,13 +81,15 @@ class Waiting:
         Raises
         ------
         NotFound
-            When there is no such job, or it is deleted meanwhile.
+            When there is no such job that the caller sees, or it is deleted meanwhile.
         """
         deadline = time.monotonic() + seconds
         news = self._news.setdefault(job_id, _News())
         news.waiters += 1
         try:
             job = await self._read(kind, job_id)
+            if not may_see(job.owner, job.team, caller):
+                raise jobs.not_found(kind)
             while not (job.has_ended or self._is_leaving or revision not in {None, job.revision}):
                 left = deadline - time.monotonic()
                 if left <= 0:

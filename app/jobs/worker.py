@@ -86,7 +86,8 @@ def _outcome(store: Store, job: Claim, report: ProgressWriter) -> Callable[[], b
         request = jobs.payload(store, job.number, REQUEST)
         if request is None:  # deleted meanwhile
             return lambda: False
-        done = WORK[job.kind](store, request, jobs.files(store, job.number), report)
+        files = jobs.files(store, job.number)
+        done = WORK[job.kind](store.seen_by(job.caller), request, files, report)
     except StorageUnavailable:  # the job cannot help it
         raise
     except TimeLimit as error:

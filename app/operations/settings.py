@@ -10,6 +10,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
+from app.operations.callers import Quotas
 from app.operations.cores import cores
 from app.operations.databases import url_of, without_secrets
 from app.operations.logs import Format, Level
@@ -53,11 +54,39 @@ class Settings(BaseSettings):
     retention_days: Annotated[float, Field(gt=0, le=36_500)] = 30
     """Jobs are deleted so long after their end [days]."""
 
+    require_keys: bool = False
+    """Whether every call needs an API key; always with `--allow-remote`."""
+
+    quota_requests_per_s: Annotated[float, Field(gt=0, le=1_000_000)] = 200
+    """Requests a second of one key at one server; a second's worth may come at once."""
+
+    quota_queued: Annotated[int, Field(ge=1, le=1_000_000)] = 100
+    """Jobs of one owner that may wait."""
+
+    quota_stored_bytes: Annotated[int, Field(ge=1)] = 10 * 2**30
+    """What may be kept for one owner: jobs, graphs, cost models [bytes]."""
+
+    quota_solving_s: Annotated[float, Field(gt=0)] = 86_400
+    """How long the jobs of one owner may be worked on in a day, by UTC [s]."""
+
+    audit_days: Annotated[float, Field(gt=0, le=36_500)] = 365
+    """It is remembered so long who changed what [days]."""
+
     log_format: Format | None = None
     """`json` or `text`; text on a terminal and else JSON when left out."""
 
     log_level: Level = "info"
     """`debug`, `info`, `warning` or `error`."""
+
+    @property
+    def quotas(self) -> Quotas:
+        """What a key may use that was made without limits of its own."""
+        return Quotas(
+            requests_per_s=self.quota_requests_per_s,
+            queued=self.quota_queued,
+            stored_bytes=self.quota_stored_bytes,
+            solving_s=self.quota_solving_s,
+        )
 
     @field_validator("database_url")
     @classmethod

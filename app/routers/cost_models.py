@@ -6,7 +6,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Path, Response
 
 from app.http.bodies import BodyDep
-from app.http.dependencies import ListedDep, SolvesDep, StoreDep
+from app.http.dependencies import ListedDep, RoomDep, SolvesDep, StoreDep
 from app.http.openapi import json_body, problems
 from app.reading.requests import read_plain
 from app.schemas.cost_models import CostModelList, CostModelOut, CostModelRequest
@@ -39,7 +39,9 @@ EXAMPLE: dict[str, Any] = {
     openapi_extra=json_body(CostModelRequest, EXAMPLE),
     responses=problems(400, 408, 413, 415, 422, 503),
 )
-async def create_cost_model(body: BodyDep, store: StoreDep, turns: SolvesDep) -> Response:
+async def create_cost_model(
+    _room: RoomDep, body: BodyDep, store: StoreDep, turns: SolvesDep
+) -> Response:
     """Take what a benchmark printed, samples, or known figures; `cluster.cost_model` names the id.
 
     `linear`, `piecewise` and `table` are fitted to the relative error, each with its error by size

@@ -111,7 +111,7 @@ async def create_graph(
     wishes = by.preferences
 
     def new() -> NewJob:
-        return import_job(upload.files, how, wishes.tags, by.request_id)
+        return import_job(upload.files, how, wishes.tags, by.request_id, by.store.caller)
 
     def content() -> list[str | bytes]:
         return [json.dumps(how), *upload.files]

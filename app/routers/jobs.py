@@ -14,7 +14,7 @@ from fastapi.sse import format_sse_event
 
 from app import errors
 from app.http.bodies import HeldBody
-from app.http.dependencies import CursorDep, ListedDep, PoolDep, StoreDep, Submitter
+from app.http.dependencies import CallerDep, CursorDep, ListedDep, PoolDep, StoreDep, Submitter
 from app.http.openapi import problems
 from app.http.preferences import Preferences, Tag, WaitDep
 from app.http.problems import answer
@@ -28,7 +28,7 @@ from app.jobs.table import Job
 from app.limits import MAX_CALL_TAGS
 from app.schemas.base import OneOf
 from app.schemas.jobs import JobSummary, Page
-from app.storage.idempotency import Key, fingerprint
+from app.storage.idempotency import Key
 
 #: When a client should look again at a job that has not ended [s].
 RETRY_AFTER_S = 1
@@ -63,15 +63,15 @@ async def submit(kind: str, body: HeldBody, by: Submitter) -> Response:
     """Begin a job about a posted graph, and answer when it ends or the call's wait is over."""
     wishes, requests = by.preferences, by.pool.requests
     if wishes.key is None and (
-        known := requests.known(kind, body, wishes.tags, by.request_id)
+        known := requests.known(by.store, kind, body, wishes.tags, by.request_id)
     ):  # no thread is needed
         await body.release()
         receipt = await by.pool.submit(Asked(known, fresh=wishes.fresh))
-        job = await by.pool.wait(kind, receipt.id, wishes.wait_s)
+        job = await by.pool.wait(kind, receipt.id, wishes.wait_s, caller=by.store.caller)
         return await answer_to(wishes, job, receipt, by.pool)
 
     def new() -> NewJob:
-        return requests.check(kind, body, wishes.tags, by.request_id)
+        return requests.check(by.store, kind, body, wishes.tags, by.request_id)
 
     job, receipt = await enqueue(kind, lambda: (body,), new, body.release, by)
     return await answer_to(wishes, job, receipt, by.pool)
@@ -94,7 +94,7 @@ async def enqueue(
     def check() -> Asked | Receipt:
         key = None
         if wishes.key is not None:
-            key = Key(wishes.key, fingerprint(kind, *content(), *wishes.tags))
+            key = Key.of(wishes.key, by.store.caller, kind, *content(), *wishes.tags)
             if (job_id := id_of_key(by.store, key)) is not None:
                 return Receipt(job_id)
         return Asked(new(), key, wishes.fresh)
@@ -102,7 +102,8 @@ async def enqueue(
     found = await to_thread.run_sync(check, limiter=by.turns)
     receipt = found if isinstance(found, Receipt) else await by.pool.submit(found)
     await release()
-    return await by.pool.wait(kind, receipt.id, wishes.wait_s), receipt
+    job = await by.pool.wait(kind, receipt.id, wishes.wait_s, caller=by.store.caller)
+    return job, receipt
 
 
 async def answer_to(wishes: Preferences, job: Job, receipt: Receipt, pool: Pool) -> Response:
@@ -173,13 +174,14 @@ def add_routes(
     )
     async def get_job(
         job_id: JobId,
+        store: StoreDep,
         pool: PoolDep,
         wait: WaitDep = None,
         if_none_match: MatchDep = None,
     ) -> Response:
         """Return the job; with `wait` when it has ended, or has changed from `If-None-Match`."""
         known = _revision_of(if_none_match, job_id)
-        job = await pool.wait(kind, job_id, wait or 0, known)
+        job = await pool.wait(kind, job_id, wait or 0, known, store.caller)
         etag = _etag(job)
         if any(etag in found or found[1] for found in _ETAGS.findall(if_none_match or "")):
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": etag})
@@ -201,6 +203,7 @@ def add_routes(
     )
     async def get_events(
         job_id: JobId,
+        caller: CallerDep,
         pool: PoolDep,
         last_event_id: Annotated[
             str | None, Header(description="`id` of the event that was heard last.")
@@ -209,7 +212,7 @@ def add_routes(
         """Stream server-sent events until the job has ended."""
         text = (last_event_id or "").strip()
         heard = int(text) if re.fullmatch(r"\d{1,18}", text) else None
-        job = await pool.wait(kind, job_id, 0)
+        job = await pool.wait(kind, job_id, 0, caller=caller)
         if job.has_ended and job.revision == heard:
             return Response(status_code=HTTPStatus.NO_CONTENT)
         stream = _events(kind, job, heard, pool)
@@ -222,17 +225,17 @@ def add_routes(
         summary=f"Cancel {one}",
         responses=problems(404, 503),
     )
-    async def cancel_job(job_id: JobId, pool: PoolDep) -> Response:
+    async def cancel_job(job_id: JobId, store: StoreDep, pool: PoolDep) -> Response:
         """End it within a second, and keep the best so far; what has ended stays as it is."""
-        job = await to_thread.run_sync(pool.cancel, kind, job_id)
+        job = await to_thread.run_sync(pool.cancel, kind, job_id, store.caller)
         return await _answer(job, pool, HTTPStatus.OK)
 
     @router.delete(
         "/{job_id}", status_code=204, summary=f"Delete {one}", responses=problems(404, 503)
     )
-    async def delete_job(job_id: JobId, pool: PoolDep) -> None:
+    async def delete_job(job_id: JobId, caller: CallerDep, pool: PoolDep) -> None:
         """End it if it has not ended, and forget it."""
-        await to_thread.run_sync(pool.remove, kind, job_id)
+        await to_thread.run_sync(pool.remove, kind, job_id, caller)
 
 
 async def _answer(

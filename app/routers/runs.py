@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from app.errors import InvalidRequest, NotFound
 from app.http.bodies import BodyDep
-from app.http.dependencies import CursorDep, ListedDep, SolvesDep, StoreDep
+from app.http.dependencies import CursorDep, ListedDep, RoomDep, SolvesDep, StoreDep
 from app.http.openapi import json_body, problems
 from app.http.preferences import KeyDep
 from app.jobs.results import plan_text
@@ -36,7 +36,7 @@ from app.schemas.runs import (
 from app.services import runs
 from app.services.examples import TWO_LAYERS
 from app.storage.database import Store
-from app.storage.idempotency import Key, fingerprint
+from app.storage.idempotency import Key
 from app.storage.json_text import with_fields
 from app.storage.library import library_of
 from app.storage.runs import life, plans, steps
@@ -82,12 +82,12 @@ PLAN_EXAMPLE: dict[str, Any] = {
     responses=problems(400, 408, 413, 415, 422, 503),
 )
 async def create_run(
-    body: BodyDep, store: StoreDep, turns: SolvesDep, key: KeyDep = None
+    _room: RoomDep, body: BodyDep, store: StoreDep, turns: SolvesDep, key: KeyDep = None
 ) -> Response:
     """Tell of a job, its graph, cluster and plan; its steps are reported as they are done."""
 
     def answer() -> Response:
-        used = None if key is None else Key(key, fingerprint("run", body))
+        used = None if key is None else Key.of(key, store.caller, "run", body)
         run_id = life.of_key(store, used) if used else None
         if run_id is None:
             planned = _planned(store, body, RunRequest, {})

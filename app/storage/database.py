@@ -1,12 +1,13 @@
 """Results on disk: a table for each kind, migrated to head when the store opens."""
 
+import copy
 import logging
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
-from typing import Any, TypeVar
+from threading import Event, Lock
+from typing import Any, Self, TypeVar
 
 from alembic import command
 from alembic.config import Config
@@ -19,10 +20,12 @@ from sqlalchemy.exc import TimeoutError as NoConnectionFree
 from sqlalchemy.orm import Session, defer
 
 from app.errors import NotFound, StorageUnavailable
+from app.operations.callers import Caller
 from app.operations.databases import POSTGRESQL, url_of
 from app.operations.settings import Settings
-from app.storage import postgresql
+from app.storage import audit, postgresql
 from app.storage.clock import ago
+from app.storage.owners import values_of, visible
 from app.storage.tables import Base, CostModelRow, GraphRow, Row
 
 AnyRow = TypeVar("AnyRow", bound=Row)
@@ -43,7 +46,15 @@ class Store:
 
     A database that cannot be used raises StorageUnavailable from every method, and is tried
     again at the next call.
+
+    Attributes
+    ----------
+    caller
+        Who sees it: what others own is not there (:mod:`app.storage.owners`), and what is kept is
+        the caller's. None sees all.
     """
+
+    caller: Caller | None = None
 
     def __init__(self, settings: Settings, *, is_migrated: bool = False) -> None:
         url = (
@@ -57,8 +68,16 @@ class Store:
         self._reading = self._engine.execution_options(**postgresql.READING if is_shared else {})
         self._writing = self._engine.execution_options(write=True)
         self._changing = self._engine.execution_options(write=not is_shared)
-        self._opened = is_migrated
+        self._opened = Event()
+        if is_migrated:
+            self._opened.set()
         self._lock = Lock()
+
+    def seen_by(self, caller: Caller | None) -> Self:
+        """Return the same database as somebody sees it."""
+        view = copy.copy(self)
+        view.caller = caller
+        return view
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -88,14 +107,14 @@ class Store:
     def open(self) -> None:
         """Make the directory and bring the tables to the newest revision; once is enough."""
         with self._lock:
-            if self._opened:
+            if self._opened.is_set():
                 return
             with _unavailable():
                 if self._dir:
                     self._dir.mkdir(parents=True, exist_ok=True)
                 with self._writing.begin() as connection:
                     _migrate(connection)
-            self._opened = True
+            self._opened.set()
 
     def check(self) -> None:
         """Raise StorageUnavailable unless the tables are there and of the newest revision."""
@@ -111,33 +130,38 @@ class Store:
     def add(self, row: Row) -> None:
         """Keep something."""
         with self.writing() as connection:
-            connection.execute(insert(type(row)).values(_values(row)))
+            connection.execute(insert(type(row)).values(_values(row, self.caller)))
+            audit.note(connection, self.caller, "make", KINDS[type(row)], row.id)
 
     def put(self, row: Row) -> None:
         """Keep something in the place of what has its id."""
         kind = type(row)
         with self.writing() as connection:
-            connection.execute(delete(kind).where(kind.id == row.id))
-            connection.execute(insert(kind).values(_values(row)))
+            same = (kind.id == row.id, visible(kind, self.caller))
+            connection.execute(delete(kind).where(*same))
+            connection.execute(insert(kind).values(_values(row, self.caller)))
 
     def get(self, kind: type[AnyRow], row_id: str) -> AnyRow:
         """Return what has this id, or raise NotFound."""
         with self.reading() as connection, Session(connection) as session:
-            row = session.scalar(select(kind).where(kind.id == row_id))
+            which = (kind.id == row_id, visible(kind, self.caller))
+            row = session.scalar(select(kind).where(*which))
         if row is None:
             raise NotFound(f"No {KINDS[kind]} has this id.")
         return row
 
     def request_bytes(self, kind: type[Row], result_id: str) -> int:
         """Return how long the request of a result is [bytes, of ASCII]; 0 when there is none."""
-        query = select(func.length(kind.request)).where(kind.id == result_id)
+        which = (kind.id == result_id, visible(kind, self.caller))
+        query = select(func.length(kind.request)).where(*which)
         with self.reading() as connection:
             return connection.scalar(query) or 0
 
     def newest(self, kind: type[AnyRow], limit: int) -> Sequence[AnyRow]:
         """Return the newest rows, the newest first, without their request and result."""
         brief = (defer(kind.request, raiseload=True), defer(kind.result, raiseload=True))
-        query = select(kind).options(*brief).order_by(kind.number.desc()).limit(limit)
+        mine = select(kind).options(*brief).where(visible(kind, self.caller))
+        query = mine.order_by(kind.number.desc()).limit(limit)
         with self.reading() as connection, Session(connection) as session:
             return session.scalars(query).all()
 
@@ -146,11 +170,11 @@ class Store:
         self._engine.dispose()
 
 
-def _values(row: Row) -> dict[str, Any]:
-    """Return the columns of a new row; the database numbers it."""
+def _values(row: Row, caller: Caller | None) -> dict[str, Any]:
+    """Return the columns of a new row of somebody; the database numbers it."""
     columns = [column.key for column in type(row).__table__.columns if column.key != "number"]
     sized = {"bytes": len(row.request) + len(row.result), "used_at": row.created_at}
-    return {column: getattr(row, column) for column in columns} | sized
+    return {column: getattr(row, column) for column in columns} | sized | values_of(caller)
 
 
 def _engine_of(url: URL) -> Engine:

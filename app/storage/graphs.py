@@ -1,15 +1,22 @@
-"""Graphs that are kept, by their content."""
+"""Graphs that are kept, by their content and their owner."""
 
 from msgspec import Raw
 
+from app.operations.callers import Caller
 from app.schemas.graphs import GraphList
 from app.schemas.imports import ImportAnswer
-from app.schemas.problem import graph_text
+from app.schemas.problem import GRAPH_ID_LENGTH, graph_text
 from app.storage.clock import now
 from app.storage.database import Store
+from app.storage.idempotency import fingerprint
 from app.storage.json_text import with_fields
 from app.storage.tables import GraphRow
 from solver.graph import Graph
+
+
+def id_of(content_id: str, caller: Caller | None) -> str:
+    """Return the id of somebody's graph with a content, which tells nobody who else has it."""
+    return content_id if caller is None else fingerprint(caller.owner, content_id)[:GRAPH_ID_LENGTH]
 
 
 def create(store: Store, graph: Graph, made: ImportAnswer) -> None:

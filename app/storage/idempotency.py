@@ -2,10 +2,12 @@
 
 import hashlib
 from dataclasses import dataclass
+from typing import Self
 
 from app.codes import ServiceFaultCode
 from app.errors import InvalidRequest
 from app.limits import KEY_LIFETIME_H
+from app.operations.callers import Caller
 from app.storage.clock import Moment
 from solver.errors import Fault
 
@@ -16,6 +18,12 @@ class Key:
 
     key: str
     fingerprint: str
+
+    @classmethod
+    def of(cls, word: str, caller: Caller | None, *parts: str | bytes | bytearray) -> Self:
+        """Return the key that a caller's word is: another owner's same word is another key."""
+        own = word if caller is None else fingerprint(caller.owner, word)
+        return cls(own, fingerprint(*parts))
 
     def check(self, fingerprint: str) -> None:
         """Raise InvalidRequest unless it was used for the same before."""

@@ -81,7 +81,8 @@ class JobRow(Owned, Base):
     ``server`` is the server whose child that is. ``attempts`` counts children, without those that a
     server took with it. ``content`` is the hash of what was asked, none of what was not answered in
     full. ``progress``, ``error`` and ``summary`` are JSON. ``bytes`` is the size of its request and
-    uploads, ``cancel_at`` when it was asked to hand in what it has.
+    uploads, ``cancel_at`` when it was asked to hand in what it has, ``traceparent`` the span of the
+    call that asked for it (W3C Trace Context).
     """
 
     __tablename__ = "jobs"
@@ -114,6 +115,7 @@ class JobRow(Owned, Base):
     content: Mapped[str | None] = mapped_column(String(64))
     bytes: Mapped[int] = mapped_column(BigInteger, server_default="0")
     cancel_at: Mapped[str | None] = mapped_column(String(32))
+    traceparent: Mapped[str | None] = mapped_column(String(64))
 
 
 class PayloadRow(Base):
@@ -249,7 +251,7 @@ class UsageRow(Base):
 
 
 class AuditRow(Base):
-    """Something that was changed, or refused: by which key, and what."""
+    """Something that was changed, or refused: by which key, from which address, and what."""
 
     __tablename__ = "audit"
     __table_args__ = (Index("audit_by_time", "at"),)
@@ -262,4 +264,5 @@ class AuditRow(Base):
     kind: Mapped[str] = mapped_column(String(32))
     target: Mapped[str] = mapped_column(String(64))
     request_id: Mapped[str] = mapped_column(String(128))
+    address: Mapped[str | None] = mapped_column(String(64))
     status: Mapped[int] = mapped_column(Integer)

@@ -106,22 +106,24 @@ def test_what_was_answered_is_not_asked_again_but_for_its_tags(store: Store) -> 
 
 
 def test_a_body_that_was_right_is_known_unless_it_names_what_may_go(store: Store) -> None:
-    requests = Requests(store)
+    requests = Requests()
     body = json.dumps(TWO_LAYERS).encode()
-    assert requests.known(PLAN, body, [], "r") is None
-    assert requests.check(PLAN, body, ["t"], "r") == requests.known(PLAN, body, ["t"], "r")
-    assert requests.known("sweep", body, [], "r") is None
+    assert requests.known(store, PLAN, body, [], "r") is None
+    assert requests.check(store, PLAN, body, ["t"], "r") == requests.known(
+        store, PLAN, body, ["t"], "r"
+    )
+    assert requests.known(store, "sweep", body, [], "r") is None
     broken = body.replace(b"{", b"[", 1)
     with pytest.raises(Exception, match="JSON"):
-        requests.check(PLAN, broken, [], "r")
-    assert requests.known(PLAN, broken, [], "r") is None
+        requests.check(store, PLAN, broken, [], "r")
+    assert requests.known(store, PLAN, broken, [], "r") is None
     rest = {key: value for key, value in TWO_LAYERS.items() if key != "graph"}
     named = json.dumps({**rest, "graph_id": "ab"}).encode()
     graph = json.dumps(TWO_LAYERS["graph"])
     fields = {"id": "ab", "created_at": now(), "name": "", "format": "interlace", "ops": 4}
     store.put(GraphRow(**fields, request=graph, result="{}"))
-    assert requests.check(PLAN, named, [], "r").limit_s is not None
-    assert requests.known(PLAN, named, [], "r") is None
+    assert requests.check(store, PLAN, named, [], "r").limit_s is not None
+    assert requests.known(store, PLAN, named, [], "r") is None
 
 
 def test_the_answer_of_an_ended_job_is_read_once_for_each_revision(store: Store) -> None:

@@ -11,7 +11,8 @@ def serve(
     ),
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
     allow_remote: Annotated[
-        bool, typer.Option("--allow-remote", help="Let other machines reach the service.")
+        bool,
+        typer.Option("--allow-remote", help="Let other machines in; all need API keys."),
     ] = False,
 ) -> None:
     """Serve the API and its documentation page.
@@ -20,6 +21,7 @@ def serve(
     Examples:
       interlace serve
       INTERLACE_DATA_DIR=/var/lib/interlace interlace serve --port 9000
+      interlace keys make "my laptop" --owner me
       interlace serve --host 0.0.0.0 --allow-remote
     """
     from app.cli import server

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from sqlalchemy import BigInteger, Connection, delete, insert, literal, select
 
 from app.schemas.runs import ENDED, RUNNING, RunRequest
+from app.storage import audit
 from app.storage.clock import ago, now
 from app.storage.database import Store
 from app.storage.idempotency import Key, counts_since
+from app.storage.owners import values_of, visible
 from app.storage.runs.plans import NewPlan, put
 from app.storage.runs.rows import Run, change, light, of_id
 from app.storage.tables import RunPlanRow, RunRow, RunStepRow
@@ -42,10 +44,12 @@ def begin(store: Store, request: RunRequest, plan: NewPlan, key: Key | None) -> 
             "steps": 0,
             "key": key.key if key else None,
             "fingerprint": key.fingerprint if key else None,
+            **values_of(store.caller),
         }
         number = connection.execute(insert(RunRow).values(values)).inserted_primary_key
         assert number is not None, "a row has a number"
         put(connection, number[0], 0, plan)
+        audit.note(connection, store.caller, "begin", "run", run_id)
     return run_id
 
 
@@ -64,12 +68,12 @@ def of_key(store: Store, key: Key) -> str | None:
 def get(store: Store, run_id: str) -> Run:
     """Return a run, or raise NotFound."""
     with store.reading() as connection:
-        return of_id(connection, run_id)
+        return of_id(connection, run_id, store.caller)
 
 
 def listed(store: Store, *, limit: int, below: int | None, states: Sequence[str]) -> list[Run]:
     """Return runs, the newest first: with numbers below one, in these states."""
-    query = light().order_by(RunRow.number.desc()).limit(limit)
+    query = light().where(visible(RunRow, store.caller)).order_by(RunRow.number.desc()).limit(limit)
     if below is not None:
         query = query.where(RunRow.number < literal(below, BigInteger))
     if states:
@@ -81,15 +85,17 @@ def listed(store: Store, *, limit: int, below: int | None, states: Sequence[str]
 def end(store: Store, run_id: str, why: str) -> None:
     """End a run; one that has ended stays as it is."""
     with store.writing() as connection:
-        run = of_id(connection, run_id)
+        run = of_id(connection, run_id, store.caller)
         if run.state == RUNNING:
             change(connection, run, state=ENDED, ended_at=now(), ended_why=why)
+            audit.note(connection, store.caller, "end", "run", run_id)
 
 
 def remove(store: Store, run_id: str) -> None:
     """Delete a run with its plans and steps, or raise NotFound."""
     with store.writing() as connection:
-        _remove(connection, [of_id(connection, run_id).number])
+        _remove(connection, [of_id(connection, run_id, store.caller).number])
+        audit.note(connection, store.caller, "delete", "run", run_id)
 
 
 def expire(store: Store, days: float) -> int:

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, RowMapping, insert, select
 
 from app.errors import InvalidRequest, NotFound
 from app.limits import MAX_RUN_PLANS
+from app.storage import audit
 from app.storage.clock import now
 from app.storage.database import Store
 from app.storage.runs.rows import Run, change, of_id
@@ -69,7 +70,7 @@ def take_over(store: Store, run_id: str, plan: NewPlan) -> int:
         When there is no such run, or it has ended.
     """
     with store.writing() as connection:
-        run = of_id(connection, run_id)
+        run = of_id(connection, run_id, store.caller)
         last = _find(connection, run, run.plans - 1)
         if last == RunPlan(**asdict(plan), index=last.index, created_at=last.created_at):
             return last.index
@@ -77,19 +78,20 @@ def take_over(store: Store, run_id: str, plan: NewPlan) -> int:
             raise InvalidRequest(faults)
         change(connection, run, plans=run.plans + 1)
         put(connection, run.number, run.plans, plan)
+        audit.note(connection, store.caller, "take over", "run", run_id)
         return run.plans
 
 
 def get(store: Store, run_id: str, place: int) -> RunPlan:
     """Return a plan of a run, or raise NotFound."""
     with store.reading() as connection:
-        return _find(connection, of_id(connection, run_id), place)
+        return _find(connection, of_id(connection, run_id, store.caller), place)
 
 
 def last_request(store: Store, run_id: str) -> tuple[Run, str]:
     """Return a run, and what to simulate its last plan with, or raise NotFound."""
     with store.reading() as connection:
-        run = of_id(connection, run_id)
+        run = of_id(connection, run_id, store.caller)
         return run, _find(connection, run, run.plans - 1).request
 
 

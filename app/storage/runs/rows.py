@@ -6,8 +6,10 @@ from typing import Any
 from sqlalchemy import Connection, Select, select, update
 
 from app.errors import NotFound, RunEnded
+from app.operations.callers import Caller
 from app.schemas.runs import RUNNING
 from app.storage.clock import now
+from app.storage.owners import visible
 from app.storage.tables import RunRow
 
 
@@ -36,9 +38,10 @@ def light() -> Select[Any]:
     return select(*(RunRow.__table__.columns[field] for field in Run.__dataclass_fields__))
 
 
-def of_id(connection: Connection, run_id: str) -> Run:
-    """Return a run, or raise NotFound."""
-    row = connection.execute(light().where(RunRow.id == run_id)).mappings().first()
+def of_id(connection: Connection, run_id: str, caller: Caller | None) -> Run:
+    """Return a run that a caller sees, or raise NotFound."""
+    which = (RunRow.id == run_id, visible(RunRow, caller))
+    row = connection.execute(light().where(*which)).mappings().first()
     if row is None:
         raise NotFound("No run has this id.")
     return Run(**row)

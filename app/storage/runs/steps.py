@@ -11,6 +11,7 @@ from app.codes import ServiceFaultCode
 from app.errors import InvalidRequest
 from app.limits import MAX_RUN_STEPS
 from app.schemas.runs import RunStep, StepBody, StepsReceipt
+from app.storage import audit
 from app.storage.database import Store
 from app.storage.runs.plans import RunPlan, listed
 from app.storage.runs.rows import Run, change, of_id
@@ -36,7 +37,7 @@ def report(store: Store, run_id: str, steps: Sequence[StepBody]) -> StepsReceipt
         When there is no such run, or it has ended and a step is new.
     """
     with store.writing() as connection:
-        run = of_id(connection, run_id)
+        run = of_id(connection, run_id, store.caller)
         known = {each.step: each for each in _some(connection, run, [s.step for s in steps])}
         plans = listed(connection, run)
         new, faults = [], list[Fault]()
@@ -55,13 +56,14 @@ def report(store: Store, run_id: str, steps: Sequence[StepBody]) -> StepsReceipt
             latest = max(new[-1]["step"], run.last_step or 0)
             change(connection, run, steps=total, last_step=latest)
             connection.execute(insert(RunStepRow), new)
+            audit.note(connection, store.caller, "report", "run", run_id)
         return StepsReceipt(stored=len(new), known=len(steps) - len(new), steps=total)
 
 
 def page(store: Store, run_id: str, *, after: int | None, limit: int) -> list[RunStep]:
     """Return steps in ascending order: with numbers above one."""
     with store.reading() as connection:
-        run = of_id(connection, run_id)
+        run = of_id(connection, run_id, store.caller)
         query = select(RunStepRow.__table__).where(RunStepRow.run == run.number)
         if after is not None:
             query = query.where(RunStepRow.step > after)
@@ -78,7 +80,7 @@ def reported(store: Store, run_id: str) -> tuple[Run, list[RunPlan], np.ndarray]
         The figures are of shape (4, n): step, place of its plan, measured and predicted time [us].
     """
     with store.reading() as connection:
-        run = of_id(connection, run_id)
+        run = of_id(connection, run_id, store.caller)
         which = select(*_FIGURES).where(RunStepRow.run == run.number)
         query = which.order_by(RunStepRow.step).execution_options(yield_per=_AT_ONCE)
         flat = np.fromiter(chain.from_iterable(connection.execute(query)), float)

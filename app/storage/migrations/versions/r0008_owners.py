@@ -26,6 +26,7 @@ def upgrade() -> None:
     for table in _USED:
         op.add_column(table, sa.Column("used_at", sa.String(32)))
     op.add_column("jobs", sa.Column("cancel_at", sa.String(32)))
+    op.add_column("jobs", sa.Column("traceparent", sa.String(64)))
     op.create_table(
         "api_keys",
         sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
@@ -58,6 +59,7 @@ def upgrade() -> None:
         sa.Column("kind", sa.String(32), nullable=False),
         sa.Column("target", sa.String(64), nullable=False),
         sa.Column("request_id", sa.String(128), nullable=False),
+        sa.Column("address", sa.String(64)),
         sa.Column("status", sa.Integer, nullable=False),
         sqlite_autoincrement=True,
     )
@@ -67,6 +69,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     for table in ("audit", "usage", "api_keys"):
         op.drop_table(table)
+    op.drop_column("jobs", "traceparent")
     op.drop_column("jobs", "cancel_at")
     for table in _USED:
         op.drop_column(table, "used_at")

@@ -1,0 +1,107 @@
+"""How much an owner uses, and whether that is as much as it may.
+
+Jobs that wait are counted as each new one is kept. The rest is looked at before: what is stored may
+be some seconds old, and what is at work counts when it ends.
+"""
+
+from datetime import UTC, datetime, timedelta
+from threading import Lock
+from typing import Any
+
+from cachetools import TTLCache
+from sqlalchemy import Connection, func, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from app.errors import QuotaUsedUp, RateLimited
+from app.operations.callers import Caller
+from app.storage.database import Store
+from app.storage.tables import CostModelRow, GraphRow, JobRow, UsageRow
+
+#: What an owner has stored is added up anew after so long [s], and for so many owners.
+_STORED_S, _OWNERS = 10.0, 10_000
+
+
+_INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+
+
+class Usage:
+    """What owners have stored, as one server has seen it last; for any thread."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._stored: TTLCache[str, int] = TTLCache(_OWNERS, _STORED_S)
+        self._lock = Lock()
+
+    def check(self, caller: Caller | None) -> None:
+        """Raise QuotaUsedUp when something new of a caller is not to be kept or worked on."""
+        if caller is None:
+            return
+        quotas = caller.quotas
+        if quotas.solving_s is not None:
+            with self._store.reading() as connection:
+                used = solved_s(connection, caller.owner)
+            if used >= quotas.solving_s:
+                raise _used_up("seconds of solving a day", quotas.solving_s, used, _to_midnight())
+        if quotas.stored_bytes is not None:
+            with self._lock:
+                stored = self._stored.get(caller.owner)
+            if stored is None or stored >= quotas.stored_bytes:  # something may be deleted
+                with self._store.reading() as connection:
+                    stored = stored_bytes(connection, caller.owner)
+                with self._lock:
+                    self._stored[caller.owner] = stored
+            if stored >= quotas.stored_bytes:
+                raise _used_up("bytes stored", quotas.stored_bytes, stored, 60)
+
+
+def check_queue(connection: Connection, caller: Caller | None) -> None:
+    """Raise RateLimited when no other job of a caller may wait."""
+    if caller is None or caller.quotas.queued is None:
+        return
+    waiting = (JobRow.state == "queued", JobRow.owner == caller.owner)
+    queued = connection.scalar(select(func.count()).where(*waiting)) or 0
+    if queued >= caller.quotas.queued:
+        raise RateLimited(
+            f"Quota jobs queued: at most {caller.quotas.queued:,}, now {queued:,}; try again later."
+        )
+
+
+def add_solving(store: Store, owner: str, seconds: float) -> None:
+    """Add time that a job was worked on to its owner's day [s]."""
+    with store.writing() as connection:
+        day = {"owner": owner, "day": _today(), "solving_s": seconds}
+        new = _INSERT[connection.dialect.name](UsageRow).values(day)
+        more = {"solving_s": UsageRow.solving_s + seconds}
+        connection.execute(new.on_conflict_do_update(index_elements=["owner", "day"], set_=more))
+
+
+def solved_s(connection: Connection, owner: str) -> float:
+    """Return how long jobs of an owner were worked on today [s]."""
+    which = (UsageRow.owner == owner, UsageRow.day == _today())
+    return connection.scalar(select(UsageRow.solving_s).where(*which)) or 0.0
+
+
+def stored_bytes(connection: Connection, owner: str) -> int:
+    """Return how much is kept for an owner: its jobs, graphs and cost models [bytes]."""
+    sums = (
+        select(func.coalesce(func.sum(table.bytes), 0)).where(table.owner == owner)
+        for table in (JobRow, GraphRow, CostModelRow)
+    )
+    return sum(int(connection.scalar(each) or 0) for each in sums)
+
+
+def _used_up(what: str, most: float, now: float, retry_after_s: int) -> QuotaUsedUp:
+    error = QuotaUsedUp(f"Quota {what}: at most {most:,.15g}, now {now:,.15g}.")
+    error.retry_after_s = retry_after_s
+    return error
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def _to_midnight() -> int:
+    """Return the time to the next day of UTC [s]."""
+    now = datetime.now(UTC)
+    next_day = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    return int((next_day - now).total_seconds()) + 1
