@@ -2,26 +2,28 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import func, select, update
 
 from app.errors import InvalidRequest, NotFound
 from app.jobs import leases
 from app.jobs import submission as intake
 from app.jobs import table as jobs
 from app.jobs.leases import Claim
-from app.jobs.rows import DRAFT, FILE
+from app.jobs.rows import DRAFT, FILE, RESULT
 from app.jobs.submission import Asked, NewJob
 from app.operations.settings import Settings
 from app.storage.clock import ago
 from app.storage.database import Store
 from app.storage.idempotency import Key
-from app.storage.tables import JobRow
+from app.storage.runs import life
+from app.storage.tables import GraphRow, JobRow, PayloadRow
 
 if TYPE_CHECKING:
     from tests.app.service import Json
@@ -30,9 +32,22 @@ OWNER = "me"
 
 
 @pytest.fixture
-def store(tmp_path: Path, database: Callable[[], str | None]) -> Iterator[Store]:
-    found = Store(Settings(data_dir=tmp_path, database_url=database()))
+def settings(tmp_path: Path, database: Callable[[], str | None]) -> Settings:
+    return Settings(data_dir=tmp_path, database_url=database())
+
+
+@pytest.fixture
+def store(settings: Settings) -> Iterator[Store]:
+    found = Store(settings)
     found.open()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def other(store: Store, settings: Settings) -> Iterator[Store]:
+    """The same database, as another server has it."""
+    found = Store(settings, is_migrated=True)
     yield found
     found.close()
 
@@ -179,6 +194,89 @@ def test_keys(store: Store) -> None:
     assert intake.id_of_key(store, key) is None
     with pytest.raises(NotFound):
         jobs.get(store, "plan", job_id)
+
+
+def test_many_ask_with_one_key_at_once(store: Store, other: Store) -> None:
+    """By way of two servers; each call is answered with the one job."""
+    stores = [store, other]
+    key = Key("k", "f")
+    with ThreadPoolExecutor(48) as calls:
+        ids = set(calls.map(lambda i: add(stores[i % 2], new(), key), range(288)))
+    assert len(ids) == 1
+
+
+@pytest.mark.parametrize("step", ["succeed", "fail", "settle"])
+def test_what_has_ended_is_not_cancelled(store: Store, other: Store, step: str) -> None:
+    """A child ends its job, and a client cancels it, at the same moment on two servers."""
+    start = threading.Barrier(2)
+
+    def ended(job: Claim) -> bool:
+        start.wait(60)
+        match step:
+            case "succeed":
+                return leases.succeed(store, job, b"result", {})
+            case "fail":
+                return leases.fail(store, job, {"code": "x"})
+        return leases.settle(store, job, {"code": "x"})
+
+    def cancelled(job: Claim) -> str:
+        start.wait(60)
+        return jobs.cancel(other, "plan", job.id).state
+
+    own = {"succeed": "succeeded", "fail": "failed", "settle": "succeeded"}[step]
+    with ThreadPoolExecutor(2) as both:
+        for i in range(40):
+            add(store, new(str(i)), room=100)
+            job = claim(store)
+            leases.beat(store, job, None, (b"draft", {}))
+            child, client = both.submit(ended, job), both.submit(cancelled, job)
+            expected = own if child.result() else "cancelled"
+            assert state(store, job.id) == client.result() == expected
+            kept = jobs.payload(store, job.number, RESULT)
+            lasts = {"succeed": b"result", "fail": None, "settle": b"draft"}[step]
+            assert kept == (lasts if child.result() else b"draft")
+
+
+def test_what_is_deleted_while_its_child_writes(store: Store, other: Store) -> None:
+    """Nobody waits for the other for ever, and nothing of the job is left."""
+    start = threading.Barrier(2)
+
+    def written(job: Claim) -> None:
+        start.wait(60)
+        while leases.beat(store, job, {"phase": "x"}, (b"draft", {})):
+            pass
+
+    def deleted(job: Claim) -> None:
+        start.wait(60)
+        jobs.remove(other, "plan", job.id)
+
+    with ThreadPoolExecutor(2) as both:
+        for i in range(20):
+            add(store, new(str(i)), room=100)
+            job = claim(store)
+            leases.beat(store, job, None, (b"draft", {}))
+            for done in (both.submit(written, job), both.submit(deleted, job)):
+                done.result(60)
+    with store.reading() as connection:
+        assert connection.scalar(select(func.count()).select_from(PayloadRow)) == 0
+
+
+def test_numbers_beyond_all_jobs(store: Store) -> None:
+    job_id = add(store, new())
+    page = jobs.listed(store, "plan", limit=9, below=10**18 - 1, states=[], tags=[])
+    assert [job.id for job in page] == [job_id]
+    assert [run.id for run in life.listed(store, limit=9, below=10**18 - 1, states=[])] == []
+
+
+def test_ids_that_no_text_can_have(store: Store) -> None:
+    with pytest.raises(NotFound):
+        jobs.get(store, "plan", "a\0")
+    assert isinstance(jobs.get_all(store, [("plan", "a\0")])[0], NotFound)
+    with pytest.raises(NotFound):
+        jobs.cancel(store, "plan", "\0")
+    with pytest.raises(NotFound):
+        store.get(GraphRow, "\0")
+    assert jobs.revisions(store, ["\0", add(store, new())])
 
 
 def test_a_batch_of_old_jobs_at_a_time(store: Store) -> None:

@@ -319,6 +319,23 @@ def test_lists(server: Service) -> None:
         assert server.client.get(PLANS, params=wrong).status_code == 422
 
 
+def test_what_is_no_id_and_no_cursor(server: Service) -> None:
+    """Also what a database does not take."""
+    for of in ("plans", "sweeps", "imports", "runs", "graphs", "cost-models"):
+        for path in (f"/v1/{of}/%00", f"/v1/{of}/a%00b?wait=0"):
+            assert server.client.get(path).status_code == 404, path
+    for call in (server.client.delete, lambda place: server.client.post(f"{place}/cancel")):
+        assert call(f"{PLANS}/%00").status_code == 404
+    assert server.client.get("/v1/runs/%00/steps").status_code == 404
+    body = {key: two_layers()[key] for key in ("cluster", "options")}
+    named_so = server.client.post(PLANS, json={**body, "graph_id": "\0"})
+    assert named_so.status_code == 422
+    for of in ("plans", "runs"):
+        for cursor, status in ((10**18 - 1, 200), (10**18, 422), (0, 422)):
+            answer = server.client.get(f"/v1/{of}", params={"cursor": cursor})
+            assert answer.status_code == status, (of, cursor)
+
+
 def test_other_kinds_are_jobs_too(server: Service) -> None:
     body = {key: two_layers()[key] for key in ("graph", "cluster")}
     for path, more in (("/v1/simulations", {"policy": "ddp"}), ("/v1/sweeps", {"workers": [2, 4]})):

@@ -4,7 +4,7 @@ import json
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -196,19 +196,24 @@ def test_a_database_that_comes_later_is_used(tmp_path: Path) -> None:
         assert service.post(two_layers()).status_code == 201
 
 
-def test_processes_may_start_at_once(tmp_path: Path) -> None:
+def test_processes_may_start_at_once(tmp_path: Path, database: Callable[[], str | None]) -> None:
+    """One makes the tables, the others wait for it."""
+    url = database()
+    named = {} if url is None else {"INTERLACE_DATABASE_URL": url}
     code = (
         "from app.operations.settings import Settings; from app.storage.database import Store; "
         "Store(Settings()).open()"
     )
     started = [
-        subprocess.Popen([sys.executable, "-c", code], env=environment(tmp_path), cwd=ROOT)
+        subprocess.Popen([sys.executable, "-c", code], env=environment(tmp_path, **named), cwd=ROOT)
         for _ in range(4)
     ]
     assert [process.wait(60) for process in started] == [0, 0, 0, 0]
 
 
-def test_models_and_migrations_agree(tmp_path: Path) -> None:
+def test_models_and_migrations_agree(tmp_path: Path, database: Callable[[], str | None]) -> None:
+    url = database()
+    named = {} if url is None else {"INTERLACE_DATABASE_URL": url}
     code = (
         "from alembic import command; from app.storage import database as storage\n"
         "from app.operations.settings import Settings\n"
@@ -219,7 +224,7 @@ def test_models_and_migrations_agree(tmp_path: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env=environment(tmp_path),
+        env=environment(tmp_path, **named),
         cwd=ROOT,
         capture_output=True,
         text=True,
