@@ -53,6 +53,9 @@ class Settings(BaseSettings):
     retention_days: Annotated[float, Field(gt=0, le=36_500)] = 30
     """Jobs are deleted so long after their end [days]."""
 
+    min_free_bytes: Annotated[int, Field(ge=0, le=2**50)] = 64 * 2**20
+    """The disk of a SQLite database has so much left, or `/readyz` says no [bytes]."""
+
     log_format: Format | None = None
     """`json` or `text`; text on a terminal and else JSON when left out."""
 

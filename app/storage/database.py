@@ -3,10 +3,11 @@
 import logging
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import unquote
 
 from alembic import command
 from alembic.config import Config
@@ -57,6 +58,9 @@ class Store:
         self._reading = self._engine.execution_options(**postgresql.READING if is_shared else {})
         self._writing = self._engine.execution_options(write=True)
         self._changing = self._engine.execution_options(write=not is_shared)
+        #: The file of a database that is one, and which file that was when it was opened.
+        self.file = _file_of(url)
+        self.identity: Identity | None = None
         self._opened = is_migrated
         self._lock = Lock()
 
@@ -95,6 +99,8 @@ class Store:
                     self._dir.mkdir(parents=True, exist_ok=True)
                 with self._writing.begin() as connection:
                     _migrate(connection)
+                if self.file is not None:
+                    self.identity = identity_of(self.file)
             self._opened = True
 
     def check(self) -> None:
@@ -107,6 +113,21 @@ class Store:
                 raise StorageUnavailable(f"The database is at revision {found}, not {head}.")
             for table in Base.metadata.sorted_tables:
                 connection.execute(select(*table.primary_key.columns).limit(1))
+
+    def try_write(self, within_s: float) -> None:
+        """Write a little, which changes nothing that anybody reads, waiting so long for others [s].
+
+        To the file of a database by a connection of its own, as whoever comes next would.
+        """
+        with _unavailable():
+            if self.file is not None:
+                place = f"{self.file.absolute().as_uri()}?mode=rw"
+                with closing(sqlite3.connect(place, within_s, uri=True)) as connection:
+                    connection.execute("PRAGMA user_version = 0")
+                return
+            with self._engine.begin() as connection:
+                connection.exec_driver_sql(f"SET LOCAL statement_timeout = {1e3 * within_s:.0f}")
+                connection.exec_driver_sql("UPDATE alembic_version SET version_num = version_num")
 
     def add(self, row: Row) -> None:
         """Keep something."""
@@ -151,6 +172,27 @@ def _values(row: Row) -> dict[str, Any]:
     columns = [column.key for column in type(row).__table__.columns if column.key != "number"]
     sized = {"bytes": len(row.request) + len(row.result), "used_at": row.created_at}
     return {column: getattr(row, column) for column in columns} | sized
+
+
+class Identity(NamedTuple):
+    """Which file it is, whatever it is called."""
+
+    device: int
+    inode: int
+
+
+def identity_of(file: Path) -> Identity:
+    """Return which file has a name now."""
+    found = file.stat()
+    return Identity(found.st_dev, found.st_ino)
+
+
+def _file_of(url: URL) -> Path | None:
+    """Return the file of a database, None when it is none; it may be given as a URI."""
+    if url.get_backend_name() != "sqlite" or not url.database:
+        return None
+    is_uri = url.database.startswith("file:")
+    return Path(unquote(url.database.removeprefix("file:")) if is_uri else url.database)
 
 
 def _engine_of(url: URL) -> Engine:
