@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session, defer
 from app.errors import NotFound, StorageUnavailable
 from app.operations.databases import POSTGRESQL, url_of
 from app.operations.settings import Settings
-from app.storage import postgresql
+from app.storage import place, postgresql
 from app.storage.clock import ago
 from app.storage.tables import Base, CostModelRow, GraphRow, Row
 
@@ -52,7 +52,7 @@ class Store:
             if settings.database_url
             else URL.create("sqlite", database=str(settings.data_dir / "interlace.db"))
         )
-        self._dir = None if settings.database_url else Path(settings.data_dir)
+        self._makes_folder = not settings.database_url
         self._engine = _engine_of(url)
         is_shared = url.get_backend_name() == POSTGRESQL
         self._reading = self._engine.execution_options(**postgresql.READING if is_shared else {})
@@ -89,14 +89,21 @@ class Store:
         with _unavailable(), self._changing.begin() as connection:
             yield connection
 
+    def prepare(self) -> None:
+        """Before a service starts, raise UnusablePlace when nothing can ever be kept here."""
+        if self.file is not None:
+            place.prepare(self.file, makes_folder=self._makes_folder)
+
     def open(self) -> None:
         """Make the directory and bring the tables to the newest revision; once is enough."""
         with self._lock:
             if self._opened:
                 return
             with _unavailable():
-                if self._dir:
-                    self._dir.mkdir(parents=True, exist_ok=True)
+                if self.file is not None:
+                    if self._makes_folder:
+                        place.make_folder(self.file.parent)
+                    place.make_file(self.file)
                 with self._writing.begin() as connection:
                     _migrate(connection)
                 if self.file is not None:
