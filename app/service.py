@@ -19,6 +19,7 @@ from app.http.middleware import Access, RequestIds, SecurityHeaders
 from app.http.problems import install
 from app.jobs.kinds import KINDS
 from app.jobs.pool import Pool
+from app.jobs.readiness import Readiness
 from app.jobs.table import Job
 from app.jobs.worker import GARBAGE
 from app.operations.metrics import Metrics
@@ -42,7 +43,7 @@ from app.routers import (
 from app.storage.database import Store
 from app.storage.quotas import Usage
 
-#: How many may ask at once whether the service is ready.
+#: How many may have the jobs counted at once.
 _CHECKS = 4
 
 
@@ -135,6 +136,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         on_end=_counted(app.state.metrics),
         on_death=app.state.metrics.child_died,
     )
+    app.state.readiness = Readiness(app.state.store, app.state.pool, app.state.settings)
     app.state.solves = CapacityLimiter(at_once)
     app.state.bodies = CapacityLimiter(at_once)
     app.state.checks = CapacityLimiter(_CHECKS)

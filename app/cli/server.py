@@ -2,6 +2,8 @@
 
 import errno
 import ipaddress
+import logging
+import os
 import socket
 
 import typer
@@ -16,12 +18,21 @@ from app.errors import StorageUnavailable
 from app.http.protocol import Protocol
 from app.operations import logs
 from app.operations.memory import return_large_blocks
+from app.operations.settings import unknown_variables
 from app.service import create_app
 from app.storage.database import Store
 from app.storage.keys import is_any_usable
+from app.storage.place import UnusablePlace
 
 #: What is at work when the server is told to leave may go on for so long [s].
 _GRACE_S = 5
+
+
+#: What the service makes is for its own user alone.
+_UMASK = 0o077
+
+
+_LOG = logging.getLogger("interlace.settings")
 
 
 def serve(host: str, port: int, *, allow_remote: bool) -> None:
@@ -31,7 +42,8 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
     ------
     Failure
         When the host is not loopback and ``allow_remote`` is false, when the address is unknown or
-        taken, when a setting is wrong, or when keys are required and nobody has one.
+        taken, when a setting is wrong, when nothing can be kept where the settings say, or when
+        keys are required and nobody has one.
     """
     family, address = _resolve(host, port)
     if not (allow_remote or ipaddress.ip_address(address[0].split("%")[0]).is_loopback):
@@ -43,14 +55,20 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
     if allow_remote:
         settings = settings.model_copy(update={"require_keys": True})
     return_large_blocks()
+    os.umask(_UMASK)
     try:
         app = create_app(settings)
+        app.state.store.prepare()
+    except UnusablePlace as error:
+        raise Failure(str(error)) from None
     except ArgumentError as error:
         lines = str(error).splitlines()
         raise Failure(f"INTERLACE_DATABASE_URL: {lines[0]}", code=MISUSED) from None
     if settings.require_keys:
         _check_keys(app.state.store)
     logs.install(settings.log_format, settings.log_level)
+    for sentence in unknown_variables(os.environ):
+        _LOG.warning(sentence)
     # with the protocol named, asyncio sends small answers at once (TCP_NODELAY)
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

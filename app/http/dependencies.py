@@ -8,6 +8,7 @@ from fastapi import Depends, Query, Request
 
 from app.http.preferences import Preferences, PreferencesDep
 from app.jobs.pool import Pool
+from app.jobs.readiness import Readiness
 from app.limits import (
     MAX_LISTED_RESULTS,
 )
@@ -36,7 +37,7 @@ async def solves_of(request: Request) -> CapacityLimiter:
 
 
 async def checks_of(request: Request) -> CapacityLimiter:
-    """Return the turns of those who ask whether the service is ready."""
+    """Return the turns of those who have the jobs counted."""
     turns: CapacityLimiter = request.app.state.checks
     return turns
 
@@ -68,6 +69,12 @@ async def pool_of(request: Request) -> Pool:
     return pool
 
 
+async def readiness_of(request: Request) -> Readiness:
+    """Return what knows whether the service is ready."""
+    readiness: Readiness = request.app.state.readiness
+    return readiness
+
+
 async def request_id_of(request: Request) -> str:
     """Return the id of a call, for the logs."""
     found: str = getattr(request.state, "request_id", "")
@@ -78,6 +85,9 @@ RequestIdDep = Annotated[str, Depends(request_id_of)]
 
 
 PoolDep = Annotated[Pool, Depends(pool_of)]
+
+
+ReadinessDep = Annotated[Readiness, Depends(readiness_of)]
 
 
 async def settings_of(request: Request) -> Settings:

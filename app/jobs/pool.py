@@ -57,6 +57,10 @@ SILENT_S = 5.0
 _AT_ONCE = 100
 
 
+#: A process that starts children and has not started one for so long hangs [s].
+_START_S = 10.0
+
+
 _LOG = logging.getLogger("interlace.jobs")
 
 
@@ -87,6 +91,7 @@ class Pool:
         self.answers, self.requests = Answers(store), Requests()
         self._intake = Together(self._take, _AT_ONCE)
         self._trouble: str | None = None
+        self._starting_since: float | None = None
         self._is_new = True
         self._leaving, self._stopped = Event(), Event()
         self._due = dict.fromkeys(("look", "recover", "expire"), 0.0)
@@ -178,9 +183,18 @@ class Pool:
 
     def check(self) -> None:
         """Raise WorkersUnavailable unless jobs are worked on."""
-        if not self._thread.is_alive() or self._trouble is not None:
-            why = self._trouble or "their thread has ended"
+        why = self._trouble or self.hung()
+        if not self._thread.is_alive():
+            why = why or "their thread has ended"
+        if why is not None:
             raise WorkersUnavailable(f"No job is worked on: {why}.")
+
+    def hung(self) -> str | None:
+        """Say what hangs, None when nothing does."""
+        since = self._starting_since
+        if since is None or time.monotonic() - since < _START_S:
+            return None
+        return f"the process that starts the others has not answered for {_START_S:g} s"
 
     def _run(self) -> None:
         """Work until stopped; a database that cannot be used is tried again."""
@@ -251,19 +265,14 @@ class Pool:
     def _fill(self) -> None:
         """Give jobs to children while there is room and work."""
         while self._is_new and len(self._children) < self._settings.workers:
-            self._children.append(
-                start(self._context, self._settings)
-            )  # they have all that they need when jobs come
+            self._start_child()  # they have all that they need when jobs come
         self._is_new = False
         for queue, room in self._room.items():
             busy = sum(KINDS[c.job.kind].queue == queue for c in self._children if c.job)
             for _ in range(room - busy):
                 child = next((c for c in self._children if not (c.job or c.was_killed)), None)
                 if child is None:
-                    child = start(
-                        self._context, self._settings
-                    )  # before the claim: what nobody holds is lost
-                    self._children.append(child)
+                    child = self._start_child()  # before the claim: what nobody holds is lost
                 job = leases.claim(self._store, self._server, queued_in(queue))
                 if job is None:
                     break
@@ -272,6 +281,16 @@ class Pool:
                     child.pipe.send(job)
                 _LOG.info("Job started", extra=_ids(job))
                 self._waiting.look_soon()
+
+    def _start_child(self) -> Child:
+        """Start one more child, and note since when that takes."""
+        self._starting_since = time.monotonic()
+        try:
+            child = start(self._context, self._settings)
+        finally:
+            self._starting_since = None
+        self._children.append(child)
+        return child
 
     def _look(self) -> None:
         """Kill children whose job is not theirs any more, or whose time is over.

@@ -1,5 +1,6 @@
 """A copy of the database, safely also while the service runs."""
 
+import os
 import sqlite3
 from contextlib import closing
 from errno import EEXIST, ENOENT
@@ -24,6 +25,7 @@ def copy(source: Path, target: Path) -> None:
         raise FileNotFoundError(ENOENT, "no such database", str(source))
     part = target.with_name(f"{target.name}.part")
     part.unlink(missing_ok=True)  # of a copy that was cut off
+    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # as private as the source
     with (
         closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=rw", uri=True)) as found,
         closing(sqlite3.connect(part)) as copied,

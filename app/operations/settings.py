@@ -1,6 +1,8 @@
 """Settings, read from environment variables that start with ``INTERLACE_``."""
 
 import os
+from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -72,6 +74,9 @@ class Settings(BaseSettings):
     audit_days: Annotated[float, Field(gt=0, le=36_500)] = 365
     """It is remembered so long who changed what [days]."""
 
+    min_free_bytes: Annotated[int, Field(ge=0, le=2**50)] = 64 * 2**20
+    """The disk of a SQLite database has so much left, or `/readyz` says no [bytes]."""
+
     log_format: Format | None = None
     """`json` or `text`; text on a terminal and else JSON when left out."""
 
@@ -102,6 +107,27 @@ class Settings(BaseSettings):
 
 
 _PREFIX = str(Settings.model_config["env_prefix"])
+
+
+#: Variables of the command, which the service does not read.
+_OTHERS = ("SERVER",)
+
+
+def unknown_variables(environment: Iterable[str]) -> list[str]:
+    """Say of each variable that begins as settings do and is none what it may have been meant for.
+
+    A setting that is misspelled would else have no effect and nobody would know.
+    """
+    known = [*(name.upper() for name in Settings.model_fields), *_OTHERS]
+    told = []
+    for variable in sorted(environment):
+        name = variable.upper().removeprefix(_PREFIX)
+        if name == variable.upper() or name in known:
+            continue
+        near = get_close_matches(name, known, 1)
+        hint = f"did you mean {_PREFIX}{near[0]}?" if near else "`interlace config show` lists all."
+        told.append(f"{variable} is no setting and has no effect; {hint}")
+    return told
 
 
 class Setting(TypedDict):

@@ -1,9 +1,8 @@
 """Is it alive, is it ready, what is it."""
 
-from anyio import to_thread
 from fastapi import APIRouter
 
-from app.http.dependencies import ChecksDep, PoolDep, StoreDep
+from app.http.dependencies import ReadinessDep
 from app.http.openapi import problems
 from app.schemas.service import Health, Version
 
@@ -18,10 +17,13 @@ async def get_health() -> Health:
 
 
 @router.get("/readyz", summary="Can it plan and store?", responses=problems(503))
-async def get_readiness(store: StoreDep, pool: PoolDep, turns: ChecksDep) -> Health:
-    """Answer 200 when the database is usable and of the newest revision, and jobs are done."""
-    await to_thread.run_sync(store.check, limiter=turns)
-    pool.check()
+async def get_readiness(readiness: ReadinessDep) -> Health:
+    """Answer 200 when the database takes writes, has room, is of this release, and jobs are done.
+
+    Else the detail begins with the check that failed: `database_file`, `database`, `disk`, `writes`
+    or `jobs`.
+    """
+    await readiness.check()
     return Health()
 
 

@@ -4,10 +4,12 @@ import copy
 import logging
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Event, Lock
-from typing import Any, Self, TypeVar
+from threading import Lock
+from typing import Any, NamedTuple, Self, TypeVar
+from urllib.parse import unquote
 
 from alembic import command
 from alembic.config import Config
@@ -23,7 +25,7 @@ from app.errors import NotFound, StorageUnavailable
 from app.operations.callers import Caller
 from app.operations.databases import POSTGRESQL, url_of
 from app.operations.settings import Settings
-from app.storage import audit, postgresql
+from app.storage import audit, place, postgresql
 from app.storage.clock import ago
 from app.storage.owners import values_of, visible
 from app.storage.tables import Base, CostModelRow, GraphRow, Row
@@ -62,15 +64,15 @@ class Store:
             if settings.database_url
             else URL.create("sqlite", database=str(settings.data_dir / "interlace.db"))
         )
-        self._dir = None if settings.database_url else Path(settings.data_dir)
+        self._makes_folder = not settings.database_url
         self._engine = _engine_of(url)
         is_shared = url.get_backend_name() == POSTGRESQL
         self._reading = self._engine.execution_options(**postgresql.READING if is_shared else {})
         self._writing = self._engine.execution_options(write=True)
         self._changing = self._engine.execution_options(write=not is_shared)
-        self._opened = Event()
-        if is_migrated:
-            self._opened.set()
+        #: The file of a database that is one.
+        self.file = _file_of(url)
+        self._opened = _Opened(is_migrated)
         self._lock = Lock()
 
     def seen_by(self, caller: Caller | None) -> Self:
@@ -78,6 +80,11 @@ class Store:
         view = copy.copy(self)
         view.caller = caller
         return view
+
+    @property
+    def identity(self) -> "Identity | None":
+        """Which file the database was when it was opened."""
+        return self._opened.identity
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -104,17 +111,26 @@ class Store:
         with _unavailable(), self._changing.begin() as connection:
             yield connection
 
+    def prepare(self) -> None:
+        """Before a service starts, raise UnusablePlace when nothing can ever be kept here."""
+        if self.file is not None:
+            place.prepare(self.file, makes_folder=self._makes_folder)
+
     def open(self) -> None:
         """Make the directory and bring the tables to the newest revision; once is enough."""
         with self._lock:
-            if self._opened.is_set():
+            if self._opened.is_so:
                 return
             with _unavailable():
-                if self._dir:
-                    self._dir.mkdir(parents=True, exist_ok=True)
+                if self.file is not None:
+                    if self._makes_folder:
+                        place.make_folder(self.file.parent)
+                    place.make_file(self.file)
                 with self._writing.begin() as connection:
                     _migrate(connection)
-            self._opened.set()
+                if self.file is not None:
+                    self._opened.identity = identity_of(self.file)
+            self._opened.is_so = True
 
     def check(self) -> None:
         """Raise StorageUnavailable unless the tables are there and of the newest revision."""
@@ -126,6 +142,21 @@ class Store:
                 raise StorageUnavailable(f"The database is at revision {found}, not {head}.")
             for table in Base.metadata.sorted_tables:
                 connection.execute(select(*table.primary_key.columns).limit(1))
+
+    def try_write(self, within_s: float) -> None:
+        """Write a little, which changes nothing that anybody reads, waiting so long for others [s].
+
+        To the file of a database by a connection of its own, as whoever comes next would.
+        """
+        with _unavailable():
+            if self.file is not None:
+                place = f"{self.file.absolute().as_uri()}?mode=rw"
+                with closing(sqlite3.connect(place, within_s, uri=True)) as connection:
+                    connection.execute("PRAGMA user_version = 0")
+                return
+            with self._engine.begin() as connection:
+                connection.exec_driver_sql(f"SET LOCAL statement_timeout = {1e3 * within_s:.0f}")
+                connection.exec_driver_sql("UPDATE alembic_version SET version_num = version_num")
 
     def add(self, row: Row) -> None:
         """Keep something."""
@@ -175,6 +206,35 @@ def _values(row: Row, caller: Caller | None) -> dict[str, Any]:
     columns = [column.key for column in type(row).__table__.columns if column.key != "number"]
     sized = {"bytes": len(row.request) + len(row.result), "used_at": row.created_at}
     return {column: getattr(row, column) for column in columns} | sized | values_of(caller)
+
+
+@dataclass(slots=True)
+class _Opened:
+    """Whether a store is open, and the file of its database then; all who see it share this."""
+
+    is_so: bool
+    identity: "Identity | None" = None
+
+
+class Identity(NamedTuple):
+    """Which file it is, whatever it is called."""
+
+    device: int
+    inode: int
+
+
+def identity_of(file: Path) -> Identity:
+    """Return which file has a name now."""
+    found = file.stat()
+    return Identity(found.st_dev, found.st_ino)
+
+
+def _file_of(url: URL) -> Path | None:
+    """Return the file of a database, None when it is none; it may be given as a URI."""
+    if url.get_backend_name() != "sqlite" or not url.database:
+        return None
+    is_uri = url.database.startswith("file:")
+    return Path(unquote(url.database.removeprefix("file:")) if is_uri else url.database)
 
 
 def _engine_of(url: URL) -> Engine:

@@ -163,16 +163,10 @@ def test_broken_while_running(damaged: Service, damage: str) -> None:
     until(lambda: client.get("/readyz").status_code == 200)  # jobs, too
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "sqlite:////nowhere/at/all.db",  # no such directory
-        "sqlite:///{tmp}/text.db",  # not a database
-    ],
-)
-def test_broken_from_the_start(tmp_path: Path, url: str) -> None:
-    (tmp_path / "text.db").write_text("not a database " * 100)
-    with running(tmp_path, INTERLACE_DATABASE_URL=url.format(tmp=tmp_path)) as service:
+def test_broken_from_the_start(tmp_path: Path) -> None:
+    """The directory may come later; what cannot work is refused (test_start)."""
+    url = "sqlite:////nowhere/at/all.db"
+    with running(tmp_path, INTERLACE_DATABASE_URL=url) as service:
         assert service.client.get("/healthz").status_code == 200
         for answer in (
             service.client.get("/readyz"),

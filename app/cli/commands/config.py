@@ -23,9 +23,14 @@ def show(json_: AsJson = False) -> None:
     Example:
       interlace config show
     """
-    from app.cli.environment import settings
-    from app.operations.settings import described
+    import os
 
+    from app.cli.environment import settings
+    from app.cli.failures import complain
+    from app.operations.settings import described, unknown_variables
+
+    for sentence in unknown_variables(os.environ):
+        complain(sentence)
     listed = described(settings())
     if json_:
         print(json.dumps(listed, indent=1))
