@@ -28,6 +28,7 @@ from app.jobs.rows import (
     has,
     put,
     take_draft,
+    weigh,
 )
 from app.limits import JOB_TIME_LIMIT_S
 from app.operations.callers import Caller, working_for
@@ -152,6 +153,7 @@ def succeed(store: Store, job: Claim, result: bytes, summary: Mapping[str, Any])
             return False
         close(connection, job.number)
         put(connection, job.number, RESULT, result)
+        weigh(connection, job.number)
     return True
 
 
