@@ -25,7 +25,7 @@ class Keyed:
 
     def key(self, owner: str, *scopes: str, team: str | None = None, **limits: float) -> str:
         """Make a key; return its text."""
-        return make(self.store, owner, *scopes, team=team, **limits)[0]
+        return make(self.store, owner, *scopes, team=team, limits=limits)[0]
 
     def client(self, key: str | None) -> httpx2.Client:
         """Return a client with a key, or with none."""
@@ -50,10 +50,11 @@ def make(
     *scopes: str,
     team: str | None = None,
     expires_at: str | None = None,
-    **limits: float,
+    limits: dict[str, float] | None = None,
 ) -> tuple[str, ApiKey]:
     """Make a key; it submits when no scope is named."""
-    new = NewKey(f"key of {owner}", owner, team, scopes or ("submit",), expires_at, limits)
+    what = f"key of {owner}"
+    new = NewKey(what, owner, team, scopes or ("submit",), expires_at, limits or {})
     return keys.make(store, new)
 
 

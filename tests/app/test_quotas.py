@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.errors import QuotaUsedUp
 from app.operations.callers import Caller, Quotas
 from app.storage import quotas
 from app.storage.database import Store
@@ -105,7 +106,7 @@ def test_time_is_added_up_by_day(server: Keyed) -> None:
         quotas.add_solving(server.store, "grace", 1.5)
     assert solved(server.store, "grace") == 4.5
     grace = Caller("grace", None, frozenset(), quotas=Quotas(solving_s=4.4))
-    with pytest.raises(quotas.QuotaUsedUp, match=r"at most 4\.4, now 4\.5"):
+    with pytest.raises(QuotaUsedUp, match=r"at most 4\.4, now 4\.5"):
         quotas.Usage(server.store).check(grace)
     quotas.Usage(server.store).check(Caller("grace", None, frozenset(), quotas=Quotas()))
     quotas.Usage(server.store).check(None)
