@@ -48,6 +48,7 @@ from interlace_client import (
     Unreachable,
 )
 from interlace_client.options import Waiting
+from interlace_client.problems import Unauthenticated
 from solver.errors import Fault
 from solver.graph import Graph
 from solver.traces import TraceOptions
@@ -289,7 +290,8 @@ class Server:
                     Fault(each.pointer, code_of(each.code), each.detail) for each in error.faults
                 ]
                 raise InvalidRequest(faults) from None
-            self._give_up(str(error), code)
+            hint = "; set INTERLACE_API_KEY" if isinstance(error, Unauthenticated) else ""
+            self._give_up(f"{error}{hint}", code)
         except Unreachable as error:
             why = str(error).partition(": ")[2]  # the request stands before it
             self._give_up(f"cannot be reached: {why}", code)

@@ -113,10 +113,13 @@ async def usage_of(request: Request) -> Usage:
     return usage
 
 
-async def room_of(caller: CallerDep, usage: Annotated[Usage, Depends(usage_of)]) -> None:
+async def room_of(
+    request: Request, caller: CallerDep, usage: Annotated[Usage, Depends(usage_of)]
+) -> None:
     """Let a call go on that keeps something new, or raise QuotaUsedUp."""
     if caller is not None:
-        await to_thread.run_sync(usage.check, caller)
+        said = request.headers.get("content-length", "")
+        await to_thread.run_sync(usage.check, caller, int(said) if said.isdecimal() else None)
 
 
 #: Of each call that keeps something new.

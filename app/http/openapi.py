@@ -18,6 +18,7 @@ from app.codes import (
     status_of,
 )
 from app.errors import BUG, title_of
+from app.http.keys import scope_of
 from app.http.problems import MEDIA_TYPE
 from app.schemas.cost_models import CostModelRequest
 from app.schemas.estimates import EstimateRequest
@@ -39,9 +40,18 @@ _EXAMPLES: dict[int, tuple[Code, str]] = {
     status_of(code): (code, detail)
     for code, detail in (
         (RefusalCode.NOT_JSON, "The body is not JSON: Expecting value at line 1, column 1."),
+        (RefusalCode.UNAUTHENTICATED, "This API key is unknown, has expired or was revoked."),
+        (
+            RefusalCode.FORBIDDEN,
+            "This API key is not good for this: it has no scope 'submit'.",
+        ),
         (RefusalCode.NOT_FOUND, "No plan has this id."),
         (TemporaryCode.REQUEST_TIMEOUT, "The body did not come in time."),
         (RefusalCode.NO_RESULT, "This plan has no result: it is running."),
+        (
+            TemporaryCode.RATE_LIMITED,
+            "Quota jobs queued: at most 100, now 100; try again later.",
+        ),
         (RefusalCode.TOO_LARGE, "The body is longer than 268435456 bytes."),
         (RefusalCode.UNSUPPORTED_MEDIA_TYPE, "The body must be sent as application/json."),
         (FaultCode.OUT_OF_RANGE, "Tensor 'g1': bytes must be 1 to 2^60, got 0."),
@@ -51,6 +61,18 @@ _EXAMPLES: dict[int, tuple[Code, str]] = {
             "The database cannot be used: unable to open database file.",
         ),
     )
+}
+
+
+#: Keys, as :mod:`app.http.keys` wants them.
+_SCHEME = "ApiKey"
+_KEYS = {
+    "type": "http",
+    "scheme": "bearer",
+    "bearerFormat": "ilk_<id>_<secret>",
+    "description": "An API key, made by `interlace keys make`, where the service requires keys. Of "
+    "its scopes `read` is good for looking, `submit` for that and for changes, `admin` for both on "
+    "what others own. What is another owner's is not found (404), unless you are of one team.",
 }
 
 
@@ -148,14 +170,28 @@ def describe(app: FastAPI) -> dict[str, Any]:
             if "application/json" in operation["responses"].get("422", {}).get("content", {}):
                 del operation["responses"]["422"]  # FastAPI's own; a text in a path is never wrong
         _link(document["paths"])
+        _lock(document["paths"])
         components = {**document["components"]["schemas"], **schemas["$defs"]}
         for schema in components.values():
             _explain_fields(schema)
         for unused in ("HTTPValidationError", "ValidationError"):
             components.pop(unused, None)
         document["components"]["schemas"] = dict(sorted(components.items()))
+        document["components"]["securitySchemes"] = {_SCHEME: _KEYS}
         app.openapi_schema = document
     return app.openapi_schema
+
+
+def _lock(paths: dict[str, dict[str, Any]]) -> None:
+    """Say which scope a key needs for each operation, and how it is refused."""
+    for place, operations in paths.items():
+        for method, operation in operations.items():
+            scope = scope_of(method.upper(), place)
+            operation["security"] = [] if scope is None else [{_SCHEME: [scope]}]
+            if scope is not None:
+                both = {**operation["responses"], **problems(401, 403, 429)}
+                responses = {str(status): each for status, each in both.items()}
+                operation["responses"] = dict(sorted(responses.items()))
 
 
 def _link(paths: dict[str, dict[str, Any]]) -> None:

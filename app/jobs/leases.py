@@ -29,6 +29,7 @@ from app.jobs.rows import (
     lock,
     put,
     take_draft,
+    weigh,
 )
 from app.limits import JOB_TIME_LIMIT_S
 from app.operations.callers import Caller, working_for
@@ -153,6 +154,7 @@ def succeed(store: Store, job: Claim, result: bytes, summary: Mapping[str, Any])
             return False
         close(connection, job.number)
         put(connection, job.number, RESULT, result)
+        weigh(connection, job.number)
     return True
 
 

@@ -74,8 +74,16 @@ def close(connection: Connection, number: int) -> None:
     connection.execute(delete(PayloadRow).where(PayloadRow.job == number, over))
 
 
+def weigh(connection: Connection, number: int) -> None:
+    """Note how much is kept of a job."""
+    sizes = select(func.coalesce(func.sum(func.length(PayloadRow.content)), 0))
+    size = sizes.where(PayloadRow.job == number).scalar_subquery()
+    connection.execute(update(JobRow).where(JobRow.number == number).values(bytes=size))
+
+
 def take_draft(connection: Connection, number: int) -> None:
     """Let the draft be the result."""
     which = (PayloadRow.job == number, PayloadRow.part == DRAFT)
     connection.execute(update(PayloadRow).where(*which).values(part=RESULT))
     close(connection, number)
+    weigh(connection, number)

@@ -1,7 +1,7 @@
 """How much an owner uses, and whether that is as much as it may.
 
-Jobs that wait are counted as each new one is kept. The rest is looked at before: what is stored may
-be some seconds old, and what is at work counts when it ends.
+Jobs that wait are counted as each new one is kept. The rest is looked at before: results count some
+seconds after they were stored, and what is at work counts when it ends.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -32,8 +32,11 @@ class Usage:
         self._stored: TTLCache[str, int] = TTLCache(_OWNERS, _STORED_S)
         self._lock = Lock()
 
-    def check(self, caller: Caller | None) -> None:
-        """Raise QuotaUsedUp when something new of a caller is not to be kept or worked on."""
+    def check(self, caller: Caller | None, coming: int | None = 0) -> None:
+        """Raise QuotaUsedUp when something new of a caller is not to be kept or worked on.
+
+        ``coming`` is how much is to be kept [bytes]; None when nobody knows.
+        """
         if caller is None:
             return
         quotas = caller.quotas
@@ -43,15 +46,22 @@ class Usage:
             if used >= quotas.solving_s:
                 raise _used_up("seconds of solving a day", quotas.solving_s, used, _to_midnight())
         if quotas.stored_bytes is not None:
-            with self._lock:
-                stored = self._stored.get(caller.owner)
-            if stored is None or stored >= quotas.stored_bytes:  # something may be deleted
-                with self._store.reading() as connection:
-                    stored = stored_bytes(connection, caller.owner)
-                with self._lock:
-                    self._stored[caller.owner] = stored
-            if stored >= quotas.stored_bytes:
-                raise _used_up("bytes stored", quotas.stored_bytes, stored, 60)
+            self._check_stored(caller.owner, quotas.stored_bytes, coming)
+
+    def _check_stored(self, owner: str, most: int, coming: int | None) -> None:
+        more = coming or 0
+        with self._lock:
+            stored = self._stored.get(owner)
+        if stored is None or stored + more > most:  # something may be deleted
+            with self._store.reading() as connection:
+                stored = stored_bytes(connection, owner)
+        if stored >= most or stored + more > most:
+            raise _used_up("bytes stored", most, stored, 60)
+        with self._lock:
+            if coming is None:
+                self._stored.pop(owner, None)
+            else:
+                self._stored[owner] = stored + more
 
 
 def check_queue(connection: Connection, caller: Caller | None) -> None:

@@ -81,8 +81,8 @@ class JobRow(Owned, Base):
     ``server`` is the server whose child that is. ``attempts`` counts children, without those that a
     server took with it. ``content`` is the hash of what was asked, none of what was not answered in
     full. ``progress``, ``error`` and ``summary`` are JSON. ``bytes`` is the size of its request and
-    uploads, ``cancel_at`` when it was asked to hand in what it has, ``traceparent`` the span of the
-    call that asked for it (W3C Trace Context).
+    uploads, later of its request and result, ``cancel_at`` when it was asked to hand in what it
+    has, ``traceparent`` the span of the call that asked for it (W3C Trace Context).
     """
 
     __tablename__ = "jobs"

@@ -12,7 +12,7 @@ from interlace_client import asking, reporting
 from interlace_client.jobs import PLANS, SIMULATIONS, SWEEPS
 from interlace_client.options import How
 from interlace_client.sending import Send, Sleep, Tries
-from interlace_client.wire import answer_of, checked, lost, request_of
+from interlace_client.wire import answer_of, checked, headers_of, lost, request_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ class AsyncClient:
 
     Parameters
     ----------
-    base_url, timeout, retries, transport
+    base_url, api_key, timeout, retries, transport
         As there.
     """
 
@@ -66,12 +66,15 @@ class AsyncClient:
         self,
         base_url: str,
         *,
+        api_key: str | None = None,
         timeout: float = 10,
         retries: int = 5,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._tries = Tries(timeout, retries)
-        self._http = httpx.AsyncClient(base_url=checked(base_url), transport=transport)
+        self._http = httpx.AsyncClient(
+            base_url=checked(base_url), headers=headers_of(api_key), transport=transport
+        )
 
     async def plan(
         self, graph: Graph, *, cluster: Mapping[str, Any], **fields: Unpack[Planning]

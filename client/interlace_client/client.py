@@ -11,7 +11,7 @@ from interlace_client import asking, reporting
 from interlace_client.jobs import PLANS, SIMULATIONS, SWEEPS
 from interlace_client.options import How
 from interlace_client.sending import Send, Sleep, Tries
-from interlace_client.wire import answer_of, checked, lost, request_of
+from interlace_client.wire import answer_of, checked, headers_of, lost, request_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,6 +59,8 @@ class Client:
     ----------
     base_url
         Of the service, such as ``http://127.0.0.1:8000``; may end with a path.
+    api_key
+        Of a service that wants keys; ``INTERLACE_API_KEY`` of the environment when left out.
     timeout
         How long the service may take to connect, to read and to answer, each, besides the time that
         it was asked to wait [s].
@@ -71,7 +73,7 @@ class Client:
     Raises
     ------
     ValueError
-        When ``base_url`` is no URL of http or https.
+        When ``base_url`` is no URL of http or https, or the key holds what no header can.
 
     Notes
     -----
@@ -84,12 +86,15 @@ class Client:
         self,
         base_url: str,
         *,
+        api_key: str | None = None,
         timeout: float = 10,
         retries: int = 5,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self._tries = Tries(timeout, retries)
-        self._http = httpx.Client(base_url=checked(base_url), transport=transport)
+        self._http = httpx.Client(
+            base_url=checked(base_url), headers=headers_of(api_key), transport=transport
+        )
 
     def plan(self, graph: Graph, *, cluster: Mapping[str, Any], **fields: Unpack[Planning]) -> Plan:
         """Plan an iteration of a graph, or of a stored one by its id."""

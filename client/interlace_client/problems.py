@@ -32,6 +32,10 @@ class StorageUnavailable(Temporary):
     """The service's database cannot be used."""
 
 
+class RateLimited(Temporary):
+    """The key asks more often, or its owner has more jobs waiting, than it may."""
+
+
 class RequestTimeout(Temporary):
     """The request, or its body, came too slowly."""
 
@@ -74,6 +78,18 @@ class IncompleteBody(Refused):
 
 class HttpError(Refused):
     """The status, this or another one, says all that is known; a proxy may have answered."""
+
+
+class Unauthenticated(Refused):
+    """The service wants an API key, and what was sent is none, or is none any more."""
+
+
+class Forbidden(Refused):
+    """The API key is not good for this."""
+
+
+class QuotaUsedUp(Refused):
+    """The key's owner has stored, or had worked on today, as much as it may."""
 
 
 class NotFound(Refused):
@@ -309,6 +325,7 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "queue_full": QueueFull,
     "workers_unavailable": WorkersUnavailable,
     "storage_unavailable": StorageUnavailable,
+    "rate_limited": RateLimited,
     "request_timeout": RequestTimeout,
     "time_limit": TimeLimit,
     "worker_died": WorkerDied,
@@ -320,6 +337,9 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "not_multipart": NotMultipart,
     "incomplete_body": IncompleteBody,
     "http_error": HttpError,
+    "unauthenticated": Unauthenticated,
+    "forbidden": Forbidden,
+    "quota_used_up": QuotaUsedUp,
     "not_found": NotFound,
     "method_not_allowed": MethodNotAllowed,
     "no_result": NoResult,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Callable, TypeVar, Union
 
 from interlace_client.errors import ProblemError, UnexpectedAnswer, Unreachable
 from interlace_client.jobs import Failure, Progress
-from interlace_client.problems import PROBLEMS, JobFailed, Temporary
+from interlace_client.problems import PROBLEMS, JobFailed, QuotaUsedUp, Temporary
 
 if TYPE_CHECKING:
     from interlace_client.results import Json
@@ -164,11 +164,12 @@ def passes(answer: Answer) -> bool:
     """Tell whether the request may be answered otherwise later.
 
     Not when the work itself failed: then the answer says where the job is, or its code says so.
+    Nor when a quota is used up, which is so for hours.
     """
     if answer.status not in _PASSING or "location" in answer.headers:
         return False
     kind = PROBLEMS.get(_failure(answer).code, ProblemError)
-    return issubclass(kind, Temporary) or not issubclass(kind, JobFailed)
+    return issubclass(kind, Temporary) or not issubclass(kind, (JobFailed, QuotaUsedUp))
 
 
 def done(answer: Answer) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import httpx
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from typing import Union
 
     Http = Union[httpx.Client, httpx.AsyncClient]
+
+#: Where the key is, if nobody says it.
+_KEY = "INTERLACE_API_KEY"
 
 
 def checked(base_url: str) -> str:
@@ -29,6 +33,22 @@ def checked(base_url: str) -> str:
     if url.scheme not in {"http", "https"} or not url.host:
         raise ValueError(f"{base_url!r} is no URL of http or https.")
     return base_url
+
+
+def headers_of(api_key: str | None) -> dict[str, str]:
+    """Return what every request says: which key it has, if there is one.
+
+    Raises
+    ------
+    ValueError
+        When the key holds what no header can; the message does not show it.
+    """
+    key = os.environ.get(_KEY, "").strip() if api_key is None else api_key
+    if not key:
+        return {}
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise ValueError("The API key is none: it holds spaces or characters beyond ASCII.")
+    return {"Authorization": f"Bearer {key}"}
 
 
 def request_of(http: Http, todo: Send) -> httpx.Request:

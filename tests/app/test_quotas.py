@@ -1,0 +1,112 @@
+"""What a key may use: 429 names the quota, its limit and now, and says when to come again."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from app.errors import QuotaUsedUp
+from app.operations.callers import Caller, Quotas
+from app.storage import quotas
+from app.storage.database import Store
+from tests.app.keyed import Keyed, keyed
+from tests.app.long import search, until
+from tests.app.service import two_layers
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
+    folder = tmp_path_factory.mktemp("quotas")
+    with keyed(folder, INTERLACE_WORKERS="1", INTERLACE_QUOTA_QUEUED="2") as found:
+        yield found
+        assert "Traceback" not in found.service.log.read_text(), "the server failed inside"
+
+
+def test_requests_a_second(server: Keyed) -> None:
+    with server.of("alice", requests_per_s=5) as client, server.of("alice") as other:
+        answers = [client.get("/v1/examples") for _ in range(20)]
+        codes = [answer.status_code for answer in answers]
+        assert codes[:5] == [200] * 5
+        assert codes.count(429) >= 10
+        refused = answers[codes.index(429)]
+        assert refused.json()["code"] == "rate_limited"
+        assert "requests a second: at most 5 " in refused.json()["detail"]
+        assert refused.headers["retry-after"] == "1"
+        assert other.get("/v1/examples").status_code == 200, "another key has its own"
+        until(lambda: client.get("/v1/examples").status_code == 200, 10)
+
+
+def test_jobs_queued(server: Keyed) -> None:
+    with server.of("bob") as client, server.of("carol") as other:
+        places = []
+        for seed in range(3):  # one at work, two wait
+            answer = client.post("/v1/plans", json=search(3_000 - seed), params={"wait": 0})
+            assert answer.status_code == 202, answer.text
+            places.append(answer.headers["location"])
+            until(lambda: client.get(places[0]).json()["state"] == "running")
+        refused = client.post("/v1/plans", json=search(2_000), params={"wait": 0})
+        assert refused.status_code == 429
+        assert "jobs queued: at most 2, now 2" in refused.json()["detail"]
+        assert int(refused.headers["retry-after"]) >= 1
+        begun = other.post("/v1/plans", json=two_layers(), params={"wait": 0})
+        assert begun.status_code == 202, "another owner's jobs may wait"
+        for place in places:
+            assert client.delete(place).status_code == 204
+        assert client.post("/v1/plans", json=two_layers()).status_code == 201
+
+
+def test_bytes_stored(server: Keyed) -> None:
+    with server.of("dave", stored_bytes=3_000) as client:
+        codes = [
+            client.post("/v1/plans", json=two_layers(seed=seed)).status_code for seed in range(10)
+        ]
+        assert codes[0] == 201
+        assert codes[-1] == 429
+        for path in ("/v1/cost-models", "/v1/runs", "/v1/graphs", "/v1/sweeps"):
+            refused = client.post(path, json={"name": 3_000 * "x"})
+            assert refused.status_code == 429
+            assert refused.json()["code"] == "quota_used_up"
+            assert "bytes stored: at most 3,000, now " in refused.json()["detail"]
+            assert int(refused.headers["retry-after"]) >= 1
+        assert client.get("/v1/plans").json()["plans"], "it may look"
+        for plan in client.get("/v1/plans").json()["plans"]:
+            assert client.delete(f"/v1/plans/{plan['id']}").status_code == 204
+        assert client.post("/v1/plans", json=two_layers()).status_code == 201, "and make room"
+        large = client.post("/v1/plans", json={"name": 4_000 * "x"})
+        assert large.status_code == 429, "what comes counts before it is stored"
+
+
+def test_seconds_of_solving_a_day(server: Keyed) -> None:
+    with server.of("erin", solving_s=0.001) as client:
+        first = client.post("/v1/plans", json=two_layers())
+        assert first.status_code == 201
+        until(lambda: solved(server.store, "erin") > 0)
+        refused = client.post("/v1/plans", json=two_layers(seed=2))
+        assert refused.status_code == 429
+        assert refused.json()["code"] == "quota_used_up"
+        assert "seconds of solving a day: at most 0.001, now " in refused.json()["detail"]
+        assert 0 < int(refused.headers["retry-after"]) <= 86_401
+        assert client.get(first.headers["location"]).status_code == 200
+
+
+def test_a_job_that_is_deleted_counts(server: Keyed) -> None:
+    with server.of("frank") as client:
+        place = client.post("/v1/plans", json=search(), params={"wait": 0}).headers["location"]
+        until(lambda: client.get(place).json()["state"] == "running")
+        assert client.delete(place).status_code == 204
+        until(lambda: solved(server.store, "frank") > 0)
+
+
+def solved(store: Store, owner: str) -> float:
+    with store.reading() as connection:
+        return quotas.solved_s(connection, owner)
+
+
+def test_time_is_added_up_by_day(server: Keyed) -> None:
+    for _ in range(3):
+        quotas.add_solving(server.store, "grace", 1.5)
+    assert solved(server.store, "grace") == 4.5
+    grace = Caller("grace", None, frozenset(), quotas=Quotas(solving_s=4.4))
+    with pytest.raises(QuotaUsedUp, match=r"at most 4\.4, now 4\.5"):
+        quotas.Usage(server.store).check(grace)
+    quotas.Usage(server.store).check(Caller("grace", None, frozenset(), quotas=Quotas()))
+    quotas.Usage(server.store).check(None)
