@@ -206,6 +206,7 @@ class Pool:
                 self._rest()
             except StorageUnavailable as error:
                 _LOG.warning("Jobs wait: %s", error)
+                self._due["recover"] = time.monotonic() + SILENT_S  # others were kept silent too
                 self._stopped.wait(1)
             except Exception as error:  # noqa: BLE001 - jobs of others go on
                 _LOG.exception("The jobs' thread failed inside; it goes on")

@@ -261,7 +261,7 @@ async def _events(kind: str, job: Job, heard: int | None, pool: Pool) -> AsyncIt
             return
         try:
             job = await pool.wait(kind, job.id, _COMMENT_S, heard)
-        except errors.NotFound:  # deleted meanwhile
+        except (errors.NotFound, errors.StorageUnavailable):  # deleted, or not to be seen any more
             return
 
 

@@ -12,8 +12,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-#: Nothing that a test keeps must outlast the machine.
-_QUICK = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+#: Nothing that a test keeps must outlast the machine; what was answered outlasts a crash.
+_QUICK = {"fsync": "off", "full_page_writes": "off"}
 #: A server, or the end of one, takes so long at most [s].
 _PATIENCE_S = 60
 

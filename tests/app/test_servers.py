@@ -1,10 +1,21 @@
 """Several servers share a PostgreSQL database: their clocks, their start, its restarts."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 
+import pytest
+
+from app.errors import StorageUnavailable
+from app.jobs.pool import SILENT_S
+from app.operations.settings import Settings
+from app.routers.cost_models import EXAMPLE
+from app.storage.database import Store
 from tests.app.long import needs_proc, search, until
 from tests.app.postgres import Cluster
-from tests.app.service import ROOT, Json, Service, running
+from tests.app.service import ROOT, Json, Service, faults, running, two_layers
+from tests.benchmarks.restarts import restarted
 
 PLANS = "/v1/plans"
 #: Read by each Python at its start: the clock of the machine is wrong.
@@ -67,3 +78,82 @@ def test_clocks_that_differ(tmp_path: Path, cluster: Cluster) -> None:
 def state(service: Service, place: str) -> str:
     found: str = service.client.get(place).json()["state"]
     return found
+
+
+@needs_proc
+def test_a_database_that_goes_and_comes(tmp_path: Path, cluster: Cluster) -> None:
+    """Longer than a job may be silent: still neither server takes the other's."""
+    url = cluster.make()
+    with ExitStack() as both:
+        servers = []
+        for name in "ab":
+            (tmp_path / name).mkdir()
+            servers.append(
+                both.enter_context(
+                    running(tmp_path / name, database_url=url, INTERLACE_WORKERS="1")
+                )
+            )
+        one = servers[0]
+        places = [begin(service, search()) for service in servers]
+        until(lambda: {state(one, place) for place in places} == {"running"})
+        client = one.client
+        with ThreadPoolExecutor(1) as listeners:
+            stream = listeners.submit(client.get, f"{places[0]}/events")
+            until(lambda: client.get(places[0]).json()["progress"])
+            cluster.stop()
+            began = time.monotonic()
+            for answer in (
+                client.get(places[0]),
+                client.get(PLANS),
+                client.get("/readyz"),
+                client.post(f"{places[0]}/cancel"),
+                client.delete(places[0]),
+                client.post(PLANS, json=two_layers()),
+                client.post("/v1/cost-models", json=EXAMPLE),
+            ):
+                faults(answer)
+                assert (answer.status_code, answer.json()["code"]) == (503, "storage_unavailable")
+                assert int(answer.headers["retry-after"]) > 0
+                assert str(cluster.folder) not in answer.text, "where it is, the log is told"
+            assert str(cluster.folder) in one.log.read_text()
+            assert client.get("/healthz").status_code == 200
+            assert "interlace_storage_up 0.0" in client.get("/metrics").text
+            assert "event: running" in stream.result().text
+        while time.monotonic() - began < SILENT_S + 1:
+            time.sleep(0.1)
+        cluster.start()
+        for service in servers:
+            until(lambda: service.client.get("/readyz").status_code == 200)  # noqa: B023
+        beats = [client.get(place).json()["progress"]["heartbeat_at"] for place in places]
+
+        def has_beaten() -> bool:
+            found = [client.get(place).json() for place in places]
+            assert [(job["state"], job["attempts"]) for job in found] == [("running", 1)] * 2
+            now = [job["progress"]["heartbeat_at"] for job in found]
+            return all(after > before for after, before in zip(now, beats, strict=True))
+
+        until(has_beaten)
+        for place in places:
+            assert client.post(f"{place}/cancel").json()["state"] == "cancelled"
+        for service in servers:
+            log = service.log.read_text()
+            assert "of another server" not in log
+            assert "Traceback" not in log
+
+
+@needs_proc
+def test_restarts_under_load(tmp_path: Path, cluster: Cluster) -> None:
+    """What python -m tests.benchmarks.restarts does for minutes, for seconds."""
+    found, is_good = restarted(tmp_path, cluster, seconds=14, every_s=4, seed=1)
+    assert is_good, found
+
+
+def test_new_connections_after_a_restart(cluster: Cluster, tmp_path: Path) -> None:
+    """None of those that are kept is used that the restart has cut."""
+    with closing(Store(Settings(data_dir=tmp_path, database_url=cluster.make()))) as store:
+        store.check()
+        cluster.stop("immediate")
+        with pytest.raises(StorageUnavailable, match=r"^The database cannot be used: it does"):
+            store.check()
+        cluster.start()
+        store.check()
