@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING
 
 from app.errors import (
     NotFound,
@@ -28,9 +29,10 @@ from app.jobs import leases
 from app.jobs import submission as intake
 from app.jobs import table as jobs
 from app.jobs.answers import Answers
+from app.jobs.deaths import reason_of
 from app.jobs.kinds import KINDS, QUEUES, queued_in
 from app.jobs.leases import Claim
-from app.jobs.process import Child, has_done, kill, reason_of, start
+from app.jobs.process import Child, has_done, kill, start
 from app.jobs.requests import Requests
 from app.jobs.submission import Asked, Receipt
 from app.jobs.table import Job
@@ -44,6 +46,10 @@ from app.storage.clock import ago
 from app.storage.database import Store
 from app.storage.quotas import add_solving
 from app.storage.runs import life
+
+if TYPE_CHECKING:
+    from app.jobs.engines.dask import Cluster
+    from app.jobs.engines.remote import Remote
 
 #: The thread looks at its rows this often [s], at those of other servers, and at old ones.
 _LOOK_S, _RECOVER_S, _EXPIRE_S = 0.5, 2.0, 600.0
@@ -94,6 +100,8 @@ class Pool:
         self._starting_since: float | None = None
         self._is_new = True
         self._leaving, self._stopped = Event(), Event()
+        self._cluster: Cluster | None = None
+        self._remote: Remote | None = None
         self._due = dict.fromkeys(("look", "recover", "expire"), 0.0)
         self._thread = Thread(target=self._run, name="jobs", daemon=True)
 
@@ -150,8 +158,19 @@ class Pool:
 
     def start(self) -> None:
         """Begin to work; to be called from the event loop."""
+        if self._settings.scheduler is not None:
+            self._connect(self._settings.scheduler)
         self._waiting.start()
         self._thread.start()
+
+    def _connect(self, scheduler: str) -> None:
+        """Have jobs done by the workers of a Dask scheduler."""
+        from app.jobs.engines.dask import Cluster  # noqa: PLC0415 - an extra
+        from app.jobs.engines.remote import Remote  # noqa: PLC0415
+
+        self._cluster = Cluster(scheduler, self._wake)
+        self._remote = Remote(self._store, self._settings, self._cluster, self._left, self._lost)
+        self._cluster.start()
 
     def leave(self) -> None:
         """Begin no more jobs, and let nobody wait."""
@@ -164,19 +183,21 @@ class Pool:
         self.leave()
         deadline = time.monotonic() + grace_s
         while self._thread.is_alive() and time.monotonic() < deadline:
-            if not any(child.job for child in self._children):
+            if not any(child.job for child in self._children) and not self._away():
                 break
             time.sleep(0.02)
         self._stopped.set()
         self._wake()
         self._thread.join()
-        left = [child for child in self._children if child.job]
+        left = [child.job for child in self._children if child.job]
         for child in self._children:
             kill(child)
+        if self._cluster and self._remote:
+            left += self._remote.take_back()
+            self._cluster.stop()
         with suppress(StorageUnavailable):  # then the next start finds them silent
-            for child in left:
-                job = child.job
-                if job and leases.hand_back(self._store, job.number, job.lease, died=False):
+            for job in left:
+                if leases.hand_back(self._store, job.number, job.lease, died=False):
                     _LOG.info("Job queued again", extra=_ids(job))
         for child in self._children:
             child.process.join()
@@ -188,6 +209,12 @@ class Pool:
             why = why or "their thread has ended"
         if why is not None:
             raise WorkersUnavailable(f"No job is worked on: {why}.")
+        if self._cluster:
+            self._cluster.check()
+
+    def _away(self) -> set[str]:
+        """Return the leases of the jobs that are on a cluster."""
+        return self._remote.leases() if self._remote else set()
 
     def hung(self) -> str | None:
         """Say what hangs, None when nothing does."""
@@ -215,7 +242,7 @@ class Pool:
 
     def _rest(self) -> None:
         """Wait until a child has something to say, somebody calls, or it is time to look."""
-        left = max(0.0, min(self._due.values()) - time.monotonic())
+        left = max(0.0, min(self._due.values()) - time.monotonic())  # at most _LOOK_S
         ears = [each for c in self._children for each in (c.pipe, c.process.sentinel)]
         wait([self._hear, *ears], left)
         with self._lock:
@@ -225,6 +252,8 @@ class Pool:
 
     def _tick(self) -> None:
         self._hear_children()
+        if self._remote:
+            self._remote.hear()
         if self._is_due("look", _LOOK_S):
             self._look()
         if self._is_due("recover", _RECOVER_S) and (found := self.recover()):
@@ -265,10 +294,16 @@ class Pool:
 
     def _fill(self) -> None:
         """Give jobs to children while there is room and work."""
-        while self._is_new and len(self._children) < self._settings.workers:
+        while self._is_new and not self._cluster and len(self._children) < self._settings.workers:
             self._start_child()  # they have all that they need when jobs come
         self._is_new = False
-        for queue, room in self._room.items():
+        if self._cluster and not self._cluster.is_connected:
+            return  # jobs wait: another server may have a cluster
+        for queue in QUEUES:
+            if self._remote and queue != "sweeps":  # their cells go there, one by one
+                self._send(queue)
+                continue
+            room = self._room[queue]
             busy = sum(KINDS[c.job.kind].queue == queue for c in self._children if c.job)
             for _ in range(room - busy):
                 child = next((c for c in self._children if not (c.job or c.was_killed)), None)
@@ -293,6 +328,21 @@ class Pool:
         self._children.append(child)
         return child
 
+    def _send(self, queue: str) -> None:
+        """Send jobs to the cluster while there is room and work."""
+        assert self._cluster, "there is a cluster"
+        assert self._remote, "and so are its jobs"
+        room = self._room[queue]
+        if queue == "solves" and "workers" not in self._settings.model_fields_set:
+            room = max(room, self._cluster.threads)
+        for _ in range(room - self._remote.busy(queue)):
+            job = leases.claim(self._store, self._server, queued_in(queue))
+            if job is None:
+                break
+            self._remote.place(job)
+            _LOG.info("Job sent to the cluster", extra=_ids(job))
+            self._waiting.look_soon()
+
     def _look(self) -> None:
         """Kill children whose job is not theirs any more, or whose time is over.
 
@@ -311,16 +361,26 @@ class Pool:
                 late = TimeLimit(f"The job took more than {most:g} s and has nothing in hand.")
                 leases.settle(self._store, job, problem_details(late))
                 kill(child)
-        mine = {child.job.lease for child in self._children if child.job}
+        if self._remote:
+            self._remote.look(held)
+        mine = {child.job.lease for child in self._children if child.job} | self._away()
         for lease in held.keys() - mine:
             leases.hand_back(self._store, held[lease].number, lease, died=False)
 
     def _count(self, job: Claim, child: Child) -> None:
         """Add the time that a child took for a job to its owner's, whatever came of it; once."""
         since, child.since = child.since, time.monotonic()
+        self._add_time(job, time.monotonic() - since)
+
+    def _left(self, job: Claim, took_s: float) -> None:
+        """See that a job has left the cluster."""
+        self._add_time(job, took_s)
+        self._ended(job)
+
+    def _add_time(self, job: Claim, took_s: float) -> None:
         if job.owner is not None:
             try:
-                add_solving(self._store, job.owner, time.monotonic() - since)
+                add_solving(self._store, job.owner, took_s)
             except StorageUnavailable as error:
                 _LOG.warning("The time of a job was not counted: %s", error, extra=_ids(job))
 
@@ -331,7 +391,11 @@ class Pool:
             return
         if self._ended(job):
             return
-        reason = reason_of(code)
+        self._lost(job, reason_of(code))
+        self._ended(job)
+
+    def _lost(self, job: Claim, reason: str) -> None:
+        """Queue a job again whose process ended before it did, unless that was too often."""
         if job.attempts >= MAX_JOB_ATTEMPTS:
             times = (
                 f"Its process ended {MAX_JOB_ATTEMPTS} times before the job did, at last {reason}."
@@ -342,7 +406,6 @@ class Pool:
         if died:
             _LOG.warning("The process of a job ended %s", reason, extra=_ids(job))
             self._on_death(job.kind, reason)
-        self._ended(job)
 
     def _ended(self, job: Claim) -> bool:
         """Tell those who wait for a job to look at it; return whether it has ended."""

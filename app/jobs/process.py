@@ -58,13 +58,3 @@ def kill(child: Child) -> None:
         os.killpg(pid, signal.SIGKILL)
     except ProcessLookupError:  # it has not come to make its group
         child.process.kill()
-
-
-def reason_of(code: int | None) -> str:
-    """Say how a process ended."""
-    if code is None or code >= 0:
-        return f"with exit code {code}"
-    try:
-        return f"by signal {signal.Signals(-code).name}"
-    except ValueError:
-        return f"by signal {-code}"

@@ -13,9 +13,10 @@ from http import HTTPStatus
 from multiprocessing.connection import Connection
 from typing import TypeVar
 
-from app.errors import StorageUnavailable, TimeLimit, problem_details
+from app.errors import StorageUnavailable, TimeLimit, WorkersUnavailable, problem_details
 from app.jobs import leases
 from app.jobs import table as jobs
+from app.jobs.kinds import SWEEP
 from app.jobs.leases import Claim
 from app.jobs.progress import ProgressWriter
 from app.jobs.rows import FAILED, REQUEST, TIMED_OUT
@@ -23,6 +24,7 @@ from app.jobs.tasks import WORK, Inputs
 from app.operations import logs
 from app.operations.logs import JOB_ID, REQUEST_ID
 from app.operations.settings import Settings
+from app.services.sweeps.parallel import Each, each
 from app.storage import graphs
 from app.storage.database import Store
 from app.storage.library import library_of
@@ -60,13 +62,13 @@ def work(settings: Settings, pipe: Connection) -> None:
     for sent in (signal.SIGINT, signal.SIGTERM):  # to all processes: meant for the server
         signal.signal(sent, signal.SIG_IGN)
     os.nice(_NICE)
-    _limit_memory(settings.job_memory_bytes)
+    limit_memory(settings.job_memory_bytes)
     gc.set_threshold(*GARBAGE)
     logs.install(settings.log_format, settings.log_level)
     store = Store(settings, is_migrated=True)
     with suppress(EOFError, OSError):
         for done in range(1, _JOBS + 1):
-            _do(store, pipe.recv())
+            _do(store, settings, pipe.recv())
             if done == _JOBS or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > _LARGE:
                 break  # without a word, so that no other job comes
             pipe.send(None)
@@ -74,15 +76,17 @@ def work(settings: Settings, pipe: Connection) -> None:
     os._exit(0)  # nothing is left to do, and taking an interpreter apart takes its time
 
 
-def _do(store: Store, job: Claim) -> None:
+def _do(store: Store, settings: Settings, job: Claim) -> None:
     """Do a job, and keep what comes of it."""
     JOB_ID.set(job.id)
     REQUEST_ID.set(job.request_id or None)
     with ProgressWriter(store, job) as report:
-        _patiently(lambda: _outcome(store, job, report))()
+        _patiently(lambda: _outcome(store, settings, job, report))()
 
 
-def _outcome(store: Store, job: Claim, report: ProgressWriter) -> Callable[[], bool]:
+def _outcome(
+    store: Store, settings: Settings, job: Claim, report: ProgressWriter
+) -> Callable[[], bool]:
     """Work, and return what keeps the outcome."""
     try:
         request = jobs.payload(store, job.number, REQUEST)
@@ -90,12 +94,15 @@ def _outcome(store: Store, job: Claim, report: ProgressWriter) -> Callable[[], b
             return lambda: False
         mine = store.seen_by(job.caller)
         files = jobs.files(store, job.number)
-        inputs = Inputs(request, files, library_of(mine), caller=job.caller)
+        inputs = Inputs(request, files, library_of(mine), _each(job, settings), job.caller)
         done = WORK[job.kind](inputs, report)
         if done.graph is not None:
             graphs.create(mine, done.graph)
     except StorageUnavailable:  # the job cannot help it
         raise
+    except WorkersUnavailable as error:  # nor that
+        _LOG.warning("The job is queued again: %s", error)
+        return lambda: leases.hand_back(store, job.number, job.lease, died=False)
     except TimeLimit as error:
         failure, state = problem_details(error), TIMED_OUT
     except Exception as error:  # noqa: BLE001 - whatever it is, the job has failed
@@ -106,6 +113,15 @@ def _outcome(store: Store, job: Claim, report: ProgressWriter) -> Callable[[], b
         answer = done.answer.encode()
         return lambda: _patiently(lambda: leases.succeed(store, job, answer, done.summary))
     return lambda: _patiently(lambda: leases.fail(store, job, failure, state))
+
+
+def _each(job: Claim, settings: Settings) -> Each:
+    """Return what does the cells of a sweep: the cores of this machine, or a cluster."""
+    if settings.scheduler is None or job.kind != SWEEP:
+        return each
+    from app.jobs.engines.cells import Cells  # noqa: PLC0415 - an extra
+
+    return Cells(settings.scheduler, settings.job_memory_bytes)
 
 
 def _patiently(what: Callable[[], Result]) -> Result:
@@ -121,7 +137,7 @@ def _patiently(what: Callable[[], Result]) -> Result:
             time.sleep(_AGAIN_S)
 
 
-def _limit_memory(size: int) -> None:
+def limit_memory(size: int) -> None:
     """Let allocations beyond a limit fail: data where the system counts it, else address space."""
     kind = getattr(resource, "RLIMIT_DATA", resource.RLIMIT_AS)
     _, hard = resource.getrlimit(kind)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -42,7 +43,12 @@ class Settings(BaseSettings):
 
     workers: Annotated[int, Field(ge=1, le=1_024)] = Field(default_factory=cores)
     """Plans, simulations and imports that are worked on at once; the number of cores when left
-    out."""
+    out, and with a `scheduler` at least that of the threads of its workers."""
+
+    scheduler: str | None = None
+    """Address of a Dask scheduler, as `tcp://host:8786` (`tls://` with certificates in Dask's own
+    configuration): its workers do the jobs. Left out, processes of this machine do them. Whoever
+    reaches that port may run anything on all machines of the cluster."""
 
     max_queued: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
     """Jobs that may wait in a queue; beyond, requests are refused."""
@@ -104,6 +110,23 @@ class Settings(BaseSettings):
                 why = str(error).splitlines()[0]
                 raise PydanticCustomError("database_url", "{why}", {"why": why}) from None
         return url
+
+    @field_validator("scheduler")
+    @classmethod
+    def _check_scheduler(cls, address: str | None) -> str | None:
+        """Say at once that an address is none, or that what speaks to it is not installed."""
+        if address is None:
+            return None
+        scheme, _, place = address.partition("://")
+        if scheme not in {"tcp", "tls"} or not place.rpartition(":")[2].isdecimal():
+            raise PydanticCustomError(
+                "scheduler", "An address is tcp://host:port or tls://host:port"
+            )
+        if find_spec("distributed") is None:
+            raise PydanticCustomError(
+                "scheduler", "Dask is not installed here: pip install 'interlace[cluster]'"
+            )
+        return address
 
 
 _PREFIX = str(Settings.model_config["env_prefix"])

@@ -1,10 +1,16 @@
 """What is stored, in the place of its id."""
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
+import msgspec
+from msgspec import UNSET, UnsetType
+
 from app.codes import ServiceFaultCode
+from app.limits import BIG_BODY_BYTES
 from app.reading.wording import shown
 from app.schemas.networks import CostModelBody
 from solver.errors import Fault
@@ -22,6 +28,14 @@ _ANY: dict[str, Any] = {
 }
 
 
+class _Naming(msgspec.Struct):
+    graph_id: msgspec.Raw | UnsetType = UNSET
+    cluster: msgspec.Raw | UnsetType = UNSET
+
+
+_NAMING = msgspec.json.Decoder(_Naming)
+
+
 class LargeGraph(Exception):
     """A stored graph is larger than whoever asks would read."""
 
@@ -35,6 +49,39 @@ class Library(NamedTuple):
 
 #: Where nothing is stored.
 NOTHING = Library(lambda _: None, lambda _: None)
+
+
+def named_in(body: bytes) -> tuple[str | None, list[str]]:
+    """Return the ids of the graph and of the cost models that a request names; none of no JSON.
+
+    O(bytes), without reading the graph.
+    """
+    body = body.removeprefix(BOM_UTF8)
+    try:
+        named = _NAMING.decode(body)
+        found = {
+            name: msgspec.json.decode(value)
+            for name, value in (("graph_id", named.graph_id), ("cluster", named.cluster))
+            if not isinstance(value, UnsetType)
+        }
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        found = _loosely(body)
+    graph, cluster = found.get("graph_id"), found.get("cluster")
+    places = [cluster]
+    if isinstance(cluster, dict) and isinstance(cluster.get("channels"), dict):
+        places += cluster["channels"].values()
+    models = [place.get("cost_model") for place in places if isinstance(place, dict)]
+    ids = [model.get("id") for model in models if isinstance(model, dict)]
+    known = dict.fromkeys(each for each in ids if isinstance(each, str))
+    return graph if isinstance(graph, str) else None, list(known)
+
+
+def _loosely(body: bytes) -> dict[str, Any]:
+    """Parse what is no JSON for its NaN alone, as whoever names its faults will."""
+    with suppress(ValueError, RecursionError):
+        found = json.loads(body) if len(body) <= BIG_BODY_BYTES else {}
+        return found if isinstance(found, dict) else {}
+    return {}
 
 
 def with_graph(raw: Any, graph_of: FindGraph) -> tuple[Any, list[Fault]]:

@@ -88,20 +88,15 @@ def each(
     Exception
         Whatever ``work`` or ``progress`` raises first, and KeyboardInterrupt.
     """
-    began = time.monotonic()
-    results: list[Result] = []
+    results = begun(work, items, progress, short_s)
+    left = items[len(results) :]
+    if not left:
+        return results
 
     def tell(more: int = 0) -> None:
         if progress:
             progress(len(results) + more, len(items))
 
-    tell()
-    while len(results) < len(items) and time.monotonic() - began < short_s:
-        results.append(work(items[len(results)]))
-        tell()
-    left = items[len(results) :]
-    if not left:
-        return results
     while not _ONE_POOL.acquire(timeout=_ASK_S):
         tell()
     try:
@@ -111,6 +106,24 @@ def each(
             return results + _by_processes(file.name, left, tell)
     finally:
         _ONE_POOL.release()
+
+
+def begun(
+    work: Callable[[Item], Result],
+    items: Sequence[Item],
+    progress: Progress | None,
+    short_s: float,
+) -> list[Result]:
+    """Do the first items here, until that has taken so long [s]."""
+    began = time.monotonic()
+    results: list[Result] = []
+    if progress:
+        progress(0, len(items))
+    while len(results) < len(items) and time.monotonic() - began < short_s:
+        results.append(work(items[len(results)]))
+        if progress:
+            progress(len(results), len(items))
+    return results
 
 
 def _by_processes(work: str, items: Sequence[Any], tell: Callable[[int], None]) -> list[Any]:

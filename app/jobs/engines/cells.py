@@ -1,0 +1,124 @@
+"""Many small things on the workers of a Dask cluster: each is a task of its own.
+
+A worker that is lost costs what it was at, no more: Dask does that again elsewhere.
+"""
+
+import asyncio
+import hashlib
+import pickle
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from distributed import Client, Future, KilledWorker, as_completed
+from distributed.client import FutureCancelledError, FuturesCancelledError
+
+from app import VERSION
+from app.errors import WorkerDied, WorkersUnavailable
+from app.jobs.engines.dask import quiet
+from app.jobs.engines.dask_tasks import DIED, do_cell, hold
+from app.services.sweeps.parallel import SHORT_S, Progress, begun
+
+#: The scheduler must answer in this time [s]; whoever waits is asked this often whether to go on.
+_PATIENCE_S, _ASK_S = 10.0, 0.1
+
+
+class Cells:
+    """Does many things on a cluster, as :func:`app.services.sweeps.parallel.each` does.
+
+    Each is done in a process that may take ``memory_bytes``. Raises also WorkersUnavailable when
+    the scheduler does not answer, or is lost.
+    """
+
+    def __init__(self, scheduler: str, memory_bytes: int) -> None:
+        self._scheduler, self._memory_bytes = scheduler, memory_bytes
+
+    def __call__(
+        self,
+        work: Callable[[Any], Any],
+        items: Sequence[Any],
+        progress: Progress | None = None,
+        *,
+        short_s: float = SHORT_S,
+    ) -> list[Any]:
+        """Return ``work`` of each item, in their order."""
+        results = begun(work, items, progress, short_s)
+        left = items[len(results) :]
+        if not left:
+            return results
+
+        def tell(done: int) -> None:
+            if progress:
+                progress(len(results) + done, len(items))
+
+        return results + asyncio.run(self._all(pickle.dumps(work), left, tell))
+
+    async def _all(
+        self, work: bytes, items: Sequence[Any], tell: Callable[[int], None]
+    ) -> list[Any]:
+        quiet()
+        try:
+            client = await Client(  # type: ignore[no-untyped-call]
+                self._scheduler, asynchronous=True, set_as_default=False, timeout=_PATIENCE_S
+            )
+        except OSError as error:
+            raise WorkersUnavailable(
+                f"The Dask scheduler {self._scheduler} does not answer: {error}"
+            ) from error
+        try:
+            return await self._gathered(client, work, items, tell)
+        finally:
+            with suppress(Exception):  # nothing more is asked of it
+                await asyncio.wait_for(client.close(), _PATIENCE_S)
+
+    async def _gathered(
+        self, client: Client, work: bytes, items: Sequence[Any], tell: Callable[[int], None]
+    ) -> list[Any]:
+        work_id = f"{VERSION}-{hashlib.sha256(work).hexdigest()[:16]}"
+        held = client.submit(hold, work, key=f"interlace-work-{work_id}-{client.id}")
+        futures = {
+            client.submit(
+                do_cell,
+                held,
+                work_id,
+                self._memory_bytes,
+                pickle.dumps(item),
+                key=f"interlace-cell-{client.id}-{i}",
+                pure=False,
+            ): i
+            for i, item in enumerate(items)
+        }
+        ended = as_completed(futures, loop=client.loop)  # type: ignore[no-untyped-call]
+        values: dict[int, Any] = {}
+        while len(values) < len(items):
+            tell(len(values))
+            await asyncio.sleep(_ASK_S)
+            batch = ended.next_batch(block=False)  # type: ignore[no-untyped-call]
+            for future, found in zip(batch, await _results(client, batch), strict=True):
+                value = _value(*found)
+                values[futures.pop(future)] = value  # nobody else holds it: the worker forgets it
+        tell(len(values))
+        return [values[i] for i in range(len(items))]
+
+
+def _value(word: str, found: Any) -> Any:
+    """Return what a task comes to, or raise what it did."""
+    if word == DIED:
+        raise WorkerDied(f"A process that computed a part of this ended {found}. Ask for less.")
+    value, error = pickle.loads(found)  # noqa: S301 - Dask's port is trusted
+    if error is not None:
+        raise error
+    return value
+
+
+async def _results(client: Client, batch: list[Future[Any]]) -> list[Any]:
+    """Fetch what has ended."""
+    try:
+        return list(await client.gather(batch))  # type: ignore[no-untyped-call]
+    except KilledWorker as error:
+        raise WorkerDied(
+            "Several Dask workers died at the same part of this, the last of them "
+            f"{error.last_worker.address}. Ask for less."
+        ) from error
+    except (FutureCancelledError, FuturesCancelledError) as error:
+        raise WorkersUnavailable("The connection to the Dask scheduler was lost.") from error

@@ -1,0 +1,99 @@
+"""What Dask runs on its workers: a job, or a cell of a sweep, each in a process of its own.
+
+Dask cannot end code that runs; a process can be killed. The thread of the task watches over it:
+a task that Dask does not want any more (its client cancelled it, or has gone), and a worker that
+closes, end it within a fraction of a second.
+
+The scheduler imports this module too, to read what it hands on: nothing heavy may come with it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from distributed import Reschedule, Worker, get_worker
+
+from app import VERSION
+from app.jobs.engines.children import DRAFT, OUTCOME, ChildDied, News, NotWanted, Order, outcome_of
+
+#: A worker in one of these states goes on with what it does, and a task with what it is at.
+_ALIVE = frozenset({"running", "paused", "closing_gracefully"})
+
+
+_WANTED = frozenset({"executing", "long-running"})
+
+
+#: How a task ends where no process tells: it died, or the job was not done for another reason.
+DIED, RETURNED = "died", "returned"
+
+
+#: The first that a job tells: a process is at it.
+BEGAN = "began"
+
+
+#: The best draft of each job at work here, pickled.
+_DRAFTS: dict[str, bytes] = {}
+
+
+def do_job(order: Order, topic: str, version: str) -> News:
+    """Do a job of a server; return a word and its outcome, or why there is none.
+
+    How far it is goes to its topic, small: a draft waits here until it is fetched.
+    """
+    worker, key = _here()
+
+    def tell(word: str, what: Any) -> None:
+        if word == DRAFT:
+            _DRAFTS[key], what = what, None
+        worker.log_event(topic, {"key": key, "worker": worker.address, "word": word, "what": what})
+
+    if version != VERSION:
+        return RETURNED, (
+            f"the Dask worker {worker.address} runs Interlace {VERSION}, this server {version}"
+        )
+    tell(BEGAN, None)
+    try:
+        return OUTCOME, outcome_of(order, _wanted(worker, key), tell)
+    except ChildDied as error:
+        return DIED, str(error)
+    except NotWanted:
+        return RETURNED, f"the Dask worker {worker.address} ended it"
+    finally:
+        _DRAFTS.pop(key, None)
+
+
+def draft_of(key: str) -> bytes | None:
+    """Return the best draft of a job that is at work here; None when it is not."""
+    return _DRAFTS.get(key)
+
+
+def hold(work: bytes) -> bytes:
+    """Keep what the cells of a sweep share on the workers that do them."""
+    return work
+
+
+def do_cell(work: bytes, work_id: str, memory_bytes: int, item: bytes) -> News:
+    """Do one of many small things; return a word and its outcome, or how its process died."""
+    worker, key = _here()
+    try:
+        order = Order(memory_bytes, item, work_id, work)
+        return OUTCOME, outcome_of(order, _wanted(worker, key))
+    except ChildDied as error:
+        return DIED, str(error)
+    except NotWanted:
+        raise Reschedule from None  # the worker closes; else nobody hears of it
+
+
+def _here() -> tuple[Worker, str]:
+    """Return the Dask worker that this runs on, and the key of its task."""
+    worker = get_worker()
+    return worker, str(worker.get_current_task())
+
+
+def _wanted(worker: Worker, key: str) -> Callable[[], bool]:
+    """Return what tells whether Dask still wants a task of this worker."""
+
+    def is_wanted() -> bool:
+        task = worker.state.tasks.get(key)
+        return worker.status.name in _ALIVE and task is not None and task.state in _WANTED
+
+    return is_wanted

@@ -1,0 +1,307 @@
+"""Jobs and sweeps on the workers of a real Dask cluster, whose processes may die at any time."""
+
+import math
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from pydantic import ValidationError
+
+from app.jobs.rows import QUEUED, RUNNING
+from app.limits import MAX_JOB_ATTEMPTS
+from app.operations.settings import Settings
+from tests.app.long import drafted_us, gone, needs_proc, search, until
+from tests.app.service import Json, Service, running, two_layers
+
+pytest.importorskip("distributed", reason="Dask is not installed: interlace[cluster]")
+
+from distributed import Client
+
+from app.jobs.engines.children import Order
+from app.jobs.engines.dask_tasks import RETURNED, do_job
+from tests.app.dask_cluster import PATIENCE_S, DaskCluster, children_of, dask_cluster, ticks
+
+pytestmark = needs_proc
+
+PLANS, SWEEPS = "/v1/plans", "/v1/sweeps"
+#: What differs between two runs that give the same answer.
+VOLATILE = {"runtime_s", "id", "created_at", "started_at", "finished_at", "attempts", "progress"}
+
+
+class Place(NamedTuple):
+    """A server, and the cluster that does its jobs."""
+
+    service: Service
+    cluster: DaskCluster
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    folder = tmp_path_factory.mktemp("cluster")
+    with (
+        dask_cluster(folder / "dask", 2) as cluster,
+        running(folder, INTERLACE_SCHEDULER=cluster.address) as service,
+    ):
+        until(lambda: is_ready(service), PATIENCE_S)
+        yield Place(service, cluster)
+        assert "Traceback" not in service.log.read_text(), "the server failed inside"
+
+
+def is_ready(service: Service) -> bool:
+    return service.client.get("/readyz").status_code == 200
+
+
+def begin(service: Service, body: Json, path: str = PLANS) -> str:
+    answer = service.client.post(path, json=body, headers={"prefer": "wait=0"})
+    assert answer.status_code == 202, answer.text
+    place: str = answer.headers["location"]
+    return place
+
+
+def look(service: Service, place: str) -> Json:
+    found: Json = service.client.get(place, headers={"prefer": "wait=0"}).json()
+    return found
+
+
+def ended(service: Service, place: str) -> Json:
+    until(lambda: look(service, place)["finished_at"] is not None, PATIENCE_S)
+    return look(service, place)
+
+
+def lasting(answer: Json) -> Json:
+    return {key: value for key, value in answer.items() if key not in VOLATILE}
+
+
+def sweep(cells: int, **more: object) -> Json:
+    body = two_layers()
+    axes = {"workers": [2, 4], "bandwidths_gbps": list(range(1, cells // 2 + 1))}
+    return {key: body[key] for key in ("graph", "cluster")} | axes | more
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A server that does its jobs by itself."""
+    with running(tmp_path_factory.mktemp("local")) as service:
+        yield service
+
+
+def test_a_plan_is_the_same_as_here(place: Place, local: Service) -> None:
+    there, here = place.service.post(two_layers()), local.post(two_layers())
+    assert there.status_code == here.status_code == 201, there.text
+    assert lasting(there.json()) == lasting(here.json())
+    assert "Job sent to the cluster" in place.service.log.read_text()
+
+
+def test_what_a_request_names_goes_with_it(place: Place) -> None:
+    service, body = place.service, two_layers()
+    points = [[10**k, 50 + 0.001 * 10**k] for k in range(3, 8)]
+    made = service.client.post("/v1/cost-models", json={"samples": points})
+    assert made.status_code == 201, made.text
+    model = made.json()["id"]
+    body["cluster"] = {"workers": 8, "cost_model": {"id": model}}
+    found = service.post(body)
+    assert found.status_code == 201, found.text
+    body["cluster"]["cost_model"]["id"] = "0" * 64
+    unknown = service.post(body)
+    assert unknown.json()["errors"][0]["code"] == "unknown_cost_model"
+
+
+def test_an_import_is_kept_by_the_server(place: Place) -> None:
+    service = place.service
+    sizes = "activation_size=64.0, parameter_size=4096.000"
+    times = "forward_compute_time=1.000, backward_compute_time=2.000"
+    text = f"node1 -- Linear -- {times}, {sizes}\n"
+    headers = {"content-type": "application/octet-stream"}
+    answer = service.client.post("/v1/graphs", content=text, headers=headers)
+    assert answer.status_code == 201, answer.text
+    graph = answer.json()["id"]
+    body = {"graph_id": graph, "cluster": two_layers()["cluster"]}
+    assert service.post(body).status_code == 201
+
+
+def test_a_fault_is_told_as_here(place: Place, local: Service) -> None:
+    body = two_layers()
+    body["options"] = {"fusion": "maxmin", "schedule": "lp", "slot_us": 1e-6}
+    there, here = place.service.post(body), local.post(body)
+    assert there.status_code == here.status_code >= 400
+    kept = ("code", "detail", "errors", "status")
+    assert [there.json()[key] for key in kept] == [here.json()[key] for key in kept]
+
+
+def test_a_sweep_is_the_same_as_here(place: Place, local: Service) -> None:
+    body = sweep(200)
+    there, here = (each.post(body, SWEEPS) for each in (place.service, local))
+    assert there.status_code == here.status_code == 201, there.text
+    assert lasting(there.json()) == lasting(here.json())
+
+
+def test_progress_and_cancel(place: Place) -> None:
+    service = place.service
+    job = begin(service, search())
+    child = at_work(place.cluster)
+    until(lambda: look(service, job)["progress"]["incumbent_us"] is not None)
+    until(lambda: drafted_us(service, job.rpartition("/")[2]) < math.inf)
+    began = time.monotonic()
+    cancelled = service.client.post(f"{job}/cancel").json()
+    until(lambda: gone([child]))
+    assert time.monotonic() - began < 2, "a cancel reaches the process at once"
+    assert (cancelled["state"], cancelled["status"]) == ("cancelled", "feasible")
+    assert service.post(two_layers(seed=7)).status_code == 201  # the worker is free
+
+
+def test_a_cancelled_sweep_frees_the_workers(place: Place) -> None:
+    service = place.service
+    job = begin(service, many(service), SWEEPS)
+    until(lambda: (look(service, job)["progress"] or {}).get("completed"))
+    child = at_work(place.cluster)
+    assert service.client.post(f"{job}/cancel").json()["state"] == "cancelled"
+    until(lambda: gone([child]))
+    assert service.post(two_layers(seed=8)).status_code == 201
+
+
+def test_a_job_that_needs_too_much_memory(tmp_path: Path) -> None:
+    ops = [{"id": f"b{i}", "kind": "compute", "duration_us": 1} for i in range(600_000)]
+    ops.append({"id": "g", "kind": "all_reduce", "bytes": 1_000, "after": ["b0"]})
+    body = {"graph": {"ops": ops}, "cluster": two_layers()["cluster"]}
+    with served(tmp_path, 1, INTERLACE_JOB_MEMORY_BYTES=str(2**28)) as (service, _):
+        answer = service.post(body)
+        found = look(service, answer.headers["location"])
+        assert (answer.status_code, found["state"]) == (503, "failed")
+        code, attempts = answer.json()["code"], found["attempts"]
+        assert code == "out_of_memory" or (code, attempts) == ("worker_died", MAX_JOB_ATTEMPTS)
+        assert service.post(two_layers()).status_code == 201
+
+
+def test_a_job_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    with served(tmp_path, 1, INTERLACE_JOB_GRACE_S="0") as (service, cluster):
+        job = begin(service, search(options={"time_limit_s": 3}))
+        child = at_work(cluster)
+        found = ended(service, job)
+        assert found["state"] in {"succeeded", "timed_out"}
+        until(lambda: gone([child]))
+
+
+def test_a_process_that_is_killed_costs_an_attempt(tmp_path: Path) -> None:
+    with served(tmp_path, 1) as (service, cluster):
+        job = begin(service, search(400))
+        for attempt in range(1, MAX_JOB_ATTEMPTS + 1):
+            until(lambda attempt=attempt: look(service, job)["attempts"] == attempt)
+            os.kill(at_work(cluster), signal.SIGKILL)
+        found = ended(service, job)
+        assert (found["state"], found["error"]["code"]) == ("failed", "worker_died")
+        assert "SIGKILL" in found["error"]["detail"]
+
+
+def test_a_lost_worker_costs_an_attempt(tmp_path: Path) -> None:
+    with served(tmp_path, 2) as (service, cluster):
+        job = begin(service, search(150, options={"time_limit_s": 600}))
+        child = at_work(cluster)
+        (at,) = (i for i, each in enumerate(cluster.workers) if child in children_of(each.pid))
+        cluster.kill_worker(at)
+        until(lambda: gone([child]))
+        found = ended(service, job)
+        assert (found["state"], found["attempts"]) == ("succeeded", 2)
+
+
+def test_a_lost_worker_costs_a_sweep_its_cells_only(tmp_path: Path, local: Service) -> None:
+    with served(tmp_path, 2) as (service, cluster):
+        body = sweep(400, policies=["wfbp", "pace", "plan"])
+        job = begin(service, body, SWEEPS)
+        until(lambda: (look(service, job)["progress"] or {}).get("completed"))
+        cluster.kill_worker()
+        found = ended(service, job)
+        assert (found["state"], found["attempts"]) == ("succeeded", 1)
+        assert lasting(found) == lasting(local.post(body, SWEEPS).json())
+
+
+def test_a_scheduler_that_starts_again_costs_no_attempt(tmp_path: Path) -> None:
+    with served(tmp_path, 1) as (service, cluster):
+        job = begin(service, search(150, options={"time_limit_s": 600}))
+        child = at_work(cluster)
+        cluster.kill_scheduler()
+        until(lambda: look(service, job)["state"] == QUEUED)
+        until(lambda: gone([child]))
+        refused = service.client.get("/readyz")
+        assert (refused.status_code, refused.json()["code"]) == (503, "workers_unavailable")
+        assert cluster.address in refused.json()["detail"]
+        cluster.start_scheduler()
+        cluster.start_worker()
+        found = ended(service, job)
+        assert (found["state"], found["attempts"]) == ("succeeded", 1)
+        assert is_ready(service)
+
+
+def test_a_server_starts_without_its_scheduler(tmp_path: Path) -> None:
+    cluster = DaskCluster(tmp_path)
+    with running(tmp_path, INTERLACE_SCHEDULER=cluster.address) as service:
+        job = begin(service, two_layers())
+        assert not is_ready(service)
+        assert look(service, job)["state"] == QUEUED
+        try:
+            cluster.start_scheduler()
+            until(lambda: is_ready(service), PATIENCE_S)
+            until(lambda: look(service, job)["state"] == RUNNING)  # sent: Dask waits for a worker
+            cluster.start_worker()
+            assert ended(service, job)["state"] == "succeeded"
+        finally:
+            cluster.stop()
+
+
+def test_a_killed_server_leaves_nothing_on_the_workers(tmp_path: Path) -> None:
+    with dask_cluster(tmp_path / "dask", 1) as cluster:
+        with running(tmp_path, INTERLACE_SCHEDULER=cluster.address) as service:
+            job = begin(service, search(150, options={"time_limit_s": 600}))
+            child = at_work(cluster)
+            os.kill(service.process, signal.SIGKILL)
+            until(lambda: gone([child]))
+        with running(tmp_path, INTERLACE_SCHEDULER=cluster.address) as service:
+            assert ended(service, job)["attempts"] == 1
+
+
+def test_another_release_is_not_asked(place: Place) -> None:
+    with Client(place.cluster.address, set_as_default=False) as client:
+        word, why = client.submit(do_job, Order(2**30, b""), "nobody", "0.0").result(timeout=60)
+    assert word == RETURNED
+    assert "this server 0.0" in why
+
+
+@pytest.mark.parametrize("address", ["tcp://nowhere", "http://localhost:8786", "localhost:8786"])
+def test_an_address_that_is_none_is_refused(address: str) -> None:
+    with pytest.raises(ValidationError, match="tcp://host:port"):
+        Settings(scheduler=address)
+
+
+def many(service: Service) -> Json:
+    """Return a sweep of a minute or more."""
+    asked = service.client.get("/v1/examples/llama_7b").json()
+    axes = {"workers": [*range(2, 34)], "bandwidths_gbps": [*range(1, 65)]}
+    return {"graph": asked["graph"], "cluster": asked["cluster"], "policies": ["pace"]} | axes
+
+
+@contextmanager
+def served(folder: Path, workers: int, **settings: str) -> Iterator[Place]:
+    with (
+        dask_cluster(folder / "dask", workers) as cluster,
+        running(folder, INTERLACE_SCHEDULER=cluster.address, **settings) as service,
+    ):
+        until(lambda: is_ready(service), PATIENCE_S)
+        yield Place(service, cluster)
+
+
+def at_work(cluster: DaskCluster) -> int:
+    """Return a process of a Dask worker that computes, as soon as there is one."""
+    found: list[int] = []
+
+    def some() -> bool:
+        before = {pid: ticks(pid) for each in cluster.workers for pid in children_of(each.pid)}
+        time.sleep(0.3)
+        found[:] = [pid for pid, spent in before.items() if ticks(pid) - spent > 1]
+        return bool(found)
+
+    until(some, PATIENCE_S)
+    return found[0]
