@@ -122,6 +122,7 @@ class Server:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.starts = folder, 0
+        self.settings = dict[str, str]()
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
@@ -133,7 +134,12 @@ class Server:
                 [sys.executable, "-m", "app", "serve", "--port", str(self.port)],
                 stdout=subprocess.DEVNULL,
                 stderr=log,
-                env=environment(self.folder, INTERLACE_LOG_FORMAT="json", STARTED=str(self.starts)),
+                env=environment(
+                    self.folder,
+                    INTERLACE_LOG_FORMAT="json",
+                    STARTED=str(self.starts),
+                    **self.settings,
+                ),
             )
 
     def client(self) -> httpx2.Client:
