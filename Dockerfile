@@ -9,15 +9,20 @@ COPY app app
 COPY solver solver
 COPY client client
 COPY interlace interlace
-RUN pip wheel --no-cache-dir --constraint constraints.txt --wheel-dir /wheels ./client .
+# What is added: PostgreSQL for several servers, Dask for many machines. Empty leaves both out.
+ARG EXTRAS=cluster,postgresql
+RUN pip wheel --no-cache-dir --constraint constraints.txt --wheel-dir /wheels \
+    ./client ".${EXTRAS:+[$EXTRAS]}"
 
 FROM python:3.12-slim
 # Fixed, so that a volume or a backup belongs to the same user on every machine.
 RUN groupadd --gid 10001 interlace \
  && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/interlace interlace \
  && install --directory --owner interlace --group interlace --mode 750 /var/lib/interlace
+ARG EXTRAS=cluster,postgresql
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
-    pip install --no-cache-dir --no-index --find-links /wheels interlace interlace-client
+    pip install --no-cache-dir --no-index --find-links /wheels \
+    "interlace${EXTRAS:+[$EXTRAS]}" interlace-client
 WORKDIR /var/lib/interlace
 USER 10001:10001
 # matplotlib keeps its list of fonts in a directory that is there for each run anew.
