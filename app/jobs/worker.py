@@ -19,11 +19,13 @@ from app.jobs import table as jobs
 from app.jobs.leases import Claim
 from app.jobs.progress import ProgressWriter
 from app.jobs.rows import FAILED, REQUEST, TIMED_OUT
-from app.jobs.tasks import WORK
+from app.jobs.tasks import WORK, Inputs
 from app.operations import logs
 from app.operations.logs import JOB_ID, REQUEST_ID
 from app.operations.settings import Settings
+from app.storage import graphs
 from app.storage.database import Store
+from app.storage.library import library_of
 
 #: How much a job steps aside for the server that answers its clients.
 _NICE = 10
@@ -86,8 +88,12 @@ def _outcome(store: Store, job: Claim, report: ProgressWriter) -> Callable[[], b
         request = jobs.payload(store, job.number, REQUEST)
         if request is None:  # deleted meanwhile
             return lambda: False
+        mine = store.seen_by(job.caller)
         files = jobs.files(store, job.number)
-        done = WORK[job.kind](store.seen_by(job.caller), request, files, report)
+        inputs = Inputs(request, files, library_of(mine), caller=job.caller)
+        done = WORK[job.kind](inputs, report)
+        if done.graph is not None:
+            graphs.create(mine, done.graph)
     except StorageUnavailable:  # the job cannot help it
         raise
     except TimeLimit as error:
