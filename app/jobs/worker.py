@@ -9,15 +9,26 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from multiprocessing.connection import Connection
-from typing import TypeVar
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import Any, Protocol, TypeVar
 
-from app.errors import StorageUnavailable, TimeLimit, WorkersUnavailable, problem_details
+from app.errors import (
+    NotFound,
+    StorageUnavailable,
+    TimeLimit,
+    WorkersUnavailable,
+    problem_details,
+)
 from app.jobs import leases
 from app.jobs import table as jobs
 from app.jobs.kinds import SWEEP
 from app.jobs.leases import Claim
+from app.jobs.messages import Failed, HandIn, Message, Outcome, Returned, Succeeded, Waits
+from app.jobs.orphans import end_with_forkserver
 from app.jobs.progress import ProgressWriter
 from app.jobs.rows import FAILED, REQUEST, TIMED_OUT
 from app.jobs.tasks import WORK, Inputs
@@ -25,7 +36,6 @@ from app.operations import logs
 from app.operations.logs import JOB_ID, REQUEST_ID
 from app.operations.settings import Settings
 from app.services.sweeps.parallel import Each, each
-from app.storage import graphs
 from app.storage.database import Store
 from app.storage.library import library_of
 
@@ -54,81 +64,143 @@ _LOG = logging.getLogger("interlace.jobs")
 
 
 def work(settings: Settings, pipe: Connection) -> None:
-    """Do the jobs that come through a pipe, one after the other, and say when each is done.
+    """Do the jobs that come through a pipe, one after the other, and tell of each.
 
-    Ends when nobody holds the other side any more, and when it has become large or old.
+    The database is only read. Ends at once when nobody holds the other side any more, and when it
+    has become large or old.
     """
     os.setpgid(0, 0)  # so that what it starts can be ended with it
     for sent in (signal.SIGINT, signal.SIGTERM):  # to all processes: meant for the server
         signal.signal(sent, signal.SIG_IGN)
+    end_with_forkserver()
+    line = Line(pipe)
     os.nice(_NICE)
     limit_memory(settings.job_memory_bytes)
     gc.set_threshold(*GARBAGE)
     logs.install(settings.log_format, settings.log_level)
     store = Store(settings, is_migrated=True)
-    with suppress(EOFError, OSError):
+    with suppress(OSError):
         for done in range(1, _JOBS + 1):
-            _do(store, settings, pipe.recv())
+            line.send(outcome_of(line.job(), line, _Here(store, settings)))
             if done == _JOBS or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > _LARGE:
                 break  # without a word, so that no other job comes
-            pipe.send(None)
+            line.send(Waits())
     sys.stderr.flush()
     os._exit(0)  # nothing is left to do, and taking an interpreter apart takes its time
 
 
-def _do(store: Store, settings: Settings, job: Claim) -> None:
-    """Do a job, and keep what comes of it."""
+class Line:
+    """The pipe to the server, as a child has it.
+
+    A thread hears, whatever the job does: that the server has gone is the end of this process and
+    of all that it started.
+    """
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe, self._sending = pipe, Lock()
+        self._jobs: SimpleQueue[Any] = SimpleQueue()
+        self._asked, self._lock = "", Lock()
+        self._report: ProgressWriter | None = None
+        Thread(target=self._hear, daemon=True).start()
+
+    def job(self) -> Any:
+        """Wait for a job: a claim, or what a child of another engine is sent."""
+        return self._jobs.get()
+
+    def send(self, message: Message) -> None:
+        """Tell the server; any thread may."""
+        with self._sending:
+            self._pipe.send(message)
+
+    def take(self, report: ProgressWriter | None) -> None:
+        """Let a job be asked for what it has; None when none is at work."""
+        with self._lock:
+            self._report = report
+            self._ask()
+
+    def _hear(self) -> None:
+        try:
+            while True:
+                order = self._pipe.recv()
+                if not isinstance(order, HandIn):
+                    self._jobs.put(order)
+                    continue
+                with self._lock:
+                    self._asked = order.lease
+                    self._ask()
+        except (EOFError, OSError):
+            os.killpg(0, signal.SIGKILL)
+
+    def _ask(self) -> None:
+        if self._report is not None and self._report.job.lease == self._asked:
+            self._report.hand_in()
+
+
+class Source(Protocol):
+    """Where what a job is done with comes from."""
+
+    def drafted(self, job: Claim) -> dict[str, Any]:
+        """Return the summary of the draft that an attempt before left."""
+
+    def inputs(self, job: Claim) -> Inputs:
+        """Return what a job is done with; raises NotFound when it was deleted meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """The database, and the cores of this machine or of a cluster for the cells of a sweep."""
+
+    store: Store
+    settings: Settings
+
+    def drafted(self, job: Claim) -> dict[str, Any]:
+        return leases.drafted(self.store, job)
+
+    def inputs(self, job: Claim) -> Inputs:
+        request = jobs.payload(self.store, job.number, REQUEST)
+        if request is None:
+            raise NotFound("The job was deleted.")
+        files = jobs.files(self.store, job.number)
+        mine = library_of(self.store.seen_by(job.caller))
+        return Inputs(request, files, mine, self._each(job), job.caller)
+
+    def _each(self, job: Claim) -> Each:
+        if self.settings.scheduler is None or job.kind != SWEEP:
+            return each
+        from app.jobs.engines.cells import Cells  # noqa: PLC0415 - an extra
+
+        return Cells(self.settings.scheduler, self.settings.job_memory_bytes)
+
+
+def outcome_of(job: Claim, line: Line, source: Source) -> Outcome:
+    """Do a job."""
     JOB_ID.set(job.id)
     REQUEST_ID.set(job.request_id or None)
-    with ProgressWriter(store, job) as report:
-        _patiently(lambda: _outcome(store, settings, job, report))()
+    with ProgressWriter(job, line.send, lambda: source.drafted(job)) as report:
+        line.take(report)
+        try:
+            return _patiently(lambda: _done(job, report, source))
+        except TimeLimit as error:
+            return Failed(problem_details(error), TIMED_OUT)
+        except WorkersUnavailable as error:  # the job cannot help it
+            return Returned(str(error))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the job has failed
+            failure = problem_details(error)
+            if failure["status"] == HTTPStatus.INTERNAL_SERVER_ERROR:
+                _LOG.exception("The job failed inside")
+            return Failed(failure, FAILED)
+        finally:
+            line.take(None)
 
 
-def _outcome(
-    store: Store, settings: Settings, job: Claim, report: ProgressWriter
-) -> Callable[[], bool]:
-    """Work, and return what keeps the outcome."""
-    try:
-        request = jobs.payload(store, job.number, REQUEST)
-        if request is None:  # deleted meanwhile
-            return lambda: False
-        mine = store.seen_by(job.caller)
-        files = jobs.files(store, job.number)
-        inputs = Inputs(request, files, library_of(mine), _each(job, settings), job.caller)
-        done = WORK[job.kind](inputs, report)
-        if done.graph is not None:
-            graphs.create(mine, done.graph)
-    except StorageUnavailable:  # the job cannot help it
-        raise
-    except WorkersUnavailable as error:  # nor that
-        _LOG.warning("The job is queued again: %s", error)
-        return lambda: leases.hand_back(store, job.number, job.lease, died=False)
-    except TimeLimit as error:
-        failure, state = problem_details(error), TIMED_OUT
-    except Exception as error:  # noqa: BLE001 - whatever it is, the job has failed
-        failure, state = problem_details(error), FAILED
-        if failure["status"] == HTTPStatus.INTERNAL_SERVER_ERROR:
-            _LOG.exception("The job failed inside")
-    else:
-        answer = done.answer.encode()
-        return lambda: _patiently(lambda: leases.succeed(store, job, answer, done.summary))
-    return lambda: _patiently(lambda: leases.fail(store, job, failure, state))
-
-
-def _each(job: Claim, settings: Settings) -> Each:
-    """Return what does the cells of a sweep: the cores of this machine, or a cluster."""
-    if settings.scheduler is None or job.kind != SWEEP:
-        return each
-    from app.jobs.engines.cells import Cells  # noqa: PLC0415 - an extra
-
-    return Cells(settings.scheduler, settings.job_memory_bytes)
+def _done(job: Claim, report: ProgressWriter, source: Source) -> Succeeded:
+    """Work."""
+    done = WORK[job.kind](source.inputs(job), report)
+    return Succeeded(done.answer.encode(), done.summary, done.graph)
 
 
 def _patiently(what: Callable[[], Result]) -> Result:
-    """Do it, once the database can be used; the report ends all when the job is not ours any more.
-
-    What was computed is not thrown away because a disk was full for a minute.
-    """
+    """Do it, once the database can be used."""
     while True:
         try:
             return what()

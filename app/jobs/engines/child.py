@@ -1,11 +1,11 @@
 """The process of a job on another machine: ``python -m app.jobs.engines.child FD``.
 
 It does what comes through a pipe, one after the other, tells of it through the same pipe, and is
-gone with whoever started it: standard input ends then.
+gone with whoever started it. What it tells stands behind a word, so that the Dask worker in between
+needs to read no more.
 """
 
 import gc
-import logging
 import os
 import pickle
 import resource
@@ -13,21 +13,14 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
-from http import HTTPStatus
 from multiprocessing.connection import Connection
-from threading import Thread
 from typing import Any
 
-from app.errors import TimeLimit, problem_details
-from app.jobs.engines.children import OUTCOME, Order
-from app.jobs.engines.messages import Failed, Outcome, Succeeded, Task
-from app.jobs.engines.reports import Report
-from app.jobs.rows import FAILED, TIMED_OUT
-from app.jobs.tasks import WORK, Inputs
-from app.jobs.worker import GARBAGE, limit_memory
+from app.jobs.engines.children import DESCRIBED, OUTCOME, TOLD, Cell, News
+from app.jobs.engines.messages import Task
+from app.jobs.messages import Described, Message, Told
+from app.jobs.worker import GARBAGE, Line, limit_memory, outcome_of
 from app.operations import logs
-from app.operations.logs import JOB_ID, REQUEST_ID
 from app.operations.settings import Settings
 
 #: It ends when it has taken so much memory, or half of what it may [KiB]: what Python has, it does
@@ -35,69 +28,57 @@ from app.operations.settings import Settings
 _LARGE = 2**19
 
 
-_LOG = logging.getLogger("interlace.jobs")
+class _Line(Line):
+    """The pipe to the Dask worker."""
+
+    def send(self, message: Message) -> None:
+        """Tell the server, by way of the Dask worker; any thread may."""
+        match message:
+            case Described(name, limit_s):
+                news: News | None = (DESCRIBED, (name, limit_s), None)
+            case Told(progress, draft, is_last):
+                large = None if draft is None else pickle.dumps(draft)
+                news = (TOLD, (progress, is_last), large)
+            case _:
+                news = (OUTCOME, None, pickle.dumps(message))
+        self.tell(news)
+
+    def tell(self, news: News | None) -> None:
+        """Tell the Dask worker; None is that something may come."""
+        with self._sending:
+            self._pipe.send(news)
 
 
 def main() -> None:
     """Do what comes until nobody sends more, or this process has become large."""
     for sent in (signal.SIGINT, signal.SIGTERM):  # meant for the Dask worker
         signal.signal(sent, signal.SIG_IGN)
-    Thread(target=_end_with_parent, daemon=True).start()
+    line = _Line(Connection(int(sys.argv[1])))
     gc.set_threshold(*GARBAGE)
     settings = Settings()
     logs.install(settings.log_format, settings.log_level)
-    pipe = Connection(int(sys.argv[1]))
     works: dict[str, Callable[[Any], Any]] = {}
-    with suppress(EOFError, OSError):
-        most = _LARGE
+    most = _LARGE
+    with suppress(OSError):
         while resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < most:
-            pipe.send(None)  # something may come
-            order: Order = pipe.recv()
+            line.tell(None)
+            order: Task | Cell = line.job()
             limit_memory(order.memory_bytes)
             most = min(_LARGE, order.memory_bytes // 2**11)
-            do = _outcome if order.work_id is None else partial(_value, works)
-            pipe.send((OUTCOME, do(order, pipe)))
+            if isinstance(order, Task):
+                line.send(outcome_of(order.job, line, order))
+            else:
+                line.tell((OUTCOME, None, _value(works, order)))
     os._exit(0)  # nothing is left to do
 
 
-def _end_with_parent() -> None:
-    """End this process and all that it started when the parent lets go of standard input."""
-    while os.read(sys.stdin.fileno(), 1):
-        pass
-    os.killpg(0, signal.SIGKILL)
-
-
-def _outcome(order: Order, pipe: Connection) -> bytes:
-    """Do a job."""
-    task: Task = pickle.loads(order.what)  # noqa: S301 - Dask's port is trusted
-    JOB_ID.set(task.id)
-    REQUEST_ID.set(task.request_id or None)
-    with Report(pipe, task.best_us) as report:
-        return pickle.dumps(_done(task, report))
-
-
-def _done(task: Task, report: Report) -> Outcome:
-    try:
-        inputs = Inputs(task.body, task.files, task.library(), caller=task.caller)
-        done = WORK[task.kind](inputs, report)
-    except TimeLimit as error:
-        return Failed(problem_details(error), TIMED_OUT)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the job has failed
-        failure = problem_details(error)
-        if failure["status"] == HTTPStatus.INTERNAL_SERVER_ERROR:
-            _LOG.exception("The job failed inside")
-        return Failed(failure, FAILED)
-    return Succeeded(done.answer.encode(), done.summary, done.graph)
-
-
-def _value(works: dict[str, Callable[[Any], Any]], order: Order, _pipe: Connection) -> bytes:
+def _value(works: dict[str, Callable[[Any], Any]], cell: Cell) -> bytes:
     """Return what a cell comes to, or None and what it raises."""
-    assert order.work_id is not None, "it is no job"
     try:
-        if order.work_id not in works:
+        if cell.work_id not in works:
             works.clear()  # a graph may be large
-            works[order.work_id] = pickle.loads(order.work)  # noqa: S301 - as above
-        value = works[order.work_id](pickle.loads(order.what))  # noqa: S301 - as above
+            works[cell.work_id] = pickle.loads(cell.work)  # noqa: S301 - Dask's port is trusted
+        value = works[cell.work_id](pickle.loads(cell.item))  # noqa: S301 - as above
         return pickle.dumps((value, None))
     except Exception as error:  # noqa: BLE001 - told to whoever asked
         try:

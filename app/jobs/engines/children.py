@@ -25,12 +25,12 @@ _ASK_S = 0.1
 _ONE_CORE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
-#: Words before what a process tells last, and before a draft.
-OUTCOME, DRAFT = "outcome", "draft"
+#: Words before what a process tells: what its request says, how far it is, what it comes to.
+DESCRIBED, TOLD, OUTCOME = "described", "told", "outcome"
 
 
-#: What a process tells: a word, and what it is about; bytes where it is large.
-News = tuple[str, Any]
+#: What a process tells: a word, what is small of it, and what is large of it, pickled.
+News = tuple[str, Any, bytes | None]
 
 
 class ChildDied(Exception):
@@ -41,16 +41,16 @@ class NotWanted(Exception):
     """Nobody waits for the job any more; its process was killed."""
 
 
-class Order(NamedTuple):
-    """What a process is to do: a job, or ``work`` of a thing; all of it pickled.
+class Cell(NamedTuple):
+    """One of many small things: ``work`` of ``item``, both pickled.
 
-    A process keeps the newest ``work``, which has an id.
+    A process keeps the newest ``work``, by its id.
     """
 
     memory_bytes: int
-    what: bytes
-    work_id: str | None = None
-    work: bytes = b""
+    work_id: str
+    work: bytes
+    item: bytes
 
 
 class Child:
@@ -62,7 +62,7 @@ class Child:
         try:
             self._process = subprocess.Popen(  # noqa: S603 - this package
                 program,
-                stdin=subprocess.PIPE,  # is held open, and ends with this process
+                stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 process_group=0,  # so that what it starts can be ended with it
                 env={**os.environ, **_ONE_CORE},
@@ -75,26 +75,27 @@ class Child:
         self.is_ready = False
         self._work_id: str | None = None
 
-    def send(self, order: Order) -> None:
-        """Let it do something; what the cells of a sweep share is sent once."""
-        if order.work_id is not None:
-            is_known, self._work_id = order.work_id == self._work_id, order.work_id
-            order = order._replace(work=b"") if is_known else order
-        self.pipe.send(order)
+    def send(self, order: bytes | Cell) -> None:
+        """Let it do a pickled job, or a cell: what the cells of a sweep share is sent once."""
+        if isinstance(order, bytes):
+            self.pipe.send_bytes(order)
+            return
+        is_known, self._work_id = order.work_id == self._work_id, order.work_id
+        self.pipe.send(order._replace(work=b"") if is_known else order)
 
-    def hear(self, is_wanted: Callable[[], bool]) -> News | None:
+    def hear(self, watch: "Callable[[Child], None]") -> News | None:
         """Return the next that it tells; None says that it waits for something to do.
+
+        ``watch`` is called first, and ten times a second; what it raises goes on.
 
         Raises
         ------
         EOFError, OSError
             When it has ended.
-        NotWanted
-            When ``is_wanted`` says so, which is asked ten times a second.
         """
+        watch(self)
         while not self.pipe.poll(_ASK_S):
-            if not is_wanted():
-                raise NotWanted
+            watch(self)
         news: News | None = self.pipe.recv()
         return news
 
@@ -109,9 +110,7 @@ class Child:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self.pipe.close()
-        assert self._process.stdin is not None, "it has a pipe"
-        with self._process.stdin:
-            return self._process.wait()
+        return self._process.wait()
 
 
 _IDLE: list[Child] = []
@@ -119,9 +118,9 @@ _LOCK = Lock()
 
 
 def outcome_of(
-    order: Order,
-    is_wanted: Callable[[], bool],
-    hear: Callable[[str, Any], None] = lambda _word, _what: None,
+    order: bytes | Cell,
+    watch: Callable[[Child], None],
+    hear: Callable[[News], None] = lambda _: None,
 ) -> bytes:
     """Have a process do something; return its outcome, and let ``hear`` know what comes before.
 
@@ -129,35 +128,37 @@ def outcome_of(
     ------
     ChildDied
         When the process ends before.
-    NotWanted
-        When ``is_wanted`` says so.
+    Exception
+        Whatever ``watch`` raises, which is asked ten times a second; the process is killed.
     """
     with _LOCK:
         child = _IDLE.pop() if _IDLE else None
     child = child or Child()
+    outcome: bytes | None = None
     try:
         if not child.is_ready:
-            child.is_ready = child.hear(is_wanted) is None
+            child.is_ready = child.hear(watch) is None
         child.send(order)
-        while (news := child.hear(is_wanted)) is not None:
-            word, what = news
-            if word == OUTCOME:
-                break
-            hear(word, what)
+        while outcome is None:
+            news = child.hear(watch)
+            assert news is not None, "it is at something"
+            if news[0] == OUTCOME:
+                outcome = news[2]
+            else:
+                hear(news)
     except (EOFError, OSError):
         raise ChildDied(reason_of(child.wait())) from None
     except BaseException:
         child.end()
         raise
     _give_back(child)
-    outcome: bytes = what
     return outcome
 
 
 def _give_back(child: Child) -> None:
     """Let a process wait for the next job, unless it leaves."""
     try:
-        child.hear(lambda: True)
+        child.hear(lambda _: None)
     except (EOFError, OSError):
         child.end()
         return

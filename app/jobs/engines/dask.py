@@ -23,20 +23,11 @@ from distributed.client import FutureCancelledError
 
 from app import VERSION
 from app.errors import WorkersUnavailable
-from app.jobs.engines import children, dask_tasks, reports
-from app.jobs.engines.children import News, Order
-from app.jobs.engines.dask_tasks import do_job, draft_of
-from app.jobs.engines.messages import (
-    Began,
-    Described,
-    Died,
-    Drafted,
-    Message,
-    Outcome,
-    Progressed,
-    Returned,
-)
+from app.jobs.engines import children, dask_tasks
+from app.jobs.engines.dask_tasks import do_job, draft_of, say
+from app.jobs.engines.messages import Began, Died, Message, Outcome
 from app.jobs.leases import Claim
+from app.jobs.messages import Described, Returned, Told
 
 #: The scheduler must answer in this time [s]: it may be busy, and no job is lost for that.
 _PATIENCE_S = 30.0
@@ -55,12 +46,14 @@ class Placed:
     ``messages`` are taken by one thread and added by another; the last is an outcome.
     """
 
-    def __init__(self, job: Claim, order: Order, tell: Callable[[], None]) -> None:
-        self.job, self.order = job, order
+    def __init__(self, job: Claim, task: bytes, tell: Callable[[], None]) -> None:
+        self.job, self.task = job, task
         self.messages: deque[Message] = deque()
         #: Of Dask, since it began.
         self.worker: str | None = None
-        self.future: Future[News] | None = None
+        self.future: Future[tuple[str, Any]] | None = None
+        self.key: str | None = None
+        self.turn = asyncio.Lock()  # bound to no loop before it is used
         self.has_ended = False
         self._tell = tell
 
@@ -106,15 +99,19 @@ class Cluster:
         """Whether jobs can be sent."""
         return self._trouble is None
 
-    def place(self, job: Claim, order: Order) -> Placed:
-        """Send a job."""
-        placed = Placed(job, order, self._tell)
+    def place(self, job: Claim, task: bytes) -> Placed:
+        """Send a job, which is pickled."""
+        placed = Placed(job, task, self._tell)
         self._soon(self._begin, placed)
         return placed
 
     def kill(self, placed: Placed) -> None:
         """End a job wherever it is; it tells nothing more."""
         self._soon(self._cancel, placed)
+
+    def say(self, placed: Placed, what: bytes) -> None:
+        """Say something to the process of a job that has begun."""
+        self._soon(lambda placed: self._step(self._said(placed, what)), placed)
 
     def stop(self) -> None:
         """Let go of the cluster, which ends all jobs on it."""
@@ -204,9 +201,9 @@ class Cluster:
         if placed.has_ended:  # killed before
             return
         key = f"interlace-{placed.job.kind}-{placed.job.id}-{placed.job.lease}"
-        self._placed[key] = placed
+        self._placed[key], placed.key = placed, key
         try:
-            future = client.submit(do_job, placed.order, client.id, VERSION, key=key, pure=False)
+            future = client.submit(do_job, placed.task, client.id, VERSION, key=key, pure=False)
             placed.future = future
             placed.add(self._outcome(*await future))
         except FutureCancelledError:
@@ -254,22 +251,30 @@ class Cluster:
             case dask_tasks.BEGAN:
                 placed.worker = worker
                 placed.add(Began())
-            case reports.DESCRIBED:
+            case children.DESCRIBED:
                 placed.add(Described(*what))
-            case reports.PROGRESSED:
-                placed.add(Progressed(what))
-            case children.DRAFT:
-                self._step(self._fetch(placed, news["key"], worker))
+            case children.TOLD:
+                self._step(self._told(placed, what, is_large=news["is_large"]))
 
-    async def _fetch(self, placed: Placed, key: str, worker: str) -> None:
-        """Fetch a draft from the worker that has it."""
-        if self._client is None:
-            return
-        with contextlib.suppress(OSError, asyncio.TimeoutError):
-            asked = self._client.run(draft_of, key, workers=[worker])
-            found = (await asyncio.wait_for(asked, _PATIENCE_S)).get(worker)
-            if found is not None:
-                placed.add(Drafted(*pickle.loads(found)))  # noqa: S301 - as above
+    async def _told(self, placed: Placed, what: tuple[Any, bool], *, is_large: bool) -> None:
+        """Take how far a job is, its draft fetched from the worker that has it; in their order."""
+        progress, is_last = what
+        async with placed.turn:
+            large = await self._asked(placed, draft_of) if is_large else None
+            draft = None if large is None else pickle.loads(large)  # noqa: S301 - as above
+            placed.add(Told(progress, draft, is_last))
+
+    async def _said(self, placed: Placed, what: bytes) -> None:
+        await self._asked(placed, say, what)
+
+    async def _asked(self, placed: Placed, what: Callable[..., Any], *words: Any) -> Any:
+        """Ask the worker of a job; None when it does not answer."""
+        if self._client is None or placed.worker is None or placed.key is None:
+            return None
+        with contextlib.suppress(OSError, asyncio.TimeoutError, KeyError):
+            asked = self._client.run(what, placed.key, *words, workers=[placed.worker])
+            return (await asyncio.wait_for(asked, _PATIENCE_S))[placed.worker]
+        return None
 
     def _hear_of_workers(self, event: tuple[float, dict[str, Any]]) -> None:
         """Hear that a worker has gone, and its jobs with it."""

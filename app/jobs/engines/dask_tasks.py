@@ -13,7 +13,7 @@ from typing import Any
 from distributed import Reschedule, Worker, get_worker
 
 from app import VERSION
-from app.jobs.engines.children import DRAFT, OUTCOME, ChildDied, News, NotWanted, Order, outcome_of
+from app.jobs.engines.children import OUTCOME, Cell, Child, ChildDied, News, NotWanted, outcome_of
 
 #: A worker in one of these states goes on with what it does, and a task with what it is at.
 _ALIVE = frozenset({"running", "paused", "closing_gracefully"})
@@ -30,40 +30,57 @@ DIED, RETURNED = "died", "returned"
 BEGAN = "began"
 
 
-#: The best draft of each job at work here, pickled.
+#: The newest draft of each job at work here, pickled, and what is to be said to its process.
 _DRAFTS: dict[str, bytes] = {}
+_SAYINGS: dict[str, bytes] = {}
 
 
-def do_job(order: Order, topic: str, version: str) -> News:
+def do_job(job: bytes, topic: str, version: str) -> tuple[str, Any]:
     """Do a job of a server; return a word and its outcome, or why there is none.
 
     How far it is goes to its topic, small: a draft waits here until it is fetched.
     """
     worker, key = _here()
-
-    def tell(word: str, what: Any) -> None:
-        if word == DRAFT:
-            _DRAFTS[key], what = what, None
-        worker.log_event(topic, {"key": key, "worker": worker.address, "word": word, "what": what})
-
     if version != VERSION:
         return RETURNED, (
             f"the Dask worker {worker.address} runs Interlace {VERSION}, this server {version}"
         )
-    tell(BEGAN, None)
+
+    def tell(news: News) -> None:
+        word, what, large = news
+        if large is not None:
+            _DRAFTS[key] = large
+        said = {"key": key, "worker": worker.address, "word": word, "what": what}
+        worker.log_event(topic, {**said, "is_large": large is not None})
+
+    is_wanted = _wanted(worker, key)
+
+    def watch(child: Child) -> None:
+        if not is_wanted():
+            raise NotWanted
+        if (saying := _SAYINGS.pop(key, None)) is not None:
+            child.send(saying)
+
+    tell((BEGAN, None, None))
     try:
-        return OUTCOME, outcome_of(order, _wanted(worker, key), tell)
+        return OUTCOME, outcome_of(job, watch, tell)
     except ChildDied as error:
         return DIED, str(error)
     except NotWanted:
         return RETURNED, f"the Dask worker {worker.address} ended it"
     finally:
         _DRAFTS.pop(key, None)
+        _SAYINGS.pop(key, None)
 
 
 def draft_of(key: str) -> bytes | None:
-    """Return the best draft of a job that is at work here; None when it is not."""
+    """Return the newest draft of a job that is at work here; None when it is not."""
     return _DRAFTS.get(key)
+
+
+def say(key: str, what: bytes) -> None:
+    """Say something to the process of a job that is at work here."""
+    _SAYINGS[key] = what
 
 
 def hold(work: bytes) -> bytes:
@@ -71,16 +88,18 @@ def hold(work: bytes) -> bytes:
     return work
 
 
-def do_cell(work: bytes, work_id: str, memory_bytes: int, item: bytes) -> News:
+def do_cell(work: bytes, work_id: str, memory_bytes: int, item: bytes) -> tuple[str, Any]:
     """Do one of many small things; return a word and its outcome, or how its process died."""
-    worker, key = _here()
+    is_wanted = _wanted(*_here())
+
+    def watch(_child: Child) -> None:
+        if not is_wanted():
+            raise Reschedule  # the worker closes; else nobody hears of it
+
     try:
-        order = Order(memory_bytes, item, work_id, work)
-        return OUTCOME, outcome_of(order, _wanted(worker, key))
+        return OUTCOME, outcome_of(Cell(memory_bytes, work_id, work, item), watch)
     except ChildDied as error:
         return DIED, str(error)
-    except NotWanted:
-        raise Reschedule from None  # the worker closes; else nobody hears of it
 
 
 def _here() -> tuple[Worker, str]:

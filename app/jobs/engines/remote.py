@@ -1,6 +1,6 @@
 """The jobs of a server that are done on a cluster: sent, heard, written to their rows.
 
-All but the answer to who asks is for the thread of the jobs.
+It is to the thread of the jobs what :class:`app.jobs.local.Local` is.
 """
 
 import pickle
@@ -12,23 +12,12 @@ from typing import Any
 from app.errors import TimeLimit, problem_details
 from app.jobs import leases
 from app.jobs import table as jobs
-from app.jobs.engines.children import Order
 from app.jobs.engines.dask import Cluster, Placed
-from app.jobs.engines.messages import (
-    Began,
-    Described,
-    Died,
-    Drafted,
-    Failed,
-    Message,
-    Outcome,
-    Progressed,
-    Returned,
-    Succeeded,
-    Task,
-)
+from app.jobs.engines.messages import Began, Died, Message, Outcome, Task
 from app.jobs.kinds import KINDS
 from app.jobs.leases import Claim, Lease
+from app.jobs.local import HAND_IN_S
+from app.jobs.messages import Described, Draft, Failed, HandIn, Returned, Succeeded, Told
 from app.jobs.progress import BEAT_S
 from app.jobs.rows import REQUEST
 from app.operations.settings import Settings
@@ -40,13 +29,17 @@ from app.storage.library import library_of
 
 @dataclass(slots=True)
 class _At:
-    """A job that is away: since when a process is at it, what is to be told of it, when it was."""
+    """A job that is away: since when a process is at it, and when its row was told last.
+
+    ``asked_at`` is when it was asked for what it has in hand, ``error`` what is said of it if that
+    is nothing; None when it was cancelled.
+    """
 
     placed: Placed
+    told_at: float
     since: float | None = None
-    progress: dict[str, Any] | None = None
-    draft: Drafted | None = None
-    told_at: float = 0.0
+    asked_at: float | None = None
+    error: dict[str, Any] | None = None
 
 
 class Remote:
@@ -86,46 +79,44 @@ class Remote:
         text = None if graph is None else library.graph(graph)
         found = {model: library.model(model) for model in models}
         task = Task(
-            id=job.id,
-            kind=job.kind,
-            request_id=job.request_id,
+            job=job,
+            memory_bytes=self._settings.job_memory_bytes,
             body=request,
             files=tuple(jobs.files(self._store, job.number)),
             models={model: body for model, body in found.items() if body is not None},
             graphs={} if graph is None or text is None else {graph: text},
-            caller=job.caller,
-            best_us=leases.drafted(self._store, job).get("iteration_time_us"),
+            draft=leases.drafted(self._store, job),
         )
-        order = Order(self._settings.job_memory_bytes, pickle.dumps(task))
-        placed = self._cluster.place(job, order)
-        self._away.append(_At(placed, told_at=time.monotonic()))
+        placed = self._cluster.place(job, pickle.dumps(task))
+        self._away.append(_At(placed, time.monotonic()))
 
     def hear(self) -> None:
         """Write what the jobs told; a database that refuses is told the same next time."""
         for at in list(self._away):
             while at.placed.messages:
                 if self._has_left(at, at.placed.messages[0]):
-                    self._away.remove(at)
                     break
                 at.placed.messages.popleft()
             else:
                 self._beat(at)
 
     def look(self, held: Mapping[str, Lease]) -> None:
-        """End jobs that are this server's no more, or whose time is over."""
+        """End jobs that are this server's no more, are cancelled, or whose time is over."""
+        now = time.monotonic()
         for at in list(self._away):
-            job = at.placed.job
-            if job.lease not in held:
+            lease = held.get(at.placed.job.lease)
+            if lease is None:
                 self._forget(at)
-                continue
-            most = held[job.lease].limit_s + self._settings.job_grace_s
-            if at.since is not None and time.monotonic() - at.since > most:
-                late = TimeLimit(f"The job took more than {most:g} s and has nothing in hand.")
-                self._cluster.kill(at.placed)
-                self._keep_draft(at)
-                leases.settle(self._store, job, problem_details(late))
-                self._away.remove(at)
-                self._leave(at)
+            elif at.asked_at is not None:
+                if now - at.asked_at > HAND_IN_S:
+                    self._end(at)
+            elif lease.is_cancelled:
+                self._ask(at, None)
+            elif at.since is not None:
+                most = lease.limit_s + self._settings.job_grace_s
+                if now - at.since > most:
+                    late = TimeLimit(f"The job took more than {most:g} s and has nothing in hand.")
+                    self._ask(at, problem_details(late))
 
     def take_back(self) -> list[Claim]:
         """End all jobs; return those that had not ended."""
@@ -137,22 +128,24 @@ class Remote:
 
     def _has_left(self, at: _At, message: Message) -> bool:
         """Take note of what a job told; tell whether it has left."""
-        job = at.placed.job
+        job, is_ours = at.placed.job, True
         match message:
             case Began():
                 at.since = time.monotonic()
             case Described(name, limit_s):
-                if (name, limit_s) != (job.name, job.limit_s):
-                    leases.describe(self._store, job, name, limit_s)
-            case Progressed(progress):
-                at.progress = progress
-            case Drafted():
-                at.draft = message
-            case _:
-                self._settle(at, message)
-                self._leave(at)
+                is_ours = leases.describe(self._store, job, name, limit_s)
+            case Told(progress, draft, True):
+                self._end(at, progress, draft)
                 return True
-        return False
+            case Told(progress, draft):
+                is_ours = leases.beat(self._store, job, progress, draft)
+                at.told_at = time.monotonic()
+            case Succeeded() | Failed() | Returned() | Died():
+                self._settle(at, message)
+                return True
+        if not is_ours:
+            self._forget(at)
+        return not is_ours
 
     def _settle(self, at: _At, outcome: Outcome) -> None:
         """Write what became of a job, or of an attempt."""
@@ -164,36 +157,45 @@ class Remote:
                 leases.succeed(self._store, job, answer, summary)
             case Failed(error, state):
                 leases.fail(self._store, job, error, state)
+            case _ if at.asked_at is not None:  # it was to end
+                leases.settle(self._store, job, at.error)
             case Died(reason):
-                self._keep_draft(at)
                 self._on_death(job, reason)
             case Returned():
-                self._keep_draft(at)
                 leases.hand_back(self._store, job.number, job.lease, died=False)
+        self._leave(at)
 
     def _beat(self, at: _At) -> None:
-        """Show that a job is at work, with what is new of it, now and then."""
-        since_s = time.monotonic() - at.told_at
-        if since_s < BEAT_S and at.draft is None and at.progress is None:
+        """Show that a job that told nothing for a while is seen to: it may wait in Dask."""
+        if time.monotonic() - at.told_at < BEAT_S:
             return
-        draft = (at.draft.text, at.draft.summary) if at.draft else None
-        if not leases.beat(self._store, at.placed.job, at.progress, draft):
+        if leases.beat(self._store, at.placed.job, None, None):
+            at.told_at = time.monotonic()
+        else:
             self._forget(at)
-            return
-        at.told_at, at.progress, at.draft = time.monotonic(), None, None
 
-    def _leave(self, at: _At) -> None:
-        took_s = 0.0 if at.since is None else time.monotonic() - at.since
-        self._on_end(at.placed.job, took_s)
+    def _ask(self, at: _At, error: dict[str, Any] | None) -> None:
+        """Ask for what a job has in hand, which is to end."""
+        at.asked_at, at.error = time.monotonic(), error
+        if at.since is None:
+            self._end(at)
+        else:
+            self._cluster.say(at.placed, pickle.dumps(HandIn(at.placed.job.lease)))
 
-    def _keep_draft(self, at: _At) -> None:
-        if at.draft is not None:
-            draft = (at.draft.text, at.draft.summary)
-            leases.beat(self._store, at.placed.job, at.progress, draft)
-            at.draft = None
+    def _end(
+        self, at: _At, progress: dict[str, Any] | None = None, draft: Draft | None = None
+    ) -> None:
+        """End a job with the best that is in hand: first its process, then its row."""
+        self._cluster.kill(at.placed)
+        leases.settle(self._store, at.placed.job, at.error, progress, draft)
+        self._leave(at)
 
     def _forget(self, at: _At) -> None:
-        """End a job that is another's: cancelled, deleted, or handed to another server."""
+        """End a job that is another's: deleted, or handed to another server."""
         self._cluster.kill(at.placed)
-        self._away.remove(at)
         self._leave(at)
+
+    def _leave(self, at: _At) -> None:
+        self._away.remove(at)
+        took_s = 0.0 if at.since is None else time.monotonic() - at.since
+        self._on_end(at.placed.job, took_s)
