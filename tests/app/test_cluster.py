@@ -22,7 +22,6 @@ pytest.importorskip("distributed", reason="Dask is not installed: interlace[clus
 
 from distributed import Client
 
-from app.jobs.engines.children import Order
 from app.jobs.engines.dask_tasks import RETURNED, do_job
 from tests.app.dask_cluster import PATIENCE_S, DaskCluster, children_of, dask_cluster, ticks
 
@@ -265,7 +264,7 @@ def test_a_killed_server_leaves_nothing_on_the_workers(tmp_path: Path) -> None:
 
 def test_another_release_is_not_asked(place: Place) -> None:
     with Client(place.cluster.address, set_as_default=False) as client:
-        word, why = client.submit(do_job, Order(2**30, b""), "nobody", "0.0").result(timeout=60)
+        word, why = client.submit(do_job, b"", "nobody", "0.0").result(timeout=60)
     assert word == RETURNED
     assert "this server 0.0" in why
 
