@@ -189,7 +189,7 @@ def test_a_process_that_is_killed_costs_an_attempt(tmp_path: Path) -> None:
     with served(tmp_path, 1) as (service, cluster):
         job = begin(service, search(400))
         for attempt in range(1, MAX_JOB_ATTEMPTS + 1):
-            until(lambda attempt=attempt: look(service, job)["attempts"] == attempt)
+            until(lambda: look(service, job)["attempts"] == attempt)  # noqa: B023
             os.kill(at_work(cluster), signal.SIGKILL)
         found = ended(service, job)
         assert (found["state"], found["error"]["code"]) == ("failed", "worker_died")

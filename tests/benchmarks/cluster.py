@@ -15,6 +15,7 @@ clients have jobs done, as ``tests.benchmarks.kills`` does with servers. Linux o
 import argparse
 import os
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -156,7 +157,7 @@ def killing(jobs: int, count: int, seed: int, workers: int) -> bool:
                     if error := each.exception():
                         print(f"  a client gave up: {error!r}")
         finally:
-            server.stop(kills.signal.SIGTERM)
+            server.stop(signal.SIGTERM)
         found = kills.checked(folder, asked, heard, hoped)
     for line, value in found.items():
         print(f"  {line:<40}{value}", flush=True)
