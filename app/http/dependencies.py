@@ -7,6 +7,7 @@ from anyio import CapacityLimiter
 from fastapi import Depends, Query, Request
 
 from app.http.preferences import Preferences, PreferencesDep
+from app.http.work import IntakeDep, Work
 from app.jobs.pool import Pool
 from app.limits import (
     MAX_LISTED_RESULTS,
@@ -84,6 +85,8 @@ class Submitter:
     store: Store
     pool: Pool
     turns: CapacityLimiter
+    intake: Work
+    room: int
 
 
 async def submitter_of(
@@ -92,9 +95,11 @@ async def submitter_of(
     store: StoreDep,
     pool: PoolDep,
     turns: SolvesDep,
+    intake: IntakeDep,
+    settings: Annotated[Settings, Depends(settings_of)],
 ) -> Submitter:
     """Bring together what a call that begins a job needs."""
-    return Submitter(preferences, request_id, store, pool, turns)
+    return Submitter(preferences, request_id, store, pool, turns, intake, settings.max_queued)
 
 
 SubmitterDep = Annotated[Submitter, Depends(submitter_of)]

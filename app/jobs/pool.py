@@ -47,6 +47,18 @@ _LOOK_S, _RECOVER_S, _EXPIRE_S = 0.5, 2.0, 600.0
 SILENT_S = 5.0
 
 
+#: What the processes of jobs and of calls have imported when they begin.
+_PRELOADED = (
+    "__main__",
+    "app.jobs.worker",
+    "app.jobs.forkserver",
+    "app.calls.drawings",
+    "app.calls.predictions",
+    "app.calls.runs",
+    "app.calls.submissions",
+)
+
+
 _LOG = logging.getLogger("interlace.jobs")
 
 
@@ -70,6 +82,7 @@ class Pool:
         self._room = {queue: settings.workers if queue == "solves" else 1 for queue in QUEUES}
         self._children: list[Child] = []
         self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(list(_PRELOADED))  # before anything is forked
         self._hear: Connection
         self._hear, self._wake_up = multiprocessing.Pipe(duplex=False)
         self._is_woken, self._lock = False, Lock()
@@ -89,6 +102,10 @@ class Pool:
         added = intake.add(self._store, new, key, fresh=fresh, beside=kinds, room=room)
         self._wake()
         return added
+
+    def notice(self) -> None:
+        """Look at what another process has submitted."""
+        self._wake()
 
     async def wait(
         self, kind: str, job_id: str, seconds: float, revision: int | None = None
@@ -164,7 +181,6 @@ class Pool:
 
     def _run(self) -> None:
         """Work until stopped; a database that cannot be used is tried again."""
-        self._context.set_forkserver_preload(["__main__", "app.jobs.worker", "app.jobs.forkserver"])
         while not self._stopped.is_set():
             try:
                 self._tick()

@@ -13,6 +13,8 @@ from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
 
 from app import errors
+from app.calls import submissions
+from app.calls.submissions import Asked
 from app.http.bodies import HeldBody
 from app.http.dependencies import CursorDep, ListedDep, PoolDep, StoreDep, Submitter
 from app.http.openapi import problems
@@ -63,12 +65,39 @@ MatchDep = Annotated[
 async def submit(kind: str, body: HeldBody, by: Submitter) -> Response:
     """Begin a job about a posted graph, and answer when it ends or the call's wait is over."""
     wishes = by.preferences
+    if not body.is_small:
+        return await submit_large(kind, body, by, submissions.problem, kind)
 
     def new() -> NewJob:
         return problem_job(by.store, kind, body, wishes.tags, by.request_id)
 
     job, receipt = await enqueue(kind, lambda: (body,), new, body.release, by)
     return await answer_to(wishes, kind, job, receipt, by.store)
+
+
+async def submit_large(
+    kind: str, body: HeldBody, by: Submitter, work: Callable[..., Receipt], *given: Any
+) -> Response:
+    """Begin a job of a body that a child reads, and answer as :func:`submit` does."""
+    begun = await begin_large(kind, body, by, work, *given)
+    if isinstance(begun, Response):
+        return begun
+    return await answer_to(by.preferences, kind, *begun, by.store)
+
+
+async def begin_large(
+    kind: str, body: HeldBody, by: Submitter, work: Callable[..., Receipt], *given: Any
+) -> tuple[Job, Receipt] | Response:
+    """Have a child make a job of a body, and wait for its end; an answer when it is refused."""
+    wishes = by.preferences
+    asked = Asked(wishes.tags, by.request_id, wishes.key, wishes.fresh, by.room)
+    receipt = await by.intake.done(work, *given, asked, body=body)
+    await body.release()
+    if not isinstance(receipt, Receipt):
+        found: Response = receipt
+        return found
+    by.pool.notice()
+    return await by.pool.wait(kind, receipt.id, wishes.wait_s), receipt
 
 
 async def enqueue(
