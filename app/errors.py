@@ -51,6 +51,12 @@ class IncompleteBody(Refusal):
     code = RefusalCode.INCOMPLETE_BODY
 
 
+class ClientLeft(Refusal):
+    """The client left before its answer was there; only the log hears of it."""
+
+    code = RefusalCode.INCOMPLETE_BODY
+
+
 class RequestTimeout(Refusal):
     """The body did not come in time."""
 

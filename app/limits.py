@@ -180,9 +180,20 @@ MAX_HISTORY_STEPS = 1_000
 
 # Bodies ---------------------------------------------------------------------------------------
 
-#: Longer bodies are held by a few calls at a time, and read by the job's own child: reading them
-#: would keep the server [bytes].
+#: Longer bodies are parsed by a child, not by the server [bytes].
+SMALL_BODY_BYTES = 2**16
+#: Longer bodies go to a file, of a few calls at a time, and are checked by the job's own child: the
+#: server holds no more of any body [bytes].
 BIG_BODY_BYTES = 2**20
+#: So many of them are taken at once; other clients wait.
+MAX_BIG_BODIES = 8
+#: Longest body without a graph: of a cost model or an estimate; of a report of steps; and of what
+#: is said in a word [bytes].
+MAX_PLAIN_BYTES = 2**24
+MAX_REPORT_BYTES = 2**22
+MAX_WORD_BYTES = 2**16
+#: Longest field ``parameters`` of a form [bytes].
+MAX_PARAMETERS_BYTES = 2**24
 #: So many values, about, a body that does not fit may have: more than any graph within the limits.
 MAX_MISFIT_VALUES = 20_000_000
 #: Most fields of an object that are looked at.

@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from app import VERSION
+from app.calls.children import Children
 from app.errors import StorageUnavailable
 from app.http import openapi as apidoc
 from app.http.keys import Keys
@@ -22,6 +23,7 @@ from app.jobs.pool import Pool
 from app.jobs.readiness import Readiness
 from app.jobs.table import Job
 from app.jobs.worker import GARBAGE
+from app.limits import MAX_BIG_BODIES
 from app.operations.metrics import Metrics
 from app.operations.settings import Settings
 from app.routers import (
@@ -100,6 +102,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     pool: Pool = app.state.pool
     pool.start()
     yield
+    for children in (app.state.answers, app.state.intake):
+        await to_thread.run_sync(children.close)
     await to_thread.run_sync(pool.stop, GRACE_S)
     store.close()
 
@@ -138,7 +142,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.readiness = Readiness(app.state.store, app.state.pool, app.state.settings)
     app.state.solves = CapacityLimiter(at_once)
-    app.state.bodies = CapacityLimiter(at_once)
+    app.state.bodies = CapacityLimiter(MAX_BIG_BODIES)
+    app.state.spills = CapacityLimiter(at_once)
+    app.state.answers = Children(app.state.settings, at_once)
+    app.state.intake = Children(app.state.settings, at_once)
     app.state.checks = CapacityLimiter(_CHECKS)
     install(app)
     for routes in (

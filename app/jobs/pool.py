@@ -61,6 +61,18 @@ _AT_ONCE = 100
 _START_S = 10.0
 
 
+#: What the processes of jobs and of calls have imported when they begin.
+_PRELOADED = (
+    "__main__",
+    "app.jobs.worker",
+    "app.jobs.forkserver",
+    "app.calls.drawings",
+    "app.calls.predictions",
+    "app.calls.runs",
+    "app.calls.submissions",
+)
+
+
 _LOG = logging.getLogger("interlace.jobs")
 
 
@@ -84,6 +96,7 @@ class Pool:
         self._room = {queue: settings.workers if queue == "solves" else 1 for queue in QUEUES}
         self._children: list[Child] = []
         self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(list(_PRELOADED))  # before anything is forked
         self._hear: Connection
         self._hear, self._wake_up = multiprocessing.Pipe(duplex=False)
         self._is_woken, self._lock = False, Lock()
@@ -109,6 +122,10 @@ class Pool:
         if any(isinstance(each, Receipt) and not each.is_stored for each in receipts):
             self._wake()
         return receipts
+
+    def notice(self) -> None:
+        """Look at what another process has submitted."""
+        self._wake()
 
     async def wait(
         self,
@@ -198,7 +215,6 @@ class Pool:
 
     def _run(self) -> None:
         """Work until stopped; a database that cannot be used is tried again."""
-        self._context.set_forkserver_preload(["__main__", "app.jobs.worker", "app.jobs.forkserver"])
         while not self._stopped.is_set():
             try:
                 self._tick()

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
@@ -23,11 +24,15 @@ class Child:
     was_killed: bool = False
 
 
-def start(context: ForkServerContext, settings: Settings) -> Child:
-    """Start a process that waits for jobs."""
+def start(
+    context: ForkServerContext,
+    settings: Settings,
+    serve: Callable[[Settings, Connection], None] = work,
+) -> Child:
+    """Start a process that waits for jobs, or for what else it serves."""
     ours, theirs = multiprocessing.Pipe()
     try:
-        process = context.Process(target=work, args=(settings, theirs))
+        process = context.Process(target=serve, args=(settings, theirs))
         process.start()
     except BaseException:
         ours.close()

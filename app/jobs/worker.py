@@ -54,13 +54,7 @@ def work(settings: Settings, pipe: Connection) -> None:
 
     Ends when nobody holds the other side any more, and when it has become large or old.
     """
-    os.setpgid(0, 0)  # so that what it starts can be ended with it
-    for sent in (signal.SIGINT, signal.SIGTERM):  # to all processes: meant for the server
-        signal.signal(sent, signal.SIG_IGN)
-    os.nice(_NICE)
-    _limit_memory(settings.job_memory_bytes)
-    gc.set_threshold(*GARBAGE)
-    logs.install(settings.log_format, settings.log_level)
+    bound(settings)
     store = Store(settings, is_migrated=True)
     with suppress(EOFError, OSError):
         for done in range(1, _JOBS + 1):
@@ -70,6 +64,17 @@ def work(settings: Settings, pipe: Connection) -> None:
             pipe.send(None)
     sys.stderr.flush()
     os._exit(0)  # nothing is left to do, and taking an interpreter apart takes its time
+
+
+def bound(settings: Settings) -> None:
+    """Give this process a group of its own, little memory and the last turn on a core."""
+    os.setpgid(0, 0)  # so that what it starts can be ended with it
+    for sent in (signal.SIGINT, signal.SIGTERM):  # to all processes: meant for the server
+        signal.signal(sent, signal.SIG_IGN)
+    os.nice(_NICE)
+    _limit_memory(settings.job_memory_bytes)
+    gc.set_threshold(*GARBAGE)
+    logs.install(settings.log_format, settings.log_level)
 
 
 def _do(store: Store, job: Claim) -> None:

@@ -53,6 +53,10 @@ class Settings(BaseSettings):
     job_grace_s: Annotated[float, Field(ge=0, le=3_600)] = 60
     """A job may take so much longer than its own time limit to read, bound and explain [s]."""
 
+    answer_limit_s: Annotated[float, Field(gt=0, le=3_600)] = 120
+    """A prediction, drawing or export that is no job, a fit or an estimate may take so long, and
+    wait so long for its turn [s]."""
+
     retention_days: Annotated[float, Field(gt=0, le=36_500)] = 30
     """Jobs are deleted so long after their end [days]."""
 

