@@ -133,15 +133,15 @@ class Store:
             self._opened.is_so = True
 
     def check(self) -> None:
-        """Raise StorageUnavailable unless the tables are there and of the newest revision."""
+        """Raise StorageUnavailable unless the tables are there, of this revision or a newer one."""
         self.open()
         with _unavailable(), self._engine.connect() as connection:
-            found = MigrationContext.configure(connection).get_current_revision()
-            head = ScriptDirectory.from_config(_alembic()).get_current_head()
-            if found != head:
+            found, head = _revisions(connection)
+            if found is None or found < head:
                 raise StorageUnavailable(f"The database is at revision {found}, not {head}.")
             for table in Base.metadata.sorted_tables:
                 connection.execute(select(*table.primary_key.columns).limit(1))
+                connection.execute(select(table).limit(0))
 
     def try_write(self, within_s: float) -> None:
         """Write a little, which changes nothing that anybody reads, waiting so long for others [s].
@@ -265,8 +265,22 @@ def _alembic() -> Config:
     return config
 
 
+def _revisions(connection: Connection) -> tuple[str | None, str]:
+    """Return the revision of the tables, None without, and the newest that is known here."""
+    head = ScriptDirectory.from_config(_alembic()).get_current_head()
+    assert head is not None, "there are migrations"
+    return MigrationContext.configure(connection).get_current_revision(), head
+
+
 def _migrate(connection: Connection) -> None:
-    """Upgrade inside one write transaction, so a second process waits and finds it done."""
+    """Upgrade inside one write transaction, so a second process waits and finds it done.
+
+    Tables that a newer release has migrated are left as they are: it only added to what this one
+    reads and writes (docs/architecture.md, "Add a migration").
+    """
+    found, head = _revisions(connection)
+    if found is not None and found > head:
+        return
     config = _alembic()
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
