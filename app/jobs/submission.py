@@ -18,6 +18,7 @@ from app.jobs.rows import FILE, QUEUED, REQUEST, SUCCEEDED, change, put, tag
 from app.jobs.tasks import limit_of, name_of
 from app.limits import BIG_BODY_BYTES, JOB_TIME_LIMIT_S, MAX_JOB_TAGS
 from app.operations.callers import Caller
+from app.operations.tracing import here
 from app.reading.references import LargeGraph
 from app.reading.requests import read_body
 from app.storage import audit
@@ -213,7 +214,17 @@ def problem_job(
             name, limit_s = name_of(graph, request), limit_of(request)
             content = _sorted(body)
     hashed = fingerprint(kind, VERSION, content)
-    return NewJob(kind, name, bytes(body), tags, request_id, limit_s, hashed, caller=store.caller)
+    return NewJob(
+        kind,
+        name,
+        bytes(body),
+        tags,
+        request_id,
+        limit_s,
+        hashed,
+        caller=store.caller,
+        traceparent=here(),
+    )
 
 
 def _sorted(body: bytes | bytearray) -> bytes:
@@ -233,4 +244,6 @@ def import_job(
     text = json.dumps(options).encode()
     content = fingerprint(IMPORT, VERSION, text, *files)
     limit_s = JOB_TIME_LIMIT_S
-    return NewJob(IMPORT, options["name"], text, tags, request_id, limit_s, content, files, caller)
+    return NewJob(
+        IMPORT, options["name"], text, tags, request_id, limit_s, content, files, caller, here()
+    )
