@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import FastAPI
+from opentelemetry.trace import TracerProvider
 from starlette.types import ASGIApp
 
 from app import VERSION
@@ -24,6 +25,7 @@ from app.jobs.readiness import Readiness
 from app.jobs.table import Job
 from app.jobs.worker import GARBAGE
 from app.limits import MAX_BIG_BODIES
+from app.operations import tracing
 from app.operations.metrics import Metrics
 from app.operations.settings import Settings
 from app.routers import (
@@ -105,21 +107,34 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     for children in (app.state.answers, app.state.intake):
         await to_thread.run_sync(children.close)
     await to_thread.run_sync(pool.stop, GRACE_S)
+    await to_thread.run_sync(tracing.stop, app.state.spans)
     store.close()
 
 
-def _counted(metrics: Metrics) -> Callable[[Job], None]:
-    """Count each job that has ended."""
+def _counted(metrics: Metrics, spans: TracerProvider | None) -> Callable[[Job], None]:
+    """Count each job that has ended, and trace it."""
 
     def count(job: Job) -> None:
         finished_at = job.finished_at or job.created_at
         metrics.job_ended(job.kind, job.state, job.created_at, job.started_at, finished_at)
+        if spans is not None:
+            tracing.job_ended(
+                spans,
+                kind=job.kind,
+                job_id=job.id,
+                state=job.state,
+                traceparent=job.traceparent,
+                created_at=job.created_at,
+                started_at=job.started_at,
+                finished_at=finished_at,
+            )
 
     return count
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
     """Make the service; settings come from the environment when left out."""
+    spans = tracing.provider_of()
     app = Service(
         title="Interlace",
         version=VERSION,
@@ -128,7 +143,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         lifespan=_lifespan,
+        telemetry=tracing.telemetry(spans),
     )
+    app.state.spans = spans
     app.state.settings = settings or Settings()
     app.state.metrics = Metrics(tuple(KINDS))
     app.state.store = Store(app.state.settings)
@@ -137,7 +154,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.pool = Pool(
         app.state.store,
         app.state.settings,
-        on_end=_counted(app.state.metrics),
+        on_end=_counted(app.state.metrics, spans),
         on_death=app.state.metrics.child_died,
     )
     app.state.readiness = Readiness(app.state.store, app.state.pool, app.state.settings)

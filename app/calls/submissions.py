@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from app.calls.forms import read_form
@@ -28,6 +29,8 @@ class Wanted(NamedTuple):
         Whether an answer from storage will not do.
     room
         So many may wait in its queue.
+    traceparent
+        The span of the call; None where nothing is traced.
     """
 
     tags: Sequence[str]
@@ -35,6 +38,7 @@ class Wanted(NamedTuple):
     key: str | None
     fresh: bool
     room: int
+    traceparent: str | None = None
 
 
 def problem(store: Store, body: bytes, kind: str, wanted: Wanted) -> Receipt:
@@ -87,7 +91,8 @@ def _added(
         key = Key.of(wanted.key, store.caller, kind, *content(), *wanted.tags)
         if (job_id := id_of_key(store, key)) is not None:
             return Receipt(job_id)
-    [receipt] = add_all(store, [Asked(new(), key, wanted.fresh)], wanted.room)
+    asked = replace(new(), traceparent=wanted.traceparent)
+    [receipt] = add_all(store, [Asked(asked, key, wanted.fresh)], wanted.room)
     if isinstance(receipt, Exception):
         raise receipt
     return receipt

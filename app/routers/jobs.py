@@ -28,6 +28,7 @@ from app.jobs.rows import FAILED, STATES, TIMED_OUT
 from app.jobs.submission import Asked, NewJob, Receipt, id_of_key
 from app.jobs.table import Job
 from app.limits import MAX_CALL_TAGS
+from app.operations.tracing import here
 from app.schemas.base import OneOf
 from app.schemas.jobs import JobSummary, Page
 from app.storage.idempotency import Key
@@ -96,7 +97,7 @@ async def begin_large(
 ) -> tuple[Job, Receipt] | Response:
     """Have a child make a job of a body, and wait for its end; an answer when it is refused."""
     wishes = by.preferences
-    wanted = Wanted(wishes.tags, by.request_id, wishes.key, wishes.fresh, by.room)
+    wanted = Wanted(wishes.tags, by.request_id, wishes.key, wishes.fresh, by.room, here())
     receipt = await by.intake.done(work, *given, wanted, body=body)
     await body.release()
     if not isinstance(receipt, Receipt):
