@@ -55,6 +55,9 @@ class Settings(BaseSettings):
     retention_days: Annotated[float, Field(gt=0, le=36_500)] = 30
     """Jobs are deleted so long after their end [days]."""
 
+    unused_days: Annotated[float, Field(gt=0, le=36_500)] = 90
+    """Graphs and cost models are deleted when no request has named them for so long [days]."""
+
     min_free_bytes: Annotated[int, Field(ge=0, le=2**50)] = 64 * 2**20
     """The disk of a SQLite database has so much left, or `/readyz` says no [bytes]."""
 

@@ -263,3 +263,12 @@ class AuditRow(Base):
     target: Mapped[str] = mapped_column(String(64))
     request_id: Mapped[str] = mapped_column(String(128))
     status: Mapped[int] = mapped_column(Integer)
+
+
+class ClockRow(Base):
+    """One row: up to when the clock is trusted when what is old is deleted."""
+
+    __tablename__ = "clock"
+
+    number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    trusted_at: Mapped[str] = mapped_column(String(32))
