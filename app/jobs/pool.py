@@ -28,6 +28,7 @@ from app.jobs import leases
 from app.jobs import submission as intake
 from app.jobs import table as jobs
 from app.jobs.answers import Answers
+from app.jobs.expiry import Expiry
 from app.jobs.kinds import KINDS, QUEUES, queued_in
 from app.jobs.leases import Claim
 from app.jobs.process import Child, has_done, kill, reason_of, start
@@ -39,11 +40,8 @@ from app.jobs.waiting import Waiting
 from app.limits import MAX_JOB_ATTEMPTS
 from app.operations.callers import Caller
 from app.operations.settings import Settings
-from app.storage import audit
-from app.storage.clock import ago
 from app.storage.database import Store
 from app.storage.quotas import add_solving
-from app.storage.runs import life
 
 #: The thread looks at its rows this often [s], at those of other servers, and at old ones.
 _LOOK_S, _RECOVER_S, _EXPIRE_S = 0.5, 2.0, 600.0
@@ -103,6 +101,7 @@ class Pool:
         self._waiting = Waiting(store)
         self.answers, self.requests = Answers(store), Requests()
         self._intake = Together(self._take, _AT_ONCE)
+        self._expiry = Expiry(store, settings)
         self._trouble: str | None = None
         self._starting_since: float | None = None
         self._is_new = True
@@ -245,17 +244,10 @@ class Pool:
             self._look()
         if self._is_due("recover", _RECOVER_S) and (found := self.recover()):
             _LOG.info("Took up %s of another server", f"{found} job{'s' if found > 1 else ''}")
-        if self._is_due("expire", _EXPIRE_S) and self._expire():
+        if self._is_due("expire", _EXPIRE_S) and self._expiry.sweep():
             self._due["expire"] = 0.0  # there may be more; others have their turn before
         if not self._leaving.is_set():
             self._fill()
-
-    def _expire(self) -> int:
-        """Delete what is too old, or some of it; count that."""
-        days = self._settings.retention_days
-        with self._store.writing() as connection:
-            audit.expire(connection, ago(self._settings.audit_days * 86_400))
-        return jobs.expire(self._store, days) + life.expire(self._store, days)
 
     def _hear_children(self) -> None:
         """See which children are done, and which are gone."""

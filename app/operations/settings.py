@@ -60,6 +60,9 @@ class Settings(BaseSettings):
     retention_days: Annotated[float, Field(gt=0, le=36_500)] = 30
     """Jobs are deleted so long after their end [days]."""
 
+    unused_days: Annotated[float, Field(gt=0, le=36_500)] = 90
+    """Graphs and cost models are deleted when no request has named them for so long [days]."""
+
     require_keys: bool = False
     """Whether every call needs an API key; always with `--allow-remote`."""
 

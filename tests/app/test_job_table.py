@@ -19,7 +19,7 @@ from app.jobs.leases import Claim
 from app.jobs.rows import DRAFT, FILE, RESULT
 from app.jobs.submission import Asked, NewJob
 from app.operations.settings import Settings
-from app.storage.clock import ago
+from app.storage.clock import ago, now
 from app.storage.database import Store
 from app.storage.idempotency import Key
 from app.storage.runs import life
@@ -283,5 +283,5 @@ def test_a_batch_of_old_jobs_at_a_time(store: Store) -> None:
     for i in range(130):
         job: Any = intake.add_all(store, [Asked(new(str(i)), fresh=True)], room=1_000)[0]
         jobs.cancel(store, "plan", job.id)
-    counted = [jobs.expire(store, 0) for _ in range(3)]
+    counted = [jobs.expire(store, 0, now()) for _ in range(3)]
     assert counted == [100, 30, 0]
