@@ -15,6 +15,7 @@ from app import VERSION
 from app.calls.children import Children
 from app.errors import StorageUnavailable
 from app.http import openapi as apidoc
+from app.http.hosts import Guard, with_cors
 from app.http.middleware import Access, RequestIds, SecurityHeaders
 from app.http.problems import install
 from app.jobs.kinds import KINDS
@@ -75,7 +76,12 @@ class Service(FastAPI):
 
     def build_middleware_stack(self) -> ASGIApp:
         """Put outside what a failure inside must not leave out."""
-        inside = SecurityHeaders(super().build_middleware_stack())
+        settings: Settings = self.state.settings
+        inside = super().build_middleware_stack()
+        if settings.allowed_origins:
+            inside = with_cors(inside, settings.allowed_origins)
+        guarded = Guard(inside, self.state.bound, settings.allowed_hosts, settings.allowed_origins)
+        inside = SecurityHeaders(guarded)
         return RequestIds(Access(inside, self.state.metrics))
 
 
@@ -108,8 +114,11 @@ def _counted(metrics: Metrics) -> Callable[[Job], None]:
     return count
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
-    """Make the service; settings come from the environment when left out."""
+def create_app(settings: Settings | None = None, bound: str | None = None) -> FastAPI:
+    """Make the service; settings come from the environment when left out.
+
+    ``bound`` is the name or address that it is served at, if that is known.
+    """
     app = Service(
         title="Interlace",
         version=VERSION,
@@ -120,6 +129,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=_lifespan,
     )
     app.state.settings = settings or Settings()
+    app.state.bound = bound
     app.state.metrics = Metrics(tuple(KINDS))
     app.state.store = Store(app.state.settings)
     at_once = os.cpu_count() or 1

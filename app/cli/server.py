@@ -40,7 +40,7 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
     settings = environment.settings()
     return_large_blocks()
     try:
-        app = create_app(settings)
+        app = create_app(settings, host)
     except ArgumentError as error:
         lines = str(error).splitlines()
         raise Failure(f"INTERLACE_DATABASE_URL: {lines[0]}", code=MISUSED) from None
