@@ -8,6 +8,7 @@ no form can.
 """
 
 import ipaddress
+import socket
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
@@ -63,8 +64,9 @@ class Guard:
         self, app: ASGIApp, bound: str | None, hosts: tuple[str, ...], origins: tuple[str, ...]
     ) -> None:
         self._app = app
-        self._hosts = {_bare(name) for name in (*hosts, *([bound] if bound else []))}
         self._is_everywhere = bound is not None and _is_unspecified(bound)
+        own = socket.gethostname() if self._is_everywhere else bound
+        self._hosts = {_bare(name) for name in (*hosts, *([own] if own else []))}
         self._origins = {origin.lower().rstrip("/") for origin in origins}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,6 +1,7 @@
 """Pages of somebody else that have their reader's browser ask the service."""
 
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ EVIL = "http://evil.example"
 SIMPLE = ("", "text/plain", "text/plain;x=application/json", "multipart/form-data; boundary=x")
 
 
-def sent(service: Service, method: str, path: str, body: bytes = b"", **headers: str) -> Json:
+def sent(service: Service, method: str, path: str, body: bytes = b"", /, **headers: str) -> Json:
     """Send as a browser would, with these headers and no other; return the answer's problem."""
     lines = [f"{method} {path} HTTP/1.1", "Connection: close", f"Content-Length: {len(body)}"]
     named = {"host": "localhost", **headers}
@@ -138,6 +139,7 @@ def test_an_address_of_all(tmp_path: Path) -> None:
     guard = Guard(app, "0.0.0.0", (), ())
     assert guard._refused("GET", {"host": "10.0.0.1:8000"}) is None
     assert guard._refused("GET", {"host": "evil.example"})[0] == "host_not_allowed"
+    assert guard._refused("GET", {"host": f"{socket.gethostname()}:8000"}) is None
     assert Guard(app, "10.0.0.1", (), ())._refused("GET", {"host": "10.0.0.1"}) is None
     assert Guard(app, "10.0.0.1", (), ())._refused("GET", {"host": "10.0.0.2"})
     assert Guard(app, "planner", (), ())._refused("GET", {"host": "planner:80"}) is None
