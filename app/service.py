@@ -16,6 +16,7 @@ from app import VERSION
 from app.calls.children import Children
 from app.errors import StorageUnavailable
 from app.http import openapi as apidoc
+from app.http.hosts import Guard, with_cors
 from app.http.keys import Keys
 from app.http.middleware import Access, RequestIds, SecurityHeaders
 from app.http.problems import install
@@ -87,7 +88,9 @@ class Service(FastAPI):
             settings.quotas,
             required=settings.require_keys,
         )
-        inside = SecurityHeaders(keys)
+        origins = settings.allowed_origins
+        inside = with_cors(keys, origins) if origins else keys
+        inside = SecurityHeaders(Guard(inside, self.state.bound, settings.allowed_hosts, origins))
         return RequestIds(Access(inside, self.state.metrics))
 
 
@@ -132,8 +135,11 @@ def _counted(metrics: Metrics, spans: TracerProvider | None) -> Callable[[Job], 
     return count
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
-    """Make the service; settings come from the environment when left out."""
+def create_app(settings: Settings | None = None, bound: str | None = None) -> FastAPI:
+    """Make the service; settings come from the environment when left out.
+
+    ``bound`` is the name or address that it is served at, if that is known.
+    """
     spans = tracing.provider_of()
     app = Service(
         title="Interlace",
@@ -147,6 +153,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.spans = spans
     app.state.settings = settings or Settings()
+    app.state.bound = bound
     app.state.metrics = Metrics(tuple(KINDS))
     app.state.store = Store(app.state.settings)
     app.state.usage = Usage(app.state.store)

@@ -14,6 +14,7 @@ from anyio import CancelScope, CapacityLimiter, fail_after, to_thread
 from app.calls.process import Call, Told, serve
 from app.errors import QueueFull, TimeLimit, WorkerDied
 from app.jobs.process import Child, kill, reason_of, start
+from app.limits import MAX_TURN_S
 from app.operations.settings import Settings
 
 #: A child that was killed is gone after so long [s].
@@ -29,8 +30,8 @@ Result = TypeVar("Result")
 class Children:
     """Processes that work out what calls wait for, each one call at a time.
 
-    A call has ``limit_s`` to get its turn, and as long to be worked on. One whose client leaves, or
-    whose time is over, is ended by killing its process; others never wait for that.
+    A call has :data:`MAX_TURN_S` to get its turn, and then the setting's time to be worked on. One
+    whose client leaves, or whose time is over, is ended by killing its process.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ class Children:
             When its process did.
         """
         try:
-            with fail_after(self._limit_s):
+            with fail_after(MAX_TURN_S):
                 await self._turns.acquire()
         except TimeoutError:
             detail = "Other calls keep all processes that answer such calls; try again later."

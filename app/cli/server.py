@@ -57,7 +57,7 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
     return_large_blocks()
     os.umask(_UMASK)
     try:
-        app = create_app(settings)
+        app = create_app(settings, host)
         app.state.store.prepare()
     except UnusablePlace as error:
         raise Failure(str(error)) from None

@@ -9,7 +9,7 @@ from fastapi import Depends, Request, Response
 
 from app.calls.children import Children
 from app.calls.process import Answered, Call, Refused
-from app.errors import ClientLeft
+from app.errors import ClientLeft, Refusal
 from app.http.bodies import HeldBody
 from app.http.problems import answer
 
@@ -30,8 +30,8 @@ class Work:
 
         Raises
         ------
-        ClientLeft
-            Only the log hears of it.
+        ClientLeft, QueueFull, TimeLimit, WorkerDied
+            As :meth:`app.calls.children.Children.work` does; of the first only the log hears.
         """
         name = getattr(self.request.state, "request_id", "")
         content = file = None
@@ -40,7 +40,7 @@ class Work:
         caller = self.request.state.caller
         call = Call(work, given, name, caller, content, has_file=file is not None)
         found: Any = None
-        has_left = True
+        failure: Refusal | None = ClientLeft("The client left before its answer was there.")
         async with create_task_group() as tasks:
 
             async def watch() -> None:
@@ -49,11 +49,13 @@ class Work:
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(watch)
-            found = await self.children.work(call, file)
-            has_left = False
+            try:
+                found, failure = await self.children.work(call, file), None
+            except Refusal as error:  # raised below: a group would hide it
+                failure = error
             tasks.cancel_scope.cancel()
-        if has_left:
-            raise ClientLeft("The client left before its answer was there.")
+        if failure is not None:
+            raise failure
         if isinstance(found, Refused):
             headers = {}
             if found.retry_after_s is not None:

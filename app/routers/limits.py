@@ -23,5 +23,9 @@ async def get_limits(
         queued=settings.max_queued,
         retention_days=settings.retention_days,
     )
-    body = BodyLimits(bytes=settings.max_body_bytes, at_once=int(turns.total_tokens))
+    body = BodyLimits(
+        bytes=settings.max_body_bytes,
+        worked_on=int(turns.total_tokens),
+        answer_s=settings.answer_limit_s,
+    )
     return Limits(job=job, body=body)
