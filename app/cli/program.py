@@ -8,7 +8,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from app import VERSION
 from app.cli.commands.audit import audit
-from app.cli.commands.backup import backup
+from app.cli.commands.backup import backup, restore
 from app.cli.commands.calibrate import calibrate
 from app.cli.commands.config import config
 from app.cli.commands.demo import demo
@@ -42,6 +42,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "run": run_,
     "audit": audit,
     "backup": backup,
+    "restore": restore,
     "example": example,
     "demo": demo,
 }
