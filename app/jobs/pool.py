@@ -117,7 +117,8 @@ class Pool:
 
     def _take(self, asked: Sequence[Asked]) -> list[Receipt | Exception]:
         """Take jobs; in a thread."""
-        receipts = intake.add_all(self._store, asked, self._settings.max_queued)
+        most, most_bytes = self._settings.max_queued, self._settings.max_queued_bytes
+        receipts = intake.add_all(self._store, asked, most, most_bytes)
         if any(isinstance(each, Receipt) and not each.is_stored for each in receipts):
             self._wake()
         return receipts

@@ -47,6 +47,9 @@ class Settings(BaseSettings):
     max_queued: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
     """Jobs that may wait in a queue; beyond, requests are refused."""
 
+    max_queued_bytes: Annotated[int, Field(ge=1, le=2**50)] = 4 * 2**30
+    """Requests and uploads that may wait in a queue [bytes]; one that waits alone may have more."""
+
     job_memory_bytes: Annotated[int, Field(ge=2**28)] = 4 * 2**30
     """Memory that a job's process may take [bytes]."""
 

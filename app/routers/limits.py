@@ -21,7 +21,9 @@ async def get_limits(
         memory_bytes=settings.job_memory_bytes,
         at_once=settings.workers,
         queued=settings.max_queued,
+        queued_bytes=settings.max_queued_bytes,
         retention_days=settings.retention_days,
+        unused_days=settings.unused_days,
     )
     body = BodyLimits(
         bytes=settings.max_body_bytes,

@@ -222,7 +222,11 @@ class JobLimits(BaseModel):
         ),
     ]
     queued: Annotated[int, Field(description="Jobs that may wait.")]
+    queued_bytes: Annotated[int, Field(description="Requests and uploads that may wait [bytes].")]
     retention_days: Annotated[float, Field(description="Kept so long after their end [days].")]
+    unused_days: Annotated[
+        float, Field(description="Graphs and cost models are kept so long after a use [days].")
+    ]
 
 
 class RunLimits(BaseModel):

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import func, select, update
 
-from app.errors import InvalidRequest, NotFound
+from app.errors import InvalidRequest, NotFound, QueueFull
 from app.jobs import leases
 from app.jobs import submission as intake
 from app.jobs import table as jobs
 from app.jobs.leases import Claim
 from app.jobs.rows import DRAFT, FILE, RESULT
-from app.jobs.submission import Asked, NewJob
+from app.jobs.submission import Asked, NewJob, Receipt
 from app.operations.settings import Settings
 from app.storage.clock import ago, now
 from app.storage.database import Store
@@ -82,6 +82,27 @@ def test_claimed_in_order_and_once(store: Store) -> None:
     assert leases.claim(store, OWNER, ["plan"]) is None
     assert len(leases.held(store, OWNER)) == 3
     assert leases.held(store, "other") == {}
+
+
+def test_a_queue_is_full_of_bytes(store: Store) -> None:
+    """Counted with what is posted together; a job that waits alone may be of any size."""
+
+    def added(*sizes: int, kind: str = "plan") -> list[bool]:
+        asked = [
+            Asked(new(f"{kind}{size}", kind=kind, request=b"r" * (size - 2), files=[b"f", b"g"]))
+            for size in sizes
+        ]
+        found = intake.add_all(store, asked, 100, 1_000)
+        assert all("1,000 may" in str(each) for each in found if isinstance(each, QueueFull))
+        return [isinstance(each, Receipt) for each in found]
+
+    assert added(5_000, 10) == [True, False]
+    assert added(20, kind="sweep") == [True], "each queue has its own"
+    claim(store)
+    assert added(500, 501, 400, 99, 101) == [True, False, True, True, False]
+    assert added(2) == [False]
+    claim(store)
+    assert added(2, 499) == [True, True]
 
 
 def test_many_claim_at_once(store: Store) -> None:
