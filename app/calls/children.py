@@ -13,7 +13,7 @@ from anyio import CancelScope, CapacityLimiter, fail_after, to_thread
 
 from app.calls.process import Call, Told, serve
 from app.errors import QueueFull, TimeLimit, WorkerDied
-from app.jobs.process import Child, kill, reason_of, start
+from app.jobs.process import Child, fork, kill, reason_of
 from app.limits import MAX_TURN_S
 from app.operations.settings import Settings
 
@@ -109,7 +109,7 @@ class Children:
             if child.process.is_alive() and not child.pipe.poll():
                 return child
             await self._threaded(_bury, child)
-        return await self._threaded(start, self._context, self._settings, serve)
+        return await self._threaded(fork, self._context, self._settings, serve)
 
     async def _asked(self, child: Child, call: Call, file: IO[bytes] | None) -> tuple[Told, bytes]:
         pid = child.process.pid

@@ -1,4 +1,4 @@
-"""Told to the process that forks the children: how it ends is the server's business.
+"""Told to the process that forks the children, before all else: how it ends.
 
 Whoever stops a service signals all its processes at once (systemd does). If this one obeyed, the
 children would seem dead. It ends by itself when the server has.
@@ -6,4 +6,7 @@ children would seem dead. It ends by itself when the server has.
 
 import signal
 
+from app.jobs.orphans import end_with_server
+
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
+end_with_server()

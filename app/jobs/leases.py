@@ -1,7 +1,7 @@
-"""What a child may do with a job, and a server with its children's: each step in one transaction.
+"""What a server may do with the jobs of its children: each step in one transaction.
 
-Both name the lease that the job was given with: one that was cancelled, deleted or given to another
-child meanwhile takes nothing from them.
+Each names the lease that the job was given with: one that was cancelled, deleted or given to
+another child meanwhile takes nothing from this one.
 """
 
 import json
@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import or_, select, update
 
+from app.jobs.messages import Draft
 from app.jobs.rows import (
+    CANCELLED,
     DRAFT,
     FAILED,
     FREE,
@@ -76,10 +78,11 @@ class Claim:
 
 
 class Lease(NamedTuple):
-    """A job that is held: its number, and its time limit [s]."""
+    """A job that is held: its number, its time limit [s], whether somebody asked for its end."""
 
     number: int
     limit_s: float
+    is_cancelled: bool
 
 
 def claim(store: Store, server: str, kinds: Sequence[str]) -> Claim | None:
@@ -108,32 +111,29 @@ def claim(store: Store, server: str, kinds: Sequence[str]) -> Claim | None:
 
 
 def describe(store: Store, job: Claim, name: str, limit_s: float) -> bool:
-    """Note what was found when the request was read, by the child that holds the lease."""
+    """Note what was found when the request was read; False when the lease is another's."""
     with store.changing() as connection:
         return change(connection, job.number, job.lease, {"name": name, "limit_s": limit_s})
 
 
-def beat(
-    store: Store,
-    job: Claim,
-    progress: Mapping[str, Any] | None,
-    draft: tuple[bytes, dict[str, Any]] | None,
-) -> bool:
+def beat(store: Store, job: Claim, progress: Mapping[str, Any] | None, draft: Draft | None) -> bool:
     """Show that a job is at work, how far it is, and keep a better draft with its summary.
 
     False when the lease is another's.
     """
-    values: dict[str, Any] = {"heartbeat_at": Moment()}
-    if progress is not None:
-        values["progress"] = json.dumps(progress)
-    if draft is not None:
-        values["summary"] = json.dumps(draft[1])
     with store.changing() as connection:
+        values = {"heartbeat_at": Moment(), **_news(progress, draft)}
         if not change(connection, job.number, job.lease, values):
             return False
         if draft is not None:
-            put(connection, job.number, DRAFT, draft[0])
+            put(connection, job.number, DRAFT, draft.text)
     return True
+
+
+def _news(progress: Mapping[str, Any] | None, draft: Draft | None) -> dict[str, Any]:
+    """Return what changes of a job that has told something."""
+    values = {} if progress is None else {"progress": json.dumps(progress)}
+    return values if draft is None else {**values, "summary": json.dumps(draft.summary)}
 
 
 def drafted(store: Store, job: Claim) -> dict[str, Any]:
@@ -168,17 +168,30 @@ def fail(store: Store, job: Claim, error: Mapping[str, Any], state: str = FAILED
     return True
 
 
-def settle(store: Store, job: Claim, error: Mapping[str, Any]) -> bool:
-    """End a job whose time is over: with its draft if there is one, else timed out.
+def settle(
+    store: Store,
+    job: Claim,
+    error: Mapping[str, Any] | None,
+    progress: Mapping[str, Any] | None = None,
+    draft: Draft | None = None,
+) -> bool:
+    """End a job before it is done, with its draft: one that is told now, else the last.
 
-    A draft is no answer to the same content asked again.
+    Its time is over, which ``error`` says where there is no draft; None when it was cancelled. A
+    draft is no answer to the same content asked again. False when the lease is another's.
     """
     with store.changing() as connection:
         if not lock(connection, job.number, job.lease):
             return False
-        has_draft = has(connection, job.number, DRAFT)
-        values = {**end(SUCCEEDED if has_draft else TIMED_OUT), "content": None}
-        values |= {} if has_draft else {"error": json.dumps(error)}
+        if draft is not None:
+            put(connection, job.number, DRAFT, draft.text)
+        values = {"content": None, **_news(progress, draft)}
+        if error is None:
+            values |= end(CANCELLED)
+        elif has(connection, job.number, DRAFT):
+            values |= end(SUCCEEDED)
+        else:
+            values |= {**end(TIMED_OUT), "error": json.dumps(error)}
         change(connection, job.number, job.lease, values)
         take_draft(connection, job.number)
     return True
@@ -216,11 +229,12 @@ def recover(store: Store, server: str, silent_s: float) -> int:
 
 def held(store: Store, server: str) -> dict[str, Lease]:
     """Return the leases that a server's children hold, and of which jobs they are."""
-    columns = (JobRow.lease, JobRow.number, JobRow.limit_s)
+    columns = (JobRow.lease, JobRow.number, JobRow.limit_s, JobRow.cancel_at)
     query = select(*columns).where(JobRow.state == RUNNING, JobRow.server == server)
     with store.reading() as connection:
         rows = connection.execute(query).all()
     return {
-        row.lease: Lease(row.number, JOB_TIME_LIMIT_S if row.limit_s is None else row.limit_s)
-        for row in rows
+        lease: Lease(number, JOB_TIME_LIMIT_S if limit_s is None else limit_s, at is not None)
+        for lease, number, limit_s, at in rows
+        if lease is not None
     }

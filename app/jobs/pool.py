@@ -1,6 +1,6 @@
 """Jobs in child processes of this machine: one at a time in each, which can be killed at any time.
 
-A thread claims jobs and hands them to children; these write what comes of it themselves. Pool
+A thread claims jobs, hands them to children, and writes what these tell of them. Children
 are forked by a process that has imported everything and has no threads (multiprocessing's
 forkserver): starting one takes some milliseconds, and no lock of the server goes with it. Worker
 pools such as Pebble's do not fit: their processes may not start others, as a sweep does, and are
@@ -8,18 +8,19 @@ killed alone.
 """
 
 import logging
-import multiprocessing
 import secrets
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from threading import Event, Lock, Thread
+
+from anyio import to_thread
 
 from app.errors import (
     NotFound,
     StorageUnavailable,
-    TimeLimit,
     WorkerDied,
     WorkersUnavailable,
     problem_details,
@@ -29,9 +30,9 @@ from app.jobs import submission as intake
 from app.jobs import table as jobs
 from app.jobs.answers import Answers
 from app.jobs.expiry import Expiry
-from app.jobs.kinds import KINDS, QUEUES, queued_in
+from app.jobs.kinds import QUEUES, queued_in
 from app.jobs.leases import Claim
-from app.jobs.process import Child, has_done, kill, reason_of, start
+from app.jobs.local import HAND_IN_S, Local
 from app.jobs.requests import Requests
 from app.jobs.submission import Asked, Receipt
 from app.jobs.table import Job
@@ -51,24 +52,12 @@ _LOOK_S, _RECOVER_S, _EXPIRE_S = 0.5, 2.0, 600.0
 SILENT_S = 5.0
 
 
+#: A server that is asked to end a job has answered after so long [s].
+_ANSWERED_S = HAND_IN_S + 2.0
+
+
 #: So many jobs are taken in one transaction.
 _AT_ONCE = 100
-
-
-#: A process that starts children and has not started one for so long hangs [s].
-_START_S = 10.0
-
-
-#: What the processes of jobs and of calls have imported when they begin.
-_PRELOADED = (
-    "__main__",
-    "app.jobs.worker",
-    "app.jobs.forkserver",
-    "app.calls.drawings",
-    "app.calls.predictions",
-    "app.calls.runs",
-    "app.calls.submissions",
-)
 
 
 _LOG = logging.getLogger("interlace.jobs")
@@ -92,18 +81,15 @@ class Pool:
         self._on_end, self._on_death = on_end, on_death
         self._server = secrets.token_hex(8)
         self._room = {queue: settings.workers if queue == "solves" else 1 for queue in QUEUES}
-        self._children: list[Child] = []
-        self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(list(_PRELOADED))  # before anything is forked
+        self._local = Local(store, settings, self._wake, self._left, self._lost)
         self._hear: Connection
-        self._hear, self._wake_up = multiprocessing.Pipe(duplex=False)
+        self._hear, self._wake_up = Pipe(duplex=False)
         self._is_woken, self._lock = False, Lock()
         self._waiting = Waiting(store)
         self.answers, self.requests = Answers(store), Requests()
         self._intake = Together(self._take, _AT_ONCE)
         self._expiry = Expiry(store, settings)
         self._trouble: str | None = None
-        self._starting_since: float | None = None
         self._is_new = True
         self._leaving, self._stopped = Event(), Event()
         self._due = dict.fromkeys(("look", "recover", "expire"), 0.0)
@@ -141,11 +127,21 @@ class Pool:
         """
         return await self._waiting.wait(kind, job_id, seconds, revision, caller)
 
-    def cancel(self, kind: str, job_id: str, caller: Caller | None = None) -> Job:
-        """End a job that a caller sees and that has not ended."""
-        job = jobs.cancel(self._store.seen_by(caller), kind, job_id)
-        _LOG.info("Job %s when asked to cancel", job.state, extra={"job_id": job_id})
+    async def cancel(self, kind: str, job_id: str, caller: Caller | None = None) -> Job:
+        """End a job that a caller sees and that has not ended, with the best that is in hand.
+
+        Its server asks the child for it, whatever server that is; one that does not answer in time
+        is not waited for.
+        """
+        mine = self._store.seen_by(caller)
+        job = await to_thread.run_sync(jobs.ask_to_end, mine, kind, job_id)
         self._look_soon()
+        if not job.has_ended:
+            job = await self._waiting.wait(kind, job_id, _ANSWERED_S, None, caller)
+        if not job.has_ended:
+            job = await to_thread.run_sync(jobs.cancel, mine, kind, job_id)
+            self._look_soon()
+        _LOG.info("Job %s when asked to cancel", job.state, extra={"job_id": job_id})
         return job
 
     def remove(self, kind: str, job_id: str, caller: Caller | None = None) -> None:
@@ -181,22 +177,17 @@ class Pool:
         self.leave()
         deadline = time.monotonic() + grace_s
         while self._thread.is_alive() and time.monotonic() < deadline:
-            if not any(child.job for child in self._children):
+            if not self._local.leases():
                 break
             time.sleep(0.02)
         self._stopped.set()
         self._wake()
         self._thread.join()
-        left = [child for child in self._children if child.job]
-        for child in self._children:
-            kill(child)
+        left = self._local.take_back()
         with suppress(StorageUnavailable):  # then the next start finds them silent
-            for child in left:
-                job = child.job
-                if job and leases.hand_back(self._store, job.number, job.lease, died=False):
+            for job in left:
+                if leases.hand_back(self._store, job.number, job.lease, died=False):
                     _LOG.info("Job queued again", extra=_ids(job))
-        for child in self._children:
-            child.process.join()
 
     def check(self) -> None:
         """Raise WorkersUnavailable unless jobs are worked on."""
@@ -207,11 +198,8 @@ class Pool:
             raise WorkersUnavailable(f"No job is worked on: {why}.")
 
     def hung(self) -> str | None:
-        """Say what hangs, None when nothing does."""
-        since = self._starting_since
-        if since is None or time.monotonic() - since < _START_S:
-            return None
-        return f"the process that starts the others has not answered for {_START_S:g} s"
+        """Say what hangs; None when nothing does."""
+        return self._local.hung()
 
     def _run(self) -> None:
         """Work until stopped; a database that cannot be used is tried again."""
@@ -224,6 +212,10 @@ class Pool:
                 _LOG.warning("Jobs wait: %s", error)
                 self._due["recover"] = time.monotonic() + SILENT_S  # others were kept silent too
                 self._stopped.wait(1)
+            except WorkersUnavailable as error:
+                _LOG.error("No job is worked on: %s", error)
+                self._trouble = str(error)
+                self._stopped.wait(1)
             except Exception as error:  # noqa: BLE001 - jobs of others go on
                 _LOG.exception("The jobs' thread failed inside; it goes on")
                 self._trouble = f"{type(error).__name__}: {error}"
@@ -232,15 +224,14 @@ class Pool:
     def _rest(self) -> None:
         """Wait until a child has something to say, somebody calls, or it is time to look."""
         left = max(0.0, min(self._due.values()) - time.monotonic())
-        ears = [each for c in self._children for each in (c.pipe, c.process.sentinel)]
-        wait([self._hear, *ears], left)
+        wait([self._hear, *self._local.sentinels()], left)
         with self._lock:
             if self._is_woken:
                 self._hear.recv_bytes()
                 self._is_woken = False
 
     def _tick(self) -> None:
-        self._hear_children()
+        self._local.hear()
         if self._is_due("look", _LOOK_S):
             self._look()
         if self._is_due("recover", _RECOVER_S) and (found := self.recover()):
@@ -250,22 +241,6 @@ class Pool:
         if not self._leaving.is_set():
             self._fill()
 
-    def _hear_children(self) -> None:
-        """See which children are done, and which are gone."""
-        for child in list(self._children):
-            if has_done(child):
-                job, child.job = child.job, None
-                if job is not None:
-                    self._count(job, child)
-                    self._ended(job)
-            elif not child.process.is_alive():
-                if child.job is not None:
-                    self._count(child.job, child)
-                self._buried(child)
-                self._children.remove(child)  # not before: the database may refuse, till later
-                child.process.close()
-                child.pipe.close()
-
     def _is_due(self, what: str, every_s: float) -> bool:
         if time.monotonic() < self._due[what]:
             return False
@@ -274,73 +249,28 @@ class Pool:
 
     def _fill(self) -> None:
         """Give jobs to children while there is room and work."""
-        while self._is_new and len(self._children) < self._settings.workers:
-            self._start_child()  # they have all that they need when jobs come
-        self._is_new = False
+        if self._is_new:
+            self._local.warm()  # they have all that they need when jobs come
+            self._is_new = False
         for queue, room in self._room.items():
-            busy = sum(KINDS[c.job.kind].queue == queue for c in self._children if c.job)
-            for _ in range(room - busy):
-                child = next((c for c in self._children if not (c.job or c.was_killed)), None)
-                if child is None:
-                    child = self._start_child()  # before the claim: what nobody holds is lost
+            for _ in range(room - self._local.busy(queue)):
+                child = self._local.ready()  # before the claim: what nobody holds is lost
                 job = leases.claim(self._store, self._server, queued_in(queue))
                 if job is None:
                     break
-                child.job, child.since = job, time.monotonic()
-                with suppress(OSError):  # it has died; that is seen soon
-                    child.pipe.send(job)
+                self._local.place(job, child)
                 _LOG.info("Job started", extra=_ids(job))
                 self._waiting.look_soon()
 
-    def _start_child(self) -> Child:
-        """Start one more child, and note since when that takes."""
-        self._starting_since = time.monotonic()
-        try:
-            child = start(self._context, self._settings)
-        finally:
-            self._starting_since = None
-        self._children.append(child)
-        return child
-
     def _look(self) -> None:
-        """Kill children whose job is not theirs any more, or whose time is over.
-
-        What is this server's and no child has, after something failed in between, is handed back.
-        """
+        """End what is to end; hand back what no child has, after something failed in between."""
         held = leases.held(self._store, self._server)
-        for child in self._children:
-            job = child.job
-            if job is None or child.was_killed:
-                continue
-            if job.lease not in held:
-                kill(child)
-                continue
-            most = held[job.lease].limit_s + self._settings.job_grace_s
-            if time.monotonic() - child.since > most:
-                late = TimeLimit(f"The job took more than {most:g} s and has nothing in hand.")
-                leases.settle(self._store, job, problem_details(late))
-                kill(child)
-        mine = {child.job.lease for child in self._children if child.job}
-        for lease in held.keys() - mine:
+        self._local.look(held)
+        for lease in held.keys() - self._local.leases():
             leases.hand_back(self._store, held[lease].number, lease, died=False)
 
-    def _count(self, job: Claim, child: Child) -> None:
-        """Add the time that a child took for a job to its owner's, whatever came of it; once."""
-        since, child.since = child.since, time.monotonic()
-        if job.owner is not None:
-            try:
-                add_solving(self._store, job.owner, time.monotonic() - since)
-            except StorageUnavailable as error:
-                _LOG.warning("The time of a job was not counted: %s", error, extra=_ids(job))
-
-    def _buried(self, child: Child) -> None:
-        """See what a child that has ended leaves: a job that has ended too, or one that has not."""
-        job, code = child.job, child.process.exitcode
-        if job is None:
-            return
-        if self._ended(job):
-            return
-        reason = reason_of(code)
+    def _lost(self, job: Claim, reason: str) -> None:
+        """Queue a job again whose process ended before it did, unless that was too often."""
         if job.attempts >= MAX_JOB_ATTEMPTS:
             times = (
                 f"Its process ended {MAX_JOB_ATTEMPTS} times before the job did, at last {reason}."
@@ -351,19 +281,20 @@ class Pool:
         if died:
             _LOG.warning("The process of a job ended %s", reason, extra=_ids(job))
             self._on_death(job.kind, reason)
-        self._ended(job)
 
-    def _ended(self, job: Claim) -> bool:
-        """Tell those who wait for a job to look at it; return whether it has ended."""
+    def _left(self, job: Claim, took_s: float) -> None:
+        """Count the time of a job for its owner, and let those who wait for it look at it."""
         self._waiting.look_soon()
-        try:
+        if job.owner is not None:
+            try:
+                add_solving(self._store, job.owner, took_s)
+            except StorageUnavailable as error:
+                _LOG.warning("The time of a job was not counted: %s", error, extra=_ids(job))
+        with suppress(NotFound):
             found = jobs.get(self._store, job.kind, job.id)
-        except NotFound:
-            return True
-        if found.has_ended:
-            _LOG.info("Job %s", found.state, extra=_ids(job))
-            self._on_end(found)
-        return found.has_ended
+            if found.has_ended:
+                _LOG.info("Job %s", found.state, extra=_ids(job))
+                self._on_end(found)
 
     def _look_soon(self) -> None:
         self._due["look"] = 0.0

@@ -3,53 +3,135 @@
 import multiprocessing
 import os
 import signal
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
+from threading import Event, Thread, Timer
+from typing import Any
 
+from app.errors import WorkersUnavailable
 from app.jobs.leases import Claim
+from app.jobs.messages import HandIn, Message
 from app.jobs.worker import work
 from app.operations.settings import Settings
 
+#: The process that forks the others hangs when it has not begun one after so long [s]. What it
+#: imports first takes a second, and ten on a machine with much else to do.
+START_S = 30.0
 
-@dataclass(slots=True)
+
+#: A process that has ended has told all that it had to after so long at most [s].
+_LAST_S = 5.0
+
+
+@dataclass(slots=True, eq=False)
 class Child:
-    """A process, and the job that it is at, since when; None when it waits for one."""
+    """A process, and the job that it is at, since when; None when it waits for one.
+
+    ``inbox`` is what it told and nobody has taken yet. ``is_free``: it may be given a job.
+    ``asked_at`` is when it was asked for what it has in hand, ``error`` what is said of the job if
+    that is nothing; None when it was cancelled.
+    """
 
     process: ForkServerProcess
     pipe: Connection
     job: Claim | None = None
     since: float = 0.0
+    is_free: bool = True
     was_killed: bool = False
+    asked_at: float | None = None
+    error: dict[str, Any] | None = None
+    inbox: deque[Message] = field(default_factory=deque)
+    ears: Thread | None = None
 
 
-def start(
+def fork(
     context: ForkServerContext,
     settings: Settings,
-    serve: Callable[[Settings, Connection], None] = work,
+    serve: Callable[[Settings, Connection], None],
 ) -> Child:
-    """Start a process that waits for jobs, or for what else it serves."""
+    """Start a process that serves whoever has the other side of its pipe.
+
+    Raises
+    ------
+    WorkersUnavailable
+        When the process that forks the others hangs. It was killed, and all that it forked.
+    """
     ours, theirs = multiprocessing.Pipe()
+    is_late = Event()
+    late = Timer(START_S, _kill_forkserver, (is_late,))
+    late.daemon = True
+    late.start()
     try:
         process = context.Process(target=serve, args=(settings, theirs))
         process.start()
+    except (EOFError, OSError) as error:
+        ours.close()
+        why = "was killed: it hung" if is_late.is_set() else f"has gone: {error}"
+        raise WorkersUnavailable(f"The process that starts the others {why}.") from error
     except BaseException:
         ours.close()
         raise
     finally:
+        late.cancel()
         theirs.close()
     return Child(process, ours)
 
 
-def has_done(child: Child) -> bool:
-    """Tell whether a child says that it has done its job."""
-    try:
-        if not child.pipe.poll():
-            return False
-        child.pipe.recv()
-    except (EOFError, OSError):  # it has ended
+def start(context: ForkServerContext, settings: Settings, tell: Callable[[], None]) -> Child:
+    """Start a process that waits for jobs; ``tell`` is called when it has told something.
+
+    A thread reads what it tells: a process that is stopped in the middle of a word keeps nobody
+    else waiting. Raises as :func:`fork` does.
+    """
+    child = fork(context, settings, work)
+    child.ears = Thread(target=_hear, args=(child, tell), daemon=True)
+    child.ears.start()
+    return child
+
+
+def _kill_forkserver(is_late: Event) -> None:
+    """Kill the process that forks the others; the next one that is wanted starts it anew."""
+    is_late.set()
+    pid = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]  # noqa: SLF001
+    if pid is not None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _hear(child: Child, tell: Callable[[], None]) -> None:
+    with suppress(EOFError, OSError):
+        while True:
+            child.inbox.append(child.pipe.recv())
+            tell()
+
+
+def give(child: Child, job: Claim, now: float) -> None:
+    """Let a child do a job."""
+    child.job, child.since, child.is_free = job, now, False
+    child.asked_at, child.error = None, None
+    with suppress(OSError):  # it has died; that is seen soon
+        child.pipe.send(job)
+
+
+def ask(child: Child, now: float, error: dict[str, Any] | None) -> None:
+    """Ask for what a child has in hand of its job, which is to end."""
+    assert child.job is not None, "it has a job"
+    child.asked_at, child.error = now, error
+    with suppress(OSError):
+        child.pipe.send(HandIn(child.job.lease))
+
+
+def has_gone(child: Child) -> bool:
+    """Tell whether a child has ended, and all that it told is in its inbox."""
+    if child.process.is_alive():
         return False
+    if child.ears is not None:
+        child.ears.join(_LAST_S)
     return True
 
 

@@ -24,7 +24,7 @@ from app.jobs.rows import (
 from app.limits import KEY_LIFETIME_H
 from app.operations.callers import Caller
 from app.storage import audit
-from app.storage.clock import shifted
+from app.storage.clock import Moment, shifted
 from app.storage.database import Store
 from app.storage.owners import visible
 from app.storage.tables import JobRow, KeyRow, PayloadRow, TagRow
@@ -186,15 +186,32 @@ def listed(
     return [_job(row, words.get(row["number"], [])) for row in rows]
 
 
+def ask_to_end(store: Store, kind: str, job_id: str) -> Job:
+    """End a job that waits; ask the server of one at work to end it with the best in hand."""
+    with store.changing() as connection:
+        job = _get(connection, kind, job_id, store.caller, locked=True)
+        if job.has_ended:
+            return job
+        if job.state == RUNNING:
+            change(connection, job.number, None, {"cancel_at": Moment()})
+        else:
+            _cancel(connection, job)
+        audit.note(connection, store.caller, "cancel", KINDS[kind].word, job_id)
+        return _get(connection, kind, job_id, store.caller)
+
+
 def cancel(store: Store, kind: str, job_id: str) -> Job:
-    """End a job that has not ended, and keep its draft; its child finds its lease gone."""
+    """End a job that has not ended, and keep its last draft; its server finds its lease gone."""
     with store.changing() as connection:
         job = _get(connection, kind, job_id, store.caller, locked=True)
         if not job.has_ended:
-            change(connection, job.number, None, {**end(CANCELLED), "content": None})
-            take_draft(connection, job.number)
-            audit.note(connection, store.caller, "cancel", KINDS[kind].word, job_id)
+            _cancel(connection, job)
         return _get(connection, kind, job_id, store.caller)
+
+
+def _cancel(connection: Connection, job: Job) -> None:
+    change(connection, job.number, None, {**end(CANCELLED), "content": None})
+    take_draft(connection, job.number)
 
 
 def remove(store: Store, kind: str, job_id: str) -> None:

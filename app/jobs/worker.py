@@ -11,19 +11,23 @@ from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
 from multiprocessing.connection import Connection
+from queue import SimpleQueue
+from threading import Lock, Thread
 from typing import TypeVar
 
-from app.errors import StorageUnavailable, TimeLimit, problem_details
-from app.jobs import leases
+from app.errors import NotFound, StorageUnavailable, TimeLimit, problem_details
 from app.jobs import table as jobs
 from app.jobs.leases import Claim
+from app.jobs.messages import Failed, HandIn, Message, Outcome, Succeeded, Waits
+from app.jobs.orphans import end_with_forkserver
 from app.jobs.progress import ProgressWriter
 from app.jobs.rows import FAILED, REQUEST, TIMED_OUT
-from app.jobs.tasks import WORK
+from app.jobs.tasks import WORK, Inputs
 from app.operations import logs
 from app.operations.logs import JOB_ID, REQUEST_ID
 from app.operations.settings import Settings
 from app.storage.database import Store
+from app.storage.library import library_of
 
 #: How much a job steps aside for the server that answers its clients.
 _NICE = 10
@@ -50,18 +54,20 @@ _LOG = logging.getLogger("interlace.jobs")
 
 
 def work(settings: Settings, pipe: Connection) -> None:
-    """Do the jobs that come through a pipe, one after the other, and say when each is done.
+    """Do the jobs that come through a pipe, one after the other, and tell of each.
 
-    Ends when nobody holds the other side any more, and when it has become large or old.
+    The database is only read. Ends at once when nobody holds the other side any more, and when it
+    has become large or old.
     """
     bound(settings)
+    line = Line(pipe)
     store = Store(settings, is_migrated=True)
-    with suppress(EOFError, OSError):
+    with suppress(OSError):
         for done in range(1, _JOBS + 1):
-            _do(store, pipe.recv())
+            line.send(_outcome_of(store, line.job(), line))
             if done == _JOBS or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > _LARGE:
                 break  # without a word, so that no other job comes
-            pipe.send(None)
+            line.send(Waits())
     sys.stderr.flush()
     os._exit(0)  # nothing is left to do, and taking an interpreter apart takes its time
 
@@ -71,47 +77,92 @@ def bound(settings: Settings) -> None:
     os.setpgid(0, 0)  # so that what it starts can be ended with it
     for sent in (signal.SIGINT, signal.SIGTERM):  # to all processes: meant for the server
         signal.signal(sent, signal.SIG_IGN)
+    end_with_forkserver()
     os.nice(_NICE)
     _limit_memory(settings.job_memory_bytes)
     gc.set_threshold(*GARBAGE)
     logs.install(settings.log_format, settings.log_level)
 
 
-def _do(store: Store, job: Claim) -> None:
-    """Do a job, and keep what comes of it."""
+class Line:
+    """The pipe to the server, as a child has it.
+
+    A thread hears, whatever the job does: that the server has gone is the end of this process and
+    of all that it started.
+    """
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe, self._sending = pipe, Lock()
+        self._jobs: SimpleQueue[Claim] = SimpleQueue()
+        self._asked, self._lock = "", Lock()
+        self._report: ProgressWriter | None = None
+        Thread(target=self._hear, daemon=True).start()
+
+    def job(self) -> Claim:
+        """Wait for a job."""
+        return self._jobs.get()
+
+    def send(self, message: Message) -> None:
+        """Tell the server; any thread may."""
+        with self._sending:
+            self._pipe.send(message)
+
+    def take(self, report: ProgressWriter | None) -> None:
+        """Let a job be asked for what it has; None when none is at work."""
+        with self._lock:
+            self._report = report
+            self._ask()
+
+    def _hear(self) -> None:
+        try:
+            while True:
+                order = self._pipe.recv()
+                if not isinstance(order, HandIn):
+                    self._jobs.put(order)
+                    continue
+                with self._lock:
+                    self._asked = order.lease
+                    self._ask()
+        except (EOFError, OSError):
+            os.killpg(0, signal.SIGKILL)
+
+    def _ask(self) -> None:
+        if self._report is not None and self._report.job.lease == self._asked:
+            self._report.hand_in()
+
+
+def _outcome_of(store: Store, job: Claim, line: Line) -> Outcome:
+    """Do a job."""
     JOB_ID.set(job.id)
     REQUEST_ID.set(job.request_id or None)
-    with ProgressWriter(store, job) as report:
-        _patiently(lambda: _outcome(store, job, report))()
+    with ProgressWriter(store, job, line.send) as report:
+        line.take(report)
+        try:
+            return _patiently(lambda: _done(store, job, report))
+        except TimeLimit as error:
+            return Failed(problem_details(error), TIMED_OUT)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the job has failed
+            failure = problem_details(error)
+            if failure["status"] == HTTPStatus.INTERNAL_SERVER_ERROR:
+                _LOG.exception("The job failed inside")
+            return Failed(failure, FAILED)
+        finally:
+            line.take(None)
 
 
-def _outcome(store: Store, job: Claim, report: ProgressWriter) -> Callable[[], bool]:
-    """Work, and return what keeps the outcome."""
-    try:
-        request = jobs.payload(store, job.number, REQUEST)
-        if request is None:  # deleted meanwhile
-            return lambda: False
-        files = jobs.files(store, job.number)
-        done = WORK[job.kind](store.seen_by(job.caller), request, files, report)
-    except StorageUnavailable:  # the job cannot help it
-        raise
-    except TimeLimit as error:
-        failure, state = problem_details(error), TIMED_OUT
-    except Exception as error:  # noqa: BLE001 - whatever it is, the job has failed
-        failure, state = problem_details(error), FAILED
-        if failure["status"] == HTTPStatus.INTERNAL_SERVER_ERROR:
-            _LOG.exception("The job failed inside")
-    else:
-        answer = done.answer.encode()
-        return lambda: _patiently(lambda: leases.succeed(store, job, answer, done.summary))
-    return lambda: _patiently(lambda: leases.fail(store, job, failure, state))
+def _done(store: Store, job: Claim, report: ProgressWriter) -> Succeeded:
+    """Work; raises NotFound when the job was deleted meanwhile."""
+    request = jobs.payload(store, job.number, REQUEST)
+    if request is None:
+        raise NotFound("The job was deleted.")
+    files = jobs.files(store, job.number)
+    mine = library_of(store.seen_by(job.caller))
+    done = WORK[job.kind](Inputs(request, files, mine, caller=job.caller), report)
+    return Succeeded(done.answer.encode(), done.summary, done.graph)
 
 
 def _patiently(what: Callable[[], Result]) -> Result:
-    """Do it, once the database can be used; the report ends all when the job is not ours any more.
-
-    What was computed is not thrown away because a disk was full for a minute.
-    """
+    """Do it, once the database can be used."""
     while True:
         try:
             return what()

@@ -257,8 +257,11 @@ def add_routes(
         responses=problems(404, 503),
     )
     async def cancel_job(job_id: JobId, store: StoreDep, pool: PoolDep) -> Response:
-        """End it within a second, and keep the best so far; what has ended stays as it is."""
-        job = await to_thread.run_sync(pool.cancel, kind, job_id, store.caller)
+        """End it at once, and keep the best so far; what has ended stays as it is.
+
+        What is in hand may take some seconds to be written as an answer.
+        """
+        job = await pool.cancel(kind, job_id, store.caller)
         return await _answer(job, pool, HTTPStatus.OK)
 
     @router.delete(

@@ -1,5 +1,7 @@
 """Graphs that are kept, by their content and their owner."""
 
+from typing import NamedTuple
+
 from msgspec import Raw
 
 from app.operations.callers import Caller
@@ -19,17 +21,34 @@ def id_of(content_id: str, caller: Caller | None) -> str:
     return content_id if caller is None else fingerprint(caller.owner, content_id)[:GRAPH_ID_LENGTH]
 
 
-def create(store: Store, graph: Graph, made: ImportAnswer) -> None:
-    """Keep the graph that an import made under its content's id."""
+class NewGraph(NamedTuple):
+    """A graph to be kept: its content's id, name, count of ops, format, both JSON texts."""
+
+    id: str
+    name: str
+    format: str
+    ops: int
+    graph: str
+    report: str
+
+
+def new_graph(graph: Graph, made: ImportAnswer) -> NewGraph:
+    """Return the graph that an import made, ready to be kept."""
     assert made.graph_id is not None, "there is a graph"
+    text, report = graph_text(graph), _report_of(made)
+    return NewGraph(made.graph_id, graph.name, made.report.format, len(graph.ops), text, report)
+
+
+def create(store: Store, new: NewGraph) -> None:
+    """Keep a graph under its content's id."""
     row = GraphRow(
-        id=made.graph_id,
+        id=new.id,
         created_at=now(),
-        name=graph.name,
-        format=made.report.format,
-        ops=len(graph.ops),
-        request=graph_text(graph),
-        result=_report_of(made),
+        name=new.name,
+        format=new.format,
+        ops=new.ops,
+        request=new.graph,
+        result=new.report,
     )
     store.put(row)
 

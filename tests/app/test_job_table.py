@@ -16,6 +16,7 @@ from app.jobs import leases
 from app.jobs import submission as intake
 from app.jobs import table as jobs
 from app.jobs.leases import Claim
+from app.jobs.messages import Draft
 from app.jobs.rows import DRAFT, FILE, RESULT
 from app.jobs.submission import Asked, NewJob, Receipt
 from app.operations.settings import Settings
@@ -127,12 +128,12 @@ def test_without_the_lease_nothing_is_written(store: Store, step: str) -> None:
     lost = claim(store)
     assert leases.hand_back(store, lost.number, lost.lease, died=False)
     mine = claim(store)
-    assert leases.beat(store, mine, None, (b"{}", {}))
+    assert leases.beat(store, mine, None, Draft(b"{}", {}))
     before = jobs.get(store, "import", job_id)
     steps = {
         "succeed": lambda: leases.succeed(store, lost, b"{}", {}),
         "fail": lambda: leases.fail(store, lost, {}),
-        "beat": lambda: leases.beat(store, lost, {"phase": "x"}, (b"worse", {})),
+        "beat": lambda: leases.beat(store, lost, {"phase": "x"}, Draft(b"worse", {})),
         "settle": lambda: leases.settle(store, lost, {}),
         "hand_back": lambda: leases.hand_back(store, lost.number, lost.lease, died=True),
         "describe": lambda: leases.describe(store, lost, "x", 9.0),
@@ -167,10 +168,30 @@ def test_what_is_large_goes_at_the_end(store: Store) -> None:
     assert all(jobs.payload(store, job.number, FILE + "00000") is None for job in ended)
 
 
+def test_a_job_at_work_is_asked_to_end(store: Store) -> None:
+    job_id, waits = add(store, new("a")), add(store, new("b"))
+    job = claim(store)
+    assert not leases.held(store, OWNER)[job.lease].is_cancelled
+    assert jobs.ask_to_end(store, "plan", job_id).state == "running"
+    assert leases.held(store, OWNER)[job.lease].is_cancelled
+    assert jobs.ask_to_end(store, "plan", waits).state == "cancelled"
+    leases.beat(store, job, {"phase": "a"}, Draft(b"1", {"iteration_time_us": 5.0}))
+    last = Draft(b"2", {"iteration_time_us": 4.0})
+    assert leases.settle(store, job, None, {"phase": "b"}, last)
+    found = jobs.get(store, "plan", job_id)
+    assert (found.state, found.summary) == ("cancelled", last.summary)
+    assert found.progress is not None
+    assert found.progress["phase"] == "b"
+    assert jobs.payload(store, job.number, "result") == b"2"
+    assert jobs.payload(store, job.number, DRAFT) is None
+    assert jobs.ask_to_end(store, "plan", job_id) == found
+    assert jobs.cancel(store, "plan", job_id) == found
+
+
 def test_time_over_with_a_draft_in_hand(store: Store) -> None:
     job_id = add(store, new())
     job = claim(store)
-    leases.beat(store, job, None, (b'{"a": 1}', {"iteration_time_us": 5.0}))
+    leases.beat(store, job, None, Draft(b'{"a": 1}', {"iteration_time_us": 5.0}))
     assert leases.drafted(store, job) == {"iteration_time_us": 5.0}
     assert leases.settle(store, job, {"code": "time_limit"})
     assert state(store, job_id) == "succeeded"
@@ -249,7 +270,7 @@ def test_what_has_ended_is_not_cancelled(store: Store, other: Store, step: str) 
         for i in range(40):
             add(store, new(str(i)), room=100)
             job = claim(store)
-            leases.beat(store, job, None, (b"draft", {}))
+            leases.beat(store, job, None, Draft(b"draft", {}))
             child, client = both.submit(ended, job), both.submit(cancelled, job)
             expected = own if child.result() else "cancelled"
             assert state(store, job.id) == client.result() == expected
@@ -264,7 +285,7 @@ def test_what_is_deleted_while_its_child_writes(store: Store, other: Store) -> N
 
     def written(job: Claim) -> None:
         start.wait(60)
-        while leases.beat(store, job, {"phase": "x"}, (b"draft", {})):
+        while leases.beat(store, job, {"phase": "x"}, Draft(b"draft", {})):
             pass
 
     def deleted(job: Claim) -> None:
@@ -275,7 +296,7 @@ def test_what_is_deleted_while_its_child_writes(store: Store, other: Store) -> N
         for i in range(20):
             add(store, new(str(i)), room=100)
             job = claim(store)
-            leases.beat(store, job, None, (b"draft", {}))
+            leases.beat(store, job, None, Draft(b"draft", {}))
             for done in (both.submit(written, job), both.submit(deleted, job)):
                 done.result(60)
     with store.reading() as connection:

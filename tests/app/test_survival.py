@@ -244,23 +244,23 @@ def test_a_child_that_dies_while_the_database_cannot_be_used(
     store = Store(settings)
     asked = NewJob(PLAN, "", b"{}", [], "", None, "")
     place: Any = intake.add_all(store, [Asked(asked, fresh=True)], room=1)[0]
-    children = Pool(store, settings)
-    children.leave()  # so that no other child takes it up
+    pool = Pool(store, settings)
+    pool.leave()  # so that no other child takes it up
     process = multiprocessing.get_context("forkserver").Process(target=os.abort)
     process.start()
     process.join()
     ours, _ = multiprocessing.Pipe()
-    claimed = leases.claim(store, children._server, [PLAN])
-    children._children.append(Child(process, ours, claimed))
+    claimed = leases.claim(store, pool._server, [PLAN])
+    pool._local._children.append(Child(process, ours, claimed))
     with monkeypatch.context() as broken:
         broken.setattr(leases, "hand_back", _unusable)
         with pytest.raises(StorageUnavailable):
-            children._tick()
+            pool._tick()
     assert jobs.get(store, PLAN, place.id).state == "running"
-    children._tick()
+    pool._tick()
     found = jobs.get(store, PLAN, place.id)
     assert (found.state, found.attempts) == ("queued", 1)
-    assert not children._children
+    assert not pool._local._children
 
 
 def _unusable(*_: object, **__: object) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from tempfile import NamedTemporaryFile
 from threading import Lock, Thread
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from app.errors import WorkerDied
 from app.operations.cores import cores
@@ -42,6 +42,20 @@ Result = TypeVar("Result")
 
 #: Told how many items are done, and how many there are; raises to give up.
 Progress = Callable[[int, int], None]
+
+
+class Each(Protocol):
+    """Does many small things, as :func:`each` does."""
+
+    def __call__(
+        self,
+        work: Callable[[Item], Result],
+        items: Sequence[Item],
+        progress: Progress | None = None,
+        *,
+        short_s: float = SHORT_S,
+    ) -> list[Result]:
+        """Return ``work`` of each item, in their order."""
 
 
 def each(

@@ -23,7 +23,7 @@ from app.schemas.sweeps import (
 from app.services.channels import scaling_notes
 from app.services.graphs import lightened
 from app.services.sweeps.faults import label_of, sweep_faults
-from app.services.sweeps.parallel import SHORT_S, Progress, each
+from app.services.sweeps.parallel import SHORT_S, Each, Progress, each
 from app.services.sweeps.views import middle, speed_of
 from app.services.warnings import tensors_of, units_of, warnings_of
 from solver.costs import MEASURED
@@ -38,8 +38,10 @@ from solver.simulation.knee import workers_text
 _SMALL = 500
 
 
-def run(problem: Problem[SweepRequest], progress: Progress | None = None) -> SweepAnswer:
-    """Compute all cells on all cores, and what follows from them.
+def run(
+    problem: Problem[SweepRequest], progress: Progress | None = None, each: Each = each
+) -> SweepAnswer:
+    """Compute all cells on all cores, or as ``each`` does, and what follows from them.
 
     ``progress`` is told how many cells are done, and how many there are; it may raise to give up.
     Of a small graph the first cells are computed in this thread, where the time limit ends a cell

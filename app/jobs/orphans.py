@@ -1,0 +1,50 @@
+"""No process of a server outlives it, not even by the time that it takes to import things."""
+
+import ctypes
+import os
+import signal
+import sys
+
+#: The variable that names the server to the process that forks its children.
+_SERVER = "_INTERLACE_SERVER"
+
+
+#: That process looks so often whether the server is there [s]. The children, which hear of it at
+#: once, go before it does, and take with them what they started.
+_LOOK_S = 0.5
+
+
+_PR_SET_PDEATHSIG = 1
+
+
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+def name_server() -> None:
+    """Say that this process is the server of those that are started from now on."""
+    os.environ[_SERVER] = str(os.getpid())
+
+
+def end_with_server() -> None:
+    """End this process, which forks the children, when the server has gone.
+
+    A timer interrupts whatever it is at; a thread would be forked with the children.
+    """
+    server = int(os.environ.get(_SERVER, os.getppid()))
+
+    def look(*_: object) -> None:
+        if os.getppid() != server:
+            os._exit(0)
+
+    look()
+    signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, _LOOK_S, _LOOK_S)
+
+
+def end_with_forkserver() -> None:
+    """Have the system kill this process when the one that forked it has gone; Linux alone can.
+
+    That helps where this one is stopped, or so busy that it hears nothing.
+    """
+    if _LIBC is not None:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
