@@ -9,15 +9,19 @@ COPY app app
 COPY solver solver
 COPY client client
 COPY interlace interlace
-RUN pip wheel --no-cache-dir --constraint constraints.txt --wheel-dir /wheels ./client .
+RUN pip wheel --no-cache-dir --constraint constraints.txt --wheel-dir /wheels ./client '.[postgresql]'
 
 FROM python:3.12-slim
+# pg_dump and pg_restore, for interlace backup and restore
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends postgresql-client \
+ && rm -rf /var/lib/apt/lists/*
 # Fixed, so that a volume or a backup belongs to the same user on every machine.
 RUN groupadd --gid 10001 interlace \
  && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/interlace interlace \
  && install --directory --owner interlace --group interlace --mode 750 /var/lib/interlace
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
-    pip install --no-cache-dir --no-index --find-links /wheels interlace interlace-client
+    pip install --no-cache-dir --no-index --find-links /wheels 'interlace[postgresql]' interlace-client
 WORKDIR /var/lib/interlace
 USER 10001:10001
 # matplotlib keeps its list of fonts in a directory that is there for each run anew.
