@@ -120,8 +120,8 @@ def _trace(layers: int, mark: int) -> bytes:
 class Server:
     """``interlace serve`` on one port and one directory, started as often as it takes."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.starts = folder, 0
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.folder, self.settings, self.starts = folder, settings, 0
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
@@ -133,7 +133,12 @@ class Server:
                 [sys.executable, "-m", "app", "serve", "--port", str(self.port)],
                 stdout=subprocess.DEVNULL,
                 stderr=log,
-                env=environment(self.folder, INTERLACE_LOG_FORMAT="json", STARTED=str(self.starts)),
+                env=environment(
+                    self.folder,
+                    **self.settings,
+                    INTERLACE_LOG_FORMAT="json",
+                    STARTED=str(self.starts),
+                ),
             )
 
     def client(self) -> httpx2.Client:
