@@ -124,12 +124,11 @@ def _trace(layers: int, mark: int) -> bytes:
 class Server:
     """``interlace serve`` on one port and one directory, started as often as it takes.
 
-    ``url`` is that of its database, None of the file in the directory.
+    ``settings`` are variables of its environment.
     """
 
-    def __init__(self, folder: Path, url: str | None = None) -> None:
-        self.folder, self.starts = folder, 0
-        self._database = {} if url is None else {"INTERLACE_DATABASE_URL": url}
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.folder, self.settings, self.starts = folder, settings, 0
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
@@ -143,9 +142,9 @@ class Server:
                 stderr=log,
                 env=environment(
                     self.folder,
+                    **self.settings,
                     INTERLACE_LOG_FORMAT="json",
                     STARTED=str(self.starts),
-                    **self._database,
                 ),
             )
 
@@ -285,7 +284,8 @@ def run(
 ) -> Heard:
     """Have all jobs done while so many of ``what`` are killed; stop the server in the end."""
     folder.mkdir()
-    server, heard, draw = Server(folder, url), Heard(), random.Random(seed)
+    settings = {} if url is None else {"INTERLACE_DATABASE_URL": url}
+    server, heard, draw = Server(folder, **settings), Heard(), random.Random(seed)
     server.start()
     deadline = [time.monotonic() + 600]
     until = lambda: time.monotonic() < deadline[0]
