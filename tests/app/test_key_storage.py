@@ -86,17 +86,19 @@ def test_one_rule_in_two_forms(store: Store) -> None:
         assert found == {
             row_id
             for row_id, by in rows.items()
-            if may_see(by and by.owner, by and by.team, caller)
+            if may_see(by.owner if by else None, by.team if by else None, caller)
         }
         assert {row.id for row in store.seen_by(caller).newest(CostModelRow, 100)} == found
     assert not may_see(None, None, ALONE), "no team is no team mate of no team"
 
 
 def test_use_is_added_up_by_many(store: Store) -> None:
-    threads = [
-        Thread(target=lambda: [quotas.add_solving(store, "erin", 0.5) for _ in range(10)])
-        for _ in range(4)
-    ]
+
+    def add() -> None:
+        for _ in range(10):
+            quotas.add_solving(store, "erin", 0.5)
+
+    threads = [Thread(target=add) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
