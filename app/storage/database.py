@@ -15,10 +15,8 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from alembic.util import CommandError
 from sqlalchemy import URL, Connection, Engine, create_engine, delete, event, func, insert, select
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
-from sqlalchemy.exc import TimeoutError as NoConnectionFree
+from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import Session, defer
 
 from app.errors import NotFound, StorageUnavailable
@@ -26,6 +24,7 @@ from app.operations.callers import Caller
 from app.operations.databases import POSTGRESQL, url_of
 from app.operations.settings import Settings
 from app.storage import audit, place, postgresql
+from app.storage.causes import FAILURES, cause_of
 from app.storage.clock import ago
 from app.storage.owners import values_of, visible
 from app.storage.tables import Base, CostModelRow, GraphRow, Row
@@ -290,17 +289,5 @@ def _migrate(connection: Connection) -> None:
 def _unavailable() -> Iterator[None]:
     try:
         yield
-    except (SQLAlchemyError, sqlite3.Error, CommandError, OSError) as error:
-        raise StorageUnavailable(f"The database cannot be used: {_cause(error)}.") from error
-
-
-def _cause(error: Exception) -> str:
-    """Say what is wrong; where the database is, the log is told and no client."""
-    if isinstance(error, NoConnectionFree):
-        return "all connections are in use"
-    found = getattr(error, "orig", None) or error
-    cause = str(found).splitlines()[0]
-    if getattr(found, "sqlstate", "") is None:  # not the database's words, but those of its driver
-        _LOG.warning("The database does not answer: %s", cause)
-        return "it does not answer"
-    return cause
+    except FAILURES as error:
+        raise StorageUnavailable(f"The database cannot be used: {cause_of(error)}.") from error
