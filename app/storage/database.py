@@ -89,14 +89,14 @@ class Store:
     def reading(self) -> Iterator[Connection]:
         """Give a transaction that sees one state of the database."""
         self.open()
-        with _unavailable(), self._reading.connect() as connection:
+        with unavailable(), self._reading.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Give a transaction that no other such runs beside; it is kept when nothing is raised."""
         self.open()
-        with _unavailable(), self._writing.begin() as connection:
+        with unavailable(), self._writing.begin() as connection:
             yield connection
 
     @contextmanager
@@ -107,7 +107,7 @@ class Store:
         (``with_for_update``): so it sees what the one before it left. Kept as :meth:`writing`.
         """
         self.open()
-        with _unavailable(), self._changing.begin() as connection:
+        with unavailable(), self._changing.begin() as connection:
             yield connection
 
     def prepare(self) -> None:
@@ -120,7 +120,7 @@ class Store:
         with self._lock:
             if self._opened.is_so:
                 return
-            with _unavailable():
+            with unavailable():
                 if self.file is not None:
                     if self._makes_folder:
                         place.make_folder(self.file.parent)
@@ -134,7 +134,7 @@ class Store:
     def check(self) -> None:
         """Raise StorageUnavailable unless the tables are there, of this revision or a newer one."""
         self.open()
-        with _unavailable(), self._engine.connect() as connection:
+        with unavailable(), self._engine.connect() as connection:
             found, head = _revisions(connection)
             if found is None or found < head:
                 raise StorageUnavailable(f"The database is at revision {found}, not {head}.")
@@ -147,7 +147,7 @@ class Store:
 
         To the file of a database by a connection of its own, as whoever comes next would.
         """
-        with _unavailable():
+        with unavailable():
             if self.file is not None:
                 place = f"{self.file.absolute().as_uri()}?mode=rw"
                 with closing(sqlite3.connect(place, within_s, uri=True)) as connection:
@@ -286,7 +286,8 @@ def _migrate(connection: Connection) -> None:
 
 
 @contextmanager
-def _unavailable() -> Iterator[None]:
+def unavailable() -> Iterator[None]:
+    """Raise StorageUnavailable for whatever a database and its disk fail with."""
     try:
         yield
     except FAILURES as error:
