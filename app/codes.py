@@ -164,6 +164,7 @@ class RefusalCode(StatusCode):
         "What a form of any page could send needs the header `X-Interlace-Request`.",
     )
     NO_RESULT = "no_result", HTTPStatus.CONFLICT, "The job has no result, or none yet."
+    IN_USE = "in_use", HTTPStatus.CONFLICT, "A job that has not ended needs it."
     RUN_ENDED = "run_ended", HTTPStatus.CONFLICT, "The run has ended; nothing is added to it."
     TOO_LARGE = (
         "too_large",

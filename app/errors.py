@@ -136,6 +136,12 @@ class NoResult(Refusal):
     code = RefusalCode.NO_RESULT
 
 
+class InUse(Refusal):
+    """A job that has not ended needs what is to be deleted."""
+
+    code = RefusalCode.IN_USE
+
+
 class RunEnded(Refusal):
     """A run has ended, and takes nothing more."""
 

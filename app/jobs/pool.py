@@ -218,7 +218,7 @@ class Pool:
                 self._stopped.wait(1)
             except Exception as error:  # noqa: BLE001 - jobs of others go on
                 _LOG.exception("The jobs' thread failed inside; it goes on")
-                self._trouble = f"{type(error).__name__}: {error}"
+                self._trouble = type(error).__name__  # its text is for the log alone
                 self._stopped.wait(1)
 
     def _rest(self) -> None:

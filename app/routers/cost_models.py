@@ -9,6 +9,7 @@ from app.http.bodies import PlainBodyDep
 from app.http.dependencies import ListedDep, RoomDep, StoreDep
 from app.http.openapi import json_body, problems
 from app.http.work import AnswersDep
+from app.jobs.removal import remove
 from app.schemas.cost_models import CostModelList, CostModelOut, CostModelRequest
 from app.storage.cost_models import json_of, newest
 from app.storage.tables import CostModelRow
@@ -62,3 +63,11 @@ def list_cost_models(store: StoreDep, limit: ListedDep = 20) -> CostModelList:
 def get_cost_model(model_id: ModelId, store: StoreDep) -> Response:
     """Return the same body that answered the POST."""
     return Response(json_of(store.get(CostModelRow, model_id)), media_type="application/json")
+
+
+@router.delete(
+    "/{model_id}", status_code=204, summary="Delete a cost model", responses=problems(404, 409, 503)
+)
+def delete_cost_model(model_id: ModelId, store: StoreDep) -> None:
+    """Forget it, unless a job that has not ended names it. What was made with it stays."""
+    remove(store, CostModelRow, model_id)

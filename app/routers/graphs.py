@@ -11,6 +11,7 @@ from app.http.dependencies import ListedDep, StoreDep, SubmitterDep
 from app.http.openapi import accepted, problems
 from app.jobs import table as jobs
 from app.jobs.kinds import IMPORT
+from app.jobs.removal import remove
 from app.jobs.rows import SUCCEEDED
 from app.jobs.table import Job
 from app.limits import MAX_NAME_CHARACTERS
@@ -21,6 +22,7 @@ from app.schemas.imports import GraphOut, ImportAnswer
 from app.schemas.jobs import ImportList, ImportOut, ImportSummary
 from app.storage import graphs
 from app.storage.database import Store
+from app.storage.tables import GraphRow
 from solver.traces import READERS
 
 router = APIRouter(prefix="/v1/graphs", tags=["graphs"])
@@ -137,6 +139,14 @@ def list_graphs(store: StoreDep, limit: ListedDep = 20) -> GraphList:
 def get_graph(graph_id: GraphId, store: StoreDep) -> Response:
     """Return the graph, and the report of the newest upload that made it."""
     return Response(graphs.find(store, graph_id), media_type="application/json")
+
+
+@router.delete(
+    "/{graph_id}", status_code=204, summary="Delete a graph", responses=problems(404, 409, 503)
+)
+def delete_graph(graph_id: GraphId, store: StoreDep) -> None:
+    """Forget it, unless a job that has not ended names it. What was made with it stays."""
+    remove(store, GraphRow, graph_id)
 
 
 add_routes(imports, IMPORT, ImportOut, ImportSummary, ImportList)

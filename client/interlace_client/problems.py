@@ -116,6 +116,10 @@ class NoResult(Refused):
     """The job has no result, or none yet."""
 
 
+class InUse(Refused):
+    """A job that has not ended needs it."""
+
+
 class RunEnded(Refused):
     """The run has ended; nothing is added to it."""
 
@@ -358,6 +362,7 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "origin_not_allowed": OriginNotAllowed,
     "request_header_missing": RequestHeaderMissing,
     "no_result": NoResult,
+    "in_use": InUse,
     "run_ended": RunEnded,
     "too_large": TooLarge,
     "unsupported_media_type": UnsupportedMediaType,
