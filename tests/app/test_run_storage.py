@@ -1,5 +1,6 @@
 """Runs in the database: kept over a restart, for so long, within limits; what is too long."""
 
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -31,10 +32,11 @@ REQUEST = RunRequest.model_validate(EXAMPLE)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    found = Store(Settings(data_dir=tmp_path))
+def store(tmp_path: Path, database: Callable[[], str | None]) -> Iterator[Store]:
+    found = Store(Settings(data_dir=tmp_path, database_url=database()))
     found.open()
-    return found
+    yield found
+    found.close()
 
 
 def step(number: int, plan: int = 0) -> StepBody:
