@@ -62,6 +62,8 @@ class Children:
             When the work took too long.
         WorkerDied
             When its process did.
+        WorkersUnavailable
+            When none can be started.
         """
         try:
             with fail_after(MAX_TURN_S):

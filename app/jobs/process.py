@@ -71,7 +71,7 @@ def fork(
         process.start()
     except (EOFError, OSError) as error:
         ours.close()
-        why = "was killed: it hung" if is_late.is_set() else f"has gone: {error}"
+        why = "was killed: it hung" if is_late.is_set() else "has gone"
         raise WorkersUnavailable(f"The process that starts the others {why}.") from error
     except BaseException:
         ours.close()
