@@ -122,7 +122,7 @@ def test_the_process_that_starts_the_others_hangs(server: Service) -> None:
     os.kill(forker, signal.SIGSTOP)
     try:
         places.append(begin(server, sweep(server), "/v1/sweeps"))  # it has a process of its own
-        until(lambda: "has not answered" in said(server))
+        until(lambda: "process that starts the others" in said(server))
         assert said(server).startswith("Not ready (jobs): No job is worked on")
         assert server.client.get("/readyz").json()["code"] == "workers_unavailable"
     finally:
