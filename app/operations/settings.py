@@ -135,8 +135,8 @@ class Settings(BaseSettings):
 _PREFIX = str(Settings.model_config["env_prefix"])
 
 
-#: Variables of the command, which the service does not read.
-_OTHERS = ("SERVER",)
+#: Variables of the command and the client, which the service does not read.
+_OTHERS = ("SERVER", "API_KEY")
 
 
 def unknown_variables(environment: Iterable[str]) -> list[str]:
