@@ -99,6 +99,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Open the store; when it cannot be opened, serve, and let /readyz say so."""
     gc.set_threshold(*GARBAGE)
     sys.setswitchinterval(_TURN_S)
+    tracing.warn(app.state.spans)
     store: Store = app.state.store
     try:
         store.open()

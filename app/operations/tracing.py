@@ -36,10 +36,24 @@ _LOG = logging.getLogger("interlace.tracing")
 _W3C = TraceContextTextMapPropagator()
 
 
+def wanted(environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return the variable that says where spans go; None when nobody wants them."""
+    if environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
+        return None
+    return next((name for name in ENDPOINTS if environ.get(name)), None)
+
+
+def warn(provider: TracerProvider | None, environ: Mapping[str, str] = os.environ) -> None:
+    """Say so in the log when spans are wanted and cannot be."""
+    if provider is None and (name := wanted(environ)):
+        _LOG.warning(
+            "%s is set, but no traces are sent: they need the extra interlace[telemetry]", name
+        )
+
+
 def provider_of(environ: Mapping[str, str] = os.environ) -> TracerProvider | None:
     """Return what makes spans and sends them; None when nobody wants them, or they cannot be."""
-    endpoint = next((name for name in ENDPOINTS if environ.get(name)), None)
-    if endpoint is None or environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
+    if wanted(environ) is None:
         return None
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415
@@ -49,9 +63,6 @@ def provider_of(environ: Mapping[str, str] = os.environ) -> TracerProvider | Non
         from opentelemetry.sdk.trace import TracerProvider as Provider  # noqa: PLC0415
         from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
     except ImportError:
-        _LOG.warning(
-            "%s is set, but no traces are sent: they need the extra interlace[telemetry]", endpoint
-        )
         return None
     about = {"service.version": VERSION}
     if not environ.get("OTEL_SERVICE_NAME"):

@@ -1,5 +1,6 @@
 """Spans of requests and jobs, as a collector gets them."""
 
+import json
 import sys
 import threading
 from collections.abc import Iterator
@@ -89,6 +90,17 @@ def test_spans_of_a_call_and_its_job(tmp_path: Path) -> None:
     assert not other.parent_span_id
 
 
+def test_a_server_without_the_extra_serves(tmp_path: Path) -> None:
+    without = "import sys\nsys.modules['opentelemetry.sdk.trace'] = None\n"
+    settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
+    with running(tmp_path, without, INTERLACE_LOG_FORMAT="json", **settings) as service:
+        assert service.client.get("/readyz").status_code == 200
+    lines = [json.loads(line) for line in service.log.read_text().splitlines()]
+    told = [line["message"] for line in lines if line["logger"] == "interlace.tracing"]
+    assert len(told) == 1
+    assert "interlace[telemetry]" in told[0]
+
+
 def test_a_collector_that_is_gone_keeps_nobody(tmp_path: Path) -> None:
     with collector() as (endpoint, _):
         pass
@@ -102,7 +114,10 @@ def test_without_the_extra_it_is_said(
 ) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
-    assert tracing.provider_of({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}) is None
+    environ = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
+    assert tracing.provider_of(environ) is None
+    tracing.warn(None, environ)
+    tracing.warn(None, {})
     assert [record.getMessage() for record in caplog.records] == [
         "OTEL_EXPORTER_OTLP_ENDPOINT is set, but no traces are sent: they need the extra "
         "interlace[telemetry]"
