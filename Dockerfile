@@ -15,6 +15,10 @@ RUN pip wheel --no-cache-dir --constraint constraints.txt --wheel-dir /wheels \
     ./client ".${EXTRAS:+[$EXTRAS]}"
 
 FROM python:3.12-slim
+# pg_dump and pg_restore, for interlace backup and restore
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends postgresql-client \
+ && rm -rf /var/lib/apt/lists/*
 # Fixed, so that a volume or a backup belongs to the same user on every machine.
 RUN groupadd --gid 10001 interlace \
  && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/interlace interlace \

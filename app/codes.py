@@ -148,7 +148,23 @@ class RefusalCode(StatusCode):
         HTTPStatus.METHOD_NOT_ALLOWED,
         "There is no such method at this path.",
     )
+    HOST_NOT_ALLOWED = (
+        "host_not_allowed",
+        HTTPStatus.MISDIRECTED_REQUEST,
+        "The service is not called by the name that the request is addressed to.",
+    )
+    ORIGIN_NOT_ALLOWED = (
+        "origin_not_allowed",
+        HTTPStatus.FORBIDDEN,
+        "A page of another origin may not use the service.",
+    )
+    REQUEST_HEADER_MISSING = (
+        "request_header_missing",
+        HTTPStatus.FORBIDDEN,
+        "What a form of any page could send needs the header `X-Interlace-Request`.",
+    )
     NO_RESULT = "no_result", HTTPStatus.CONFLICT, "The job has no result, or none yet."
+    IN_USE = "in_use", HTTPStatus.CONFLICT, "A job that has not ended needs it."
     RUN_ENDED = "run_ended", HTTPStatus.CONFLICT, "The run has ended; nothing is added to it."
     TOO_LARGE = (
         "too_large",

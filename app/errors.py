@@ -51,6 +51,12 @@ class IncompleteBody(Refusal):
     code = RefusalCode.INCOMPLETE_BODY
 
 
+class ClientLeft(Refusal):
+    """The client left before its answer was there; only the log hears of it."""
+
+    code = RefusalCode.INCOMPLETE_BODY
+
+
 class RequestTimeout(Refusal):
     """The body did not come in time."""
 
@@ -128,6 +134,12 @@ class NoResult(Refusal):
     """A job has no result, or none yet."""
 
     code = RefusalCode.NO_RESULT
+
+
+class InUse(Refusal):
+    """A job that has not ended needs what is to be deleted."""
+
+    code = RefusalCode.IN_USE
 
 
 class RunEnded(Refusal):

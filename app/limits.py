@@ -163,6 +163,11 @@ KEY_LIFETIME_H = 24
 #: Most results in a list.
 MAX_LISTED_RESULTS = 200
 
+# Calls that wait for an answer that is no job ---------------------------------------------------
+
+#: Such a call waits so long for its turn [s].
+MAX_TURN_S = 30.0
+
 # Runs -----------------------------------------------------------------------------------------
 
 #: Longest body of a call about a run [bytes].
@@ -180,9 +185,20 @@ MAX_HISTORY_STEPS = 1_000
 
 # Bodies ---------------------------------------------------------------------------------------
 
-#: Longer bodies are held by a few calls at a time, and read by the job's own child: reading them
-#: would keep the server [bytes].
+#: Longer bodies are parsed by a child, not by the server [bytes].
+SMALL_BODY_BYTES = 2**16
+#: Longer bodies go to a file, of a few calls at a time, and are checked by the job's own child: the
+#: server holds no more of any body [bytes].
 BIG_BODY_BYTES = 2**20
+#: So many of them are taken at once; other clients wait.
+MAX_BIG_BODIES = 8
+#: Longest body without a graph: of a cost model or an estimate; of a report of steps; and of what
+#: is said in a word [bytes].
+MAX_PLAIN_BYTES = 2**24
+MAX_REPORT_BYTES = 2**22
+MAX_WORD_BYTES = 2**20
+#: Longest field ``parameters`` of a form [bytes].
+MAX_PARAMETERS_BYTES = 2**24
 #: So many values, about, a body that does not fit may have: more than any graph within the limits.
 MAX_MISFIT_VALUES = 20_000_000
 #: Most fields of an object that are looked at.
@@ -192,6 +208,8 @@ MAX_FAULTS_LISTED = 100
 
 # Connections ----------------------------------------------------------------------------------
 
+#: Longest head of a request: its line and its headers [bytes].
+MAX_HEAD_BYTES = 2**16
 #: Time for the head of a request, and for what is left of a body after the answer [s].
 MAX_HEAD_S = 20.0
 MAX_REST_S = 20.0

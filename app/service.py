@@ -9,11 +9,14 @@ from contextlib import asynccontextmanager
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import FastAPI
+from opentelemetry.trace import TracerProvider
 from starlette.types import ASGIApp
 
 from app import VERSION
+from app.calls.children import Children
 from app.errors import StorageUnavailable
 from app.http import openapi as apidoc
+from app.http.hosts import Guard, with_cors
 from app.http.keys import Keys
 from app.http.middleware import Access, RequestIds, SecurityHeaders
 from app.http.problems import install
@@ -22,6 +25,8 @@ from app.jobs.pool import Pool
 from app.jobs.readiness import Readiness
 from app.jobs.table import Job
 from app.jobs.worker import GARBAGE
+from app.limits import MAX_BIG_BODIES
+from app.operations import tracing
 from app.operations.metrics import Metrics
 from app.operations.settings import Settings
 from app.routers import (
@@ -83,7 +88,9 @@ class Service(FastAPI):
             settings.quotas,
             required=settings.require_keys,
         )
-        inside = SecurityHeaders(keys)
+        origins = settings.allowed_origins
+        inside = with_cors(keys, origins) if origins else keys
+        inside = SecurityHeaders(Guard(inside, self.state.bound, settings.allowed_hosts, origins))
         return RequestIds(Access(inside, self.state.metrics))
 
 
@@ -92,6 +99,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Open the store; when it cannot be opened, serve, and let /readyz say so."""
     gc.set_threshold(*GARBAGE)
     sys.setswitchinterval(_TURN_S)
+    tracing.warn(app.state.spans)
     store: Store = app.state.store
     try:
         store.open()
@@ -100,22 +108,40 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     pool: Pool = app.state.pool
     pool.start()
     yield
+    for children in (app.state.answers, app.state.intake):
+        await to_thread.run_sync(children.close)
     await to_thread.run_sync(pool.stop, GRACE_S)
+    await to_thread.run_sync(tracing.stop, app.state.spans)
     store.close()
 
 
-def _counted(metrics: Metrics) -> Callable[[Job], None]:
-    """Count each job that has ended."""
+def _counted(metrics: Metrics, spans: TracerProvider | None) -> Callable[[Job], None]:
+    """Count each job that has ended, and trace it."""
 
     def count(job: Job) -> None:
         finished_at = job.finished_at or job.created_at
         metrics.job_ended(job.kind, job.state, job.created_at, job.started_at, finished_at)
+        if spans is not None:
+            tracing.job_ended(
+                spans,
+                kind=job.kind,
+                job_id=job.id,
+                state=job.state,
+                traceparent=job.traceparent,
+                created_at=job.created_at,
+                started_at=job.started_at,
+                finished_at=finished_at,
+            )
 
     return count
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
-    """Make the service; settings come from the environment when left out."""
+def create_app(settings: Settings | None = None, bound: str | None = None) -> FastAPI:
+    """Make the service; settings come from the environment when left out.
+
+    ``bound`` is the name or address that it is served at, if that is known.
+    """
+    spans = tracing.provider_of()
     app = Service(
         title="Interlace",
         version=VERSION,
@@ -124,8 +150,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         lifespan=_lifespan,
+        telemetry=tracing.telemetry(spans),
     )
+    app.state.spans = spans
     app.state.settings = settings or Settings()
+    app.state.bound = bound
     app.state.metrics = Metrics(tuple(KINDS))
     app.state.store = Store(app.state.settings)
     app.state.usage = Usage(app.state.store)
@@ -133,12 +162,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.pool = Pool(
         app.state.store,
         app.state.settings,
-        on_end=_counted(app.state.metrics),
+        on_end=_counted(app.state.metrics, spans),
         on_death=app.state.metrics.child_died,
     )
     app.state.readiness = Readiness(app.state.store, app.state.pool, app.state.settings)
     app.state.solves = CapacityLimiter(at_once)
-    app.state.bodies = CapacityLimiter(at_once)
+    app.state.bodies = CapacityLimiter(MAX_BIG_BODIES)
+    app.state.spills = CapacityLimiter(at_once)
+    app.state.answers = Children(app.state.settings, at_once)
+    app.state.intake = Children(app.state.settings, at_once)
     app.state.checks = CapacityLimiter(_CHECKS)
     install(app)
     for routes in (

@@ -8,9 +8,10 @@ from typer.core import TyperCommand, TyperGroup
 
 from app import VERSION
 from app.cli.commands.audit import audit
-from app.cli.commands.backup import backup
+from app.cli.commands.backup import backup, restore
 from app.cli.commands.calibrate import calibrate
 from app.cli.commands.config import config
+from app.cli.commands.delete import delete
 from app.cli.commands.demo import demo
 from app.cli.commands.dlc import dlc
 from app.cli.commands.example import example
@@ -40,8 +41,10 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "calibrate": calibrate,
     "dlc": dlc,
     "run": run_,
+    "delete": delete,
     "audit": audit,
     "backup": backup,
+    "restore": restore,
     "example": example,
     "demo": demo,
 }

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 from uuid import uuid4
 
 import typer
@@ -151,6 +151,15 @@ class Server:
         with self._explaining(), self._client() as client:
             self._check()
             return self._as(RunOut, client.read_run(run).raw)
+
+    def delete(self, kind: Literal["graph", "cost-model"], name: str) -> None:
+        """Delete a graph or a cost model by its id."""
+        with self._explaining(), self._client() as client:
+            self._check()
+            if kind == "graph":
+                client.delete_graph(name)
+            else:
+                client.delete_cost_model(name)
 
     def read(
         self,

@@ -57,15 +57,13 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
     return_large_blocks()
     os.umask(_UMASK)
     try:
-        app = create_app(settings)
+        app = create_app(settings, host)
         app.state.store.prepare()
     except UnusablePlace as error:
         raise Failure(str(error)) from None
     except ArgumentError as error:
         lines = str(error).splitlines()
         raise Failure(f"INTERLACE_DATABASE_URL: {lines[0]}", code=MISUSED) from None
-    if settings.require_keys:
-        _check_keys(app.state.store)
     logs.install(settings.log_format, settings.log_level)
     for sentence in unknown_variables(os.environ):
         _LOG.warning(sentence)
@@ -78,6 +76,8 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
         except OSError as error:
             why = "is in use" if error.errno == errno.EADDRINUSE else f"fails: {error.strerror}"
             raise Failure(f"Port {port} on {host} {why}.") from None
+        if settings.require_keys:
+            _check_keys(app.state.store)
         shown = f"[{address[0]}]" if family == socket.AF_INET6 else address[0]
         typer.echo(f"Serving on http://{shown}:{listener.getsockname()[1]}")
         with interruptible():

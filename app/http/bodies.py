@@ -1,28 +1,55 @@
-"""The bytes of a body, read within limits of size, time and number."""
+"""The bytes of a body, taken within limits of size, time and number.
+
+A body of more than :data:`BIG_BODY_BYTES` goes to a file without a name, which a child is handed:
+the server holds no more than that of any body, and parses none that is large.
+"""
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from tempfile import TemporaryFile
 from time import monotonic
-from typing import Annotated, NamedTuple
+from typing import IO, Annotated
 
-from anyio import move_on_after
+from anyio import CapacityLimiter, move_on_after, to_thread
 from fastapi import Depends, Request
-from python_multipart.multipart import parse_options_header
-from starlette.formparsers import MultiPartException, MultiPartParser
 
-from app.errors import IncompleteBody, NotMultipart, RequestTimeout, TooLarge, UnsupportedMediaType
-from app.limits import BIG_BODY_BYTES, MAX_FILES, MAX_PAUSE_S, MIN_BODY_RATE
+from app.errors import (
+    IncompleteBody,
+    RequestTimeout,
+    StorageUnavailable,
+    TooLarge,
+    UnsupportedMediaType,
+)
+from app.limits import (
+    BIG_BODY_BYTES,
+    MAX_PAUSE_S,
+    MAX_PLAIN_BYTES,
+    MAX_REPORT_BYTES,
+    MAX_RUN_BYTES,
+    MAX_WORD_BYTES,
+    MIN_BODY_RATE,
+    SMALL_BODY_BYTES,
+)
 
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]*)', re.IGNORECASE)
 
 
 class HeldBody(bytearray):
-    """A body, held until it is let go or the answer is sent; see :func:`_held`."""
+    """A body, held until it is let go or the answer is sent; one with a ``file`` is empty itself.
+
+    ``is_small`` tells that the server may parse it.
+    """
 
     def __init__(self, turn: AsyncExitStack) -> None:
         super().__init__()
         self._turn = turn
+        self.file: IO[bytes] | None = None
+
+    @property
+    def is_small(self) -> bool:
+        """Whether parsing it keeps nobody waiting."""
+        return self.file is None and len(self) <= SMALL_BODY_BYTES
 
     async def release(self) -> None:
         """Forget it, and let others have their turn."""
@@ -30,107 +57,93 @@ class HeldBody(bytearray):
         await self._turn.aclose()
 
 
-class Upload(NamedTuple):
-    """Files as they arrived, and the parameters of the model if the form has them."""
+def _json_of(most: int | None) -> Callable[[Request], AsyncIterator[HeldBody]]:
+    """Return what reads a JSON body of so many bytes at most; None is the setting's limit."""
 
-    files: list[bytes]
-    parameters: str | None
-    body: HeldBody
+    async def body_of(request: Request) -> AsyncIterator[HeldBody]:
+        """Read a JSON body, and hold it until the answer is sent; see :func:`_held`."""
+        header = request.headers.get("content-type", "")
+        kind = header.partition(";")[0].strip().lower()
+        if kind != "application/json" and not (
+            kind.startswith("application/") and kind.endswith("+json")
+        ):
+            raise UnsupportedMediaType("The body must be sent as application/json.")
+        charset = _CHARSET.search(header)
+        if charset and charset[1].lower() not in {"utf-8", "utf8"}:
+            raise UnsupportedMediaType(f"The body must be UTF-8, not {charset[1]!r}.")
+        coding = request.headers.get("content-encoding", "identity").strip().lower()
+        if coding != "identity":
+            raise UnsupportedMediaType("The body must be sent without a Content-Encoding.")
+        async with _held(request, most) as body:
+            yield body
 
-    async def release(self) -> None:
-        """Forget them, and let others have their turn."""
-        self.files.clear()
-        await self.body.release()
+    return body_of
 
 
-async def body_of(request: Request) -> AsyncIterator[HeldBody]:
-    """Read a JSON body, and hold it until the answer is sent; see :func:`_held`."""
-    header = request.headers.get("content-type", "")
-    kind = header.partition(";")[0].strip().lower()
-    if kind != "application/json" and not (
-        kind.startswith("application/") and kind.endswith("+json")
-    ):
-        raise UnsupportedMediaType("The body must be sent as application/json.")
-    charset = _CHARSET.search(header)
-    if charset and charset[1].lower() not in {"utf-8", "utf8"}:
-        raise UnsupportedMediaType(f"The body must be UTF-8, not {charset[1]!r}.")
-    coding = request.headers.get("content-encoding", "identity").strip().lower()
-    if coding != "identity":
-        raise UnsupportedMediaType("The body must be sent without a Content-Encoding.")
-    async with _held(request) as body:
+async def files_of(request: Request) -> AsyncIterator[HeldBody]:
+    """Take a body that is a file or a form, and hold it until the answer is sent."""
+    async with _held(request, None) as body:
         yield body
 
 
-async def files_of(request: Request) -> AsyncIterator[Upload]:
-    """Read the files of a body, and hold them until the answer is sent; see :func:`_held`.
-
-    The body is one file, or a multipart form: each of its files is one, and its field
-    ``parameters`` stands for the query's.
-    """
-    async with _held(request) as body:
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "multipart/form-data":
-            yield Upload([bytes(body)], None, body)
-            return
-
-        async def stream() -> AsyncGenerator[bytes, None]:
-            yield bytes(body)
-
-        if not _is_closed(body, request.headers.get("content-type", "")):
-            raise NotMultipart("The body is not a multipart form: its last boundary is missing.")
-        try:
-            form = await MultiPartParser(request.headers, stream(), max_files=MAX_FILES).parse()
-        except (MultiPartException, KeyError) as error:
-            detail = getattr(error, "message", None) or "it has no boundary"
-            raise NotMultipart(f"The body is not a multipart form: {detail}.") from None
-        try:
-            files, text = [], None
-            for name, value in form.multi_items():
-                held = value if isinstance(value, str) else await value.read()
-                if name == "parameters":
-                    text = held if isinstance(held, str) else held.decode("utf-8", "replace")
-                elif isinstance(held, bytes):
-                    files.append(held)
-            upload = Upload(files, text, body)
-        finally:
-            await form.close()
-        yield upload
-
-
-def _is_closed(body: bytearray, header: str) -> bool:
-    """Tell whether a form has not lost its end on the way."""
-    boundary = parse_options_header(header)[1].get(b"boundary", b"")
-    return body[-len(boundary) - 64 :].rstrip().endswith(b"--" + boundary + b"--")
-
-
 @asynccontextmanager
-async def _held(request: Request) -> AsyncIterator[HeldBody]:
-    """Read a body up to the limit, and hold it until the answer is sent.
+async def _held(request: Request, most: int | None) -> AsyncIterator[HeldBody]:
+    """Take a body up to a limit, and hold it until the answer is sent.
 
     A body that says itself that it is too long is not read. What comes beyond the limit is read
     and forgotten, up to as much again, so that a client that writes before it listens hears the
     answer. A body of more than :data:`BIG_BODY_BYTES` is read on when few others are held; until
     then its client waits.
     """
-    most = request.app.state.settings.max_body_bytes
+    setting = request.app.state.settings.max_body_bytes
+    most = setting if most is None else min(most, setting)
     said = request.headers.get("content-length", "0")
     if said.isdecimal() and int(said) > most:
         raise TooLarge(f"The body is longer than {most} bytes.")
-    length, is_big = 0, False
+    length = 0
     async with AsyncExitStack() as held:
         body = HeldBody(held)
         async for chunk in _chunks(request):
             length += len(chunk)
             if length > 2 * most:
                 break
-            if length > BIG_BODY_BYTES and not is_big:
-                await held.enter_async_context(request.app.state.bodies)
-                is_big = True
-            if length <= most:
-                body += chunk
+            if length > most:
+                continue
+            body += chunk
+            if len(body) > BIG_BODY_BYTES:
+                if body.file is None:
+                    await held.enter_async_context(request.app.state.bodies)
+                    body.file = held.enter_context(_new_file())
+                await _spill(body, request.app.state.spills)
         if length > most:
             raise TooLarge(f"The body is longer than {most} bytes.")
+        if body.file is not None:
+            await _spill(body, request.app.state.spills)
         yield body
+
+
+def _new_file() -> IO[bytes]:
+    """Return a file that nobody else sees, and that is gone with the server."""
+    try:
+        return TemporaryFile()
+    except OSError as error:
+        raise StorageUnavailable(f"No room for the body: {error.strerror}.") from None
+
+
+async def _spill(body: HeldBody, turns: CapacityLimiter) -> None:
+    """Write to its file what is held of a body."""
+    assert body.file is not None, "only large bodies have one"
+    content = bytes(body)
+    body.clear()
+
+    def write(file: IO[bytes]) -> None:
+        file.write(content)
+        file.flush()
+
+    try:
+        await to_thread.run_sync(write, body.file, limiter=turns)
+    except OSError as error:
+        raise StorageUnavailable(f"No room for the body: {error.strerror}.") from None
 
 
 async def _chunks(request: Request) -> AsyncIterator[bytes]:
@@ -163,7 +176,19 @@ async def _chunks(request: Request) -> AsyncIterator[bytes]:
         yield message.get("body", b"")
 
 
-BodyDep = Annotated[HeldBody, Depends(body_of)]
+#: A body that may hold a graph.
+BodyDep = Annotated[HeldBody, Depends(_json_of(None))]
 
 
-FilesDep = Annotated[Upload, Depends(files_of)]
+#: One that holds measurements: samples, texts, times.
+PlainBodyDep = Annotated[HeldBody, Depends(_json_of(MAX_PLAIN_BYTES))]
+
+
+#: One that tells of a run, of steps of it, of its end.
+RunBodyDep = Annotated[HeldBody, Depends(_json_of(MAX_RUN_BYTES))]
+ReportBodyDep = Annotated[HeldBody, Depends(_json_of(MAX_REPORT_BYTES))]
+WordBodyDep = Annotated[HeldBody, Depends(_json_of(MAX_WORD_BYTES))]
+
+
+#: Files.
+FilesDep = Annotated[HeldBody, Depends(files_of)]

@@ -7,6 +7,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Query, Request
 
 from app.http.preferences import Preferences, PreferencesDep
+from app.http.work import IntakeDep, Work
 from app.jobs.pool import Pool
 from app.jobs.readiness import Readiness
 from app.limits import (
@@ -105,6 +106,8 @@ class Submitter:
     store: Store
     pool: Pool
     turns: CapacityLimiter
+    intake: Work
+    room: int
 
 
 async def usage_of(request: Request) -> Usage:
@@ -133,9 +136,11 @@ async def submitter_of(
     pool: PoolDep,
     turns: SolvesDep,
     _room: RoomDep,
+    intake: IntakeDep,
+    settings: Annotated[Settings, Depends(settings_of)],
 ) -> Submitter:
     """Bring together what a call that begins a job needs."""
-    return Submitter(preferences, request_id, store, pool, turns)
+    return Submitter(preferences, request_id, store, pool, turns, intake, settings.max_queued)
 
 
 SubmitterDep = Annotated[Submitter, Depends(submitter_of)]

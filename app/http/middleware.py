@@ -67,7 +67,7 @@ class Access:
 
 HEADERS = {
     # swagger-ui's style sheet draws its icons from data: images, which are no other host
-    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:",
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
 }
 

@@ -1,6 +1,7 @@
 """What OpenAPI cannot see for itself: bodies that are read by a dependency, and the problems."""
 
 import re
+from http import HTTPStatus
 from typing import Any
 
 from docstring_parser import DocstringStyle, parse
@@ -46,6 +47,10 @@ _EXAMPLES: dict[int, tuple[Code, str]] = {
             "This API key is not good for this: it has no scope 'submit'.",
         ),
         (RefusalCode.NOT_FOUND, "No plan has this id."),
+        (
+            RefusalCode.REQUEST_HEADER_MISSING,
+            "A form could have sent this: add the header X-Interlace-Request: 1.",
+        ),
         (TemporaryCode.REQUEST_TIMEOUT, "The body did not come in time."),
         (RefusalCode.NO_RESULT, "This plan has no result: it is running."),
         (
@@ -166,6 +171,10 @@ def describe(app: FastAPI) -> dict[str, Any]:
             [(body, "validation") for body in (*_BODIES, ProblemDetails)],
             ref_template=_REF,
         )
+        forbidden = {str(status): told for status, told in problems(HTTPStatus.FORBIDDEN).items()}
+        for path in document["paths"].values():
+            if "post" in path:
+                path["post"]["responses"] |= forbidden
         for operation in (found for path in document["paths"].values() for found in path.values()):
             if "application/json" in operation["responses"].get("422", {}).get("content", {}):
                 del operation["responses"]["422"]  # FastAPI's own; a text in a path is never wrong

@@ -2,13 +2,16 @@
 
 A client is left alone while the service works for it. It must send a request's head, and what it
 still has to send once it was answered, in time; and it must read. uvicorn's own settings bound the
-length of a head, the pause between requests and the number of connections, none of these; so this
-works on its H11Protocol, for four attacks that were measured (tests/app/test_bad_input.py):
+length of a head that is not whole, the pause between requests and the number of connections, none
+of these; so this works on its H11Protocol, for attacks that were measured (tests/attacks/,
+tests/app/test_bad_input.py):
 
 - heads that never end: the connections stay, and with them a file each (``_watch``);
 - bodies that never end behind an answer that was sent long ago (``_watch``);
 - answers that nobody reads: 30 clients of 24 MiB each held all 720 MiB (``pause_writing``);
-- what is no HTTP: uvicorn answers it with plain text, no problem (``send_400_response``).
+- what is no HTTP: uvicorn answers it with plain text, no problem (``send_400_response``);
+- heads that come whole at once are of any length, and a body may have two lengths, of which a proxy
+  takes the other one (``_Heads``).
 """
 
 import asyncio
@@ -24,7 +27,14 @@ from app.codes import RefusalCode, TemporaryCode
 from app.errors import title_of, without_faults
 from app.http.middleware import HEADER, HEADERS, new
 from app.http.problems import answer
-from app.limits import MAX_HEAD_S, MAX_REST_S, MAX_UNREAD_BYTES, MIN_READ_BYTES, READ_PERIOD_S
+from app.limits import (
+    MAX_HEAD_BYTES,
+    MAX_HEAD_S,
+    MAX_REST_S,
+    MAX_UNREAD_BYTES,
+    MIN_READ_BYTES,
+    READ_PERIOD_S,
+)
 
 #: What is no request, by status.
 _REFUSALS = {
@@ -41,8 +51,34 @@ _REFUSALS = {
 _LOG = logging.getLogger("interlace.access")
 
 
+class _Heads(h11.Connection):
+    """Refuses heads that h11 lets pass: too long ones that come whole, and those of two lengths."""
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """Return what comes next, as h11 does."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            fields = sum(len(name) + len(value) + _FIELD for name, value in event.headers)
+            if len(event.method) + len(event.target) + _LINE + fields > MAX_HEAD_BYTES:
+                raise h11.RemoteProtocolError("too long", 431)
+            if {name for name, _ in event.headers} >= _TWO_LENGTHS:
+                raise h11.RemoteProtocolError("two lengths", 400)
+        return event
+
+
+#: What stands in a head besides names and values, and besides method and target.
+_FIELD, _LINE = len(": \r\n"), len("  HTTP/1.1\r\n\r\n")
+
+
+_TWO_LENGTHS = {b"content-length", b"transfer-encoding"}
+
+
 class Protocol(H11Protocol):
     """One connection."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.conn = _Heads(h11.SERVER, MAX_HEAD_BYTES)
 
     _awaited: str | None = None
     _timer: asyncio.TimerHandle | None = None
@@ -151,7 +187,8 @@ class Protocol(H11Protocol):
             self.cycle.message_event.set()
         if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
             code, detail = _REFUSALS[HTTPStatus(status)]
-            path = "" if self.conn.our_state is h11.IDLE else self.scope["path"]
+            is_at_work = self.cycle is not None and not self.cycle.response_complete
+            path = self.scope["path"] if is_at_work else ""
             name = new()
             found = answer(
                 without_faults(code, detail), path, {**HEADERS, HEADER: name, "Connection": "close"}

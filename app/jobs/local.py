@@ -29,7 +29,16 @@ HAND_IN_S = 5.0
 _HUNG_S = 10.0
 
 
-_PRELOADED = ("app.jobs.forkserver", "__main__", "app.jobs.worker")
+#: What the processes of jobs and of calls have imported when they begin.
+_PRELOADED = (
+    "app.jobs.forkserver",
+    "__main__",
+    "app.jobs.worker",
+    "app.calls.drawings",
+    "app.calls.predictions",
+    "app.calls.runs",
+    "app.calls.submissions",
+)
 
 
 _LOG = logging.getLogger("interlace.jobs")

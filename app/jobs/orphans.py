@@ -2,11 +2,13 @@
 
 import ctypes
 import os
+import shutil
 import signal
 import sys
+from multiprocessing.util import get_temp_dir
 
-#: The variable that names the server to the process that forks its children.
-_SERVER = "_INTERLACE_SERVER"
+#: Variables that name the server, and its directory for sockets, to what forks its children.
+_SERVER, _SOCKETS = "_INTERLACE_SERVER", "_INTERLACE_SOCKETS"
 
 
 #: That process looks so often whether the server is there [s]. The children, which hear of it at
@@ -22,18 +24,21 @@ _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 def name_server() -> None:
     """Say that this process is the server of those that are started from now on."""
-    os.environ[_SERVER] = str(os.getpid())
+    os.environ[_SERVER], os.environ[_SOCKETS] = str(os.getpid()), get_temp_dir()
 
 
 def end_with_server() -> None:
     """End this process, which forks the children, when the server has gone.
 
-    A timer interrupts whatever it is at; a thread would be forked with the children.
+    A timer interrupts whatever it is at; a thread would be forked with the children. The socket
+    that it listens to goes with it: a server that is killed cannot remove it.
     """
-    server = int(os.environ.get(_SERVER, os.getppid()))
+    server, sockets = int(os.environ.get(_SERVER, os.getppid())), os.environ.get(_SOCKETS)
 
     def look(*_: object) -> None:
         if os.getppid() != server:
+            if sockets:
+                shutil.rmtree(sockets, ignore_errors=True)
             os._exit(0)
 
     look()

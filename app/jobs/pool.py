@@ -30,6 +30,7 @@ from app.jobs import leases
 from app.jobs import submission as intake
 from app.jobs import table as jobs
 from app.jobs.answers import Answers
+from app.jobs.expiry import Expiry
 from app.jobs.kinds import KINDS, PLAN, QUEUES, SWEEP, queued_in
 from app.jobs.leases import Claim
 from app.jobs.local import HAND_IN_S, Local
@@ -41,11 +42,8 @@ from app.jobs.waiting import Waiting
 from app.limits import MAX_JOB_ATTEMPTS
 from app.operations.callers import Caller
 from app.operations.settings import Settings
-from app.storage import audit
-from app.storage.clock import ago
 from app.storage.database import Store
 from app.storage.quotas import add_solving
-from app.storage.runs import life
 
 if TYPE_CHECKING:
     from app.jobs.engines.dask import Cluster
@@ -95,6 +93,7 @@ class Pool:
         self._waiting = Waiting(store)
         self.answers, self.requests = Answers(store), Requests()
         self._intake = Together(self._take, _AT_ONCE)
+        self._expiry = Expiry(store, settings)
         self._trouble: str | None = None
         self._is_new = True
         self._leaving, self._stopped = Event(), Event()
@@ -111,10 +110,15 @@ class Pool:
 
     def _take(self, asked: Sequence[Asked]) -> list[Receipt | Exception]:
         """Take jobs; in a thread."""
-        receipts = intake.add_all(self._store, asked, self._settings.max_queued)
+        most, most_bytes = self._settings.max_queued, self._settings.max_queued_bytes
+        receipts = intake.add_all(self._store, asked, most, most_bytes)
         if any(isinstance(each, Receipt) and not each.is_stored for each in receipts):
             self._wake()
         return receipts
+
+    def notice(self) -> None:
+        """Look at what another process has submitted."""
+        self._wake()
 
     async def wait(
         self,
@@ -240,7 +244,7 @@ class Pool:
                 self._stopped.wait(1)
             except Exception as error:  # noqa: BLE001 - jobs of others go on
                 _LOG.exception("The jobs' thread failed inside; it goes on")
-                self._trouble = f"{type(error).__name__}: {error}"
+                self._trouble = type(error).__name__  # its text is for the log alone
                 self._stopped.wait(1)
 
     def _rest(self) -> None:
@@ -260,17 +264,10 @@ class Pool:
             self._look()
         if self._is_due("recover", _RECOVER_S) and (found := self.recover()):
             _LOG.info("Took up %s of another server", f"{found} job{'s' if found > 1 else ''}")
-        if self._is_due("expire", _EXPIRE_S) and self._expire():
+        if self._is_due("expire", _EXPIRE_S) and self._expiry.sweep():
             self._due["expire"] = 0.0  # there may be more; others have their turn before
         if not self._leaving.is_set():
             self._fill()
-
-    def _expire(self) -> int:
-        """Delete what is too old, or some of it; count that."""
-        days = self._settings.retention_days
-        with self._store.writing() as connection:
-            audit.expire(connection, ago(self._settings.audit_days * 86_400))
-        return jobs.expire(self._store, days) + life.expire(self._store, days)
 
     def _is_due(self, what: str, every_s: float) -> bool:
         if time.monotonic() < self._due[what]:

@@ -49,16 +49,12 @@ class Child:
     ears: Thread | None = None
 
 
-def start(
+def fork(
     context: ForkServerContext,
     settings: Settings,
-    tell: Callable[[], None],
-    serve: Callable[[Settings, Connection], None] = work,
+    serve: Callable[[Settings, Connection], None],
 ) -> Child:
-    """Start a process that waits for jobs; ``tell`` is called when it has told something.
-
-    A thread reads what it tells: a process that is stopped in the middle of a word keeps nobody
-    else waiting.
+    """Start a process that serves whoever has the other side of its pipe.
 
     Raises
     ------
@@ -75,7 +71,7 @@ def start(
         process.start()
     except (EOFError, OSError) as error:
         ours.close()
-        why = "was killed: it hung" if is_late.is_set() else f"has gone: {error}"
+        why = "was killed: it hung" if is_late.is_set() else "has gone"
         raise WorkersUnavailable(f"The process that starts the others {why}.") from error
     except BaseException:
         ours.close()
@@ -83,7 +79,16 @@ def start(
     finally:
         late.cancel()
         theirs.close()
-    child = Child(process, ours)
+    return Child(process, ours)
+
+
+def start(context: ForkServerContext, settings: Settings, tell: Callable[[], None]) -> Child:
+    """Start a process that waits for jobs; ``tell`` is called when it has told something.
+
+    A thread reads what it tells: a process that is stopped in the middle of a word keeps nobody
+    else waiting. Raises as :func:`fork` does.
+    """
+    child = fork(context, settings, work)
     child.ears = Thread(target=_hear, args=(child, tell), daemon=True)
     child.ears.start()
     return child

@@ -17,6 +17,7 @@ from app.jobs.submission import NewJob
 from app.jobs.tasks import limit_of, name_of
 from app.limits import BIG_BODY_BYTES, JOB_TIME_LIMIT_S
 from app.operations.callers import Caller
+from app.operations.tracing import here
 from app.reading.references import LargeGraph, Library
 from app.reading.requests import read_body
 from app.schemas.networks import CostModelBody
@@ -118,7 +119,15 @@ def _job(
 ) -> NewJob:
     content, limit_s = found.content, found.limit_s
     return NewJob(
-        kind, found.name, bytes(body), tags, request_id, limit_s, content, caller=store.caller
+        kind,
+        found.name,
+        bytes(body),
+        tags,
+        request_id,
+        limit_s,
+        content,
+        caller=store.caller,
+        traceparent=here(),
     )
 
 
@@ -139,4 +148,6 @@ def import_job(
     text = json.dumps(options).encode()
     content = fingerprint(IMPORT, VERSION, text, *files)
     limit_s = JOB_TIME_LIMIT_S
-    return NewJob(IMPORT, options["name"], text, tags, request_id, limit_s, content, files, caller)
+    return NewJob(
+        IMPORT, options["name"], text, tags, request_id, limit_s, content, files, caller, here()
+    )

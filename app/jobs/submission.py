@@ -60,6 +60,11 @@ class NewJob:
     caller: Caller | None = None
     traceparent: str | None = None
 
+    @property
+    def size(self) -> int:
+        """How much of the disk it takes while it waits [bytes]."""
+        return len(self.request) + sum(map(len, self.files))
+
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
@@ -88,11 +93,14 @@ class Asked:
     fresh: bool = False
 
 
-def add_all(store: Store, asked: Sequence[Asked], room: int) -> list[Receipt | Exception]:
+def add_all(
+    store: Store, asked: Sequence[Asked], room: int, room_bytes: int = 2**62
+) -> list[Receipt | Exception]:
     """Keep the jobs that are asked for, or find those that answer already.
 
     In one transaction, and in none that writes where all were answered before. Jobs wait in the
-    queues of their kinds, each of which has ``room`` for so many.
+    queues of their kinds, each of which has ``room`` for so many, and for so many bytes; one that
+    waits alone may have more.
 
     Returns
     -------
@@ -112,7 +120,7 @@ def add_all(store: Store, asked: Sequence[Asked], room: int) -> list[Receipt | E
     left = [i for i in range(len(asked)) if i not in found]
     if left:
         with store.writing() as connection:
-            free = _Room(connection, room)
+            free = _Room(connection, room, room_bytes)
             for i in left:
                 try:
                     found[i] = _add(connection, asked[i], free)
@@ -126,23 +134,29 @@ def add_all(store: Store, asked: Sequence[Asked], room: int) -> list[Receipt | E
 
 
 class _Room:
-    """How many more may wait in each queue, counted once in a transaction."""
+    """How much may wait in each queue; what does is counted once in a transaction."""
 
-    def __init__(self, connection: Connection, room: int) -> None:
-        self._connection, self._room = connection, room
-        self._free: dict[str, int] = {}
+    def __init__(self, connection: Connection, room: int, room_bytes: int) -> None:
+        self._connection, self._room, self._room_bytes = connection, room, room_bytes
+        self._waiting: dict[str, tuple[int, int]] = {}
 
-    def take(self, kind: str) -> None:
+    def take(self, new: NewJob) -> None:
         """Let one more wait, or raise QueueFull."""
-        queue = KINDS[kind].queue
-        if queue not in self._free:
-            count = select(func.count()).where(
-                JobRow.state == QUEUED, JobRow.kind.in_(queued_in(queue))
-            )
-            self._free[queue] = self._room - (self._connection.scalar(count) or 0)
-        if self._free[queue] <= 0:
+        queue = KINDS[new.kind].queue
+        if queue not in self._waiting:
+            which = (JobRow.state == QUEUED, JobRow.kind.in_(queued_in(queue)))
+            query = select(func.count(), func.sum(JobRow.bytes)).where(*which)
+            count, size = self._connection.execute(query).one()
+            self._waiting[queue] = count, int(size or 0)
+        count, size = self._waiting[queue]
+        if count >= self._room:
             raise QueueFull(f"{self._room:,} jobs wait already; try again later.")
-        self._free[queue] -= 1
+        if count and size + new.size > self._room_bytes:
+            raise QueueFull(
+                f"Jobs of {size:,} bytes wait already, and {self._room_bytes:,} may "
+                "(max_queued_bytes); try again later."
+            )
+        self._waiting[queue] = count + 1, size + new.size
 
 
 def _add(connection: Connection, asked: Asked, free: _Room) -> Receipt:
@@ -151,7 +165,7 @@ def _add(connection: Connection, asked: Asked, free: _Room) -> Receipt:
         return Receipt(found)
     job = None if asked.fresh else _answered(connection, new, held=True)
     if job is None:
-        free.take(new.kind)
+        free.take(new)
         check_queue(connection, new.caller)
         number, job_id = _insert(connection, new)
     else:
@@ -193,7 +207,7 @@ def _insert(connection: Connection, new: NewJob) -> tuple[int, str]:
         "limit_s": new.limit_s,
         "summary": "{}",
         "content": new.content,
-        "bytes": len(new.request) + sum(map(len, new.files)),
+        "bytes": new.size,
         "traceparent": new.traceparent,
         **values_of(new.caller),
     }

@@ -24,7 +24,7 @@ from app.jobs.rows import (
 from app.limits import KEY_LIFETIME_H
 from app.operations.callers import Caller
 from app.storage import audit
-from app.storage.clock import Moment, ago
+from app.storage.clock import Moment, shifted
 from app.storage.database import Store
 from app.storage.owners import visible
 from app.storage.tables import JobRow, KeyRow, PayloadRow, TagRow
@@ -222,16 +222,20 @@ def remove(store: Store, kind: str, job_id: str) -> None:
         audit.note(connection, store.caller, "delete", KINDS[kind].word, job_id)
 
 
-def expire(store: Store, days: float) -> int:
-    """Delete jobs that ended so many days ago, and keys of the day before; count the jobs."""
-    old = select(JobRow.number).where(JobRow.finished_at < ago(days * 86_400)).limit(_AT_ONCE)
+def expire(store: Store, days: float, at: str) -> int:
+    """Delete jobs that ended so many days before a time, and keys of a day before; count the jobs.
+
+    Not all at once: a batch.
+    """
+    ended = shifted(at, -days * 86_400)
+    old = select(JobRow.number).where(JobRow.finished_at < ended).limit(_AT_ONCE)
     with store.reading() as connection:
         numbers = list(connection.scalars(old))
     with store.writing() as connection:
         connection.execute(
             select(JobRow.number).where(JobRow.number.in_(numbers)).with_for_update()
         )
-        keys = KeyRow.created_at < ago(KEY_LIFETIME_H * 3_600)
+        keys = KeyRow.created_at < shifted(at, -KEY_LIFETIME_H * 3_600)
         connection.execute(delete(KeyRow).where(keys))
         _remove(connection, numbers)
     return len(numbers)

@@ -69,15 +69,8 @@ def work(settings: Settings, pipe: Connection) -> None:
     The database is only read. Ends at once when nobody holds the other side any more, and when it
     has become large or old.
     """
-    os.setpgid(0, 0)  # so that what it starts can be ended with it
-    for sent in (signal.SIGINT, signal.SIGTERM):  # to all processes: meant for the server
-        signal.signal(sent, signal.SIG_IGN)
-    end_with_forkserver()
+    bound(settings)
     line = Line(pipe)
-    os.nice(_NICE)
-    limit_memory(settings.job_memory_bytes)
-    gc.set_threshold(*GARBAGE)
-    logs.install(settings.log_format, settings.log_level)
     store = Store(settings, is_migrated=True)
     with suppress(OSError):
         for done in range(1, _JOBS + 1):
@@ -87,6 +80,18 @@ def work(settings: Settings, pipe: Connection) -> None:
             line.send(Waits())
     sys.stderr.flush()
     os._exit(0)  # nothing is left to do, and taking an interpreter apart takes its time
+
+
+def bound(settings: Settings) -> None:
+    """Give this process a group of its own, little memory and the last turn on a core."""
+    os.setpgid(0, 0)  # so that what it starts can be ended with it
+    for sent in (signal.SIGINT, signal.SIGTERM):  # to all processes: meant for the server
+        signal.signal(sent, signal.SIG_IGN)
+    end_with_forkserver()
+    os.nice(_NICE)
+    limit_memory(settings.job_memory_bytes)
+    gc.set_threshold(*GARBAGE)
+    logs.install(settings.log_format, settings.log_level)
 
 
 class Line:

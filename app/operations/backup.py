@@ -1,4 +1,4 @@
-"""A copy of the database, safely also while the service runs."""
+"""A copy of a SQLite database, safely also while the service runs, and back."""
 
 import os
 import sqlite3
@@ -36,3 +36,23 @@ def copy(source: Path, target: Path) -> None:
         if wrong != "ok":
             raise sqlite3.DatabaseError(f"the copy is not sound: {wrong}")
     part.replace(target)
+
+
+def restore(source: Path, target: Path) -> None:
+    """Put a copy in the place of no database, as :func:`copy` does.
+
+    Raises
+    ------
+    FileExistsError, FileNotFoundError
+        When there is a database, or what a removed one left beside it, or no copy.
+    sqlite3.Error
+        When the file is no sound copy of a service's database.
+    """
+    for beside in ("", "-wal", "-shm"):
+        if (left := target.with_name(target.name + beside)).exists():
+            raise FileExistsError(EEXIST, "exists already", str(left))
+    if not source.is_file():
+        raise FileNotFoundError(ENOENT, "no such copy", str(source))
+    with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as found:
+        found.execute("SELECT version_num FROM alembic_version")
+    copy(source, target)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -53,14 +53,24 @@ class Settings(BaseSettings):
     max_queued: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
     """Jobs that may wait in a queue; beyond, requests are refused."""
 
+    max_queued_bytes: Annotated[int, Field(ge=1, le=2**50)] = 4 * 2**30
+    """Requests and uploads that may wait in a queue [bytes]; one that waits alone may have more."""
+
     job_memory_bytes: Annotated[int, Field(ge=2**28)] = 4 * 2**30
     """Memory that a job's process may take [bytes]."""
 
     job_grace_s: Annotated[float, Field(ge=0, le=3_600)] = 60
     """A job may take so much longer than its own time limit to read, bound and explain [s]."""
 
+    answer_limit_s: Annotated[float, Field(gt=0, le=3_600)] = 120
+    """A prediction, drawing or export that is no job, a fit or an estimate may take so long
+    [s]."""
+
     retention_days: Annotated[float, Field(gt=0, le=36_500)] = 30
     """Jobs are deleted so long after their end [days]."""
+
+    unused_days: Annotated[float, Field(gt=0, le=36_500)] = 90
+    """Graphs and cost models are deleted when no request has named them for so long [days]."""
 
     require_keys: bool = False
     """Whether every call needs an API key; always with `--allow-remote`."""
@@ -83,11 +93,27 @@ class Settings(BaseSettings):
     min_free_bytes: Annotated[int, Field(ge=0, le=2**50)] = 64 * 2**20
     """The disk of a SQLite database has so much left, or `/readyz` says no [bytes]."""
 
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    """Names by which the service is called, besides those of loopback and the one that it listens
+    on, with commas between them; `*.example.org` is any name below one, `*` any."""
+
+    allowed_origins: Annotated[tuple[str, ...], NoDecode] = ()
+    """Origins whose pages may use the service in a browser, such as `https://example.org`, with
+    commas between them."""
+
     log_format: Format | None = None
     """`json` or `text`; text on a terminal and else JSON when left out."""
 
     log_level: Level = "info"
     """`debug`, `info`, `warning` or `error`."""
+
+    @field_validator("allowed_hosts", "allowed_origins", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        """Read a list with commas."""
+        if not isinstance(value, str):
+            return value
+        return tuple(each.strip() for each in value.split(",") if each.strip())
 
     @property
     def quotas(self) -> Quotas:
@@ -132,8 +158,8 @@ class Settings(BaseSettings):
 _PREFIX = str(Settings.model_config["env_prefix"])
 
 
-#: Variables of the command, which the service does not read.
-_OTHERS = ("SERVER",)
+#: Variables of the command and the client, which the service does not read.
+_OTHERS = ("SERVER", "API_KEY")
 
 
 def unknown_variables(environment: Iterable[str]) -> list[str]:

@@ -139,7 +139,7 @@ def steps_of(raw: Any, model: type[RequestModel]) -> list[list[Any] | None]:
 
 def _op_lists(raw: Any, model: type[RequestModel]) -> Iterator[_Ops]:
     """Yield the lists of ops of a body, whose faults are looked for op by op."""
-    if (ops := ops_of(raw)) is not None:
+    if "graph" in model.model_fields and (ops := ops_of(raw)) is not None:
         yield _Ops(("graph", "ops"), ops, _OP, _OPS)
     for i, found in enumerate(steps_of(raw, model)):
         if found is not None:

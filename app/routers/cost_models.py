@@ -2,16 +2,16 @@
 
 from typing import Annotated, Any
 
-from anyio import to_thread
 from fastapi import APIRouter, Path, Response
 
-from app.http.bodies import BodyDep
-from app.http.dependencies import ListedDep, RoomDep, SolvesDep, StoreDep
+from app.calls import predictions
+from app.http.bodies import PlainBodyDep
+from app.http.dependencies import ListedDep, RoomDep, StoreDep
 from app.http.openapi import json_body, problems
-from app.reading.requests import read_plain
+from app.http.work import AnswersDep
+from app.jobs.removal import remove
 from app.schemas.cost_models import CostModelList, CostModelOut, CostModelRequest
-from app.services import cost_models
-from app.storage.cost_models import json_of, keep, newest
+from app.storage.cost_models import json_of, newest
 from app.storage.tables import CostModelRow
 
 router = APIRouter(prefix="/v1/cost-models", tags=["cost models"])
@@ -39,22 +39,13 @@ EXAMPLE: dict[str, Any] = {
     openapi_extra=json_body(CostModelRequest, EXAMPLE),
     responses=problems(400, 408, 413, 415, 422, 503),
 )
-async def create_cost_model(
-    _room: RoomDep, body: BodyDep, store: StoreDep, turns: SolvesDep
-) -> Response:
+async def create_cost_model(_room: RoomDep, body: PlainBodyDep, answers: AnswersDep) -> Response:
     """Take what a benchmark printed, samples, or known figures; `cluster.cost_model` names the id.
 
     `linear`, `piecewise` and `table` are fitted to the relative error, each with its error by size
     and on sizes that it was not fitted to; `best` takes the one with the least of the latter.
     """
-
-    def answer() -> Response:
-        request = read_plain(body, CostModelRequest)
-        row = keep(store, request, cost_models.run(request))
-        location = {"Location": f"{router.prefix}/{row.id}"}
-        return Response(json_of(row), 201, location, "application/json")
-
-    return await to_thread.run_sync(answer, limiter=turns)
+    return await answers.answer(predictions.cost_model, router.prefix, body=body)
 
 
 @router.get("", summary="List cost models, the newest first", responses=problems(422, 503))
@@ -72,3 +63,11 @@ def list_cost_models(store: StoreDep, limit: ListedDep = 20) -> CostModelList:
 def get_cost_model(model_id: ModelId, store: StoreDep) -> Response:
     """Return the same body that answered the POST."""
     return Response(json_of(store.get(CostModelRow, model_id)), media_type="application/json")
+
+
+@router.delete(
+    "/{model_id}", status_code=204, summary="Delete a cost model", responses=problems(404, 409, 503)
+)
+def delete_cost_model(model_id: ModelId, store: StoreDep) -> None:
+    """Forget it, unless a job that has not ended names it. What was made with it stays."""
+    remove(store, CostModelRow, model_id)

@@ -1,29 +1,28 @@
 """Graphs: read from files of other tools, found, listed."""
 
-import json
 from typing import Annotated, Any
 
 from anyio import to_thread
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 
+from app.calls import submissions
 from app.http.bodies import FilesDep
 from app.http.dependencies import ListedDep, StoreDep, SubmitterDep
 from app.http.openapi import accepted, problems
 from app.jobs import table as jobs
 from app.jobs.kinds import IMPORT
-from app.jobs.requests import import_job
+from app.jobs.removal import remove
 from app.jobs.rows import SUCCEEDED
-from app.jobs.submission import NewJob
 from app.jobs.table import Job
 from app.limits import MAX_NAME_CHARACTERS
-from app.reading.traces import parameters_of
-from app.routers.jobs import acknowledged, add_routes, answer_to, enqueue
+from app.routers.jobs import acknowledged, add_routes, answer_to, begin_large
 from app.schemas.base import PLAIN, OneOf
 from app.schemas.graphs import GraphList
 from app.schemas.imports import GraphOut, ImportAnswer
 from app.schemas.jobs import ImportList, ImportOut, ImportSummary
 from app.storage import graphs
 from app.storage.database import Store
+from app.storage.tables import GraphRow
 from solver.traces import READERS
 
 router = APIRouter(prefix="/v1/graphs", tags=["graphs"])
@@ -93,6 +92,7 @@ _FILES: dict[str, Any] = {
     },
 )
 async def create_graph(
+    request: Request,
     upload: FilesDep,
     by: SubmitterDep,
     format: Format = None,  # noqa: A002 - the name on the wire
@@ -105,18 +105,12 @@ async def create_graph(
 
     The report says what was dropped, repaired and assumed. The same content has the same id.
     """
-    parameters = upload.parameters or parameters
-    parameters_of(parameters)
+    header = request.headers.get("content-type", "")
     how = {"format": format, "step": step, "rank": rank, "parameters": parameters, "name": name}
-    wishes = by.preferences
-
-    def new() -> NewJob:
-        return import_job(upload.files, how, wishes.tags, by.request_id, by.store.caller)
-
-    def content() -> list[str | bytes]:
-        return [json.dumps(how), *upload.files]
-
-    job, receipt = await enqueue(IMPORT, content, new, upload.release, by)
+    begun = await begin_large(IMPORT, upload, by, submissions.upload, header, how)
+    if isinstance(begun, Response):
+        return begun
+    wishes, (job, receipt) = by.preferences, begun
     if job.state != SUCCEEDED:
         return await answer_to(wishes, job, receipt, by.pool)
     return await to_thread.run_sync(_made, by.store, job, acknowledged(wishes, receipt))
@@ -145,6 +139,14 @@ def list_graphs(store: StoreDep, limit: ListedDep = 20) -> GraphList:
 def get_graph(graph_id: GraphId, store: StoreDep) -> Response:
     """Return the graph, and the report of the newest upload that made it."""
     return Response(graphs.find(store, graph_id), media_type="application/json")
+
+
+@router.delete(
+    "/{graph_id}", status_code=204, summary="Delete a graph", responses=problems(404, 409, 503)
+)
+def delete_graph(graph_id: GraphId, store: StoreDep) -> None:
+    """Forget it, unless a job that has not ended names it. What was made with it stays."""
+    remove(store, GraphRow, graph_id)
 
 
 add_routes(imports, IMPORT, ImportOut, ImportSummary, ImportList)

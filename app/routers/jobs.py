@@ -13,6 +13,8 @@ from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
 
 from app import errors
+from app.calls import submissions
+from app.calls.submissions import Wanted
 from app.http.bodies import HeldBody
 from app.http.dependencies import CallerDep, CursorDep, ListedDep, PoolDep, StoreDep, Submitter
 from app.http.openapi import problems
@@ -26,6 +28,7 @@ from app.jobs.rows import FAILED, STATES, TIMED_OUT
 from app.jobs.submission import Asked, NewJob, Receipt, id_of_key
 from app.jobs.table import Job
 from app.limits import MAX_CALL_TAGS
+from app.operations.tracing import here
 from app.schemas.base import OneOf
 from app.schemas.jobs import JobSummary, Page
 from app.storage.idempotency import Key
@@ -61,6 +64,8 @@ MatchDep = Annotated[
 
 async def submit(kind: str, body: HeldBody, by: Submitter) -> Response:
     """Begin a job about a posted graph, and answer when it ends or the call's wait is over."""
+    if not body.is_small:
+        return await submit_large(kind, body, by, submissions.problem, kind)
     wishes, requests = by.preferences, by.pool.requests
     if wishes.key is None and (
         known := requests.known(by.store, kind, body, wishes.tags, by.request_id)
@@ -75,6 +80,32 @@ async def submit(kind: str, body: HeldBody, by: Submitter) -> Response:
 
     job, receipt = await enqueue(kind, lambda: (body,), new, body.release, by)
     return await answer_to(wishes, job, receipt, by.pool)
+
+
+async def submit_large(
+    kind: str, body: HeldBody, by: Submitter, work: Callable[..., Receipt], *given: Any
+) -> Response:
+    """Begin a job of a body that a child reads, and answer as :func:`submit` does."""
+    begun = await begin_large(kind, body, by, work, *given)
+    if isinstance(begun, Response):
+        return begun
+    return await answer_to(by.preferences, *begun, by.pool)
+
+
+async def begin_large(
+    kind: str, body: HeldBody, by: Submitter, work: Callable[..., Receipt], *given: Any
+) -> tuple[Job, Receipt] | Response:
+    """Have a child make a job of a body, and wait for its end; an answer when it is refused."""
+    wishes = by.preferences
+    wanted = Wanted(wishes.tags, by.request_id, wishes.key, wishes.fresh, by.room, here())
+    receipt = await by.intake.done(work, *given, wanted, body=body)
+    await body.release()
+    if not isinstance(receipt, Receipt):
+        found: Response = receipt
+        return found
+    by.pool.notice()
+    job = await by.pool.wait(kind, receipt.id, wishes.wait_s, caller=by.store.caller)
+    return job, receipt
 
 
 async def enqueue(

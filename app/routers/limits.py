@@ -21,7 +21,13 @@ async def get_limits(
         memory_bytes=settings.job_memory_bytes,
         at_once=settings.workers,
         queued=settings.max_queued,
+        queued_bytes=settings.max_queued_bytes,
         retention_days=settings.retention_days,
+        unused_days=settings.unused_days,
     )
-    body = BodyLimits(bytes=settings.max_body_bytes, at_once=int(turns.total_tokens))
+    body = BodyLimits(
+        bytes=settings.max_body_bytes,
+        worked_on=int(turns.total_tokens),
+        answer_s=settings.answer_limit_s,
+    )
     return Limits(job=job, body=body)

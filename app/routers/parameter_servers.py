@@ -4,16 +4,16 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 
+from app.calls import drawings
 from app.http.bodies import BodyDep
-from app.http.dependencies import StoreDep, SubmitterDep
+from app.http.dependencies import SubmitterDep
 from app.http.openapi import Responses, accepted, json_body, problems
+from app.http.work import AnswersDep
 from app.jobs.kinds import KINDS, PARAMETER_SERVER
-from app.jobs.results import parameter_server_of, parameter_server_request_of
 from app.limits import MAX_TIMELINE_STEPS
 from app.routers.jobs import add_routes, submit
 from app.schemas.jobs import ParameterServerList, ParameterServerOut, ParameterServerSummary
 from app.schemas.parameter_servers import ParameterServerRequest
-from app.services.parameter_servers import views
 from solver.limits import MAX_PREDICTED_STEPS
 
 router = APIRouter(prefix=KINDS[PARAMETER_SERVER].prefix, tags=["predictions"])
@@ -102,10 +102,9 @@ add_routes(
     summary="A prediction as CSV",
     responses={**_CSV, **problems(404, 409, 503)},
 )
-def get_table(prediction_id: PredictionId, store: StoreDep) -> Response:
+async def get_table(prediction_id: PredictionId, answers: AnswersDep) -> Response:
     """Return its rows, what is unknown empty; the last columns are the use of each resource."""
-    answer = parameter_server_of(store, prediction_id)
-    return Response(views.table(answer), media_type="text/csv")
+    return await answers.answer(drawings.throughput_table, prediction_id)
 
 
 @router.get(
@@ -114,38 +113,35 @@ def get_table(prediction_id: PredictionId, store: StoreDep) -> Response:
     summary="Draw throughput against workers",
     responses={**_SVG, **problems(404, 409, 422, 503)},
 )
-def get_throughput_by_workers(
-    prediction_id: PredictionId, store: StoreDep, bandwidth_gbps: Bandwidth = None
+async def get_throughput_by_workers(
+    prediction_id: PredictionId, answers: AnswersDep, bandwidth_gbps: Bandwidth = None
 ) -> Response:
     """Return what was simulated with its interval, the formulas and the bound; a ring: the knee."""
-    answer = parameter_server_of(store, prediction_id)
-    return Response(views.by_workers(answer, bandwidth_gbps), media_type="image/svg+xml")
+    return await answers.answer(drawings.throughput_by_workers, prediction_id, bandwidth_gbps)
 
 
 @router.get(
     "/{prediction_id}/timeline.json",
+    response_model=dict[str, Any],
     summary="Draw steps of a prediction as a Chrome trace",
     responses=problems(404, 409, 422, 503),
 )
-def get_timeline(
+async def get_timeline(
     prediction_id: PredictionId,
-    store: StoreDep,
+    answers: AnswersDep,
     workers: WorkerCount = None,
     bandwidth_gbps: Bandwidth = None,
     from_step: FromStep = 0,
     steps: Steps = 3,
-) -> dict[str, Any]:
+) -> Response:
     """Return a process for each worker and a thread for each resource, for Perfetto.
 
     The row is simulated again, with the same draws.
     """
-    graph, request = parameter_server_request_of(store, prediction_id)
-    shown = views.simulated_again(
-        graph,
-        request,
-        workers=workers,
-        bandwidth_gbps=bandwidth_gbps,
-        from_step=from_step,
-        steps=steps,
-    )
-    return views.timeline(shown)
+    options = {
+        "workers": workers,
+        "bandwidth_gbps": bandwidth_gbps,
+        "from_step": from_step,
+        "steps": steps,
+    }
+    return await answers.answer(drawings.steps_timeline, prediction_id, options)

@@ -1,23 +1,21 @@
 """Plans: made, found, listed, drawn."""
 
-import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 
+from app.calls import drawings
 from app.http.bodies import BodyDep
-from app.http.dependencies import StoreDep, SubmitterDep
+from app.http.dependencies import SubmitterDep
 from app.http.openapi import accepted, json_body, problems
+from app.http.work import AnswersDep
 from app.jobs.kinds import PLAN
-from app.jobs.results import problem_and_answer
-from app.routers.exports import FileName, Format, respond
+from app.routers.exports import FileName, Format
 from app.routers.jobs import add_routes, submit
 from app.schemas.exports import ExportOut
 from app.schemas.jobs import PlanList, PlanOut, PlanSummary
 from app.schemas.plans import PlanRequest
-from app.services import plans
 from app.services.examples import TWO_LAYERS
-from app.services.exports import exported
 
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
 PlanId = Annotated[str, Path(description="Id of a plan.", examples=["0123456789abcdef"])]
@@ -47,13 +45,13 @@ add_routes(router, PLAN, PlanOut, PlanSummary, PlanList)
 
 @router.get(
     "/{plan_id}/timeline.json",
+    response_model=dict[str, Any],
     summary="Draw a plan as a Chrome trace",
     responses=problems(404, 409, 422, 503),
 )
-def get_timeline(plan_id: PlanId, store: StoreDep) -> dict[str, Any]:
+async def get_timeline(plan_id: PlanId, answers: AnswersDep) -> Response:
     """Return compute, the channel under the plan and the channel under FIFO, for Perfetto."""
-    problem, answer = problem_and_answer(store, PLAN, plan_id)
-    return plans.timeline(problem, json.loads(answer))
+    return await answers.answer(drawings.plan_timeline, plan_id)
 
 
 @router.get(
@@ -62,12 +60,11 @@ def get_timeline(plan_id: PlanId, store: StoreDep) -> dict[str, Any]:
     summary="A plan as files of another tool",
     responses=problems(404, 409, 422, 503),
 )
-def get_export(
+async def get_export(
     plan_id: PlanId,
-    store: StoreDep,
+    answers: AnswersDep,
     format: Format,  # noqa: A002 - the name on the wire
     file: FileName = None,
 ) -> Response:
     """Return the files, what of the plan that tool cannot express, and what that costs."""
-    problem, answer = problem_and_answer(store, PLAN, plan_id)
-    return respond(exported(problem, json.loads(answer), format), file)
+    return await answers.answer(drawings.export, PLAN, plan_id, format, file)

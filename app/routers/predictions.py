@@ -2,19 +2,16 @@
 
 from typing import Any
 
-from anyio import to_thread
 from fastapi import APIRouter, Response
 
+from app.calls import predictions
 from app.http.bodies import BodyDep
-from app.http.dependencies import SolvesDep, StoreDep
 from app.http.openapi import json_body, problems
-from app.reading.requests import read_body, read_placements
+from app.http.work import AnswersDep
 from app.schemas.placement_answer import PlacementsAnswer
 from app.schemas.placements import PlacementsRequest
 from app.schemas.predictions import PredictionAnswer, PredictionRequest
-from app.services import placements, predictions
 from app.services.examples import CLUSTER
-from app.storage.library import library_of
 
 router = APIRouter(prefix="/v1/predictions", tags=["predictions"])
 EXAMPLE: dict[str, Any] = {
@@ -56,21 +53,14 @@ PLACEMENTS_EXAMPLE: dict[str, Any] = {
     openapi_extra=json_body(PredictionRequest, EXAMPLE),
     responses=problems(400, 408, 413, 415, 422, 503),
 )
-async def predict_scaling(body: BodyDep, store: StoreDep, turns: SolvesDep) -> Response:
+async def predict_scaling(body: BodyDep, answers: AnswersDep) -> Response:
     """Say how much of each worker's time is left for compute, by count of workers.
 
     By OSF's recursion without and with fusion, and simulated for policies of today and
     Interlace's own plan, all under a barrier. Layer 1, the first of the forward pass, comes first.
     Of a graph that is no chain of all-reduces OSF's figures are null, and the rest is simulated.
     """
-
-    def answer() -> Response:
-        found = read_body(body, PredictionRequest, library_of(store))
-        return Response(
-            predictions.answer_of(*found).model_dump_json(), media_type="application/json"
-        )
-
-    return await to_thread.run_sync(answer, limiter=turns)
+    return await answers.answer(predictions.scaling, body=body)
 
 
 @router.post(
@@ -81,18 +71,11 @@ async def predict_scaling(body: BodyDep, store: StoreDep, turns: SolvesDep) -> R
     openapi_extra=json_body(PlacementsRequest, PLACEMENTS_EXAMPLE),
     responses=problems(400, 408, 413, 415, 422, 503),
 )
-async def predict_placements(body: BodyDep, store: StoreDep, turns: SolvesDep) -> Response:
+async def predict_placements(body: BodyDep, answers: AnswersDep) -> Response:
     """Say which bandwidth hides the exchange with parameter servers, by where these are.
 
     By PHub's formulas and simulated chunk by chunk; how even chunks are spread, whether racks had
     better reduce by themselves first, what jobs on one server lose to each other, and what a rack
     trains for its money.
     """
-
-    def answer() -> Response:
-        found = read_placements(body, library_of(store))
-        return Response(
-            placements.answer_of(*found).model_dump_json(), media_type="application/json"
-        )
-
-    return await to_thread.run_sync(answer, limiter=turns)
+    return await answers.answer(predictions.placement, body=body)

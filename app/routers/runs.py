@@ -1,6 +1,5 @@
 """Runs: begun, reported, found, listed, ended, deleted."""
 
-import json
 import re
 from typing import Annotated, Any
 
@@ -8,22 +7,21 @@ from anyio import to_thread
 from fastapi import APIRouter, Path, Query, Response
 from msgspec import Raw
 
-from app.errors import InvalidRequest, NotFound
-from app.http.bodies import BodyDep
+from app.calls import runs
+from app.errors import NotFound
+from app.http.bodies import ReportBodyDep, RunBodyDep, WordBodyDep
 from app.http.dependencies import CursorDep, ListedDep, RoomDep, SolvesDep, StoreDep
 from app.http.openapi import json_body, problems
 from app.http.preferences import KeyDep
-from app.jobs.results import plan_text
-from app.limits import MAX_REPORTED_STEPS, MAX_RUN_BYTES
-from app.reading.runs import Planned, read_planned, read_report
+from app.http.work import AnswersDep, IntakeDep
+from app.limits import MAX_REPORTED_STEPS
+from app.reading.runs import read_report
 from app.schemas.base import OneOf
 from app.schemas.runs import (
-    START,
     STATES,
     EndRequest,
     RunList,
     RunOut,
-    RunPlanHistory,
     RunPlanOut,
     RunPlanRequest,
     RunPlanSummary,
@@ -33,14 +31,9 @@ from app.schemas.runs import (
     StepsReceipt,
     StepsRequest,
 )
-from app.services import runs
 from app.services.examples import TWO_LAYERS
-from app.storage.database import Store
-from app.storage.idempotency import Key
 from app.storage.json_text import with_fields
-from app.storage.library import library_of
 from app.storage.runs import life, plans, steps
-from app.storage.runs.plans import NewPlan
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 RunId = Annotated[str, Path(description="Id of a run.", examples=["0123456789abcdef"])]
@@ -82,22 +75,10 @@ PLAN_EXAMPLE: dict[str, Any] = {
     responses=problems(400, 408, 413, 415, 422, 503),
 )
 async def create_run(
-    _room: RoomDep, body: BodyDep, store: StoreDep, turns: SolvesDep, key: KeyDep = None
+    _room: RoomDep, body: RunBodyDep, answers: AnswersDep, key: KeyDep = None
 ) -> Response:
     """Tell of a job, its graph, cluster and plan; its steps are reported as they are done."""
-
-    def answer() -> Response:
-        used = None if key is None else Key.of(key, store.caller, "run", body)
-        run_id = life.of_key(store, used) if used else None
-        if run_id is None:
-            planned = _planned(store, body, RunRequest, {})
-            run: RunRequest = planned.request
-            run_id = life.begin(store, run, _new_plan(planned, 0, START, barrier=run.barrier), used)
-        location = {"Location": f"{router.prefix}/{run_id}"}
-        content = _told(store, run_id).model_dump_json()
-        return Response(content, 201, location, "application/json")
-
-    return await to_thread.run_sync(answer, limiter=turns)
+    return await answers.answer(runs.begin, router.prefix, key, body=body)
 
 
 @router.get("", summary="List runs, the newest first", responses=problems(422, 503))
@@ -120,7 +101,7 @@ def list_runs(
 @router.get("/{run_id}", summary="Find a run", responses=problems(404, 503))
 def get_run(run_id: RunId, store: StoreDep) -> RunOut:
     """Return its plans, how far predictions were off, and predicted beside measured by step."""
-    return _told(store, run_id)
+    return runs.told(store, run_id)
 
 
 @router.delete("/{run_id}", status_code=204, summary="Delete a run", responses=problems(404, 503))
@@ -131,27 +112,24 @@ def delete_run(run_id: RunId, store: StoreDep) -> None:
 
 @router.post(
     "/{run_id}/steps",
+    response_model=StepsReceipt,
     summary="Report steps of a run",
     response_description="How many of them were new.",
     openapi_extra=json_body(StepsRequest, STEPS_EXAMPLE),
     responses=problems(400, 404, 408, 409, 413, 415, 422, 503),
 )
 async def report_steps(
-    run_id: RunId, body: BodyDep, store: StoreDep, turns: SolvesDep
-) -> StepsReceipt:
+    run_id: RunId, body: ReportBodyDep, store: StoreDep, turns: SolvesDep, intake: IntakeDep
+) -> Any:
     """Keep what steps took, in ascending order; gaps are allowed.
 
     A step that was reported alike before is stored once, so that a report may be sent again; with
     other figures it is refused, and so is all of the report.
     """
-
-    def answer() -> StepsReceipt:
-        request = read_report(body, StepsRequest)
-        if faults := list(request.faults()):
-            raise InvalidRequest(faults)
-        return steps.report(store, run_id, request.steps)
-
-    return await to_thread.run_sync(answer, limiter=turns)
+    if not body.is_small:
+        found: StepsReceipt = await intake.done(runs.report, run_id, body=body)
+        return found
+    return await to_thread.run_sync(runs.report, store, body, run_id, limiter=turns)
 
 
 @router.get("/{run_id}/steps", summary="List all steps of a run", responses=problems(404, 422, 503))
@@ -182,26 +160,13 @@ def list_steps(
     openapi_extra=json_body(RunPlanRequest, PLAN_EXAMPLE),
     responses=problems(400, 404, 408, 409, 413, 415, 422, 503),
 )
-async def report_plan(run_id: RunId, body: BodyDep, store: StoreDep, turns: SolvesDep) -> Response:
+async def report_plan(run_id: RunId, body: RunBodyDep, answers: AnswersDep) -> Response:
     """Tell of a plan that is executed from a step on, which no step reported so far has reached.
 
     Graph and cluster are those of the plan before where they are left out. The same again is stored
     once.
     """
-
-    def answer() -> Response:
-        run, text = plans.last_request(store, run_id)
-        before = json.loads(text)
-        known = {field: before[field] for field in ("graph", "cluster")}
-        planned = _planned(store, body, RunPlanRequest, known)
-        request: RunPlanRequest = planned.request
-        new = _new_plan(planned, request.from_step, request.why, barrier=run.barrier)
-        index = plans.take_over(store, run_id, new)
-        location = {"Location": f"{router.prefix}/{run_id}/plans/{index}"}
-        found = RunPlanSummary.of(plans.get(store, run_id, index))
-        return Response(found.model_dump_json(), 201, location, "application/json")
-
-    return await to_thread.run_sync(answer, limiter=turns)
+    return await answers.answer(runs.take_over, router.prefix, run_id, body=body)
 
 
 @router.get(
@@ -227,45 +192,11 @@ def get_plan(run_id: RunId, index: Index, store: StoreDep) -> Response:
     openapi_extra=json_body(EndRequest, {"why": "finished"}),
     responses=problems(400, 404, 408, 413, 415, 422, 503),
 )
-async def end_run(run_id: RunId, body: BodyDep, store: StoreDep, turns: SolvesDep) -> RunOut:
+async def end_run(run_id: RunId, body: WordBodyDep, store: StoreDep, turns: SolvesDep) -> RunOut:
     """Tell that the job is over; a run that has ended stays as it is."""
 
     def answer() -> RunOut:
         life.end(store, run_id, read_report(body, EndRequest).why)
-        return _told(store, run_id)
+        return runs.told(store, run_id)
 
     return await to_thread.run_sync(answer, limiter=turns)
-
-
-def _planned(store: Store, body: BodyDep, model: Any, before: dict[str, Any]) -> Planned:
-    """Read a plan with what is stored in the place of its id."""
-    library = library_of(store, MAX_RUN_BYTES)
-    return read_planned(body, model, library, lambda plan_id: plan_text(store, plan_id), before)
-
-
-def _new_plan(planned: Planned, from_step: int, why: str, *, barrier: bool) -> NewPlan:
-    """Simulate a plan, and write it as it is kept."""
-    plan = planned.request.plan
-    return NewPlan(
-        from_step=from_step,
-        why=why,
-        plan_id=planned.plan_id,
-        predicted_us=runs.predicted_us(planned, barrier=barrier),
-        buckets=len(plan.buckets),
-        launches=len(plan.schedule.parts),
-        request=runs.request_text(planned, barrier=barrier),
-    )
-
-
-def _told(store: Store, run_id: str) -> RunOut:
-    """Return a run with what its steps say of its plans."""
-    run, taken, figures = steps.reported(store, run_id)
-    measured = runs.Measured(*figures)
-    every, chosen = runs.thinned(measured.steps)
-    return RunOut.of(
-        run,
-        plans=[RunPlanHistory.of(p, runs.outcome(measured, p.index)) for p in taken],
-        error=runs.outcome(measured).error,
-        every=every,
-        history=steps.some(store, run, chosen),
-    )

@@ -1,23 +1,21 @@
 """Simulations: made, found, listed, drawn."""
 
-import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 
+from app.calls import drawings
 from app.http.bodies import BodyDep
-from app.http.dependencies import StoreDep, SubmitterDep
+from app.http.dependencies import SubmitterDep
 from app.http.openapi import accepted, json_body, problems
+from app.http.work import AnswersDep
 from app.jobs.kinds import SIMULATION
-from app.jobs.results import problem_and_answer
-from app.routers.exports import FileName, Format, respond
+from app.routers.exports import FileName, Format
 from app.routers.jobs import add_routes, submit
 from app.schemas.exports import ExportOut
 from app.schemas.jobs import SimulationList, SimulationOut, SimulationSummary
 from app.schemas.simulations import SimulationRequest
-from app.services import simulations
 from app.services.examples import TWO_LAYERS
-from app.services.exports import exported
 
 router = APIRouter(prefix="/v1/simulations", tags=["simulations"])
 SimulationId = Annotated[
@@ -48,13 +46,13 @@ add_routes(router, SIMULATION, SimulationOut, SimulationSummary, SimulationList)
 
 @router.get(
     "/{simulation_id}/timeline.json",
+    response_model=dict[str, Any],
     summary="Draw a simulation as a Chrome trace",
     responses=problems(404, 409, 503),
 )
-def get_timeline(simulation_id: SimulationId, store: StoreDep) -> dict[str, Any]:
+async def get_timeline(simulation_id: SimulationId, answers: AnswersDep) -> Response:
     """Return channels, streams and other compute over time, for Perfetto."""
-    problem, _ = problem_and_answer(store, SIMULATION, simulation_id)
-    return simulations.timeline(problem)
+    return await answers.answer(drawings.simulation_timeline, simulation_id)
 
 
 @router.get(
@@ -63,12 +61,11 @@ def get_timeline(simulation_id: SimulationId, store: StoreDep) -> dict[str, Any]
     summary="What was launched as files of another tool",
     responses=problems(404, 409, 422, 503),
 )
-def get_export(
+async def get_export(
     simulation_id: SimulationId,
-    store: StoreDep,
+    answers: AnswersDep,
     format: Format,  # noqa: A002 - the name on the wire
     file: FileName = None,
 ) -> Response:
     """Return the files, what of the policy that tool cannot express, and what that costs."""
-    problem, answer = problem_and_answer(store, SIMULATION, simulation_id)
-    return respond(exported(problem, json.loads(answer), format), file)
+    return await answers.answer(drawings.export, SIMULATION, simulation_id, format, file)

@@ -4,16 +4,16 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 
+from app.calls import drawings
 from app.http.bodies import BodyDep
-from app.http.dependencies import StoreDep, SubmitterDep
+from app.http.dependencies import SubmitterDep
 from app.http.openapi import Responses, accepted, json_body, problems
+from app.http.work import AnswersDep
 from app.jobs.kinds import SWEEP
-from app.jobs.results import sweep_of
 from app.routers.jobs import add_routes, submit
 from app.schemas.jobs import SweepList, SweepOut, SweepSummary
 from app.schemas.sweeps import SweepRequest
 from app.services.examples import TWO_LAYERS
-from app.services.sweeps import views as sweep_views
 
 router = APIRouter(prefix="/v1/sweeps", tags=["sweeps"])
 SweepId = Annotated[str, Path(description="Id of a sweep.", examples=["0123456789abcdef"])]
@@ -67,9 +67,9 @@ add_routes(router, SWEEP, SweepOut, SweepSummary, SweepList)
         **problems(404, 409, 503),
     },
 )
-def get_table(sweep_id: SweepId, store: StoreDep) -> Response:
+async def get_table(sweep_id: SweepId, answers: AnswersDep) -> Response:
     """Return a row for each cell and policy; what is unknown is empty."""
-    return Response(sweep_views.table(sweep_of(store, sweep_id)), media_type="text/csv")
+    return await answers.answer(drawings.sweep_table, sweep_id)
 
 
 @router.get(
@@ -78,13 +78,14 @@ def get_table(sweep_id: SweepId, store: StoreDep) -> Response:
     summary="Draw speed against workers",
     responses={**_SVG, **problems(404, 409, 422, 503)},
 )
-def get_speed_by_workers(
-    sweep_id: SweepId, store: StoreDep, bandwidth_gbps: Bandwidth = None, startup_us: Startup = None
+async def get_speed_by_workers(
+    sweep_id: SweepId,
+    answers: AnswersDep,
+    bandwidth_gbps: Bandwidth = None,
+    startup_us: Startup = None,
 ) -> Response:
     """Return a line for each policy, the bound and the ideal; rings mark the knees."""
-    sweep = sweep_of(store, sweep_id)
-    drawn = sweep_views.by_workers(sweep, bandwidth_gbps, startup_us)
-    return Response(drawn, media_type="image/svg+xml")
+    return await answers.answer(drawings.sweep_by_workers, sweep_id, bandwidth_gbps, startup_us)
 
 
 @router.get(
@@ -93,10 +94,8 @@ def get_speed_by_workers(
     summary="Draw speed against bandwidth",
     responses={**_SVG, **problems(404, 409, 422, 503)},
 )
-def get_speed_by_bandwidth(
-    sweep_id: SweepId, store: StoreDep, workers: Workers = None, startup_us: Startup = None
+async def get_speed_by_bandwidth(
+    sweep_id: SweepId, answers: AnswersDep, workers: Workers = None, startup_us: Startup = None
 ) -> Response:
     """Return a line for each policy, the bound and the ideal; rings mark the knees."""
-    sweep = sweep_of(store, sweep_id)
-    drawn = sweep_views.by_bandwidth(sweep, workers, startup_us)
-    return Response(drawn, media_type="image/svg+xml")
+    return await answers.answer(drawings.sweep_by_bandwidth, sweep_id, workers, startup_us)

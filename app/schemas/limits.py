@@ -222,7 +222,11 @@ class JobLimits(BaseModel):
         ),
     ]
     queued: Annotated[int, Field(description="Jobs that may wait.")]
+    queued_bytes: Annotated[int, Field(description="Requests and uploads that may wait [bytes].")]
     retention_days: Annotated[float, Field(description="Kept so long after their end [days].")]
+    unused_days: Annotated[
+        float, Field(description="Graphs and cost models are kept so long after a use [days].")
+    ]
 
 
 class RunLimits(BaseModel):
@@ -246,10 +250,33 @@ class BodyLimits(BaseModel):
     """Of a request as it is sent, and of what the service holds."""
 
     bytes: Annotated[int, Field(description="Longest body [bytes].")]
+    plain_bytes: Annotated[
+        int, Field(description="Longest body of a cost model or an estimate [bytes].")
+    ] = limits.MAX_PLAIN_BYTES
+    report_bytes: Annotated[
+        int, Field(description="Longest body of a report of steps [bytes].")
+    ] = limits.MAX_REPORT_BYTES
+    word_bytes: Annotated[int, Field(description="Longest body of the end of a run [bytes].")] = (
+        limits.MAX_WORD_BYTES
+    )
+    parameters_bytes: Annotated[
+        int, Field(description="Longest field `parameters` of a form [bytes].")
+    ] = limits.MAX_PARAMETERS_BYTES
     big_bytes: Annotated[
-        int, Field(description="Longer bodies are held by `at_once` requests; others wait.")
+        int, Field(description="Longer bodies are taken of `at_once` requests; others wait.")
     ] = limits.BIG_BODY_BYTES
-    at_once: Annotated[int, Field(description="Requests that are worked on at once.")]
+    at_once: Annotated[int, Field(description="Such bodies that are taken at once.")] = (
+        limits.MAX_BIG_BODIES
+    )
+    worked_on: Annotated[int, Field(description="Requests that are worked on at once.")]
+    turn_s: Annotated[
+        float,
+        Field(description="An answer that is no job waits so long for its turn [s]."),
+    ] = limits.MAX_TURN_S
+    answer_s: Annotated[float, Field(description="And is worked on for so long [s].")]
+    head_bytes: Annotated[int, Field(description="Longest head of a request [bytes].")] = (
+        limits.MAX_HEAD_BYTES
+    )
     idle_s: Annotated[float, Field(description="Pause within a body [s].")] = limits.MAX_PAUSE_S
     least_bytes_per_s: Annotated[
         int, Field(description="Least speed of a body after that time, on average [bytes/s].")

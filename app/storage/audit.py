@@ -83,8 +83,9 @@ def put(
         "status": int(status),
     }
     connection.execute(insert(AuditRow).values(values))
-    told = {field: values[field] for field in ("key", "owner", "address", "status")}
-    _LOG.info("%s %s %s", action, kind, target, extra={**told, "action": action, "target": target})
+    told = ("key", "owner", "address", "status", "action", "target", "request_id")
+    about = {field: values[field] for field in told}
+    _LOG.info("%s %s %s", action, kind, target, extra=about)
 
 
 def listed(

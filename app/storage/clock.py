@@ -19,6 +19,19 @@ def ago(seconds: float) -> str:
     return _text(datetime.now(UTC) - timedelta(seconds=seconds))
 
 
+def shifted(moment: str, seconds: float) -> str:
+    """Return a time of day so much later, or earlier [s]; before the first there is, that one."""
+    try:
+        return _text(_read(moment) + timedelta(seconds=seconds))
+    except OverflowError:
+        return _text(datetime(1, 1, 1, tzinfo=UTC))
+
+
+def distance_s(earlier: str, later: str) -> float:
+    """Return how long after one time another is [s]."""
+    return (_read(later) - _read(earlier)).total_seconds()
+
+
 class Moment(FunctionElement[str]):
     """The time of day so long ago [s], in SQL, by the clock of the database.
 
@@ -44,6 +57,10 @@ def _in_postgresql(element: Moment, compiler: SQLCompiler, **how: Any) -> str:
 @compiles(Moment)
 def _in_sqlite(element: Moment, compiler: SQLCompiler, **how: Any) -> str:
     return f"moment({compiler.process(element.clauses, **how)})"
+
+
+def _read(moment: str) -> datetime:
+    return datetime.fromisoformat(moment)
 
 
 def _text(moment: datetime) -> str:

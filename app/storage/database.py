@@ -15,10 +15,8 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from alembic.util import CommandError
 from sqlalchemy import URL, Connection, Engine, create_engine, delete, event, func, insert, select
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
-from sqlalchemy.exc import TimeoutError as NoConnectionFree
+from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import Session, defer
 
 from app.errors import NotFound, StorageUnavailable
@@ -26,6 +24,7 @@ from app.operations.callers import Caller
 from app.operations.databases import POSTGRESQL, url_of
 from app.operations.settings import Settings
 from app.storage import audit, place, postgresql
+from app.storage.causes import FAILURES, cause_of
 from app.storage.clock import ago
 from app.storage.owners import values_of, visible
 from app.storage.tables import Base, CostModelRow, GraphRow, Row
@@ -90,14 +89,14 @@ class Store:
     def reading(self) -> Iterator[Connection]:
         """Give a transaction that sees one state of the database."""
         self.open()
-        with _unavailable(), self._reading.connect() as connection:
+        with unavailable(), self._reading.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Give a transaction that no other such runs beside; it is kept when nothing is raised."""
         self.open()
-        with _unavailable(), self._writing.begin() as connection:
+        with unavailable(), self._writing.begin() as connection:
             yield connection
 
     @contextmanager
@@ -108,7 +107,7 @@ class Store:
         (``with_for_update``): so it sees what the one before it left. Kept as :meth:`writing`.
         """
         self.open()
-        with _unavailable(), self._changing.begin() as connection:
+        with unavailable(), self._changing.begin() as connection:
             yield connection
 
     def prepare(self) -> None:
@@ -121,7 +120,7 @@ class Store:
         with self._lock:
             if self._opened.is_so:
                 return
-            with _unavailable():
+            with unavailable():
                 if self.file is not None:
                     if self._makes_folder:
                         place.make_folder(self.file.parent)
@@ -133,22 +132,22 @@ class Store:
             self._opened.is_so = True
 
     def check(self) -> None:
-        """Raise StorageUnavailable unless the tables are there and of the newest revision."""
+        """Raise StorageUnavailable unless the tables are there, of this revision or a newer one."""
         self.open()
-        with _unavailable(), self._engine.connect() as connection:
-            found = MigrationContext.configure(connection).get_current_revision()
-            head = ScriptDirectory.from_config(_alembic()).get_current_head()
-            if found != head:
+        with unavailable(), self._engine.connect() as connection:
+            found, head = _revisions(connection)
+            if found is None or found < head:
                 raise StorageUnavailable(f"The database is at revision {found}, not {head}.")
             for table in Base.metadata.sorted_tables:
                 connection.execute(select(*table.primary_key.columns).limit(1))
+                connection.execute(select(table).limit(0))
 
     def try_write(self, within_s: float) -> None:
         """Write a little, which changes nothing that anybody reads, waiting so long for others [s].
 
         To the file of a database by a connection of its own, as whoever comes next would.
         """
-        with _unavailable():
+        with unavailable():
             if self.file is not None:
                 place = f"{self.file.absolute().as_uri()}?mode=rw"
                 with closing(sqlite3.connect(place, within_s, uri=True)) as connection:
@@ -265,28 +264,31 @@ def _alembic() -> Config:
     return config
 
 
+def _revisions(connection: Connection) -> tuple[str | None, str]:
+    """Return the revision of the tables, None without, and the newest that is known here."""
+    head = ScriptDirectory.from_config(_alembic()).get_current_head()
+    assert head is not None, "there are migrations"
+    return MigrationContext.configure(connection).get_current_revision(), head
+
+
 def _migrate(connection: Connection) -> None:
-    """Upgrade inside one write transaction, so a second process waits and finds it done."""
+    """Upgrade inside one write transaction, so a second process waits and finds it done.
+
+    Tables that a newer release has migrated are left as they are: it only added to what this one
+    reads and writes (docs/architecture.md, "Add a migration").
+    """
+    found, head = _revisions(connection)
+    if found is not None and found > head:
+        return
     config = _alembic()
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
 
 
 @contextmanager
-def _unavailable() -> Iterator[None]:
+def unavailable() -> Iterator[None]:
+    """Raise StorageUnavailable for whatever a database and its disk fail with."""
     try:
         yield
-    except (SQLAlchemyError, sqlite3.Error, CommandError, OSError) as error:
-        raise StorageUnavailable(f"The database cannot be used: {_cause(error)}.") from error
-
-
-def _cause(error: Exception) -> str:
-    """Say what is wrong; where the database is, the log is told and no client."""
-    if isinstance(error, NoConnectionFree):
-        return "all connections are in use"
-    found = getattr(error, "orig", None) or error
-    cause = str(found).splitlines()[0]
-    if getattr(found, "sqlstate", "") is None:  # not the database's words, but those of its driver
-        _LOG.warning("The database does not answer: %s", cause)
-        return "it does not answer"
-    return cause
+    except FAILURES as error:
+        raise StorageUnavailable(f"The database cannot be used: {cause_of(error)}.") from error

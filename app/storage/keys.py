@@ -18,7 +18,7 @@ from sqlalchemy import Connection, insert, or_, select, update
 from app.errors import NotFound
 from app.operations.callers import Caller, Quotas
 from app.storage import audit
-from app.storage.clock import now
+from app.storage.clock import Moment, now
 from app.storage.database import Store
 from app.storage.tables import ApiKeyRow
 
@@ -131,20 +131,21 @@ def of_text(store: Store, text: str) -> ApiKey | None:
     found = _KEY.fullmatch(text)
     if found is None:
         return None
-    query = select(ApiKeyRow.__table__).where(ApiKeyRow.id == found[1])
+    at = Moment().label("at")
+    query = select(ApiKeyRow.__table__, at).where(ApiKeyRow.id == found[1])
     with store.reading() as connection:
         row = connection.execute(query).mappings().first()
     if row is None or not hmac.compare_digest(row["hash"], _hash(text)):
         return None
     key = _key(row)
-    return key if key.state(now()) == "active" else None
+    return key if key.state(row["at"]) == "active" else None
 
 
 def note_use(store: Store, key_id: str) -> None:
     """Keep that a key was used now."""
-    with store.writing() as connection:
+    with store.changing() as connection:
         which = ApiKeyRow.id == key_id
-        connection.execute(update(ApiKeyRow).where(which).values(used_at=now()))
+        connection.execute(update(ApiKeyRow).where(which).values(used_at=Moment()))
 
 
 def caller_of(key: ApiKey, usual: Quotas) -> Caller:

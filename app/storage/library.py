@@ -1,11 +1,23 @@
-"""What is stored and may be named by its id in a request."""
+"""What is stored and may be named by its id in a request, which keeps it from being deleted."""
 
-from app.errors import NotFound
+from contextlib import suppress
+
+from sqlalchemy import delete, func, select, update
+
+from app.errors import NotFound, StorageUnavailable
 from app.reading.references import LargeGraph, Library
 from app.schemas.cost_models import CostModelAnswer
 from app.schemas.networks import CostModelBody
+from app.storage.clock import Moment, ago, shifted
 from app.storage.database import Store
-from app.storage.tables import CostModelRow, GraphRow
+from app.storage.tables import CostModelRow, GraphRow, Row
+
+#: A use is noted when the last one noted was so long ago [s]: most requests write nothing.
+_NOTED_S = 3_600.0
+
+
+#: So many that are too old are deleted in one transaction; a graph may have many megabytes.
+_AT_ONCE = 20
 
 
 def library_of(store: Store, max_graph_bytes: int | None = None) -> Library:
@@ -16,6 +28,7 @@ def library_of(store: Store, max_graph_bytes: int | None = None) -> Library:
             stored = store.get(CostModelRow, model_id)
         except NotFound:
             return None
+        _use(store, stored)
         return CostModelAnswer.model_validate_json(stored.result).model
 
     def graph(graph_id: str) -> str | None:
@@ -25,8 +38,40 @@ def library_of(store: Store, max_graph_bytes: int | None = None) -> Library:
         ):
             raise LargeGraph
         try:
-            return store.get(GraphRow, graph_id).request
+            stored = store.get(GraphRow, graph_id)
         except NotFound:
             return None
+        _use(store, stored)
+        return stored.request
 
     return Library(model, graph)
+
+
+def expire(store: Store, days: float, at: str) -> int:
+    """Delete some of what no request named for so many days before a time; count it."""
+    used = shifted(at, -days * 86_400)
+    count = 0
+    for kind in (CostModelRow, GraphRow):
+        old = func.coalesce(kind.used_at, kind.created_at) < used
+        some = select(kind.number).where(old).limit(_AT_ONCE)
+        with store.reading() as connection:
+            numbers = list(connection.scalars(some))
+        if numbers:
+            with store.writing() as connection:  # used meanwhile, it stays
+                these = delete(kind).where(kind.number.in_(numbers), old)
+                count += connection.execute(these).rowcount
+    return count
+
+
+def _use(store: Store, stored: Row) -> None:
+    """Note that something is used, unless that was noted not long ago."""
+    kind = type(stored)
+    last = func.coalesce(kind.used_at, kind.created_at)
+    this = update(kind).where(kind.number == stored.number)
+    long_ago = this.where(last < Moment(_NOTED_S)).values(used_at=Moment())
+    if (stored.used_at or stored.created_at) < ago(_NOTED_S):
+        with (
+            suppress(StorageUnavailable),
+            store.changing() as connection,
+        ):  # it is read all the same
+            connection.execute(long_ago)

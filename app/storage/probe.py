@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from app.errors import StorageUnavailable
 from app.operations.settings import Settings
-from app.storage.database import Identity, Store, identity_of
+from app.storage.database import Identity, Store, identity_of, unavailable
 
 #: A write waits so long for the others; a database that keeps it longer keeps all waiting [s].
 WRITE_S = 2.0
@@ -29,7 +29,7 @@ class Probe:
         if file is None or opened is None:
             return
         found: Identity | None = None
-        with suppress(FileNotFoundError):
+        with unavailable(), suppress(FileNotFoundError, NotADirectoryError):
             found = identity_of(file)
         if found is None:
             raise StorageUnavailable("The file of the database is gone; start the service anew.")
@@ -45,7 +45,8 @@ class Probe:
         file = self._store.file
         if file is None:
             return
-        free = shutil.disk_usage(file.parent).free
+        with unavailable():
+            free = shutil.disk_usage(file.parent).free
         if free < self._least_free:
             raise StorageUnavailable(
                 f"The disk of the database has {free:,} bytes left; {self._least_free:,} must be "

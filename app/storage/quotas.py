@@ -49,13 +49,13 @@ class Usage:
             self._check_stored(caller.owner, quotas.stored_bytes, coming)
 
     def _check_stored(self, owner: str, most: int, coming: int | None) -> None:
-        more = coming or 0
+        more = coming or 1  # something, at least
         with self._lock:
             stored = self._stored.get(owner)
         if stored is None or stored + more > most:  # something may be deleted
             with self._store.reading() as connection:
                 stored = stored_bytes(connection, owner)
-        if stored >= most or stored + more > most:
+        if stored + more > most:
             raise _used_up("bytes stored", most, stored, 60)
         with self._lock:
             if coming is None:
@@ -78,7 +78,7 @@ def check_queue(connection: Connection, caller: Caller | None) -> None:
 
 def add_solving(store: Store, owner: str, seconds: float) -> None:
     """Add time that a job was worked on to its owner's day [s]."""
-    with store.writing() as connection:
+    with store.changing() as connection:
         day = {"owner": owner, "day": _today(), "solving_s": seconds}
         new = _INSERT[connection.dialect.name](UsageRow).values(day)
         more = {"solving_s": UsageRow.solving_s + seconds}

@@ -266,3 +266,12 @@ class AuditRow(Base):
     request_id: Mapped[str] = mapped_column(String(128))
     address: Mapped[str | None] = mapped_column(String(64))
     status: Mapped[int] = mapped_column(Integer)
+
+
+class ClockRow(Base):
+    """One row: up to when the clock is trusted when what is old is deleted."""
+
+    __tablename__ = "clock"
+
+    number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    trusted_at: Mapped[str] = mapped_column(String(32))

@@ -113,6 +113,11 @@ def deleted(path: str, tries: Tries) -> Steps[None]:
         done(answer)
 
 
+def deleted_one(collection: str, name: str, tries: Tries) -> Steps[None]:
+    """Delete one of a collection by its id."""
+    return (yield from deleted(f"/v1/{collection}/{quote(name, safe='')}", tries))
+
+
 def page(
     kind: Kind[T],
     limit: int | None,

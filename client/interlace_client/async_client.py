@@ -206,6 +206,14 @@ class AsyncClient:
         """Delete a run with its plans and steps."""
         await self._done(reporting.delete(run, self._tries))
 
+    async def delete_graph(self, graph_id: str) -> None:
+        """Delete a graph that was imported; plans made with it stay."""
+        await self._done(asking.deleted_one("graphs", graph_id, self._tries))
+
+    async def delete_cost_model(self, model_id: str) -> None:
+        """Delete a cost model; plans made with it stay."""
+        await self._done(asking.deleted_one("cost-models", model_id, self._tries))
+
     async def runs(
         self, *, limit: int | None = None, cursor: str | None = None, states: Sequence[str] = ()
     ) -> RunPage:

@@ -224,6 +224,14 @@ class Client:
         """Delete a run with its plans and steps."""
         self._done(reporting.delete(run, self._tries))
 
+    def delete_graph(self, graph_id: str) -> None:
+        """Delete a graph that was imported; plans made with it stay."""
+        self._done(asking.deleted_one("graphs", graph_id, self._tries))
+
+    def delete_cost_model(self, model_id: str) -> None:
+        """Delete a cost model; plans made with it stay."""
+        self._done(asking.deleted_one("cost-models", model_id, self._tries))
+
     def runs(
         self, *, limit: int | None = None, cursor: str | None = None, states: Sequence[str] = ()
     ) -> RunPage:

@@ -100,8 +100,24 @@ class MethodNotAllowed(Refused):
     """There is no such method at this path."""
 
 
+class HostNotAllowed(Refused):
+    """The service is not called by the name that the request is addressed to."""
+
+
+class OriginNotAllowed(Refused):
+    """A page of another origin may not use the service."""
+
+
+class RequestHeaderMissing(Refused):
+    """What a form of any page could send needs the header `X-Interlace-Request`."""
+
+
 class NoResult(Refused):
     """The job has no result, or none yet."""
+
+
+class InUse(Refused):
+    """A job that has not ended needs it."""
 
 
 class RunEnded(Refused):
@@ -342,7 +358,11 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "quota_used_up": QuotaUsedUp,
     "not_found": NotFound,
     "method_not_allowed": MethodNotAllowed,
+    "host_not_allowed": HostNotAllowed,
+    "origin_not_allowed": OriginNotAllowed,
+    "request_header_missing": RequestHeaderMissing,
     "no_result": NoResult,
+    "in_use": InUse,
     "run_ended": RunEnded,
     "too_large": TooLarge,
     "unsupported_media_type": UnsupportedMediaType,

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 _KEY = "INTERLACE_API_KEY"
 
 
+#: Says that no form of a page in a browser sent a request: files are sent as a form.
+_OURS = {"X-Interlace-Request": "1"}
+
+
 def checked(base_url: str) -> str:
     """Return the URL of a service.
 
@@ -58,7 +62,7 @@ def request_of(http: Http, todo: Send) -> httpx.Request:
         call.method,
         call.path,
         params=call.params or None,
-        headers=call.headers,
+        headers={**call.headers, **_OURS},
         content=call.content,
         timeout=todo.phase_s,
     )

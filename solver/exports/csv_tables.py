@@ -1,11 +1,8 @@
 """Tables of a plan: its buckets, its launches and its slots, as CSV."""
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
-
 from solver.chain import chain_of
 from solver.costs import Network
+from solver.exports.csv_text import csv_text
 from solver.exports.exporter import ExplicitPlan, Export, replay_plan
 from solver.graph import Graph
 
@@ -15,7 +12,8 @@ FORMAT = "csv"
 def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
     """Write ``parts.csv``, ``buckets.csv`` (a row a tensor) and ``slots.csv`` where there are any.
 
-    Times are microseconds from the start of the iteration, sizes bytes. Nothing is lost.
+    Times are microseconds from the start of the iteration, sizes bytes. Nothing is lost, but
+    names that a spreadsheet would run have an apostrophe before them.
 
     Raises
     ------
@@ -45,10 +43,10 @@ def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
         for tensor in bucket.tensors
     ]
     files = {
-        "parts.csv": _table(
+        "parts.csv": csv_text(
             ("bucket", "channel", "start_us", "end_us", "offset_bytes", "bytes"), parts
         ),
-        "buckets.csv": _table(("bucket", "tensor", "kind", "channel", "bytes"), buckets),
+        "buckets.csv": csv_text(("bucket", "tensor", "kind", "channel", "bytes"), buckets),
     }
     notes: tuple[str, ...] = ()
     if plan.slotted is None:
@@ -56,7 +54,7 @@ def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
     else:
         slot = plan.slotted.slot_us
         rows = [(run.slot, run.count, run.slot * slot, run.bucket) for run in plan.slotted.runs]
-        files["slots.csv"] = _table(("slot", "count", "start_us", "bucket"), rows)
+        files["slots.csv"] = csv_text(("slot", "count", "start_us", "bucket"), rows)
     return Export(
         format=FORMAT,
         files=files,
@@ -65,11 +63,3 @@ def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
         iteration_time_us=timeline.iteration_time,
         plan_time_us=timeline.iteration_time,
     )
-
-
-def _table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(rows)
-    return text.getvalue()

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -117,20 +117,25 @@ class Cluster:
         self._run("initdb", "-D", data, "-U", "interlace", "-A", "trust", "-E", "UTF8", "-N")
 
 
+#: Ends a cluster and removes it when whoever started it has ended, in whatever way.
+_UNDERTAKER = 'read _; "$0" stop -s -m immediate -D "$1/data" 2>&-; exec rm -rf "$1"'
+
+
 @contextmanager
 def running(**settings: str) -> Iterator[Cluster]:
     """Start a cluster, and remove it at the end; ``settings`` are PostgreSQL's."""
     folder = Path(tempfile.mkdtemp(prefix="interlace-pg-"))  # a socket's path has 107 bytes at most
-    try:
-        if whom := _as_whom():
-            os.chown(folder, whom["user"], whom["group"])
+    if whom := _as_whom():
+        os.chown(folder, whom["user"], whom["group"])
+    control = (programs() or Path()) / "pg_ctl"
+    with subprocess.Popen(
+        ["/bin/sh", "-c", _UNDERTAKER, str(control), str(folder)],
+        stdin=subprocess.PIPE,
+        cwd="/",
+        start_new_session=True,
+        **whom,
+    ):  # which closes its input at the end, and waits
         cluster = Cluster(folder, {**_QUICK, **settings})
         cluster.init()
         cluster.start()
-        try:
-            yield cluster
-        finally:
-            with suppress(AssertionError):  # a test may have stopped it
-                cluster.stop("immediate")
-    finally:
-        shutil.rmtree(folder)
+        yield cluster

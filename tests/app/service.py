@@ -22,7 +22,7 @@ from app.storage.database import Store
 ROOT = Path(__file__).parents[2]
 Json = dict[str, Any]
 #: A client that waits for the end of what it asks, and has everything made anew.
-PATIENT = {"prefer": "wait=60", "cache-control": "no-store"}
+PATIENT = {"prefer": "wait=60", "cache-control": "no-store", "x-interlace-request": "1"}
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """A backup while the service runs, put in the place of another database."""
 
-import shutil
 import sqlite3
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -13,19 +13,23 @@ import pytest
 from app.operations.settings import Settings
 from app.storage.database import Store
 from tests.app.command import Run, interlace
+from tests.app.postgres import Cluster
 from tests.app.service import Json, Service, running, two_layers
 
 
-def test_a_backup_is_one_state_of_the_database(tmp_path: Path) -> None:
+def test_a_backup_is_one_state_of_the_database(
+    tmp_path: Path, database: Callable[[], str | None]
+) -> None:
     one, other, copy = tmp_path / "one", tmp_path / "other", tmp_path / "copy.db"
     one.mkdir()
     other.mkdir()
-    with running(one) as service, ThreadPoolExecutor(1) as clients:
+    url, anew = database(), database()
+    with running(one, database_url=url) as service, ThreadPoolExecutor(1) as clients:
         before = service.post(two_layers()).json()
         enough = Event()
         posts = clients.submit(keep_posting, service, enough)
         try:
-            done = interlace(one, "backup", str(copy))
+            done = interlace(one, "backup", str(copy), **named(url))
         finally:
             enough.set()
         assert (done.returncode, done.stderr) == (0, "")
@@ -35,10 +39,13 @@ def test_a_backup_is_one_state_of_the_database(tmp_path: Path) -> None:
         listed = {plan["id"] for plan in service.client.get("/v1/plans?limit=200").json()["plans"]}
         assert listed == {before["id"], *later}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.db", "one", "other"]
-    with closing(sqlite3.connect(copy)) as database:
-        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    shutil.copy(copy, other / "interlace.db")
-    with running(other) as service:
+    assert copy.stat().st_mode & 0o777 == 0o600
+    back = interlace(other, "restore", str(copy), **named(anew))
+    assert (back.returncode, back.stderr) == (0, "")
+    again = interlace(other, "restore", str(copy), **named(anew))
+    assert (again.returncode, again.stdout) == (1, "")
+    assert "already" in again.stderr
+    with running(other, database_url=anew) as service:
         assert service.client.get("/readyz").status_code == 200
         assert service.client.get(f"/v1/plans/{before['id']}").json() == before
         kept = {plan["id"] for plan in service.client.get("/v1/plans?limit=200").json()["plans"]}
@@ -46,6 +53,11 @@ def test_a_backup_is_one_state_of_the_database(tmp_path: Path) -> None:
         assert kept <= listed
         made = service.post(two_layers(seed=1_000_000)).json()  # it goes on from there
         assert made["id"] not in kept
+
+
+def named(url: str | None) -> dict[str, str]:
+    """Return the settings that name a database."""
+    return {} if url is None else {"INTERLACE_DATABASE_URL": url}
 
 
 def keep_posting(service: Service, enough: Event) -> list[Json]:
@@ -105,3 +117,46 @@ def test_nowhere_to_put_it(tmp_path: Path, run: Run) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("interlace: ")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("content", [b"not a database " * 1_000, b""])
+def test_what_is_no_backup_is_not_restored(
+    tmp_path: Path, content: bytes, database: Callable[[], str | None], run: Run
+) -> None:
+    file, url = tmp_path / "copy", database()
+    file.write_bytes(content)
+    done = run("restore", str(file), **named(url))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"interlace: {file}: ")
+    assert not (tmp_path / "interlace.db").exists()
+    gone = run("restore", str(tmp_path / "gone"), **named(url))
+    assert (gone.returncode, gone.stderr.count("\n")) == (1, 1)
+    assert f"{tmp_path / 'gone'}: " in gone.stderr
+
+
+def test_what_a_removed_database_left(tmp_path: Path, run: Run) -> None:
+    with_database(tmp_path)
+    assert run("backup", str(tmp_path / "copy")).returncode == 0
+    (tmp_path / "interlace.db").unlink()
+    (tmp_path / "interlace.db-wal").touch()
+    done = run("restore", str(tmp_path / "copy"))
+    assert done.stderr == f"interlace: {tmp_path / 'interlace.db-wal'}: exists already\n"
+
+
+def test_a_dump_that_cannot_be_made(
+    tmp_path: Path, cluster: Cluster, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is left of it, and no password is shown."""
+    file = tmp_path / "copy"
+    away = f"postgresql://u:geheim@/none?host={cluster.folder}"
+    done = run("backup", str(file), INTERLACE_DATABASE_URL=away)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert 'role "u" does not exist' in done.stderr
+    assert "geheim" not in done.stderr
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", str(tmp_path))
+        done = run("backup", str(file), INTERLACE_DATABASE_URL=cluster.make())
+    assert done.stderr == (
+        f"interlace: {file}: pg_dump is not installed; PostgreSQL's client programs have it\n"
+    )
+    assert not list(tmp_path.iterdir())

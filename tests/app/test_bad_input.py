@@ -32,7 +32,7 @@ PATHS = (
     *("/v1/runs", "/v1/runs/none/steps", "/v1/runs/none/end"),
 )
 TEXT = json.dumps(two_layers())
-HEAD = b"POST /v1/plans HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+HEAD = b"POST /v1/plans HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 MIB = 2**20
 
 
@@ -198,9 +198,9 @@ NO_REQUEST = {
     "TLS": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400, "not_http"),
     "one word": (b"hello\r\n\r\n", 400, "not_http"),
     "no version": (b"GET /\r\n\r\n", 400, "not_http"),
-    "control characters": (b"GET /\x01 HTTP/1.1\r\nHost: x\r\n\r\n", 400, "not_http"),
+    "control characters": (b"GET /\x01 HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, "not_http"),
     "no host": (b"GET / HTTP/1.1\r\n\r\n", 400, "not_http"),
-    "no colon": (b"GET / HTTP/1.1\r\nHost: x\r\nhello\r\n\r\n", 400, "not_http"),
+    "no colon": (b"GET / HTTP/1.1\r\nHost: localhost\r\nhello\r\n\r\n", 400, "not_http"),
     "a length of letters": (HEAD + b"Content-Length: abc\r\n\r\n", 400, "not_http"),
     "a length below 0": (HEAD + b"Content-Length: -1\r\n\r\n", 400, "not_http"),
     "a length of many digits": (
@@ -212,7 +212,7 @@ NO_REQUEST = {
     "bad chunk": (HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "not_http"),
     "encoding": (HEAD + b"Transfer-Encoding: gzip\r\n\r\n", 501, "unknown_transfer_encoding"),
     "a long header": (
-        b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 99_999,
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 99_999,
         431,
         "headers_too_large",
     ),
@@ -358,13 +358,15 @@ def test_a_connection_that_says_nothing(impatient: Service) -> None:
             found = b""
         assert found == b""
     with connected(impatient) as client:
-        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert heard(client)[0] == 200
 
 
 def test_a_body_that_goes_on_after_the_answer(impatient: Service) -> None:
     with connected(impatient) as client:
-        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        client.sendall(
+            b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
         assert heard(client)[0] == 200
         for _ in range(1_000):
             try:
@@ -407,7 +409,7 @@ def asking(service: Service) -> socket.socket:
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     client.settimeout(30)
     client.connect((url.host, url.port))
-    client.sendall(f"GET /v1/graphs/{BIG_ID} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    client.sendall(f"GET /v1/graphs/{BIG_ID} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     return client
 
 
@@ -436,7 +438,7 @@ def test_a_reader_that_is_too_slow(impatient: Service, big: None) -> None:
 
 def test_a_reader_that_is_fast_enough(impatient: Service, big: None) -> None:
     with connected(impatient) as client:
-        client.sendall(f"GET /v1/graphs/{BIG_ID} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        client.sendall(f"GET /v1/graphs/{BIG_ID} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         length, began = 0, time.monotonic()
         while length < BIG:
             found = client.recv(2**17)

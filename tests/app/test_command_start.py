@@ -71,13 +71,17 @@ def completing(words: str) -> dict[str, str]:
     return {"_INTERLACE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": f"{last}"}
 
 
+ALL = [*COMMANDS, "config", "keys"]
+
+
 def test_help_and_wrong_use_import_no_work(tmp_path: Path) -> None:
     cases = [
         ([], {}, 0, "Usage: interlace"),
         (["--version"], {}, 0, "interlace "),
         (["--help"], {}, 0, "Usage: interlace"),
         (["config"], {}, 0, "Usage: interlace config"),
-        *(([name, "--help"], {}, 0, f"Usage: interlace {name}") for name in [*COMMANDS, "config"]),
+        (["keys"], {}, 0, "Usage: interlace keys"),
+        *(([name, "--help"], {}, 0, f"Usage: interlace {name}") for name in ALL),
         (["nonsense"], {}, 2, "interlace: No such command"),
         (["--nonsense"], {}, 2, "interlace: No such option"),
         (["plan", "graph.json", "--nonsense"], {}, 2, "interlace: No such option"),
@@ -117,7 +121,7 @@ def test_formats_are_those_of_the_solver() -> None:
     assert tuple(dict.fromkeys((*EXPORTS, *PROGRAM_EXPORTS))) == export.FORMATS
 
 
-@pytest.mark.parametrize("command", ["", "config"])
+@pytest.mark.parametrize("command", ["", "config", "keys"])
 def test_alone_it_prints_its_help(run: Run, command: str) -> None:
     alone = run(*command.split())
     assert (alone.returncode, alone.stderr) == (0, "")
@@ -129,7 +133,7 @@ def test_each_command_has_a_whole_sentence(run: Run) -> None:
     shown = run().stdout
     assert "..." not in shown.replace("[ARGS]...", "")
     lines = shown.partition("Commands:\n")[2].splitlines()
-    assert [line.split()[0] for line in lines] == [*COMMANDS, "config"]
+    assert [line.split()[0] for line in lines] == ALL
     assert all(line.endswith(".") for line in lines)
 
 

@@ -11,7 +11,7 @@ def test_page_loads_nothing_from_elsewhere(service: Service) -> None:
     page = service.client.get("/docs")
     assert page.status_code == 200
     policy = page.headers["content-security-policy"]
-    assert policy == "default-src 'self'; img-src 'self' data:"
+    assert policy == "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'"
     assert not re.search(r"(?:https?:)?//", page.text.replace("<!doctype", ""))
     assert not re.search(r"<script(?![^>]*\bsrc=)", page.text), "an inline script"
     assert not re.search(r"<style|\sstyle=|\son\w+=", page.text), "inline style or handler"

@@ -57,6 +57,18 @@ def test_every_format(service: Service, plan: Json, form: str) -> None:
         assert alone.content == (held or base64.b64decode(file["base64"] or ""))
 
 
+def test_names_are_no_formulas(service: Service) -> None:
+    body = two_layers()
+    for op in body["graph"]["ops"]:
+        op["id"] = f"=HYPERLINK({op['id']})"
+        op["after"] = [f"=HYPERLINK({before})" for before in op.get("after", [])]
+    made = service.post(body).json()
+    asked = {"format": "csv", "file": "buckets.csv"}
+    found = service.client.get(f"/v1/plans/{made['id']}/export", params=asked)
+    tensors = [row["tensor"] for row in csv.DictReader(io.StringIO(found.text))]
+    assert sorted(tensors) == ["'=HYPERLINK(g1)", "'=HYPERLINK(g2)"]
+
+
 @pytest.mark.parametrize("policy", ["wfbp", "ddp", "horovod", "bytescheduler", "p3", "single"])
 def test_what_a_policy_launches(service: Service, policy: str) -> None:
     body = {**SIMULATED, "policy": policy}

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import func, select, update
 
-from app.errors import InvalidRequest, NotFound
+from app.errors import InvalidRequest, NotFound, QueueFull
 from app.jobs import leases
 from app.jobs import submission as intake
 from app.jobs import table as jobs
 from app.jobs.leases import Claim
 from app.jobs.messages import Draft
 from app.jobs.rows import DRAFT, FILE, RESULT
-from app.jobs.submission import Asked, NewJob
+from app.jobs.submission import Asked, NewJob, Receipt
 from app.operations.settings import Settings
-from app.storage.clock import ago
+from app.storage.clock import ago, now
 from app.storage.database import Store
 from app.storage.idempotency import Key
 from app.storage.runs import life
@@ -83,6 +83,27 @@ def test_claimed_in_order_and_once(store: Store) -> None:
     assert leases.claim(store, OWNER, ["plan"]) is None
     assert len(leases.held(store, OWNER)) == 3
     assert leases.held(store, "other") == {}
+
+
+def test_a_queue_is_full_of_bytes(store: Store) -> None:
+    """Counted with what is posted together; a job that waits alone may be of any size."""
+
+    def added(*sizes: int, kind: str = "plan") -> list[bool]:
+        asked = [
+            Asked(new(f"{kind}{size}", kind=kind, request=b"r" * (size - 2), files=[b"f", b"g"]))
+            for size in sizes
+        ]
+        found = intake.add_all(store, asked, 100, 1_000)
+        assert all("1,000 may" in str(each) for each in found if isinstance(each, QueueFull))
+        return [isinstance(each, Receipt) for each in found]
+
+    assert added(5_000, 10) == [True, False]
+    assert added(20, kind="sweep") == [True], "each queue has its own"
+    claim(store)
+    assert added(500, 501, 400, 99, 101) == [True, False, True, True, False]
+    assert added(2) == [False]
+    claim(store)
+    assert added(2, 499) == [True, True]
 
 
 def test_many_claim_at_once(store: Store) -> None:
@@ -249,7 +270,7 @@ def test_what_has_ended_is_not_cancelled(store: Store, other: Store, step: str) 
         for i in range(40):
             add(store, new(str(i)), room=100)
             job = claim(store)
-            leases.beat(store, job, None, (b"draft", {}))
+            leases.beat(store, job, None, Draft(b"draft", {}))
             child, client = both.submit(ended, job), both.submit(cancelled, job)
             expected = own if child.result() else "cancelled"
             assert state(store, job.id) == client.result() == expected
@@ -264,7 +285,7 @@ def test_what_is_deleted_while_its_child_writes(store: Store, other: Store) -> N
 
     def written(job: Claim) -> None:
         start.wait(60)
-        while leases.beat(store, job, {"phase": "x"}, (b"draft", {})):
+        while leases.beat(store, job, {"phase": "x"}, Draft(b"draft", {})):
             pass
 
     def deleted(job: Claim) -> None:
@@ -275,7 +296,7 @@ def test_what_is_deleted_while_its_child_writes(store: Store, other: Store) -> N
         for i in range(20):
             add(store, new(str(i)), room=100)
             job = claim(store)
-            leases.beat(store, job, None, (b"draft", {}))
+            leases.beat(store, job, None, Draft(b"draft", {}))
             for done in (both.submit(written, job), both.submit(deleted, job)):
                 done.result(60)
     with store.reading() as connection:
@@ -304,5 +325,5 @@ def test_a_batch_of_old_jobs_at_a_time(store: Store) -> None:
     for i in range(130):
         job: Any = intake.add_all(store, [Asked(new(str(i)), fresh=True)], room=1_000)[0]
         jobs.cancel(store, "plan", job.id)
-    counted = [jobs.expire(store, 0) for _ in range(3)]
+    counted = [jobs.expire(store, 0, now()) for _ in range(3)]
     assert counted == [100, 30, 0]

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -434,6 +435,21 @@ def test_a_full_queue(strict: Service) -> None:
     assert answer.status_code == 201, "sweeps wait in a queue of their own"
     for job in strict.client.get(PLANS, params={"state": ["queued", "running"]}).json()["plans"]:
         cancel(strict, job["id"])
+
+
+def test_a_queue_full_of_bytes(tmp_path: Path) -> None:
+    limits = {"MAX_QUEUED_BYTES": "150000", "WORKERS": "1"}
+    with running(tmp_path, **{f"INTERLACE_{k}": v for k, v in limits.items()}) as service:
+        assert service.client.get("/v1/limits").json()["job"]["queued_bytes"] == 150_000
+        body = highs()
+        assert 75_000 < len(json.dumps(body)) < 150_000
+        until(lambda: begin(service, body).status_code == 503)  # the first is at work, one waits
+        refused = begin(service, body)
+        faults(refused)
+        assert (refused.status_code, refused.json()["code"]) == (503, "queue_full")
+        assert "150,000 may (max_queued_bytes)" in refused.json()["detail"]
+        assert int(refused.headers["retry-after"]) > 0
+        assert begin(service, two_layers()).status_code == 202, "there is room for a small one"
 
 
 def test_time_limits(strict: Service) -> None:

@@ -174,7 +174,7 @@ def test_few_big_bodies_are_held_at_once(service: Service) -> None:
     limits = service.client.get("/v1/limits").json()["body"]
     big = b" " * (limits["big_bytes"] + 200_000) + json.dumps(two_layers()).encode()
     address = (service.client.base_url.host, service.client.base_url.port)
-    head = f"POST /v1/plans HTTP/1.1\r\nHost: x\r\nContent-Length: {len(big)}\r\n"
+    head = f"POST /v1/plans HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(big)}\r\n"
     head += "Content-Type: application/json\r\nConnection: close\r\n\r\n"
     with ExitStack() as opened:
         slow = []

@@ -152,3 +152,14 @@ def test_an_interrupt_ends_all_at_once(tmp_path: Path, script: str) -> None:
     until(lambda: gone(processes))
     assert errors.count("Traceback") == 1
     assert "KeyboardInterrupt" in errors
+
+
+def test_no_file_is_left_of_what_is_killed(tmp_path: Path, monkeypatch) -> None:
+    files = tmp_path / "temporary"
+    files.mkdir()
+    monkeypatch.setenv("TMPDIR", str(files))
+    with started(tmp_path, ENDLESS) as (parent, processes):
+        assert not list(files.iterdir())
+        parent.kill()
+    until(lambda: gone(processes))
+    assert not list(files.iterdir())

@@ -1,5 +1,6 @@
 """Runs in the database: kept over a restart, for so long, within limits; what is too long."""
 
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from sqlalchemy import func, select, update
 
 from app.errors import InvalidRequest, NotFound, TooLarge
-from app.jobs.pool import Pool
+from app.jobs.expiry import Expiry
 from app.limits import MAX_HISTORY_STEPS, MAX_RUN_BYTES
 from app.operations.settings import Settings
 from app.reading.references import NOTHING, LargeGraph
@@ -31,10 +32,11 @@ REQUEST = RunRequest.model_validate(EXAMPLE)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    found = Store(Settings(data_dir=tmp_path))
+def store(tmp_path: Path, database: Callable[[], str | None]) -> Iterator[Store]:
+    found = Store(Settings(data_dir=tmp_path, database_url=database()))
     found.open()
-    return found
+    yield found
+    found.close()
 
 
 def step(number: int, plan: int = 0) -> StepBody:
@@ -72,9 +74,9 @@ def test_what_nothing_was_heard_of_is_deleted_with_all_of_it(store: Store) -> No
         connection.execute(update(RunRow).where(RunRow.id.in_(made[:4])).values(created_at=before))
         old = update(RunRow).where(RunRow.id.in_([made[0], *made[2:4]]))
         connection.execute(old.values(reported_at=before))
-    pool = Pool(store, Settings(retention_days=30))
-    assert pool._expire() == 3
-    assert pool._expire() == 0
+    sweeps = Expiry(store, Settings(retention_days=30))
+    assert sweeps.sweep() == 3
+    assert sweeps.sweep() == 0
     assert counted(store) == [2, 2, 4]
     assert life.get(store, made[1]).steps == 2  # begun long ago, and heard of since
     with pytest.raises(NotFound):

@@ -89,7 +89,8 @@ def test_a_database_that_cannot_be_written(tmp_path: Path) -> None:
     ],
 )
 def test_what_an_unknown_variable_may_have_meant(name: str, hint: str) -> None:
-    (told,) = unknown_variables([name, "INTERLACE_SERVER", "Interlace_Workers", "PATH"])
+    known = ["INTERLACE_SERVER", "INTERLACE_API_KEY", "Interlace_Workers", "PATH"]
+    (told,) = unknown_variables([name, *known])
     assert told == f"{name} is no setting and has no effect; {hint}"
 
 

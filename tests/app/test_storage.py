@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from alembic import command
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, inspect, text
 
+from app.operations.settings import Settings
 from app.routers.cost_models import EXAMPLE
 from app.schemas.jobs import JobOut
 from app.storage import database as storage
@@ -225,3 +226,85 @@ def test_models_and_migrations_agree(tmp_path: Path, database: Callable[[], str 
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+#: The revision of the oldest release that may run beside this one.
+OLDEST = "0007"
+
+
+def migrate(store: storage.Store, revision: str) -> None:
+    """Bring the tables of a database to a revision."""
+    with store._writing.begin() as connection:
+        config = storage._alembic()
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+
+
+def columns(store: storage.Store) -> dict[tuple[str, str], tuple[str, bool]]:
+    """Return the type of each column, and whether a row may be written without it."""
+    with store._engine.connect() as connection:
+        found = inspect(connection)
+        return {
+            (table, column["name"]): (
+                str(column["type"]),
+                column["nullable"] or column["default"] is not None,
+            )
+            for table in found.get_table_names()
+            for column in found.get_columns(table)
+        }
+
+
+def test_migrations_only_add(tmp_path: Path, database: Callable[[], str | None]) -> None:
+    """A server of the release before goes on beside them: it reads and writes what it knows."""
+    settings = Settings(data_dir=tmp_path, database_url=database())
+    with closing(storage.Store(settings, is_migrated=True)) as store:
+        migrate(store, OLDEST)
+        before = columns(store)
+        migrate(store, "head")
+        after = columns(store)
+    assert {place: after.get(place) for place in before} == before
+    tables = {table for table, _ in before}
+    added = {place: what for place, what in after.items() if place not in before}
+    assert added, "nothing was added since"
+    assert all(optional for (table, _), (_, optional) in added.items() if table in tables)
+
+
+NEWER = (
+    "ALTER TABLE jobs ADD COLUMN colour TEXT",
+    "ALTER TABLE jobs ADD COLUMN weight INTEGER NOT NULL DEFAULT 1",
+    "CREATE TABLE colours (name TEXT PRIMARY KEY)",
+    "CREATE INDEX jobs_by_colour ON jobs (colour)",
+    "UPDATE alembic_version SET version_num = '9999'",
+)
+
+
+def test_an_older_server_goes_on_beside_a_newer_one(
+    tmp_path: Path, database: Callable[[], str | None]
+) -> None:
+    """And starts beside it; not when what it needs is gone."""
+    url = database()
+    for name in ("before", "after"):
+        (tmp_path / name).mkdir()
+    if url is None:
+        url = f"sqlite:///{tmp_path}/shared.db"
+    with running(tmp_path / "before", database_url=url) as service:
+        made = service.post(two_layers()).json()
+        with closing(service.store()) as store:
+            with store.writing() as connection:
+                for change in NEWER:
+                    connection.execute(text(change))
+            with running(tmp_path / "after", database_url=url) as later:
+                for each in (service, later):
+                    assert each.client.get("/readyz").status_code == 200
+                    assert each.client.get(f"/v1/plans/{made['id']}").json() == made
+                    newer = each.post(two_layers())
+                    assert newer.status_code == 201
+                    assert each.client.delete(newer.headers["location"]).status_code == 204
+                with store.writing() as connection:
+                    connection.execute(text("ALTER TABLE runs RENAME COLUMN runtime TO gone"))
+                for each in (service, later):
+                    answer = each.client.get("/readyz")
+                    faults(answer)
+                    assert answer.status_code == 503
+                    assert "runtime" in answer.json()["detail"]
+                    assert "Traceback" not in each.log.read_text()

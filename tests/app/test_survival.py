@@ -4,7 +4,7 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -24,6 +24,7 @@ from app.jobs.submission import Asked, NewJob
 from app.limits import MAX_JOB_ATTEMPTS
 from app.operations.settings import Settings
 from app.storage.database import Store
+from tests import sampling
 from tests.app.long import busy, gone, highs, needs_proc, search, sweep, until
 from tests.app.service import Json, Service, faults, running, two_layers
 
@@ -61,15 +62,17 @@ def grace(seconds: float) -> str:
 class Lives:
     """The servers of one database, one after the other: a new one when the last was stopped."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, url: str | None) -> None:
+        self._folder, self._url = folder, url
         self._running = ExitStack()
         self._service: Service | None = None
 
     def service(self) -> Service:
         """Return the server, started if there is none."""
         if self._service is None:
-            self._service = self._running.enter_context(running(self._folder, grace(0.5)))
+            self._service = self._running.enter_context(
+                running(self._folder, grace(0.5), database_url=self._url)
+            )
         return self._service
 
     @contextmanager
@@ -86,8 +89,13 @@ class Lives:
 
 
 @pytest.fixture(scope="module")
-def lives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lives]:
-    found = Lives(tmp_path_factory.mktemp("survival"))
+def lives(
+    tmp_path_factory: pytest.TempPathFactory, database: Callable[[], str | None]
+) -> Iterator[Lives]:
+    url = database()
+    if url is not None and not sampling.full:
+        pytest.skip("servers are killed on PostgreSQL with --full")
+    found = Lives(tmp_path_factory.mktemp("survival"), url)
     yield found
     found.end()
 
@@ -267,13 +275,13 @@ def _unusable(*_: object, **__: object) -> bool:
     raise StorageUnavailable("The disk is full.")
 
 
-def test_two_servers_share_a_database(tmp_path: Path) -> None:
+def test_two_servers_share_a_database(tmp_path: Path, database: Callable[[], str | None]) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    url = f"sqlite:///{tmp_path}/shared.db"
+    url = database() or f"sqlite:///{tmp_path}/shared.db"
     with (
-        running(tmp_path / "a", INTERLACE_DATABASE_URL=url, INTERLACE_WORKERS="1") as one,
-        running(tmp_path / "b", INTERLACE_DATABASE_URL=url, INTERLACE_WORKERS="1") as other,
+        running(tmp_path / "a", database_url=url, INTERLACE_WORKERS="1") as one,
+        running(tmp_path / "b", database_url=url, INTERLACE_WORKERS="1") as other,
     ):
         long = [begin(one, search(options={"seed": seed})) for seed in range(2)]
         until(lambda: {state(one, place) for place in long} == {"running"})

@@ -115,14 +115,6 @@ def told(timed: TimedCells, used_s: Sequence[float]) -> str:
     )
 
 
-class Server(kills.Server):
-    """A server whose jobs a cluster does."""
-
-    def __init__(self, folder: Path, scheduler: str) -> None:
-        super().__init__(folder)
-        self.settings = {"INTERLACE_SCHEDULER": scheduler, "INTERLACE_WORKERS": "4"}
-
-
 def killing(jobs: int, count: int, seed: int, workers: int) -> bool:
     """Have jobs done while workers are killed; print what came of it, and tell whether all did."""
     asked, draw = kills.wishes(jobs, seed), random.Random(seed)
@@ -134,7 +126,10 @@ def killing(jobs: int, count: int, seed: int, workers: int) -> bool:
         hoped = {key: kills.hashed(end) for key, end in quiet.ends.items()}
         folder = Path(name, "server")
         folder.mkdir()
-        server, heard = Server(folder, cluster.address), kills.Heard()
+        server, heard = (
+            kills.Server(folder, INTERLACE_SCHEDULER=cluster.address, INTERLACE_WORKERS="4"),
+            kills.Heard(),
+        )
         server.start()
         deadline = [time.monotonic() + 1_200]
         alive = lambda: time.monotonic() < deadline[0]

@@ -25,6 +25,8 @@ TIMEOUT_S = 75
 #: Cases that the other phases make at least, most of them coverage's; the rest is fuzzing.
 COVERAGE = 6_000
 CONFIG = """
+headers = { X-Interlace-Request = "1" }
+
 [[operations]]  # ids that exist, and what goes with what, cannot be said in a schema
 include-method = "POST"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422", "503"]

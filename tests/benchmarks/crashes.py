@@ -1,9 +1,10 @@
 """What is left when the process of a job ends as it should not, and how fast a job is cancelled.
 
-Run it with ``python -m tests.benchmarks.crashes [--cancels 20] [--sweeps 10] [--seed 1]``. On a
-server with one worker, the process of a job is ended by a signal, ends by itself with an exit code,
-once and whenever the job begins anew, and one is asked for more memory than it may have; then comes
-a small job, which is timed. Then HiGHS and sweeps are cancelled at moments drawn at random, until
+Run it with ``python -m tests.benchmarks.crashes [--cancels 20] [--sweeps 10] [--seed 1]``, and
+``--database postgresql`` for a PostgreSQL of its own in the place of a SQLite file. On a server
+with one worker, the process of a job is ended by a signal, ends by itself with an exit code, once
+and whenever the job begins anew, and one is asked for more memory than it may have; then comes a
+small job, which is timed. Then HiGHS and sweeps are cancelled at moments drawn at random, until
 every process of the job is gone. Linux only.
 """
 
@@ -15,10 +16,12 @@ import statistics
 import sys
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 
+from tests.app import postgres
 from tests.app.long import busy, gone, highs, search, sweep, until
 from tests.app.service import ROOT, Json, Service, running, two_layers
 
@@ -121,7 +124,7 @@ def cancelled(service: Service, place: str, processes: list[int]) -> tuple[float
     return answered, time.perf_counter() - began
 
 
-def crashes(folder: Path) -> bool:
+def crashes(folder: Path, new_url: Callable[[], str | None]) -> bool:
     """Print what each cause leaves; tell whether each left what it should."""
     (folder / "sitecustomize.py").write_text(_EXITS)
     settings = {"INTERLACE_WORKERS": "1", "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
@@ -134,7 +137,7 @@ def crashes(folder: Path) -> bool:
         print(error["code"], error["detail"], flush=True)
         return (job["state"], job["attempts"], error["code"]) == hoped and took <= 2
 
-    with running(folder, **settings) as service:
+    with running(folder, database_url=new_url(), **settings) as service:
         next_job(service)
         for name, how in CAUSES.items():
             once, always = died(service, how, 1), died(service, how, 3)
@@ -142,18 +145,21 @@ def crashes(folder: Path) -> bool:
             is_good &= told(f"{name}, each time", always, ("failed", 3, "worker_died"))
         forker = died(service, signal.SIGKILL, 1, above=True)
         is_good &= told("SIGKILL to what forks it", forker, ("succeeded", 2, ""))
-    with running(folder, **settings, INTERLACE_JOB_MEMORY_BYTES=str(2**28)) as service:
+    settings["INTERLACE_JOB_MEMORY_BYTES"] = str(2**28)
+    with running(folder, database_url=new_url(), **settings) as service:
         next_job(service)
         is_good &= told("too little memory", too_large(service), ("failed", 1, "out_of_memory"))
     return is_good
 
 
-def cancels(folder: Path, plans: int, sweeps: int, seed: int) -> bool:
+def cancels(
+    folder: Path, plans: int, sweeps: int, seed: int, new_url: Callable[[], str | None]
+) -> bool:
     """Print how long cancelling takes; tell whether it took a second at most."""
     draw = random.Random(seed)
     answered: dict[str, list[float]] = {"HiGHS": [], "a sweep": []}
     freed: dict[str, list[float]] = {"HiGHS": [], "a sweep": []}
-    with running(folder) as service:
+    with running(folder, database_url=new_url()) as service:
         for what, count in (("HiGHS", plans), ("a sweep", sweeps)):
             for i in range(count):
                 if what == "HiGHS":
@@ -184,10 +190,15 @@ def main() -> None:
     parser.add_argument("--cancels", type=int, default=20, help="of HiGHS")
     parser.add_argument("--sweeps", type=int, default=10, help="that are cancelled")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
-        good = crashes(Path(one))
-        fast = cancels(Path(other), asked.cancels, asked.sweeps, asked.seed)
+    with ExitStack() as made:
+        one, other = (made.enter_context(tempfile.TemporaryDirectory()) for _ in range(2))
+        new_url: Callable[[], str | None] = lambda: None
+        if asked.database == "postgresql":
+            new_url = made.enter_context(postgres.running()).make
+        good = crashes(Path(one), new_url)
+        fast = cancels(Path(other), asked.cancels, asked.sweeps, asked.seed, new_url)
     if not (good and fast):
         sys.exit("Not as it should be.")
 

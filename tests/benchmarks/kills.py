@@ -1,6 +1,7 @@
 """Jobs of all kinds while the server, or the processes of its jobs, are killed at random moments.
 
-Run it with ``python -m tests.benchmarks.kills [--jobs 200] [--kills 20] [--seed 1]``. Clients post
+Run it with ``python -m tests.benchmarks.kills [--jobs 200] [--kills 20] [--seed 1]``, and
+``--database postgresql`` for a PostgreSQL of its own in the place of a SQLite file. Clients post
 jobs with idempotency keys, again and again until they hear of each, and wait for its end; the
 server is killed by SIGKILL and started again on the same port and data. Then the same with the
 processes of jobs in its place. Both are compared with a run that nobody disturbs: no job may be
@@ -14,7 +15,6 @@ import os
 import random
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -22,14 +22,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx2
+from sqlalchemy import text
 
+from app.operations.settings import Settings
 from app.services.examples import example
+from app.storage.database import Store
+from tests.app import postgres
 from tests.app.long import search
 from tests.app.service import Json, environment, two_layers
 
@@ -118,11 +122,13 @@ def _trace(layers: int, mark: int) -> bytes:
 
 
 class Server:
-    """``interlace serve`` on one port and one directory, started as often as it takes."""
+    """``interlace serve`` on one port and one directory, started as often as it takes.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.starts = folder, 0
-        self.settings = dict[str, str]()
+    ``settings`` are variables of its environment.
+    """
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.folder, self.settings, self.starts = folder, settings, 0
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
@@ -136,9 +142,9 @@ class Server:
                 stderr=log,
                 env=environment(
                     self.folder,
+                    **self.settings,
                     INTERLACE_LOG_FORMAT="json",
                     STARTED=str(self.starts),
-                    **self.settings,
                 ),
             )
 
@@ -273,10 +279,13 @@ def kill_job(server: Server, draw: random.Random) -> None:
             os.kill(draw.choice(leaders), signal.SIGKILL)
 
 
-def run(folder: Path, asked: Sequence[Wish], kills: int, what: str, seed: int) -> Heard:
+def run(
+    folder: Path, asked: Sequence[Wish], kills: int, what: str, seed: int, url: str | None = None
+) -> Heard:
     """Have all jobs done while so many of ``what`` are killed; stop the server in the end."""
     folder.mkdir()
-    server, heard, draw = Server(folder), Heard(), random.Random(seed)
+    settings = {} if url is None else {"INTERLACE_DATABASE_URL": url}
+    server, heard, draw = Server(folder, **settings), Heard(), random.Random(seed)
     server.start()
     deadline = [time.monotonic() + 600]
     until = lambda: time.monotonic() < deadline[0]
@@ -314,15 +323,22 @@ def _left(server: Server) -> list[int]:
     return found
 
 
-def checked(folder: Path, asked: Sequence[Wish], heard: Heard, hoped: dict[str, str]) -> Json:
+def checked(
+    folder: Path,
+    asked: Sequence[Wish],
+    heard: Heard,
+    hoped: dict[str, str],
+    url: str | None = None,
+) -> Json:
     """Count what was lost, done twice, or came out differently."""
-    with closing(sqlite3.connect(folder / "interlace.db")) as database:
+    store = Store(Settings(data_dir=folder, database_url=url), is_migrated=True)
+    with closing(store), store.reading() as connection:
 
         def count(query: str) -> int:
-            (found,) = database.execute(f"SELECT count(*) FROM {query}").fetchone()
-            return int(found)
+            return int(connection.scalar(text(f"SELECT count(*) FROM {query}")) or 0)
 
-        integrity = database.execute("PRAGMA integrity_check").fetchone()[0]
+        check = "SELECT 'ok'" if url else "PRAGMA integrity_check"  # PostgreSQL has its own sums
+        integrity = connection.scalar(text(check))
         succeeded = count("jobs WHERE state = 'succeeded'")
         rows = {
             "jobs": count("jobs"),
@@ -377,17 +393,23 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=200)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
     given = parser.parse_args()
     asked = wishes(given.jobs, given.seed)
     counts = Counter(wish.prefix.rpartition("/")[2] for wish in asked)
     print(f"{given.jobs} jobs: {dict(counts)}, {CLIENTS} clients")
     good = True
     hoped: dict[str, str] = {}
-    with tempfile.TemporaryDirectory() as name:
+    with ExitStack() as made:
+        name = made.enter_context(tempfile.TemporaryDirectory())
+        cluster = None
+        if given.database == "postgresql":
+            cluster = made.enter_context(postgres.running())
         for what, kills in (("nothing", 0), ("server", given.kills), ("jobs", 5 * given.kills)):
             began = time.monotonic()
-            heard = run(Path(name, what), asked, kills, what, given.seed)
-            found = checked(Path(name, what), asked, heard, hoped)
+            url = cluster.make() if cluster else None
+            heard = run(Path(name, what), asked, kills, what, given.seed, url)
+            found = checked(Path(name, what), asked, heard, hoped, url)
             hoped = hoped or {key: hashed(end) for key, end in heard.ends.items()}
             good &= found["good"]
             print(f"\nKilled: {what} ({time.monotonic() - began:.0f} s)")

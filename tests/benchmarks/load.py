@@ -57,7 +57,7 @@ class Connection:
 
     async def ask(self, kind: str, head: bytes, body: bytes = b"") -> tuple[int, bytes]:
         """Send a request and return status and body; note how long that took."""
-        text = b"%b HTTP/1.1\r\nHost: x\r\n%bContent-Length: %d\r\n\r\n%b"
+        text = b"%b HTTP/1.1\r\nHost: localhost\r\n%bContent-Length: %d\r\n\r\n%b"
         line, _, headers = head.partition(b"\n")
         began = time.perf_counter()
         self._writer.write(text % (line, headers, len(body), body))

@@ -30,6 +30,7 @@ METHODS = {
     ),
     *("delete", "list", "read", "post", "close"),
     *("start_run", "report_steps", "report_plan", "end_run", "read_run", "delete_run", "runs"),
+    *("delete_graph", "delete_cost_model"),
 }
 NAMES = {
     *("Client", "AsyncClient"),

@@ -19,7 +19,7 @@ def audit(
     key: Annotated[str | None, typer.Option(metavar="ID", help="With one key alone.")] = None,
     json_: AsJson = False,
 ) -> None:
-    """List who changed what in the service's database, the newest first.
+    """List who changed what, the newest first.
 
     Nothing is kept of calls without keys. Changes of keys themselves have no owner: they are made
     on the server's machine.

@@ -7,7 +7,7 @@ import typer
 from app.cli.options import AsJson
 
 keys = typer.Typer(
-    help="Make, list, revoke and rotate API keys of the service's database.",
+    help="Make, list, revoke and rotate API keys.",
     invoke_without_command=True,
 )
 

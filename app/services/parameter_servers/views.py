@@ -1,7 +1,5 @@
 """A prediction that was kept, as a table, as a plot and as a timeline."""
 
-import csv
-import io
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -17,6 +15,7 @@ from app.services.drawing import BOUND, COLOURS, MARKERS, drawn, frame, line, ri
 from app.services.parameter_servers.steps import prepared_of, services_of, steps_of
 from solver.codes import FaultCode
 from solver.errors import Fault
+from solver.exports.csv_text import csv_text
 from solver.graph import Graph
 from solver.parameter_server.as_dlc import write_dlc
 from solver.parameter_server.prepared import run_of
@@ -47,14 +46,12 @@ _COLUMNS = (
 
 def table(answer: ParameterServerAnswer) -> str:
     """Write a prediction as CSV: a row for each of its rows, what is unknown empty."""
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
     names = [use.resource for use in answer.rows[0].utilisation]
-    rows.writerow((*_COLUMNS, *(f"utilisation_{name}" for name in names)))
-    for row in answer.rows:
-        shares = [use.share for use in row.utilisation]
-        rows.writerow((*(getattr(row, column) for column in _COLUMNS), *shares))
-    return text.getvalue()
+    rows = [
+        [getattr(row, column) for column in _COLUMNS] + [use.share for use in row.utilisation]
+        for row in answer.rows
+    ]
+    return csv_text([*_COLUMNS, *(f"utilisation_{name}" for name in names)], rows)
 
 
 def by_workers(answer: ParameterServerAnswer, bandwidth_gbps: float | None) -> bytes:

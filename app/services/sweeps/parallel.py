@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from mmap import ACCESS_READ, mmap
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from queue import Empty, SimpleQueue
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryFile
 from threading import Lock, Thread
 from typing import Any, Protocol, TypeVar
 
@@ -100,10 +100,10 @@ def each(
     while not _ONE_POOL.acquire(timeout=_ASK_S):
         tell()
     try:
-        with NamedTemporaryFile() as file:  # in a pipe, it would keep back the next process
+        with TemporaryFile() as file:  # in a pipe, it would keep back the next process
             pickle.dump(work, file)
             file.flush()
-            return results + _by_processes(file.name, left, tell)
+            return results + _by_processes(file.fileno(), left, tell)
     finally:
         _ONE_POOL.release()
 
@@ -126,12 +126,16 @@ def begun(
     return results
 
 
-def _by_processes(work: str, items: Sequence[Any], tell: Callable[[int], None]) -> list[Any]:
-    """Do each item by the work in a file, and ``tell`` how many are done."""
+def _by_processes(work: int, items: Sequence[Any], tell: Callable[[int], None]) -> list[Any]:
+    """Do each item by the work in an open file, and ``tell`` how many are done.
+
+    The file has no name: whatever is killed, it is gone with the last process that has it open.
+    """
     context = multiprocessing.get_context("spawn")
     end, hold = context.Pipe(duplex=False)
+    file = Connection(os.dup(work), writable=False)  # as such it can go to another process
     count = min(cores(), len(items))
-    executor = ProcessPoolExecutor(count, context, _begin, (work, end))
+    executor = ProcessPoolExecutor(count, context, _begin, (file, end))
     ended: SimpleQueue[Future[Any]] = SimpleQueue()
     done = 0
     try:
@@ -160,6 +164,7 @@ def _by_processes(work: str, items: Sequence[Any], tell: Callable[[int], None]) 
             process.kill()
         executor.shutdown(cancel_futures=True)
         end.close()
+        file.close()
 
 
 def _hear_no_interrupt() -> None:
@@ -179,11 +184,13 @@ def _submitted(executor: ProcessPoolExecutor, items: Sequence[Any]) -> list[Futu
 _work: Callable[[Any], Any]
 
 
-def _begin(work: str, end: Connection) -> None:
+def _begin(work: Connection, end: Connection) -> None:
     """Get ready: the end of the parent is the end of all."""
     global _work  # noqa: PLW0603 - the one thing a process is told before its items
     Thread(target=_leave, args=(end,), daemon=True).start()
-    _work = pickle.loads(Path(work).read_bytes())  # noqa: S301 - the parent wrote it
+    with mmap(work.fileno(), 0, access=ACCESS_READ) as content:
+        _work = pickle.loads(content)  # noqa: S301 - the parent wrote it
+    work.close()
 
 
 def _leave(end: Connection) -> None:

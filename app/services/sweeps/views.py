@@ -1,7 +1,5 @@
 """A sweep that was kept, as a table and as plots."""
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -11,6 +9,7 @@ from app.schemas.sweeps import SweepAnswer, SweepCell
 from app.services.sweeps.plots import Curve, Plot, draw
 from solver.codes import FaultCode
 from solver.errors import Fault
+from solver.exports.csv_text import csv_text
 from solver.policies import POLICIES
 from solver.prediction.sweep import PLAN, Cell
 from solver.simulation.knee import workers_text
@@ -35,28 +34,26 @@ _COLUMNS = (
 
 def table(sweep: SweepAnswer) -> str:
     """Write a sweep as CSV: a row for each cell and policy, what is unknown empty."""
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(_COLUMNS)
+    return csv_text(_COLUMNS, _rows(sweep))
+
+
+def _rows(sweep: SweepAnswer) -> Iterator[tuple[Any, ...]]:
     for cell in sweep.cells:
         for label, time in cell.iteration_time_us.items():
             speed = speed_of(cell, time)
-            rows.writerow(
-                (
-                    cell.workers,
-                    cell.bandwidth_gbps,
-                    cell.startup_us,
-                    label,
-                    time,
-                    None if speed is None else speed / cell.workers,
-                    speed,
-                    int(label == cell.best),
-                    cell.compute_time_us,
-                    cell.lower_bound_us,
-                    int(cell.extrapolated),
-                )
+            yield (
+                cell.workers,
+                cell.bandwidth_gbps,
+                cell.startup_us,
+                label,
+                time,
+                None if speed is None else speed / cell.workers,
+                speed,
+                int(label == cell.best),
+                cell.compute_time_us,
+                cell.lower_bound_us,
+                int(cell.extrapolated),
             )
-    return text.getvalue()
 
 
 def speed_of(cell: SweepCell | Cell, time: float | None) -> float | None:

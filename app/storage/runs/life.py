@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, Connection, delete, insert, literal, select
 
 from app.schemas.runs import ENDED, RUNNING, RunRequest
 from app.storage import audit
-from app.storage.clock import ago, now
+from app.storage.clock import now, shifted
 from app.storage.database import Store
 from app.storage.idempotency import Key, counts_since
 from app.storage.owners import values_of, visible
@@ -98,9 +98,10 @@ def remove(store: Store, run_id: str) -> None:
         audit.note(connection, store.caller, "delete", "run", run_id)
 
 
-def expire(store: Store, days: float) -> int:
-    """Delete some of the runs of which nothing was heard for so many days; count them."""
-    old = select(RunRow.number).where(RunRow.reported_at < ago(days * 86_400)).limit(_AT_ONCE)
+def expire(store: Store, days: float, at: str) -> int:
+    """Delete some of the runs not heard of for so many days before a time; count them."""
+    heard = shifted(at, -days * 86_400)
+    old = select(RunRow.number).where(RunRow.reported_at < heard).limit(_AT_ONCE)
     with store.reading() as connection:
         if connection.scalar(old) is None:
             return 0

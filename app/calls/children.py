@@ -1,0 +1,170 @@
+"""The children that answer calls: whose turn it is, for how long, and how they end."""
+
+import asyncio
+import logging
+import multiprocessing
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from multiprocessing.reduction import send_handle
+from typing import IO, Any, TypeVar
+
+from anyio import CancelScope, CapacityLimiter, fail_after, to_thread
+
+from app.calls.process import Call, Told, serve
+from app.errors import QueueFull, TimeLimit, WorkerDied
+from app.jobs.process import Child, fork, kill, reason_of
+from app.limits import MAX_TURN_S
+from app.operations.settings import Settings
+
+#: A child that was killed is gone after so long [s].
+_GONE_S = 5.0
+
+
+_LOG = logging.getLogger("interlace.calls")
+
+
+Result = TypeVar("Result")
+
+
+class Children:
+    """Processes that work out what calls wait for, each one call at a time.
+
+    A call has :data:`MAX_TURN_S` to get its turn, and then the setting's time to be worked on. One
+    whose client leaves, or whose time is over, is ended by killing its process.
+
+    Parameters
+    ----------
+    settings
+        What a child may take.
+    at_once
+        So many are at work; other calls wait, without a thread.
+    """
+
+    def __init__(self, settings: Settings, at_once: int) -> None:
+        self._settings, self._limit_s = settings, settings.answer_limit_s
+        self._turns = CapacityLimiter(at_once)
+        self._threads = CapacityLimiter(4 * at_once)
+        self._idle: list[Child] = []
+        self._context = multiprocessing.get_context("forkserver")
+        self._is_closed = False
+
+    async def work(self, call: Call, file: IO[bytes] | None = None) -> Any:
+        """Return what a call gives, or why not: what its ``work`` returns, or ``Refused``.
+
+        Cancelled, it ends at once, and so does the work.
+
+        Raises
+        ------
+        QueueFull
+            When others took all turns for too long.
+        TimeLimit
+            When the work took too long.
+        WorkerDied
+            When its process did.
+        WorkersUnavailable
+            When none can be started.
+        """
+        try:
+            with fail_after(MAX_TURN_S):
+                await self._turns.acquire()
+        except TimeoutError:
+            detail = "Other calls keep all processes that answer such calls; try again later."
+            raise QueueFull(detail) from None
+        try:
+            return await self._worked(call, file)
+        finally:
+            self._turns.release()
+
+    async def _worked(self, call: Call, file: IO[bytes] | None) -> Any:
+        child = await self._child()
+        is_done = False
+        try:
+            with fail_after(self._limit_s):
+                told, content = await self._asked(child, call, file)
+            is_done = not told.is_last
+        except TimeoutError:
+            detail = (
+                f"The answer took more than {self._limit_s:g} s (INTERLACE_ANSWER_LIMIT_S); ask "
+                "for less at once."
+            )
+            raise TimeLimit(detail) from None
+        except (EOFError, OSError):
+            with CancelScope(shield=True):
+                await self._threaded(child.process.join, _GONE_S)
+            reason = reason_of(child.process.exitcode)
+            _LOG.warning("The process of a call ended %s", reason)
+            raise WorkerDied(f"The process that worked out the answer ended {reason}.") from None
+        finally:
+            if is_done and not self._is_closed:
+                self._idle.append(child)
+            else:
+                kill(child)
+                with CancelScope(shield=True):
+                    await self._threaded(_bury, child)
+        return told.result._replace(content=content) if told.has_content else told.result
+
+    async def _child(self) -> Child:
+        """Return a child that waits for a call, or a new one."""
+        while self._idle:
+            child = self._idle.pop()
+            if child.process.is_alive() and not child.pipe.poll():
+                return child
+            await self._threaded(_bury, child)
+        return await self._threaded(fork, self._context, self._settings, serve)
+
+    async def _asked(self, child: Child, call: Call, file: IO[bytes] | None) -> tuple[Told, bytes]:
+        pid = child.process.pid
+        assert pid is not None, "it was started"
+
+        def send() -> None:
+            child.pipe.send(call)
+            if file is not None:
+                send_handle(child.pipe, file.fileno(), pid)
+
+        def receive() -> tuple[Told, bytes]:
+            told: Told = child.pipe.recv()
+            return told, child.pipe.recv_bytes() if told.has_content else b""
+
+        await self._abandoned(send)
+        await _readable(child.pipe)
+        return await self._abandoned(receive)
+
+    async def _threaded(self, what: Callable[..., Result], *given: Any) -> Result:
+        return await to_thread.run_sync(what, *given, limiter=self._threads)
+
+    async def _abandoned(self, what: Callable[[], Result]) -> Result:
+        """Do it in a thread that is left alone when nobody waits: the child's end ends it too."""
+        return await to_thread.run_sync(what, limiter=self._threads, abandon_on_cancel=True)
+
+    def close(self) -> None:
+        """End all children that wait; those at work end with their calls."""
+        self._is_closed = True
+        while self._idle:
+            child = self._idle.pop()
+            kill(child)
+            _bury(child)
+
+
+async def _readable(pipe: Connection) -> None:
+    """Wait until a child says something, or has ended."""
+    loop = asyncio.get_running_loop()
+    said: asyncio.Future[None] = loop.create_future()
+
+    def hear() -> None:
+        if not said.done():
+            said.set_result(None)
+
+    loop.add_reader(pipe.fileno(), hear)
+    try:
+        await said
+    finally:
+        loop.remove_reader(pipe.fileno())
+
+
+def _bury(child: Child) -> None:
+    """Wait for the end of a child that was killed, and forget it."""
+    child.process.join(_GONE_S)
+    child.pipe.close()
+    with suppress(ValueError):  # it cannot end: stuck in the kernel, say
+        child.process.close()

@@ -1,0 +1,88 @@
+"""What is drawn, tabled or exported of a job that has ended."""
+
+import json
+from typing import Any
+
+from pydantic_core import to_json
+
+from app.calls.process import Answered
+from app.jobs.kinds import PLAN, SIMULATION
+from app.jobs.results import (
+    parameter_server_of,
+    parameter_server_request_of,
+    problem_and_answer,
+    sweep_of,
+)
+from app.services import exports, plans, simulations
+from app.services.parameter_servers import views
+from app.services.sweeps import views as sweep_views
+from app.storage.database import Store
+
+_CSV, _SVG = "text/csv", "image/svg+xml"
+
+
+def plan_timeline(store: Store, plan_id: str) -> Answered:
+    """Draw a plan as a Chrome trace."""
+    problem, answer = problem_and_answer(store, PLAN, plan_id)
+    return _json(plans.timeline(problem, json.loads(answer)))
+
+
+def simulation_timeline(store: Store, simulation_id: str) -> Answered:
+    """Draw a simulation as a Chrome trace."""
+    problem, _ = problem_and_answer(store, SIMULATION, simulation_id)
+    return _json(simulations.timeline(problem))
+
+
+def steps_timeline(store: Store, prediction_id: str, options: dict[str, Any]) -> Answered:
+    """Simulate a row of a prediction of parameter servers again, and draw it as a Chrome trace."""
+    graph, request = parameter_server_request_of(store, prediction_id)
+    return _json(views.timeline(views.simulated_again(graph, request, **options)))
+
+
+def export(store: Store, kind: str, job_id: str, form: str, file: str | None) -> Answered:
+    """Write a plan or a simulated policy in a format: one file as it is, or all in an answer."""
+    problem, answer = problem_and_answer(store, kind, job_id)
+    found = exports.exported(problem, json.loads(answer), form)
+    if file is not None:
+        return Answered(exports.file_of(found, file), "application/octet-stream")
+    return Answered(exports.answer_of(found).model_dump_json().encode())
+
+
+def sweep_table(store: Store, sweep_id: str) -> Answered:
+    """Write a sweep as CSV."""
+    return _text(sweep_views.table(sweep_of(store, sweep_id)), _CSV)
+
+
+def sweep_by_workers(
+    store: Store, sweep_id: str, bandwidth_gbps: float | None, startup_us: float | None
+) -> Answered:
+    """Draw speed against workers."""
+    drawn = sweep_views.by_workers(sweep_of(store, sweep_id), bandwidth_gbps, startup_us)
+    return _text(drawn, _SVG)
+
+
+def sweep_by_bandwidth(
+    store: Store, sweep_id: str, workers: int | None, startup_us: float | None
+) -> Answered:
+    """Draw speed against bandwidth."""
+    return _text(sweep_views.by_bandwidth(sweep_of(store, sweep_id), workers, startup_us), _SVG)
+
+
+def throughput_table(store: Store, prediction_id: str) -> Answered:
+    """Write a prediction of parameter servers as CSV."""
+    return _text(views.table(parameter_server_of(store, prediction_id)), _CSV)
+
+
+def throughput_by_workers(
+    store: Store, prediction_id: str, bandwidth_gbps: float | None
+) -> Answered:
+    """Draw throughput against workers."""
+    return _text(views.by_workers(parameter_server_of(store, prediction_id), bandwidth_gbps), _SVG)
+
+
+def _json(value: Any) -> Answered:
+    return Answered(to_json(value))
+
+
+def _text(content: str | bytes, media_type: str) -> Answered:
+    return Answered(content.encode() if isinstance(content, str) else content, media_type)

@@ -1,0 +1,22 @@
+"""A server that is killed leaves no process for long, and no file; tests.benchmarks.orphans."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.app.long import needs_proc
+from tests.benchmarks.kills import Server
+from tests.benchmarks.orphans import MOMENTS, MOST_S, kill
+
+pytestmark = needs_proc
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_nothing_is_left_of_a_killed_server(tmp_path: Path, moment: str) -> None:
+    files, data = tmp_path / "temporary", tmp_path / "data"
+    files.mkdir()
+    data.mkdir()
+    server = Server(data, TMPDIR=str(files))
+    assert kill(server, moment, random.Random(moment)) < MOST_S
+    assert not list(files.rglob("*"))
