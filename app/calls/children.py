@@ -13,7 +13,8 @@ from anyio import CancelScope, CapacityLimiter, fail_after, to_thread
 
 from app.calls.process import Call, Told, serve
 from app.errors import QueueFull, TimeLimit, WorkerDied
-from app.jobs.process import Child, fork, kill, reason_of
+from app.jobs.deaths import reason_of
+from app.jobs.process import Child, fork, kill
 from app.limits import MAX_TURN_S
 from app.operations.settings import Settings
 

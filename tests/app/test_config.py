@@ -5,7 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
+from app.operations import settings as settings_module
 from app.operations.databases import url_of
 from app.operations.settings import Settings
 from tests.app.command import Run, interlace
@@ -112,3 +114,9 @@ def test_the_driver_need_not_be_named(scheme: str) -> None:
     assert found.render_as_string(hide_password=False) == (
         "postgresql+psycopg://u:p@host:5433/x?sslmode=require"
     )
+
+
+def test_a_scheduler_without_the_extra_ends_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings_module, "find_spec", lambda _name: None)
+    with pytest.raises(ValidationError, match=r"pip install 'interlace\[cluster\]'"):
+        Settings(scheduler="tcp://127.0.0.1:8786")
