@@ -7,6 +7,7 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import Any, Self
 
+from app.errors import StorageUnavailable
 from app.jobs.drafts import draft_of, is_worse, reached
 from app.jobs.leases import Claim
 from app.jobs.messages import Described, Draft, Message, Told
@@ -118,6 +119,10 @@ class ProgressWriter:
         began = time.monotonic()
         try:
             draft, says = self._written(text_of)
+        except StorageUnavailable as error:  # whether it is the best so far, it hears later
+            _LOG.warning("A draft waits: %s", error)
+            self._text_of = self._text_of or text_of
+            draft, says = None, {}
         except Exception:  # noqa: BLE001 - the job goes on without this draft
             _LOG.exception("A draft cannot be written")
             draft, says = None, {}
