@@ -12,7 +12,7 @@ from typing import IO, Any, TypeVar
 from anyio import CancelScope, CapacityLimiter, fail_after, to_thread
 
 from app.calls.process import Call, Told, serve
-from app.errors import QueueFull, TimeLimit, WorkerDied
+from app.errors import QueueFull, TimeLimit, WorkerDied, WorkersUnavailable
 from app.jobs.deaths import reason_of
 from app.jobs.process import Child, fork, kill
 from app.limits import MAX_TURN_S
@@ -112,7 +112,12 @@ class Children:
             if child.process.is_alive() and not child.pipe.poll():
                 return child
             await self._threaded(_bury, child)
-        return await self._threaded(fork, self._context, self._settings, serve)
+        try:
+            return await self._threaded(fork, self._context, self._settings, serve)
+        except (OSError, EOFError) as error:
+            _LOG.warning("No process for a call can be started: %s", error)
+            detail = "No process can be started for the answer; the log says why."
+            raise WorkersUnavailable(detail) from None
 
     async def _asked(self, child: Child, call: Call, file: IO[bytes] | None) -> tuple[Told, bytes]:
         pid = child.process.pid

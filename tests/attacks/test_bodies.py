@@ -127,7 +127,7 @@ from app.calls import children
 def refuse(*given):
     raise OSError("Resource temporarily unavailable")
 
-children.start = refuse
+children.fork = refuse
 """
     with running(tmp_path, script) as service:
         answer = service.client.post("/v1/estimates", json={})
