@@ -64,9 +64,6 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
     except ArgumentError as error:
         lines = str(error).splitlines()
         raise Failure(f"INTERLACE_DATABASE_URL: {lines[0]}", code=MISUSED) from None
-    logs.install(settings.log_format, settings.log_level)
-    for sentence in unknown_variables(os.environ):
-        _LOG.warning(sentence)
     # with the protocol named, asyncio sends small answers at once (TCP_NODELAY)
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -78,6 +75,9 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
             raise Failure(f"Port {port} on {host} {why}.") from None
         if settings.require_keys:
             _check_keys(app.state.store)
+        logs.install(settings.log_format, settings.log_level)
+        for sentence in unknown_variables(os.environ):
+            _LOG.warning(sentence)
         shown = f"[{address[0]}]" if family == socket.AF_INET6 else address[0]
         typer.echo(f"Serving on http://{shown}:{listener.getsockname()[1]}")
         with interruptible():

@@ -28,6 +28,8 @@ _NOT_RUN = {
     "interlace serve": "it goes on until it is stopped; the suite starts one for all examples",
     "INTERLACE_DATA_DIR=/var/lib/interlace": "it needs that folder",
     "interlace backup /backups": "it needs that folder",
+    "interlace keys revoke": "it needs the id of a key; tests/app makes one",
+    "interlace keys rotate": "it needs the id of a key; tests/app makes one",
     "interlace demo": "tests/app runs it",
     "interlace run": "it needs a run; tests/app shows one",
 }
