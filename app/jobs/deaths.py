@@ -5,7 +5,9 @@ import signal
 
 def reason_of(code: int | None) -> str:
     """Say how a process ended."""
-    if code is None or code >= 0:
+    if code is None:
+        return "unseen"
+    if code >= 0:
         return f"with exit code {code}"
     try:
         return f"by signal {signal.Signals(-code).name}"

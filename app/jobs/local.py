@@ -7,6 +7,7 @@ import logging
 import multiprocessing
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from app.errors import TimeLimit, WorkersUnavailable, problem_details
@@ -27,6 +28,10 @@ HAND_IN_S = 5.0
 
 #: A process that has not been begun after so long hangs [s].
 _HUNG_S = 10.0
+
+
+#: Children that are killed have gone after so long [s], unless what forks them hangs.
+_GONE_S = 5.0
 
 
 #: What the processes of jobs and of calls have imported when they begin.
@@ -147,7 +152,7 @@ class Local:
         for child in self._children:
             kill(child)
         for child in self._children:
-            child.process.join()
+            child.process.join(_GONE_S)
         return left
 
     def _start(self) -> Child:
@@ -216,8 +221,9 @@ class Local:
                 self._on_death(child.job, reason_of(child.process.exitcode))
                 self._leave(child)
         self._children.remove(child)  # not before: the database may refuse, till later
-        child.process.close()
         child.pipe.close()
+        with suppress(ValueError):  # it was not seen to end
+            child.process.close()
 
     def _leave(self, child: Child) -> None:
         job, child.job = child.job, None

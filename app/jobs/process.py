@@ -20,12 +20,12 @@ from app.jobs.worker import work
 from app.operations.settings import Settings
 
 #: The process that forks the others hangs when it has not begun one after so long [s]. What it
-#: imports first takes a second, and ten on a machine with much else to do.
-START_S = 30.0
+#: imports first takes a second or two, and many more where much else is to do.
+START_S = 60.0
 
 
-#: A process that has ended has told all that it had to after so long at most [s].
-_LAST_S = 5.0
+#: What a process told last, and how it ended, is known after so long at most [s].
+_LAST_S = 2.0
 
 
 @dataclass(slots=True, eq=False)
@@ -104,10 +104,12 @@ def _kill_forkserver(is_late: Event) -> None:
 
 
 def _hear(child: Child, tell: Callable[[], None]) -> None:
-    with suppress(EOFError, OSError):
+    try:
         while True:
             child.inbox.append(child.pipe.recv())
             tell()
+    except (EOFError, OSError):
+        tell()
 
 
 def give(child: Child, job: Claim, now: float) -> None:
@@ -127,10 +129,15 @@ def ask(child: Child, now: float, error: dict[str, Any] | None) -> None:
 
 
 def has_gone(child: Child) -> bool:
-    """Tell whether a child has ended, and all that it told is in its inbox."""
+    """Tell whether a child has ended, and all that it told is in its inbox.
+
+    One that has let go of its pipe has, even if the process that forked it does not say so.
+    """
     if child.process.is_alive():
-        return False
-    if child.ears is not None:
+        if child.ears is None or child.ears.is_alive():
+            return False
+        child.process.join(_LAST_S)
+    elif child.ears is not None:
         child.ears.join(_LAST_S)
     return True
 

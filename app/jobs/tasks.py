@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from app.jobs.kinds import IMPORT, PARAMETER_SERVER, PLAN, SIMULATION, SWEEP
@@ -118,9 +119,8 @@ def _simulation(inputs: Inputs, report: Report) -> Done:
 def _sweep(inputs: Inputs, report: Report) -> Done:
     problem = problem_of(read_body(inputs.body, SweepRequest, inputs.library))
     report.describe(problem.graph.name, limit_of(problem.request))
-    answer = sweeps.run(
-        problem, lambda done, many: report.progress("cells", done, many), inputs.each
-    )
+    tell = partial(report.progress, "cells")
+    answer = sweeps.run(problem, tell, inputs.each, report.draft)
     return Done(answer.model_dump_json(), {"cells": len(answer.cells)})
 
 

@@ -203,11 +203,18 @@ class SweepAnswer(AnswerModel):
     axes: SweepAxes
     policies: list[SweepPolicy]
     cells: list[SweepCell]
+    cells_asked: Annotated[
+        int | None,
+        Field(
+            description="How many cells were asked for: more than there are when the sweep was "
+            "cancelled, which keeps those that were done. Null in sweeps of earlier versions."
+        ),
+    ] = None
     knees: Annotated[
         list[Knee],
         Field(
             description="From where on more bandwidth, or more workers, gain nothing: for each "
-            "policy along each row of two cells or more."
+            "policy along each row of two cells or more. Empty where cells are missing."
         ),
     ]
     warnings: Annotated[

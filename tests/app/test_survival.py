@@ -307,3 +307,28 @@ def test_sweeps_keep_no_plan_waiting_and_end_with_all_their_processes(lives: Liv
     until(lambda: gone(at_work))
     small = {key: two_layers()[key] for key in ("graph", "cluster")}
     assert service.client.post("/v1/sweeps", json=small).status_code == 201
+
+
+#: What forks the children is given up sooner.
+IMPATIENT = """
+import app.jobs.local, app.jobs.process
+app.jobs.local._HUNG_S, app.jobs.process.START_S = 1.0, 20.0
+"""
+
+
+def test_what_forks_the_children_may_hang(tmp_path: Path) -> None:
+    with running(tmp_path, IMPATIENT, INTERLACE_WORKERS="1") as service:
+        place = begin(service, search())
+        until(lambda: job(service, place)["progress"])
+        until(lambda: busy(service))
+        (forker,) = forkers(service)
+        children = busy(service)
+        os.kill(forker, signal.SIGSTOP)
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+        until(lambda: "has not begun one" in service.client.get("/readyz").text)
+        until(lambda: service.client.get("/readyz").status_code == 200, within_s=120)
+        until(lambda: job(service, place)["attempts"] == 2, within_s=120)
+        assert service.client.post(f"{place}/cancel").json()["state"] == "cancelled"
+        assert service.post(two_layers()).status_code == 201
+        assert gone([forker])

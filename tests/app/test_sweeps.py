@@ -21,6 +21,7 @@ from solver.costs import Cluster, network_of
 from solver.models import MODELS
 from solver.planning.plan import Options, plan
 from solver.policies.choice import Choice
+from tests.app.long import sweep, until
 from tests.app.service import Json, Service, faults, two_layers
 
 PATH = "/v1/sweeps"
@@ -510,3 +511,19 @@ def test_what_is_swept_may_be_left_out_of_the_cluster(service: Service) -> None:
     assert found.status_code == 201
     assert [cell["bandwidth_gbps"] for cell in found.json()["cells"]] == [10, 25, 10, 25]
     assert faults(service.post(body, PATH)) == {("/cluster/bandwidth_gbps", "missing_field")}
+
+
+def test_a_cancelled_sweep_keeps_the_cells_that_are_done(service: Service) -> None:
+    asked = sweep(service)
+    place = service.client.post("/v1/sweeps", json=asked, params={"wait": 0}).headers["location"]
+    until(lambda: (service.client.get(place).json()["progress"] or {}).get("completed"))
+    found = service.client.post(f"{place}/cancel").json()
+    assert found["state"] == "cancelled"
+    told, count = found["progress"]["completed"], len(found["cells"])
+    assert told <= count < found["cells_asked"] == MAX_CELLS
+    assert found["summary"][0].startswith(f"Cut short: {count:,} of {MAX_CELLS:,} cells")
+    assert found["knees"] == []
+    at = [(cell["workers"], cell["bandwidth_gbps"]) for cell in found["cells"]]
+    assert at == sorted(set(at))
+    rows = service.client.get(f"{place}/table.csv").text.splitlines()
+    assert len(rows) == 1 + count * len(asked["policies"])

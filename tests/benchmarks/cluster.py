@@ -50,10 +50,12 @@ class TimedCells:
     def __init__(self, each: Each) -> None:
         self._each, self.found, self.took_s = each, list[Timed](), 0.0
 
-    def __call__(self, work, items, progress=None, *, short_s=0.0):
+    def __call__(self, work, items, progress=None, *, keep=None, short_s=0.0):
         began = time.perf_counter()
         self.found = self._each(Timing(work), items, progress, short_s=0.0)
         self.took_s = time.perf_counter() - began
+        for place, each in enumerate(self.found if keep else []):
+            keep(place, each.value)
         return [each.value for each in self.found]
 
 

@@ -17,7 +17,7 @@ from app import VERSION
 from app.errors import WorkerDied, WorkersUnavailable
 from app.jobs.engines.dask import quiet
 from app.jobs.engines.dask_tasks import DIED, do_cell, hold
-from app.services.sweeps.parallel import SHORT_S, Progress, begun
+from app.services.sweeps.parallel import SHORT_S, Keep, Progress, begun
 
 #: The scheduler must answer in this time [s]; whoever waits is asked this often whether to go on.
 _PATIENCE_S, _ASK_S = 10.0, 0.1
@@ -39,10 +39,11 @@ class Cells:
         items: Sequence[Any],
         progress: Progress | None = None,
         *,
+        keep: Keep | None = None,
         short_s: float = SHORT_S,
     ) -> list[Any]:
         """Return ``work`` of each item, in their order."""
-        results = begun(work, items, progress, short_s)
+        results = begun(work, items, progress, keep, short_s)
         left = items[len(results) :]
         if not left:
             return results
@@ -51,10 +52,14 @@ class Cells:
             if progress:
                 progress(len(results) + done, len(items))
 
-        return results + asyncio.run(self._all(pickle.dumps(work), left, tell))
+        def take(place: int, value: Any) -> None:
+            if keep:
+                keep(len(results) + place, value)
+
+        return results + asyncio.run(self._all(pickle.dumps(work), left, tell, take))
 
     async def _all(
-        self, work: bytes, items: Sequence[Any], tell: Callable[[int], None]
+        self, work: bytes, items: Sequence[Any], tell: Callable[[int], None], keep: Keep
     ) -> list[Any]:
         quiet()
         try:
@@ -66,13 +71,18 @@ class Cells:
                 f"The Dask scheduler {self._scheduler} does not answer: {error}"
             ) from error
         try:
-            return await self._gathered(client, work, items, tell)
+            return await self._gathered(client, work, items, tell, keep)
         finally:
             with suppress(Exception):  # nothing more is asked of it
                 await asyncio.wait_for(client.close(), _PATIENCE_S)
 
     async def _gathered(
-        self, client: Client, work: bytes, items: Sequence[Any], tell: Callable[[int], None]
+        self,
+        client: Client,
+        work: bytes,
+        items: Sequence[Any],
+        tell: Callable[[int], None],
+        keep: Keep,
     ) -> list[Any]:
         work_id = f"{VERSION}-{hashlib.sha256(work).hexdigest()[:16]}"
         held = client.submit(hold, work, key=f"interlace-work-{work_id}-{client.id}")
@@ -95,8 +105,9 @@ class Cells:
             await asyncio.sleep(_ASK_S)
             batch = ended.next_batch(block=False)  # type: ignore[no-untyped-call]
             for future, found in zip(batch, await _results(client, batch), strict=True):
-                value = _value(*found)
-                values[futures.pop(future)] = value  # nobody else holds it: the worker forgets it
+                place = futures.pop(future)  # nobody else holds it: the worker forgets it
+                values[place] = _value(*found)
+                keep(place, values[place])
         tell(len(values))
         return [values[i] for i in range(len(items))]
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from mmap import ACCESS_READ, mmap
 from multiprocessing.connection import Connection, wait
 from queue import Empty, SimpleQueue
@@ -44,6 +45,10 @@ Result = TypeVar("Result")
 Progress = Callable[[int, int], None]
 
 
+#: Takes an item that is done: its place, and what came of it.
+Keep = Callable[[int, Any], None]
+
+
 class Each(Protocol):
     """Does many small things, as :func:`each` does."""
 
@@ -53,6 +58,7 @@ class Each(Protocol):
         items: Sequence[Item],
         progress: Progress | None = None,
         *,
+        keep: Keep | None = None,
         short_s: float = SHORT_S,
     ) -> list[Result]:
         """Return ``work`` of each item, in their order."""
@@ -63,6 +69,7 @@ def each(
     items: Sequence[Item],
     progress: Progress | None = None,
     *,
+    keep: Keep | None = None,
     short_s: float = SHORT_S,
 ) -> list[Result]:
     """Return ``work`` of each item, in their order.
@@ -80,6 +87,9 @@ def each(
     progress
         Called in this thread at first, whenever an item is done, and now and then besides; what it
         raises gives up all items.
+    keep
+        Called in this thread with the place of each item that is done, and what came of it, before
+        ``progress`` is told of that.
 
     Raises
     ------
@@ -88,7 +98,7 @@ def each(
     Exception
         Whatever ``work`` or ``progress`` raises first, and KeyboardInterrupt.
     """
-    results = begun(work, items, progress, short_s)
+    results = begun(work, items, progress, keep, short_s)
     left = items[len(results) :]
     if not left:
         return results
@@ -103,7 +113,9 @@ def each(
         with TemporaryFile() as file:  # in a pipe, it would keep back the next process
             pickle.dump(work, file)
             file.flush()
-            return results + _by_processes(file.fileno(), left, tell)
+            first = len(results)
+            take = partial(_take, keep, first) if keep else None
+            return results + _by_processes(file.fileno(), left, tell, take)
     finally:
         _ONE_POOL.release()
 
@@ -112,6 +124,7 @@ def begun(
     work: Callable[[Item], Result],
     items: Sequence[Item],
     progress: Progress | None,
+    keep: Keep | None,
     short_s: float,
 ) -> list[Result]:
     """Do the first items here, until that has taken so long [s]."""
@@ -121,13 +134,21 @@ def begun(
         progress(0, len(items))
     while len(results) < len(items) and time.monotonic() - began < short_s:
         results.append(work(items[len(results)]))
+        if keep:
+            keep(len(results) - 1, results[-1])
         if progress:
             progress(len(results), len(items))
     return results
 
 
-def _by_processes(work: int, items: Sequence[Any], tell: Callable[[int], None]) -> list[Any]:
-    """Do each item by the work in an open file, and ``tell`` how many are done.
+def _take(keep: Keep, first: int, place: int, result: Any) -> None:
+    keep(first + place, result)
+
+
+def _by_processes(
+    work: int, items: Sequence[Any], tell: Callable[[int], None], keep: Keep | None
+) -> list[Any]:
+    """Do each item by the work in an open file, ``keep`` it, and ``tell`` how many are done.
 
     The file has no name: whatever is killed, it is gone with the last process that has it open.
     """
@@ -141,14 +162,18 @@ def _by_processes(work: int, items: Sequence[Any], tell: Callable[[int], None]) 
     try:
         with ThreadPoolExecutor(1, initializer=_hear_no_interrupt) as starter:
             futures = starter.submit(_submitted, executor, items).result()
+        place = {future: i for i, future in enumerate(futures)}
         for future in futures:
             future.add_done_callback(ended.put)
         while done < len(items):
             tell(done)
             try:
-                ended.get(timeout=_ASK_S).result()
+                future = ended.get(timeout=_ASK_S)
             except Empty:
                 continue
+            result = future.result()
+            if keep:
+                keep(place[future], result)
             done += 1
         tell(done)
         executor.shutdown()

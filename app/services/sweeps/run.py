@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -39,9 +39,15 @@ _SMALL = 500
 
 
 def run(
-    problem: Problem[SweepRequest], progress: Progress | None = None, each: Each = each
+    problem: Problem[SweepRequest],
+    progress: Progress | None = None,
+    each: Each = each,
+    draft: Callable[[Callable[[], str]], None] | None = None,
 ) -> SweepAnswer:
     """Compute all cells on all cores, or as ``each`` does, and what follows from them.
+
+    ``draft`` is given what writes the cells that are done as an answer, whenever there is one more,
+    before ``progress`` is told of it; any thread may call that, at any time.
 
     ``progress`` is told how many cells are done, and how many there are; it may raise to give up.
     Of a small graph the first cells are computed in this thread, where the time limit ends a cell
@@ -77,13 +83,40 @@ def run(
                 f"policies, or for a longer sweep_limit_s (at most {MAX_SWEEP_LIMIT_S:,})."
             )
 
+    done: dict[int, Cell] = {}
+
+    def answer() -> SweepAnswer:
+        cells = [cell for _, cell in sorted(done.copy().items())]
+        return _answer(problem, graph, cells, labels, choices, time.perf_counter() - began)
+
+    def keep(place: int, cell: Cell) -> None:
+        done[place] = cell
+        if draft:
+            draft(lambda: answer().model_dump_json())
+
     short_s = SHORT_S if len(graph.ops) <= _SMALL else 0
-    cells = each(work, request.points(), tell, short_s=short_s)
-    found = knees(cells, labels)
+    each(work, request.points(), tell, keep=keep, short_s=short_s)
+    return answer()
+
+
+def _answer(
+    problem: Problem[SweepRequest],
+    graph: Graph,
+    cells: Sequence[Cell],
+    labels: Sequence[str],
+    choices: Sequence[Choice],
+    runtime_s: float,
+) -> SweepAnswer:
+    """Answer with all cells, or with those that are done: then no knee is known."""
+    request, asked = problem.request, len(problem.request.points())
+    is_whole = len(cells) == asked
+    found = knees(cells, labels) if is_whole else ()
     answered = [_cell_answer(cell, labels) for cell in cells]
+    cut = f"Cut short: {len(cells):,} of {asked:,} cells are done, and no knee is known."
     return SweepAnswer(
         name=problem.graph.name,
         summary=[
+            *([] if is_whole else [cut]),
             *_summary(answered, labels, found),
             *scaling_notes(graph, request.cluster, speed=True),
         ],
@@ -97,11 +130,12 @@ def run(
             for label, choice in zip(labels, choices, strict=True)
         ],
         cells=answered,
+        cells_asked=asked,
         knees=list(found),
         warnings=list(dict.fromkeys(_warnings(problem))),
         request=SweepRequestOut.of(request, graph_sha256=graph_sha256(problem.graph)),
         version=VERSION,
-        runtime_s=round(time.perf_counter() - began, 6),
+        runtime_s=round(runtime_s, 6),
     )
 
 

@@ -135,6 +135,8 @@ def _drawn(
     """Draw the cells of a row of the sweep."""
     field, words = along
     row = [cell for cell in sweep.cells if within(cell)]
+    if not row:
+        raise NotFound("No cell of this row is there: the sweep was cut short.")
     ends = {k.policy: k.value for k in sweep.knees if k.along == field and within(k)}
     return draw(
         Plot(
