@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from app.errors import StorageUnavailable
+from app.jobs import leases
+from app.jobs.leases import Claim
 from app.jobs.pool import SILENT_S
+from app.jobs.progress import ProgressWriter
 from app.operations.settings import Settings
 from app.routers.cost_models import EXAMPLE
 from app.storage.database import Store
@@ -146,6 +149,29 @@ def test_restarts_under_load(tmp_path: Path, cluster: Cluster) -> None:
     """What python -m tests.benchmarks.restarts does for minutes, for seconds."""
     found, is_good = restarted(tmp_path, cluster, seconds=14, every_s=4, seed=1)
     assert is_good, found
+
+
+def test_a_draft_waits_for_the_database(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whether an attempt before had a better one is asked later; this one is kept till then."""
+    job = Claim(1, "id", "plan", "name", 1.0, "", "lease", 1)
+    text = '{"status": "feasible", "iteration_time_us": 5.0, "lower_bound_us": 4.0}'
+    with closing(Store(Settings(), is_migrated=True)) as store:
+        writer = ProgressWriter(store, job, lambda _: None)
+        writer.draft(lambda: text)
+        with monkeypatch.context() as away:
+            away.setattr(leases, "drafted", _unusable)
+            assert writer._news(is_last=True).draft is None
+        monkeypatch.setattr(leases, "drafted", lambda *_: {})
+        told = writer._news(is_last=True)
+        assert told.draft is not None
+        assert told.draft.text == text.encode()
+    assert [line.message for line in caplog.records] == ["A draft waits: It is away."]
+
+
+def _unusable(*_: object) -> dict[str, object]:
+    raise StorageUnavailable("It is away.")
 
 
 def test_new_connections_after_a_restart(cluster: Cluster, tmp_path: Path) -> None:
