@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 # a file's tests share their servers, so one process has them all
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-all test-torch compiled coverage lint docs pictures openapi bench reproduce suite general programs testbed mutants clean
+.PHONY: help demo test test-all test-long test-torch compiled coverage lint docs pictures openapi bench reproduce suite general programs testbed mutants clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -20,6 +20,9 @@ test: $(VENV)/installed-dev  ## run the tests, of the randomized ones a sample
 
 test-all: $(VENV)/installed-dev  ## run the tests with every case of the randomized ones
 	$(PYTEST) --full
+
+test-long: $(VENV)/installed-dev  ## run what test-all does and test did not: the randomized ones, all cases
+	$(PYTEST) --longer
 
 test-torch: $(VENV)/installed-torch  ## run the exports for PyTorch under PyTorch (some 200 MB)
 	$(BIN)/python -m pytest tests/torch

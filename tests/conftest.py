@@ -19,10 +19,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--full", action="store_true", help="try all cases of the randomized tests, not a sample"
     )
+    parser.addoption(
+        "--longer", action="store_true", help="run only what --full makes longer, all of it"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    sampling.full = config.getoption("full")
+    sampling.full = config.getoption("full") or config.getoption("longer")
     settings.register_profile(
         "suite",
         deadline=None,
@@ -34,6 +37,22 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # What is ignored stays so in every program that is started; what is handled does not.
         signal.signal(signal.SIGINT, lambda *_: None)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("longer"):
+        longer = [item for item in items if _is_sampled(item)]
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(longer)])
+        items[:] = longer
+
+
+def _is_sampled(item: pytest.Item) -> bool:
+    """Tell whether the module of a test has to do with samples, or with Hypothesis."""
+    if not isinstance(item, pytest.Function):
+        return False
+    names = (getattr(each, "__module__", None) for each in vars(item.module).values())
+    from_there = any(str(name).startswith(("hypothesis", "tests.sampling")) for name in names)
+    return from_there or sampling in vars(item.module).values()
 
 
 @pytest.fixture(scope="session")

@@ -185,7 +185,7 @@ def test_proxies_take_what_servers_take() -> None:
     (most,) = re.findall(r"client_max_body_size (\d+)m;", nginx)
     assert int(most) * 2**20 >= Settings.model_fields["max_body_bytes"].default
     assert nginx.count("{") == nginx.count("}")
-    assert "httpchk GET /readyz" in (DEPLOY / "proxy/haproxy.cfg").read_text("utf-8")
+    assert "GET uri /readyz" in (DEPLOY / "proxy/haproxy.cfg").read_text("utf-8")
 
 
 def test_the_example_for_slurm_is_a_program() -> None:

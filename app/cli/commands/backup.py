@@ -48,7 +48,7 @@ def backup(
 def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What interlace backup made.")],
 ) -> None:
-    """Put a copy of the database back, where there is none: no file yet, or no tables.
+    """Put a copy of the database back where there is none.
 
     \b
     Examples:
