@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from app.calls.forms import read_form
 from app.jobs.kinds import IMPORT
 from app.jobs.requests import Requests, import_job
-from app.jobs.submission import Asked, NewJob, Receipt, add_all, id_of_key
+from app.jobs.submission import Asked, NewJob, Receipt, Room, add_all, id_of_key
 from app.reading.traces import parameters_of
 from app.storage.database import Store
 from app.storage.idempotency import Key
@@ -28,7 +28,7 @@ class Wanted(NamedTuple):
     fresh
         Whether an answer from storage will not do.
     room
-        So many may wait in its queue.
+        How much may wait in its queue.
     traceparent
         The span of the call; None where nothing is traced.
     """
@@ -37,7 +37,7 @@ class Wanted(NamedTuple):
     request_id: str
     key: str | None
     fresh: bool
-    room: int
+    room: Room
     traceparent: str | None = None
 
 

@@ -107,7 +107,6 @@ class Submitter:
     pool: Pool
     turns: CapacityLimiter
     intake: Work
-    room: int
 
 
 async def usage_of(request: Request) -> Usage:
@@ -137,10 +136,9 @@ async def submitter_of(
     turns: SolvesDep,
     _room: RoomDep,
     intake: IntakeDep,
-    settings: Annotated[Settings, Depends(settings_of)],
 ) -> Submitter:
     """Bring together what a call that begins a job needs."""
-    return Submitter(preferences, request_id, store, pool, turns, intake, settings.max_queued)
+    return Submitter(preferences, request_id, store, pool, turns, intake)
 
 
 SubmitterDep = Annotated[Submitter, Depends(submitter_of)]

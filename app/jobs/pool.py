@@ -35,7 +35,7 @@ from app.jobs.kinds import KINDS, PLAN, QUEUES, SWEEP, queued_in
 from app.jobs.leases import Claim
 from app.jobs.local import HAND_IN_S, Local
 from app.jobs.requests import Requests
-from app.jobs.submission import Asked, Receipt
+from app.jobs.submission import Asked, Receipt, Room
 from app.jobs.table import Job
 from app.jobs.together import Together
 from app.jobs.waiting import Waiting
@@ -92,6 +92,7 @@ class Pool:
         self._is_woken, self._lock = False, Lock()
         self._waiting = Waiting(store)
         self.answers, self.requests = Answers(store), Requests()
+        self.room = Room(settings.max_queued, settings.max_queued_bytes)
         self._intake = Together(self._take, _AT_ONCE)
         self._expiry = Expiry(store, settings)
         self._trouble: str | None = None
@@ -110,8 +111,7 @@ class Pool:
 
     def _take(self, asked: Sequence[Asked]) -> list[Receipt | Exception]:
         """Take jobs; in a thread."""
-        most, most_bytes = self._settings.max_queued, self._settings.max_queued_bytes
-        receipts = intake.add_all(self._store, asked, most, most_bytes)
+        receipts = intake.add_all(self._store, asked, self.room)
         if any(isinstance(each, Receipt) and not each.is_stored for each in receipts):
             self._wake()
         return receipts

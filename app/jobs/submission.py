@@ -93,14 +93,18 @@ class Asked:
     fresh: bool = False
 
 
-def add_all(
-    store: Store, asked: Sequence[Asked], room: int, room_bytes: int = 2**62
-) -> list[Receipt | Exception]:
+class Room(NamedTuple):
+    """So many jobs, and so many bytes, may wait in a queue; one that waits alone may have more."""
+
+    jobs: int
+    bytes: int
+
+
+def add_all(store: Store, asked: Sequence[Asked], room: Room) -> list[Receipt | Exception]:
     """Keep the jobs that are asked for, or find those that answer already.
 
     In one transaction, and in none that writes where all were answered before. Jobs wait in the
-    queues of their kinds, each of which has ``room`` for so many, and for so many bytes; one that
-    waits alone may have more.
+    queues of their kinds, each of which has that ``room``.
 
     Returns
     -------
@@ -120,24 +124,20 @@ def add_all(
     left = [i for i in range(len(asked)) if i not in found]
     if left:
         with store.writing() as connection:
-            free = _Room(connection, room, room_bytes)
+            queues = _Queues(connection, room)
             for i in left:
                 try:
-                    found[i] = _add(connection, asked[i], free)
-                except (
-                    InvalidRequest,
-                    QueueFull,
-                    RateLimited,
-                ) as error:
+                    found[i] = _add(connection, asked[i], queues)
+                except (InvalidRequest, QueueFull, RateLimited) as error:
                     found[i] = error  # raised before anything was written
     return [found[i] for i in range(len(asked))]
 
 
-class _Room:
-    """How much may wait in each queue; what does is counted once in a transaction."""
+class _Queues:
+    """What waits in each queue, counted once in a transaction."""
 
-    def __init__(self, connection: Connection, room: int, room_bytes: int) -> None:
-        self._connection, self._room, self._room_bytes = connection, room, room_bytes
+    def __init__(self, connection: Connection, room: Room) -> None:
+        self._connection, self._room = connection, room
         self._waiting: dict[str, tuple[int, int]] = {}
 
     def take(self, new: NewJob) -> None:
@@ -149,24 +149,24 @@ class _Room:
             count, size = self._connection.execute(query).one()
             self._waiting[queue] = count, int(size or 0)
         count, size = self._waiting[queue]
-        if count >= self._room:
-            raise QueueFull(f"{self._room:,} jobs wait already; try again later.")
-        if count and size + new.size > self._room_bytes:
+        if count >= self._room.jobs:
+            raise QueueFull(f"{self._room.jobs:,} jobs wait already; try again later.")
+        if count and size + new.size > self._room.bytes:
             raise QueueFull(
-                f"Jobs of {size:,} bytes wait already, and {self._room_bytes:,} may "
+                f"Jobs of {size:,} bytes wait already, and {self._room.bytes:,} may "
                 "(max_queued_bytes); try again later."
             )
         self._waiting[queue] = count + 1, size + new.size
 
 
-def _add(connection: Connection, asked: Asked, free: _Room) -> Receipt:
+def _add(connection: Connection, asked: Asked, queues: _Queues) -> Receipt:
     new, key = asked.new, asked.key
     if key is not None and (found := _of_key(connection, key)):
         return Receipt(found)
     job = None if asked.fresh else _answered(connection, new, held=True)
     if job is None:
-        free.take(new)
         check_queue(connection, new.caller)
+        queues.take(new)
         number, job_id = _insert(connection, new)
     else:
         number, job_id = job.number, job.id

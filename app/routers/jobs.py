@@ -97,7 +97,7 @@ async def begin_large(
 ) -> tuple[Job, Receipt] | Response:
     """Have a child make a job of a body, and wait for its end; an answer when it is refused."""
     wishes = by.preferences
-    wanted = Wanted(wishes.tags, by.request_id, wishes.key, wishes.fresh, by.room, here())
+    wanted = Wanted(wishes.tags, by.request_id, wishes.key, wishes.fresh, by.pool.room, here())
     receipt = await by.intake.done(work, *given, wanted, body=body)
     await body.release()
     if not isinstance(receipt, Receipt):

@@ -15,7 +15,7 @@ from app.jobs import expiry
 from app.jobs import submission as intake
 from app.jobs import table as jobs
 from app.jobs.expiry import RATE, START_S, Expiry
-from app.jobs.submission import Asked, NewJob, Receipt
+from app.jobs.submission import Asked, NewJob, Receipt, Room
 from app.operations.settings import Settings
 from app.storage import clock, library
 from app.storage.clock import ago, distance_s, now, shifted
@@ -64,7 +64,7 @@ def store(tmp_path: Path) -> Store:
 def ended(store: Store, name: str, days: float = 0) -> str:
     """Keep a job that ended so many days ago, with an idempotency key of then."""
     new = NewJob("plan", name, b"{}", [], "r", 1.0, name)
-    [found] = intake.add_all(store, [Asked(new, Key(name, "f"), True)], 1_000)
+    [found] = intake.add_all(store, [Asked(new, Key(name, "f"), True)], Room(1_000, 2**40))
     assert isinstance(found, Receipt)
     jobs.cancel(store, "plan", found.id)
     with store.writing() as connection:

@@ -18,7 +18,7 @@ from app.jobs import table as jobs
 from app.jobs.leases import Claim
 from app.jobs.messages import Draft
 from app.jobs.rows import DRAFT, FILE, RESULT
-from app.jobs.submission import Asked, NewJob, Receipt
+from app.jobs.submission import Asked, NewJob, Receipt, Room
 from app.operations.settings import Settings
 from app.storage.clock import ago, now
 from app.storage.database import Store
@@ -61,7 +61,7 @@ def new(name: str = "a", **fields: Any) -> NewJob:
 def add(
     store: Store, asked: NewJob, key: Key | None = None, *, fresh: bool = True, room: int = 10
 ) -> str:
-    [found] = intake.add_all(store, [Asked(asked, key, fresh)], room)
+    [found] = intake.add_all(store, [Asked(asked, key, fresh)], Room(room, 2**40))
     if isinstance(found, Exception):
         raise found
     return found.id
@@ -93,7 +93,7 @@ def test_a_queue_is_full_of_bytes(store: Store) -> None:
             Asked(new(f"{kind}{size}", kind=kind, request=b"r" * (size - 2), files=[b"f", b"g"]))
             for size in sizes
         ]
-        found = intake.add_all(store, asked, 100, 1_000)
+        found = intake.add_all(store, asked, Room(100, 1_000))
         assert all("1,000 may" in str(each) for each in found if isinstance(each, QueueFull))
         return [isinstance(each, Receipt) for each in found]
 
@@ -323,7 +323,7 @@ def test_ids_that_no_text_can_have(store: Store) -> None:
 
 def test_a_batch_of_old_jobs_at_a_time(store: Store) -> None:
     for i in range(130):
-        job: Any = intake.add_all(store, [Asked(new(str(i)), fresh=True)], room=1_000)[0]
+        job: Any = intake.add_all(store, [Asked(new(str(i)), fresh=True)], Room(1_000, 2**40))[0]
         jobs.cancel(store, "plan", job.id)
     counted = [jobs.expire(store, 0, now()) for _ in range(3)]
     assert counted == [100, 30, 0]

@@ -158,7 +158,7 @@ def test_a_draft_waits_for_the_database(
     job = Claim(1, "id", "plan", "name", 1.0, "", "lease", 1)
     text = '{"status": "feasible", "iteration_time_us": 5.0, "lower_bound_us": 4.0}'
     with closing(Store(Settings(), is_migrated=True)) as store:
-        writer = ProgressWriter(store, job, lambda _: None)
+        writer = ProgressWriter(job, lambda _: None, lambda: leases.drafted(store, job))
         writer.draft(lambda: text)
         with monkeypatch.context() as away:
             away.setattr(leases, "drafted", _unusable)

@@ -20,7 +20,7 @@ from app.jobs import table as jobs
 from app.jobs.kinds import PLAN
 from app.jobs.pool import Pool
 from app.jobs.process import Child
-from app.jobs.submission import Asked, NewJob
+from app.jobs.submission import Asked, NewJob, Room
 from app.limits import MAX_JOB_ATTEMPTS
 from app.operations.settings import Settings
 from app.storage.database import Store
@@ -251,7 +251,7 @@ def test_a_child_that_dies_while_the_database_cannot_be_used(
     settings = Settings(data_dir=tmp_path)
     store = Store(settings)
     asked = NewJob(PLAN, "", b"{}", [], "", None, "")
-    place: Any = intake.add_all(store, [Asked(asked, fresh=True)], room=1)[0]
+    place: Any = intake.add_all(store, [Asked(asked, fresh=True)], Room(1, 2**40))[0]
     pool = Pool(store, settings)
     pool.leave()  # so that no other child takes it up
     process = multiprocessing.get_context("forkserver").Process(target=os.abort)

@@ -16,7 +16,7 @@ from app.jobs.answers import Answers
 from app.jobs.kinds import PLAN
 from app.jobs.requests import Requests
 from app.jobs.rows import RESULT, SUCCEEDED, end, put
-from app.jobs.submission import Asked, NewJob, Receipt
+from app.jobs.submission import Asked, NewJob, Receipt, Room
 from app.jobs.together import Together
 from app.operations.settings import Settings
 from app.services.examples import TWO_LAYERS
@@ -82,7 +82,7 @@ def test_jobs_are_taken_together_each_by_its_own_rules(store: Store) -> None:
         Asked(new("d")),
         Asked(new("e")),  # no room any more
     ]
-    found: Any = submission.add_all(store, asked, room=2)
+    found: Any = submission.add_all(store, asked, Room(2, 2**40))
     assert found[0] == found[1] != found[3]
     assert isinstance(found[2], InvalidRequest)
     assert isinstance(found[4], QueueFull)
@@ -92,12 +92,12 @@ def test_jobs_are_taken_together_each_by_its_own_rules(store: Store) -> None:
 
 
 def test_what_was_answered_is_not_asked_again_but_for_its_tags(store: Store) -> None:
-    receipt: Any = submission.add_all(store, [Asked(new())], room=9)[0]
+    receipt: Any = submission.add_all(store, [Asked(new())], Room(9, 2**40))[0]
     job = jobs.get(store, PLAN, receipt.id)
     with store.writing() as connection:
         connection.execute(update(JobRow).values(end(SUCCEEDED)))
     found: Any = submission.add_all(
-        store, [Asked(new()), Asked(new(tags=("t",))), Asked(new(), fresh=True)], room=1
+        store, [Asked(new()), Asked(new(tags=("t",))), Asked(new(), fresh=True)], Room(1, 2**40)
     )
     assert found[:2] == [Receipt(receipt.id, is_stored=True)] * 2
     assert found[2].id != receipt.id
@@ -127,7 +127,7 @@ def test_a_body_that_was_right_is_known_unless_it_names_what_may_go(store: Store
 
 
 def test_the_answer_of_an_ended_job_is_read_once_for_each_revision(store: Store) -> None:
-    receipt: Any = submission.add_all(store, [Asked(new())], room=9)[0]
+    receipt: Any = submission.add_all(store, [Asked(new())], Room(9, 2**40))[0]
     answers = Answers(store)
 
     def told():
