@@ -161,7 +161,7 @@ class RefusalCode(StatusCode):
     REQUEST_HEADER_MISSING = (
         "request_header_missing",
         HTTPStatus.FORBIDDEN,
-        "What a form of any page could send needs the header `X-Interlace-Request`.",
+        "What a form of any page could send needs the header X-Interlace-Request.",
     )
     NO_RESULT = "no_result", HTTPStatus.CONFLICT, "The job has no result, or none yet."
     IN_USE = "in_use", HTTPStatus.CONFLICT, "A job that has not ended needs it."

@@ -13,7 +13,8 @@ from datetime import datetime
 from fastapi.telemetry import TelemetryConfig
 from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.trace import StatusCode, TracerProvider
+from opentelemetry.trace import StatusCode as SpanStatus
+from opentelemetry.trace import TracerProvider
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from app import VERSION
@@ -118,7 +119,7 @@ def job_ended(
     if started_at is not None:
         tracer.start_span("solve", inside, start_time=started).end(end)
     if state in {"failed", "timed_out"}:
-        whole.set_status(StatusCode.ERROR, state)
+        whole.set_status(SpanStatus.ERROR, state)
     whole.end(max(begin, end))
 
 

@@ -109,7 +109,7 @@ class OriginNotAllowed(Refused):
 
 
 class RequestHeaderMissing(Refused):
-    """What a form of any page could send needs the header `X-Interlace-Request`."""
+    """What a form of any page could send needs the header X-Interlace-Request."""
 
 
 class NoResult(Refused):

@@ -28,6 +28,8 @@ _NOT_RUN = {
     "interlace serve": "it goes on until it is stopped; the suite starts one for all examples",
     "INTERLACE_DATA_DIR=/var/lib/interlace": "it needs that folder",
     "interlace backup /backups": "it needs that folder",
+    "INTERLACE_DATABASE_URL=postgresql://": "it needs that database",
+    "interlace delete": "it needs the id of a graph; tests/app makes one",
     "interlace keys revoke": "it needs the id of a key; tests/app makes one",
     "interlace keys rotate": "it needs the id of a key; tests/app makes one",
     "interlace demo": "tests/app runs it",
