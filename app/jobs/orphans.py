@@ -1,10 +1,12 @@
 """No process of a server outlives it, not even by the time that it takes to import things."""
 
+import atexit
 import ctypes
 import os
 import shutil
 import signal
 import sys
+import time
 from multiprocessing.util import get_temp_dir
 
 #: Variables that name the server, and its directory for sockets, to what forks its children.
@@ -12,7 +14,8 @@ _SERVER, _SOCKETS = "_INTERLACE_SERVER", "_INTERLACE_SOCKETS"
 
 
 #: That process looks so often whether the server is there [s]. The children, which hear of it at
-#: once, go before it does, and take with them what they started.
+#: once, go before it does, and take with them what they started. Once the last of them has gone it
+#: would end without a look (multiprocessing): it waits for one.
 _LOOK_S = 0.5
 
 
@@ -44,6 +47,7 @@ def end_with_server() -> None:
     look()
     signal.signal(signal.SIGALRM, look)
     signal.setitimer(signal.ITIMER_REAL, _LOOK_S, _LOOK_S)
+    atexit.register(time.sleep, 2 * _LOOK_S)  # the children end without such farewells
 
 
 def end_with_forkserver() -> None:
