@@ -187,16 +187,22 @@ def listed(
 
 
 def ask_to_end(store: Store, kind: str, job_id: str) -> Job:
-    """End a job that waits; ask the server of one at work to end it with the best in hand."""
+    """End a job that waits; ask the server of one at work to end it with the best in hand.
+
+    That is the change that is kept of a cancel, whatever then ends the job; asking again is none.
+    """
     with store.changing() as connection:
         job = _get(connection, kind, job_id, store.caller, locked=True)
-        if job.has_ended:
+        asked_at = select(JobRow.cancel_at).where(JobRow.number == job.number)
+        was_asked = connection.scalar(asked_at) is not None
+        if job.has_ended or (was_asked and job.state == RUNNING):
             return job
         if job.state == RUNNING:
             change(connection, job.number, None, {"cancel_at": Moment()})
         else:
             _cancel(connection, job)
-        audit.note(connection, store.caller, "cancel", KINDS[kind].word, job_id)
+        if not was_asked:
+            audit.note(connection, store.caller, "cancel", KINDS[kind].word, job_id)
         return _get(connection, kind, job_id, store.caller)
 
 

@@ -19,7 +19,9 @@ from app.jobs.leases import Claim
 from app.jobs.messages import Draft
 from app.jobs.rows import DRAFT, FILE, RESULT
 from app.jobs.submission import Asked, NewJob, Receipt, Room
+from app.operations.callers import Caller
 from app.operations.settings import Settings
+from app.storage import audit
 from app.storage.clock import ago, now
 from app.storage.database import Store
 from app.storage.idempotency import Key
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from tests.app.service import Json
 
 OWNER = "me"
+ALICE = Caller("alice", None, frozenset({"submit"}), "k1")
 
 
 @pytest.fixture
@@ -186,6 +189,44 @@ def test_a_job_at_work_is_asked_to_end(store: Store) -> None:
     assert jobs.payload(store, job.number, DRAFT) is None
     assert jobs.ask_to_end(store, "plan", job_id) == found
     assert jobs.cancel(store, "plan", job_id) == found
+
+
+ENDS: dict[str, Callable[[Store, Claim], object]] = {
+    "handed in": lambda store, job: leases.settle(store, job, None),
+    "by who cancels": lambda store, job: jobs.cancel(store, "plan", job.id),
+    "done before": lambda store, job: leases.succeed(store, job, b"1", {}),
+    "failed before": lambda store, job: leases.fail(store, job, {}),
+    "queued again": lambda store, job: leases.hand_back(store, job.number, job.lease, died=True),
+}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+def test_a_cancel_is_kept_once(store: Store, end: Callable[[Store, Claim], object]) -> None:
+    """When it is asked for, whoever ends the job then, and however often it is asked."""
+    alice = store.seen_by(ALICE)
+    job_id = add(store, new(caller=ALICE))
+    job = claim(store)
+    assert jobs.ask_to_end(alice, "plan", job_id).state == "running"
+    asked = jobs.ask_to_end(alice, "plan", job_id)
+    assert asked.state == "running"
+    end(store, job)
+    assert jobs.ask_to_end(alice, "plan", job_id).has_ended
+    jobs.ask_to_end(alice, "plan", job_id)
+    assert actions(store) == ["cancel", "make"]
+
+
+def test_a_cancel_of_what_waits_is_kept_once(store: Store) -> None:
+    alice = store.seen_by(ALICE)
+    job_id = add(store, new(caller=ALICE))
+    for _ in range(2):
+        assert jobs.ask_to_end(alice, "plan", job_id).state == "cancelled"
+    assert actions(store) == ["cancel", "make"]
+
+
+def actions(store: Store) -> list[str]:
+    """Return what was changed with a key, the newest first."""
+    with store.reading() as connection:
+        return [each.action for each in audit.listed(connection, limit=10)]
 
 
 def test_time_over_with_a_draft_in_hand(store: Store) -> None:
