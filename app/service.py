@@ -29,6 +29,7 @@ from app.limits import MAX_BIG_BODIES
 from app.operations import tracing
 from app.operations.metrics import Metrics
 from app.operations.settings import Settings
+from app.pages import routes as pages
 from app.routers import (
     cost_models,
     docs,
@@ -191,5 +192,7 @@ def create_app(settings: Settings | None = None, bound: str | None = None) -> Fa
     ):
         app.include_router(routes.router)
     app.include_router(graphs.imports)
+    app.include_router(pages.router)
     docs.mount_assets(app)
+    pages.mount_assets(app)
     return app

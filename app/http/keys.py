@@ -40,7 +40,19 @@ _KNOWN, _LOOKERS = 10_000, 2
 OPEN = frozenset({"/", "/docs", "/openapi.json", "/healthz", "/readyz", "/version"})
 
 
-_OPEN_BELOW = ("/swagger/", "/static/")
+#: Scripts, styles, and the pages, which hold nothing of anybody: what they show they ask with a key.
+_OPEN_BELOW = (
+    "/swagger/",
+    "/static/",
+    "/assets/",
+    "/plans/",
+    "/simulations/",
+    "/sweeps/",
+    "/imports/",
+    "/graphs/",
+    "/cost-models/",
+    "/predictions/",
+)
 
 
 #: What changes nothing.

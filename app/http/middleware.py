@@ -73,7 +73,7 @@ HEADERS = {
 
 
 class SecurityHeaders:
-    """Adds :data:`HEADERS` to every answer."""
+    """Adds :data:`HEADERS` to every answer that does not have its own."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -83,7 +83,9 @@ class SecurityHeaders:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         await self._app(scope, receive, send_with_headers)

@@ -4,7 +4,7 @@ from html import escape
 from importlib import resources
 
 from fastapi import APIRouter, FastAPI
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 
 router = APIRouter(include_in_schema=False)
@@ -25,12 +25,6 @@ _PAGE = """<!doctype html>
 </body>
 </html>
 """
-
-
-@router.get("/")
-def root() -> RedirectResponse:
-    """Lead to the documentation."""
-    return RedirectResponse("/docs")
 
 
 @router.head("/docs")

@@ -21,10 +21,6 @@ def test_page_loads_nothing_from_elsewhere(service: Service) -> None:
         assert service.client.get(path).status_code == 200
 
 
-def test_root_leads_to_the_page(service: Service) -> None:
-    assert service.client.get("/").headers["location"] == "/docs"
-
-
 def test_swagger_is_of_version_5(service: Service) -> None:
     script = service.client.get("/swagger/swagger-ui-bundle.js").text
     assert re.search(r'"?version"?:"5\.|SwaggerUI.{0,200}5\.\d+\.\d+|"v?5\.\d+\.\d+"', script)

@@ -1,0 +1,1 @@
+"""Pages for people: templates, and scripts that ask the public API; they know nothing else."""

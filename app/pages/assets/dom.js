@@ -1,0 +1,48 @@
+// Elements made of values: whatever comes from users becomes text, never markup.
+
+/**
+ * Make an element. Attributes that are functions listen ("onclick"), those that are true or false
+ * are there or not, null ones are left out; children are elements or text.
+ */
+export function el(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") made.addEventListener(name.slice(2), value);
+    else made.setAttribute(name, value === true ? "" : String(value));
+  }
+  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+/** Put something in the place of what an element has. */
+export function fill(host, ...children) {
+  host.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  return host;
+}
+
+/** The element with an id, which the template has. */
+export function byId(id) {
+  const found = document.getElementById(id);
+  if (found === null) throw new Error(`no element #${id}`);
+  return found;
+}
+
+/** Names and values, one beside the other. */
+export function facts(pairs) {
+  return el(
+    "dl",
+    { class: "facts" },
+    pairs.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]),
+  );
+}
+
+/** Say in the live region of the page what has changed, for who does not see it. */
+export function say(text) {
+  let region = document.getElementById("said");
+  if (region === null) {
+    region = el("div", { id: "said", class: "unseen", role: "status" });
+    document.body.append(region);
+  }
+  region.textContent = text;
+}

@@ -1,0 +1,24 @@
+// What all pages have: the choice of a theme, and the API key where one is needed.
+
+import { askForKey, hasKey } from "./api.js";
+
+/** Whether the page is dark now. */
+export function isDark() {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+document.getElementById("theme").addEventListener("click", () => {
+  const theme = isDark() ? "light" : "dark";
+  document.documentElement.dataset.theme = theme;
+  localStorage.setItem("theme", theme);
+  dispatchEvent(new Event("themechange"));
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
+  dispatchEvent(new Event("themechange")),
+);
+
+const key = document.getElementById("key");
+key.hidden = !hasKey();
+key.addEventListener("click", () => askForKey());
+addEventListener("keychange", () => (key.hidden = !hasKey()));

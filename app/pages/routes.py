@@ -1,0 +1,70 @@
+"""Pages for people: the page of ``/v1/plans/ID`` is ``/plans/ID``.
+
+A page is the same for everybody: what it shows, its scripts ask the API for, with the reader's key
+where keys are required. So nothing of a user is ever in the markup that is sent.
+"""
+
+from collections.abc import Callable
+from importlib import resources
+
+from fastapi import APIRouter, FastAPI
+from fastapi.responses import FileResponse, HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.staticfiles import StaticFiles
+
+from app import VERSION
+
+router = APIRouter(include_in_schema=False)
+
+
+#: plotly writes styles into elements and a style sheet of its own; scripts are files of ours alone.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; "
+    "img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+#: Each page: its path, its template (and script), and its title.
+PAGES = (
+    ("/", "home", "Interlace"),
+    ("/plans/{job_id}", "plan", "Plan"),
+    ("/simulations/{job_id}", "simulation", "Simulation"),
+    ("/sweeps/{job_id}", "sweep", "Sweep"),
+    ("/imports/{job_id}", "import", "Import"),
+    ("/graphs/{graph_id}", "graph", "Graph"),
+    ("/cost-models/{model_id}", "cost-model", "Cost model"),
+    ("/predictions/scaling", "scaling", "Scaling"),
+    ("/predictions/parameter-server/{job_id}", "parameter-server", "Prediction"),
+)
+
+
+_TEMPLATES = Environment(
+    loader=PackageLoader("app.pages"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+)
+
+
+def _page(name: str, title: str) -> Callable[[], HTMLResponse]:
+    """Return the route of a page; it is rendered once."""
+    text = _TEMPLATES.get_template(f"{name}.html").render(name=name, title=title, version=VERSION)
+
+    def show() -> HTMLResponse:
+        return HTMLResponse(text, headers={"Content-Security-Policy": _POLICY})
+
+    return show
+
+
+for _path, _name, _title in PAGES:
+    router.add_api_route(_path, _page(_name, _title), methods=["GET", "HEAD"], name=_name)
+
+
+@router.get("/assets/plotly.min.js")
+@router.head("/assets/plotly.min.js")
+def plotly() -> FileResponse:
+    """Send the charts' library, which lies in the wheel of plotly."""
+    path = resources.files("plotly") / "package_data" / "plotly.min.js"
+    return FileResponse(str(path), media_type="text/javascript")
+
+
+def mount_assets(app: FastAPI) -> None:
+    """Serve scripts and styles."""
+    app.mount("/assets", StaticFiles(packages=[("app.pages", "assets")]), name="assets")
