@@ -57,6 +57,10 @@ _LOOK_S, _RECOVER_S, _EXPIRE_S = 0.5, 2.0, 600.0
 SILENT_S = 5.0
 
 
+#: When the database can be used again, jobs of other servers have so long to show themselves [s].
+_SHOWN_S = 2 * SILENT_S
+
+
 #: A server that is asked to end a job has answered after so long [s].
 _ANSWERED_S = HAND_IN_S + 2.0
 
@@ -237,6 +241,7 @@ class Pool:
                 self._rest()
             except StorageUnavailable as error:
                 _LOG.warning("Jobs wait: %s", error)
+                self._due["recover"] = time.monotonic() + _SHOWN_S  # others were kept silent too
                 self._stopped.wait(1)
             except WorkersUnavailable as error:
                 _LOG.error("No job is worked on: %s", error)

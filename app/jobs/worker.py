@@ -10,8 +10,10 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from http import HTTPStatus
 from multiprocessing.connection import Connection
+from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, Protocol, TypeVar
@@ -215,8 +217,22 @@ def _patiently(what: Callable[[], Result]) -> Result:
 
 
 def limit_memory(size: int) -> None:
-    """Let allocations beyond a limit fail: data where the system counts it, else address space."""
+    """Let allocations fail that take this process so far beyond what it had at the first call.
+
+    Data where the system counts it, else address space. What the libraries of a process have set
+    aside by then depends on the machine: for each of its cores some more.
+    """
     kind = getattr(resource, "RLIMIT_DATA", resource.RLIMIT_AS)
     _, hard = resource.getrlimit(kind)
-    most = size if hard == resource.RLIM_INFINITY else min(size, hard)
-    resource.setrlimit(kind, (most, hard))
+    most = size + _had_at_first()
+    resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+@cache
+def _had_at_first() -> int:
+    """Return what this process had when it was first asked, where the system tells [bytes]."""
+    try:
+        pages = Path("/proc/self/statm").read_text().split()[5]
+    except FileNotFoundError:
+        return 0
+    return int(pages) * resource.getpagesize()

@@ -57,7 +57,7 @@ class Settings(BaseSettings):
     """Requests and uploads that may wait in a queue [bytes]; one that waits alone may have more."""
 
     job_memory_bytes: Annotated[int, Field(ge=2**28)] = 4 * 2**30
-    """Memory that a job's process may take [bytes]."""
+    """Memory that a job may take, beside what its process begins with [bytes]."""
 
     job_grace_s: Annotated[float, Field(ge=0, le=3_600)] = 60
     """A job may take so much longer than its own time limit to read, bound and explain [s]."""

@@ -213,7 +213,9 @@ class JobLimits(BaseModel):
     grace_s: Annotated[
         float, Field(description="What a job may take besides its own time limit [s].")
     ]
-    memory_bytes: Annotated[int, Field(description="Memory of a job's process [bytes].")]
+    memory_bytes: Annotated[
+        int, Field(description="Memory of a job, beside what its process begins with [bytes].")
+    ]
     at_once: Annotated[
         int,
         Field(

@@ -39,8 +39,8 @@ _WAIT_S = 50.0
 _HEARD_S = 0.5
 #: With less than this left of ``timeout_s`` nothing more is asked [s].
 _TOO_LATE_S = 0.05
-#: How long the cancellation of a job that took too long may take [s].
-_CANCEL_S = 5.0
+#: How long the cancellation of a job that took too long may take: a service has 7 s to answer [s].
+_CANCEL_S = 10.0
 
 
 def waited(job: Job[T], how: How, tries: Tries, deadline: Deadline) -> Steps[T]:

@@ -103,11 +103,12 @@ def running(
         ) as client:
             yield Service(client, log, process.pid, database_url)
     finally:
-        process.terminate()
-        try:
-            more, _ = process.communicate(timeout=60)
-        finally:
-            process.kill()
+        with process:  # whatever comes: what is not waited for is told in some later test
+            process.terminate()
+            try:
+                more, _ = process.communicate(timeout=60)
+            finally:
+                process.kill()
     assert not more
 
 

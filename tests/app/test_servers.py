@@ -6,15 +6,21 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select, update
 
 from app.errors import StorageUnavailable
 from app.jobs import leases
+from app.jobs import submission as intake
+from app.jobs.kinds import PLAN
 from app.jobs.leases import Claim
-from app.jobs.pool import SILENT_S
+from app.jobs.pool import SILENT_S, Pool
 from app.jobs.progress import ProgressWriter
+from app.jobs.submission import Asked, NewJob, Room
 from app.operations.settings import Settings
 from app.routers.cost_models import EXAMPLE
+from app.storage.clock import ago
 from app.storage.database import Store
+from app.storage.tables import JobRow
 from tests.app.long import needs_proc, search, until
 from tests.app.postgres import Cluster
 from tests.app.service import ROOT, Json, Service, faults, running, two_layers
@@ -149,6 +155,44 @@ def test_restarts_under_load(tmp_path: Path, cluster: Cluster) -> None:
     """What python -m tests.benchmarks.restarts does for minutes, for seconds."""
     found, is_good = restarted(tmp_path, cluster, seconds=14, every_s=4, seed=1)
     assert is_good, found
+
+
+def test_an_outage_has_kept_others_silent_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their jobs are left to them when the database comes back, for a while."""
+    settings = Settings(data_dir=tmp_path)
+    with closing(Store(settings)) as store:
+        new = NewJob(PLAN, "", b"{}", [], "", None, "")
+        intake.add_all(store, [Asked(new, fresh=True)], Room(1, 2**40))
+        assert leases.claim(store, "another", [PLAN])
+        with store.writing() as connection:
+            connection.execute(update(JobRow).values(heartbeat_at=ago(60)))
+        pool = Pool(store, settings)
+        pool.leave()  # so that it takes no job that waits
+        tick, ticks = pool._tick, iter([False, True, True])
+
+        def away_at_first() -> None:
+            if next(ticks):
+                tick()
+                pool._stopped.set()
+            else:
+                raise StorageUnavailable("It is away.")
+
+        monkeypatch.setattr(pool, "_tick", away_at_first)
+        pool._run()
+        assert states_of(store) == ["running"]
+        assert pool._due["recover"] - time.monotonic() > SILENT_S
+        pool._due["recover"] = 0.0
+        pool._stopped.clear()
+        pool._run()
+        assert states_of(store) == ["queued"]
+
+
+def states_of(store: Store) -> list[str]:
+    """Return the states of all jobs."""
+    with store.reading() as connection:
+        return list(connection.scalars(select(JobRow.state)))
 
 
 def test_a_draft_waits_for_the_database(

@@ -26,7 +26,7 @@ from app.operations.settings import Settings
 from app.storage.database import Store
 from tests import sampling
 from tests.app.long import busy, gone, highs, needs_proc, search, sweep, until
-from tests.app.service import Json, Service, faults, running, two_layers
+from tests.app.service import Json, Service, running, two_layers
 
 pytestmark = needs_proc
 PLANS = "/v1/plans"
@@ -235,12 +235,12 @@ def test_a_job_that_needs_too_much_memory(tmp_path: Path) -> None:
     ops.append({"id": "g", "kind": "all_reduce", "bytes": 1_000, "after": ["b0"]})
     body = {"graph": {"ops": ops}, "cluster": two_layers()["cluster"]}
     with running(tmp_path, INTERLACE_JOB_MEMORY_BYTES=str(2**28)) as service:
-        answer = service.post(body)
-        faults(answer)
-        found = job(service, answer.headers["location"])
-        assert (answer.status_code, found["state"]) == (503, "failed")
+        place = begin(service, body)
+        until(lambda: job(service, place)["finished_at"], within_s=200)
+        found = job(service, place)
+        assert (found["state"], found["error"]["status"]) == ("failed", 503)
         # a library that crashes where memory ends is tried again
-        code, attempts = answer.json()["code"], found["attempts"]
+        code, attempts = found["error"]["code"], found["attempts"]
         assert code == "out_of_memory" or (code, attempts) == ("worker_died", MAX_JOB_ATTEMPTS)
         assert service.post(two_layers()).status_code == 201  # how soon: tests.benchmarks.crashes
 

@@ -59,9 +59,9 @@ def test_predictions_keep_no_submission_waiting(attacked: Service) -> None:
         for seed in (2, 3, 4, 1):  # the last one is known
             began = time.monotonic()
             assert attacked.post(two_layers(seed=seed)).status_code == 201
-            assert time.monotonic() - began < 10
+            assert time.monotonic() - began < 40
         assert busy(attacked), "they are still at work"
-    until(lambda: not busy(attacked), 10)
+    until(lambda: not busy(attacked))
     answer = attacked.client.post(SCALING, json=SMALL)
     assert answer.status_code == 200, "others have their turn"
 
@@ -75,7 +75,7 @@ def test_an_answer_that_takes_too_long(tmp_path: Path) -> None:
         answer = service.client.post(SCALING, content=prediction(), headers=JSON)
         assert (answer.status_code, answer.json()["code"]) == (503, "time_limit")
         assert "INTERLACE_ANSWER_LIMIT_S" in answer.json()["detail"]
-        until(lambda: not busy(service), 10)
+        until(lambda: not busy(service))
         assert service.client.post(SCALING, json=SMALL).status_code == 200
 
 
@@ -100,4 +100,4 @@ def test_a_killed_server_leaves_no_prediction(tmp_path: Path) -> None:
         until(lambda: busy(service))
         processes = busy(service)
         os.kill(service.process, signal.SIGKILL)
-        until(lambda: gone(processes), 10)
+        until(lambda: gone(processes))

@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 from app.jobs.engines.cells import Cells
-from app.limits import MAX_CELL_TIME_LIMIT_S, MAX_SWEEP_LIMIT_S
+from app.limits import MAX_CELL_TIME_LIMIT_S, MAX_SWEEP_LIMIT_S, MAX_SWEEP_PLANNING_S
 from app.operations.cores import cores
 from app.schemas.clusters import ClusterBody
 from app.schemas.graphs import GraphBody
@@ -67,7 +67,7 @@ def request(cells: int) -> SweepRequest:
         workers=[2, 4, 8, 16, 32, 64, 128, 256],
         bandwidths_gbps=[float(each) for each in range(1, cells // 32 + 1)],
         startups_us=[0, 20, 50, 200],
-        time_limit_s=MAX_CELL_TIME_LIMIT_S,  # no clock cuts a plan
+        time_limit_s=min(MAX_CELL_TIME_LIMIT_S, MAX_SWEEP_PLANNING_S / cells),  # cuts no plan
         sweep_limit_s=MAX_SWEEP_LIMIT_S,
     )
 

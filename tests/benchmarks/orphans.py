@@ -33,7 +33,7 @@ MOMENTS = {"at work": 5, "starting": 2, "database busy": 2, "jobs stopped": 1}
 #: A server is at work for at most so long [s].
 _WORKS_S = 2.0
 #: A server is started within so long [s]; a process that stays so long stays for ever.
-_STARTS_S, _STAYS_S = 60.0, 40.0
+_STARTS_S, _STAYS_S = 180.0, 40.0
 
 
 def begin(server: Server) -> None:
@@ -64,6 +64,7 @@ def kill(server: Server, moment: str, draw: random.Random) -> float:
         deadline = time.monotonic() + _STARTS_S
         while not server.is_ready():
             if time.monotonic() > deadline:
+                server.stop(signal.SIGKILL)
                 raise TimeoutError("the server does not start")
             time.sleep(0.05)
         begin(server)

@@ -201,8 +201,10 @@ def test_unknown_job(ask_server: Ask) -> None:
 def test_best_so_far(service: Service, ask_server: Ask) -> None:
     heard: list[Progress] = []
     job = ask_server("submit", PLANS, search(), tags=["long"])
+    place = f"{PLANS.path}/{job.id}"
     until(lambda: drafted_us(service, job.id) < math.inf)
-    waiting: Any = {"timeout_s": 1.5, "cancel_on_timeout": True, "on_progress": heard.append}
+    until(lambda: service.client.get(place).json()["progress"]["incumbent_us"] is not None)
+    waiting: Any = {"timeout_s": 15, "cancel_on_timeout": True, "on_progress": heard.append}
     with pytest.raises(WaitTimeout, match="was cancelled") as caught:
         ask_server("wait", job, **waiting)
     assert caught.value.job.state == "cancelled"

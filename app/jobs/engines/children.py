@@ -151,16 +151,19 @@ def outcome_of(
     except BaseException:
         child.end()
         raise
-    _give_back(child)
+    _give_back(child, watch)
     return outcome
 
 
-def _give_back(child: Child) -> None:
+def _give_back(child: Child, watch: Callable[[Child], None]) -> None:
     """Let a process wait for the next job, unless it leaves."""
     try:
-        child.hear(lambda _: None)
+        child.hear(watch)
     except (EOFError, OSError):
         child.end()
         return
+    except BaseException:
+        child.end()
+        raise
     with _LOCK:
         _IDLE.append(child)
