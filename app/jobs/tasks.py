@@ -102,7 +102,11 @@ def _plan(inputs: Inputs, report: Report) -> Done:
     problem = problem_of(read_body(inputs.body, PlanRequest, inputs.library))
     report.describe(problem.graph.name, limit_of(problem.request))
     answer = plans.solve(problem, report)
-    summary = {"status": answer.status, "iteration_time_us": answer.iteration_time_us}
+    summary = {
+        "status": answer.status,
+        "iteration_time_us": answer.iteration_time_us,
+        "gap": answer.gap,
+    }
     return Done(answer.model_dump_json(), summary)
 
 

@@ -62,6 +62,24 @@ MatchDep = Annotated[
 ]
 
 
+StatesDep = Annotated[
+    list[Annotated[str, OneOf(STATES)]],
+    Query(description="In one of these states; may be repeated."),
+]
+
+
+TagsDep = Annotated[
+    list[Tag],
+    Query(max_length=MAX_CALL_TAGS, description="With all these tags; may be repeated."),
+]
+
+
+def paged(found: list[Job], limit: int) -> tuple[list[Job], str | None]:
+    """Return a page of jobs, of which one more was looked for, and the cursor of the next one."""
+    rows = found[:limit]
+    return rows, str(rows[-1].number) if len(found) > limit else None
+
+
 async def submit(kind: str, body: HeldBody, by: Submitter) -> Response:
     """Begin a job about a posted graph, and answer when it ends or the call's wait is over."""
     if not body.is_small:
@@ -178,19 +196,12 @@ def add_routes(
         store: StoreDep,
         limit: ListedDep = 20,
         cursor: CursorDep = None,
-        state: Annotated[
-            list[Annotated[str, OneOf(STATES)]],
-            Query(description="In one of these states; may be repeated."),
-        ] = [],  # noqa: B006 - FastAPI copies it
-        tag: Annotated[
-            list[Tag],
-            Query(max_length=MAX_CALL_TAGS, description="With all these tags; may be repeated."),
-        ] = [],  # noqa: B006
+        state: StatesDep = [],  # noqa: B006 - FastAPI copies it
+        tag: TagsDep = [],  # noqa: B006
     ) -> Page:
         below = None if cursor is None else int(cursor)
-        found = jobs.listed(store, kind, limit=limit + 1, below=below, states=state, tags=tag)
-        rows = found[:limit]
-        more = str(rows[-1].number) if len(found) > limit else None
+        found = jobs.listed(store, [kind], limit=limit + 1, below=below, states=state, tags=tag)
+        rows, more = paged(found, limit)
         return page.model_validate(
             {plural: [row_of(job, row) for job in rows], "next_cursor": more}
         )
