@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 # a file's tests share their servers, so one process has them all
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-all test-long test-torch compiled coverage lint docs pictures openapi bench reproduce suite general programs testbed mutants clean
+.PHONY: help demo test test-all test-long test-torch compiled coverage lint docs pictures screenshots openapi bench reproduce suite general programs testbed mutants clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -44,6 +44,9 @@ docs: $(VENV)/installed-docs  ## build the site in site/
 
 pictures: $(VENV)/installed-docs  ## draw the pictures of the docs anew
 	$(BIN)/python -m docs.generate.pictures
+
+screenshots: $(VENV)/installed-dev  ## take the pictures of the service's pages anew, in Chromium
+	$(BIN)/python -m docs.generate.screenshots
 
 openapi: $(VENV)/installed-dev  ## write openapi/openapi.json anew
 	$(BIN)/python -m app.write_openapi

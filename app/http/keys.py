@@ -40,7 +40,7 @@ _KNOWN, _LOOKERS = 10_000, 2
 OPEN = frozenset({"/", "/docs", "/openapi.json", "/healthz", "/readyz", "/version"})
 
 
-#: Scripts, styles, and the pages, which hold nothing of anybody: what they show they ask with a key.
+#: Scripts, styles, and the pages, which hold nothing of anybody: what they show, they ask for.
 _OPEN_BELOW = (
     "/swagger/",
     "/static/",

@@ -1,0 +1,155 @@
+"""Pictures of the service's pages: ``python -m docs.generate.screenshots`` takes them anew.
+
+It starts a service of its own, has a few examples planned, swept and imported, opens each page in
+headless Chromium and writes ``docs/pictures/page-NAME.png``. ``--all FOLDER`` writes each page at
+1,280 and 400 pixels in both themes instead, to look at.
+"""
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from playwright.sync_api import Browser, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+PICTURES = ROOT / "docs" / "pictures"
+_DATA = ROOT / "tests" / "data"
+_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+_PATIENCE_S = 120.0
+_STEP = [
+    {"id": "pull1", "resource": "downlink", "bytes": 8_000_000},
+    {"id": "pull2", "resource": "downlink", "bytes": 60_000_000},
+    {"id": "f1", "resource": "worker", "duration_us": 30_000, "after": ["pull1"]},
+    {"id": "f2", "resource": "worker", "duration_us": 30_000, "after": ["f1", "pull2"]},
+    {"id": "b2", "resource": "worker", "duration_us": 60_000, "after": ["f2"]},
+    {"id": "push2", "resource": "uplink", "bytes": 60_000_000, "after": ["b2"]},
+    {"id": "update2", "resource": "server", "duration_us": 6_000, "after": ["push2"]},
+    {"id": "b1", "resource": "worker", "duration_us": 60_000, "after": ["b2"]},
+    {"id": "push1", "resource": "uplink", "bytes": 8_000_000, "after": ["b1"]},
+    {"id": "update1", "resource": "server", "duration_us": 800, "after": ["push1"]},
+]
+
+
+@contextmanager
+def service() -> Iterator[httpx2.Client]:
+    """Run a service with an empty database on a free port."""
+    with tempfile.TemporaryDirectory() as folder:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "app", "serve", "--port", "0"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={"INTERLACE_DATA_DIR": folder, "PATH": "/usr/bin:/bin"},
+            cwd=ROOT,
+        )
+        try:
+            assert process.stdout is not None
+            address = process.stdout.readline().split()[-1]
+            with httpx2.Client(base_url=address, timeout=_PATIENCE_S, trust_env=False) as client:
+                yield client
+        finally:
+            process.terminate()
+            process.communicate(timeout=60)
+
+
+def things(client: httpx2.Client) -> dict[str, str]:
+    """Have something made for each page; the pages by name."""
+
+    def made(path: str, body: Any) -> str:
+        answer = client.post(path, json=body, headers={"Prefer": "wait=60"})
+        if answer.is_error:
+            sys.exit(answer.text)
+        return str(answer.json()["id"])
+
+    def example(name: str) -> Any:
+        return client.get(f"/v1/examples/{name}").json()
+
+    for name in ("two_layers", "resnet50", "t5_small"):
+        made("/v1/plans", example(name))
+    traces = {
+        f"rank{i}": (file.name, file.read_bytes())
+        for i, file in enumerate(sorted(_DATA.glob("kineto_gloo_*.json.gz")))
+    }
+    answer = client.post("/v1/graphs", files=traces, headers={"X-Interlace-Request": "1"})
+    if answer.is_error:
+        sys.exit(answer.text)
+    vgg16 = example("vgg16")
+    swept = {
+        "workers": [2, 4, 8, 16, 32, 64],
+        "bandwidths_gbps": [5, 10, 25, 50, 100],
+        "policies": ["wfbp", "ddp", "horovod", "pace", "plan"],
+    }
+    sweep = made("/v1/sweeps", {"graph": vgg16["graph"], "cluster": vgg16["cluster"], **swept})
+    samples = [
+        [size, 30 + size / 11_000 * (1.3 if size > 2**22 else 1) + size % 7]
+        for size in (2**k + k for k in range(10, 28))
+    ]
+    model = made("/v1/cost-models", {"name": "8 workers, measured", "samples": samples})
+    steps = {
+        "name": "three layers",
+        "batch_size": 32,
+        "bandwidths_gbps": [5, 10],
+        "workers": [1, 2, 4, 8, 16],
+        "simulated_steps": 200,
+        "steps": [{"ops": _STEP}],
+    }
+    prediction = made("/v1/predictions/parameter-server", steps)
+    imports = client.get("/v1/imports").json()["imports"]
+    return {
+        "home": "/",
+        "plan": f"/plans/{made('/v1/plans', example('fsdp_llama_7b'))}",
+        "plan-vgg16": f"/plans/{made('/v1/plans', vgg16)}",
+        "sweep": f"/sweeps/{sweep}",
+        "cost-model": f"/cost-models/{model}",
+        "scaling": "/predictions/scaling?example=vgg16",
+        "parameter-server": f"/predictions/parameter-server/{prediction}",
+        "import": f"/imports/{imports[0]['id']}",
+        "graph": f"/graphs/{imports[0]['graph_id']}",
+    }
+
+
+def take(browser: Browser, address: str, path: str, file: Path, width: int, scheme: Any) -> None:
+    """Open a page, wait until it asks nothing more, and write what it shows."""
+    context = browser.new_context(
+        base_url=address, viewport={"width": width, "height": 900}, color_scheme=scheme
+    )
+    page = context.new_page()
+    page.goto(path)
+    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(500)
+    page.screenshot(path=file, full_page=True)
+    context.close()
+
+
+def main() -> None:
+    """Take them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--all", type=Path, metavar="FOLDER", dest="folder")
+    folder = parser.parse_args().folder
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        sys.exit("Chromium is not installed: apt-get install chromium")
+    with service() as client, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=_ARGUMENTS)
+        address = str(client.base_url)
+        for name, path in things(client).items():
+            if folder is None:
+                take(browser, address, path, PICTURES / f"page-{name}.png", 1280, "light")
+                continue
+            folder.mkdir(parents=True, exist_ok=True)
+            for width in (1280, 400):
+                for scheme in ("light", "dark"):
+                    file = folder / f"{name}-{width}-{scheme}.png"
+                    take(browser, address, path, file, width, scheme)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
