@@ -8,7 +8,7 @@ import { count, percent, time } from "./format.js";
 const ENDED = new Set(["succeeded", "failed", "cancelled", "timed_out"]);
 
 /** The phases of all kinds of jobs as people read them. */
-const PHASES = { policies: "simulates the policies", bound: "looks for a lower bound", search: "searches for a better plan", slots: "places the plan in slots", what_if: "plans what was changed", explanation: "looks for what limits it", again: "plans it anew" };
+const PHASES = { policies: "simulates the policies", bound: "looks for a lower bound", search: "searches for a better plan", slots: "places the plan in slots", what_if: "plans what was changed", explanation: "looks for what limits it", again: "plans it anew", import: "reads the files" };
 
 /** The word for a state, in its colour. */
 export function badge(state) {
