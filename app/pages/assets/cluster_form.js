@@ -19,10 +19,13 @@ export function channelsOf(graph) {
   return [...used].sort((a, b) => (b === NETWORK) - (a === NETWORK) || a.localeCompare(b, "en"));
 }
 
-/** The cost models that are stored, as [id, name]. */
+/** Algorithms that were measured, and are scaled to other workers. */
+const MEASURED = ["linear", "piecewise", "table"];
+
+/** The cost models that are stored, as [id, name, whether it was measured]. */
 export async function costModels() {
   const { cost_models: found } = await get("/v1/cost-models?limit=200");
-  return found.map((model) => [model.id, `${model.name || model.id} (${model.algorithm})`]);
+  return found.map((model) => [model.id, `${model.name || model.id} (${model.algorithm})`, MEASURED.includes(model.algorithm)]);
 }
 
 /** What a recorded channel costs, in a few words. */
@@ -36,7 +39,7 @@ function recordedWords(told) {
 function channelFields(name, isAlone, told, own, models) {
   const at = name === NETWORK ? "/cluster" : `/cluster/channels/${step(name)}`;
   const options = [
-    ...(own ? [["Recorded", [[TOLD, `As the trace says${recordedWords(own)}`]]]] : []),
+    ...(own ? [["Recorded", [[TOLD, `As the files say${recordedWords(own)}`]]]] : []),
     ["Algorithms", ALGORITHMS],
     ["Cost models", models],
   ];
@@ -54,7 +57,7 @@ function channelFields(name, isAlone, told, own, models) {
     const chosen = cost.control.value;
     if (chosen === TOLD) return { ...without(own, "workers"), ...base };
     const shares = own?.shares ? { shares: own.shares } : {};
-    if (!isAlgorithm()) return { ...shares, ...base, cost_model: chosen, extrapolate: true };
+    if (!isAlgorithm()) return { ...shares, ...base, cost_model: chosen, ...(models.find(([id]) => id === chosen)[2] ? { extrapolate: true } : {}) };
     return { ...shares, ...base, algorithm: chosen, bandwidth_gbps: numberIn(bandwidth), startup_us: numberIn(startup) ?? 0 };
   }
   const fields = [cost, workers, bandwidth, startup].filter(Boolean).map(({ field }) => field);
@@ -70,14 +73,14 @@ function without(object, ...names) {
  * models: of costModels(). Returns { element, value() } where value is a request's `cluster`.
  */
 export function clusterForm(channels, told, models) {
-  const workers = entry("Workers", { type: "number", min: 1, step: 1, value: told?.workers ?? USUAL.workers, required: true }, { pointer: "/cluster/workers" });
+  const workers = entry("Workers", { type: "number", min: 1, step: 1, value: told ? told.workers ?? "" : USUAL.workers, placeholder: "those of each channel" }, { pointer: "/cluster/workers" });
   const used = channels.length ? channels : [NETWORK];
   const own = (name) => (told === null ? null : name === NETWORK ? (told.cost_model || told.bandwidth_gbps || told.algorithm ? without(told, "channels", "workers", "compute_slowdown") : null) : told.channels?.[name] ?? null);
   const parts = used.map((name) => [name, channelFields(name, used.length === 1, told, own(name), models)]);
   const element = el("div", {}, el("div", { class: "fields" }, workers.field, parts.length === 1 ? parts[0][1].fields : null), parts.length === 1 ? null : parts.map(([name, part]) => el("fieldset", {}, el("legend", {}, `Channel ${name}`), el("div", { class: "fields" }, part.fields))));
 
   function value() {
-    const cluster = { workers: numberIn(workers) };
+    const cluster = numberIn(workers) === null ? {} : { workers: numberIn(workers) };
     if (told?.compute_slowdown) cluster.compute_slowdown = told.compute_slowdown;
     const others = {};
     for (const [name, part] of parts) {

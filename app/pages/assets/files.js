@@ -61,27 +61,35 @@ function isParameters(text) {
 
 /**
  * Look into files. Returns { request: { path, body } } where one file is a whole request, else
- * { files, parameters }: what is to be read, and the names and bytes of parameters as text.
+ * { files, name, parameters }: what is to be read, what to call it ("" where it has a name), and
+ * the names and bytes of parameters as text.
  */
 export async function looked(given) {
   let parameters = null;
+  let name = null;
   const files = [];
   for (const file of given) {
     const text = await textOf(file);
     if (text !== null && given.length === 1) {
       const request = requestIn(text);
       if (request) return { request };
+      if (isOwn(text)) name = "";
     } else if (text !== null && isParameters(text)) {
       parameters = text;
       continue;
     }
     files.push(file);
   }
-  return { files, parameters };
+  return { files, name: name ?? (files.length ? called(files[0]) : ""), parameters };
+}
+
+/** Whether a text is a graph of ours, which may have a name inside. */
+function isOwn(text) {
+  return /"ops"\s*:/.test(text) && !text.includes('"traceEvents"');
 }
 
 /** What a graph is called after its file; a PipeDream `graph.txt` has no name of its own. */
-export function called(file) {
+function called(file) {
   const stem = file.name.split(".")[0];
   return stem === "graph" ? "" : stem.slice(0, 200);
 }

@@ -13,7 +13,7 @@ async function examples(host) {
   const { examples: found } = await get("/v1/examples");
   const doing = el("p", { role: "status", class: "doing" });
   const buttons = found.map(({ name, description, url }) =>
-    el("li", {}, el("button", { type: "button", class: "example", "data-example": name, onclick: () => plan(name, url) }, el("strong", {}, NAMES[name] ?? name), el("span", { class: "faint" }, description))),
+    el("li", {}, el("button", { type: "button", class: "example", "data-example": name, onclick: () => plan(name, url) }, el("strong", {}, NAMES[name] ?? name), el("span", { class: "faint" }, description.replaceAll("`", "")))),
   );
 
   async function plan(name, url) {

@@ -67,7 +67,7 @@ export async function planForm(host, { id, graph, cluster: told }) {
   const form = el(
     "form",
     { novalidate: true, "aria-label": "Plan this graph", onsubmit: (event) => { event.preventDefault(); plan(); } },
-    told ? el("p", {}, "The cluster is the one that the trace was recorded on, as far as it tells; change what is to be another.") : el("p", {}, "Nothing says which cluster this runs on; these figures are usual ones."),
+    el("p", {}, told ? "The cluster is the one that the files tell of, as far as they do. Press Plan, or change it first." : "Nothing says which cluster this runs on; these figures are usual ones. Press Plan, or change them first."),
     cluster.element,
     barrier.field,
     el("details", {}, el("summary", {}, "More"), el("div", { class: "fields" }, limit.field), hasRules ? baselines : null),

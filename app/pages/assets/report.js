@@ -22,7 +22,7 @@ export function collectives(report) {
 /** One sentence about what was read. */
 export function headline(report) {
   const from = report.format === "interlace" ? "a graph of Interlace's own" : `a ${report.format} file`;
-  const which = report.steps > 1 ? `, step ${report.step} of ${report.steps} (from 0)` : "";
+  const which = report.steps > 1 ? `: step ${report.step} of ${report.steps}, counted from 0` : "";
   return `${count(report.ops, "op")} and ${collectives(report)}, read from ${from}${which}.`;
 }
 

@@ -2,7 +2,7 @@
 
 import { complain, post } from "./api.js";
 import { el, fill, say } from "./dom.js";
-import { called, looked } from "./files.js";
+import { looked } from "./files.js";
 import { choice, entry, numberIn } from "./form.js";
 import { bytes, count } from "./format.js";
 import { reported } from "./report.js";
@@ -56,14 +56,14 @@ export function upload(host) {
   }
 
   async function send(given) {
-    const { request, files, parameters } = await looked(given);
+    const { request, files, name: own, parameters } = await looked(given);
     if (request) {
       const { location } = await post(`${request.path}?wait=0`, request.body);
       window.location.assign(pageOf(location));
       return;
     }
     if (!files.length) throw new Error("These are names and bytes of parameters; drop the trace along with them.");
-    const query = new URLSearchParams({ wait: "0", name: name.control.value || called(files[0]) });
+    const query = new URLSearchParams({ wait: "0", name: name.control.value || own });
     const told = { format: format.control.value || null, step: numberIn(step), rank: numberIn(rank) };
     for (const [field, value] of Object.entries(told)) if (value !== null) query.set(field, value);
     const form = new FormData();
