@@ -50,6 +50,6 @@ def text_of(kind: str, job: Job, result: bytes | None) -> bytes:
 def row_of(job: Job, summary: type[JobSummary]) -> JobSummary:
     """Write a job for a list; what a draft gave is not told before the end."""
     known = dict.fromkeys(summary.model_fields.keys() - JobSummary.model_fields.keys())
-    found = {**known, **(job.summary if job.has_ended else {})}
+    found = {**known, **(job.summary if job.has_ended else {}), "kind": job.kind}
     kept = {field: found[field] for field in known}
     return summary.model_validate({**job.light(), "name": job.name, **kept})

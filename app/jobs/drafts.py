@@ -14,6 +14,7 @@ class _Plan(msgspec.Struct):
     status: str
     iteration_time_us: float
     lower_bound_us: float
+    gap: float | None
 
 
 class _Sweep(msgspec.Struct):
@@ -28,7 +29,11 @@ def draft_of(kind: str, text: bytes) -> tuple[Draft, dict[str, Any]]:
     if kind == SWEEP:
         return Draft(text, {"cells": len(_SWEEP.decode(text).cells)}), {}
     plan = _PLAN.decode(text)
-    light = {"status": plan.status, "iteration_time_us": plan.iteration_time_us}
+    light = {
+        "status": plan.status,
+        "iteration_time_us": plan.iteration_time_us,
+        "gap": plan.gap,
+    }
     return Draft(text, light), reached(plan.iteration_time_us, plan.lower_bound_us)
 
 

@@ -135,6 +135,15 @@ def payload(store: Store, number: int, part: str) -> bytes | None:
         return connection.scalar(query)
 
 
+def requested(store: Store, kind: str, job_id: str) -> bytes:
+    """Return the request of a job as it was posted, JSON text; NotFound when there is none."""
+    with store.reading() as connection:
+        job = _get(connection, kind, job_id, store.caller)
+        which = (PayloadRow.job == job.number, PayloadRow.part == REQUEST)
+        content: bytes = connection.execute(select(PayloadRow.content).where(*which)).scalar_one()
+    return content
+
+
 def answered(store: Store, kind: str, job_id: str) -> tuple[bytes, bytes]:
     """Return the request of a job and its result, both JSON text.
 
@@ -164,16 +173,24 @@ def files(store: Store, number: int) -> list[bytes]:
 
 def listed(
     store: Store,
-    kind: str,
+    kinds: Sequence[str],
     *,
     limit: int,
     below: int | None,
     states: Sequence[str],
     tags: Sequence[str],
+    text: str = "",
 ) -> list[Job]:
-    """Return jobs, the newest first: with numbers below one, in these states, with all tags."""
-    mine = (JobRow.kind == kind, visible(JobRow, store.caller))
-    query = _light().where(*mine).order_by(JobRow.number.desc()).limit(limit)
+    """Return jobs, the newest first: of these kinds and in these states, of any where none is said.
+
+    ``below`` is what their numbers are below; they have all the tags, and the text in their name.
+    """
+    query = _light().where(visible(JobRow, store.caller)).order_by(JobRow.number.desc())
+    query = query.limit(limit)
+    if kinds:
+        query = query.where(JobRow.kind.in_(kinds))
+    if text:
+        query = query.where(JobRow.name.icontains(text, autoescape=True))
     if below is not None:
         query = query.where(JobRow.number < literal(below, BigInteger))
     if states:

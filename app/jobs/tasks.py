@@ -11,7 +11,7 @@ from app.limits import JOB_TIME_LIMIT_S
 from app.operations.callers import Caller
 from app.reading.references import Library
 from app.reading.requests import problem_of, read_body
-from app.reading.traces import parameters_of, read_files
+from app.reading.traces import FORMAT, own_cluster, parameters_of, read_files
 from app.schemas.graphs import GraphRequest
 from app.schemas.parameter_servers import ParameterServerRequest
 from app.schemas.plans import PlanRequest
@@ -102,7 +102,11 @@ def _plan(inputs: Inputs, report: Report) -> Done:
     problem = problem_of(read_body(inputs.body, PlanRequest, inputs.library))
     report.describe(problem.graph.name, limit_of(problem.request))
     answer = plans.solve(problem, report)
-    summary = {"status": answer.status, "iteration_time_us": answer.iteration_time_us}
+    summary = {
+        "status": answer.status,
+        "iteration_time_us": answer.iteration_time_us,
+        "gap": answer.gap,
+    }
     return Done(answer.model_dump_json(), summary)
 
 
@@ -139,11 +143,12 @@ def _import(inputs: Inputs, report: Report) -> Done:
     parameters = parameters_of(options["parameters"])
     what = TraceOptions(options["name"], options["step"], parameters, options.get("rank"))
     trace = read_files(inputs.files, options["format"], what)
-    answer = import_answer(trace, what)
+    own = own_cluster(inputs.files[0]) if trace.report.format == FORMAT else None
+    answer = import_answer(trace, what, own)
     graph = None
     if trace.graph is not None and answer.graph_id is not None:
-        own = id_of(answer.graph_id, inputs.caller)
-        answer = answer.model_copy(update={"graph_id": own})
+        graph_id = id_of(answer.graph_id, inputs.caller)
+        answer = answer.model_copy(update={"graph_id": graph_id})
         graph = new_graph(trace.graph, answer)
     name = trace.graph.name if trace.graph else options["name"]
     report.describe(name, JOB_TIME_LIMIT_S)

@@ -23,6 +23,7 @@ from app.reading.requests import checked_plain
 from app.reading.unpacking import unpacked
 from app.reading.wording import shown
 from app.schemas.base import PLAIN, Name, RequestModel
+from app.schemas.clusters import ClusterBody
 from app.schemas.graphs import GraphBody
 from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError, InvalidTrace
@@ -36,6 +37,10 @@ FORMAT = "interlace"
 
 class _File(RequestModel):
     graph: GraphBody
+
+
+class _OnCluster(RequestModel):
+    cluster: ClusterBody
 
 
 def read_own(content: bytes, options: TraceOptions) -> Trace | None:
@@ -62,6 +67,23 @@ def read_own(content: bytes, options: TraceOptions) -> Trace | None:
         format=FORMAT, steps=1, step=0, ops=len(graph.ops), collectives=totals(graph.ops)
     )
     return Trace(graph, report)
+
+
+def own_cluster(file: bytes) -> dict[str, Any] | None:
+    """Return the cluster that such a file has beside its graph, as it is there; None without one.
+
+    Raises
+    ------
+    InvalidRequest
+        With all faults of the cluster.
+    """
+    raw = _object(unpacked(file, MAX_UNPACKED_BYTES))
+    if is_compiled(raw):
+        raw = compiled_request(raw)
+    cluster: dict[str, Any] | None = raw.get("cluster") if "graph" in raw else None
+    if cluster is not None:
+        checked_plain({"cluster": cluster}, _OnCluster)
+    return cluster
 
 
 def _object(content: bytes) -> dict[str, Any]:

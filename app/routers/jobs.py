@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -22,7 +23,7 @@ from app.http.preferences import Preferences, Tag, WaitDep
 from app.http.problems import answer
 from app.jobs import table as jobs
 from app.jobs.answers import row_of
-from app.jobs.kinds import KINDS
+from app.jobs.kinds import KINDS, MODELS
 from app.jobs.pool import Pool
 from app.jobs.rows import FAILED, STATES, TIMED_OUT
 from app.jobs.submission import Asked, NewJob, Receipt, id_of_key
@@ -60,6 +61,24 @@ JobId = Annotated[str, Path(description="Id of the job.", examples=["0123456789a
 MatchDep = Annotated[
     str | None, Header(description="`ETag` of an earlier answer: 304 if it is still the same.")
 ]
+
+
+StatesDep = Annotated[
+    list[Annotated[str, OneOf(STATES)]],
+    Query(description="In one of these states; may be repeated."),
+]
+
+
+TagsDep = Annotated[
+    list[Tag],
+    Query(max_length=MAX_CALL_TAGS, description="With all these tags; may be repeated."),
+]
+
+
+def paged(found: list[Job], limit: int) -> tuple[list[Job], str | None]:
+    """Return a page of jobs, of which one more was looked for, and the cursor of the next one."""
+    rows = found[:limit]
+    return rows, str(rows[-1].number) if len(found) > limit else None
 
 
 async def submit(kind: str, body: HeldBody, by: Submitter) -> Response:
@@ -178,19 +197,12 @@ def add_routes(
         store: StoreDep,
         limit: ListedDep = 20,
         cursor: CursorDep = None,
-        state: Annotated[
-            list[Annotated[str, OneOf(STATES)]],
-            Query(description="In one of these states; may be repeated."),
-        ] = [],  # noqa: B006 - FastAPI copies it
-        tag: Annotated[
-            list[Tag],
-            Query(max_length=MAX_CALL_TAGS, description="With all these tags; may be repeated."),
-        ] = [],  # noqa: B006
+        state: StatesDep = [],  # noqa: B006 - FastAPI copies it
+        tag: TagsDep = [],  # noqa: B006
     ) -> Page:
         below = None if cursor is None else int(cursor)
-        found = jobs.listed(store, kind, limit=limit + 1, below=below, states=state, tags=tag)
-        rows = found[:limit]
-        more = str(rows[-1].number) if len(found) > limit else None
+        found = jobs.listed(store, [kind], limit=limit + 1, below=below, states=state, tags=tag)
+        rows, more = paged(found, limit)
         return page.model_validate(
             {plural: [row_of(job, row) for job in rows], "next_cursor": more}
         )
@@ -250,6 +262,9 @@ def add_routes(
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
 
+    if kind in MODELS:
+        _add_request(router, kind)
+
     @router.post(
         "/{job_id}/cancel",
         response_model=out,
@@ -270,6 +285,22 @@ def add_routes(
     async def delete_job(job_id: JobId, caller: CallerDep, pool: PoolDep) -> None:
         """End it if it has not ended, and forget it."""
         await to_thread.run_sync(pool.remove, kind, job_id, caller)
+
+
+def _add_request(router: APIRouter, kind: str) -> None:
+    """Add the call for what was posted, where that is all that the job was made of."""
+    word = KINDS[kind].word
+
+    @router.get(
+        "/{job_id}/request",
+        response_model=dict[str, Any],
+        summary=f"The request of a {word}",
+        responses=problems(404, 503),
+    )
+    def get_request(job_id: JobId, store: StoreDep) -> Response:
+        """Return what was posted, so that it can be changed and posted again."""
+        text = jobs.requested(store, kind, job_id).removeprefix(BOM_UTF8)
+        return Response(text, media_type="application/json")
 
 
 async def _answer(

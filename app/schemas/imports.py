@@ -48,8 +48,8 @@ _Cluster = Annotated[
     Annotated[dict[str, Any], ShownAs(ClusterBody)] | None,
     Field(
         description="`cluster` of a request: workers, channels and costs as the files tell them; "
-        "`report.assumed` says what they do not tell. Null without a graph, and where the files "
-        "are of Interlace's own."
+        "`report.assumed` says what they do not tell. Of a file of Interlace's own what it has "
+        "beside its graph, null where that is none. Null without a graph."
     ),
 ]
 

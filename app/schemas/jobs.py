@@ -106,6 +106,10 @@ class PlanSummary(JobSummary):
 
     status: Literal["optimal", "feasible"] | None
     iteration_time_us: float | None
+    gap: Annotated[
+        float | None,
+        Field(description="Iteration time / lower bound - 1; null of plans of older releases too."),
+    ]
 
 
 class SimulationSummary(JobSummary):
@@ -131,6 +135,12 @@ class ImportSummary(JobSummary):
     """An import in a list."""
 
     graph_id: str | None
+
+
+class JobEntry(PlanSummary, SimulationSummary, SweepSummary, ParameterServerSummary, ImportSummary):
+    """A job of any kind in a list; what its kind does not tell is null."""
+
+    kind: Literal["plan", "simulation", "sweep", "parameter_server", "import"]
 
 
 class Page(AnswerModel):
@@ -169,3 +179,9 @@ class ImportList(Page):
     """Imports, the newest first."""
 
     imports: list[ImportSummary]
+
+
+class JobList(Page):
+    """Jobs of all kinds, the newest first."""
+
+    jobs: list[JobEntry]

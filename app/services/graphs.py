@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from app.errors import InvalidRequest
 from app.limits import MAX_UNMERGED
@@ -46,19 +47,26 @@ def what_if(graph: Graph, changes: Sequence[ChangeBody]) -> Graph | None:
         ) from error
 
 
-def graph_out(trace: Trace, options: TraceOptions) -> GraphOut:
+def graph_out(
+    trace: Trace, options: TraceOptions, cluster: dict[str, Any] | None = None
+) -> GraphOut:
     """Write what was read with these options, with the cluster and the steps that it tells of."""
-    made = import_answer(trace, options)
+    made = import_answer(trace, options, cluster)
     graph = None if trace.graph is None else graph_json(trace.graph)
     return GraphOut.of(made, id=made.graph_id, graph=graph)
 
 
-def import_answer(trace: Trace, options: TraceOptions) -> ImportAnswer:
+def import_answer(
+    trace: Trace, options: TraceOptions, cluster: dict[str, Any] | None = None
+) -> ImportAnswer:
     """Write what was read with these options beside the graph, and the graph's id.
 
-    That no steps can be made keeps nobody from the graph: a warning says so.
+    ``cluster`` is that of a file of Interlace's own, None without one. That no steps can be made
+    keeps nobody from the graph: a warning says so.
     """
     told, about = with_cluster(trace)
+    if cluster is not None:
+        about = about._replace(cluster=cluster)
     report = told.report
     try:
         made = steps_out(trace, options) or StepsOut(None, ())

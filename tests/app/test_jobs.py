@@ -342,6 +342,44 @@ def test_lists(server: Service) -> None:
         assert server.client.get(PLANS, params=wrong).status_code == 422
 
 
+def test_jobs_of_all_kinds_are_one_list(server: Service) -> None:
+    tag = str(uuid4())
+
+    def made(path: str, name: str, **fields: Any) -> str:
+        body = two_layers() if path == "/v1/plans" else {"cluster": two_layers()["cluster"]}
+        body |= {"graph": {**two_layers()["graph"], "name": name}, **fields}
+        answer = server.client.post(path, json=body, params={"tag": tag})
+        job_id: str = answer.json()["id"]
+        return job_id
+
+    plan = made(PLANS, "Größe_1 % of it")
+    simulation = made("/v1/simulations", "size 100", policy="wfbp")
+    sweep = made("/v1/sweeps", "sizes", workers=[2, 4], policies=["wfbp"])
+
+    def listed(**params: Any) -> list[str]:
+        page = server.client.get("/v1/jobs", params={"tag": tag, **params}).json()
+        return [job["id"] for job in page["jobs"]]
+
+    assert listed() == [sweep, simulation, plan]
+    assert listed(kind=["plan", "sweep"]) == [sweep, plan]
+    assert listed(kind="import") == listed(state="failed") == []
+    assert listed(text="SIZE") == [sweep, simulation]
+    assert listed(text="_1 %") == [plan]
+    assert listed(text="e%1") == []
+    first = server.client.get("/v1/jobs", params={"tag": tag, "limit": 2}).json()
+    assert [job["id"] for job in first["jobs"]] == [sweep, simulation]
+    assert listed(cursor=first["next_cursor"]) == [plan]
+    of_sweep, of_simulation = first["jobs"]
+    assert (of_sweep["kind"], of_sweep["cells"], of_sweep["gap"]) == ("sweep", 2, None)
+    assert (of_simulation["policy"], of_simulation["cells"]) == ("wfbp", None)
+    (of_plan,) = server.client.get("/v1/jobs", params={"tag": tag, "kind": "plan"}).json()["jobs"]
+    (alone,) = server.client.get(PLANS, params={"tag": tag}).json()["plans"]
+    assert alone == {field: of_plan[field] for field in alone}
+    assert (alone["status"], alone["gap"]) == ("optimal", 0)
+    for wrong in ({"kind": "run"}, {"text": "\n"}, {"state": "done"}, {"cursor": "x"}):
+        assert server.client.get("/v1/jobs", params=wrong).status_code == 422
+
+
 def test_what_is_no_id_and_no_cursor(server: Service) -> None:
     """Also what a database does not take."""
     for of in ("plans", "sweeps", "imports", "runs", "graphs", "cost-models"):

@@ -18,8 +18,9 @@ from solver.costs import Lane, network_of
 from solver.graph import Op, build
 from solver.traces import Channel, Report, Sample, Trace
 from tests.app.command import Run
+from tests.app.compiled import COMPILED
 from tests.app.long import search
-from tests.app.service import Service, environment, two_layers
+from tests.app.service import Service, environment, faults, two_layers
 from tests.kineto_events import AUTOGRAD, kernel, note, sized, small, text
 
 PROFILE = """\
@@ -492,3 +493,25 @@ def test_an_import_answers_a_request(service: Service) -> None:
     assert len(answer.json()["request"]["cluster"]["channels"]) == 2
     own = {"ops": made["graph"]["ops"]}
     assert service.client.post("/v1/graphs", json=own).json()["cluster"] is None
+
+
+def test_a_file_of_our_own_keeps_its_cluster(service: Service, run: Run, tmp_path: Path) -> None:
+    asked = two_layers()
+    made = service.client.post("/v1/graphs", json=asked).json()
+    assert (made["cluster"], made["costs"]) == (asked["cluster"], [])
+    assert service.client.get(f"/v1/graphs/{made['id']}").json() == made
+    (tmp_path / "own.json").write_text(json.dumps(asked))
+    printed = json.loads(run("import", str(tmp_path / "own.json"), "--json").stdout)
+    assert printed["cluster"] == asked["cluster"]
+    compiled = service.client.post("/v1/graphs", json=COMPILED).json()
+    assert compiled["cluster"] == {
+        "channels": {
+            "pg": {
+                "workers": 4,
+                "algorithm": "table",
+                "tables": COMPILED["channels"]["pg"]["tables"],
+            }
+        }
+    }
+    wrong = service.client.post("/v1/graphs", json={**asked, "cluster": {"workers": 0}})
+    assert faults(wrong) == {("/cluster/workers", "out_of_range")}

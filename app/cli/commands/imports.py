@@ -74,7 +74,7 @@ def import_(
     from app.cli.files import called
     from app.cli.progress import Stage, following
     from app.cli.rendering.reports import render
-    from app.reading.traces import parameters_of, read_files
+    from app.reading.traces import FORMAT, own_cluster, parameters_of, read_files
     from app.services.graphs import graph_out
     from solver.traces import TraceOptions
 
@@ -89,5 +89,7 @@ def import_(
         else:
             with following(in_lines=progress) as show:
                 show(Stage(f"reading {len(raw)} file{'s' if len(raw) > 1 else ''}"))
-                answer = graph_out(read_files(raw, form, options), options)
+                trace = read_files(raw, form, options)
+                own = own_cluster(raw[0]) if trace.report.format == FORMAT else None
+                answer = graph_out(trace, options, own)
     print(answer.model_dump_json() if json_ else render(answer.report))

@@ -81,6 +81,7 @@ export async function* events(path, signal) {
     try {
       const more = { Accept: "text/event-stream", ...(last === null ? {} : { "Last-Event-ID": last }) };
       const response = await ask(path, { signal, headers: more });
+      if (response.status === 204) return;
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       let buffer = "";
       for (;;) {
@@ -106,7 +107,7 @@ export async function* events(path, signal) {
 
 /** A problem as people read it: the sentence, and each fault with its place. */
 export function shown(error) {
-  const faults = error.faults ?? [];
+  const faults = (error.faults ?? []).filter((fault) => fault.pointer || fault.detail !== error.message);
   const hidden = faults.length - 20;
   return el(
     "div",

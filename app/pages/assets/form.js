@@ -1,0 +1,80 @@
+// Forms: labelled fields, each of which knows its place in the request, and the faults beside them.
+
+import { el } from "./dom.js";
+
+let made = 0;
+
+function labelled(name, control, { pointer = null, hint = null, unit = null } = {}) {
+  const id = `input-${(made += 1)}`;
+  control.id = id;
+  const words = hint ? el("small", { id: `${id}-hint`, class: "faint" }, hint) : null;
+  if (words) control.setAttribute("aria-describedby", words.id);
+  const label = el("label", { for: id }, name, unit ? el("span", { class: "unit" }, ` [${unit}]`) : null);
+  return { field: el("div", { class: "field", "data-pointer": pointer }, label, control, words), control };
+}
+
+/**
+ * A labelled input; pointer is its place in the request, as faults name it (RFC 6901).
+ * Returns { field, control }.
+ */
+export function entry(name, attributes = {}, about = {}) {
+  return labelled(name, el("input", { autocomplete: "off", ...attributes }), about);
+}
+
+/** A labelled choice; options: [[value, text], ...], or [heading, [[value, text], ...]] for a group. */
+export function choice(name, options, value, about = {}) {
+  const one = ([key, text]) => el("option", { value: key, selected: key === value }, text);
+  const all = options.map(([key, text]) => (Array.isArray(text) ? (text.length ? el("optgroup", { label: key }, text.map(one)) : null) : one([key, text])));
+  return labelled(name, el("select", {}, all), about);
+}
+
+/** A box to tick, with its label beside it. */
+export function box(name, checked, about = {}) {
+  const id = `input-${(made += 1)}`;
+  const control = el("input", { id, type: "checkbox", checked });
+  return { field: el("div", { class: "field box", "data-pointer": about.pointer ?? null }, control, el("label", { for: id }, name)), control };
+}
+
+/** The number in an input; null when it is empty. */
+export function numberIn({ control }) {
+  return control.value.trim() === "" ? null : Number(control.value);
+}
+
+/** The numbers in a text: "2, 4 8". What is no number stays text, for the service to name. */
+export function numbersIn({ control }) {
+  return control.value.split(/[\s,;]+/).filter(Boolean).map((word) => (Number.isFinite(Number(word)) ? Number(word) : word));
+}
+
+/** A name as a step of a pointer. */
+export function step(name) {
+  return name.replaceAll("~", "~0").replaceAll("/", "~1");
+}
+
+/** Take away what was said of faults. */
+export function forgive(form) {
+  for (const said of form.querySelectorAll(".fault")) said.remove();
+  for (const control of form.querySelectorAll("[aria-invalid]")) {
+    control.removeAttribute("aria-invalid");
+    control.removeAttribute("aria-errormessage");
+  }
+}
+
+/** Say each fault beside the field that it is about, the one with the longest pointer; focus the first. */
+export function blame(form, faults) {
+  forgive(form);
+  const fields = [...form.querySelectorAll("[data-pointer]")].filter((field) => !field.closest("[hidden]"));
+  const size = (field) => field.dataset.pointer.length;
+  let first = null;
+  for (const { pointer, detail } of faults) {
+    const about = fields.filter((field) => pointer === field.dataset.pointer || pointer?.startsWith(`${field.dataset.pointer}/`)).sort((a, b) => size(b) - size(a))[0];
+    const control = about?.querySelector("input, select, textarea");
+    if (!control) continue;
+    const said = el("p", { class: "fault", id: `fault-${(made += 1)}` }, detail);
+    about.append(said);
+    control.setAttribute("aria-invalid", "true");
+    control.setAttribute("aria-errormessage", said.id);
+    for (let up = about.closest("details"); up; up = up.parentElement.closest("details")) up.open = true;
+    first ??= control;
+  }
+  first?.focus();
+}
