@@ -24,10 +24,10 @@ from app.storage.tables import CostModelRow
 _CSV, _SVG = "text/csv", "image/svg+xml"
 
 
-def plan_timeline(store: Store, plan_id: str) -> Answered:
-    """Draw a plan as a Chrome trace."""
+def plan_timeline(store: Store, plan_id: str, beside: str | None) -> Answered:
+    """Draw a plan as a Chrome trace, beside a policy."""
     problem, answer = problem_and_answer(store, PLAN, plan_id)
-    return _json(plans.timeline(problem, json.loads(answer)))
+    return _json(plans.timeline(problem, json.loads(answer), beside))
 
 
 def simulation_timeline(store: Store, simulation_id: str) -> Answered:

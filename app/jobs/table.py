@@ -135,6 +135,15 @@ def payload(store: Store, number: int, part: str) -> bytes | None:
         return connection.scalar(query)
 
 
+def requested(store: Store, kind: str, job_id: str) -> bytes:
+    """Return the request of a job as it was posted, JSON text; NotFound when there is none."""
+    with store.reading() as connection:
+        job = _get(connection, kind, job_id, store.caller)
+        which = (PayloadRow.job == job.number, PayloadRow.part == REQUEST)
+        content: bytes = connection.execute(select(PayloadRow.content).where(*which)).scalar_one()
+    return content
+
+
 def answered(store: Store, kind: str, job_id: str) -> tuple[bytes, bytes]:
     """Return the request of a job and its result, both JSON text.
 

@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -22,7 +23,7 @@ from app.http.preferences import Preferences, Tag, WaitDep
 from app.http.problems import answer
 from app.jobs import table as jobs
 from app.jobs.answers import row_of
-from app.jobs.kinds import KINDS
+from app.jobs.kinds import KINDS, MODELS
 from app.jobs.pool import Pool
 from app.jobs.rows import FAILED, STATES, TIMED_OUT
 from app.jobs.submission import Asked, NewJob, Receipt, id_of_key
@@ -250,6 +251,9 @@ def add_routes(
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
 
+    if kind in MODELS:
+        _add_request(router, kind)
+
     @router.post(
         "/{job_id}/cancel",
         response_model=out,
@@ -270,6 +274,22 @@ def add_routes(
     async def delete_job(job_id: JobId, caller: CallerDep, pool: PoolDep) -> None:
         """End it if it has not ended, and forget it."""
         await to_thread.run_sync(pool.remove, kind, job_id, caller)
+
+
+def _add_request(router: APIRouter, kind: str) -> None:
+    """Add the call for what was posted, where that is all that the job was made of."""
+    word = KINDS[kind].word
+
+    @router.get(
+        "/{job_id}/request",
+        response_model=dict[str, Any],
+        summary=f"The request of a {word}",
+        responses=problems(404, 503),
+    )
+    def get_request(job_id: JobId, store: StoreDep) -> Response:
+        """Return what was posted, so that it can be changed and posted again."""
+        text = jobs.requested(store, kind, job_id).removeprefix(BOM_UTF8)
+        return Response(text, media_type="application/json")
 
 
 async def _answer(

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path, Query, Response
 
 from app.calls import drawings
 from app.http.bodies import BodyDep
@@ -12,13 +12,24 @@ from app.http.work import AnswersDep
 from app.jobs.kinds import PLAN
 from app.routers.exports import FileName, Format
 from app.routers.jobs import add_routes, submit
+from app.schemas.base import OneOf
 from app.schemas.exports import ExportOut
 from app.schemas.jobs import PlanList, PlanOut, PlanSummary
 from app.schemas.plans import PlanRequest
 from app.services.examples import TWO_LAYERS
+from app.services.rivals import FIFO, IN_ORDER, RIVALS
 
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
 PlanId = Annotated[str, Path(description="Id of a plan.", examples=["0123456789abcdef"])]
+
+Beside = Annotated[
+    Annotated[str, OneOf(RIVALS)] | None,
+    Query(
+        description="What is drawn beside the plan: a policy, with the parameters of its first "
+        f"baseline or else its defaults; left out, `{FIFO}`, the graph's own collectives in the "
+        f"order of their release. Beside a program a rule that makes one; left out, `{IN_ORDER}`.",
+    ),
+]
 
 
 @router.post(
@@ -49,9 +60,9 @@ add_routes(router, PLAN, PlanOut, PlanSummary, PlanList)
     summary="Draw a plan as a Chrome trace",
     responses=problems(404, 409, 422, 503),
 )
-async def get_timeline(plan_id: PlanId, answers: AnswersDep) -> Response:
-    """Return compute, the channel under the plan and the channel under FIFO, for Perfetto."""
-    return await answers.answer(drawings.plan_timeline, plan_id)
+async def get_timeline(plan_id: PlanId, answers: AnswersDep, beside: Beside = None) -> Response:
+    """Return compute and channels under the plan, and under another policy, for Perfetto."""
+    return await answers.answer(drawings.plan_timeline, plan_id, beside)
 
 
 @router.get(

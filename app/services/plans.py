@@ -10,6 +10,7 @@ from app.schemas.explanations import UNEXPLAINED, ExplainedAnswer
 from app.schemas.plans import PlanAnswer, PlanRequest
 from app.schemas.problem import Problem
 from app.schemas.schedules import PlanBody
+from app.services import rivals
 from app.services.drafts import EXPLANATION, WHAT_IF, Follower, Following
 from app.services.explanations import explained
 from app.services.graphs import is_large, lightened, what_if
@@ -27,7 +28,6 @@ from solver.planning.headline import headline
 from solver.planning.plan import plan
 from solver.planning.progress import SILENT
 from solver.planning.result import Plan
-from solver.policies import wfbp
 from solver.prediction.osf import osf_of
 from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
@@ -89,25 +89,32 @@ def _why(network: Network, found: Plan) -> ExplainedAnswer:
     return explained(graph, network, carry_over(found.launches, graph), timeline, explanation)
 
 
-def timeline(problem: Problem[PlanRequest], answer: Any) -> dict[str, Any]:
-    """Draw a plan as a Chrome trace, beside FIFO; ``answer`` is what planning gave.
+def timeline(
+    problem: Problem[PlanRequest], answer: Any, beside: str | None = None
+) -> dict[str, Any]:
+    """Draw a plan as a Chrome trace, beside one of :data:`app.services.rivals.RIVALS`.
 
-    A program is drawn with its memory, beside the order of the graph.
+    ``answer`` is what planning gave. A program is drawn with its memory. None stands for FIFO, and
+    beside a program for the order of the graph.
+
+    Raises
+    ------
+    InvalidRequest
+        When there is no such rival of this plan.
     """
     if is_program(problem.graph, problem.request.options):
-        return program_timeline(problem, answer)
+        return program_timeline(problem, answer, rivals.of_program(beside))
+    rival = rivals.FIFO if beside is None else beside
     graph = lightened(problem.graph)
     graph = with_barrier(graph) if problem.request.has_barrier else graph
     network = network_of(problem.request.cluster.to_cluster())
     sends = explicit_launches(graph, chain_of(graph), *PlanBody.model_validate(answer).by_name())
-    timelines = {
-        "plan": simulate(graph, network, replay(sends)),
-        "fifo": simulate(graph, network, wfbp),
-    }
+    other_graph, other_timeline = rivals.ran(problem, graph, network, rival)
+    timelines = {"plan": simulate(graph, network, replay(sends)), rival: other_timeline}
     other = {
         "graph": graph.name,
         "iteration_time_us": answer["iteration_time_us"],
-        "fifo_iteration_time_us": timelines["fifo"].iteration_time,
+        f"{rival}_iteration_time_us": other_timeline.iteration_time,
         "lower_bound_us": answer["lower_bound_us"],
     }
-    return chrome_trace(graph, timelines, other)
+    return chrome_trace(graph, timelines, other, {rival: other_graph})

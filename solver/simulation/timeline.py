@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from heapq import heappop, heappush
+from types import MappingProxyType
 from typing import Any
 
 from solver.chain import Chain, chain_of
@@ -12,7 +13,10 @@ Event = dict[str, Any]
 
 
 def chrome_trace(
-    graph: Graph, timelines: Mapping[str, Timeline], other: Mapping[str, Any]
+    graph: Graph,
+    timelines: Mapping[str, Timeline],
+    other: Mapping[str, Any],
+    graphs: Mapping[str, Graph] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Lay out simulated iterations of a graph one below the other.
 
@@ -28,13 +32,16 @@ def chrome_trace(
         The iterations by name.
     other
         What else to tell of them, beside the name of the graph.
+    graphs
+        What the timelines of these names ran on, where that is another graph: one with a barrier.
     """
-    chain = chain_of(graph)
     events: list[Event] = []
     for pid, (name, timeline) in enumerate(timelines.items(), start=1):
         events.append(name_event("process_name", pid, 0, name))
-        events += _channels(graph, chain, timeline, pid)
-        events += _compute(graph, timeline, pid, len(chain.channels))
+        ran = graphs.get(name, graph)
+        chain = chain_of(ran)
+        events += _channels(ran, chain, timeline, pid)
+        events += _compute(ran, timeline, pid, len(chain.channels))
     return {
         "displayTimeUnit": "ms",
         "traceEvents": events,

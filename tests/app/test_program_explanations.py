@@ -174,6 +174,11 @@ def test_over_http(service: Service) -> None:
     drawn = service.client.get(f"/v1/plans/{told['id']}/timeline.json").json()
     assert drawn["otherData"]["peak_bytes"] == told["peak_bytes"]
     assert {event["ph"] for event in drawn["traceEvents"]} == {"M", "X", "C"}
+    place = f"/v1/plans/{told['id']}/timeline.json"
+    beside = service.client.get(place, params={"beside": "simple_overlap"}).json()
+    assert "simple_overlap_iteration_time_us" in beside["otherData"]
+    refused = service.client.get(place, params={"beside": "ddp"})
+    assert faults(refused) == {("/query/beside", "not_supported")}
     bad = service.post(request() | {"what_if": [{"match": "none", "remove": True}]})
     assert faults(bad) == {("/what_if/0/match", "unknown_op")}
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from solver.exports.exporter import Export
 from solver.programs.execute import Run, execute
-from solver.programs.policies.in_order import in_order
+from solver.programs.policies import POLICIES
 from solver.programs.problem import Problem
 from solver.programs.program import Program
 from solver.programs.timeline import program_trace
@@ -26,14 +26,16 @@ def export(problem: Problem, program: Program) -> Export:
     )
 
 
-def trace_of(problem: Problem, program: Program) -> tuple[dict[str, Any], Run]:
-    """Draw a program beside the order of the graph; return how the program ran, too."""
-    run, other = execute(problem, program), in_order(problem)
+def trace_of(
+    problem: Problem, program: Program, beside: str = "in_order"
+) -> tuple[dict[str, Any], Run]:
+    """Draw a program beside one of :data:`POLICIES`; return how the program ran, too."""
+    run, other = execute(problem, program), POLICIES[beside](problem)
     before = execute(problem, other)
     times = {
         "iteration_time_us": run.iteration_time,
-        "in_order_iteration_time_us": before.iteration_time,
+        f"{beside}_iteration_time_us": before.iteration_time,
         "peak_bytes": run.peak_bytes,
     }
-    runs = {"plan": (program, run), "in_order": (other, before)}
+    runs = {"plan": (program, run), beside: (other, before)}
     return program_trace(problem, runs, times), run
