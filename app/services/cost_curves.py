@@ -14,7 +14,7 @@ from app.schemas.cost_curves import (
     MeasuredSize,
 )
 from app.schemas.cost_models import CostModelAnswer, CostModelRequest
-from app.schemas.networks import CostModelBody
+from app.schemas.networks import CostModelBody, Table
 from app.services.benchmarks import measured
 from app.services.cost_models import fits_of, kinds_of, some_workers
 from solver.calibration.fits import Fit, Model, Points, Samples
@@ -111,8 +111,8 @@ def _range(
 
 def _bends_of_model(kind: str, model: CostModelBody) -> list[int]:
     """List the sizes [bytes] where the cost of a kind bends or jumps, as :func:`_bends` does."""
-    tables = {ALL_REDUCE: model.table, **model.tables}
-    found = [size for other, table in tables.items() if other == kind for size, _ in table]
+    tables: list[tuple[str, Table]] = [(ALL_REDUCE, model.table), *model.tables.items()]
+    found = [size for other, table in tables if other == kind for size, _ in table]
     return found if model.piecewise is None else [*found, *_jump(model.piecewise.threshold_bytes)]
 
 
