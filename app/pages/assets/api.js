@@ -81,6 +81,7 @@ export async function* events(path, signal) {
     try {
       const more = { Accept: "text/event-stream", ...(last === null ? {} : { "Last-Event-ID": last }) };
       const response = await ask(path, { signal, headers: more });
+      if (response.status === 204) return;
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       let buffer = "";
       for (;;) {

@@ -20,6 +20,11 @@ export function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
+/** Text as plotly shows it as it is: its titles, names and labels would read tags in it. */
+export function plain(text) {
+  return String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
 /** Colours for what is compared; the colour-blind tell them apart. */
 export function colours() {
   return ["c1", "c2", "c3", "c4", "c5", "c6", "c7"].map(colour);
