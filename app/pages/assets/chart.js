@@ -30,11 +30,6 @@ export function colours() {
   return ["c1", "c2", "c3", "c4", "c5", "c6", "c7"].map(colour);
 }
 
-/** A text of a user as plotly shows it as it is: its titles, names and hover texts read tags. */
-export function plain(text) {
-  return String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-}
-
 /** What all charts' layouts have. */
 function themed(layout) {
   const text = colour("text");

@@ -4,7 +4,7 @@ import { complain } from "./api.js";
 import { byId, el, facts, fill, say } from "./dom.js";
 import { percent, time } from "./format.js";
 import { fileButton } from "./files.js";
-import { follow } from "./progress.js";
+import { follow, outcome } from "./progress.js";
 import { idOfPage, read, write } from "./state.js";
 import { SHOWN, dimensionsOf, labelIn, nameOf, said, shown } from "./sweep-cells.js";
 import { drawLines } from "./sweep-lines.js";
@@ -16,7 +16,9 @@ const PLAIN = { show: "best", of: "", over: "", y: "speed", off: "" };
 
 try {
   const sweep = await follow("/v1/sweeps", idOfPage(), byId("progress"));
-  if (sweep.cells?.length) await show(sweep);
+  const isAnswered = Boolean(sweep.cells?.length);
+  fill(byId("progress"), outcome(sweep, isAnswered));
+  if (isAnswered) await show(sweep);
 } catch (error) {
   complain(error);
 }
