@@ -1,4 +1,4 @@
-"""What is drawn, tabled or exported of a job that has ended."""
+"""What is drawn, tabled or exported of a job that has ended, or of a cost model."""
 
 import json
 from typing import Any
@@ -14,9 +14,12 @@ from app.jobs.results import (
     sweep_of,
 )
 from app.services import exports, plans, simulations
+from app.services.cost_curves import answer_of as cost_curves_of
 from app.services.parameter_servers import views
 from app.services.sweeps import views as sweep_views
+from app.storage.cost_models import request_and_answer
 from app.storage.database import Store
+from app.storage.tables import CostModelRow
 
 _CSV, _SVG = "text/csv", "image/svg+xml"
 
@@ -78,6 +81,12 @@ def throughput_by_workers(
 ) -> Answered:
     """Draw throughput against workers."""
     return _text(views.by_workers(parameter_server_of(store, prediction_id), bandwidth_gbps), _SVG)
+
+
+def cost_curves(store: Store, model_id: str) -> Answered:
+    """Draw a cost model beside what it was fitted to."""
+    found = cost_curves_of(*request_and_answer(store.get(CostModelRow, model_id)))
+    return Answered(found.model_dump_json().encode())
 
 
 def _json(value: Any) -> Answered:

@@ -4,12 +4,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 
-from app.calls import predictions
+from app.calls import drawings, predictions
 from app.http.bodies import PlainBodyDep
 from app.http.dependencies import ListedDep, RoomDep, StoreDep
 from app.http.openapi import json_body, problems
 from app.http.work import AnswersDep
 from app.jobs.removal import remove
+from app.schemas.cost_curves import CostCurvesAnswer
 from app.schemas.cost_models import CostModelList, CostModelOut, CostModelRequest
 from app.storage.cost_models import json_of, newest
 from app.storage.tables import CostModelRow
@@ -63,6 +64,20 @@ def list_cost_models(store: StoreDep, limit: ListedDep = 20) -> CostModelList:
 def get_cost_model(model_id: ModelId, store: StoreDep) -> Response:
     """Return the same body that answered the POST."""
     return Response(json_of(store.get(CostModelRow, model_id)), media_type="application/json")
+
+
+@router.get(
+    "/{model_id}/curves",
+    response_model=CostCurvesAnswer,
+    summary="Draw a cost model",
+    responses=problems(404, 422, 503),
+)
+async def get_cost_curves(model_id: ModelId, answers: AnswersDep) -> Response:
+    """Return what was measured, and each fit over the sizes, beyond the measured ones too.
+
+    The model first, then the fits that were not taken; each with what it is off at each size.
+    """
+    return await answers.answer(drawings.cost_curves, model_id)
 
 
 @router.delete(

@@ -52,7 +52,7 @@ def run(request: CostModelRequest) -> CostModelAnswer:
     pools, workers, notes = measured(request)
     if set(pools) == {ALL_REDUCE}:
         samples = pools[ALL_REDUCE]
-        fits, refusals = _fits(request, samples)
+        fits, refusals = fits_of(request, samples)
         chosen = best_fit(fits)
         ordered = [chosen, *(fit for fit in fits if fit is not chosen)]
         fitted = [(ALL_REDUCE, fit) for fit in ordered]
@@ -73,6 +73,17 @@ def run(request: CostModelRequest) -> CostModelAnswer:
     )
 
 
+def some_workers(model: CostModelBody) -> int:
+    """Return the workers that a model was measured with, else as few as it can be about."""
+    return model.workers or min(2 * (model.node_workers or 1), MAX_WORKERS)
+
+
+def kinds_of(model: CostModelBody) -> list[str]:
+    """Return the collectives that a model was made for, all-reduce first."""
+    own = [ALL_REDUCE] if model.table or not model.tables else []
+    return [*own, *model.tables]
+
+
 def _source_faults(request: CostModelRequest) -> list[Fault]:
     """Want one source, and in it what its cost needs."""
     given = [source for source in SOURCES if getattr(request, source) is not None]
@@ -91,11 +102,9 @@ def _model_faults(model: CostModelBody) -> list[Fault]:
         return [
             Fault("/model/id", FaultCode.EXTRA_FIELD, "Model: what is stored has its own figures.")
         ]
-    some = model.workers or min(2 * (model.node_workers or 1), MAX_WORKERS)
-    cluster = ClusterBody(workers=some, cost_model=model).to_cluster()
-    kinds: list[str] = [*model.tables] if model.tables and not model.table else [ALL_REDUCE]
+    cluster = ClusterBody(workers=some_workers(model), cost_model=model).to_cluster()
     try:
-        for kind in kinds:
+        for kind in kinds_of(model):
             cost_of(cluster, kind)
     except InvalidCluster as error:
         missing = [Fault(f"/model{f.pointer}", f.code, f.detail) for f in error.faults]
@@ -171,7 +180,7 @@ def _model_of_kinds(
     )
 
 
-def _fits(request: CostModelRequest, samples: Samples) -> tuple[tuple[Fit, ...], list[str]]:
+def fits_of(request: CostModelRequest, samples: Samples) -> tuple[tuple[Fit, ...], list[str]]:
     """Fit what was asked for; of several, leave out what cannot be fitted, and say why."""
     fits: tuple[Fit, ...]
     left_out: tuple[Fault, ...] = ()

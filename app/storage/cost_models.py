@@ -28,6 +28,14 @@ def json_of(row: CostModelRow) -> bytes:
     return with_fields({"id": row.id, "created_at": row.created_at}, row.result)
 
 
+def request_and_answer(row: CostModelRow) -> tuple[CostModelRequest, CostModelAnswer]:
+    """Return what a cost model was made of, and what came of it."""
+    return (
+        CostModelRequest.model_validate_json(row.request),
+        CostModelAnswer.model_validate_json(row.result),
+    )
+
+
 def newest(store: Store, limit: int) -> CostModelList:
     """Return the newest cost models, in brief."""
     return CostModelList.of(cost_models=store.newest(CostModelRow, limit))

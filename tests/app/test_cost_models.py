@@ -292,3 +292,63 @@ def test_each_kind_is_judged_by_its_own_table(service: Service) -> None:
     model = {"algorithm": "table", "table": [[1, 5.0], [2, 6.0]], "tables": wide, "workers": 8}
     body["cluster"]["channels"]["nvlink"] = {"workers": 8, "cost_model": model}
     assert service.post(body).json()["warnings"] == []
+
+
+def curves_of(service: Service, model_id: str) -> Json:
+    answer = service.client.get(f"{PATH}/{model_id}/curves")
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    return found
+
+
+def test_curves_are_the_fits_beside_the_samples(service: Service) -> None:
+    twice = [*LINE, [1_000, 61]]  # at 1,000 bytes 51 and 61 us
+    (kind,) = curves_of(service, made(service, samples=twice, workers=8)["id"])["kinds"]
+    assert kind["kind"] == "all_reduce"
+    assert kind["measured_bytes"] == [1_000, 10_000_000]
+    first = {"bytes": 1_000, "mean_us": 56, "least_us": 51, "most_us": 61, "samples": 2}
+    assert kind["measured"][0] == first
+    assert [size["mean_us"] for size in kind["measured"][1:]] == [60, 150, 1_050, 10_050]
+    curves = {curve["algorithm"]: curve for curve in kind["curves"]}
+    assert set(curves) == {"linear", "piecewise", "table"}
+    assert [c["is_model"] for c in kind["curves"]] == [True, False, False]
+    for curve in kind["curves"]:
+        times = {point["bytes"]: point["us"] for point in curve["points"]}
+        assert list(times) == sorted(times)
+        assert min(times) == 125
+        assert max(times) == 80_000_000
+        assert len(curve["residuals"]) == 5
+    table = {point["bytes"]: point["us"] for point in curves["table"]["points"]}
+    assert [table[10**k] for k in range(3, 8)] == [56, 60, 150, 1_050, 10_050]
+    assert curves["table"]["residuals"] == near([0] * 5)
+    line = curves["linear"]["points"]
+    slope = (line[-1]["us"] - line[0]["us"]) / (line[-1]["bytes"] - line[0]["bytes"])
+    start = line[0]["us"] - slope * line[0]["bytes"]
+    expected = [(start + slope * size["bytes"]) / size["mean_us"] - 1 for size in kind["measured"]]
+    assert curves["linear"]["residuals"] == pytest.approx(expected, abs=1e-9)
+
+
+def test_curves_of_each_kind_and_of_figures(service: Service) -> None:
+    tables = {"all_gather": [[1_000, 10.0], [8_000, 80.0]]}
+    body = {"algorithm": "table", "table": [[500, 9.0], [4_000, 90.0]], "tables": tables}
+    found = curves_of(service, made(service, model=body)["id"])
+    assert [kind["kind"] for kind in found["kinds"]] == ["all_reduce", "all_gather"]
+    assert [kind["measured_bytes"] for kind in found["kinds"]] == [[500, 4_000], [1_000, 8_000]]
+    assert all(kind["measured"] == [] for kind in found["kinds"])
+    gather = found["kinds"][1]["curves"][0]
+    assert gather["residuals"] == []
+    assert {"bytes": 8_000, "us": 80.0} in gather["points"]
+    nodes = {"algorithm": "hierarchical", "bandwidth_gbps": 10, "node_workers": 4}
+    ring = curves_of(service, made(service, model=nodes | {"node_bandwidth_gbps": 100})["id"])
+    assert ring["workers"] == 8
+    assert ring["kinds"][0]["measured_bytes"] is None
+    curve = made(service, model={"algorithm": "piecewise", "piecewise": CURVE})["id"]
+    points = {
+        p["bytes"]: p["us"] for p in curves_of(service, curve)["kinds"][0]["curves"][0]["points"]
+    }
+    assert points[65_536] == near(1_000 + 655.36)
+    assert points[65_535] == pytest.approx(1_400, abs=0.01)
+
+
+def test_curves_of_nothing(service: Service) -> None:
+    assert service.client.get(f"{PATH}/0123456789abcdef/curves").status_code == 404

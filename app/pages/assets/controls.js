@@ -1,0 +1,51 @@
+// Fields of a page: what is chosen in them stands in the address.
+
+import { el } from "./dom.js";
+
+let made = 0;
+
+/** A labelled choice; options: [[value, text], ...]. Returns { field, set(options, value) }. */
+export function choice(name, options, value, onchange) {
+  const id = `field-${(made += 1)}`;
+  const select = el("select", { id, onchange: () => onchange(select.value) });
+  const set = (given, chosen) => {
+    select.replaceChildren(...given.map(([key, text]) => el("option", { value: key, selected: String(key) === String(chosen) }, text)));
+  };
+  set(options, value);
+  return { field: el("div", {}, el("label", { for: id }, name), select), set, select };
+}
+
+/** A labelled input. Returns { field, input }. */
+export function field(name, attributes, hint = null) {
+  const id = `field-${(made += 1)}`;
+  const input = el("input", { id, "aria-describedby": hint ? `${id}-hint` : null, ...attributes });
+  return { field: el("div", {}, el("label", { for: id }, name), input, hint ? el("small", { id: `${id}-hint`, class: "faint" }, hint) : null), input };
+}
+
+/** Boxes to tick, one a name; off: the names that are not. Says which are off when that changes. */
+export function boxes(legend, names, off, onchange) {
+  const left = new Set(off);
+  return el(
+    "fieldset",
+    { class: "boxes row" },
+    el("legend", {}, legend),
+    names.map((name) => {
+      const box = el("input", { type: "checkbox", checked: !left.has(name), onchange: () => { if (box.checked) left.delete(name); else left.add(name); onchange([...left]); } });
+      return el("label", {}, box, " ", name);
+    }),
+  );
+}
+
+/** Several texts in one value of the address, and back; a text may have commas in it. */
+export function joined(texts) {
+  return texts.length ? JSON.stringify(texts) : "";
+}
+
+export function parted(text) {
+  try {
+    const found = JSON.parse(text);
+    return Array.isArray(found) ? found.map(String) : [];
+  } catch {
+    return [];
+  }
+}
