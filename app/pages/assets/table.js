@@ -3,7 +3,7 @@
 import { el, fill } from "./dom.js";
 import { count } from "./format.js";
 
-const ROWS = 50;
+const ROWS = 20;
 
 /**
  * Show rows in a table.
