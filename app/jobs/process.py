@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
-from threading import Event, Thread, Timer
+from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 from app.errors import WorkersUnavailable
@@ -19,8 +20,8 @@ from app.jobs.messages import HandIn, Message
 from app.jobs.worker import work
 from app.operations.settings import Settings
 
-#: The process that forks the others hangs when it has not begun one after so long [s]. What it
-#: imports first takes a second or two, and many more where much else is to do.
+#: The process that forks the others hangs when it has not begun one after so long, and computes
+#: nothing [s]. What it imports first takes a second or two, and minutes where much else is to do.
 START_S = 60.0
 
 
@@ -62,10 +63,8 @@ def fork(
         When the process that forks the others hangs. It was killed, and all that it forked.
     """
     ours, theirs = multiprocessing.Pipe()
-    is_late = Event()
-    late = Timer(START_S, _kill_forkserver, (is_late,))
-    late.daemon = True
-    late.start()
+    is_over, is_late = Event(), Event()
+    Thread(target=_end_if_hung, args=(is_over, is_late), daemon=True).start()
     try:
         process = context.Process(target=serve, args=(settings, theirs))
         process.start()
@@ -77,7 +76,7 @@ def fork(
         ours.close()
         raise
     finally:
-        late.cancel()
+        is_over.set()
         theirs.close()
     return Child(process, ours)
 
@@ -94,13 +93,31 @@ def start(context: ForkServerContext, settings: Settings, tell: Callable[[], Non
     return child
 
 
-def _kill_forkserver(is_late: Event) -> None:
-    """Kill the process that forks the others; the next one that is wanted starts it anew."""
-    is_late.set()
+def _end_if_hung(is_over: Event, is_late: Event) -> None:
+    """Kill the process that forks the others if it hangs; the next one wanted starts it anew."""
+    seen = _computed()
+    while not is_over.wait(START_S):
+        before, seen = seen, _computed()
+        if seen[0] and seen == before:
+            is_late.set()
+            with suppress(ProcessLookupError):
+                os.kill(seen[0], signal.SIGKILL)
+            return
+
+
+def _computed() -> tuple[int, int]:
+    """Return the process that forks the others, and its processor time where that is told [ticks].
+
+    Without one, and where the system tells no times, they are 0.
+    """
     pid = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]  # noqa: SLF001
-    if pid is not None:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    if pid is None:
+        return 0, 0
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return pid, 0
+    return pid, int(fields[11]) + int(fields[12])
 
 
 def _hear(child: Child, tell: Callable[[], None]) -> None:

@@ -124,7 +124,7 @@ def drafted_us(service: Service, job_id: str) -> float:
     return time_us
 
 
-def until(true: Callable[[], object], within_s: float = 60) -> None:
+def until(true: Callable[[], object], within_s: float = 120) -> None:
     """Wait until something is so, which must not wait itself."""
     deadline = time.monotonic() + within_s
     while not true():

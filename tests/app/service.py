@@ -99,20 +99,20 @@ def running(
         line = first_line(process)
         assert line.startswith("Serving on http://127.0.0.1:"), log.read_text()
         with httpx2.Client(
-            base_url=line.split()[-1], headers=PATIENT, timeout=90, trust_env=False
+            base_url=line.split()[-1], headers=PATIENT, timeout=200, trust_env=False
         ) as client:
             yield Service(client, log, process.pid, database_url)
     finally:
         with process:  # whatever comes: what is not waited for is told in some later test
             process.terminate()
             try:
-                more, _ = process.communicate(timeout=60)
+                more, _ = process.communicate(timeout=120)
             finally:
                 process.kill()
     assert not more
 
 
-def first_line(process: subprocess.Popen[bytes], within_s: float = 60) -> str:
+def first_line(process: subprocess.Popen[bytes], within_s: float = 200) -> str:
     """Return the first line that a program prints, which it prints in one piece."""
     assert process.stdout is not None
     ready, _, _ = select.select([process.stdout], [], [], within_s)

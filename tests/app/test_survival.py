@@ -316,6 +316,14 @@ app.jobs.local._HUNG_S, app.jobs.process.START_S = 1.0, 20.0
 """
 
 
+def test_what_forks_the_children_may_be_slow(tmp_path: Path) -> None:
+    """What it imports takes longer than it may hang: it is left alone while it computes."""
+    script = "import app.jobs.process; app.jobs.process.START_S = 1.0\n"
+    with running(tmp_path, script) as service:
+        assert service.post(two_layers()).status_code == 201
+        assert "it hung" not in service.log.read_text()
+
+
 def test_what_forks_the_children_may_hang(tmp_path: Path) -> None:
     with running(tmp_path, IMPATIENT, INTERLACE_WORKERS="1") as service:
         place = begin(service, search())
