@@ -49,7 +49,7 @@ def solve(problem: Problem[PlanRequest], watch: Follower | None = None) -> PlanA
     InvalidRequest
         When the solver finds that options, graph or changes cannot be met.
     """
-    if is_program(problem.graph, problem.request.options):
+    if is_program(problem.graph, problem.request):
         return solve_program(problem, watch)
     began, request = time.perf_counter(), problem.request
     network = network_of(request.cluster.to_cluster())
@@ -94,7 +94,7 @@ def timeline(problem: Problem[PlanRequest], answer: Any) -> dict[str, Any]:
 
     A program is drawn with its memory, beside the order of the graph.
     """
-    if is_program(problem.graph, problem.request.options):
+    if is_program(problem.graph, problem.request):
         return program_timeline(problem, answer)
     graph = lightened(problem.graph)
     graph = with_barrier(graph) if problem.request.has_barrier else graph

@@ -26,8 +26,8 @@ def export(problem: Problem, program: Program) -> Export:
     )
 
 
-def trace_of(problem: Problem, program: Program) -> tuple[dict[str, Any], Run]:
-    """Draw a program beside the order of the graph; return how the program ran, too."""
+def trace_of(problem: Problem, program: Program, name: str = "plan") -> tuple[dict[str, Any], Run]:
+    """Draw a program by a name beside the order of the graph; return how it ran, too."""
     run, other = execute(problem, program), in_order(problem)
     before = execute(problem, other)
     times = {
@@ -35,5 +35,5 @@ def trace_of(problem: Problem, program: Program) -> tuple[dict[str, Any], Run]:
         "in_order_iteration_time_us": before.iteration_time,
         "peak_bytes": run.peak_bytes,
     }
-    runs = {"plan": (program, run), "in_order": (other, before)}
+    runs = {name: (program, run), "in_order": (other, before)}
     return program_trace(problem, runs, times), run
