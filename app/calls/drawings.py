@@ -57,18 +57,41 @@ def sweep_table(store: Store, sweep_id: str) -> Answered:
 
 
 def sweep_by_workers(
-    store: Store, sweep_id: str, bandwidth_gbps: float | None, startup_us: float | None
+    store: Store,
+    sweep_id: str,
+    bandwidth_gbps: float | None,
+    startup_us: float | None,
+    memory_limit_bytes: int | None,
 ) -> Answered:
     """Draw speed against workers."""
-    drawn = sweep_views.by_workers(sweep_of(store, sweep_id), bandwidth_gbps, startup_us)
+    sweep = sweep_of(store, sweep_id)
+    drawn = sweep_views.by_workers(sweep, bandwidth_gbps, startup_us, memory_limit_bytes)
     return _text(drawn, _SVG)
 
 
 def sweep_by_bandwidth(
-    store: Store, sweep_id: str, workers: int | None, startup_us: float | None
+    store: Store,
+    sweep_id: str,
+    workers: int | None,
+    startup_us: float | None,
+    memory_limit_bytes: int | None,
 ) -> Answered:
     """Draw speed against bandwidth."""
-    return _text(sweep_views.by_bandwidth(sweep_of(store, sweep_id), workers, startup_us), _SVG)
+    sweep = sweep_of(store, sweep_id)
+    drawn = sweep_views.by_bandwidth(sweep, workers, startup_us, memory_limit_bytes)
+    return _text(drawn, _SVG)
+
+
+def sweep_by_memory(
+    store: Store,
+    sweep_id: str,
+    workers: int | None,
+    bandwidth_gbps: float | None,
+    startup_us: float | None,
+) -> Answered:
+    """Draw speed against the limit of memory."""
+    sweep = sweep_of(store, sweep_id)
+    return _text(sweep_views.by_memory(sweep, workers, bandwidth_gbps, startup_us), _SVG)
 
 
 def throughput_table(store: Store, prediction_id: str) -> Answered:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from app.cli.clusters import channels_of, is_split, on, overruled
+from app.cli.program_requests import has_order, limits_of, options_of
 from app.codes import ServiceFaultCode
 from app.errors import InvalidRequest
 from app.limits import MAX_NAME_CHARACTERS, MAX_UNPACKED_BYTES
@@ -21,6 +22,7 @@ from app.schemas.placements import PlacementsRequest
 from app.schemas.plans import PlanRequest
 from app.schemas.predictions import PredictionRequest
 from app.schemas.problem import Problem, graph_json
+from app.schemas.program_options import SimulatedOptions, SweptOptions
 from app.schemas.simulations import SimulationRequest
 from app.schemas.sweeps import SweepRequest
 from app.services.trace_clusters import with_cluster
@@ -103,19 +105,25 @@ def read_plan(
 def read_simulation(source: Source, fields: Json) -> Problem[SimulationRequest]:
     """Read a file as a problem to simulate, as :func:`read_plan` does.
 
-    ``fields`` are the others of a request for a simulation. Of a request for a plan the graph, the
-    cluster and the barrier are taken; of a plan among ``fields`` the cluster that it was made for,
-    unless flags say otherwise.
+    ``fields`` are the others of a request for a simulation; a policy of today unless they have one
+    or a plan. Of a request for a plan the graph, the cluster, the barrier and what programs are
+    simulated with are taken; of a plan among ``fields`` the cluster and the options that it was
+    made for, unless flags say otherwise.
     """
     planned = fields.get("plan", {}).get("request")
+    options: Json = {}
     if isinstance(planned, dict) and isinstance(planned.get("cluster"), dict):
         source = replace(source, planned=planned["cluster"])
+        options = options_of(planned, SimulatedOptions)
     raw, _ = _read(source)
-    if isinstance(raw, dict) and isinstance(options := raw.get("options"), dict):
-        rest = {key: value for key, value in raw.items() if key not in {"options", "what_if"}}
-        raw = {"barrier": options.get("barrier", False), **rest}
     if isinstance(raw, dict):
-        raw = {**raw, **fields}
+        options = {**(options or options_of(raw, SimulatedOptions)), **fields.get("options", {})}
+        if isinstance(own := raw.get("options"), dict):
+            rest = {key: value for key, value in raw.items() if key not in {"options", "what_if"}}
+            raw = {"barrier": own.get("barrier", False), **rest}
+        if not fields.keys() & {"policy", "plan"}:
+            fields = {"policy": "in_order" if has_order(raw.get("graph")) else "wfbp", **fields}
+        raw = {**raw, **fields, **({"options": options} if options else {})}
     return problem_of(read_parsed(raw, SimulationRequest))
 
 
@@ -130,8 +138,14 @@ def read_prediction(source: Source, fields: Json) -> tuple[Graph | None, Predict
 
 
 def read_sweep(source: Source, fields: Json) -> Problem[SweepRequest]:
-    """Read files as an iteration that is to be swept, as :func:`read_prediction` does."""
+    """Read files as an iteration that is to be swept, as :func:`read_prediction` does.
+
+    Of a request for a plan what programs are made with is taken, too, and its limits of memory.
+    """
     raw, _ = _read(source)
+    if isinstance(raw, dict):
+        options = {**options_of(raw, SweptOptions), **fields.get("options", {})}
+        fields = {**limits_of(raw), **fields, **({"options": options} if options else {})}
     return problem_of(read_parsed(_with(raw, fields), SweepRequest))
 
 

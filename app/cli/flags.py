@@ -93,9 +93,29 @@ def sized(number: float | None, unit: int) -> int | None:
     return None if number is None else max(1, round(number * unit))
 
 
+def several_sized(numbers: list[float] | None, unit: int) -> list[int]:
+    """Read numbers of a unit as bytes, each at least one."""
+    return [max(1, round(number * unit)) for number in numbers or []]
+
+
+def program_options(
+    copy_gbps: float | None,
+    max_bucket_mib: float | None,
+    max_under_way_mib: float | None,
+    margin_ms: float | None = None,
+) -> Json:
+    """Put what programs are made with into options."""
+    return present(
+        copy_gbps=copy_gbps,
+        max_bucket_bytes=sized(max_bucket_mib, 2**20),
+        max_bytes_under_way=sized(max_under_way_mib, 2**20),
+        margin_us=None if margin_ms is None else 1e3 * margin_ms,
+    )
+
+
 def memory_limits(limits_gib: list[float] | None) -> Json:
     """Put limits of memory into options: one, or a list of several."""
-    found = [max(1, round(limit * 2**30)) for limit in limits_gib or []]
+    found = several_sized(limits_gib, 2**30)
     if len(found) > 1:
         return {"memory_limits_bytes": found}
     return {"memory_limit_bytes": found[0]} if found else {}

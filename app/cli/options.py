@@ -86,6 +86,25 @@ Barrier = Annotated[
     bool, typer.Option("--barrier", help="The next forward pass waits for all last collectives.")
 ]
 
+CopyGbps = Annotated[
+    float | None,
+    typer.Option(help="Speed of the copies of a program's buckets.  [default: 26800]"),
+]
+
+MaxBucketMib = Annotated[
+    float | None, typer.Option(min=1e-6, max=2**40, help="Largest bucket of a program.")
+]
+
+MaxUnderWayMib = Annotated[
+    float | None,
+    typer.Option(min=1e-6, max=2**40, help="Most that a program has under way at once."),
+]
+
+MarginMs = Annotated[
+    float | None,
+    typer.Option(min=0, help="How long before its use a launch of a program ends.  [default: 50]"),
+]
+
 WhatIf = Annotated[
     list[str] | None,
     typer.Option(

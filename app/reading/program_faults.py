@@ -1,32 +1,42 @@
 """What does not go with a program: buffers, streams of free order, and whatever is not cut."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from app.schemas.base import RequestModel
 from app.schemas.graphs import ClusterRequest, GraphBody
 from app.schemas.plan_options import OptionsBody
 from app.schemas.plans import PlanRequest
+from app.schemas.policies import BaselineBody
+from app.schemas.simulations import SimulationRequest
+from app.schemas.sweeps import SweepRequest
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import Graph, Op
 from solver.policies import POLICIES as CHAIN_POLICIES
+from solver.prediction.sweep import PLAN
 from solver.programs.policies import POLICIES
 
 #: Options that a program knows nothing of.
 _OF_CHAINS = ("fusion", "schedule", "slot_us", "barrier")
 
-#: Why a graph is refused by whatever is no plan.
+#: What takes a program: of its graph and of what is asked of it.
+_Taking = PlanRequest | SimulationRequest | SweepRequest
+
+#: Why a graph is refused by whatever takes no program.
 NOT_PLANNED = (
-    "Graph: streams of free order, buffers and collectives with cut false are planned (POST "
-    "/v1/plans, interlace plan) and nothing else; leave them out to take the order as it is given."
+    "Graph: streams of free order, buffers and collectives with cut false are planned, simulated "
+    "and swept (POST /v1/plans, /v1/simulations, /v1/sweeps; interlace plan, simulate, sweep) and "
+    "nothing else; leave them out to take the order as it is given."
 )
+
+_NO_BARRIER = "A program has no barrier but its end; leave it out."
 
 _WHY = "a program is planned: its order of compute, launches and memory together"
 
 
-def is_program(graph: Graph, options: OptionsBody) -> bool:
-    """Tell whether a graph is planned as a program, for what it has or for what is asked."""
-    return has_order(graph.ops, graph.free, graph.buffers) or bool(options.of_programs())
+def is_program(graph: Graph, request: _Taking) -> bool:
+    """Tell whether a graph is taken as a program, for what it has or for what is asked."""
+    return has_order(graph.ops, graph.free, graph.buffers) or request.asks_for_program
 
 
 def has_order(ops: Sequence[Op], free: Sequence[str], buffers: Sequence[object]) -> bool:
@@ -44,17 +54,28 @@ def order_faults(body: GraphBody, ops: Sequence[Op], request: RequestModel) -> l
     """List what does not go together: a graph that is a program, and what is asked of it."""
     faults = list(_stream_faults(body))
     is_ordered = has_order(ops, body.free(), body.buffers)
-    if not isinstance(request, PlanRequest):
+    if not isinstance(request, _Taking):
         if is_ordered:
             faults.append(Fault("/graph", FaultCode.NOT_SUPPORTED, NOT_PLANNED))
-        return faults
-    asked = request.options.of_programs()
-    if is_ordered or asked:
-        faults += _option_faults(body, request)
+    elif is_ordered or request.asks_for_program:
+        faults += _asked_faults(body, request)
         faults += _cluster_faults(ops, request)
-    else:
-        faults += _policy_faults(request.options, CHAIN_POLICIES, "no program is planned")
+    elif isinstance(request, PlanRequest):
+        why = "no program is planned"
+        baselines = _listed("/options/baselines", request.options.baselines)
+        faults += _policy_faults(baselines, CHAIN_POLICIES, why)
     return faults
+
+
+def _asked_faults(body: GraphBody, request: _Taking) -> Iterator[Fault]:
+    """List what is asked and means nothing for a program."""
+    match request:
+        case PlanRequest():
+            yield from _option_faults(body, request)
+        case SimulationRequest():
+            yield from _simulation_faults(body, request)
+        case SweepRequest():
+            yield from _sweep_faults(body, request)
 
 
 def _stream_faults(body: GraphBody) -> Iterator[Fault]:
@@ -82,23 +103,63 @@ def _option_faults(body: GraphBody, request: PlanRequest) -> Iterator[Fault]:
         detail = "Options: give one limit or several, not both."
         yield Fault("/options/memory_limits_bytes", FaultCode.EXTRA_FIELD, detail)
     if not body.buffers:
-        for name in given:
-            detail = f"Options: {name} needs a graph with buffers."
-            yield Fault(f"/options/{name}", FaultCode.EXTRA_FIELD, detail)
+        yield from (_without_buffers("Options", f"/options/{name}") for name in given)
     if "baselines" in options.model_fields_set:
-        yield from _policy_faults(options, POLICIES, "a program is planned")
+        baselines = _listed("/options/baselines", options.baselines)
+        yield from _policy_faults(baselines, POLICIES, "a program is planned")
 
 
-def _policy_faults(options: OptionsBody, known: Collection[str], why: str) -> Iterator[Fault]:
-    """List policies of the other sort, and barriers that no program has."""
-    for i, baseline in enumerate(options.baselines):
-        place = f"/options/baselines/{i}"
-        if baseline.policy not in known:
-            detail = f"{baseline.policy} is not defined where {why}; these are: {', '.join(known)}."
+def _simulation_faults(body: GraphBody, request: SimulationRequest) -> Iterator[Fault]:
+    """List what a program is not simulated with."""
+    if request.barrier:
+        yield Fault("/barrier", FaultCode.EXTRA_FIELD, _NO_BARRIER)
+    if request.jitter is not None:
+        detail = (
+            "Jitter: op times are varied under launches in a given order, not under a program; "
+            "leave it out."
+        )
+        yield Fault("/jitter", FaultCode.NOT_SUPPORTED, detail)
+    if request.options.memory_limit_bytes is not None and not body.buffers:
+        yield _without_buffers("Options", "/options/memory_limit_bytes")
+    if request.plan is not None and request.plan.program is None:
+        detail = "Plan: a program is simulated, and this plan has none; give its program."
+        yield Fault("/plan/program", FaultCode.MISSING_FIELD, detail)
+    if request.policy is not None:
+        policy = [("/policy", request.policy)]
+        yield from _policy_faults(policy, POLICIES, "a program is simulated")
+
+
+def _sweep_faults(body: GraphBody, request: SweepRequest) -> Iterator[Fault]:
+    """List what programs are not swept with."""
+    if request.barrier:
+        yield Fault("/barrier", FaultCode.EXTRA_FIELD, _NO_BARRIER)
+    if request.memory_limits_bytes and not body.buffers:
+        yield _without_buffers("Sweep", "/memory_limits_bytes")
+    if "policies" in request.model_fields_set:
+        policies = _listed("/policies", request.policies)
+        yield from _policy_faults(policies, (*POLICIES, PLAN), "programs are swept")
+
+
+def _without_buffers(what: str, place: str) -> Fault:
+    name = place.rpartition("/")[2]
+    return Fault(place, FaultCode.EXTRA_FIELD, f"{what}: {name} needs a graph with buffers.")
+
+
+def _listed(place: str, policies: Sequence[BaselineBody]) -> list[tuple[str, BaselineBody]]:
+    """Return policies of a list with their places."""
+    return [(f"{place}/{i}", policy) for i, policy in enumerate(policies)]
+
+
+def _policy_faults(
+    policies: Iterable[tuple[str, BaselineBody]], known: Collection[str], why: str
+) -> Iterator[Fault]:
+    """List policies of the other sort, and barriers that no program has; each with its place."""
+    for place, policy in policies:
+        if policy.policy not in known:
+            detail = f"{policy.policy} is not defined where {why}; these are: {', '.join(known)}."
             yield Fault(place, FaultCode.OUT_OF_RANGE, detail)
-        elif baseline.barrier and known is POLICIES:
-            detail = "A program has no barrier but its end; leave it out."
-            yield Fault(f"{place}/barrier", FaultCode.EXTRA_FIELD, detail)
+        elif policy.barrier and known is not CHAIN_POLICIES:
+            yield Fault(f"{place}/barrier", FaultCode.EXTRA_FIELD, _NO_BARRIER)
 
 
 def _cluster_faults(ops: Sequence[Op], request: ClusterRequest) -> Iterator[Fault]:

@@ -36,7 +36,8 @@ EXAMPLE = {"graph": TWO_LAYERS["graph"], "cluster": TWO_LAYERS["cluster"], "poli
 async def create_simulation(body: BodyDep, by: SubmitterDep) -> Response:
     """Run a policy of today, or an explicit plan, and explain the time that it takes.
 
-    `plan` takes the answer of `POST /v1/plans` as it is and gives exactly its iteration time.
+    `plan` takes the answer of `POST /v1/plans` as it is and gives exactly its iteration time; of a
+    program with the same `options`.
     """
     return await submit(SIMULATION, body, by)
 

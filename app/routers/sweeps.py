@@ -24,6 +24,10 @@ Bandwidth = Annotated[
 Startup = Annotated[
     float | None, Query(description="One of the sweep [us]; left out, the middle one.")
 ]
+MemoryLimit = Annotated[
+    int | None,
+    Query(description="Of a sweep of limits of memory, one of it; left out, the middle one."),
+]
 EXAMPLE: dict[str, Any] = {
     "graph": TWO_LAYERS["graph"],
     "cluster": TWO_LAYERS["cluster"],
@@ -50,7 +54,8 @@ async def create_sweep(body: BodyDep, by: SubmitterDep) -> Response:
 
     Cells are computed on all cores and come in ascending order; one sweep runs at a time. Every
     policy is simulated as `POST /v1/simulations` does, and `plan` is the plan of `POST /v1/plans`;
-    with one worker nothing is sent, and all take the compute time.
+    with one worker nothing is sent, and all take the compute time. A program is swept over limits
+    of memory, too; its plan in a cell is the fastest of all limits' plans that keep the cell's own.
     """
     return await submit(SWEEP, body, by)
 
@@ -83,9 +88,12 @@ async def get_speed_by_workers(
     answers: AnswersDep,
     bandwidth_gbps: Bandwidth = None,
     startup_us: Startup = None,
+    memory_limit_bytes: MemoryLimit = None,
 ) -> Response:
     """Return a line for each policy, the bound and the ideal; rings mark the knees."""
-    return await answers.answer(drawings.sweep_by_workers, sweep_id, bandwidth_gbps, startup_us)
+    return await answers.answer(
+        drawings.sweep_by_workers, sweep_id, bandwidth_gbps, startup_us, memory_limit_bytes
+    )
 
 
 @router.get(
@@ -95,7 +103,32 @@ async def get_speed_by_workers(
     responses={**_SVG, **problems(404, 409, 422, 503)},
 )
 async def get_speed_by_bandwidth(
-    sweep_id: SweepId, answers: AnswersDep, workers: Workers = None, startup_us: Startup = None
+    sweep_id: SweepId,
+    answers: AnswersDep,
+    workers: Workers = None,
+    startup_us: Startup = None,
+    memory_limit_bytes: MemoryLimit = None,
 ) -> Response:
     """Return a line for each policy, the bound and the ideal; rings mark the knees."""
-    return await answers.answer(drawings.sweep_by_bandwidth, sweep_id, workers, startup_us)
+    return await answers.answer(
+        drawings.sweep_by_bandwidth, sweep_id, workers, startup_us, memory_limit_bytes
+    )
+
+
+@router.get(
+    "/{sweep_id}/speed-by-memory.svg",
+    response_class=Response,
+    summary="Draw speed against the limit of memory",
+    responses={**_SVG, **problems(404, 409, 422, 503)},
+)
+async def get_speed_by_memory(
+    sweep_id: SweepId,
+    answers: AnswersDep,
+    workers: Workers = None,
+    bandwidth_gbps: Bandwidth = None,
+    startup_us: Startup = None,
+) -> Response:
+    """Return a line for each policy that keeps the limits, of a sweep of limits of memory."""
+    return await answers.answer(
+        drawings.sweep_by_memory, sweep_id, workers, bandwidth_gbps, startup_us
+    )

@@ -7,29 +7,30 @@ from pydantic import Field
 
 from app.limits import (
     MAX_BASELINES,
-    MAX_COPY_GBPS,
     MAX_MEMORY_LIMITS,
     MAX_SEED,
     MAX_TIME_LIMIT_S,
-    MIN_COPY_GBPS,
     MIN_SLOT_US,
 )
 from app.schemas.base import OneOf, RequestModel
 from app.schemas.policies import BaselineBody, Choices, named_bodies
-from app.schemas.programs import (
-    is_unknown,
+from app.schemas.program_options import (
+    Bytes,
+    CopyGbps,
+    MarginUs,
+    MaxBucketBytes,
+    MaxBytesUnderWay,
+    MemoryLimit,
 )
+from app.schemas.programs import is_unknown
 from solver.fusion.layered import FUSIONS
-from solver.limits import MAX_BYTES, MAX_DURATION_US
+from solver.limits import MAX_DURATION_US
 from solver.planning.plan import Options
 from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from solver.schedule import SCHEDULERS
 
 #: A policy of a plan, with those of programs.
 PlanPolicyBody = Annotated[BaselineBody, Choices(named_bodies(PROGRAM_POLICIES))]
-
-
-Bytes = Annotated[int, Field(ge=1, le=MAX_BYTES)]
 
 
 #: Options that make a plan one of a program.
@@ -91,13 +92,7 @@ class OptionsBody(RequestModel):
         ),
     ] = 10
 
-    memory_limit_bytes: Annotated[
-        Bytes | None,
-        Field(
-            exclude_if=is_unknown,
-            description="The most memory that buffers and buckets take at any instant [bytes].",
-        ),
-    ] = None
+    memory_limit_bytes: MemoryLimit = None
     memory_limits_bytes: Annotated[
         Annotated[list[Bytes], Field(min_length=1, max_length=MAX_MEMORY_LIMITS)] | None,
         Field(
@@ -114,34 +109,10 @@ class OptionsBody(RequestModel):
             "would save; these plans and a what-if share the time limit.",
         ),
     ] = None
-    copy_gbps: Annotated[
-        Annotated[float, Field(ge=MIN_COPY_GBPS, le=MAX_COPY_GBPS)] | None,
-        Field(
-            exclude_if=is_unknown,
-            description="Speed of the copies into and out of buckets, of bytes read and written "
-            "[Gbit/s]; of a program 26,800 unless it is given.",
-        ),
-    ] = None
-    max_bucket_bytes: Annotated[
-        Bytes | None,
-        Field(exclude_if=is_unknown, description="The most bytes of a bucket of several tensors."),
-    ] = None
-    max_bytes_under_way: Annotated[
-        Bytes | None,
-        Field(
-            exclude_if=is_unknown,
-            description="The most bytes of buckets that are launched and not waited for, but for "
-            "one bucket alone.",
-        ),
-    ] = None
-    margin_us: Annotated[
-        Annotated[float, Field(ge=0, le=MAX_DURATION_US)] | None,
-        Field(
-            exclude_if=is_unknown,
-            description="A launch is asked for no earlier than needed to end this long before what "
-            "waits for it, where that costs no time [us]; of a program 50,000 unless it is given.",
-        ),
-    ] = None
+    copy_gbps: CopyGbps = None
+    max_bucket_bytes: MaxBucketBytes = None
+    max_bytes_under_way: MaxBytesUnderWay = None
+    margin_us: MarginUs = None
     host_order: Annotated[
         bool,
         Field(

@@ -39,6 +39,11 @@ class PlanRequest(ClusterRequest):
         """Whether the graph gets one more op."""
         return self.options.barrier
 
+    @property
+    def asks_for_program(self) -> bool:
+        """Whether a program is planned, whatever the graph is."""
+        return bool(self.options.of_programs())
+
 
 class Proof(AnswerModel):
     """Why these buckets cannot be faster than `ideal_us`: release + work + tail."""

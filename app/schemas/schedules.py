@@ -4,13 +4,15 @@ from typing import Annotated
 
 from pydantic import ConfigDict, FailFast, Field
 
-from app.limits import MAX_OPS, MAX_SIMULATED_LAUNCHES
-from app.schemas.base import AnswerModel, RequestModel
+from app.limits import MAX_OPS, MAX_PROGRAM_OPS, MAX_SIMULATED_LAUNCHES
+from app.schemas.base import AnswerModel, OneOf, RequestModel
 from app.schemas.graphs import Id
 from app.schemas.programs import is_unknown
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.limits import MAX_BYTES
 from solver.planning.explicit import ExplicitBucket, ExplicitPart
+from solver.programs.explicit import NamedBucket, NamedStep
+from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT
 
 
 class Bucket(AnswerModel):
@@ -99,22 +101,48 @@ class ScheduleBody(RequestModel):
     parts: Annotated[list[PartBody], FailFast(), Field(max_length=MAX_SIMULATED_LAUNCHES)]
 
 
+class StepBody(RequestModel):
+    """One step of a program; other fields of an answer are not read."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    do: Annotated[str, OneOf((COMPUTE, PACK, LAUNCH, WAIT, UNPACK))]
+    id: Annotated[Id, Field(description="An op for `compute`, else a bucket.")]
+
+
 class PlanBody(RequestModel):
     """A plan: the answer of `POST /v1/plans` as it is, or its `buckets` and `schedule` alone.
 
-    Only what each launch carries and the order of launches count; times are simulated anew.
+    Only what each launch carries and the order of launches count; times are simulated anew. Of a
+    program `buckets` and `program` count.
     """
 
     model_config = ConfigDict(extra="ignore")
 
     buckets: Annotated[list[BucketBody], FailFast(), Field(max_length=MAX_OPS)]
     schedule: ScheduleBody
+    program: Annotated[
+        list[StepBody] | None,
+        FailFast(),
+        Field(
+            max_length=4 * MAX_PROGRAM_OPS,
+            exclude_if=is_unknown,
+            description="What the host asks for, in order.",
+        ),
+    ] = None
 
     def by_name(self) -> tuple[list[ExplicitBucket], list[ExplicitPart]]:
         """Return buckets and launches by name."""
         return (
             [ExplicitBucket(bucket.id, tuple(bucket.tensors)) for bucket in self.buckets],
             [ExplicitPart(part.bucket, part.bytes) for part in self.schedule.parts],
+        )
+
+    def program_by_name(self) -> tuple[list[NamedBucket], list[NamedStep]]:
+        """Return the buckets and the steps of a program by name."""
+        return (
+            [NamedBucket(bucket.id, tuple(bucket.tensors)) for bucket in self.buckets],
+            [NamedStep(step.do, step.id) for step in self.program or ()],
         )
 
 

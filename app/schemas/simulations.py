@@ -9,11 +9,17 @@ from app.schemas.base import AnswerModel, RequestModel
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning, ExplainedAnswer
 from app.schemas.graphs import ChangeBody, Changes, ClusterRequest, GraphBody
+from app.schemas.plan_options import PlanPolicyBody
 from app.schemas.policies import PAIRS, PolicyBody
+from app.schemas.program_options import SimulatedOptions, is_empty
+from app.schemas.programs import LaunchReason, MemoryUse, PathTimes, ProgramStep, is_unknown
 from app.schemas.schedules import Bucket, Launches, PlanBody
+from solver.codes import FaultCode
+from solver.errors import Fault
 from solver.explanation.usage import Usage
 from solver.limits import MAX_JITTER_RUNS, MAX_JITTER_SPREAD
 from solver.policies.choice import Choice
+from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from solver.simulation.jitter import Jitter
 
 
@@ -44,7 +50,11 @@ class SimulationRequest(ClusterRequest):
 
     graph: GraphBody
     policy: Annotated[
-        PolicyBody | None, Field(description="A policy by name, or an object with its parameters.")
+        PlanPolicyBody | None,
+        Field(
+            description="A policy by name, or an object with its parameters; one that makes "
+            "programs where the graph is for a program."
+        ),
     ] = None
     plan: Annotated[
         PlanBody | None, Field(description="Instead of a policy: what to launch, in order.")
@@ -60,11 +70,30 @@ class SimulationRequest(ClusterRequest):
         JitterBody | None, Field(description="How the time spreads when ops do not keep theirs.")
     ] = None
     what_if: Changes = Field(default=[])
+    options: Annotated[SimulatedOptions, Field(description="Of a program, else left out.")] = (
+        SimulatedOptions()
+    )
 
     @property
     def has_barrier(self) -> bool:
         """Whether the graph gets one more op."""
         return self.barrier
+
+    @property
+    def asks_for_program(self) -> bool:
+        """Whether a program is simulated, whatever the graph is."""
+        is_rule = self.policy is not None and self.policy.policy in PROGRAM_POLICIES
+        is_given = self.plan is not None and self.plan.program is not None
+        return is_rule or is_given or not is_empty(self.options)
+
+    def source_faults(self) -> list[Fault]:
+        """Say that there is nothing to simulate, or two things."""
+        if self.policy is None and self.plan is None:
+            detail = "Give a policy or a plan to simulate."
+            return [Fault("/policy", FaultCode.MISSING_FIELD, detail)]
+        if self.policy is not None and self.plan is not None:
+            return [Fault("/plan", FaultCode.EXTRA_FIELD, "Give a policy or a plan, not both.")]
+        return []
 
     def to_choice(self) -> Choice | None:
         """Return the policy as the solver knows it; None for an explicit plan."""
@@ -85,6 +114,9 @@ class SimulatedWhatIf(AnswerModel):
     compute_time_us: float
     scaling_factor: float | None
     gain_us: Annotated[float, Field(description="How much less that is than without [us].")]
+    peak_bytes: Annotated[
+        int | None, Field(exclude_if=is_unknown, description="Of a program: its most memory.")
+    ] = None
 
 
 class SimulationRequestOut(AnswerModel):
@@ -95,6 +127,7 @@ class SimulationRequestOut(AnswerModel):
     bins: int
     jitter: JitterBody | None
     what_if: list[ChangeBody]
+    options: Annotated[SimulatedOptions, Field(exclude_if=is_empty)] = SimulatedOptions()
     graph_sha256: str
 
 
@@ -129,6 +162,28 @@ class SimulationAnswer(ExplainedAnswer):
     what_if: Annotated[
         SimulatedWhatIf | None, Field(description="Null when no change was asked for.")
     ]
+    program: Annotated[
+        list[ProgramStep] | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Of a program: what one rank's host asks for, in order; left out else, as "
+            "are the next four.",
+        ),
+    ] = None
+    peak_bytes: Annotated[
+        int | None, Field(exclude_if=is_unknown, description="The most memory [bytes].")
+    ] = None
+    memory: Annotated[
+        MemoryUse | None, Field(exclude_if=is_unknown, description="Memory over time.")
+    ] = None
+    path_times: Annotated[
+        PathTimes | None,
+        Field(exclude_if=is_unknown, description="The critical path of a program by cause."),
+    ] = None
+    launch_reasons: Annotated[
+        list[LaunchReason] | None,
+        Field(exclude_if=is_unknown, description="Why each launch starts no earlier."),
+    ] = None
     warnings: Annotated[
         list[CostWarning], Field(description="What the answer rests on that was not measured.")
     ] = Field(default=[])

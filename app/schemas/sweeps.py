@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import product
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -12,10 +12,13 @@ from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning
 from app.schemas.graphs import ClusterRequest, GraphBody
 from app.schemas.networks import Gbps, Microseconds, Workers
-from app.schemas.policies import PAIRS, BaselineBody, Choices
+from app.schemas.policies import PAIRS, BaselineBody, Choices, named_bodies
+from app.schemas.program_options import Bytes, SweptOptions, is_empty
+from app.schemas.programs import is_unknown
 from solver.policies.choice import Choice
 from solver.prediction.knees import Knee
 from solver.prediction.sweep import PLAN
+from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 
 #: The fields that are swept.
 AXES = {"workers": "workers", "bandwidths_gbps": "bandwidth_gbps", "startups_us": "startup_us"}
@@ -28,13 +31,18 @@ class PlanBaseline(BaselineBody):
 
 
 #: A policy as it is posted, or the plan.
-Candidate = Annotated[BaselineBody, Choices((PlanBaseline,))]
+Candidate = Annotated[BaselineBody, Choices((*named_bodies(PROGRAM_POLICIES), PlanBaseline))]
+
+
+#: What a sweep of programs compares where nothing is named.
+_OF_PROGRAMS = tuple(Choice(name) for name in (*PROGRAM_POLICIES, PLAN))
 
 
 class SweepRequest(ClusterRequest):
     """One training iteration on many clusters, under many policies.
 
-    A cell for each of workers x bandwidth x start-up, in ascending order.
+    A cell for each of workers x bandwidth x start-up, of a program x limit of memory, in ascending
+    order.
     """
 
     graph: GraphBody
@@ -65,13 +73,22 @@ class SweepRequest(ClusterRequest):
             "of the cluster. Other channels keep theirs.",
         ),
     ] = Field(default=[])
+    memory_limits_bytes: Annotated[
+        list[Bytes],
+        Field(
+            max_length=MAX_CELLS,
+            description="Of a program: limits of memory, distinct, in any order; left out, there "
+            "is none.",
+        ),
+    ] = Field(default=[])
     policies: Annotated[
         list[Candidate],
         Field(
             min_length=1,
             max_length=MAX_BASELINES,
             description="Names, or objects with parameters; `plan` is ours. Of several that are "
-            "equally fast, the first is called best.",
+            "equally fast, the first is called best. Of a program all its rules and `plan` unless "
+            "others are named.",
         ),
     ] = Field(default=["wfbp", "ddp", "horovod", "mg_wfbp", "pace", "plan"], validate_default=True)
     barrier: Annotated[
@@ -98,11 +115,24 @@ class SweepRequest(ClusterRequest):
             "wait for the processes of another sweep included [s].",
         ),
     ] = 600
+    options: Annotated[
+        SweptOptions, Field(description="Of the programs of all cells, else left out.")
+    ] = SweptOptions()
 
     @property
     def has_barrier(self) -> bool:
         """Whether the graph gets one more op."""
         return self.barrier
+
+    @property
+    def asks_for_program(self) -> bool:
+        """Whether programs are swept, whatever the graph is."""
+        is_rule = any(each.policy in PROGRAM_POLICIES for each in self.policies)
+        return is_rule or bool(self.memory_limits_bytes) or not is_empty(self.options)
+
+    def program_choices(self) -> list[Choice]:
+        """Return the policies of a sweep of programs."""
+        return self.choices() if "policies" in self.model_fields_set else list(_OF_PROGRAMS)
 
     def choices(self) -> list[Choice]:
         """Return the policies as the solver knows them."""
@@ -113,6 +143,12 @@ class SweepRequest(ClusterRequest):
         swept = {field: getattr(self, axis) for axis, field in AXES.items()}
         axes = {field: sorted(values) for field, values in swept.items() if values}
         return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+
+    def limited_points(self) -> list[dict[str, Any]]:
+        """Return the same of programs, at each limit of memory, ascending; None without one."""
+        limits: list[int | None] = [*sorted(self.memory_limits_bytes)] or [None]
+        pairs = product(self.points(), limits)
+        return [{**point, "memory_limit_bytes": limit} for point, limit in pairs]
 
     def alone(self) -> Iterator[tuple[str, int, ClusterBody]]:
         """Yield a cell's cluster with one field changed to each value, and axis and place of these.
@@ -153,11 +189,17 @@ class SweepCell(AnswerModel):
     lower_bound_us: Annotated[float, Field(description="No plan is faster [us].")]
     iteration_time_us: Annotated[
         dict[str, float | None],
-        Field(description="Of each policy, by label [us]; null where PACE is not defined."),
+        Field(
+            description="Of each policy, by label [us]; null where PACE is not defined, and where "
+            "no program of `plan` keeps the limit of memory."
+        ),
     ]
     best: Annotated[
         str | None,
-        Field(description="Label of the fastest; of equally fast ones the first in the request."),
+        Field(
+            description="Label of the fastest that keeps the limit of memory; of equally fast ones "
+            "the first in the request."
+        ),
     ]
     scaling_factor: Annotated[
         float | None, Field(description="Of the best: compute time / iteration time.")
@@ -173,6 +215,25 @@ class SweepCell(AnswerModel):
         bool,
         Field(description="A cost was scaled from measurements on other workers or bandwidth."),
     ]
+    memory_limit_bytes: Annotated[
+        int | None, Field(exclude_if=is_unknown, description="Of a program: the limit of memory.")
+    ] = None
+    peak_bytes: Annotated[
+        dict[str, int | None] | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Of programs: the most memory of each policy, by label [bytes]; a rule may "
+            "take more than the limit, and is then not called best.",
+        ),
+    ] = None
+    status: Annotated[
+        Literal["optimal", "feasible", "infeasible"] | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Of the program of `plan`; `infeasible`: none was found that keeps the "
+            "limit of memory.",
+        ),
+    ] = None
 
 
 class SweepAxes(AnswerModel):
@@ -181,6 +242,9 @@ class SweepAxes(AnswerModel):
     workers: list[int]
     bandwidths_gbps: list[float | None]
     startups_us: list[float]
+    memory_limits_bytes: Annotated[
+        list[int] | None, Field(exclude_if=is_unknown, description="Of programs, where given.")
+    ] = None
 
 
 class SweepRequestOut(AnswerModel):
@@ -191,11 +255,12 @@ class SweepRequestOut(AnswerModel):
     seed: int
     time_limit_s: float
     sweep_limit_s: float
+    options: Annotated[SweptOptions, Field(exclude_if=is_empty)] = SweptOptions()
     graph_sha256: str
 
 
 class SweepAnswer(AnswerModel):
-    """Cells in the order of workers, then bandwidth, then start-up, all ascending."""
+    """Cells in the order of workers, bandwidth, start-up and limit of memory, all ascending."""
 
     runtime_s: Annotated[float, Field(description="Time that the sweep took [s].")]
     name: Annotated[str, Field(description="Name of the graph.")]
@@ -214,7 +279,8 @@ class SweepAnswer(AnswerModel):
         list[Knee],
         Field(
             description="From where on more bandwidth, or more workers, gain nothing: for each "
-            "policy along each row of two cells or more. Empty where cells are missing."
+            "policy along each row of two cells or more; with several limits of memory only from "
+            "where on more memory gains nothing. Empty where cells are missing."
         ),
     ]
     warnings: Annotated[

@@ -21,7 +21,10 @@ def scaling_notes(graph: Graph, cluster: ClusterBody, *, speed: bool = False) ->
     of whole tensors, and compute never change: each worker has a batch of its own.
     """
     networks = cluster.networks()
-    used = [name for name in chain_of(graph).channels if name in networks]
+    names = {graph.ops[i].channel: None for i in graph.collectives}
+    used = [
+        name for name in (names if graph.free else chain_of(graph).channels) if name in networks
+    ]
     if set(used) <= {NETWORK}:
         return
     others = [name for name in used if name != NETWORK]

@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -52,7 +52,7 @@ def exported(
     """
     check_format(problem, form)
     if _is_program(problem):
-        return exported_program(cast("Problem[PlanRequest]", problem), answer, form)
+        return exported_program(problem, answer, form)
     if isinstance(answer, dict) and answer.get("program") is not None:
         raise InvalidPlan([program_of_chain()])
     cluster = problem.request.cluster.to_cluster()
@@ -103,8 +103,7 @@ def with_usual_barrier(problem: Problem[PlanRequest]) -> Problem[PlanRequest]:
 
 
 def _is_program(problem: Problem[PlanRequest] | Problem[SimulationRequest]) -> bool:
-    request = problem.request
-    return isinstance(request, PlanRequest) and is_program(problem.graph, request.options)
+    return is_program(problem.graph, problem.request)
 
 
 def _graph_of(problem: Problem[PlanRequest] | Problem[SimulationRequest]) -> Graph:

@@ -49,7 +49,7 @@ def solve(problem: Problem[PlanRequest], watch: Follower | None = None) -> PlanA
     InvalidRequest
         When the solver finds that options, graph or changes cannot be met.
     """
-    if is_program(problem.graph, problem.request.options):
+    if is_program(problem.graph, problem.request):
         return solve_program(problem, watch)
     began, request = time.perf_counter(), problem.request
     network = network_of(request.cluster.to_cluster())
@@ -102,7 +102,7 @@ def timeline(
     InvalidRequest
         When there is no such rival of this plan.
     """
-    if is_program(problem.graph, problem.request.options):
+    if is_program(problem.graph, problem.request):
         return program_timeline(problem, answer, rivals.of_program(beside))
     rival = rivals.FIFO if beside is None else beside
     graph = lightened(problem.graph)

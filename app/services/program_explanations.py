@@ -11,12 +11,12 @@ from solver.explanation.sensitivity import Sensitivity
 from solver.programs.execute import bucket_id
 from solver.programs.explanation.critical import PathStep
 from solver.programs.explanation.explain import ProgramExplanation, explain_program
-from solver.programs.explanation.sentences import gib, more_memory, reason, summary
+from solver.programs.explanation.sentences import above_limit, gib, more_memory, reason, summary
 from solver.programs.replanned import MoreMemory
-from solver.programs.result import ProgramPlan
+from solver.programs.result import Executed
 
 
-def explanation_of(planned: ProgramPlan) -> ProgramExplanation | None:
+def explanation_of(planned: Executed) -> ProgramExplanation | None:
     """Explain a program; None of a graph too large for it."""
     if is_large(planned.problem.graph):
         return None
@@ -24,15 +24,16 @@ def explanation_of(planned: ProgramPlan) -> ProgramExplanation | None:
 
 
 def explained_program(
-    planned: ProgramPlan,
+    planned: Executed,
     why: ProgramExplanation | None,
-    more: Sequence[MoreMemory],
-    front: Sequence[FrontPoint],
+    more: Sequence[MoreMemory] = (),
+    front: Sequence[FrontPoint] = (),
 ) -> ExplainedAnswer:
     """Say what limits a program, in the fields of every plan."""
     if why is None:
         return UNEXPLAINED
     said = [summary(planned, why)]
+    said += filter(None, [above_limit(planned)])
     said += [more_memory(each.extra_bytes, each.gain_us) for each in more]
     said += _along(front)
     return ExplainedAnswer(
@@ -58,7 +59,7 @@ def path_times_of(why: ProgramExplanation) -> PathTimes:
     )
 
 
-def launch_reasons_of(planned: ProgramPlan, why: ProgramExplanation) -> list[LaunchReason]:
+def launch_reasons_of(planned: Executed, why: ProgramExplanation) -> list[LaunchReason]:
     """Write why each launch starts no earlier, in the order of the buckets."""
     return [
         LaunchReason(

@@ -4,9 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from app.schemas.plans import PlanRequest
-from app.schemas.problem import Problem
-from app.services.program_problems import program_problem
+from app.services.program_problems import Asked, program_problem
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidPlan
 from solver.exports.exporter import Export
@@ -38,15 +36,15 @@ class _Answer(BaseModel):
     memory: _Memory = Field(default_factory=_Memory)
 
 
-def exported_program(problem: Problem[PlanRequest], answer: Any, form: str) -> Export:
+def exported_program(problem: Asked, answer: Any, form: str) -> Export:
     """Write a program in a format of :data:`solver.exports.programs.PROGRAM_EXPORTS`.
 
     Parameters
     ----------
     problem
-        What was planned.
+        What was planned or simulated.
     answer
-        The plan, as ``POST /v1/plans`` gives it.
+        As ``POST /v1/plans`` or ``POST /v1/simulations`` gives it.
     form
         The format.
 
@@ -58,7 +56,7 @@ def exported_program(problem: Problem[PlanRequest], answer: Any, form: str) -> E
     return PROGRAM_EXPORTS[form](*program_of(problem, answer))
 
 
-def program_of(problem: Problem[PlanRequest], answer: Any) -> tuple[ProgramProblem, Program]:
+def program_of(problem: Asked, answer: Any) -> tuple[ProgramProblem, Program]:
     """Read the program of an answer, and what it was planned for.
 
     Raises

@@ -1,8 +1,13 @@
 """What a request asks of a program, as the solver knows it."""
 
+from app.schemas.clusters import ClusterBody
+from app.schemas.plan_options import OptionsBody
 from app.schemas.plans import PlanRequest
 from app.schemas.problem import Problem
+from app.schemas.program_options import ProgramOptions
+from app.schemas.simulations import SimulationRequest
 from solver.costs import network_of
+from solver.graph import Graph
 from solver.programs.plan import Options
 from solver.programs.problem import Limits
 from solver.programs.problem import Problem as ProgramProblem
@@ -14,13 +19,23 @@ ASSUMED_COPY_GBPS = 26_800.0
 _USUAL = ("in_order", "inductor", "simple_overlap", "xla_lhs")
 
 
-def program_problem(problem: Problem[PlanRequest], limit: int | None) -> ProgramProblem:
-    """Return what is to be planned with so much memory [bytes]."""
-    options = problem.request.options
-    network = network_of(problem.request.cluster.to_cluster())
+#: What a program is made of, and simulated with.
+Asked = Problem[PlanRequest] | Problem[SimulationRequest]
+
+
+def program_problem(problem: Asked, limit: int | None) -> ProgramProblem:
+    """Return what is to be planned or simulated with so much memory [bytes]."""
+    request = problem.request
+    return problem_on(problem.graph, request.cluster, request.options, limit)
+
+
+def problem_on(
+    graph: Graph, cluster: ClusterBody, options: OptionsBody | ProgramOptions, limit: int | None
+) -> ProgramProblem:
+    """Return a program's problem on a cluster, with so much memory [bytes]."""
     limits = Limits(limit, options.max_bucket_bytes, options.max_bytes_under_way)
     copies = ASSUMED_COPY_GBPS if options.copy_gbps is None else options.copy_gbps
-    return ProgramProblem(problem.graph, network, copies, limits)
+    return ProgramProblem(graph, network_of(cluster.to_cluster()), copies, limits)
 
 
 def program_options(request: PlanRequest) -> Options:

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from app.schemas.plans import PlanRequest
-from app.schemas.problem import Problem
 from app.services.program_exports import program_of
+from app.services.program_problems import Asked
 from solver.exports.programs.chrome import trace_of
 
 
-def program_timeline(problem: Problem[PlanRequest], answer: Any, beside: str) -> dict[str, Any]:
+def program_timeline(problem: Asked, answer: Any, beside: str = "in_order") -> dict[str, Any]:
     """Draw a program as a Chrome trace, with its memory, beside that of a rule of today.
 
     Raises
@@ -16,6 +15,7 @@ def program_timeline(problem: Problem[PlanRequest], answer: Any, beside: str) ->
     InvalidPlan
         When the answer is no program of that graph.
     """
-    trace, _ = trace_of(*program_of(problem, answer), beside)
-    trace["otherData"]["lower_bound_us"] = answer["lower_bound_us"]
+    trace, _ = trace_of(*program_of(problem, answer), beside=beside)
+    if (bound := answer.get("lower_bound_us")) is not None:
+        trace["otherData"]["lower_bound_us"] = bound
     return trace

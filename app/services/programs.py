@@ -117,7 +117,7 @@ class _Following(NamedTuple):
         def draft_of(program: Program) -> str:
             run, bound = execute(planned, program), lower_bound(planned)
             status = OPTIMAL if same(run.iteration_time, bound.value_us) else FEASIBLE
-            found = ProgramPlan(status, planned, program, run, bound, (), is_cut_short=True)
+            found = ProgramPlan(planned, program, run, status, bound, (), is_cut_short=True)
             took = round(time.perf_counter() - began, 6)
             return program_answer(problem, found, None, None, (), None, took).model_dump_json()
 

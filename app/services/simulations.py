@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from app import VERSION
 from app.errors import InvalidRequest, within
 from app.limits import MAX_JITTER_STEPS, MAX_SIMULATED_LAUNCHES
+from app.reading.program_faults import is_program
 from app.schemas.explanations import UNEXPLAINED
 from app.schemas.problem import Problem, graph_sha256
 from app.schemas.schedules import Launches
@@ -19,6 +20,11 @@ from app.schemas.simulations import (
 from app.services.explanations import explained
 from app.services.graphs import is_large, lightened, what_if
 from app.services.launch_counts import launches_of
+from app.services.program_simulations import (
+    program_time_us,
+    simulate_program,
+    simulated_timeline,
+)
 from app.services.warnings import launched, units_of, warnings_of
 from solver.chain import Chain, chain_of
 from solver.codes import FaultCode
@@ -55,6 +61,8 @@ def run(problem: Problem[SimulationRequest]) -> SimulationAnswer:
     InvalidRequest
         When the policy, the plan, the jitter or a change does not fit the graph.
     """
+    if is_program(problem.graph, problem.request):
+        return simulate_program(problem)
     began = time.perf_counter()
     request = problem.request
     graph, network, choice, rerun = _prepared(problem)
@@ -88,12 +96,16 @@ def run(problem: Problem[SimulationRequest]) -> SimulationAnswer:
 
 def iteration_time_us(problem: Problem[SimulationRequest]) -> float:
     """Simulate as :func:`run` does, and return the time alone [us]."""
+    if is_program(problem.graph, problem.request):
+        return program_time_us(problem)
     graph, network, _, rerun = _prepared(problem)
     return _simulated(iteration_time, graph, network, rerun)
 
 
 def timeline(problem: Problem[SimulationRequest]) -> dict[str, Any]:
     """Draw a simulation as a Chrome trace."""
+    if is_program(problem.graph, problem.request):
+        return simulated_timeline(problem)
     graph, network, choice, rerun = _prepared(problem)
     found = _simulated(simulate, graph, network, rerun)
     name = choice.policy if choice else PLAN
@@ -153,10 +165,7 @@ def _choices(request: SimulationRequest) -> Iterator[tuple[str, Choice]]:
 
 
 def _choice_faults(request: SimulationRequest, chain: Chain) -> Iterator[Fault]:
-    if request.policy is None and request.plan is None:
-        yield Fault("/policy", FaultCode.MISSING_FIELD, "Give a policy or a plan to simulate.")
-    if request.policy is not None and request.plan is not None:
-        yield Fault("/plan", FaultCode.EXTRA_FIELD, "Give a policy or a plan, not both.")
+    yield from request.source_faults()
     sizes = chain.bytes.tolist()
     for place, choice in _choices(request):
         if choice.barrier and place != "/policy":

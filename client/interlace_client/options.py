@@ -67,6 +67,7 @@ class Simulating(Waiting, total=False):
     bins: int | None
     jitter: _Fields | None
     what_if: Sequence[_Fields] | None
+    options: _Fields | None
 
 
 class Sweeping(Waiting, total=False):
@@ -75,11 +76,13 @@ class Sweeping(Waiting, total=False):
     workers: Sequence[int] | None
     bandwidths_gbps: Sequence[float] | None
     startups_us: Sequence[float] | None
+    memory_limits_bytes: Sequence[int] | None
     policies: Sequence[_Policy] | None
     barrier: bool | None
     seed: int | None
     time_limit_s: float | None
     sweep_limit_s: float | None
+    options: _Fields | None
 
 
 class PredictingParameterServer(Waiting, total=False):

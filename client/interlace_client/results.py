@@ -111,7 +111,10 @@ class Simulation:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cluster of a sweep, and what each policy takes on it, by label."""
+    """One cluster of a sweep, and what each policy takes on it, by label.
+
+    Of programs also a limit of memory, the peaks, and the status of the plan; else None.
+    """
 
     workers: int
     bandwidth_gbps: float | None
@@ -122,6 +125,9 @@ class Cell:
     best: str | None
     scaling_factor: float | None
     speed: float | None
+    memory_limit_bytes: int | None = None
+    peak_bytes: Mapping[str, int | None] | None = None
+    status: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,25 @@
 """How busy each channel is, over time."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from solver.chain import Chain
-from solver.simulation.engine import TimedLaunch, Timeline
+from solver.simulation.engine import Timeline
 from solver.units import FloatArray, bytes_per_us
 
 #: Shorter bins are not made [us]: bytes over their length would not be a number.
 _SHORTEST = 1e-9
+
+
+class Carried(NamedTuple):
+    """A launch on a channel [us]."""
+
+    start: float
+    end: float
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +64,23 @@ def usage(chain: Chain, timeline: Timeline, bins: int = 100) -> tuple[Usage, ...
     bins
         How many equal bins, at least 1.
     """
-    by_channel: dict[str, list[TimedLaunch]] = {channel: [] for channel in chain.channels}
+    by_channel: dict[str, list[Carried]] = {channel: [] for channel in chain.channels}
     for launch in timeline.launches:
-        by_channel[chain.lanes[chain.lane[launch.bucket[0]]].channel].append(launch)
-    count = bins if timeline.iteration_time >= bins * _SHORTEST else 0
-    edges = np.linspace(0.0, timeline.iteration_time, count + 1)
+        channel = chain.lanes[chain.lane[launch.bucket[0]]].channel
+        by_channel[channel].append(Carried(launch.start, launch.end, launch.bytes))
+    return usage_of(by_channel, timeline.iteration_time, bins)
+
+
+def usage_of(
+    by_channel: Mapping[str, Sequence[Carried]], iteration_time: float, bins: int
+) -> tuple[Usage, ...]:
+    """Add up what each channel carries in an iteration, one launch after another."""
+    count = bins if iteration_time >= bins * _SHORTEST else 0
+    edges = np.linspace(0.0, iteration_time, count + 1)
     return tuple(_usage(channel, found, edges) for channel, found in by_channel.items())
 
 
-def _usage(channel: str, launches: list[TimedLaunch], edges: FloatArray) -> Usage:
+def _usage(channel: str, launches: Sequence[Carried], edges: FloatArray) -> Usage:
     sizes = [launch.bytes for launch in launches]
     times = np.array([(launch.start, launch.end) for launch in launches])
     durations = times[:, 1] - times[:, 0]

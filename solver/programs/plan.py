@@ -98,7 +98,7 @@ def plan(
     )
     status = OPTIMAL if same(run.iteration_time, bound.value_us) else FEASIBLE
     is_cut_short = is_cut_short and status != OPTIMAL
-    return ProgramPlan(status, problem, program, run, bound, baselines, is_cut_short)
+    return ProgramPlan(problem, program, run, status, bound, baselines, is_cut_short)
 
 
 def _best(problem: Problem, found: list[tuple[Program, Run]], least: int) -> tuple[Program, Run]:

@@ -122,3 +122,14 @@ def is_fusable(problem: Problem, members: Iterable[int]) -> bool:
     lanes = {lane_of(graph, i) for i in members}
     size = sum(graph.ops[i].bytes or 0 for i in members)
     return len(lanes) == 1 and (most is None or len(members) == 1 or size <= most)
+
+
+def compute_time(graph: Graph) -> float:
+    """Return the longest path of compute, and at least the load of each stream [us]."""
+    ends = [0.0] * len(graph.ops)
+    loads: dict[str, float] = {}
+    for i in graph.order:
+        ends[i] = max((ends[j] for j in graph.preds[i]), default=0.0) + graph.durations[i]
+        if (stream := graph.ops[i].stream) is not None:
+            loads[stream] = loads.get(stream, 0.0) + graph.durations[i]
+    return max([*ends, *loads.values()], default=0.0)

@@ -53,17 +53,30 @@ class Baseline:
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramPlan:
-    """A program with its evidence.
+class Executed:
+    """A program of a problem, and how it runs.
+
+    Attributes
+    ----------
+    problem
+        What it is for.
+    program, run
+        What the host asks for, and how that runs.
+    """
+
+    problem: Problem
+    program: Program
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramPlan(Executed):
+    """A planned program with its evidence.
 
     Attributes
     ----------
     status
         ``optimal`` when the iteration time equals the lower bound, else ``feasible``.
-    problem
-        What was planned.
-    program, run
-        What the host asks for, and how that runs.
     bound
         Why nothing is faster than ``bound.value_us``.
     baselines
@@ -73,9 +86,6 @@ class ProgramPlan:
     """
 
     status: str
-    problem: Problem
-    program: Program
-    run: Run
     bound: Bound
     baselines: tuple[Baseline, ...]
     is_cut_short: bool = False

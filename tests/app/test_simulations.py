@@ -214,7 +214,7 @@ GIVEN = {
         # bins
         ({"policy": "wfbp", "bins": 0}, {("/bins", "out_of_range")}),
         # a field of plans
-        ({"policy": "wfbp", "options": {}}, {("/options", "extra_field")}),
+        ({"policy": "wfbp", "options": {"seed": 1}}, {("/options/seed", "extra_field")}),
     ],
 )
 def test_refused(service: Service, fields: Json, found: set[tuple[str, str]]) -> None:

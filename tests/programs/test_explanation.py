@@ -101,7 +101,7 @@ def paper(limits=NO_LIMITS, order=None):
 
 
 def planned(problem, program, run):
-    return ProgramPlan(FEASIBLE, problem, program, run, Bound("path", 0.0), ())
+    return ProgramPlan(problem, program, run, FEASIBLE, Bound("path", 0.0), ())
 
 
 def test_on_paper_the_host_asks_late() -> None:

@@ -12,10 +12,14 @@ from app.cli.options import (
     BandwidthGbps,
     Barrier,
     ComputeSlowdown,
+    CopyGbps,
     CostModel,
     Extrapolate,
     Files,
     Fresh,
+    MarginMs,
+    MaxBucketMib,
+    MaxUnderWayMib,
     Parameters,
     Progress,
     Rank,
@@ -84,23 +88,10 @@ def plan(
             help="Say what so much more than the limit would save; may be repeated.",
         ),
     ] = None,
-    copy_gbps: Annotated[
-        float | None,
-        typer.Option(help="Speed of the copies of a program's buckets.  [default: 26800]"),
-    ] = None,
-    max_bucket_mib: Annotated[
-        float | None, typer.Option(min=1e-6, max=2**40, help="Largest bucket of a program.")
-    ] = None,
-    max_under_way_mib: Annotated[
-        float | None,
-        typer.Option(min=1e-6, max=2**40, help="Most that a program has under way at once."),
-    ] = None,
-    margin_ms: Annotated[
-        float | None,
-        typer.Option(
-            min=0, help="How long before its use a launch of a program ends.  [default: 50]"
-        ),
-    ] = None,
+    copy_gbps: CopyGbps = None,
+    max_bucket_mib: MaxBucketMib = None,
+    max_under_way_mib: MaxUnderWayMib = None,
+    margin_ms: MarginMs = None,
     host_order: Annotated[
         bool, typer.Option("--host-order", help="Plan a program, whatever the graph is.")
     ] = False,
@@ -156,12 +147,9 @@ def plan(
         seed=seed,
         baselines=[flags.policy(text) for text in baseline or []],
         barrier=barrier or None,
-        copy_gbps=copy_gbps,
-        max_bucket_bytes=flags.sized(max_bucket_mib, 2**20),
-        max_bytes_under_way=flags.sized(max_under_way_mib, 2**20),
-        margin_us=None if margin_ms is None else 1e3 * margin_ms,
         host_order=host_order or None,
-        more_memory_bytes=[max(1, round(gib * 2**30)) for gib in more_memory_gib or []] or None,
+        more_memory_bytes=flags.several_sized(more_memory_gib, 2**30),
+        **flags.program_options(copy_gbps, max_bucket_mib, max_under_way_mib, margin_ms),
         **flags.memory_limits(memory_limit_gib),
     )
     changes = [flags.change(text) for text in what_if or []]

@@ -11,10 +11,13 @@ from app.cli.options import (
     BandwidthGbps,
     Barrier,
     ComputeSlowdown,
+    CopyGbps,
     CostModel,
     Extrapolate,
     Files,
     Fresh,
+    MaxBucketMib,
+    MaxUnderWayMib,
     Parameters,
     Rank,
     ServerUrl,
@@ -43,7 +46,11 @@ def simulate(
     compute_slowdown: ComputeSlowdown = None,
     policies: Annotated[
         list[str] | None,
-        typer.Option("--policy", metavar="NAME[:KEY=VALUE,...]", help="Policy.  [default: wfbp]"),
+        typer.Option(
+            "--policy",
+            metavar="NAME[:KEY=VALUE,...]",
+            help="Policy.  [default: wfbp; of a program in_order]",
+        ),
     ] = None,
     plan: Annotated[
         Path | None,
@@ -63,6 +70,13 @@ def simulate(
         ),
     ] = None,
     barrier: Barrier = False,
+    memory_limit_gib: Annotated[
+        float | None,
+        typer.Option(min=1e-9, max=2**30, help="Most memory of a program, which policies keep."),
+    ] = None,
+    copy_gbps: CopyGbps = None,
+    max_bucket_mib: MaxBucketMib = None,
+    max_under_way_mib: MaxUnderWayMib = None,
     what_if: WhatIf = None,
     server: ServerUrl = None,
     tag: Tags = None,
@@ -71,14 +85,15 @@ def simulate(
 ) -> None:
     """Simulate one training iteration: a policy, or a plan.
 
-    It needs no server, but may ask one. The cluster is that of the request, of a plan the one that
-    it was made for, unless a flag is given.
+    It needs no server, but may ask one. The cluster, and the options of a program, are those of
+    the request, of a plan those that it was made for, unless a flag is given.
 
     \b
     Examples:
       interlace simulate graph.json --policy ddp
       interlace simulate graph.json --policy horovod:cycle_time_us=5000 --barrier
       interlace simulate graph.json --plan plan.json --jitter 0.1 --rival ddp
+      interlace simulate compiled.json.gz --policy inductor --memory-limit-gib 30
       interlace simulate graph.json --policy ddp --what-if 'grad:fc6*=bytes*0.1'
       interlace simulate graph.json --policy ddp --server http://planner:8000
     """
@@ -98,19 +113,21 @@ def simulate(
     )
     policy = only(policies, "--policy")
     names, name, raw = contents(files)
+    options = flags.program_options(copy_gbps, max_bucket_mib, max_under_way_mib)
+    options |= present(memory_limit_bytes=flags.sized(memory_limit_gib, 2**30))
     fields = present(
         policy=flags.policy(policy, "--policy") if policy else None,
         barrier=barrier or None,
         what_if=[flags.change(text) for text in what_if or []],
         jitter=flags.jitter(jitter, runs, seed, rival or []),
+        options=options or None,
     )
     if plan is not None:
         fields["plan"] = flags.plan(plan)
-    elif policy is None:
-        fields["policy"] = "wfbp"
+    flagged = fields if plan else {"policy": "wfbp", **fields}
     with explaining(
         names,
-        present(cluster=cluster, step=step, parameters=parameters, rank=rank, tag=tag, **fields),
+        present(cluster=cluster, step=step, parameters=parameters, rank=rank, tag=tag, **flagged),
     ):
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
         source = Source(name, raw, cluster, step=step, parameters=text, rank=at_rank)

@@ -10,10 +10,14 @@ from app.cli.options import (
     AsJson,
     Barrier,
     ComputeSlowdown,
+    CopyGbps,
     CostModel,
     Extrapolate,
     Files,
     Fresh,
+    MarginMs,
+    MaxBucketMib,
+    MaxUnderWayMib,
     Parameters,
     Rank,
     ServerUrl,
@@ -39,19 +43,31 @@ def sweep(
     startups_us: Annotated[
         str | None, typer.Option(metavar="N,N,...", help="Start-ups.  [default: the cluster's]")
     ] = None,
+    memory_limit_gib: Annotated[
+        list[float] | None,
+        typer.Option(
+            min=1e-9,
+            max=2**30,
+            help="Most memory of a program; may be repeated.",
+        ),
+    ] = None,
     policies: Annotated[
         list[str] | None,
         typer.Option(
             "--policy",
             metavar="NAME[:KEY=VALUE,...]",
             help="Policy, or plan; may be repeated.  "
-            "[default: wfbp, ddp, horovod, mg_wfbp, pace, plan]",
+            "[default: wfbp, ddp, horovod, mg_wfbp, pace, plan; of a program its rules and plan]",
         ),
     ] = None,
     cost_model: CostModel = None,
     extrapolate: Extrapolate = False,
     compute_slowdown: ComputeSlowdown = None,
     barrier: Barrier = False,
+    copy_gbps: CopyGbps = None,
+    max_bucket_mib: MaxBucketMib = None,
+    max_under_way_mib: MaxUnderWayMib = None,
+    margin_ms: MarginMs = None,
     time_limit: Annotated[
         float | None,
         typer.Option(help="Seconds after which a plan is the best so far.  [default: 2]"),
@@ -66,7 +82,7 @@ def sweep(
     ] = None,
     svg: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Draw speed by workers and by bandwidth into DIR."),
+        typer.Option(metavar="DIR", help="Draw speed by workers, bandwidth, memory into DIR."),
     ] = None,
     server: ServerUrl = None,
     tag: Tags = None,
@@ -83,6 +99,7 @@ def sweep(
       interlace sweep graph.json --workers 2,4,8,16,32 --policy ddp --policy plan --svg plots
       interlace sweep graph.json --bandwidths-gbps 10,25,50,100 --startups-us 20,200 --csv cells.csv
       interlace sweep rank*.json.gz --workers 2,8,32
+      interlace sweep compiled.json.gz --memory-limit-gib 30 --memory-limit-gib 36
       interlace sweep graph.json --workers 8,32 --server http://planner:8000 --csv cells.csv
     """
     from app.cli import flags
@@ -101,7 +118,10 @@ def sweep(
         workers=flags.numbers(workers, "--workers"),
         bandwidths_gbps=flags.numbers(bandwidths_gbps, "--bandwidths-gbps"),
         startups_us=flags.numbers(startups_us, "--startups-us"),
+        memory_limits_bytes=flags.several_sized(memory_limit_gib, 2**30),
         policies=[flags.policy(text, "--policy") for text in policies or []],
+        options=flags.program_options(copy_gbps, max_bucket_mib, max_under_way_mib, margin_ms)
+        or None,
         barrier=barrier or None,
         time_limit_s=time_limit,
         sweep_limit_s=sweep_limit,

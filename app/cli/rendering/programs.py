@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from app.cli.rendering.channel_use import channel_rows
 from app.cli.rendering.clusters import channels, cost, place
 from app.cli.rendering.explanations import warnings
 from app.cli.rendering.figures import counted, percent
@@ -10,6 +11,7 @@ from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import shortened, table, time, times
 from app.schemas.plans import Baseline, PlanAnswer
 from app.schemas.programs import FrontPoint, MemoryUse
+from app.schemas.simulations import SimulationAnswer
 from solver.graph import NETWORK
 
 #: How many buckets, holdings and steps are listed.
@@ -26,6 +28,10 @@ _TITLES = {
 }
 
 
+#: An answer that has a program.
+_Answer = PlanAnswer | SimulationAnswer
+
+
 def program(answer: PlanAnswer, name: str) -> str:
     """Write a program as a page of text."""
     return page(
@@ -40,7 +46,20 @@ def program(answer: PlanAnswer, name: str) -> str:
     )
 
 
-def _head(answer: PlanAnswer, name: str) -> Iterator[str]:
+def simulated(answer: SimulationAnswer, name: str) -> str:
+    """Write a simulated program as a page of text."""
+    return page(
+        _head(answer, name),
+        _simulated_times(answer),
+        _why(answer),
+        _memory(answer.memory) if answer.memory else [],
+        _buckets(answer),
+        _steps(answer),
+        warnings(answer.warnings),
+    )
+
+
+def _head(answer: _Answer, name: str) -> Iterator[str]:
     cluster = answer.request.cluster
     used = {bucket.channel for bucket in answer.buckets}
     yield place(name, cluster, used)
@@ -67,6 +86,19 @@ def _times(answer: PlanAnswer) -> Iterator[Line]:
     yield times(rows)
 
 
+def _simulated_times(answer: SimulationAnswer) -> Iterator[Line]:
+    policy = answer.policy
+    what = "the program given" if policy is None else _TITLES.get(policy.policy, policy.policy)
+    yield "Time of one iteration"
+    rows = [
+        time(what, answer.iteration_time_us, _peak(answer.peak_bytes)),
+        time("compute alone", answer.compute_time_us, "with free communication"),
+        time("exposed", answer.exposed_us, "what communication and copies add"),
+    ]
+    rows += channel_rows(answer)
+    yield times(rows)
+
+
 def _compared(baseline: Baseline, limit: int | None) -> tuple[str, str, str, str]:
     title = _TITLES.get(baseline.policy, baseline.policy)
     if baseline.iteration_time_us is None:
@@ -87,7 +119,7 @@ def _proof(answer: PlanAnswer) -> str:
     }.get(bound.kind, bound.kind)
 
 
-def _why(answer: PlanAnswer) -> Iterator[Line]:
+def _why(answer: _Answer) -> Iterator[Line]:
     """Say what limits the program, and which launches wait longest for what is not their input."""
     if answer.summary is None:
         yield "Too many ops to explain"
@@ -135,7 +167,7 @@ def _memory(memory: MemoryUse) -> Iterator[Line]:
         yield table(["held then", "size", "from", "to"], rows)
 
 
-def _buckets(answer: PlanAnswer) -> Iterator[Line]:
+def _buckets(answer: _Answer) -> Iterator[Line]:
     tensors = sum(len(bucket.tensors) for bucket in answer.buckets)
     copies = sum((each.pack_us or 0) + (each.unpack_us or 0) for each in answer.buckets)
     yield (
@@ -160,7 +192,7 @@ def _buckets(answer: PlanAnswer) -> Iterator[Line]:
     yield table(heads, rows, has_remarks=True)
 
 
-def _steps(answer: PlanAnswer) -> Iterator[Line]:
+def _steps(answer: _Answer) -> Iterator[Line]:
     steps = answer.program or []
     counts = Counter(step.do for step in steps)
     kinds = ", ".join(f"{count} {do}" for do, count in counts.items())

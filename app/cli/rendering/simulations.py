@@ -2,18 +2,22 @@
 
 from collections.abc import Iterator
 
+from app.cli.rendering.channel_use import channel_rows
 from app.cli.rendering.clusters import channels, cost, place
 from app.cli.rendering.explanations import limits, warnings
 from app.cli.rendering.figures import counted
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.policies import title_of, titled
-from app.cli.rendering.tables import shortened, table, time, times
+from app.cli.rendering.programs import simulated
+from app.cli.rendering.tables import table, time, times
 from app.schemas.simulations import SimulationAnswer
 from solver.graph import NETWORK
 
 
 def render(answer: SimulationAnswer, name: str) -> str:
     """Write a simulation as a page of text."""
+    if answer.program is not None:
+        return simulated(answer, name)
     return page(
         _head(answer, name),
         _times(answer),
@@ -41,12 +45,8 @@ def _times(answer: SimulationAnswer) -> Iterator[Line]:
         time("one iteration", answer.iteration_time_us),
         time("compute alone", answer.compute_time_us, "with free communication"),
         time("exposed", answer.exposed_us, "what communication adds"),
+        *channel_rows(answer),
     ]
-    names = shortened([f"channel {channel.channel}" for channel in answer.channels])
-    for name, channel in zip(names, answer.channels, strict=True):
-        used = 100 * channel.busy_us / answer.iteration_time_us if answer.iteration_time_us else 0
-        remark = f"{used:.1f} % of the time, {counted(channel.launches, 'launch', 'launches')}"
-        rows.append(time(name, channel.busy_us, remark))
     yield times(rows)
 
 

@@ -1,11 +1,13 @@
 """A sweep for a reader: a row for each cell, then what follows from them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from app.cli.rendering.explanations import warnings
 from app.cli.rendering.page import Line, page
+from app.cli.rendering.programs import gib
 from app.cli.rendering.tables import table
 from app.schemas.sweeps import SweepAnswer, SweepCell
+from app.services.sweeps.views import kept_time
 
 
 def render(answer: SweepAnswer) -> str:
@@ -21,6 +23,8 @@ def render(answer: SweepAnswer) -> str:
 
 def _cells(answer: SweepAnswer) -> Line:
     labels = [policy.label for policy in answer.policies]
+    if any(cell.peak_bytes is not None for cell in answer.cells):
+        return _program_cells(answer, labels)
     heads = ["workers", "Gbit/s", "start-up us", *labels, "bound", "speed"]
     return table(heads, map(_cell, answer.cells), keys=3)
 
@@ -39,7 +43,53 @@ def _cell(cell: SweepCell) -> list[str]:
     ]
 
 
+def _program_cells(answer: SweepAnswer, labels: list[str]) -> Line:
+    """Tell cells of programs apart by what is swept of the cluster and of memory."""
+    axes = answer.axes
+    shown: dict[str, Sequence[object]] = {
+        "workers": axes.workers,
+        "Gbit/s": axes.bandwidths_gbps,
+        "start-up us": axes.startups_us,
+        "limit": axes.memory_limits_bytes or (),
+    }
+    heads = [head for head, values in shown.items() if len(values) > 1]
+    heads = heads or ["limit" if shown["limit"] else "workers"]
+    rest = [*labels, "bound", "peak", "status"]
+    return table([*heads, *rest], [_program_cell(cell, heads) for cell in answer.cells], keys=1)
+
+
+def _program_cell(cell: SweepCell, heads: list[str]) -> list[str]:
+    workers, bandwidth, startup, *_ = _cell(cell)
+    limit, best = cell.memory_limit_bytes, cell.best
+    at = {"workers": workers, "Gbit/s": bandwidth, "start-up us": startup}
+    at["limit"] = "-" if limit is None else gib(limit)
+    peak = None if best is None else (cell.peak_bytes or {}).get(best)
+    times = (
+        "-" if time is None else f"{_mark(cell, label)}{time / 1e3:.3f}"
+        for label, time in cell.iteration_time_us.items()
+    )
+    return [
+        *(at[head] for head in heads),
+        *times,
+        f"{cell.lower_bound_us / 1e3:.3f}",
+        "-" if peak is None else gib(peak),
+        cell.status or "-",
+    ]
+
+
+def _mark(cell: SweepCell, label: str) -> str:
+    if cell.iteration_time_us[label] is not None and kept_time(cell, label) is None:
+        return "!"
+    return "*" if label == cell.best else ""
+
+
 def _legend(answer: SweepAnswer) -> Iterator[str]:
-    yield "speed: of the fastest, in workers that never wait"
+    if not any(cell.peak_bytes is not None for cell in answer.cells):
+        yield "speed: of the fastest, in workers that never wait"
+    else:
+        yield "peak: of the fastest; status: of plan"
+        labels = [policy.label for policy in answer.policies]
+        if any(_mark(cell, label) == "!" for cell in answer.cells for label in labels):
+            yield "!: takes more memory than the limit"
     if any(cell.extrapolated for cell in answer.cells):
         yield "~: scaled from measurements with other workers or another bandwidth"

@@ -20,8 +20,8 @@ from solver.simulation.engine import costs_of
 def sweep_faults(graph: Graph, request: SweepRequest) -> list[Fault]:
     """List all faults; those of cost, and of bounds on the work, when there are no others."""
     return (
-        [*_axis_faults(request), *_policy_faults(graph, request)]
-        or [*_cluster_faults(graph, request), *_work_faults(graph, request)]
+        [*axis_faults(request), *_policy_faults(graph, request)]
+        or [*swept_faults(graph, request), *_work_faults(graph, request)]
         or list(_idle_faults(graph, request))
     )
 
@@ -39,15 +39,17 @@ def _shown(value: float | str) -> str:
     return f"{value:.0f}" if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _axis_faults(request: SweepRequest) -> Iterator[Fault]:
-    for axis in AXES:
+def axis_faults(request: SweepRequest) -> Iterator[Fault]:
+    """List values that are given twice, and too many cells."""
+    axes = (*AXES, "memory_limits_bytes")
+    for axis in axes:
         values = getattr(request, axis)
         for i, value in enumerate(values):
             if (first := values.index(value)) < i:
                 detail = f"Sweep: {axis} must be distinct; {value:g} is at {first} already."
                 yield Fault(f"/{axis}/{i}", FaultCode.OUT_OF_RANGE, detail)
                 break
-    cells = prod(max(1, len(getattr(request, axis))) for axis in AXES)
+    cells = prod(max(1, len(getattr(request, axis))) for axis in axes)
     if cells > MAX_CELLS:
         detail = f"Sweep: at most {MAX_CELLS:,} cells are computed, got {cells:,}."
         yield Fault("", FaultCode.OUT_OF_RANGE, detail)
@@ -69,7 +71,7 @@ def _policy_faults(graph: Graph, request: SweepRequest) -> Iterator[Fault]:
             yield Fault(f"/policies/{i}/barrier", FaultCode.EXTRA_FIELD, detail)
 
 
-def _cluster_faults(graph: Graph, request: SweepRequest) -> list[Fault]:
+def swept_faults(graph: Graph, request: SweepRequest) -> list[Fault]:
     """List the values with which the cluster has no cost; each is tried alone.
 
     What is wrong with a field that is swept is wrong with its value; else with the value tried, and
@@ -101,13 +103,19 @@ def _work_faults(graph: Graph, request: SweepRequest) -> Iterator[Fault]:
     sizes = chain_of(graph).bytes.tolist()
     rivals = [choice for choice in choices if choice.policy != PLAN]
     each = sum(len(graph.ops) + launches_of(choice, sizes)[0] for choice in rivals)
-    if cells * each > MAX_SWEEP_STEPS:
+    yield from work_faults(request, cells, cells * each, "ops and launches")
+
+
+def work_faults(request: SweepRequest, cells: int, steps: int, what: str) -> Iterator[Fault]:
+    """Bound the work of so many cells: the steps of all policies, and the time of all plans."""
+    if steps > MAX_SWEEP_STEPS:
         detail = (
-            f"Sweep: {cells:,} cells take {cells * each:,} steps (ops and launches, over all "
+            f"Sweep: {cells:,} cells take {steps:,} steps ({what}, over all "
             f"policies); at most {MAX_SWEEP_STEPS:,} are simulated."
         )
         yield Fault("/policies", FaultCode.OUT_OF_RANGE, detail)
-    if len(rivals) < len(choices) and cells * request.time_limit_s > MAX_SWEEP_PLANNING_S:
+    is_planned = any(choice.policy == PLAN for choice in request.choices())
+    if is_planned and cells * request.time_limit_s > MAX_SWEEP_PLANNING_S:
         detail = (
             f"Sweep: {cells:,} plans may take {cells * request.time_limit_s:,.0f} s; at most "
             f"{MAX_SWEEP_PLANNING_S:,} s are planned."

@@ -5,10 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any, NamedTuple
 
 from app import VERSION
 from app.errors import InvalidRequest, TimeLimit, within
 from app.limits import MAX_SWEEP_LIMIT_S
+from app.reading.program_faults import is_program
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning
 from app.schemas.problem import Problem, graph_sha256
@@ -21,9 +23,12 @@ from app.schemas.sweeps import (
     SweepRequestOut,
 )
 from app.services.channels import scaling_notes
+from app.services.executed_programs import assumed_of
 from app.services.graphs import lightened
 from app.services.sweeps.faults import label_of, sweep_faults
 from app.services.sweeps.parallel import SHORT_S, Each, Progress, each
+from app.services.sweeps.program_faults import program_sweep_faults
+from app.services.sweeps.programs import memory_summary, program_work
 from app.services.sweeps.views import middle, speed_of
 from app.services.warnings import tensors_of, units_of, warnings_of
 from solver.costs import MEASURED
@@ -31,6 +36,7 @@ from solver.errors import InvalidGraph
 from solver.graph import NETWORK, Graph, with_barrier
 from solver.policies.choice import Choice
 from solver.prediction.knees import Knee, knees
+from solver.prediction.program_sweep import ProgramCell, memory_knees, with_other_limits
 from solver.prediction.sweep import Cell, cell_of
 from solver.simulation.knee import workers_text
 
@@ -64,14 +70,7 @@ def run(
         When a process that computes cells is killed.
     """
     began, request = time.perf_counter(), problem.request
-    graph = _prepared(problem)
-    if faults := sweep_faults(graph, request):
-        raise InvalidRequest(faults)
-    choices = request.choices()
-    labels = [label_of(choice) for choice in choices]
-    # a graph with the sweep's barrier needs no second one
-    bare = [replace(choice, barrier=choice.barrier and not request.barrier) for choice in choices]
-    work = partial(_cell, graph, request.cluster, bare, request.seed, request.time_limit_s)
+    asked = _asked(problem)
 
     def tell(done: int, many: int) -> None:
         if progress:
@@ -87,50 +86,89 @@ def run(
 
     def answer() -> SweepAnswer:
         cells = [cell for _, cell in sorted(done.copy().items())]
-        return _answer(problem, graph, cells, labels, choices, time.perf_counter() - began)
+        return _answer(problem, asked, cells, time.perf_counter() - began)
 
     def keep(place: int, cell: Cell) -> None:
         done[place] = cell
         if draft:
             draft(lambda: answer().model_dump_json())
 
-    short_s = SHORT_S if len(graph.ops) <= _SMALL else 0
-    each(work, request.points(), tell, keep=keep, short_s=short_s)
+    short_s = SHORT_S if len(problem.graph.ops) <= _SMALL else 0
+    each(asked.work, asked.points, tell, keep=keep, short_s=short_s)
     return answer()
 
 
+class _Asked(NamedTuple):
+    """What is swept: the graph, the policies, the points, and what computes the cell of one."""
+
+    graph: Graph
+    choices: Sequence[Choice]
+    points: Sequence[dict[str, Any]]
+    work: Callable[[dict[str, Any]], Cell]
+
+    @property
+    def labels(self) -> list[str]:
+        """What the policies are called in the cells."""
+        return [label_of(choice) for choice in self.choices]
+
+
+def _asked(problem: Problem[SweepRequest]) -> _Asked:
+    request = problem.request
+    if is_program(problem.graph, request):
+        if faults := program_sweep_faults(problem.graph, request):
+            raise InvalidRequest(faults)
+        points, work = request.limited_points(), program_work(problem)
+        return _Asked(problem.graph, request.program_choices(), points, work)
+    graph = _prepared(problem)
+    if faults := sweep_faults(graph, request):
+        raise InvalidRequest(faults)
+    choices = request.choices()
+    # a graph with the sweep's barrier needs no second one
+    bare = [replace(choice, barrier=choice.barrier and not request.barrier) for choice in choices]
+    cell = partial(_cell, graph, request.cluster, bare, request.seed, request.time_limit_s)
+    return _Asked(graph, choices, request.points(), cell)
+
+
 def _answer(
-    problem: Problem[SweepRequest],
-    graph: Graph,
-    cells: Sequence[Cell],
-    labels: Sequence[str],
-    choices: Sequence[Choice],
-    runtime_s: float,
+    problem: Problem[SweepRequest], asked: _Asked, cells: Sequence[Cell], runtime_s: float
 ) -> SweepAnswer:
     """Answer with all cells, or with those that are done: then no knee is known."""
-    request, asked = problem.request, len(problem.request.points())
-    is_whole = len(cells) == asked
-    found = knees(cells, labels) if is_whole else ()
+    request, labels, many = problem.request, asked.labels, len(asked.points)
+    is_whole = len(cells) == many
+    limits = sorted(request.memory_limits_bytes)
+    programs = [cell for cell in cells if isinstance(cell, ProgramCell)]
+    if programs:
+        cells = programs = list(with_other_limits(programs, labels))
+    found = (
+        ()
+        if not is_whole
+        else memory_knees(programs, labels)
+        if limits[1:]
+        else knees(cells, labels)
+    )
     answered = [_cell_answer(cell, labels) for cell in cells]
-    cut = f"Cut short: {len(cells):,} of {asked:,} cells are done, and no knee is known."
+    cut = f"Cut short: {len(cells):,} of {many:,} cells are done, and no knee is known."
+    is_moved = len(request.points()) > 1 or not programs
     return SweepAnswer(
         name=problem.graph.name,
         summary=[
             *([] if is_whole else [cut]),
             *_summary(answered, labels, found),
-            *scaling_notes(graph, request.cluster, speed=True),
+            *memory_summary(programs, labels, found, request.time_limit_s),
+            *(scaling_notes(asked.graph, request.cluster, speed=True) if is_moved else ()),
         ],
         axes=SweepAxes(
             workers=sorted({cell.workers for cell in cells}),
             bandwidths_gbps=list(dict.fromkeys(cell.bandwidth_gbps for cell in cells)),
             startups_us=sorted({cell.startup_us for cell in cells}),
+            memory_limits_bytes=limits or None,
         ),
         policies=[
             SweepPolicy.of(choice, label=label, barrier=choice.barrier or request.barrier)
-            for label, choice in zip(labels, choices, strict=True)
+            for label, choice in zip(labels, asked.choices, strict=True)
         ],
         cells=answered,
-        cells_asked=asked,
+        cells_asked=many,
         knees=list(found),
         warnings=list(dict.fromkeys(_warnings(problem))),
         request=SweepRequestOut.of(request, graph_sha256=graph_sha256(problem.graph)),
@@ -166,8 +204,10 @@ def _cell(
 def _cell_answer(cell: Cell, labels: Sequence[str]) -> SweepCell:
     """Name the policies of a cell, and say how fast the best is."""
     best = None if cell.best is None else cell.times[cell.best]
+    peaks = cell.peaks if isinstance(cell, ProgramCell) else None
     return SweepCell.of(
         cell,
+        peak_bytes=None if peaks is None else dict(zip(labels, peaks, strict=True)),
         iteration_time_us=dict(zip(labels, cell.times, strict=True)),
         best=None if cell.best is None else labels[cell.best],
         scaling_factor=cell.compute_time_us / best if best else None,
@@ -246,7 +286,9 @@ def _place(cell: SweepCell) -> str:
 def _warnings(problem: Problem[SweepRequest]) -> Iterator[CostWarning]:
     """List what the cells rest on that was not measured, each axis alone."""
     request, sizes = problem.request, tensors_of(problem.graph)
-    yield from units_of(problem.graph)
+    is_ordered = is_program(problem.graph, request)
+    yield from ([] if problem.graph.buffers else units_of(problem.graph))
+    yield from (assumed_of(request.options.copy_gbps) if is_ordered else ())
     swept = [cluster for _, _, cluster in request.alone()]
     for cluster in swept or [request.cluster]:
         yield from warnings_of(cluster, sizes)

@@ -12,6 +12,8 @@ from solver.errors import Fault
 from solver.exports.csv_text import csv_text
 from solver.policies import POLICIES
 from solver.prediction.sweep import PLAN, Cell
+from solver.programs.explanation.sentences import gib
+from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from solver.simulation.knee import workers_text
 
 Value = TypeVar("Value")
@@ -32,9 +34,14 @@ _COLUMNS = (
 )
 
 
+#: What a sweep of programs has besides.
+_OF_PROGRAMS = ("memory_limit_bytes", "peak_bytes", "status")
+
+
 def table(sweep: SweepAnswer) -> str:
     """Write a sweep as CSV: a row for each cell and policy, what is unknown empty."""
-    return csv_text(_COLUMNS, _rows(sweep))
+    is_of_programs = any(cell.peak_bytes is not None for cell in sweep.cells)
+    return csv_text(_COLUMNS + is_of_programs * _OF_PROGRAMS, _rows(sweep))
 
 
 def _rows(sweep: SweepAnswer) -> Iterator[tuple[Any, ...]]:
@@ -53,7 +60,23 @@ def _rows(sweep: SweepAnswer) -> Iterator[tuple[Any, ...]]:
                 cell.compute_time_us,
                 cell.lower_bound_us,
                 int(cell.extrapolated),
+                *_program_columns(cell, label),
             )
+
+
+def _program_columns(cell: SweepCell, label: str) -> tuple[Any, ...]:
+    if cell.peak_bytes is None:
+        return ()
+    status = cell.status if label == PLAN else None
+    return cell.memory_limit_bytes, cell.peak_bytes[label], status
+
+
+def kept_time(cell: SweepCell, label: str) -> float | None:
+    """Return the time of a policy [us]; None where it has none, or takes too much memory."""
+    peak = (cell.peak_bytes or {}).get(label)
+    limit = cell.memory_limit_bytes
+    is_above = limit is not None and peak is not None and peak > limit
+    return None if is_above else cell.iteration_time_us[label]
 
 
 def speed_of(cell: SweepCell | Cell, time: float | None) -> float | None:
@@ -67,8 +90,15 @@ def middle(values: Iterable[Value]) -> Value:
     return distinct[len(distinct) // 2]
 
 
-def by_workers(sweep: SweepAnswer, bandwidth_gbps: float | None, startup_us: float | None) -> bytes:
+def by_workers(
+    sweep: SweepAnswer,
+    bandwidth_gbps: float | None,
+    startup_us: float | None,
+    memory_limit_bytes: int | None = None,
+) -> bytes:
     """Draw speed against workers at one bandwidth and start-up; None takes the middle value.
+
+    Of programs also at one limit of memory, where limits are swept.
 
     Raises
     ------
@@ -77,16 +107,23 @@ def by_workers(sweep: SweepAnswer, bandwidth_gbps: float | None, startup_us: flo
     """
     bandwidth = _value("bandwidth_gbps", sweep.axes.bandwidths_gbps, bandwidth_gbps)
     startup = _value("startup_us", sweep.axes.startups_us, startup_us)
+    limit = _limit(sweep, memory_limit_bytes)
     at = "" if bandwidth is None else f"{bandwidth:g} Gbit/s, "
     return _drawn(
         sweep,
         lambda row: (row.bandwidth_gbps, row.startup_us) == (bandwidth, startup),
-        f"{sweep.name or 'Sweep'}: {at}start-up {startup:g} us",
+        limit,
+        f"{sweep.name or 'Sweep'}: {at}start-up {startup:g} us{_within(limit)}",
         ("workers", "workers"),
     )
 
 
-def by_bandwidth(sweep: SweepAnswer, workers: int | None, startup_us: float | None) -> bytes:
+def by_bandwidth(
+    sweep: SweepAnswer,
+    workers: int | None,
+    startup_us: float | None,
+    memory_limit_bytes: int | None = None,
+) -> bytes:
     """Draw speed against bandwidth with so many workers and one start-up, as :func:`by_workers`.
 
     Raises
@@ -100,12 +137,58 @@ def by_bandwidth(sweep: SweepAnswer, workers: int | None, startup_us: float | No
         raise NotFound("This sweep has no bandwidth: its cost was measured.")
     count = _value("workers", sweep.axes.workers, workers)
     startup = _value("startup_us", sweep.axes.startups_us, startup_us)
+    limit = _limit(sweep, memory_limit_bytes)
     return _drawn(
         sweep,
         lambda row: (row.workers, row.startup_us) == (count, startup),
-        f"{sweep.name or 'Sweep'}: {workers_text(count)}, start-up {startup:g} us",
+        limit,
+        f"{sweep.name or 'Sweep'}: {workers_text(count)}, start-up {startup:g} us{_within(limit)}",
         ("bandwidth_gbps", "bandwidth [Gbit/s]"),
     )
+
+
+def by_memory(
+    sweep: SweepAnswer,
+    workers: int | None,
+    bandwidth_gbps: float | None,
+    startup_us: float | None,
+) -> bytes:
+    """Draw speed against the limit of memory on one cluster, as :func:`by_workers`.
+
+    Raises
+    ------
+    InvalidRequest
+        When the sweep does not have such a value.
+    NotFound
+        When no limits are swept.
+    """
+    if sweep.axes.memory_limits_bytes is None:
+        raise NotFound("This sweep has no limits of memory.")
+    count = _value("workers", sweep.axes.workers, workers)
+    bandwidth = _value("bandwidth_gbps", sweep.axes.bandwidths_gbps, bandwidth_gbps)
+    startup = _value("startup_us", sweep.axes.startups_us, startup_us)
+    return _drawn(
+        sweep,
+        lambda row: (
+            (row.workers, row.bandwidth_gbps, row.startup_us) == (count, bandwidth, startup)
+        ),
+        None,
+        sweep.name or "Sweep",
+        ("memory_limit_bytes", "memory limit [bytes]"),
+    )
+
+
+def _limit(sweep: SweepAnswer, asked: int | None) -> int | None:
+    """Return the limit of memory that is drawn; None where none is swept."""
+    known = sweep.axes.memory_limits_bytes
+    if known is None and asked is None:
+        return None
+    limit: int = _value("memory_limit_bytes", known or [], asked)
+    return limit
+
+
+def _within(limit: int | None) -> str:
+    return "" if limit is None else f", {gib(limit)} of memory"
 
 
 def plots(sweep: SweepAnswer) -> dict[str, bytes]:
@@ -115,6 +198,8 @@ def plots(sweep: SweepAnswer) -> dict[str, bytes]:
         found["speed-by-workers.svg"] = by_workers(sweep, None, None)
     if len(sweep.axes.bandwidths_gbps) > 1:
         found["speed-by-bandwidth.svg"] = by_bandwidth(sweep, None, None)
+    if len(sweep.axes.memory_limits_bytes or ()) > 1:
+        found["speed-by-memory.svg"] = by_memory(sweep, None, None, None)
     return found
 
 
@@ -130,11 +215,19 @@ def _value(name: str, known: Sequence[Any], asked: float | None) -> Any:
 
 
 def _drawn(
-    sweep: SweepAnswer, within: Callable[[Any], bool], title: str, along: tuple[str, str]
+    sweep: SweepAnswer,
+    within: Callable[[Any], bool],
+    limit: int | None,
+    title: str,
+    along: tuple[str, str],
 ) -> bytes:
-    """Draw the cells of a row of the sweep."""
+    """Draw the cells of a row of the sweep, those of one limit of memory where one is said."""
     field, words = along
-    row = [cell for cell in sweep.cells if within(cell)]
+    row = [
+        cell
+        for cell in sweep.cells
+        if within(cell) and (limit is None or cell.memory_limit_bytes == limit)
+    ]
     if not row:
         raise NotFound("No cell of this row is there: the sweep was cut short.")
     ends = {k.policy: k.value for k in sweep.knees if k.along == field and within(k)}
@@ -147,7 +240,7 @@ def _drawn(
                 Curve(
                     policy.label,
                     style,
-                    [speed_of(cell, cell.iteration_time_us[policy.label]) for cell in row],
+                    [speed_of(cell, kept_time(cell, policy.label)) for cell in row],
                     ends.get(policy.label),
                 )
                 for policy, style in zip(sweep.policies, _styles(sweep), strict=True)
@@ -160,7 +253,8 @@ def _drawn(
 
 def _styles(sweep: SweepAnswer) -> Iterator[int]:
     """Yield a style for each policy: its own, whatever it is compared with."""
-    names = [PLAN, *POLICIES]
+    is_of_rules = any(policy.policy in PROGRAM_POLICIES for policy in sweep.policies)
+    names = [PLAN, *(PROGRAM_POLICIES if is_of_rules else POLICIES)]
     taken: Counter[str] = Counter()
     for policy in sweep.policies:
         yield names.index(policy.policy) + len(names) * taken[policy.policy]

@@ -27,9 +27,9 @@ def export(problem: Problem, program: Program) -> Export:
 
 
 def trace_of(
-    problem: Problem, program: Program, beside: str = "in_order"
+    problem: Problem, program: Program, name: str = "plan", *, beside: str = "in_order"
 ) -> tuple[dict[str, Any], Run]:
-    """Draw a program beside one of :data:`POLICIES`; return how the program ran, too."""
+    """Draw a program by a name beside one of :data:`POLICIES`; return how it ran, too."""
     run, other = execute(problem, program), POLICIES[beside](problem)
     before = execute(problem, other)
     times = {
@@ -37,5 +37,5 @@ def trace_of(
         f"{beside}_iteration_time_us": before.iteration_time,
         "peak_bytes": run.peak_bytes,
     }
-    runs = {"plan": (program, run), beside: (other, before)}
+    runs = {name: (program, run), beside: (other, before)}
     return program_trace(problem, runs, times), run

@@ -13,7 +13,7 @@ from solver.programs.explanation.explain import ProgramExplanation
 from solver.programs.explanation.holders import CHANNEL, START
 from solver.programs.explanation.sensitivity import ProgramSensitivity
 from solver.programs.program import LAUNCH
-from solver.programs.result import ProgramPlan
+from solver.programs.result import Executed
 from solver.units import same
 
 _LIMITS = {
@@ -31,7 +31,7 @@ _NAMES = {
 }
 
 
-def summary(planned: ProgramPlan, why: ProgramExplanation) -> str:
+def summary(planned: Executed, why: ProgramExplanation) -> str:
     """Say what limits a program, what would move it, and what holds its most exposed launch."""
     total = planned.run.iteration_time
     if why.limited_by is None:
@@ -50,7 +50,7 @@ def summary(planned: ProgramPlan, why: ProgramExplanation) -> str:
     return " ".join(said)
 
 
-def reason(planned: ProgramPlan, launch: LaunchReason) -> str:
+def reason(planned: Executed, launch: LaunchReason) -> str:
     """Say why a launch starts no earlier, with the figures of what was tried."""
     name, by, moved = bucket_id(launch.bucket), launch.by, launch.moved
     starts = f"{name} starts at {ms(launch.start_us)}"
@@ -77,6 +77,17 @@ def more_memory(extra_bytes: int, gain_us: float) -> str:
     return f"{gib(extra_bytes)} more would {saved}."
 
 
+def above_limit(planned: Executed) -> str | None:
+    """Say by how much a program exceeds the limit of memory; None where it keeps it."""
+    limit, run = planned.problem.limits.memory_bytes, planned.run
+    if limit is None or run.peak_bytes <= limit:
+        return None
+    return (
+        f"It takes {gib(run.peak_bytes)} at {ms(run.peak_us)}, "
+        f"{gib(run.peak_bytes - limit)} above the limit."
+    )
+
+
 def ms(us: float) -> str:
     """Write a time in milliseconds."""
     return f"{us / 1e3:,.3f} ms"
@@ -90,7 +101,7 @@ def gib(size: int) -> str:
     return f"{size} bytes"
 
 
-def _would(planned: ProgramPlan, moved: Moved) -> str:
+def _would(planned: Executed, moved: Moved) -> str:
     """Say what becomes of the program with a launch asked for earlier."""
     starts = f"it would start at {ms(moved.start_us)}"
     limit, before = planned.problem.limits.memory_bytes, planned.run

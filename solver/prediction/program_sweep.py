@@ -1,0 +1,204 @@
+"""Sweeps of programs: a graph of free order on many clusters and within many limits of memory."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+from solver.costs import Cluster, is_extrapolated
+from solver.errors import InvalidOptions
+from solver.graph import NETWORK
+from solver.prediction.knees import Knee
+from solver.prediction.sweep import PLAN, TIE, Cell
+from solver.programs.bounds.bound import lower_bound
+from solver.programs.execute import execute
+from solver.programs.explanation.sentences import gib
+from solver.programs.plan import Options, plan
+from solver.programs.policies import POLICIES
+from solver.programs.problem import Problem, compute_time
+from solver.simulation.knee import knee_of
+
+#: No program was found that keeps the limit of memory.
+INFEASIBLE = "infeasible"
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramCell(Cell):
+    """A cluster and a limit of memory.
+
+    Attributes
+    ----------
+    memory_limit_bytes
+        None without a limit.
+    peaks
+        The most memory of each policy, in their order [bytes]; None where it has no program. Rules
+        may take more than the limit, and are then not the best.
+    status
+        Of the plan, :data:`INFEASIBLE` where it has no program; None where none was asked for.
+    is_cut_short
+        Whether the time limit ended the search of the plan.
+    """
+
+    memory_limit_bytes: int | None
+    peaks: tuple[int | None, ...]
+    status: str | None
+    is_cut_short: bool
+
+
+def program_cell_of(
+    problem: Problem, cluster: Cluster, policies: Sequence[str], options: Options
+) -> ProgramCell:
+    """Compute one cell of a sweep.
+
+    Parameters
+    ----------
+    problem
+        The graph on that cluster, with a limit of memory or without.
+    cluster
+        Who takes part, and over what.
+    policies
+        Keys of :data:`solver.programs.policies.POLICIES`, and :data:`solver.prediction.sweep.PLAN`
+        for the plan.
+    options
+        Of the plan, but for what it is compared with.
+    """
+    rules = tuple(name for name in policies if name != PLAN)
+    found: dict[str, tuple[float | None, int | None]] = {}
+    status, is_cut_short, bound = None, False, None
+    if PLAN in policies:
+        try:
+            planned = plan(problem, replace(options, baselines=rules))
+        except InvalidOptions:
+            status, found[PLAN] = INFEASIBLE, (None, None)
+        else:
+            status, is_cut_short, bound = planned.status, planned.is_cut_short, planned.bound
+            found[PLAN] = planned.run.iteration_time, planned.run.peak_bytes
+            found |= {b.policy: (b.iteration_time_us, b.peak_bytes) for b in planned.baselines}
+    for name in rules:
+        if name not in found:
+            run = execute(problem, POLICIES[name](problem))
+            found[name] = run.iteration_time, run.peak_bytes
+    times, peaks = zip(*(found[name] for name in policies), strict=True)
+    limit = problem.limits.memory_bytes
+    channels = {NETWORK: cluster, **dict(cluster.channels)}
+    used = {problem.graph.ops[i].channel for i in problem.graph.collectives}
+    return ProgramCell(
+        workers=cluster.workers,
+        bandwidth_gbps=cluster.bandwidth_gbps,
+        startup_us=cluster.startup_us,
+        compute_time_us=compute_time(problem.graph),
+        lower_bound_us=(bound or lower_bound(problem)).value_us,
+        times=times,
+        best=_best(times, peaks, limit),
+        extrapolated=any(is_extrapolated(channels[name]) for name in used),
+        memory_limit_bytes=limit,
+        peaks=peaks,
+        status=status,
+        is_cut_short=is_cut_short,
+    )
+
+
+def with_other_limits(
+    cells: Sequence[ProgramCell], policies: Sequence[str]
+) -> tuple[ProgramCell, ...]:
+    """Let each plan be the fastest of those for any limit on its cluster that keep its own.
+
+    So more memory never costs time. O(cells x limits).
+    """
+    if PLAN not in policies:
+        return tuple(cells)
+    at = list(policies).index(PLAN)
+    rows: dict[object, list[ProgramCell]] = {}
+    for cell in cells:
+        rows.setdefault(_cluster(cell), []).append(cell)
+    return tuple(_fastest(cell, rows[_cluster(cell)], at) for cell in cells)
+
+
+def memory_knees(cells: Sequence[ProgramCell], labels: Sequence[str]) -> tuple[Knee, ...]:
+    """Find from where on more memory gains nothing: of each policy on each cluster.
+
+    Limits that a policy does not keep do not count; with one limit left there is no knee.
+
+    Parameters
+    ----------
+    cells
+        Limits ascending on each cluster.
+    labels
+        Name of each policy.
+    """
+    rows: dict[object, list[ProgramCell]] = {}
+    for cell in cells:
+        rows.setdefault(_cluster(cell), []).append(cell)
+    return tuple(
+        _knee(kept, label, at)
+        for row in rows.values()
+        for at, label in enumerate(labels)
+        if len(kept := [cell for cell in row if keeps(cell, at)]) > 1
+    )
+
+
+def keeps(cell: ProgramCell, at: int) -> bool:
+    """Tell whether the policy at a place has a program that keeps the limit of memory."""
+    return _is_within(cell.peaks[at], cell.memory_limit_bytes)
+
+
+def _is_within(peak: int | None, limit: int | None) -> bool:
+    return peak is not None and (limit is None or peak <= limit)
+
+
+def _cluster(cell: Cell) -> object:
+    return cell.workers, cell.bandwidth_gbps, cell.startup_us
+
+
+def _fastest(cell: ProgramCell, row: Sequence[ProgramCell], at: int) -> ProgramCell:
+    limit = cell.memory_limit_bytes
+    kept = [each for each in (cell, *row) if _is_within(each.peaks[at], limit)]
+    best = min(kept, key=lambda each: each.times[at] or 0.0, default=cell)
+    if best.times[at] == cell.times[at]:
+        return cell
+    times = (*cell.times[:at], best.times[at], *cell.times[at + 1 :])
+    peaks = (*cell.peaks[:at], best.peaks[at], *cell.peaks[at + 1 :])
+    return replace(
+        cell,
+        times=times,
+        peaks=peaks,
+        best=_best(times, peaks, limit),
+        status=best.status,
+        is_cut_short=best.is_cut_short,
+    )
+
+
+def _best(
+    times: Sequence[float | None], peaks: Sequence[int | None], limit: int | None
+) -> int | None:
+    kept = [
+        time if _is_within(peak, limit) else None for time, peak in zip(times, peaks, strict=True)
+    ]
+    least = min((time for time in kept if time is not None), default=None)
+    if least is None:
+        return None
+    return next(i for i, t in enumerate(kept) if t is not None and t <= least * (1 + TIE))
+
+
+def _knee(row: Sequence[ProgramCell], label: str, at: int) -> Knee:
+    limits = [cell.memory_limit_bytes or 0 for cell in row]
+    place = knee_of([1 / time if (time := cell.times[at]) else inf for cell in row])
+    value = None if place is None else limits[place]
+    said = (
+        f"{_size(limits[-1])} of memory, the most of the sweep, still gain more than 1 %"
+        if value is None
+        else f"beyond {_size(value)} of memory nothing more than 1 % is gained"
+    )
+    first = row[0]
+    return Knee(
+        label,
+        "memory_limit_bytes",
+        first.workers,
+        first.bandwidth_gbps,
+        first.startup_us,
+        value,
+        f"{label}: {said}.",
+    )
+
+
+def _size(count: int) -> str:
+    return f"{count:,} bytes ({gib(count)})"
