@@ -14,3 +14,20 @@ def breaches(page: Page) -> list[str]:
         for rule in found
         for node in rule["nodes"]
     ]
+
+
+def everywhere(page: Page) -> list[str]:
+    """Return what :func:`breaches` finds at both widths in both themes, and where it scrolls."""
+    size = page.viewport_size
+    assert size is not None
+    found = []
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        for width in (1280, 400):
+            page.set_viewport_size({"width": width, "height": size["height"]})
+            here = f"{width} {theme}: "
+            found += [here + each for each in breaches(page)]
+            if page.evaluate("document.documentElement.scrollWidth") > width:
+                found.append(f"{here}the page scrolls sideways")
+    page.set_viewport_size(size)
+    return found

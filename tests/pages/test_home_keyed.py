@@ -1,0 +1,39 @@
+"""The home page where keys are required: it asks for one, and then shows what its owner has."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.app.keyed import Keyed, keyed
+from tests.app.service import Service, two_layers
+from tests.pages.accessible import breaches
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
+    with keyed(tmp_path_factory.mktemp("keyed")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def service(guarded: Keyed) -> Service:
+    return guarded.service
+
+
+def test_the_list_is_shown_to_who_has_a_key(page: Page, guarded: Keyed) -> None:
+    text = guarded.key("alice")
+    with guarded.client(text) as client:
+        job_id = client.post("/v1/plans", json=two_layers()).json()["id"]
+    page.goto("/")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_be_visible()
+    assert breaches(page) == []
+    dialog.get_by_label("Key").fill(text)
+    dialog.get_by_role("button", name="Use it").click()
+    expect(page.locator(f'tr[data-id="{job_id}"]')).to_contain_text("two layers")
+    expect(page.locator("[data-example]").first).to_be_visible()
+    page.locator('[data-example="two_layers"]').click()
+    page.wait_for_url("**/plans/*")
+    page.goto("/")
+    expect(page.locator(".jobs tbody tr")).to_have_count(2)
