@@ -35,7 +35,7 @@ export function showForm(host, title) {
         button.disabled = true;
         submit().catch(complain).finally(() => { button.disabled = false; });
       } },
-      el("div", { class: "fields" }, [files, name, workers, gbps, fit].map((one) => one.field)),
+      el("div", { class: "fields tops" }, [files, name, workers, gbps, fit].map((one) => one.field)),
       el("p", {}, button),
     ),
   );

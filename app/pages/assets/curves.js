@@ -42,21 +42,26 @@ function roundTicks(values) {
 /** Where legends of charts stand: below, whatever height they need; boxes above choose instead. */
 export const LEGEND = { orientation: "h", yref: "container", y: 0, yanchor: "bottom", itemclick: false, itemdoubleclick: false };
 
+/** A height for a chart [px]: where its legend has a line for each name, as much more. */
+export function heightOf(host, height, names) {
+  return host.clientWidth < 560 ? Math.max(height, 280 + 20 * names) : height;
+}
+
 /**
  * Traces and layout of lines.
  *
- * xs: the values along; lines: [{ name, style: index, ys, low?, high?, dash? }], null where unknown;
+ * xs: the values along; lines: [{ name, style: index, ys, low?, high?, dash?, isThin? }], null where unknown;
  * limits: [{ name, ys, dash }] in the colour of text: bounds, the ideal; rings: [{ x, y, text }];
  * x, y: titles of the axes; title: what holds for all of it; show: y => text for who points at it.
  */
 export function curves({ xs, lines, limits = [], rings = [], x, y, show, title = "", isLogY = null }) {
   const hover = (name, ys) => xs.map((at, i) => (ys[i] === null || ys[i] === undefined ? "" : `${plain(name)}<br>${plain(x)}: ${at}<br>${plain(show(ys[i], i))}`));
-  const traces = lines.map(({ name, style, ys, low, high, dash = "solid" }) => {
+  const traces = lines.map(({ name, style, ys, low, high, dash = "solid", isThin = false }) => {
     const { colour: own, symbol } = styleOf(style);
     const error = low && high
       ? { error_y: { type: "data", symmetric: false, color: own, thickness: 1.5, array: ys.map((value, i) => (high[i] ?? value) - value), arrayminus: ys.map((value, i) => value - (low[i] ?? value)) } }
       : {};
-    return { type: "scatter", mode: "lines+markers", name: plain(name), x: xs, y: ys, line: { color: own, width: 2, dash }, marker: { color: own, symbol, size: 8 }, text: hover(name, ys), hoverinfo: "text", ...error };
+    return { type: "scatter", mode: isThin ? "lines" : "lines+markers", name: plain(name), x: xs, y: ys, line: { color: own, width: isThin ? 1.3 : 2, dash }, marker: { color: own, symbol, size: 8 }, text: hover(name, ys), hoverinfo: "text", ...error };
   });
   for (const { name, ys, dash = "dash" } of limits) {
     traces.push({ type: "scatter", mode: "lines", name, x: xs, y: ys, line: { color: colour("text"), width: 1.5, dash }, text: hover(name, ys), hoverinfo: "text" });

@@ -2,7 +2,7 @@
 
 import { chart } from "./chart.js";
 import { boxes, choice, joined, parted } from "./controls.js";
-import { curves, rowsOf } from "./curves.js";
+import { curves, heightOf, rowsOf } from "./curves.js";
 import { byId, el, fill } from "./dom.js";
 import { number, time } from "./format.js";
 import { cellAt, nameOf, said, shown, speedIn, timeIn } from "./sweep-cells.js";
@@ -58,7 +58,7 @@ export async function drawLines(sweep, dimensions, view) {
       await chart(hosts[i], {
         title: `By ${nameOf(dimension.field)}`,
         description: "A line for each policy, the bound dashed, knees ringed; the table of all cells below has the same figures.",
-        height: 420,
+        height: heightOf(hosts[i], 420, labels.length + 3),
         make: () => curves({
           ...data(),
           x: nameOf(dimension.field),
