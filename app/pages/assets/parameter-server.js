@@ -5,7 +5,7 @@ import { boxes, choice, joined, parted } from "./controls.js";
 import { chart, colour, plain } from "./chart.js";
 import { LEGEND, curves, heightOf, rowsOf } from "./curves.js";
 import { byId, el, facts, fill } from "./dom.js";
-import { fileButton } from "./files.js";
+import { fileButton } from "./downloads.js";
 import { count, number, percent, time } from "./format.js";
 import { follow, outcome } from "./progress.js";
 import { idOfPage, read, write } from "./state.js";
