@@ -16,7 +16,7 @@ modules = cythonize(
             ".".join(types.with_suffix("").parts),
             [str(types.with_suffix(".py"))],
             # no fused multiply-add: the same figures on every machine, compiled or not
-            extra_compile_args=["-O2", "-g0", "-ffp-contract=off"],
+            extra_compile_args=["-O3", "-g0", "-ffp-contract=off"],
         )
         for types in sorted(Path("solver").rglob("*.pxd"))
     ],

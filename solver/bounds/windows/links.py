@@ -129,7 +129,8 @@ def _tolls(
     side = Side(work, graph.order, graph.preds, [None] * work.nodes, *[[[]] * work.tensors] * 3)
     place = {v: k for k, v in enumerate(graph.order)}
     positions = chain.positions.tolist()
-    lanes, channels = _sets(chain.lane), _sets(chain.channel)
+    channel = chain.channel
+    lanes, channels = _sets(chain.lane), _sets(channel)
     startup = [work.startup[(mask & -mask).bit_length() - 1] for mask in lanes]
     found = []
     for i, others in enumerate(after):
@@ -138,7 +139,7 @@ def _tolls(
             begin = place[positions[i]]
             last = max(place[positions[j]] for j in others)
             paths(work, side, begin, last, i)
-            free = channels[chain.channel[i]] & ~forward.before[i] & ~(1 << i)
+            free = channels[channel[i]] & ~forward.before[i] & ~(1 << i)
             for j in others:
                 mask = free & ~backward.before[j] & ~(1 << j)
                 least = min(

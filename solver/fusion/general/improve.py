@@ -36,9 +36,10 @@ _WINDOWS_MOVES, _WINDOW_MOVES = 1_500_000, 20_000
 _SHARE, _LEAST, _MOST = 4, 40, 80
 
 
-#: First temperature each time that all stretches are looked at, and how many ops and launches are
-#: passed in cutting them out, over all times; once is the least.
-_SWEEPS, _PASSED = (0.1, 0.1, 0.3), 300_000
+#: First temperature each time that all stretches are looked at, the last ones where that is done
+#: less often; and how many ops and launches are passed in cutting stretches out, over all times:
+#: once is the least.
+_SWEEPS, _PASSED = (1.0, 0.3, 0.1), 400_000
 
 
 #: How many times longer a change takes where the search is not compiled.
@@ -121,8 +122,8 @@ def improve(
     passed = _stretches(launches, size) * (len(judge.durations) + launches)
     sweeps = max(1, min(len(_SWEEPS), _PASSED // passed))
     moves = _slowed(min(_WINDOW_MOVES, _WINDOWS_MOVES // (_stretches(launches, size) * sweeps)))
-    for k in range(how.effort * sweeps):
-        best = _sweep(best, judge, problem, how, size, moves, k)
+    for k, hot in enumerate(how.effort * _SWEEPS[-sweeps:]):
+        best = _sweep(best, judge, problem, how, size, (moves, hot), k)
     return best
 
 
@@ -163,15 +164,18 @@ def _sweep(
     problem: Problem,
     how: Improvement,
     size: int,
-    moves: int,
+    heat: tuple[int, float],
     count: int,
 ) -> ChannelLaunches:
-    """Change one stretch of so many launches after the other, each half a stretch further."""
+    """Change one stretch of so many launches after the other, each half a stretch further.
+
+    ``heat`` is the changes of each, and their first temperature.
+    """
     least = least_times(judge)
     whole = Whole(lists, judge, problem, least)
     unit = whole.value / problem.tensors
     stretches = _stretches(sum(map(len, lists)), size)
-    cooling = _cooling(moves, _SWEEPS[count % len(_SWEEPS)], unit)
+    cooling = _cooling(*heat, unit)
     for k in range(stretches):
         if how.expired() or _is_enough(whole.value, how):
             break

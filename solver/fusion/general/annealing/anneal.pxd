@@ -3,6 +3,10 @@ from solver.fusion.general.annealing.cuts cimport Cuts
 from solver.fusion.general.annealing.plan cimport Plan
 from solver.fusion.general.annealing.problem cimport Problem
 
+cdef long long _LUCK, _ANYWHERE
+cdef int _TRIES
+cdef double _SAME
+
 cdef class Annealer(Cuts):
     cdef double[::1] luck
     cdef readonly int[::1] path, waited

@@ -2,6 +2,8 @@ cimport cython
 from solver.fusion.general.annealing.plan cimport Plan
 from solver.fusion.general.annealing.problem cimport Problem
 
+cdef long long _WORD
+
 cdef class Changes:
     cdef readonly Problem problem
     cdef readonly Plan here, there, best

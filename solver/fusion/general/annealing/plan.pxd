@@ -1,6 +1,8 @@
 cimport cython
 from solver.fusion.general.annealing.problem cimport Problem
 
+cdef double _ROUNDING
+
 cdef class Plan:
     cdef readonly Problem problem
     cdef readonly int launches
@@ -24,7 +26,7 @@ cdef class Plan:
     @cython.locals(at=int, launch=int, k=int)
     cpdef int take(self, int c, int place) noexcept
 
-    @cython.locals(i=int, c=int)
+    @cython.locals(tensors=int)
     cpdef void copy(self, Plan other) noexcept
 
     @cython.locals(
@@ -58,3 +60,11 @@ cdef class Plan:
 
     @cython.locals(problem=Problem, longest=double, e=int)
     cdef double _behind(self, int k) noexcept
+
+
+@cython.locals(k=int)
+cdef void _take(int[::1] own, int[::1] others, int count) noexcept
+@cython.locals(k=int)
+cdef void _take_wide(long long[::1] own, long long[::1] others, int count) noexcept
+@cython.locals(k=int)
+cdef void _take_real(double[::1] own, double[::1] others, int count) noexcept

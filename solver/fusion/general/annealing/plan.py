@@ -160,24 +160,22 @@ class Plan:
 
     def copy(self, other: "Plan") -> None:
         """Take another plan's buckets and launches, not its times."""
-        for i in range(self.problem.tensors):
-            self.home[i] = other.home[i]
-            self.follower[i] = other.follower[i]
-            self.first[i] = other.first[i]
-            self.count[i] = other.count[i]
-            self.total[i] = other.total[i]
-            self.parts[i] = other.parts[i]
-            self.spare_buckets[i] = other.spare_buckets[i]
+        tensors = self.problem.tensors
+        _take(self.home, other.home, tensors)
+        _take(self.follower, other.follower, tensors)
+        _take(self.first, other.first, tensors)
+        _take(self.count, other.count, tensors)
+        _take_wide(self.total, other.total, tensors)
+        _take(self.parts, other.parts, tensors)
+        _take(self.spare_buckets, other.spare_buckets, tensors)
         self.spare_bucket_count = other.spare_bucket_count
-        for i in range(self.launches):
-            self.bucket[i] = other.bucket[i]
-            self.size[i] = other.size[i]
-            self.time[i] = other.time[i]
-            self.row[i] = other.row[i]
-            self.spare_launches[i] = other.spare_launches[i]
+        _take(self.bucket, other.bucket, self.launches)
+        _take_wide(self.size, other.size, self.launches)
+        _take_real(self.time, other.time, self.launches)
+        _take(self.row, other.row, self.launches)
+        _take(self.spare_launches, other.spare_launches, self.launches)
         self.spare_launch_count = other.spare_launch_count
-        for c in range(self.problem.channels):
-            self.length[c] = other.length[c]
+        _take(self.length, other.length, self.problem.channels)
 
     def execute(self, limit: float) -> float:  # noqa: C901, PLR0912 - calls would cost
         """Execute the plan, and return its time [us].
@@ -359,3 +357,21 @@ class Plan:
         for e in range(problem.succ_from[k], problem.succ_from[k + 1]):
             longest = max(longest, self.path[problem.succ[e]])
         return longest
+
+
+def _take(own: "array[int]", others: "array[int]", count: int) -> None:
+    """Take the first numbers of others; an array at a time, as processors like it."""
+    for k in range(count):
+        own[k] = others[k]
+
+
+def _take_wide(own: "array[int]", others: "array[int]", count: int) -> None:
+    """Take the first bytes of others."""
+    for k in range(count):
+        own[k] = others[k]
+
+
+def _take_real(own: "array[float]", others: "array[float]", count: int) -> None:
+    """Take the first times of others."""
+    for k in range(count):
+        own[k] = others[k]
