@@ -44,6 +44,7 @@ function channelFields(name, isAlone, told, own, models) {
     ["Cost models", models],
   ];
   const cost = choice(isAlone ? "What a launch costs" : `What a launch on ${name} costs`, options, own ? TOLD : "ring", { pointer: own || models.length ? at : `${at}/algorithm` });
+  cost.field.classList.add("wide");
   const bandwidth = entry("Bandwidth", { type: "number", min: 0, step: "any", value: own?.cost_model ? own.cost_model.bandwidth_gbps ?? USUAL.bandwidth_gbps : own?.bandwidth_gbps ?? USUAL.bandwidth_gbps }, { unit: "Gbit/s", pointer: `${at}/bandwidth_gbps` });
   const startup = entry("Start-up", { type: "number", min: 0, step: "any", value: own && !own.cost_model ? own.startup_us ?? 0 : USUAL.startup_us }, { unit: "us a launch", pointer: `${at}/startup_us` });
   const workers = name === NETWORK ? null : entry("Workers of it", { type: "number", min: 1, step: 1, value: own?.workers ?? "", placeholder: "all" }, { pointer: `${at}/workers` });
@@ -61,7 +62,7 @@ function channelFields(name, isAlone, told, own, models) {
     return { ...shares, ...base, algorithm: chosen, bandwidth_gbps: numberIn(bandwidth), startup_us: numberIn(startup) ?? 0 };
   }
   const fields = [cost, workers, bandwidth, startup].filter(Boolean).map(({ field }) => field);
-  return { fields, value, bandwidth };
+  return { fields, value };
 }
 
 function without(object, ...names) {

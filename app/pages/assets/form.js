@@ -50,12 +50,19 @@ export function step(name) {
   return name.replaceAll("~", "~0").replaceAll("/", "~1");
 }
 
+/** Leave some of what describes a field, and add what is new. */
+function describe(control, isLeft, ...more) {
+  const ids = [...(control.getAttribute("aria-describedby") ?? "").split(" ").filter((id) => id && isLeft(id)), ...more];
+  if (ids.length) control.setAttribute("aria-describedby", ids.join(" "));
+  else control.removeAttribute("aria-describedby");
+}
+
 /** Take away what was said of faults. */
 export function forgive(form) {
   for (const said of form.querySelectorAll(".fault")) said.remove();
   for (const control of form.querySelectorAll("[aria-invalid]")) {
     control.removeAttribute("aria-invalid");
-    control.removeAttribute("aria-errormessage");
+    describe(control, (id) => !id.startsWith("fault-"));
   }
 }
 
@@ -72,7 +79,7 @@ export function blame(form, faults) {
     const said = el("p", { class: "fault", id: `fault-${(made += 1)}` }, detail);
     about.append(said);
     control.setAttribute("aria-invalid", "true");
-    control.setAttribute("aria-errormessage", said.id);
+    describe(control, () => true, said.id);
     for (let up = about.closest("details"); up; up = up.parentElement.closest("details")) up.open = true;
     first ??= control;
   }

@@ -48,6 +48,12 @@ function far(job) {
   return job.state === "running" && at?.total ? ` ${percent((at.completed ?? 0) / at.total, 0)}` : "";
 }
 
+/** A cell; of cards its label says what the heading says of a table. */
+function cell(kind, label, ...content) {
+  const isUnknown = content.length === 1 && content[0] === UNKNOWN;
+  return el("td", { role: "cell", class: [kind, isUnknown ? "unknown" : null].filter(Boolean).join(" ") || null, "data-label": label }, content);
+}
+
 /** Show the list in an element; its filters stand in the address. */
 export function jobList(host) {
   let asked = read(NONE);
@@ -62,13 +68,14 @@ export function jobList(host) {
   const state = choice("State", [["", "all"], ...STATES.map((each) => [each, each.replace("_", " ")])], asked.state);
   const tag = entry("Tag", { type: "search", value: asked.tag });
   const text = entry("Name", { type: "search", value: asked.text, placeholder: "a part of it" });
-  const body = el("tbody");
+  const body = el("tbody", { role: "rowgroup" });
   const foot = el("div", { class: "row pager" });
   const empty = el("div", { class: "empty", hidden: true });
-  const head = ["Name", "Kind", "State", "Iteration time", "Gap", "Answer", "Tags", "Begun", ""].map((name, i) => el("th", { scope: "col", class: i === 3 || i === 4 ? "number" : null }, name || el("span", { class: "unseen" }, "Actions")));
-  const region = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Jobs, the newest first" }, el("table", { class: "jobs" }, el("caption", { class: "unseen" }, "Jobs, the newest first"), el("thead", {}, el("tr", {}, head)), body));
+  const late = el("p", { class: "note", hidden: true }, "The service does not answer; this is what it said last.");
+  const head = ["Name", "Kind", "State", "Iteration time", "Gap", "Answer", "Tags", "Begun", ""].map((name, i) => el("th", { scope: "col", role: "columnheader", class: i === 3 || i === 4 ? "number" : null }, name || el("span", { class: "unseen" }, "Actions")));
+  const region = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Jobs, the newest first" }, el("table", { class: "jobs", role: "table" }, el("caption", { class: "unseen" }, "Jobs, the newest first"), el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, head)), body));
   const filters = el("form", { class: "fields", role: "search", "aria-label": "Which jobs", onsubmit: (event) => event.preventDefault() }, kind.field, state.field, text.field, tag.field);
-  fill(host, filters, region, empty, foot);
+  fill(host, filters, late, region, empty, foot);
 
   const again = () => load().catch(complain);
   async function filter() {
@@ -110,18 +117,18 @@ export function jobList(host) {
     const forget = () => confirm(`Delete ${word} “${name}” and its answer?`) && act(job, "deleted", () => remove(place));
     return el(
       "tr",
-      { "data-id": job.id },
-      el("td", { class: "name" }, el("a", { href: place.slice("/v1".length) }, name), job.error ? el("div", { class: "faint" }, job.error.detail) : null),
-      el("td", {}, word),
-      el("td", {}, badge(job.state), far(job)),
-      el("td", { class: "number" }, timeOf(job)),
-      el("td", { class: "number" }, percent(job.gap ?? (ENDED.has(job.state) ? null : job.progress?.gap ?? null), 2)),
-      el("td", {}, result(job)),
-      el("td", { class: "tags" }, job.tags.map((each) => el("button", { type: "button", class: "quiet", "aria-label": `Jobs with the tag ${each}`, onclick: () => { tag.control.value = each; filter(); } }, each))),
-      el("td", { class: "when" }, el("time", { datetime: job.created_at }, date(job.created_at))),
-      el(
-        "td",
-        { class: "acts" },
+      { "data-id": job.id, role: "row" }, // said, since narrow pages show rows as cards
+      cell("name", null, el("a", { href: place.slice("/v1".length) }, name), job.error ? el("div", { class: "faint" }, job.error.detail) : null),
+      cell(null, null, word),
+      cell("state", null, badge(job.state), far(job)),
+      cell("number", null, timeOf(job)),
+      cell("number", "gap", percent(job.gap ?? (ENDED.has(job.state) ? null : job.progress?.gap ?? null), 2)),
+      cell(null, null, result(job)),
+      cell("tags", null, job.tags.map((each) => el("button", { type: "button", class: "quiet", "aria-label": `Jobs with the tag ${each}`, onclick: () => { tag.control.value = each; filter(); } }, each))),
+      cell("when", null, el("time", { datetime: job.created_at }, date(job.created_at))),
+      cell(
+        "acts",
+        null,
         ENDED.has(job.state) ? null : el("button", { type: "button", class: "quiet", "aria-label": `Cancel ${word} ${name}`, onclick: cancel }, "Cancel"),
         el("button", { type: "button", class: "quiet", "aria-label": `Delete ${word} ${name}`, onclick: forget }, "Delete"),
       ),
@@ -192,6 +199,7 @@ export function jobList(host) {
     const query = new URLSearchParams(Object.entries(asked).filter(([, value]) => value !== ""));
     const found = await get(`/v1/jobs?${query}`);
     if (mine !== turnOf) return; // something else was asked meanwhile
+    late.hidden = true;
     ({ jobs, next_cursor: next } = found);
     for (const id of rows.keys()) if (!jobs.some((job) => job.id === id)) rows.delete(id);
     show();
@@ -201,7 +209,7 @@ export function jobList(host) {
   async function keep() {
     if (document.hidden || isLate) return;
     isLate = true;
-    await load().catch(() => {}); // the next time, perhaps
+    await load().catch(() => (late.hidden = false)); // the next time, perhaps
     isLate = false;
   }
   setInterval(keep, AGAIN_MS);

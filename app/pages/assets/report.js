@@ -21,7 +21,7 @@ export function collectives(report) {
 
 /** One sentence about what was read. */
 export function headline(report) {
-  const from = report.format === "interlace" ? "a graph of Interlace's own" : `a ${report.format} file`;
+  const from = report.format === "interlace" ? "a file of Interlace's own" : `a ${report.format} file`;
   const which = report.steps > 1 ? `: step ${report.step} of ${report.steps}, counted from 0` : "";
   return `${count(report.ops, "op")} and ${collectives(report)}, read from ${from}${which}.`;
 }
@@ -32,7 +32,6 @@ export function reported(host, report) {
   fill(
     host,
     el("h2", {}, "What was read"),
-    el("p", {}, headline(report)),
     told.length ? null : el("p", { class: "faint" }, "Nothing was dropped, repaired or assumed."),
     told.map(([part, name, meaning]) =>
       el(

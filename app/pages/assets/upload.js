@@ -26,18 +26,25 @@ export function upload(host) {
   const doing = el("p", { role: "status", class: "doing" });
   const zone = el(
     "div",
-    {
-      class: "drop",
-      ondragover: (event) => { event.preventDefault(); zone.classList.add("over"); },
-      ondragleave: () => zone.classList.remove("over"),
-      ondrop: (event) => { event.preventDefault(); zone.classList.remove("over"); begin([...event.dataTransfer.files]); },
-    },
+    { class: "drop" },
     el("p", { class: "lead" }, "Drop the files of a training step here, of all ranks together, or"),
     el("p", {}, input, el("label", { for: "files", class: "button main" }, "Choose files")),
     el("p", { class: "faint" }, "A trace of the PyTorch profiler (rank*.json.gz), Chakra, Horovod, TensorFlow, JAX and others; a graph, a compiled graph or a request of Interlace. They are read at once."),
     doing,
   );
+  const read = el("div");
   let isBusy = false;
+
+  // wherever on the page they are dropped: else the browser would open them
+  const over = (isOver) => (event) => {
+    if (!event.dataTransfer.types.includes("Files")) return;
+    event.preventDefault();
+    zone.classList.toggle("over", isOver);
+    if (event.type === "drop") begin([...event.dataTransfer.files]);
+  };
+  document.addEventListener("dragover", over(true));
+  document.addEventListener("dragleave", over(false));
+  document.addEventListener("drop", over(false));
 
   async function begin(files) {
     if (!files.length || isBusy) return;
@@ -77,7 +84,7 @@ export function upload(host) {
     else {
       fill(doing, "There is nothing to plan in these files.");
       say("There is nothing to plan in these files.");
-      reported(zone.parentElement.querySelector(".read"), body.report);
+      reported(read, body.report);
     }
   }
 
@@ -86,6 +93,6 @@ export function upload(host) {
     el("h2", {}, "Read a trace or a graph"),
     zone,
     el("details", {}, el("summary", {}, "More about the files"), el("div", { class: "fields" }, format.field, step.field, rank.field, name.field, sizes.field)),
-    el("div", { class: "read" }),
+    read,
   );
 }
