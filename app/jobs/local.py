@@ -26,6 +26,10 @@ from app.storage.database import Store
 HAND_IN_S = 5.0
 
 
+#: A job whose child, alive, has said nothing for so long is shown to be seen to [s].
+_SEEN_S = 2.0
+
+
 #: A process that has not been begun after so long hangs [s].
 _HUNG_S = 10.0
 
@@ -125,6 +129,8 @@ class Local:
                 child.inbox.popleft()
             if gone:
                 self._bury(child)
+            elif child.job and time.monotonic() - child.told_at > _SEEN_S:
+                self._show(child, child.job)
 
     def look(self, held: Mapping[str, Lease]) -> None:
         """End jobs that are this server's no more, are cancelled, or whose time is over."""
@@ -186,6 +192,7 @@ class Local:
                 return
             case Told(progress, draft):
                 is_ours = leases.beat(self._store, job, progress, draft)
+                child.told_at = time.monotonic()
             case Succeeded(answer, summary, graph):
                 if graph is not None:
                     graphs.create(self._store.seen_by(job.caller), graph)
@@ -199,6 +206,14 @@ class Local:
                 leases.hand_back(self._store, job.number, job.lease, died=False)
                 self._leave(child)
         if not is_ours:
+            kill(child)
+            self._leave(child)
+
+    def _show(self, child: Child, job: Claim) -> None:
+        """Show that a job whose child says nothing is seen to: it may hardly get a processor."""
+        if leases.beat(self._store, job, None, None):
+            child.told_at = time.monotonic()
+        else:
             kill(child)
             self._leave(child)
 

@@ -33,15 +33,16 @@ _LAST_S = 2.0
 class Child:
     """A process, and the job that it is at, since when; None when it waits for one.
 
-    ``inbox`` is what it told and nobody has taken yet. ``is_free``: it may be given a job.
-    ``asked_at`` is when it was asked for what it has in hand, ``error`` what is said of the job if
-    that is nothing; None when it was cancelled.
+    ``told_at`` is when its job was last shown to be at work. ``inbox`` is what it told and nobody
+    has taken yet. ``is_free``: it may be given a job. ``asked_at`` is when it was asked for what it
+    has in hand, ``error`` what is said of the job if that is nothing; None when it was cancelled.
     """
 
     process: ForkServerProcess
     pipe: Connection
     job: Claim | None = None
     since: float = 0.0
+    told_at: float = 0.0
     is_free: bool = True
     was_killed: bool = False
     asked_at: float | None = None
@@ -131,7 +132,7 @@ def _hear(child: Child, tell: Callable[[], None]) -> None:
 
 def give(child: Child, job: Claim, now: float) -> None:
     """Let a child do a job."""
-    child.job, child.since, child.is_free = job, now, False
+    child.job, child.since, child.told_at, child.is_free = job, now, now, False
     child.asked_at, child.error = None, None
     with suppress(OSError):  # it has died; that is seen soon
         child.pipe.send(job)

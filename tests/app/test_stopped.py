@@ -10,7 +10,9 @@ from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
+from app.jobs import leases
 from app.jobs.local import HAND_IN_S
+from app.jobs.pool import SILENT_S
 from tests.app.long import busy, drafted_us, gone, needs_proc, search, until
 from tests.app.service import running, two_layers
 
@@ -51,6 +53,27 @@ def test_no_write_is_held_up_by_a_stopped_process(tmp_path: Path) -> None:
                 assert time.monotonic() < deadline, "the job shows itself every second"
             with stopped(children):
                 until(lambda: not is_locked(database))
+        service.client.delete(place)
+
+
+def test_another_server_leaves_the_job_of_a_stopped_process_alone(tmp_path: Path) -> None:
+    """So it does that of one that hardly gets a processor: its server is there and sees to it."""
+    with running(tmp_path, INTERLACE_WORKERS="1") as service:
+        place = service.client.post(PLANS, json=search(), params={"wait": 0}).headers["location"]
+        until(lambda: service.client.get(place).json()["progress"])
+        until(lambda: busy(service))
+
+        def shown_at() -> str:
+            found = service.client.get(place).json()
+            assert (found["state"], found["attempts"]) == ("running", 1)
+            text: str = found["progress"]["heartbeat_at"]
+            return text
+
+        with closing(service.store()) as store, stopped(busy(service)):
+            for _ in range(3):
+                before = shown_at()
+                until(lambda: shown_at() > before)  # noqa: B023
+                assert leases.recover(store, "another", SILENT_S) == 0
         service.client.delete(place)
 
 
