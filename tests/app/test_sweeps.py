@@ -471,7 +471,7 @@ def test_the_plan_of_a_cell_is_that_of_a_plan(name: str) -> None:
             {("/workers/2", "out_of_range"), ("/workers/3", "out_of_range")},
         ),
         # a field of plans
-        ({"options": {}}, {("/options", "extra_field")}),
+        ({"options": {"slot_us": 1}}, {("/options/slot_us", "extra_field")}),
     ],
 )
 def test_refused(service: Service, fields: Json, found: set[tuple[str, str]]) -> None:
