@@ -23,7 +23,7 @@ export function bars(host, { title, bars: given, axis, size = 1, columns, descri
     }],
     layout: {
       xaxis: { title: { text: plain(axis) }, rangemode: "tozero", fixedrange: true, exponentformat: "none" },
-      yaxis: { autorange: "reversed", tickmode: "array", tickvals: given.map((_, i) => i), ticktext: given.map((bar) => short(bar.name)), fixedrange: true, showgrid: false },
+      yaxis: { autorange: "reversed", tickmode: "array", tickvals: given.map((_, i) => i), ticktext: given.map((bar) => short(bar.name)), fixedrange: true, showgrid: false, zeroline: false },
       showlegend: false, bargap: 0.25, dragmode: false,
     },
   });

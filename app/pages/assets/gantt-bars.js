@@ -22,9 +22,10 @@ const MARKS = {
 };
 const [TOP, BOTTOM] = [0.12, 0.82];
 
-/** Pixels of a row, of the line above the rows of a run, and of what is drawn of memory. */
+/** Pixels of a row, of what is drawn of memory, and of the axis with its title. */
 const ROW = 26;
 const MEMORY = 150;
+const AXIS = 60;
 
 /** The unit of the axis for iterations so long [us]. */
 export function unitOf(end) {
@@ -33,7 +34,7 @@ export function unitOf(end) {
 }
 
 /** Where the rows of runs lie, and what they have: slots: [{ run, row, y }], heads: [{ run, y }]. */
-export function arranged(runs) {
+export function arranged(runs, width) {
   const [slots, heads] = [[], []];
   let y = 0;
   for (const run of runs) {
@@ -42,12 +43,17 @@ export function arranged(runs) {
     for (const row of run.rows) slots.push({ run, row, y: y++ });
   }
   const hasMemory = runs.some((run) => run.memory.length);
+  const most = Math.max(0, ...runs.map((run) => run.memory.reduce((high, point) => Math.max(high, point.bytes), run.limit ?? 0)));
+  const [name, size] = [["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3]].find((each) => most >= each[1]) ?? ["B", 1];
   // the legend names what there is anywhere, whatever is in view
   const found = new Set(slots.flatMap(({ row }) => row.bars.map((bar) => bar.kind)));
   const known = Object.keys(TONES);
   const kinds = [...found].sort((a, b) => known.indexOf(a) - known.indexOf(b));
   const marks = Object.keys(MARKS).filter((name) => slots.some(({ row }) => row.marks[name].length));
-  return { slots, heads, kinds, marks, total: y, hasMemory, height: y * ROW + (hasMemory ? MEMORY : 0) + 110 };
+  const named = kinds.length + marks.length + 1 + (hasMemory ? runs.length + 1 : 0);
+  const room = Math.max(1, Math.floor((width - 20) / (hasMemory ? 165 : 130)));
+  const below = AXIS + Math.ceil(named / room) * 20; // the axis and the legend
+  return { slots, heads, kinds, marks, total: y, hasMemory, memory: { name, size }, below, height: y * ROW + (hasMemory ? MEMORY : 0) + below };
 }
 
 /** Rectangles as one path: corners, and a gap between one and the next. */
@@ -97,21 +103,22 @@ export function traces(places, { from, to, pixel, size }, selected, bound) {
 }
 
 /** Memory over time of each run in a window, the most of what lies in a pixel. */
-export function memoryTraces(runs, { from, to, pixel, size }) {
+export function memoryTraces(runs, memory, { from, to, pixel, size }) {
   const made = [];
+  const scaled = (value) => value / memory.size;
   runs.forEach((run, k) => {
     if (!run.memory.length) return;
     const [x, y] = [[], []];
     let at = -Infinity;
     for (const point of run.memory) {
       if (point.at > to) break;
-      if (point.at < from) [x[0], y[0]] = [from / size, point.bytes / 1e9];
-      else if (point.at - at < pixel && x.length) y[y.length - 1] = Math.max(y.at(-1), point.bytes / 1e9);
-      else { x.push(point.at / size); y.push(point.bytes / 1e9); at = point.at; }
+      if (point.at < from) [x[0], y[0]] = [from / size, scaled(point.bytes)];
+      else if (point.at - at < pixel && x.length) y[y.length - 1] = Math.max(y.at(-1), scaled(point.bytes));
+      else { x.push(point.at / size); y.push(scaled(point.bytes)); at = point.at; }
     }
     const line = (name, tone, dash, points) => ({ type: "scatter", mode: "lines", line: { shape: "hv", color: colour(tone), dash }, hoverinfo: "skip", yaxis: "y2", name, ...points });
     made.push(line(`memory, ${plain(run.name)}`, k ? "c5" : "c2", k ? "dot" : "solid", { x, y }));
-    if (run.limit !== null && k === 0) made.push(line("memory limit", "bad", "dash", { x: [from / size, to / size], y: [run.limit / 1e9, run.limit / 1e9] }));
+    if (run.limit !== null && k === 0) made.push(line("memory limit", "bad", "dash", { x: [from / size, to / size], y: [scaled(run.limit), scaled(run.limit)] }));
   });
   return made;
 }
@@ -122,9 +129,10 @@ function short(name, most) {
 }
 
 /** The layout around the traces, for a chart so wide [px]. */
-export function layoutOf({ slots, heads, total, hasMemory, height }, { view, unit, bound, width }) {
+export function layoutOf({ slots, heads, total, hasMemory, below, height, memory }, { view, unit, bound, width }) {
   const isNarrow = width < 600;
-  const share = hasMemory ? MEMORY / (height - 110) : 0;
+  const other = heads.find(({ run }) => run.isOther)?.y ?? total; // of another problem: the bound is none of its
+  const share = hasMemory ? MEMORY / (height - below) : 0;
   const line = (x, y0, y1, tone, dash) => ({ type: "line", x0: x / unit.size, x1: x / unit.size, y0, y1, line: { color: colour(tone), width: 1.5, dash } });
   const ends = heads.map((head, k) => line(head.run.end, head.y, heads[k + 1]?.y ?? total, "faint", "solid"));
   return {
@@ -133,10 +141,10 @@ export function layoutOf({ slots, heads, total, hasMemory, height }, { view, uni
     showlegend: true,
     xaxis: { range: view.map((at) => at / unit.size), title: { text: `time [${unit.name}]` }, exponentformat: "none", anchor: hasMemory ? "y2" : "y", zeroline: false },
     yaxis: { range: [total, 0], fixedrange: true, domain: [share ? share + 0.02 : 0, 1], tickmode: "array", tickvals: slots.map((slot) => slot.y + 0.47), ticktext: slots.map((slot) => short(slot.row.name, isNarrow ? 9 : 24)), showgrid: false, zeroline: false },
-    ...(hasMemory ? { yaxis2: { domain: [0, share - 0.03], fixedrange: true, title: { text: "GB" }, rangemode: "tozero", anchor: "x" } } : {}),
-    shapes: [...ends, ...(bound === null ? [] : [line(bound, 0, total, "c3", "dash")])],
+    ...(hasMemory ? { yaxis2: { domain: [0, share - 0.03], fixedrange: true, title: { text: memory.name }, exponentformat: "none", rangemode: "tozero", anchor: "x" } } : {}),
+    shapes: [...ends, ...(bound === null ? [] : [line(bound, 0, other, "c3", "dash")])],
     annotations: heads.map(({ run, y }) => ({ xref: "paper", x: 0, xanchor: "left", yref: "y", y: y + 0.55, yanchor: "middle", showarrow: false, align: "left", font: { size: 13 }, text: `<b>${short(run.label ?? run.name, isNarrow ? 22 : 60)}</b> ${time(run.end)}${run.peak === undefined || run.peak === null ? "" : `, ${bytes(run.peak)} at most`}` })),
-    legend: { orientation: "h", itemclick: false, itemdoubleclick: false, yref: "container", y: 0, yanchor: "bottom", x: 0 },
-    margin: { l: 8, r: 12, t: 4, b: 40 },
+    legend: { orientation: "h", itemclick: false, itemdoubleclick: false, xref: "container", x: 0, yref: "container", y: 0, yanchor: "bottom", font: { size: 12 } },
+    margin: { l: 8, r: 12, t: 4, b: below },
   };
 }

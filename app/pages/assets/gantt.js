@@ -22,7 +22,7 @@ const HINT = "Drag to pan; zoom by the buttons, or by the wheel once the chart i
  */
 export async function gantt(host, { title, runs: first, bound = null, view: asked = null, describe, onselect = () => {}, onview = () => {} }) {
   let runs = first;
-  let places = arranged(runs);
+  let places = arranged(runs, host.clientWidth);
   let selected = [];
   let cursor = null;
   let isPending = false;
@@ -47,7 +47,7 @@ export async function gantt(host, { title, runs: first, bound = null, view: aske
     const window = { from: view[0] - span, to: view[1] + span, pixel: span / width(), size: unit.size };
     const outlined = cursor ? [...selected, { bar: cursor.slot.row.bars[cursor.i], y: cursor.slot.y }] : selected;
     return {
-      traces: [...traces(places, window, outlined, bound), ...memoryTraces(runs, window)],
+      traces: [...traces(places, window, outlined, bound), ...memoryTraces(runs, places.memory, window)],
       layout: layoutOf(places, { view, unit, bound, width: host.clientWidth }),
       config: { scrollZoom: false, doubleClick: false },
     };
@@ -127,7 +127,11 @@ export async function gantt(host, { title, runs: first, bound = null, view: aske
   plot.setAttribute("aria-label", `${title}. ${HINT}`);
   let broad = host.clientWidth;
   new ResizeObserver(() => {
-    if (host.clientWidth !== broad) { broad = host.clientWidth; refresh(); }
+    if (host.clientWidth === broad) return;
+    broad = host.clientWidth;
+    places = arranged(runs, broad);
+    plot.style.height = `${places.height}px`;
+    refresh();
   }).observe(host);
 
   return {
@@ -137,7 +141,7 @@ export async function gantt(host, { title, runs: first, bound = null, view: aske
     setRuns(others) {
       const before = end();
       runs = others;
-      places = arranged(runs);
+      places = arranged(runs, host.clientWidth);
       [selected, cursor] = [[], null];
       if (before !== end()) view = clamp(view[1] >= before ? [view[0], whole()[1]] : view);
       plot.style.height = `${places.height}px`;

@@ -2,7 +2,7 @@
 
 import { bars } from "./bars.js";
 import { el, facts, fill } from "./dom.js";
-import { number, percent, time, times } from "./format.js";
+import { bytes, number, percent, time, times } from "./format.js";
 import { unitOf } from "./gantt-bars.js";
 
 const LIMITS = { compute: "compute", bandwidth: "bandwidth", startup: "start-ups", tensor: "one tensor", op: "one compute op", policy: "the policy" };
@@ -49,7 +49,7 @@ export function summary(host, body) {
       ["Exposed", `${time(body.exposed_us)}${body.overlap === null ? "" : `; ${percent(body.overlap)} of communication is hidden`}`],
       ["Limited by", body.limited_by ? LIMITS[body.limited_by] ?? body.limited_by : null],
       ["Policy", body.policy?.policy],
-      ["Most memory", body.peak_bytes ? `${number(body.peak_bytes / 1e9)} GB` : null],
+      ["Most memory", body.peak_bytes ? bytes(body.peak_bytes) : null],
       ["Launches", number(body.schedule.parts.length, 12)],
     ]),
     body.warnings?.length ? el("div", { class: "warnings" }, el("h3", {}, "What this rests on"), body.warnings.map((each) => el("p", { class: "note" }, each.detail, " ", el("code", { class: "faint" }, each.pointer)))) : null,
@@ -72,7 +72,7 @@ export function comparison(host, body, more = []) {
   const given = [
     { name: isPlan ? "plan" : body.policy?.policy ?? "plan", value: body.iteration_time_us, text: time(body.iteration_time_us), tone: "c1" },
     ...more,
-    ...rivals.map((each) => ({ name: nameOf(each, rivals), value: each.iteration_time_us, text: each.iteration_time_us === null ? "not defined here" : `${time(each.iteration_time_us)}${each.speedup === null ? "" : `, ${times(each.speedup)} of the plan`}`, tone: "c7" })),
+    ...rivals.map((each) => ({ name: nameOf(each, rivals), value: each.iteration_time_us, text: each.iteration_time_us === null ? "not defined here" : `${time(each.iteration_time_us)}${each.speedup === null ? "" : `, ${times(each.speedup)} the plan`}`, tone: "c7" })),
     ...(isPlan ? [{ name: "lower bound", value: body.lower_bound_us, text: time(body.lower_bound_us), tone: "c3" }] : []),
     { name: "compute alone", value: body.compute_time_us, text: time(body.compute_time_us), tone: "c5" },
   ];

@@ -36,7 +36,7 @@ function describing(tensors) {
  *
  * rivals: names of what can be drawn beside it, the first by default (NONE is always one);
  * fetchTrace(rival or null): the Chrome trace; onselect(ops or null).
- * Returns { select(ops), compare(run), beside() }: compare draws another run in the rival's place, and
+ * Returns { select(ops, isReached), compare(run), beside() }: compare draws another run in the rival's place, and
  * null draws the rival again.
  */
 export async function timelineOf(host, body, { name, rivals, fetchTrace, onselect }) {
@@ -129,10 +129,10 @@ export async function timelineOf(host, body, { name, rivals, fetchTrace, onselec
   });
 
   return {
-    select(ops) {
+    select(ops, isReached = true) {
       chart.select(ops && touching(ops));
       const first = ops && own.rows.filter((row) => row.isChannel).flatMap((row) => row.bars).find(touching(ops));
-      if (first) chart.zoomTo(first);
+      if (first && isReached) chart.zoomTo(first);
     },
     compare(run) {
       instead = run;

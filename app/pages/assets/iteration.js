@@ -8,7 +8,8 @@ import { comparison, helps, summary } from "./iteration-summary.js";
 import { tables } from "./iteration-tables.js";
 import { timelineOf } from "./iteration-timeline.js";
 import { follow, outcome } from "./progress.js";
-import { idOfPage } from "./state.js";
+import { idOfPage, read, write } from "./state.js";
+import { whatIf } from "./what-if.js";
 
 const card = (id, label) => el("section", { class: "card", id, "aria-label": label });
 
@@ -24,34 +25,42 @@ async function parts(content, body, { path, word, title, fetchTrace, rivals, for
     summary: card("summary", "Summary"),
     times: card("times", "Iteration times"),
     timeline: card("timeline", "Timeline"),
+    what: card("what-if", "What if"),
     helps: card("helps", "What would help"),
     buckets: card("buckets", "Buckets"),
     tensors: card("tensors", "Tensors"),
     files: card("files", "Take it along"),
   };
-  fill(content, outcome(body, true), hosts.summary, hosts.timeline, el("div", { class: "grid" }, hosts.times, hosts.helps), hosts.buckets, hosts.tensors, hosts.files);
-  summary(hosts.summary, body);
+  fill(content, outcome(body, true), hosts.summary, hosts.timeline, hosts.what, el("div", { class: "grid" }, hosts.times, hosts.helps), hosts.buckets, hosts.tensors, hosts.files);
   let timeline = null;
-  const shown = tables(hosts, body, (ops) => timeline?.select(ops));
   fill(hosts.timeline, el("h2", {}, "Timeline"), el("p", { class: "faint" }, "It is being drawn."));
   const traceOf = async (rival) => {
     const trace = await fetchTrace(body, rival);
     entitle(trace.otherData.graph ? `${title} of ${trace.otherData.graph}` : title);
     return trace;
   };
-  const drawn = timelineOf(hosts.timeline, body, { name: word, rivals, fetchTrace: traceOf, onselect: (ops) => shown.select(ops) });
+  const drawn = timelineOf(hosts.timeline, body, { name: word(body), rivals, fetchTrace: traceOf, onselect: (ops) => { note(ops); shown.select(ops); } });
+  summary(hosts.summary, body);
+  const note = (ops) => write({ sel: ops?.[0] ?? null });
+  const shown = tables(hosts, body, (ops) => { note(ops); timeline?.select(ops); });
   files(hosts.files, { place, formats, beside: () => (path === "/v1/plans" ? timeline?.beside() ?? null : null) });
   try {
     timeline = await drawn;
   } catch (error) {
     complain(error);
   }
+  const { sel, t } = read({ sel: "", t: "" });
+  if (sel) {
+    shown.select([sel]);
+    timeline?.select([sel], t === "");
+  }
   await comparison(hosts.times, body);
   await helps(hosts.helps, body);
+  await whatIf(hosts.what, body, { path, times: hosts.times, timeline });
 }
 
 /**
- * Show the page. kind: { path, word, title, fetchTrace(body, rival), rivals(body, names), formats(body, names) }
+ * Show the page. kind: { path, word(body), title, fetchTrace(body, rival), rivals(body, names), formats(body, names) }
  * where names are those that the template has of the service.
  */
 export async function page(kind) {

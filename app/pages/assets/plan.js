@@ -7,7 +7,7 @@ const isProgram = (body) => body.program !== undefined;
 
 page({
   path: "/v1/plans",
-  word: "plan",
+  word: () => "plan",
   title: "Plan",
   fetchTrace: (body, rival) => get(`/v1/plans/${body.id}/timeline.json${rival === null ? "" : `?beside=${encodeURIComponent(rival)}`}`),
   rivals: (body, names) => (isProgram(body) ? names.programRivals : names.rivals),

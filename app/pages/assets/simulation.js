@@ -19,7 +19,7 @@ async function traceOf(body, rival) {
 
 page({
   path: PATH,
-  word: "simulated",
+  word: (body) => body.policy?.policy ?? "plan",
   title: "Simulation",
   fetchTrace: traceOf,
   rivals: (body, names) => ["none", ...names.rivals.filter((name) => name !== "fifo" && name !== body.policy?.policy)],
