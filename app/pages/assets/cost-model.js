@@ -35,14 +35,9 @@ async function show(model_id) {
     const kind = kindOf(state.kind);
     return { ...kind, curves: kind.curves.map((curve, style) => ({ ...curve, style })).filter((curve) => !off.has(curve.algorithm)) };
   };
-  fill(
-    byId("controls"),
-    drawn.kinds.length > 1 ? el("div", { class: "fields" }, choice("Collective", drawn.kinds.map(({ kind }) => [kind, kind]), kindOf(state.kind).kind, (kind) => { state.kind = kind; write({ kind }); redraw(); }).field) : null,
-    names.length > 1 ? boxes("Fits", names, off, (left) => { off.clear(); left.forEach((name) => off.add(name)); write({ off: joined(left) }); redraw(); }) : null,
-  );
   const about = kept.name || "cost model";
   const charts = [
-    await chart(byId("curves"), {
+    chart(byId("curves"), {
       title: `Time of a launch: ${about}`,
       description: "Measured times as points with their least and most, each fit as a line; sizes that were not measured are shaded.",
       height: 440,
@@ -54,7 +49,7 @@ async function show(model_id) {
   byId("errors").hidden = kept.fits.length === 0;
   if (isMeasured) {
     charts.push(
-      await chart(byId("residuals"), {
+      chart(byId("residuals"), {
         title: `Error by size: ${about}`,
         description: "What each fit says, less what was measured, as a share of that, at each measured size.",
         height: 300,
@@ -63,9 +58,15 @@ async function show(model_id) {
       }),
     );
   }
+  fill(
+    byId("controls"),
+    drawn.kinds.length > 1 ? el("div", { class: "fields" }, choice("Collective", drawn.kinds.map(({ kind }) => [kind, kind]), kindOf(state.kind).kind, (kind) => { state.kind = kind; write({ kind }); redraw(); }).field) : null,
+    names.length > 1 ? boxes("Fits", names, off, (left) => { off.clear(); left.forEach((name) => off.add(name)); write({ off: joined(left) }); redraw(); }) : null,
+  );
   if (kept.fits.length) listFits(kept.fits);
+  await Promise.all(charts);
   function redraw() {
-    charts.forEach((one) => one.redraw().catch(complain));
+    charts.forEach((one) => one.then((drawn) => drawn.redraw()).catch(complain));
   }
 }
 

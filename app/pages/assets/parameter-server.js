@@ -35,13 +35,13 @@ async function show(found) {
   const state = read({ off: STARTS_OFF, bandwidth_gbps: "", workers: "" });
   const row = found.rows.find((one) => String(one.bandwidth_gbps) === state.bandwidth_gbps && String(one.workers) === state.workers) ?? found.rows.at(-1);
   const rows = listRows(found, (one) => { if (one) pick(one); });
-  await drawThroughput(found, state, (one) => pick(one));
-  const drawn = await drawRow(found, row, (one) => pick(one));
+  const limits = drawRow(found, row, pick);
   rows.select(keyOf(row));
+  await Promise.all([drawThroughput(found, state, pick), ...limits.charts]);
   function pick(one) {
     write({ bandwidth_gbps: one.bandwidth_gbps, workers: one.workers });
     rows.select(keyOf(one));
-    drawn.set(one);
+    limits.set(one);
   }
 }
 
@@ -89,22 +89,22 @@ async function drawThroughput(found, state, onpick) {
       .flatMap((knee) => lines.filter(({ name }) => name === gbpsOf(knee.bandwidth_gbps)).map(({ ys }) => ({ x: knee.workers, y: ys[xs.indexOf(knee.workers)], text: knee.text })));
     return { xs, lines, rings };
   };
-  fill(byId("throughput-controls"), boxes("Lines", names, off, (left) => { off.clear(); left.forEach((name) => off.add(name)); const text = joined(left); write({ off: text === STARTS_OFF ? "" : text || "[]" }); one.redraw().catch(complain); }));
-  const one = await chart(byId("throughput"), {
+  const drawing = chart(byId("throughput"), {
     title: `Throughput by workers: ${found.name || "parameter servers"}`,
     description: "A line for each bandwidth with its 95 % interval, its bound dashed, its ceiling dotted, knees ringed; the table of rows below has the same figures.",
     height: heightOf(byId("throughput"), 480, 3 * gbps.length + 1),
     make: () => curves({ ...data(), x: "workers", y: "examples/s", show: rate, isLogY: false }),
     table: () => ({ columns: ["workers", "line", "examples_per_s"], rows: rowsOf(data()) }),
   });
-  one.plot.on("plotly_click", ({ points }) => {
+  fill(byId("throughput-controls"), boxes("Lines", names, off, (left) => { off.clear(); left.forEach((name) => off.add(name)); const text = joined(left); write({ off: text === STARTS_OFF ? "" : text || "[]" }); drawing.then((one) => one.redraw()).catch(complain); }));
+  (await drawing).plot.on("plotly_click", ({ points }) => {
     const row = found.rows.find((each) => each.workers === points[0].x && points[0].data.name.split(", ").at(-1) === plain(gbpsOf(each.bandwidth_gbps)));
     if (row) onpick(row);
   });
 }
 
 /** One row: how much each resource is used, and what is gained when one is faster. */
-async function drawRow(found, first, onpick) {
+function drawRow(found, first, onpick) {
   let row = first;
   const gbps = [...new Set(found.rows.map((one) => one.bandwidth_gbps))].map((value) => [String(value), gbpsOf(value)]);
   const workers = [...new Set(found.rows.map((one) => one.workers))].map((value) => [String(value), String(value)]);
@@ -140,18 +140,19 @@ async function drawRow(found, first, onpick) {
   const faster = () => row.what_if.map(({ resource, gain }) => ({ resource, value: gain }));
   const rows = (items) => items.map((item) => [row.bandwidth_gbps, row.workers, item.resource, item.value]);
   const charts = [
-    await chart(byId("use"), { title: "How much each resource is used", description: "A bar for each resource; the table of rows below has the same figures.", height: 280, make: () => bars(use(), "share in use", percent, "c1"), table: () => ({ columns: ["bandwidth_gbps", "workers", "resource", "share"], rows: rows(use()) }) }),
+    chart(byId("use"), { title: "How much each resource is used", description: "A bar for each resource; the table of rows below has the same figures.", height: 280, make: () => bars(use(), "share in use", percent, "c1"), table: () => ({ columns: ["bandwidth_gbps", "workers", "resource", "share"], rows: rows(use()) }) }),
   ];
   if (found.request.explain) {
-    charts.push(await chart(byId("faster"), { title: "What is gained when one is faster", description: "A bar for each resource, the one that limits in another colour.", height: 280, make: () => bars(faster(), "gain in throughput", percent, "c6"), table: () => ({ columns: ["bandwidth_gbps", "workers", "resource", "gain"], rows: rows(faster()) }) }));
+    charts.push(chart(byId("faster"), { title: "What is gained when one is faster", description: "A bar for each resource, the one that limits in another colour.", height: 280, make: () => bars(faster(), "gain in throughput", percent, "c6"), table: () => ({ columns: ["bandwidth_gbps", "workers", "resource", "gain"], rows: rows(faster()) }) }));
   }
   return {
+    charts,
     set(next) {
       row = next;
       bandwidth.set(gbps, String(row.bandwidth_gbps));
       many.set(workers, String(row.workers));
       words();
-      charts.forEach((one) => one.redraw().catch(complain));
+      charts.forEach((one) => one.then((drawn) => drawn.redraw()).catch(complain));
     },
   };
 }

@@ -1,8 +1,11 @@
 // What to predict: a graph, its cluster, counts of workers and bandwidths.
 
-import { get } from "./api.js";
+import { Problem, get } from "./api.js";
 import { field } from "./controls.js";
 import { el, fill } from "./dom.js";
+
+/** What the form itself refuses. */
+const mistake = (detail) => new Problem(null, { detail });
 
 /** Numbers of a text such as "2, 4 8"; throws what is no number, by the name of the field. */
 export function numbers(text, name, { isWhole = false } = {}) {
@@ -10,7 +13,7 @@ export function numbers(text, name, { isWhole = false } = {}) {
   return words.map((word) => {
     const value = Number(word);
     if (!Number.isFinite(value) || value <= 0 || (isWhole && !Number.isInteger(value))) {
-      throw new Error(`${name}: ${isWhole ? "whole numbers" : "numbers"} above 0, with commas between; got "${word}".`);
+      throw mistake(`${name}: ${isWhole ? "whole numbers" : "numbers"} above 0, with commas between; got "${word}".`);
     }
     return value;
   });
@@ -33,7 +36,7 @@ export async function sourceOf({ example, graph_id, plan }, signal) {
 export function bodiesOf(source, state) {
   const workers = numbers(state.workers, "Workers", { isWhole: true });
   const given = numbers(state.bandwidths, "Bandwidths");
-  if (source.cluster === null && !given.length && !state.cost_model) throw new Error("Nobody knows the cluster of this graph: give a bandwidth or a cost model.");
+  if (source.cluster === null && !given.length && !state.cost_model) throw mistake("Nobody knows the cluster of this graph: give a bandwidth or a cost model.");
   const known = source.cluster ?? {};
   const own = { ...known, ...(state.startup === "" ? {} : { startup_us: Number(state.startup) }) };
   const base = state.cost_model === "" ? own : {

@@ -16,7 +16,7 @@ const state = read(PLAIN);
 if (!(state.y in FIGURES)) state.y = PLAIN.y;
 
 let answers = []; // [{ gbps, answer }], one a bandwidth
-let drawn = null;
+let drawing = null;
 let left = new AbortController();
 
 const keep = (changes) => {
@@ -71,7 +71,7 @@ async function run() {
 /** Show the answers, in the place of earlier ones. */
 async function show() {
   const off = new Set(parted(state.off));
-  const redraw = () => drawn.redraw().catch(complain);
+  const redraw = () => drawing?.then((drawn) => drawn.redraw()).catch(complain);
   byId("content").hidden = false;
   tell();
   fill(
@@ -86,15 +86,15 @@ async function show() {
     el("p", { class: "row" }, el("button", { type: "button", onclick: copy }, "Copy the link to this")),
   );
   const data = () => drawnOf(current().answer, state.y, new Set(parted(state.off)));
-  drawn ??= await chart(byId("curves"), {
+  drawing ??= chart(byId("curves"), {
     title: "Scaling by workers",
     description: "A line for each policy, the bound dashed, the ideal dotted; the table below has the same figures.",
     height: heightOf(byId("curves"), 460, linesOf(current().answer).length + 2),
     make: () => curves({ ...data(), x: "workers", y: FIGURES[state.y].axis, show: FIGURES[state.y].show, title: nameOf(current()), isLogY: state.y === "factor" ? false : null }),
     table: () => ({ columns: ["workers", "line", FIGURES[state.y].column], rows: rowsOf(data()) }),
   });
-  await drawn.redraw();
   list();
+  await (await drawing).redraw();
 }
 
 /** What is to be known beside the curves. */

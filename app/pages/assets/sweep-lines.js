@@ -1,5 +1,6 @@
 // Lines of a sweep along each axis: a policy each, the bound dashed, knees ringed.
 
+import { complain } from "./api.js";
 import { chart } from "./chart.js";
 import { boxes, choice, joined, parted } from "./controls.js";
 import { curves, heightOf, rowsOf } from "./curves.js";
@@ -30,8 +31,29 @@ export async function drawLines(sweep, dimensions, view) {
   byId("lines").hidden = along.length === 0;
   const labels = sweep.policies.map((policy) => policy.label);
   const off = new Set(parted(view.off));
-  const drawn = [];
-  const redraw = () => drawn.forEach((one) => one.redraw());
+  const drawing = [];
+  const redraw = () => drawing.forEach((one) => one.then((drawn) => drawn.redraw()).catch(complain));
+  const hosts = along.map(() => el("div"));
+  fill(byId("charts"), hosts);
+  for (const [i, dimension] of along.entries()) {
+    const isSpeed = () => view.y === "speed";
+    const data = () => dataOf(sweep, dimension, view.fixed, isSpeed(), off);
+    drawing.push(
+      chart(hosts[i], {
+        title: `By ${nameOf(dimension.field)}`,
+        description: "A line for each policy, the bound dashed, knees ringed; the table of all cells below has the same figures.",
+        height: heightOf(hosts[i], 420, labels.length + 3),
+        make: () => curves({
+          ...data(),
+          x: nameOf(dimension.field),
+          y: isSpeed() ? "speed [workers]" : "iteration time [us]",
+          show: isSpeed() ? (value) => `${number(value)} workers` : time,
+          title: along.filter((one) => one !== dimension).map(({ field }) => said(field, view.fixed[field])).join(", "),
+        }),
+        table: () => ({ columns: [dimension.field, "policy", isSpeed() ? "speed" : "iteration_time_us"], rows: rowsOf(data()) }),
+      }),
+    );
+  }
   fill(
     byId("line-controls"),
     el("div", { class: "fields" },
@@ -49,25 +71,5 @@ export async function drawLines(sweep, dimensions, view) {
   );
   fill(byId("knees"), el("summary", {}, "Knees in words"), el("ul", {}, sweep.knees.map((knee) => el("li", {}, knee.text))));
   byId("knees").hidden = sweep.knees.length === 0;
-  const hosts = along.map(() => el("div"));
-  fill(byId("charts"), hosts);
-  for (const [i, dimension] of along.entries()) {
-    const isSpeed = () => view.y === "speed";
-    const data = () => dataOf(sweep, dimension, view.fixed, isSpeed(), off);
-    drawn.push(
-      await chart(hosts[i], {
-        title: `By ${nameOf(dimension.field)}`,
-        description: "A line for each policy, the bound dashed, knees ringed; the table of all cells below has the same figures.",
-        height: heightOf(hosts[i], 420, labels.length + 3),
-        make: () => curves({
-          ...data(),
-          x: nameOf(dimension.field),
-          y: isSpeed() ? "speed [workers]" : "iteration time [us]",
-          show: isSpeed() ? (value) => `${number(value)} workers` : time,
-          title: along.filter((one) => one !== dimension).map(({ field }) => said(field, view.fixed[field])).join(", "),
-        }),
-        table: () => ({ columns: [dimension.field, "policy", isSpeed() ? "speed" : "iteration_time_us"], rows: rowsOf(data()) }),
-      }),
-    );
-  }
+  await Promise.all(drawing);
 }

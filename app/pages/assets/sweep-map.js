@@ -1,5 +1,6 @@
 // The heat map of a sweep: a cell for each cluster, its colour the best policy or a figure.
 
+import { complain } from "./api.js";
 import { chart, colour, plain } from "./chart.js";
 import { choice } from "./controls.js";
 import { LEGEND, styleOf } from "./curves.js";
@@ -90,16 +91,29 @@ export async function drawMap(sweep, dimensions, view, enter) {
   const host = byId("map");
   const place = () => ({ x, y, fixed: Object.fromEntries(dimensions.filter((one) => one !== x && one !== y).map(({ field }) => [field, view.fixed[field]])) });
 
+  const drawing = chart(host, {
+    title: `Sweep of ${sweep.name || "a graph"}`,
+    description: "A map with a cell for each cluster; the table of all cells below has the same figures.",
+    height: Math.min(640, 170 + 44 * y.values.length),
+    make: () => heatMap(sweep, { ...place(), show: view.show, of: view.of, over: view.over, width: host.clientWidth - 90 }),
+    table: () => ({
+      columns: [...dimensions.map(({ field }) => field), "policy", view.show === "gain" ? `gain_over_${view.over}` : SHOWN[view.show].column],
+      rows: y.values.flatMap((b) => x.values.map((a) => cellAt(sweep, { ...place().fixed, [x.field]: a, [y.field]: b })))
+        .filter((cell) => cell !== null)
+        .map((cell) => [...dimensions.map(({ field }) => cell[field]), labelIn(cell, view.show === "best" ? "" : view.of), SHOWN[view.show].of(cell, view.of, view.over)]),
+    }),
+  });
+  const redraw = () => drawing.then((drawn) => drawn.redraw()).catch(complain);
   const update = (changes) => {
     view.change(changes);
     arrange();
-    drawn.redraw();
+    redraw();
   };
   const controls = [
     choice("Show", Object.entries(SHOWN).map(([key, { name }]) => [key, name]), view.show, (show) => update({ show })),
     choice("Of", policies, view.of, (of) => update({ of })),
     choice("Over", labels, view.over, (over) => update({ over })),
-    ...rest.map(({ field, values }) => choice(nameOf(field), values.map((value) => [String(value), shown(field, value)]), view.fixed[field], (text) => { view.fix(field, text); drawn.redraw(); })),
+    ...rest.map(({ field, values }) => choice(nameOf(field), values.map((value) => [String(value), shown(field, value)]), view.fixed[field], (text) => { view.fix(field, text); redraw(); })),
   ];
   fill(byId("map-controls"), controls.map((control) => control.field));
   const arrange = () => {
@@ -109,19 +123,7 @@ export async function drawMap(sweep, dimensions, view, enter) {
     fill(byId("map-hint"), `A click on a cell opens what ${opened} does there; from the keyboard, Enter on a row of the table below.`);
   };
   arrange();
-  const drawn = await chart(host, {
-    title: `Sweep of ${sweep.name || "a graph"}`,
-    description: "A map with a cell for each cluster; the table of all cells below has the same figures.",
-    height: Math.min(640, 170 + 44 * y.values.length),
-    make: () => heatMap(sweep, { ...place(), show: view.show, of: view.of, over: view.over, width: host.clientWidth - 90 }),
-    table: () => ({
-      columns: [...dimensions.map(({ field }) => field), "policy", SHOWN[view.show].column],
-      rows: y.values.flatMap((b) => x.values.map((a) => cellAt(sweep, { ...place().fixed, [x.field]: a, [y.field]: b })))
-        .filter((cell) => cell !== null)
-        .map((cell) => [...dimensions.map(({ field }) => cell[field]), labelIn(cell, view.show === "best" ? "" : view.of), SHOWN[view.show].of(cell, view.of, view.over)]),
-    }),
-  });
-  drawn.plot.on("plotly_click", ({ points }) => {
+  (await drawing).plot.on("plotly_click", ({ points }) => {
     const [row, column] = points[0].pointIndex ?? [];
     const cell = cellAt(sweep, { ...place().fixed, [x.field]: x.values[column], [y.field]: y.values[row] });
     if (cell) enter(cell);

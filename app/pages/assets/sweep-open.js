@@ -1,6 +1,6 @@
 // From a cell of a sweep to its simulation, or its plan: what to post, and where.
 
-import { get, post } from "./api.js";
+import { Problem, get, post } from "./api.js";
 
 /** The body that makes what a policy did in a cell: { path, body }, of the sweep's own request. */
 export function requestOf(request, sweep, cell, label) {
@@ -21,8 +21,8 @@ export function requestOf(request, sweep, cell, label) {
 /** Post it, and go to its page. */
 export async function open(sweep, cell, label) {
   const strange = Object.keys(sweep.axes).filter((axis) => !["workers", "bandwidths_gbps", "startups_us"].includes(axis) && sweep.axes[axis].length > 1);
-  if (strange.length) throw new Error(`This page cannot open a cell of a sweep by ${strange.join(", ")}.`);
-  if (label === null || cell.iteration_time_us[label] === null) throw new Error("No policy is defined in this cell.");
+  if (strange.length) throw new Problem(null, { detail: `This page cannot open a cell of a sweep by ${strange.join(", ")}.` });
+  if (label === null || cell.iteration_time_us[label] === null) throw new Problem(null, { detail: "No policy is defined in this cell." });
   const request = await get(`/v1/sweeps/${sweep.id}/request`);
   const { path, body } = requestOf(request, sweep, cell, label);
   const made = await post(path, body, { more: { Prefer: "wait=0" } });
