@@ -31,7 +31,7 @@ LOG = "\n".join(
 )
 
 
-def near(value: float) -> Any:
+def near(value: Any) -> Any:
     return pytest.approx(value, rel=1e-9)
 
 
