@@ -52,10 +52,10 @@ def memory_summary(
 ) -> Iterator[str]:
     """Say where there is no plan or the search was cut short, and what more memory gains."""
     if without := sum(cell.status == INFEASIBLE for cell in cells):
-        yield f"No program was found within the limit of memory in {without:,} of {len(cells):,}."
+        yield f"No program was found within the limit of memory in {without:,} of {len(cells):,} cells."
     if cut := sum(cell.is_cut_short for cell in cells):
         yield (
-            f"The limit of {limit_s:g} s ended the search in {cut:,} of {len(cells):,}: another "
+            f"The limit of {limit_s:g} s ended the search in {cut:,} of {len(cells):,} cells: another "
             "run may find other programs there."
         )
     if PLAN not in policies or not cells:
