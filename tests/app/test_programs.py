@@ -204,15 +204,17 @@ def test_buffers_and_streams_that_do_not_fit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "more"),
+    ("model", "more", "place"),
     [
-        (SimulationRequest, {"policy": "ddp"}),
-        (SweepRequest, {"workers": [2, 4], "policies": ["ddp"]}),
+        (SimulationRequest, {"policy": "ddp"}, "/policy"),
+        (SweepRequest, {"workers": [2, 4], "policies": ["ddp"]}, "/policies/0"),
     ],
 )
-def test_nothing_else_runs_a_free_stream_silently(model: type, more: Json) -> None:
+def test_no_policy_of_launches_runs_a_free_stream_silently(
+    model: type, more: Json, place: str
+) -> None:
     body = {key: value for key, value in request().items() if key != "options"} | more
-    assert ("/graph", "not_supported") in refused(body, model)
+    assert refused(body, model) == {(place, "out_of_range")}
 
 
 def test_workers_may_be_left_out_where_all_channels_have_them() -> None:

@@ -53,9 +53,10 @@ def _idle_faults(graph: Graph, request: SweepRequest) -> Iterator[Fault]:
             continue
         if not _counts(lanes, request, axis):
             whys = ", ".join(_why(name, channel, axis) for name, channel in _few(used))
+            what = "number of workers" if axis == "workers" else field
             more = f" and {len(used) - _MOST:,} more alike" if len(used) > _MOST else ""
             detail = (
-                f"Sweep: no launch of this graph costs less or more with another {field}: "
+                f"Sweep: no launch of this graph costs less or more with another {what}: "
                 f"{whys}{more}; leave {axis} out."
             )
             yield Fault(f"/{axis}", FaultCode.EXTRA_FIELD, detail)

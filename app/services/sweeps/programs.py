@@ -51,11 +51,12 @@ def memory_summary(
     cells: Sequence[ProgramCell], policies: Sequence[str], found: Sequence[Knee], limit_s: float
 ) -> Iterator[str]:
     """Say where there is no plan or the search was cut short, and what more memory gains."""
+    many = f"{len(cells):,}"
     if without := sum(cell.status == INFEASIBLE for cell in cells):
-        yield f"No program was found within the limit of memory in {without:,} of {len(cells):,}."
+        yield f"No program was found within the limit of memory in {without:,} of {many} cells."
     if cut := sum(cell.is_cut_short for cell in cells):
         yield (
-            f"The limit of {limit_s:g} s ended the search in {cut:,} of {len(cells):,}: another "
+            f"The limit of {limit_s:g} s ended the search in {cut:,} of {many} cells: another "
             "run may find other programs there."
         )
     if PLAN not in policies or not cells:

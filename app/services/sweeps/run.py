@@ -236,7 +236,8 @@ def _summary(
     startup = middle([cell.startup_us for cell in cells])
     for cell in cells:
         at = (cell.workers, cell.bandwidth_gbps, cell.startup_us)
-        if at == (workers, bandwidth, startup) and cell.speed and cell.speed_bound:
+        is_there = at == (workers, bandwidth, startup) and cell.peak_bytes is None
+        if is_there and cell.speed and cell.speed_bound:
             yield (
                 f"With {_place(cell)}, {cell.best} does the work of {cell.speed:,.1f} workers "
                 f"that never wait; no plan does more than {cell.speed_bound:,.1f}."
