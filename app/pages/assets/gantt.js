@@ -67,12 +67,19 @@ export async function gantt(host, { title, runs: first, bound = null, view: aske
     refresh();
     clearTimeout(telling);
     const [low, high] = whole();
-    const isAll = view[0] <= low && view[1] >= high;
+    const isAll = view[1] - view[0] > (1 - 1e-6) * (high - low);
     telling = setTimeout(() => onview(...(isAll ? [null, null] : view)), 250);
   }
 
-  /** Zoom by a factor around a time, the middle unless it is told. */
-  function zoom(factor, around = (view[0] + view[1]) / 2) {
+  /** The time around which is zoomed: of the cursor, else the middle. */
+  function middle() {
+    const bar = cursor?.slot.row.bars[cursor.i];
+    const at = bar ? (bar.start + bar.end) / 2 : (view[0] + view[1]) / 2;
+    return Math.min(Math.max(at, view[0]), view[1]);
+  }
+
+  /** Zoom by a factor around a time. */
+  function zoom(factor, around = middle()) {
     show(around - (around - view[0]) * factor, around + (view[1] - around) * factor);
   }
 
