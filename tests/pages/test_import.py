@@ -147,6 +147,23 @@ def test_what_is_no_trace_is_refused_with_a_reason(page: Page, tmp_path: Path) -
     assert sorted(names) == sorted(["", *READERS])
 
 
+def test_costs_that_nobody_measured_are_not_the_files(
+    page: Page, service: Service, tmp_path: Path
+) -> None:
+    node = "node{0} -- Linear -- forward_compute_time=2.000, backward_compute_time=4.000, "
+    node += "activation_size=8.0, parameter_size=4000000.000"
+    lines = [node.format(1), node.format(2), "\tnode1 -- node2", ""]
+    (tmp_path / "graph.txt").write_text("\n".join(lines))
+    choose(page, tmp_path / "graph.txt")
+    page.wait_for_url(re.compile(r"/imports/\w+$"))
+    expect(page.get_by_role("form")).to_contain_text("The files do not say what launches cost")
+    expect(page.get_by_label("Bandwidth", exact=False).first).to_have_value("10")
+    page.get_by_label("Bandwidth", exact=False).first.fill("25")
+    page.get_by_role("button", name="Plan", exact=True).click()
+    cluster = request_of(page, service)["cluster"]
+    assert (cluster["algorithm"], cluster["bandwidth_gbps"]) == ("ring", 25)
+
+
 def test_files_are_dropped(page: Page, tmp_path: Path) -> None:
     page.goto("/")
     expect(page.locator(".drop")).to_be_visible()

@@ -35,8 +35,8 @@ function recordedWords(told) {
   return rate ? `: about ${rate} Gbit/s` : "";
 }
 
-/** The fields of one channel. own: how the trace tells it, null where it does not. */
-function channelFields(name, isAlone, told, own, models) {
+/** The fields of one channel. own: how the files tell it, null where they do not; size: its workers. */
+function channelFields(name, isAlone, own, size, models) {
   const at = name === NETWORK ? "/cluster" : `/cluster/channels/${step(name)}`;
   const options = [
     ...(own ? [["Recorded", [[TOLD, `As the files say${recordedWords(own)}`]]]] : []),
@@ -47,7 +47,7 @@ function channelFields(name, isAlone, told, own, models) {
   cost.field.classList.add("wide");
   const bandwidth = entry("Bandwidth", { type: "number", min: 0, step: "any", value: own?.cost_model ? own.cost_model.bandwidth_gbps ?? USUAL.bandwidth_gbps : own?.bandwidth_gbps ?? USUAL.bandwidth_gbps }, { unit: "Gbit/s", pointer: `${at}/bandwidth_gbps` });
   const startup = entry("Start-up", { type: "number", min: 0, step: "any", value: own && !own.cost_model ? own.startup_us ?? 0 : USUAL.startup_us }, { unit: "us a launch", pointer: `${at}/startup_us` });
-  const workers = name === NETWORK ? null : entry("Workers of it", { type: "number", min: 1, step: 1, value: own?.workers ?? "", placeholder: "all" }, { pointer: `${at}/workers` });
+  const workers = name === NETWORK ? null : entry("Workers of it", { type: "number", min: 1, step: 1, value: size ?? "", placeholder: "all" }, { pointer: `${at}/workers` });
   const isAlgorithm = () => ALGORITHMS.some(([key]) => key === cost.control.value);
   const show = () => { bandwidth.field.hidden = startup.field.hidden = !isAlgorithm(); };
   cost.control.addEventListener("change", show);
@@ -70,14 +70,20 @@ function without(object, ...names) {
 }
 
 /**
- * The fields of a cluster. channels: that are used; told: the cluster of the trace, null without;
- * models: of costModels(). Returns { element, value() } where value is a request's `cluster`.
+ * The fields of a cluster. channels: that are used; told: the cluster of the files, null without;
+ * isOwn: whether it was written for Interlace, else what was not fitted to recorded launches is
+ * nothing that the files tell; models: of costModels().
+ * Returns { element, value(), usesNetwork, isTold }: value is a request's `cluster`, isTold whether
+ * the files tell what launches cost.
  */
-export function clusterForm(channels, told, models) {
+export function clusterForm(channels, told, isOwn, models) {
   const workers = entry("Workers", { type: "number", min: 1, step: 1, value: told ? told.workers ?? "" : USUAL.workers, placeholder: "those of each channel" }, { pointer: "/cluster/workers" });
   const used = channels.length ? channels : [NETWORK];
-  const own = (name) => (told === null ? null : name === NETWORK ? (told.cost_model || told.bandwidth_gbps || told.algorithm ? without(told, "channels", "workers", "compute_slowdown") : null) : told.channels?.[name] ?? null);
-  const parts = used.map((name) => [name, channelFields(name, used.length === 1, told, own(name), models)]);
+  const own = (name) => {
+    const found = told === null ? null : name === NETWORK ? without(told, "channels", "workers", "compute_slowdown") : told.channels?.[name] ?? null;
+    return found && (found.cost_model || (isOwn && Object.keys(found).length)) ? found : null;
+  };
+  const parts = used.map((name) => [name, channelFields(name, used.length === 1, own(name), told?.channels?.[name]?.workers, models)]);
   const element = el("div", {}, el("div", { class: "fields" }, workers.field, parts.length === 1 ? parts[0][1].fields : null), parts.length === 1 ? null : parts.map(([name, part]) => el("fieldset", {}, el("legend", {}, `Channel ${name}`), el("div", { class: "fields" }, part.fields))));
 
   function value() {
@@ -90,5 +96,5 @@ export function clusterForm(channels, told, models) {
     }
     return Object.keys(others).length ? { ...cluster, channels: others } : cluster;
   }
-  return { element, value, usesNetwork: used.includes(NETWORK) };
+  return { element, value, usesNetwork: used.includes(NETWORK), isTold: used.some(own) };
 }

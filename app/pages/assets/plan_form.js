@@ -20,13 +20,19 @@ function around(value, factors) {
   return [...new Set(factors.map((factor) => Math.max(2, Math.round(value * factor))))].join(", ");
 }
 
+/** What is said above the fields. */
+function words(isTold) {
+  if (isTold) return "The cluster is the one that the files tell of, as far as they do. Press Plan, or change it first.";
+  return "The files do not say what launches cost; these figures are usual ones. Press Plan, or change them first.";
+}
+
 /**
- * Show the form of a graph, with what the trace told of its cluster (null where it told nothing).
- * stored: { id, graph, cluster }, as GET /v1/graphs/ID answers.
+ * Show the form of a graph, with what the files told of its cluster (null where they told nothing).
+ * stored: { id, graph, cluster }, as GET /v1/graphs/ID answers; isOwn: see clusterForm.
  */
-export async function planForm(host, { id, graph, cluster: told }) {
+export async function planForm(host, { id, graph, cluster: told }, isOwn) {
   const channels = channelsOf(graph);
-  const cluster = clusterForm(channels, told ?? null, await costModels());
+  const cluster = clusterForm(channels, told ?? null, isOwn, await costModels());
   const hasRules = !isProgram(graph);
   const barrier = box("PyTorch's barrier: the optimizer waits for all gradients", false, { pointer: "/options/barrier" });
   const limit = entry("Time limit", { type: "number", min: 0, step: "any", value: 10, required: true }, { unit: "s", pointer: "/options/time_limit_s", hint: "The best plan so far is the answer then." });
@@ -67,7 +73,7 @@ export async function planForm(host, { id, graph, cluster: told }) {
   const form = el(
     "form",
     { novalidate: true, "aria-label": "Plan this graph", onsubmit: (event) => { event.preventDefault(); plan(); } },
-    el("p", {}, told ? "The cluster is the one that the files tell of, as far as they do. Press Plan, or change it first." : "Nothing says which cluster this runs on; these figures are usual ones. Press Plan, or change them first."),
+    el("p", {}, words(cluster.isTold)),
     cluster.element,
     barrier.field,
     el("details", {}, el("summary", {}, "More"), el("div", { class: "fields" }, limit.field), hasRules ? baselines : null),

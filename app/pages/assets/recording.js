@@ -1,11 +1,9 @@
 // A stored graph with what its reader did, and the form that plans it: of an import and of a graph.
 
 import { complain } from "./api.js";
-import { channelsOf } from "./cluster_form.js";
 import { el, fill } from "./dom.js";
-import { pageOf } from "./upload.js";
 import { planForm } from "./plan_form.js";
-import { collectives, costs, headline, recorded, reported } from "./report.js";
+import { costs, headline, recorded, reported } from "./report.js";
 import { serverForm } from "./server_form.js";
 
 /**
@@ -33,7 +31,7 @@ export async function show(host, graph, told) {
   reported(report, read);
   costs(launches, told.costs);
   const works = [recorded(step, read)];
-  if (graph) works.push(planForm(form, graph));
+  if (graph) works.push(planForm(form, graph, read.format === "interlace"));
   if (told.steps) works.push(serverForm(servers, told.steps, graph?.graph?.name ?? ""));
   await Promise.all(works.map((work) => Promise.resolve(work).catch(complain)));
 }

@@ -73,7 +73,7 @@ export async function recorded(host, report) {
   const picture = el("div");
   fill(host, el("h2", {}, "The recorded step"), el("p", {}, `It took: ${words}.${near}`), picture);
   await chart(picture, {
-    title: "The recorded step beside its simulation",
+    title: bars.length === 2 ? "The recorded step beside its simulation" : "The recorded step",
     description: `It took: ${words}.`,
     height: 60 + 48 * bars.length,
     table: () => ({ columns: ["step", "time_us"], rows: bars.map(([name, us]) => [name, us]) }),
