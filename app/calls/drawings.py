@@ -30,10 +30,10 @@ def plan_timeline(store: Store, plan_id: str, beside: str | None) -> Answered:
     return _json(plans.timeline(problem, json.loads(answer), beside))
 
 
-def simulation_timeline(store: Store, simulation_id: str) -> Answered:
-    """Draw a simulation as a Chrome trace."""
+def simulation_timeline(store: Store, simulation_id: str, is_changed: bool) -> Answered:  # noqa: FBT001
+    """Draw a simulation as a Chrome trace, and its changed graph."""
     problem, _ = problem_and_answer(store, SIMULATION, simulation_id)
-    return _json(simulations.timeline(problem))
+    return _json(simulations.timeline(problem, is_changed=is_changed))
 
 
 def steps_timeline(store: Store, prediction_id: str, options: dict[str, Any]) -> Answered:

@@ -13,6 +13,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.staticfiles import StaticFiles
 
 from app import VERSION
+from app.services.rivals import FIFO
+from solver.exports import EXPORTS
+from solver.exports.programs import PROGRAM_EXPORTS
+from solver.policies import POLICIES
+from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 
 router = APIRouter(include_in_schema=False)
 
@@ -43,9 +48,19 @@ _TEMPLATES = Environment(
 )
 
 
+#: Names that the service knows, for pages that let one be chosen.
+_NAMES = {
+    "rivals": (FIFO, *POLICIES),
+    "program_rivals": tuple(PROGRAM_POLICIES),
+    "formats": tuple(EXPORTS),
+    "program_formats": tuple(PROGRAM_EXPORTS),
+}
+
+
 def _page(name: str, title: str) -> Callable[[], HTMLResponse]:
     """Return the route of a page; it is rendered once."""
-    text = _TEMPLATES.get_template(f"{name}.html").render(name=name, title=title, version=VERSION)
+    template = _TEMPLATES.get_template(f"{name}.html")
+    text = template.render(name=name, title=title, version=VERSION, **_NAMES)
 
     def show() -> HTMLResponse:
         return HTMLResponse(text, headers={"Content-Security-Policy": _POLICY})

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path, Query, Response
 
 from app.calls import drawings
 from app.http.bodies import BodyDep
@@ -20,6 +20,9 @@ from app.services.examples import TWO_LAYERS
 router = APIRouter(prefix="/v1/simulations", tags=["simulations"])
 SimulationId = Annotated[
     str, Path(description="Id of a simulation.", examples=["0123456789abcdef"])
+]
+WhatIf = Annotated[
+    bool, Query(description="Draw the graph as `what_if` changes it as well, below.")
 ]
 EXAMPLE = {"graph": TWO_LAYERS["graph"], "cluster": TWO_LAYERS["cluster"], "policy": "ddp"}
 
@@ -48,11 +51,13 @@ add_routes(router, SIMULATION, SimulationOut, SimulationSummary, SimulationList)
     "/{simulation_id}/timeline.json",
     response_model=dict[str, Any],
     summary="Draw a simulation as a Chrome trace",
-    responses=problems(404, 409, 503),
+    responses=problems(404, 409, 422, 503),
 )
-async def get_timeline(simulation_id: SimulationId, answers: AnswersDep) -> Response:
+async def get_timeline(
+    simulation_id: SimulationId, answers: AnswersDep, *, what_if: WhatIf = False
+) -> Response:
     """Return channels, streams and other compute over time, for Perfetto."""
-    return await answers.answer(drawings.simulation_timeline, simulation_id)
+    return await answers.answer(drawings.simulation_timeline, simulation_id, what_if)
 
 
 @router.get(

@@ -44,6 +44,8 @@ from solver.simulation.what_if import Rerun, carry_over
 
 #: What an explicit plan is called beside policies.
 PLAN = "plan"
+#: What the changed graph is called beside it.
+WHAT_IF = "what_if"
 _Found = TypeVar("_Found")
 
 
@@ -92,12 +94,27 @@ def iteration_time_us(problem: Problem[SimulationRequest]) -> float:
     return _simulated(iteration_time, graph, network, rerun)
 
 
-def timeline(problem: Problem[SimulationRequest]) -> dict[str, Any]:
-    """Draw a simulation as a Chrome trace."""
+def timeline(problem: Problem[SimulationRequest], *, is_changed: bool = False) -> dict[str, Any]:
+    """Draw a simulation as a Chrome trace, and the changed graph as :data:`WHAT_IF` below it.
+
+    Raises
+    ------
+    InvalidRequest
+        When the changed graph is to be drawn, and no change was asked for.
+    """
     graph, network, choice, rerun = _prepared(problem)
     found = _simulated(simulate, graph, network, rerun)
-    name = choice.policy if choice else PLAN
-    return chrome_trace(graph, {name: found}, {"iteration_time_us": found.iteration_time})
+    timelines = {choice.policy if choice else PLAN: found}
+    times, graphs = {"iteration_time_us": found.iteration_time}, {}
+    if is_changed:
+        changed = what_if(problem.graph, problem.request.what_if)
+        if changed is None:
+            detail = "This simulation has no what_if: no change was asked for."
+            raise InvalidRequest([Fault("/query/what_if", FaultCode.MISSING_FIELD, detail)])
+        other = graphs[WHAT_IF] = simulated_graph(changed, problem.request)
+        timelines[WHAT_IF] = simulate(other, network, rerun(other))
+        times[f"{WHAT_IF}_iteration_time_us"] = timelines[WHAT_IF].iteration_time
+    return chrome_trace(graph, timelines, times, graphs)
 
 
 def _prepared(problem: Problem[SimulationRequest]) -> tuple[Graph, Network, Choice | None, Rerun]:

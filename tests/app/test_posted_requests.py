@@ -1,4 +1,4 @@
-"""Requests as they were posted, to be changed and posted again; and what is drawn beside a plan."""
+"""Requests as they were posted, to be posted again with a change; and what is drawn beside."""
 
 import json
 
@@ -66,3 +66,19 @@ def test_an_unknown_rival_is_told_the_names(service: Service) -> None:
     assert all(name in answer.text for name in RIVALS)
     program = service.client.get(place, params={"beside": "xla_lhs"})
     assert faults(program) == {("/query/beside", "not_supported")}
+
+
+def test_a_changed_graph_is_drawn_below(service: Service) -> None:
+    changes = [{"match": "*", "bytes_factor": 0.5}]
+    found = service.post(SIMULATED | {"what_if": changes}, "/v1/simulations").json()
+    place = f"/v1/simulations/{found['id']}/timeline.json"
+    trace = service.client.get(place, params={"what_if": True}).json()
+    names = [e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "process_name"]
+    assert names == ["ddp", "what_if"]
+    told = trace["otherData"]["what_if_iteration_time_us"]
+    assert told == found["what_if"]["iteration_time_us"] < found["iteration_time_us"]
+    alone = service.client.get(place).json()["traceEvents"]
+    assert alone == trace["traceEvents"][: len(alone)]
+    plain = service.post(SIMULATED, "/v1/simulations").json()
+    refused = service.client.get(f"/v1/simulations/{plain['id']}/timeline.json?what_if=true")
+    assert faults(refused) == {("/query/what_if", "missing_field")}

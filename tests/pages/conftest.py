@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_play
 from tests.app.service import Service, running
 
 #: Debian's browser; its wrapper's services stay quiet without a network.
-_CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-_ARGUMENTS = [
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+CHROMIUM_ARGUMENTS = [
     "--no-sandbox",  # CI runs as root
     "--disable-gpu",
     "--disable-background-networking",
@@ -26,10 +26,10 @@ expect.set_options(timeout=PATIENCE_MS)
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    if _CHROMIUM is None:
+    if CHROMIUM is None:
         pytest.skip("Chromium is not installed: apt-get install chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=_CHROMIUM, args=_ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGUMENTS)
         yield browser
         browser.close()
 

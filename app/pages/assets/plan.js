@@ -1,8 +1,15 @@
-// The page of a plan: first the job until it has ended, then what it answered.
+// The page of a plan.
 
-import { complain } from "./api.js";
-import { byId, el, fill } from "./dom.js";
-import { follow, outcome } from "./progress.js";
-import { idOfPage } from "./state.js";
+import { get } from "./api.js";
+import { page } from "./iteration.js";
 
-follow("/v1/plans", idOfPage(), byId("content")).then((body) => fill(byId("content"), outcome(body, body.iteration_time_us !== null), el("p", { class: "summary" }, body.summary)), complain);
+const isProgram = (body) => body.program !== undefined;
+
+page({
+  path: "/v1/plans",
+  word: () => "plan",
+  title: "Plan",
+  fetchTrace: (body, rival) => get(`/v1/plans/${body.id}/timeline.json${rival === null ? "" : `?beside=${encodeURIComponent(rival)}`}`),
+  rivals: (body, names) => (isProgram(body) ? names.programRivals : names.rivals),
+  formats: (body, names) => (isProgram(body) ? names.programFormats : names.formats),
+});
