@@ -55,7 +55,7 @@ def test_the_map_names_the_best_policy_of_each_cell(
     page: Page, sweep: Json, show: Callable[[str], None]
 ) -> None:
     show("?startup_us=10")
-    words = page.locator("#map .heatmap-label").all_text_contents()
+    words = page.locator("#map .textpoint text").all_text_contents()
     assert len(words) == 9
     best = [
         cell_of(sweep, workers, gbps, 10)["best"] for gbps in (1, 10, 1000) for workers in (1, 2, 8)
@@ -87,7 +87,7 @@ def test_what_is_shown_stands_in_the_address(
     expect(page.get_by_role("checkbox", name="wfbp")).not_to_be_checked()
     times = cell_of(sweep, 8, 10, 10)["iteration_time_us"]
     text = f"{times[HOROVOD] / times['plan']:.3f}x"
-    expect(page.locator("#map .heatmap-label").filter(has_text=text).first).to_be_visible()
+    expect(page.locator("#map .textpoint text").filter(has_text=text).first).to_be_visible()
     rows = rows_of(saved(page, page.get_by_label("By workers as CSV")))
     assert {row["policy"] for row in rows} == {HOROVOD, "plan", "bound"}
     known = {(int(row["workers"]), row["policy"]): float(row["iteration_time_us"]) for row in rows}
@@ -115,9 +115,11 @@ def test_a_click_on_a_cell_opens_its_simulation(
     page: Page, service: Service, sweep: Json, show: Callable[[str], None]
 ) -> None:
     show(f"?show=time&of={quote(HOROVOD)}")
-    box = page.locator("#map .nsewdrag").bounding_box()
+    cells = page.locator("#map .nsewdrag")
+    cells.scroll_into_view_if_needed()
+    box = cells.bounding_box()
     assert box is not None
-    page.mouse.click(box["x"] + box["width"] * 5 / 6, box["y"] + box["height"] / 2)
+    cells.click(position={"x": box["width"] * 5 / 6, "y": box["height"] / 2})
     page.wait_for_url(re.compile(r"/simulations/\w+$"))
     made = page.url.rsplit("/", 1)[1]
     found = service.client.get(f"/v1/simulations/{made}", params={"wait": 60}).json()
@@ -169,7 +171,7 @@ def test_a_sweep_of_measured_costs_has_no_bandwidth(page: Page, service: Service
     made = service.post(body | {"policies": ["wfbp", "ddp"]}, "/v1/sweeps").json()
     page.goto(f"/sweeps/{made['id']}")
     expect(page.locator("#charts .js-plotly-plot")).to_have_count(1)
-    expect(page.locator("#map .heatmap-label")).to_have_count(2)
+    expect(page.locator("#map .textpoint text")).to_have_count(2)
     page.locator("#cells tbody tr").first.click()
     page.wait_for_url(re.compile(r"/simulations/\w+$"))
 

@@ -14,6 +14,19 @@ export function styleOf(i) {
   return { colour: known[i % known.length], symbol: SYMBOLS[Math.floor(i / known.length + i) % SYMBOLS.length] };
 }
 
+/** A colour between two of the page's, "#rrggbb" both: share 0 is the first. */
+export function between(first, second, share) {
+  const parts = (text) => [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16));
+  const [a, b] = [parts(first), parts(second)];
+  return `#${a.map((value, i) => Math.round(value + share * (b[i] - value)).toString(16).padStart(2, "0")).join("")}`;
+}
+
+/** Black or white, whichever is read better on a colour (WCAG's luminance). */
+export function inkOn(ground) {
+  const [r, g, b] = [1, 3, 5].map((at) => parseInt(ground.slice(at, at + 2), 16) / 255).map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000000" : "#ffffff";
+}
+
 /** Whether values want a logarithmic axis. */
 export function isWide(values) {
   const known = values.filter((value) => value !== null && value !== undefined);

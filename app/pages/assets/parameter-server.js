@@ -134,7 +134,7 @@ function drawRow(found, first, onpick) {
   words();
   const bars = (items, axis, format, tone) => ({
     traces: [{ type: "bar", orientation: "h", y: items.map((item) => plain(item.resource)), x: items.map((item) => item.value), text: items.map((item) => format(item.value)), textposition: "outside", textangle: 0, cliponaxis: false, hoverinfo: "y+text", marker: { color: items.map((item) => (item.resource === row.limited_by ? colour("c2") : colour(tone))) } }],
-    layout: { xaxis: { title: { text: axis }, tickformat: ".0%", range: [Math.min(0, ...items.map((item) => 1.15 * item.value)), 1.15 * Math.max(0.01, ...items.map((item) => item.value))] }, yaxis: { autorange: "reversed" }, legend: LEGEND, showlegend: false },
+    layout: { xaxis: { title: { text: axis }, tickformat: ".0%", range: [Math.min(0, ...items.map((item) => 1.3 * item.value)), 1.3 * Math.max(0.01, ...items.map((item) => item.value))] }, yaxis: { autorange: "reversed" }, legend: LEGEND, showlegend: false },
   });
   const use = () => row.utilisation.map(({ resource, share }) => ({ resource, value: share }));
   const faster = () => row.what_if.map(({ resource, gain }) => ({ resource, value: gain }));

@@ -3,7 +3,7 @@
 import { complain } from "./api.js";
 import { chart, colour, plain } from "./chart.js";
 import { choice } from "./controls.js";
-import { LEGEND, styleOf } from "./curves.js";
+import { LEGEND, between, inkOn, styleOf } from "./curves.js";
 import { byId, fill } from "./dom.js";
 import { time } from "./format.js";
 import { SHOWN, cellAt, labelIn, nameOf, said, shown, timeIn } from "./sweep-cells.js";
@@ -55,21 +55,39 @@ export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
     type: "heatmap",
     x: x.values.map((value) => shown(x.field, value)),
     y: y.values.map((value) => shown(y.field, value)),
-    text,
-    texttemplate: "%{text}",
     hovertext: grid.map((row) => row.map((cell) => (cell ? hoverOf(cell, sweep) : "not computed"))),
     hoverinfo: "text",
     hoverongaps: false,
     xgap: 2,
     ygap: 2,
   };
-  const layout = { xaxis: axis(x), yaxis: axis(y), legend: LEGEND };
+  const [low, high] = [colour("card"), colour("accent")];
+  const known = values.flat().filter((value) => value !== null);
+  const [least, most] = [Math.min(...known), Math.max(...known)];
+  const groundOf = (cell, value) => (isBest ? styleOf(labels.indexOf(cell.best)).colour : between(low, high, most > least ? (value - least) / (most - least) : 0));
+  /** The words in the cells, each in the ink that is read best there. */
+  const words = {
+    type: "scatter",
+    mode: "text",
+    x: grid.flatMap(() => map.x),
+    y: grid.flatMap((_, j) => map.x.map(() => map.y[j])),
+    text: text.flat(),
+    textfont: { color: grid.flatMap((row, j) => row.map((cell, i) => (cell && values[j][i] !== null ? inkOn(groundOf(cell, values[j][i])) : colour("text")))) },
+    hoverinfo: "skip",
+    showlegend: false,
+  };
+  const where = Object.entries(fixed).map(([field, value]) => said(field, value)).join(", ");
+  const what = show === "best" ? figure.name : show === "gain" ? `gain of ${of || "the best"} over ${over}` : `${figure.name} of ${of || "the best"}`;
+  const layout = {
+    xaxis: axis(x),
+    yaxis: axis(y),
+    title: { text: plain(where ? `${what}; ${where}` : what), font: { size: 13 }, x: 0, xref: "paper" },
+    margin: { l: 8, r: 8, t: 34, b: 8 },
+    legend: LEGEND,
+  };
   if (!isBest) {
-    const scale = [[0, colour("card")], [1, colour("accent")]];
-    const bar = { orientation: "h", yref: "container", y: 0, yanchor: "bottom", thickness: 12, outlinewidth: 0, title: { text: figure.name, side: "top" }, ...(show === "gap" ? { tickformat: ".2~%" } : {}) };
-    const isTime = show === "time";
-    const unit = isTime ? { title: { ...bar.title, text: `${figure.name} [us]` } } : {};
-    return { traces: [{ ...map, z: values, colorscale: scale, colorbar: { ...bar, ...unit } }], layout };
+    const bar = { orientation: "h", yref: "container", y: 0, yanchor: "bottom", thickness: 12, outlinewidth: 0, ...(show === "gap" ? { tickformat: ".2~%" } : show === "time" ? { ticksuffix: " us", exponentformat: "none", separatethousands: true } : { ticksuffix: "x" }) };
+    return { traces: [{ ...map, z: values, colorscale: [[0, low], [1, high]], colorbar: bar }, words], layout };
   }
   const used = labels.filter((label) => grid.some((row) => row.some((cell) => cell?.best === label)));
   const colorscale = labels.flatMap((_, i) => [[i / labels.length, styleOf(i).colour], [(i + 1) / labels.length, styleOf(i).colour]]);
@@ -78,7 +96,7 @@ export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
     marker: { symbol: "square", size: 12, color: styleOf(labels.indexOf(label)).colour },
   }));
   const z = grid.map((row) => row.map((cell) => (cell?.best ? labels.indexOf(cell.best) : null)));
-  return { traces: [{ ...map, z, colorscale, zmin: -0.5, zmax: labels.length - 0.5, showscale: false }, ...names], layout };
+  return { traces: [{ ...map, z, colorscale, zmin: -0.5, zmax: labels.length - 0.5, showscale: false }, words, ...names], layout };
 }
 
 /** Draw the map with the choices above it; enter(cell) when one is clicked. */
@@ -94,7 +112,7 @@ export async function drawMap(sweep, dimensions, view, enter) {
   const drawing = chart(host, {
     title: `Sweep of ${sweep.name || "a graph"}`,
     description: "A map with a cell for each cluster; the table of all cells below has the same figures.",
-    height: Math.min(640, 170 + 44 * y.values.length),
+    height: Math.min(640, 200 + 44 * y.values.length),
     make: () => heatMap(sweep, { ...place(), show: view.show, of: view.of, over: view.over, width: host.clientWidth - 90 }),
     table: () => ({
       columns: [...dimensions.map(({ field }) => field), "policy", view.show === "gain" ? `gain_over_${view.over}` : SHOWN[view.show].column],
@@ -124,7 +142,7 @@ export async function drawMap(sweep, dimensions, view, enter) {
   };
   arrange();
   (await drawing).plot.on("plotly_click", ({ points }) => {
-    const [row, column] = points[0].pointIndex ?? [];
+    const [row, column] = points.find((point) => Array.isArray(point.pointIndex))?.pointIndex ?? [];
     const cell = cellAt(sweep, { ...place().fixed, [x.field]: x.values[column], [y.field]: y.values[row] });
     if (cell) enter(cell);
   });
