@@ -1,6 +1,6 @@
 // What all pages have: the choice of a theme, and the API key where one is needed.
 
-import { askForKey, hasKey } from "./api.js";
+import { askForKey, hasKey } from "./service/api.js";
 
 /** Whether the page is dark now. */
 export function isDark() {

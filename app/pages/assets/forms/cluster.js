@@ -1,0 +1,100 @@
+// A cluster as a form: workers, and what a launch costs on each channel that a graph uses.
+
+import { get } from "../service/api.js";
+import { el } from "../elements/dom.js";
+import { choice, entry, numberIn, step } from "../elements/form.js";
+
+const NETWORK = "network";
+const TOLD = "told";
+
+/** What is said of a network where nobody knows. */
+const USUAL = { workers: 8, bandwidth_gbps: 10, startup_us: 50 };
+
+/** The algorithms that are told by bandwidth and start-up alone. */
+const ALGORITHMS = [["ring", "Ring"], ["recursive_doubling", "Recursive doubling"], ["halving_doubling", "Halving and doubling"], ["double_binary_tree", "Double binary tree"], ["parameter_server", "Parameter servers"], ["in_network", "Sums in the switch"]];
+
+/** The channels that the collectives of a graph use, the network first. */
+export function channelsOf(graph) {
+  const used = new Set(graph.ops.filter((op) => op.kind !== "compute").map((op) => op.channel ?? NETWORK));
+  return [...used].sort((a, b) => (b === NETWORK) - (a === NETWORK) || a.localeCompare(b, "en"));
+}
+
+/** Algorithms that were measured, and are scaled to other workers. */
+const MEASURED = ["linear", "piecewise", "table"];
+
+/** The cost models that are stored, as [id, name, whether it was measured]. */
+export async function costModels() {
+  const { cost_models: found } = await get("/v1/cost-models?limit=200");
+  return found.map((model) => [model.id, `${model.name || model.id} (${model.algorithm})`, MEASURED.includes(model.algorithm)]);
+}
+
+/** What a recorded channel costs, in a few words. */
+function recordedWords(told) {
+  const model = told.cost_model;
+  const rate = model?.bandwidth_gbps ?? told.bandwidth_gbps;
+  return rate ? `: about ${rate} Gbit/s` : "";
+}
+
+/** The fields of one channel. own: how the files tell it, null where they do not; size: its workers. */
+function channelFields(name, isAlone, own, size, models) {
+  const at = name === NETWORK ? "/cluster" : `/cluster/channels/${step(name)}`;
+  const options = [
+    ...(own ? [["Recorded", [[TOLD, `As the files say${recordedWords(own)}`]]]] : []),
+    ["Algorithms", ALGORITHMS],
+    ["Cost models", models],
+  ];
+  const cost = choice(isAlone ? "What a launch costs" : `What a launch on ${name} costs`, options, own ? TOLD : "ring", { pointer: own || models.length ? at : `${at}/algorithm` });
+  cost.field.classList.add("wide");
+  const bandwidth = entry("Bandwidth", { type: "number", min: 0, step: "any", value: own?.cost_model ? own.cost_model.bandwidth_gbps ?? USUAL.bandwidth_gbps : own?.bandwidth_gbps ?? USUAL.bandwidth_gbps }, { unit: "Gbit/s", pointer: `${at}/bandwidth_gbps` });
+  const startup = entry("Start-up", { type: "number", min: 0, step: "any", value: own && !own.cost_model ? own.startup_us ?? 0 : USUAL.startup_us }, { unit: "us a launch", pointer: `${at}/startup_us` });
+  const workers = name === NETWORK ? null : entry("Workers of it", { type: "number", min: 1, step: 1, value: size ?? "", placeholder: "all" }, { pointer: `${at}/workers` });
+  const isAlgorithm = () => ALGORITHMS.some(([key]) => key === cost.control.value);
+  const show = () => { bandwidth.field.hidden = startup.field.hidden = !isAlgorithm(); };
+  cost.control.addEventListener("change", show);
+  show();
+
+  function value() {
+    const base = workers && numberIn(workers) !== null ? { workers: numberIn(workers) } : {};
+    const chosen = cost.control.value;
+    if (chosen === TOLD) return { ...without(own, "workers"), ...base };
+    const shares = own?.shares ? { shares: own.shares } : {};
+    if (!isAlgorithm()) return { ...shares, ...base, cost_model: chosen, ...(models.find(([id]) => id === chosen)[2] ? { extrapolate: true } : {}) };
+    return { ...shares, ...base, algorithm: chosen, bandwidth_gbps: numberIn(bandwidth), startup_us: numberIn(startup) ?? 0 };
+  }
+  const fields = [cost, workers, bandwidth, startup].filter(Boolean).map(({ field }) => field);
+  return { fields, value };
+}
+
+function without(object, ...names) {
+  return Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)));
+}
+
+/**
+ * The fields of a cluster. channels: that are used; told: the cluster of the files, null without;
+ * isOwn: whether it was written for Interlace, else what was not fitted to recorded launches is
+ * nothing that the files tell; models: of costModels().
+ * Returns { element, value(), usesNetwork, isTold }: value is a request's `cluster`, isTold whether
+ * the files tell what launches cost.
+ */
+export function clusterForm(channels, told, isOwn, models) {
+  const workers = entry("Workers", { type: "number", min: 1, step: 1, value: told ? told.workers ?? "" : USUAL.workers, placeholder: "those of each channel" }, { pointer: "/cluster/workers" });
+  const used = channels.length ? channels : [NETWORK];
+  const own = (name) => {
+    const found = told === null ? null : name === NETWORK ? without(told, "channels", "workers", "compute_slowdown") : told.channels?.[name] ?? null;
+    return found && (found.cost_model || (isOwn && Object.keys(found).length)) ? found : null;
+  };
+  const parts = used.map((name) => [name, channelFields(name, used.length === 1, own(name), told?.channels?.[name]?.workers, models)]);
+  const element = el("div", {}, el("div", { class: "fields" }, workers.field, parts.length === 1 ? parts[0][1].fields : null), parts.length === 1 ? null : parts.map(([name, part]) => el("fieldset", {}, el("legend", {}, `Channel ${name}`), el("div", { class: "fields" }, part.fields))));
+
+  function value() {
+    const cluster = numberIn(workers) === null ? {} : { workers: numberIn(workers) };
+    if (told?.compute_slowdown) cluster.compute_slowdown = told.compute_slowdown;
+    const others = {};
+    for (const [name, part] of parts) {
+      if (name === NETWORK) Object.assign(cluster, part.value());
+      else others[name] = part.value();
+    }
+    return Object.keys(others).length ? { ...cluster, channels: others } : cluster;
+  }
+  return { element, value, usesNetwork: used.includes(NETWORK), isTold: used.some(own) };
+}

@@ -1,0 +1,51 @@
+// What a plan or a simulation is taken along as: its request, its timeline, other tools' files.
+
+import { complain, download, get } from "../service/api.js";
+import { el, fill } from "../elements/dom.js";
+import { time } from "../elements/format.js";
+import { save } from "../elements/save.js";
+
+const folded = (text) => text.split("/").at(-1);
+
+/** Show what there is; place is the API's path, formats the names of exports, beside the rival or null. */
+export function files(host, { place, formats, beside }) {
+  const working = (work) => async (event) => {
+    event.target.disabled = true;
+    try {
+      await work();
+    } catch (error) {
+      complain(error);
+    } finally {
+      event.target.disabled = false;
+    }
+  };
+  const saved = (what, name) => working(async () => save(name, await download(`${place}${what()}`, { as: "blob" })));
+  const notes = el("div", { "aria-live": "polite" });
+  const format = el("select", { id: "format" }, formats.map((name) => el("option", {}, name)));
+
+  async function exported() {
+    const found = await get(`${place}/export?format=${encodeURIComponent(format.value)}`);
+    fill(
+      notes,
+      el("p", {}, `As ${found.format} it takes ${time(found.iteration_time_us)}; the plan takes ${time(found.plan_time_us)}.`),
+      found.notes.map((note) => el("p", { class: "note" }, note)),
+      el("p", { class: "row" }, found.files.map((file) => el("button", { type: "button", onclick: () => save(folded(file.name), file.text ?? new Blob([Uint8Array.from(atob(file.base64), (c) => c.charCodeAt(0))])) }, `Save ${file.name}`))),
+    );
+  }
+
+  const query = () => (beside() === null ? "" : `?beside=${encodeURIComponent(beside())}`);
+  fill(
+    host,
+    el("h2", {}, "Take it along"),
+    el(
+      "p",
+      { class: "row" },
+      el("button", { type: "button", onclick: saved(() => "/request", "request.json") }, "Request"),
+      el("button", { type: "button", onclick: saved(() => "", "answer.json") }, "Answer"),
+      el("button", { type: "button", onclick: saved(() => `/timeline.json${query()}`, "timeline.json") }, "Timeline for Perfetto"),
+      el("a", { href: "https://ui.perfetto.dev", rel: "noreferrer", target: "_blank" }, "Perfetto"),
+    ),
+    el("div", { class: "row" }, el("label", { for: "format" }, "Files for another tool"), format, el("button", { type: "button", onclick: working(exported) }, "Export")),
+    notes,
+  );
+}

@@ -1,0 +1,16 @@
+// The page of a stored graph: what it holds, and the way to a plan.
+
+import { complain, get } from "../service/api.js";
+import { byId } from "../elements/dom.js";
+import { show } from "../reading/recording.js";
+import { idOfPage } from "../elements/state.js";
+
+async function start() {
+  const graph = await get(`/v1/graphs/${encodeURIComponent(idOfPage())}`);
+  const name = graph.graph.name || graph.id;
+  byId("title").textContent = name;
+  document.title = `${name} – Interlace`;
+  await show(byId("content"), graph, graph);
+}
+
+start().catch(complain);

@@ -1,0 +1,27 @@
+// The page of a simulation: a policy of today, or an explicit plan.
+
+import { get, post } from "../service/api.js";
+import { page } from "../iteration/iteration.js";
+import { follow } from "../service/progress.js";
+
+const PATH = "/v1/simulations";
+
+/** The trace of the simulation; with a rival, that of the same request under its policy as well. */
+async function traceOf(body, rival) {
+  const own = await get(`${PATH}/${body.id}/timeline.json`);
+  if (rival === null) return own;
+  const { plan, ...asked } = await get(`${PATH}/${body.id}/request`);
+  const { body: begun } = await post(PATH, { ...asked, policy: rival, jitter: null, what_if: [] });
+  const ended = await follow(PATH, begun.id, document.createElement("div"));
+  const other = await get(`${PATH}/${ended.id}/timeline.json`);
+  return { ...own, traceEvents: [...own.traceEvents, ...other.traceEvents.map((event) => ({ ...event, pid: event.pid + 1 }))] };
+}
+
+page({
+  path: PATH,
+  word: (body) => body.policy?.policy ?? "plan",
+  title: "Simulation",
+  fetchTrace: traceOf,
+  rivals: (body, names) => ["none", ...names.rivals.filter((name) => name !== "fifo" && name !== body.policy?.policy)],
+  formats: (body, names) => names.formats,
+});

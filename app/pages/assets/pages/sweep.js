@@ -1,0 +1,115 @@
+// A sweep: the best policy of each cluster as a map, lines along each axis, and all cells.
+
+import { complain } from "../service/api.js";
+import { byId, el, facts, fill, say } from "../elements/dom.js";
+import { percent, time } from "../elements/format.js";
+import { fileButton } from "../service/downloads.js";
+import { follow, outcome } from "../service/progress.js";
+import { idOfPage, read, write } from "../elements/state.js";
+import { SHOWN, dimensionsOf, labelIn, nameOf, said, shown } from "../sweep/cells.js";
+import { drawLines } from "../sweep/lines.js";
+import { drawMap } from "../sweep/map.js";
+import { open } from "../sweep/open.js";
+import { table } from "../elements/table.js";
+
+const PLAIN = { show: "best", of: "", over: "", y: "speed", off: "" };
+
+try {
+  const sweep = await follow("/v1/sweeps", idOfPage(), byId("progress"));
+  const isAnswered = Boolean(sweep.cells?.length);
+  fill(byId("progress"), outcome(sweep, isAnswered));
+  if (isAnswered) await show(sweep);
+} catch (error) {
+  complain(error);
+}
+
+/** Fill the page with a sweep that has cells. */
+async function show(sweep) {
+  const dimensions = dimensionsOf(sweep);
+  const view = viewOf(sweep, dimensions);
+  document.title = `${sweep.name || "Sweep"} – Interlace`;
+  fill(byId("title"), `Sweep of ${sweep.name || "a graph"}`);
+  summarise(sweep);
+  byId("content").hidden = false;
+  const enter = (cell) => {
+    const label = view.show === "best" ? cell.best : labelIn(cell, view.of);
+    say(`Opening ${label ?? "a cell"} with ${said("workers", cell.workers)}.`);
+    open(sweep, cell, label).catch(complain);
+  };
+  listCells(sweep, dimensions, enter);
+  await drawMap(sweep, dimensions, view, enter);
+  await drawLines(sweep, dimensions, view);
+}
+
+/**
+ * What the page shows, from its address: show, of, over, y, off as there; fixed: the value of each
+ * dimension where others are drawn; change(changes) notes it in the address.
+ */
+function viewOf(sweep, dimensions) {
+  const labels = sweep.policies.map((policy) => policy.label);
+  const view = read({ ...PLAIN, ...Object.fromEntries(dimensions.map(({ field }) => [field, ""])) });
+  view.fixed = {};
+  for (const { field, values } of dimensions) {
+    view.fixed[field] = values.find((value) => String(value) === view[field]) ?? values[Math.floor(values.length / 2)];
+  }
+  if (!(view.show in SHOWN)) view.show = PLAIN.show;
+  if (!["speed", "time"].includes(view.y)) view.y = PLAIN.y;
+  if (!labels.includes(view.of)) view.of = "";
+  if (!labels.includes(view.over)) view.over = labels[0];
+  view.change = (changes) => {
+    Object.assign(view, changes);
+    write(Object.fromEntries(Object.entries(changes).map(([name, value]) => [name, value === PLAIN[name] ? "" : value])));
+  };
+  view.fix = (field, text) => {
+    view.fixed[field] = dimensions.find((one) => one.field === field).values.find((value) => String(value) === text);
+    write({ [field]: text });
+  };
+  return view;
+}
+
+function summarise(sweep) {
+  const at = `/v1/sweeps/${sweep.id}`;
+  const about = sweep.name || "sweep";
+  const isCut = sweep.cells_asked !== null && sweep.cells_asked > sweep.cells.length;
+  fill(
+    byId("summary"),
+    sweep.summary.map((sentence, i) => el("p", { class: i === 0 ? "lead" : null }, sentence)),
+    sweep.warnings.map((warning) => el("p", { class: "note" }, warning.detail)),
+    facts([
+      ["Cells", isCut ? `${sweep.cells.length} of ${sweep.cells_asked}` : String(sweep.cells.length)],
+      ["Policies", sweep.policies.map((policy) => policy.label).join(", ")],
+      ["Barrier", sweep.request.barrier ? "yes: the next pass waits for all gradients" : "no"],
+      ["Took", time(sweep.runtime_s * 1e6)],
+    ]),
+    el(
+      "p",
+      { class: "row" },
+      fileButton("CSV of all cells", `${at}/table.csv`, `${about} cells`, "csv"),
+      sweep.axes.workers.length > 1 ? fileButton("SVG of speed by workers", `${at}/speed-by-workers.svg`, `${about} speed by workers`, "svg") : null,
+      sweep.axes.bandwidths_gbps.length > 1 ? fileButton("SVG of speed by bandwidth", `${at}/speed-by-bandwidth.svg`, `${about} speed by bandwidth`, "svg") : null,
+    ),
+  );
+}
+
+function listCells(sweep, dimensions, enter) {
+  const columns = dimensions.map(({ field }) => ({ name: nameOf(field), of: (cell) => cell[field], show: (cell) => shown(field, cell[field]) }));
+  const gap = (cell) => SHOWN.gap.of(cell, "");
+  table(
+    byId("cells"),
+    [
+      ...columns,
+      { name: "best", of: (cell) => cell.best ?? "", show: (cell) => el("span", { class: "nowrap" }, cell.best ?? "–"), isText: true },
+      { name: "lower bound", of: (cell) => cell.lower_bound_us, show: (cell) => time(cell.lower_bound_us) },
+      { name: "gap", of: gap, show: (cell) => percent(gap(cell), 2) },
+      { name: "speed of the best", of: (cell) => cell.speed, show: (cell) => (cell.speed === null ? "–" : cell.speed.toFixed(2)) },
+      ...sweep.policies.map(({ label }) => ({ name: label, of: (cell) => cell.iteration_time_us[label], show: (cell) => time(cell.iteration_time_us[label]) })),
+    ],
+    sweep.cells,
+    {
+      caption: "All cells, with the iteration time of each policy",
+      key: (cell) => dimensions.map(({ field }) => String(cell[field])).join(" "),
+      filter: (cell) => `${cell.best ?? ""} ${dimensions.map(({ field }) => said(field, cell[field])).join(" ")}`,
+      onselect: (cell) => { if (cell) enter(cell); },
+    },
+  );
+}

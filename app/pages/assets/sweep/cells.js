@@ -1,0 +1,87 @@
+// What a sweep has: its dimensions, its cells by place, and what may be shown of a cell.
+
+import { bytes, number, percent, time, times } from "../elements/format.js";
+
+const KNOWN = { workers: "workers", bandwidths_gbps: "bandwidth_gbps", startups_us: "startup_us" };
+
+const NAMES = { workers: "workers", bandwidth_gbps: "bandwidth [Gbit/s]", startup_us: "start-up [us]" };
+
+/** The field of a cell that an axis is about: the same name, one "s" less. */
+function fieldOf(axis, cell) {
+  return KNOWN[axis] ?? Object.keys(cell).find((field) => [...axis].some((c, i) => c === "s" && axis.slice(0, i) + axis.slice(i + 1) === field)) ?? null;
+}
+
+/** A value of a dimension in words. */
+export function shown(field, value) {
+  if (value === null || value === undefined) return "measured";
+  if (/_bytes$/.test(field)) return bytes(value);
+  if (field === "workers") return String(value);
+  return number(value, 6);
+}
+
+/** A dimension and its value: "8 workers", "10 Gbit/s". */
+export function said(field, value) {
+  if (value === null || value === undefined) return "the bandwidth of the measurement";
+  if (field === "workers") return `${value} ${value === 1 ? "worker" : "workers"}`;
+  if (field === "bandwidth_gbps") return `${number(value, 6)} Gbit/s`;
+  if (field === "startup_us") return `start-up ${number(value, 6)} us`;
+  return `${nameOf(field)} ${shown(field, value)}`;
+}
+
+/** What a dimension is called. */
+export function nameOf(field) {
+  return NAMES[field] ?? field.replace(/_bytes$/, "").replaceAll("_", " ");
+}
+
+/** [{ field, values }] of a sweep, in its own order; those of one value too. */
+export function dimensionsOf(sweep) {
+  const first = sweep.cells[0] ?? {};
+  return Object.entries(sweep.axes)
+    .map(([axis, values]) => ({ field: fieldOf(axis, first), values }))
+    .filter(({ field, values }) => field !== null && Array.isArray(values));
+}
+
+/** The cell at these values, by field; null where the sweep was cut short. */
+export function cellAt(sweep, place) {
+  return sweep.cells.find((cell) => Object.entries(place).every(([field, value]) => cell[field] === value)) ?? null;
+}
+
+/** The label that a choice means in a cell: "" is the best of each cell. */
+export function labelIn(cell, label) {
+  return label === "" ? cell.best : label;
+}
+
+/** Iteration time [us] of a policy in a cell; null where it is not defined. */
+export function timeIn(cell, label) {
+  return cell.iteration_time_us[labelIn(cell, label)] ?? null;
+}
+
+/** Speed of a policy in a cell, in workers that never wait. */
+export function speedIn(cell, label) {
+  const found = timeIn(cell, label);
+  return found ? (cell.workers * cell.compute_time_us) / found : null;
+}
+
+/** What may be shown of each cell: its name, its column in a CSV, its value in a cell, and that in words. */
+export const SHOWN = {
+  best: { name: "best policy", column: "iteration_time_us", of: (cell) => timeIn(cell, ""), text: time },
+  time: { name: "iteration time", column: "iteration_time_us", of: (cell, label) => timeIn(cell, label), text: time },
+  gain: {
+    name: "gain over another",
+    column: "gain",
+    of: (cell, label, over) => {
+      const [ours, theirs] = [timeIn(cell, label), timeIn(cell, over)];
+      return ours && theirs ? theirs / ours : null;
+    },
+    text: times,
+  },
+  gap: {
+    name: "gap to the bound",
+    column: "gap",
+    of: (cell, label) => {
+      const found = timeIn(cell, label);
+      return found !== null && cell.lower_bound_us > 0 ? found / cell.lower_bound_us - 1 : null;
+    },
+    text: (value) => percent(value, 2),
+  },
+};
