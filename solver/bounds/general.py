@@ -24,6 +24,11 @@ from solver.units import FloatArray, IntArray
 Least = Callable[[IntArray], FloatArray]
 
 
+#: How many of the collectives before an op, the last in the order of release, are counted as work
+#: of their channel that comes first; those before them are counted before these.
+_LATEST = 4_096
+
+
 def lower_bound(graph: Graph, chain: Chain, costs: Sequence[Cost]) -> LowerBound:
     """Return the best of the path bound and the bounds of each channel.
 
@@ -33,8 +38,8 @@ def lower_bound(graph: Graph, chain: Chain, costs: Sequence[Cost]) -> LowerBound
 
     Notes
     -----
-    O(ops + edges) for the paths, O(n) for each op that comes after a collective, and O(n^2) for
-    each channel of n tensors.
+    O(ops + edges) for the paths, O(n) for each op that comes after a collective, of which
+    :data:`_LATEST` are counted on each channel, and O(n^2) for each channel of n tensors.
     """
     least = [cost.least(total) for cost, total in zip(costs, lane_bytes(chain), strict=True)]
     head, tail, best = _paths(graph, chain, least)
@@ -82,7 +87,7 @@ def _packed(
     order = np.argsort(-release, kind="stable")
     at, sizes, lanes = release[order], sizes[order], lanes[order]
     total = np.zeros(len(order))
-    for lane in np.unique(lanes).tolist():
+    for lane in np.flatnonzero(np.bincount(lanes)).tolist():
         total += least[lane](np.cumsum(np.where(lanes == lane, sizes, 0)))
     values = at + total
     best = int(values.argmax())
@@ -135,7 +140,7 @@ def _heads(
         if follows and mask & (mask - 1):
             above = _bits(mask, len(chain))
             for c in range(len(chain.channels)):
-                some = above[channel[above] == c]
+                some = above[channel[above] == c][-_LATEST:]
                 if len(some) > 1:
                     packed = _packed(release[some], chain.bytes[some], lanes[some], least)
                     head = max(head, packed[1])
