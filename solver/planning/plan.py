@@ -41,6 +41,9 @@ _ODD = 0.05
 #: How often at most ``joint`` searches again under contention: the third time gained 0.2 % at most.
 _ROUNDS = 3
 
+#: Share of the time limit that the search has at least, however long the bound before it takes.
+_SEARCHED = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -62,7 +65,8 @@ class Options:
     seed
         Of every random choice of the ``joint`` fusion.
     time_limit_s
-        After this time ``joint`` answers with the best plan so far [s].
+        After this time ``joint`` ends its search with the best plan so far [s]. The bound before
+        it counts, up to half of it; the policies before and the evidence behind do not.
     effort
         Multiplies what ``joint`` looks at.
     """
@@ -101,6 +105,7 @@ def plan(
     incumbent = Incumbent(graph, network, options.fusion, progress)
     baselines = _baselines(graph, network, options, incumbent, progress)
     progress.phase(BOUND)
+    began = monotonic()
     costs = costs_of(chain, network)
     alone = lower_bound(graph, chain, costs)
     bound = _with_contention(alone, graph, network)
@@ -108,12 +113,12 @@ def plan(
     if not graph.collectives:
         return plan_of(graph, network, (), bound, baselines)
     progress.phase(SEARCH)
-    began = monotonic()
+    ends = max(began + options.time_limit_s, monotonic() + options.time_limit_s * _SEARCHED)
     contended = is_contended(graph, network)
     is_repeated = contended and options.fusion == "joint"
     search = Search(
         options.seed,
-        options.time_limit_s / (1 + (_ROUNDS if is_repeated else 0)),
+        (ends - monotonic()) / (1 + (_ROUNDS if is_repeated else 0)),
         options.effort,
         alone.value,  # the search knows no contention
         tuple(policy.launches for policy in baselines if policy.launches),
@@ -125,7 +130,7 @@ def plan(
     launches = incumbent.best_of(launches)
     if is_repeated:
         launches = _decide_again(graph, network, options, search, incumbent, launches)
-    is_cut_short = options.fusion == "joint" and monotonic() - began >= options.time_limit_s
+    is_cut_short = options.fusion == "joint" and monotonic() >= ends
     if not chain.is_layered:
         time = simulate(graph, network, replay(launches)).iteration_time
         known, bound = bound, tightened(graph, chain, costs, bound, time)
