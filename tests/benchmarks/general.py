@@ -20,7 +20,7 @@ from solver.units import TOLERANCE
 from tests.benchmarks.evaluator import speeds
 from tests.families import FAMILIES, Instance, instances, small
 from tests.families.files import FILES, requests
-from tests.families.rivals import LIMIT_S, Known, best_known
+from tests.families.rivals import LIMIT_S, RIVALS, Known, best_known
 from tests.plain_search import search
 
 SHARED = Path(__file__).parents[3] / "shared/data/general"
@@ -64,16 +64,15 @@ class First(Progress):
             self.at = time.process_time()
 
 
-def solve(instance: Instance, effort: int, known: Known | None) -> Row:
+def solve(instance: Instance, options: Options, known: Known | None, rivals: Sequence[str]) -> Row:
     """Plan an instance; ask the rivals unless something is known, or the plan is proven optimal."""
     first = First()
     began = time.process_time()
-    options = Options(baselines=(), effort=effort)
     found = plan(instance.graph, instance.network, options, first)
     ended = time.process_time()
     value, optimal = found.iteration_time_us, found.status == OPTIMAL
     if known is None and not optimal:
-        known = best_known(instance, effort)
+        known = best_known(instance, options, value, rivals)
     if known is None or known.time >= value:
         known = Known(value, "plan")
     return Row(
@@ -160,9 +159,12 @@ def main() -> None:
     names = [*FAMILIES, FILES]
     parser.add_argument("--families", nargs="+", default=names, choices=names, metavar="NAME")
     parser.add_argument("--most", type=int, default=300, help="collectives of a graph, about")
+    parser.add_argument("--least", type=int, default=0, help="collectives of a graph, about")
     parser.add_argument("--cells", type=int, default=1, help="take every N-th cell")
     parser.add_argument("--seed", type=int, default=0, help="of the graphs")
     parser.add_argument("--effort", type=int, default=1, help="of the plans")
+    parser.add_argument("--limit-s", type=float, default=10.0, help="time limit of a plan")
+    parser.add_argument("--rivals", nargs="*", default=RIVALS, choices=RIVALS, metavar="NAME")
     parser.add_argument("--files", type=Path, default=SHARED, help="folder of requests to plan too")
     parser.add_argument("--json", type=Path, help="write all cells to this file")
     parser.add_argument("--known", type=Path, help="best known times: an earlier --json")
@@ -172,11 +174,13 @@ def main() -> None:
     families = [name for name in arguments.families if name != FILES]
     files = requests(arguments.files) if FILES in arguments.families else ()
     known = read_known(arguments.known)
+    options = Options(baselines=(), effort=arguments.effort, time_limit_s=arguments.limit_s)
     rows = []
     cells = chain(files, instances(families, arguments.most, arguments.seed))
     for i, instance in enumerate(cells):
-        if i % arguments.cells == 0 and len(instance.graph.collectives) <= 1.2 * arguments.most:
-            rows.append(solve(instance, arguments.effort, known.get(instance.name)))
+        size = len(instance.graph.collectives)
+        if i % arguments.cells == 0 and 0.8 * arguments.least <= size <= 1.2 * arguments.most:
+            rows.append(solve(instance, options, known.get(instance.name), arguments.rivals))
             print(f"{rows[-1].name}: {rows[-1].above:.2%}", file=sys.stderr)
     if arguments.json:
         arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
