@@ -77,7 +77,8 @@ def things(client: httpx2.Client) -> dict[str, str]:
         f"rank{i}": (file.name, file.read_bytes())
         for i, file in enumerate(sorted(_DATA.glob("kineto_gloo_*.json.gz")))
     }
-    answer = client.post("/v1/graphs", files=traces, headers={"X-Interlace-Request": "1"})
+    form = {"params": {"name": "two ranks"}, "headers": {"X-Interlace-Request": "1"}}
+    answer = client.post("/v1/graphs", files=traces, **form)
     if answer.is_error:
         sys.exit(answer.text)
     vgg16 = example("vgg16")

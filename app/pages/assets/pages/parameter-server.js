@@ -119,7 +119,7 @@ function drawRow(found, first, onpick) {
     const limit = row.limited_by;
     const gain = row.what_if.find((one) => one.resource === limit);
     const text = limit
-      ? `With ${count(row.workers, "worker")} at ${gbpsOf(row.bandwidth_gbps)} the ${limit} limits: ${number(gain.factor)} times as fast, ${percent(gain.gain)} more examples a second.`
+      ? `With ${count(row.workers, "worker")} at ${gbpsOf(row.bandwidth_gbps)} ${limit === "links" ? "the links limit" : `the ${limit} limits`}: ${number(gain.factor)} times as fast, ${percent(gain.gain)} more examples a second.`
       : row.what_if.length
         ? `With ${count(row.workers, "worker")} at ${gbpsOf(row.bandwidth_gbps)} no resource alone limits: none gains more than its interval.`
         : "What limits it was not asked for (explain).";
