@@ -218,6 +218,21 @@ def test_a_program_has_its_memory_below(page: Page, service: Service) -> None:
     assert breaches(page) == []
 
 
+def test_a_program_has_its_front_and_its_reasons(page: Page, service: Service) -> None:
+    plan = planned(service, roomy(memory_limits_bytes=[10, 199, 200]))
+    opened(page, f"/plans/{plan['id']}")
+    row = page.locator("#reasons").get_by_role("row").filter(has_text=plan["buckets"][0]["id"])
+    expect(row).to_contain_text(plan["launch_reasons"][0]["text"])
+    without = next(point for point in plan["front"] if point["why_not"])
+    expect(page.locator("#front")).to_contain_text(without["why_not"])
+    with page.expect_download() as saved:
+        page.get_by_label("Time against memory as CSV").click()
+    _, *lines = saved.value.path().read_text().splitlines()
+    times = [line.split(",")[1] for line in lines]
+    front = sorted(plan["front"], key=lambda point: point["memory_limit_bytes"])
+    assert times == ["", *(f"{point['iteration_time_us']:g}" for point in front[1:])]
+
+
 def test_a_simulation_beside_another_policy(page: Page, service: Service) -> None:
     asked = two_layers()
     body = {"graph": asked["graph"], "cluster": asked["cluster"], "policy": "ddp"}

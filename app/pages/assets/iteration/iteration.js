@@ -4,6 +4,7 @@ import { complain } from "../service/api.js";
 import { plotly } from "../charts/chart.js";
 import { byId, el, fill } from "../elements/dom.js";
 import { files } from "./exports.js";
+import { front, reasons } from "./program.js";
 import { comparison, helps, summary } from "./summary.js";
 import { tables } from "./tables.js";
 import { timelineOf } from "./chosen-timeline.js";
@@ -27,11 +28,13 @@ async function parts(content, body, { path, word, title, fetchTrace, rivals, for
     timeline: card("timeline", "Timeline"),
     what: card("what-if", "What if"),
     helps: card("helps", "What would help"),
+    front: card("front", "Time against memory"),
+    reasons: card("reasons", "Why each launch starts no earlier"),
     buckets: card("buckets", "Buckets"),
     tensors: card("tensors", "Tensors"),
     files: card("files", "Take it along"),
   };
-  fill(content, outcome(body, true), hosts.summary, hosts.timeline, hosts.what, el("div", { class: "grid" }, hosts.times, hosts.helps), hosts.buckets, hosts.tensors, hosts.files);
+  fill(content, outcome(body, true), hosts.summary, hosts.timeline, hosts.what, el("div", { class: "grid" }, hosts.times, hosts.helps), hosts.front, hosts.reasons, hosts.buckets, hosts.tensors, hosts.files);
   let timeline = null;
   fill(hosts.timeline, el("h2", {}, "Timeline"), el("p", { class: "faint" }, "It is being drawn."));
   const traceOf = async (rival) => {
@@ -43,6 +46,7 @@ async function parts(content, body, { path, word, title, fetchTrace, rivals, for
   summary(hosts.summary, body);
   const note = (ops) => write({ sel: ops?.[0] ?? null });
   const shown = tables(hosts, body, (ops) => { note(ops); timeline?.select(ops); });
+  reasons(hosts.reasons, body, (ops) => { note(ops); timeline?.select(ops); });
   files(hosts.files, { place, formats, beside: () => (path === "/v1/plans" ? timeline?.beside() ?? null : null) });
   try {
     timeline = await drawn;
@@ -56,6 +60,7 @@ async function parts(content, body, { path, word, title, fetchTrace, rivals, for
   }
   await comparison(hosts.times, body);
   await helps(hosts.helps, body);
+  await front(hosts.front, body);
   await whatIf(hosts.what, body, { path, times: hosts.times, timeline });
 }
 
