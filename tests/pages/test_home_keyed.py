@@ -37,3 +37,23 @@ def test_the_list_is_shown_to_who_has_a_key(page: Page, guarded: Keyed) -> None:
     page.wait_for_url("**/plans/*")
     page.goto("/")
     expect(page.locator(".jobs tbody tr")).to_have_count(2)
+
+
+def test_who_gives_no_key_is_not_asked_again(page: Page, guarded: Keyed) -> None:
+    with page.expect_response("**/v1/jobs*"):
+        page.goto("/")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#problems")).to_contain_text("API key")
+    with page.expect_response("**/v1/jobs*"):
+        pass  # the list asks on
+    expect(dialog).to_have_count(0)
+    page.locator("#key").click()
+    dialog.get_by_label("Key").fill("ключ")
+    dialog.get_by_role("button", name="Use it").click()
+    expect(dialog).to_be_visible()
+    dialog.get_by_label("Key").fill(guarded.key("bob"))
+    dialog.get_by_role("button", name="Use it").click()
+    expect(page.locator("#problems")).to_be_empty()
+    expect(page.locator("[data-example]").first).to_be_visible()

@@ -299,3 +299,12 @@ def test_ten_thousand_launches(page: Page, service: Service) -> None:
     timeline.focus()
     page.keyboard.press("ArrowRight")
     expect(timeline.locator(".tip")).to_contain_text("grad:")
+
+
+def test_an_address_that_names_nothing_known_still_shows_a_timeline(page: Page, fsdp: Json) -> None:
+    timeline = opened(page, f"/plans/{fsdp['id']}?beside=nobody&t=.~.")
+    expect(page.locator("#problems")).to_contain_text("beside")
+    expect(page.locator("#beside")).to_have_value("none")
+    timeline.focus()
+    page.keyboard.press("+")
+    expect(page).to_have_url(re.compile(r"[?&]t=\d"))

@@ -20,5 +20,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
 
 const key = document.getElementById("key");
 key.hidden = !hasKey();
-key.addEventListener("click", () => askForKey());
-addEventListener("keychange", () => (key.hidden = !hasKey()));
+key.addEventListener("click", async () => {
+  if (await askForKey()) location.reload(); // what is shown may be another owner's
+});
+addEventListener("keychange", () => (key.hidden = false)); // who was asked may give it later

@@ -14,6 +14,12 @@ function named(ops) {
   return ops.length > 3 ? `${ops.slice(0, 3).join(", ")} and ${ops.length - 3} more` : ops.join(", ");
 }
 
+/** The view that an address names, "from~to" [us]; null when it names none. */
+function viewIn(text) {
+  const [from, to] = text.split("~").map(Number);
+  return Number.isFinite(from) && Number.isFinite(to) && from < to ? [from, to] : null;
+}
+
 /** What a bar tells of itself; release and wait are known of the run that was explained. */
 function describing(tensors) {
   return (bar, row, run) => {
@@ -72,14 +78,22 @@ export async function timelineOf(host, body, { name, rivals, fetchTrace, onselec
     ),
     canvas,
   );
-  let own = await load();
+  let own;
+  try {
+    own = await load();
+  } catch (error) {
+    if (choice.value === NONE) throw error;
+    complain(error); // of a rival that the address names, perhaps
+    choice.value = NONE;
+    own = await load();
+  }
   const runs = () => [own, ...(instead ?? rival ? [instead ?? rival] : [])];
 
   chart = await gantt(canvas, {
     title: "Timeline of one iteration",
     runs: runs(),
     bound: body.lower_bound_us ?? null,
-    view: /^-?[\d.]+~[\d.]+$/.test(given.t) ? given.t.split("~").map(Number) : null,
+    view: viewIn(given.t),
     describe: describing(tensors),
     onselect: (bar) => {
       const ops = bar === null ? null : bar.ops;

@@ -209,7 +209,7 @@ export function jobList(host) {
   async function keep() {
     if (document.hidden || isLate) return;
     isLate = true;
-    await load().catch(() => (late.hidden = false)); // the next time, perhaps
+    await load().catch((error) => (late.hidden = error.status === 401)); // the next time, perhaps
     isLate = false;
   }
   setInterval(keep, AGAIN_MS);

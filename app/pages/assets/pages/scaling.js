@@ -13,7 +13,7 @@ import { table } from "../elements/table.js";
 
 const PLAIN = { example: "", graph_id: "", plan: "", workers: "2, 4, 8, 16, 32, 64", bandwidths: "", startup: "", cost_model: "", extrapolate: "", y: "factor", off: "", at: "" };
 const state = read(PLAIN);
-if (!(state.y in FIGURES)) state.y = PLAIN.y;
+if (!Object.hasOwn(FIGURES, state.y)) state.y = PLAIN.y;
 
 let answers = []; // [{ gbps, answer }], one a bandwidth
 let drawing = null;

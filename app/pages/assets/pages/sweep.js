@@ -52,7 +52,7 @@ function viewOf(sweep, dimensions) {
   for (const { field, values } of dimensions) {
     view.fixed[field] = values.find((value) => String(value) === view[field]) ?? values[Math.floor(values.length / 2)];
   }
-  if (!(view.show in SHOWN)) view.show = PLAIN.show;
+  if (!Object.hasOwn(SHOWN, view.show)) view.show = PLAIN.show;
   if (!["speed", "time"].includes(view.y)) view.y = PLAIN.y;
   if (!labels.includes(view.of)) view.of = "";
   if (!labels.includes(view.over)) view.over = labels[0];

@@ -23,7 +23,8 @@ function headers(more = {}) {
   return { "X-Interlace-Request": "1", ...(key ? { Authorization: `Bearer ${key}` } : {}), ...more };
 }
 
-async function checked(response) {
+/** The answer; null where it is to be asked anew, with another key than the one that was sent. */
+async function checked(response, sent) {
   if (response.ok) return response;
   let body = {};
   try {
@@ -32,14 +33,18 @@ async function checked(response) {
     // no problem of the service's: a proxy's page, say
   }
   const problem = new Problem(response.status, body);
-  if (response.status === 401 && (await askForKey(problem.message))) return null;
+  if (response.status === 401) {
+    if (sessionStorage.getItem(KEY) !== sent) return null;
+    if (!isDeclined && (await askForKey(problem.message))) return null;
+  }
   throw problem;
 }
 
 /** Ask, and again with a key where one is needed. */
 async function ask(path, options) {
   for (;;) {
-    const response = await checked(await fetch(path, { ...options, headers: headers(options.headers) }));
+    const sent = sessionStorage.getItem(KEY);
+    const response = await checked(await fetch(path, { ...options, headers: headers(options.headers) }), sent);
     if (response !== null) return response;
   }
 }
@@ -71,16 +76,24 @@ export async function remove(path) {
   await ask(path, { method: "DELETE" });
 }
 
+/** Whether nobody answered but, perhaps, what stands before the service: it may be there again soon. */
+export function isAway(error) {
+  return !(error instanceof Problem) || [502, 503, 504].includes(error.status);
+}
+
 /**
  * Follow server-sent events (fetch, since EventSource sends no key); yields each event's data.
- * A connection that is lost is made again after a second, from the last event on.
+ * A connection that is lost is made again after a second, from the last event on; onaway is
+ * told so, true when it is lost and false when it is there again.
  */
-export async function* events(path, signal) {
+export async function* events(path, signal, onaway = () => {}) {
   let last = null;
+  let isLost = false;
   while (!signal.aborted) {
     try {
       const more = { Accept: "text/event-stream", ...(last === null ? {} : { "Last-Event-ID": last }) };
       const response = await ask(path, { signal, headers: more });
+      if (isLost) onaway((isLost = false));
       if (response.status === 204) return;
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       let buffer = "";
@@ -99,7 +112,8 @@ export async function* events(path, signal) {
         }
       }
     } catch (error) {
-      if (signal.aborted || error instanceof Problem) throw error;
+      if (signal.aborted || !isAway(error)) throw error;
+      onaway((isLost = true));
       await new Promise((resolve) => setTimeout(resolve, 1000));
     }
   }
@@ -135,14 +149,18 @@ export function complain(error) {
 
 let asked = null;
 
+/** Whether the reader would give no key: who is asked again and again can use nothing of the page. */
+let isDeclined = false;
+
 /** Ask the reader for an API key; whether one was given. */
 export function askForKey(why = "Calls are made with this API key.") {
   asked ??= new Promise((resolve) => {
-    const input = el("input", { id: "key-text", type: "password", autocomplete: "off", required: true, spellcheck: "false" });
+    const input = el("input", { id: "key-text", type: "password", autocomplete: "off", required: true, spellcheck: "false", oninput: () => input.setCustomValidity("") });
     const close = (isGiven) => {
       dialog.close();
       dialog.remove();
       asked = null;
+      isDeclined = !isGiven;
       dispatchEvent(new Event("keychange"));
       resolve(isGiven);
     };
@@ -158,7 +176,8 @@ export function askForKey(why = "Calls are made with this API key.") {
         { class: "row" },
         el("button", { type: "button", class: "main", onclick: () => {
           const text = input.value.trim();
-          if (!text) { input.focus(); return; }
+          input.setCustomValidity(/^[!-~]*$/.test(text) ? "" : "A key has letters, digits and marks of ASCII, without spaces.");
+          if (!input.reportValidity()) return;
           sessionStorage.setItem(KEY, text);
           close(true);
         } }, "Use it"),

@@ -1,6 +1,6 @@
 // A job until it ends: what it is at, how the gap closes, and how to cancel it.
 
-import { Problem, complain, events, get, post, shown } from "./api.js";
+import { Problem, complain, events, get, isAway, post, shown } from "./api.js";
 import { chart, colour, plain } from "../charts/chart.js";
 import { el, facts, fill, say } from "../elements/dom.js";
 import { count, percent, time } from "../elements/format.js";
@@ -121,16 +121,31 @@ export async function follow(path, id, host) {
     redraw().catch(complain);
   }
 
+  const away = (isLost) => (isLost ? fill(state, badge(body.state), el("span", {}, "The service does not answer; it is asked again.")) : show(body));
+
+  /** The job as it is; while the service is away it is asked again and again. */
+  async function again() {
+    for (;;) {
+      try {
+        return await get(place);
+      } catch (error) {
+        if (!isAway(error)) throw error;
+        away(true);
+        await new Promise((resolve) => setTimeout(resolve, 1000));
+      }
+    }
+  }
+
   const left = new AbortController();
   try {
     show(body);
     while (!ENDED.has(body.state)) {
-      for await (const { data } of events(`${place}/events`, left.signal)) {
+      for await (const { data } of events(`${place}/events`, left.signal, away)) {
         body = { ...body, ...data };
         if (ENDED.has(data.state)) break;
         show(data);
       }
-      body = await get(place); // with its answer; or the server went and another goes on
+      body = await again(); // with its answer; or the server went and another goes on
     }
   } finally {
     left.abort();
