@@ -157,7 +157,9 @@ def test_what_is_anothers_is_not_there(
     with server.of("carol", "read", team="vision") as mate, server.of("root", "admin") as admin:
         for client in (mate, admin):
             if method == "GET" and not path.endswith("/events"):
-                assert call(client, method, path, operation, found).status_code in {200, 409, 422}
+                own = call(client, method, path, operation, found)
+                # a sweep without limits of memory has no plot of them, and says so
+                assert own.status_code in {200, 409, 422} or "has no" in own.json()["detail"]
 
 
 #: What computes an answer and keeps nothing.
