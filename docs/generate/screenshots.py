@@ -103,29 +103,38 @@ def things(client: httpx2.Client) -> dict[str, str]:
     }
     prediction = made("/v1/predictions/parameter-server", steps)
     imports = client.get("/v1/imports").json()["imports"]
+    ddp = {"graph": vgg16["graph"], "cluster": vgg16["cluster"], "policy": "ddp"}
     return {
         "home": "/",
         "plan": f"/plans/{made('/v1/plans', example('fsdp_llama_7b'))}",
-        "plan-vgg16": f"/plans/{made('/v1/plans', vgg16)}",
+        "simulation": f"/simulations/{made('/v1/simulations', ddp)}",
         "sweep": f"/sweeps/{sweep}",
         "cost-model": f"/cost-models/{model}",
         "scaling": "/predictions/scaling?example=vgg16",
         "parameter-server": f"/predictions/parameter-server/{prediction}",
-        "import": f"/imports/{imports[0]['id']}",
-        "graph": f"/graphs/{imports[0]['graph_id']}",
+        "import": f"/imports/{imports[0]['id']}",  # and of the graph that it made
     }
 
 
-def take(browser: Browser, address: str, path: str, file: Path, width: int, scheme: Any) -> None:
-    """Open a page, wait until it asks nothing more, and write what it shows."""
+def take(
+    browser: Browser,
+    address: str,
+    path: str,
+    file: Path,
+    width: int,
+    scheme: Any,
+    *,
+    is_whole: bool,
+) -> None:
+    """Open a page, wait until it asks nothing more, and write its top or all of it."""
     context = browser.new_context(
-        base_url=address, viewport={"width": width, "height": 900}, color_scheme=scheme
+        base_url=address, viewport={"width": width, "height": 1050}, color_scheme=scheme
     )
     page = context.new_page()
     page.goto(path)
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(500)
-    page.screenshot(path=file, full_page=True)
+    page.screenshot(path=file, full_page=is_whole)
     context.close()
 
 
@@ -142,13 +151,14 @@ def main() -> None:
         address = str(client.base_url)
         for name, path in things(client).items():
             if folder is None:
-                take(browser, address, path, PICTURES / f"page-{name}.png", 1280, "light")
+                file = PICTURES / f"page-{name}.png"
+                take(browser, address, path, file, 1280, "light", is_whole=False)
                 continue
             folder.mkdir(parents=True, exist_ok=True)
             for width in (1280, 400):
                 for scheme in ("light", "dark"):
                     file = folder / f"{name}-{width}-{scheme}.png"
-                    take(browser, address, path, file, width, scheme)
+                    take(browser, address, path, file, width, scheme, is_whole=True)
         browser.close()
 
 
