@@ -14,7 +14,7 @@ class _Plan(msgspec.Struct):
     status: str
     iteration_time_us: float
     lower_bound_us: float
-    gap: float | None
+    gap: float | None = None  # an older server's draft does not tell it
 
 
 class _Sweep(msgspec.Struct):

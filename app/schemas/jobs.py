@@ -70,7 +70,8 @@ def _with_job(name: str, answer: type[AnswerModel], doc: str) -> type[BaseModel]
         known: Any = info.annotation
         for extra in info.metadata:
             known = Annotated[known, extra]
-        fields[field] = (known | None, Field(description=info.description))
+        about = Field(description=info.description, exclude_if=info.exclude_if)
+        fields[field] = (known | None, about)
     return create_model(name, __base__=JobOut, __doc__=doc, __module__=__name__, **fields)
 
 

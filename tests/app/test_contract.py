@@ -403,6 +403,7 @@ def test_newest_first(service: Service) -> None:
         "name",
         "status",
         "iteration_time_us",
+        "gap",
     }
 
 

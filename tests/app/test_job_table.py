@@ -346,7 +346,7 @@ def test_what_is_deleted_while_its_child_writes(store: Store, other: Store) -> N
 
 def test_numbers_beyond_all_jobs(store: Store) -> None:
     job_id = add(store, new())
-    page = jobs.listed(store, "plan", limit=9, below=10**18 - 1, states=[], tags=[])
+    page = jobs.listed(store, ["plan"], limit=9, below=10**18 - 1, states=[], tags=[])
     assert [job.id for job in page] == [job_id]
     assert [run.id for run in life.listed(store, limit=9, below=10**18 - 1, states=[])] == []
 
