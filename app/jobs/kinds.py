@@ -40,17 +40,15 @@ class Kind:
 
 KINDS = {
     PLAN: Kind("plan", "/v1/plans", PlanAnswer.always(), "solves"),
-    SIMULATION: Kind(
-        "simulation", "/v1/simulations", tuple(SimulationAnswer.model_fields), "solves"
-    ),
-    SWEEP: Kind("sweep", "/v1/sweeps", tuple(SweepAnswer.model_fields), "sweeps"),
+    SIMULATION: Kind("simulation", "/v1/simulations", SimulationAnswer.always(), "solves"),
+    SWEEP: Kind("sweep", "/v1/sweeps", SweepAnswer.always(), "sweeps"),
     PARAMETER_SERVER: Kind(
         "prediction",
         "/v1/predictions/parameter-server",
-        tuple(ParameterServerAnswer.model_fields),
+        ParameterServerAnswer.always(),
         "predictions",
     ),
-    IMPORT: Kind("import", "/v1/imports", tuple(ImportAnswer.model_fields), "solves"),
+    IMPORT: Kind("import", "/v1/imports", ImportAnswer.always(), "solves"),
 }
 
 
