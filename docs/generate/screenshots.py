@@ -77,8 +77,12 @@ def things(client: httpx2.Client) -> dict[str, str]:
         f"rank{i}": (file.name, file.read_bytes())
         for i, file in enumerate(sorted(_DATA.glob("kineto_gloo_*.json.gz")))
     }
-    form = {"params": {"name": "two ranks"}, "headers": {"X-Interlace-Request": "1"}}
-    answer = client.post("/v1/graphs", files=traces, **form)
+    answer = client.post(
+        "/v1/graphs",
+        files=traces,
+        params={"name": "two ranks"},
+        headers={"X-Interlace-Request": "1"},
+    )
     if answer.is_error:
         sys.exit(answer.text)
     vgg16 = example("vgg16")

@@ -134,9 +134,7 @@ def test_a_row_says_what_limits_it(page: Page, servers: Json) -> None:
     page.keyboard.press("Enter")
     row = servers["rows"][2]
     assert (row["workers"], row["limited_by"]) == (4, "links")
-    expect(page.locator("#row-words")).to_contain_text(
-        "With 4 workers at 1 Gbit/s the links limits"
-    )
+    expect(page.locator("#row-words")).to_contain_text("With 4 workers at 1 Gbit/s the links limit")
     page.reload()
     expect(page.locator("#row-words")).to_contain_text("With 4 workers at 1 Gbit/s")
     expect(page.locator("#rows tr[aria-selected=true]")).to_have_count(1)
