@@ -22,7 +22,7 @@ from app.operations.settings import unknown_variables
 from app.service import create_app
 from app.storage.database import Store
 from app.storage.keys import is_any_usable
-from app.storage.place import UnusablePlace
+from app.storage.place import UnusablePlace, check_sockets
 
 #: What is at work when the server is told to leave may go on for so long [s].
 _GRACE_S = 5
@@ -59,6 +59,7 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
     try:
         app = create_app(settings, host)
         app.state.store.prepare()
+        check_sockets()
     except UnusablePlace as error:
         raise Failure(str(error)) from None
     except ArgumentError as error:

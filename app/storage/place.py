@@ -1,9 +1,10 @@
-"""Where a SQLite database lies: nobody else may read it, and what cannot work is said at the start.
+"""Where a service keeps things: for itself alone; what cannot work is said at the start.
 
 What may pass, a lock, a full disk or a folder that is mounted later, is left to readiness.
 """
 
 import os
+import socket
 import sqlite3
 import stat
 import tempfile
@@ -54,6 +55,27 @@ def prepare(file: Path, *, makes_folder: bool) -> None:
     if file.exists():
         _close_to_others(file)
         _check(file)
+
+
+def check_sockets() -> None:
+    """See that a socket can lie where multiprocessing will put those of the jobs' processes.
+
+    Raises
+    ------
+    UnusablePlace
+        When the path is too long: a system takes some 100 bytes.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="pymp-") as folder,
+        socket.socket(socket.AF_UNIX) as found,
+    ):
+        try:
+            found.bind(f"{folder}/listener-01234567")
+        except OSError as error:
+            where, why = tempfile.gettempdir(), str(error.strerror or error)
+            raise UnusablePlace(
+                f"No socket can lie in the temporary directory {where}: {why}; set TMPDIR."
+            ) from None
 
 
 def make_folder(folder: Path) -> None:

@@ -60,6 +60,14 @@ def test_a_directory_of_a_url_that_cannot_be_written(tmp_path: Path) -> None:
     assert told == f"The directory of the database {folder} cannot be written: permission denied."
 
 
+def test_a_temporary_directory_too_deep_for_sockets(tmp_path: Path) -> None:
+    folder = tmp_path / ("x" * 100)
+    folder.mkdir()
+    told = sentence(serve(tmp_path, TMPDIR=str(folder)))
+    assert told.startswith(f"No socket can lie in the temporary directory {folder}: AF_UNIX path")
+    assert not list(folder.iterdir())
+
+
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     file = tmp_path / "interlace.db"
     file.write_text("not a database " * 100)
