@@ -1,6 +1,7 @@
 // What a plan or a simulation is taken along as: its request, its timeline, other tools' files.
 
-import { complain, download, get } from "../service/api.js";
+import { get } from "../service/api.js";
+import { fileButton, workButton } from "../service/downloads.js";
 import { el, fill } from "../elements/dom.js";
 import { time } from "../elements/format.js";
 import { save } from "../elements/save.js";
@@ -9,17 +10,6 @@ const folded = (text) => text.split("/").at(-1);
 
 /** Show what there is; place is the API's path, formats the names of exports, beside the rival or null. */
 export function files(host, { place, formats, beside }) {
-  const working = (work) => async (event) => {
-    event.target.disabled = true;
-    try {
-      await work();
-    } catch (error) {
-      complain(error);
-    } finally {
-      event.target.disabled = false;
-    }
-  };
-  const saved = (what, name) => working(async () => save(name, await download(`${place}${what()}`, { as: "blob" })));
   const notes = el("div", { "aria-live": "polite" });
   const format = el("select", { id: "format" }, formats.map((name) => el("option", {}, name)));
 
@@ -40,12 +30,12 @@ export function files(host, { place, formats, beside }) {
     el(
       "p",
       { class: "row" },
-      el("button", { type: "button", onclick: saved(() => "/request", "request.json") }, "Request"),
-      el("button", { type: "button", onclick: saved(() => "", "answer.json") }, "Answer"),
-      el("button", { type: "button", onclick: saved(() => `/timeline.json${query()}`, "timeline.json") }, "Timeline for Perfetto"),
+      fileButton("Request", () => `${place}/request`, "request.json"),
+      fileButton("Answer", () => place, "answer.json"),
+      fileButton("Timeline for Perfetto", () => `${place}/timeline.json${query()}`, "timeline.json"),
       el("a", { href: "https://ui.perfetto.dev", rel: "noreferrer", target: "_blank" }, "Perfetto"),
     ),
-    el("div", { class: "row" }, el("label", { for: "format" }, "Files for another tool"), format, el("button", { type: "button", onclick: working(exported) }, "Export")),
+    el("div", { class: "row" }, el("label", { for: "format" }, "Files for another tool"), format, workButton("Export", exported)),
     notes,
   );
 }

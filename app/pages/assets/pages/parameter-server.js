@@ -5,6 +5,7 @@ import { boxes, choice, joined, parted } from "../elements/controls.js";
 import { chart, colour, plain } from "../charts/chart.js";
 import { LEGEND, curves, heightOf, rowsOf } from "../charts/curves.js";
 import { byId, el, facts, fill } from "../elements/dom.js";
+import { fileName } from "../elements/save.js";
 import { fileButton } from "../service/downloads.js";
 import { count, number, percent, time } from "../elements/format.js";
 import { follow, outcome } from "../service/progress.js";
@@ -62,7 +63,7 @@ function summarise(found) {
       ["Flow control", request.flow_control ? `after ${number(request.win_bytes, 12)} bytes` : "none"],
       ["Took", time(found.runtime_s * 1e6)],
     ]),
-    el("p", { class: "row" }, fileButton("CSV of all rows", `${at}/table.csv`, `${about} rows`, "csv"), fileButton("SVG of throughput", `${at}/throughput-by-workers.svg`, `${about} throughput`, "svg")),
+    el("p", { class: "row" }, fileButton("CSV of all rows", () => `${at}/table.csv`, fileName(`${about} rows`, "csv")), fileButton("SVG of throughput", () => `${at}/throughput-by-workers.svg`, fileName(`${about} throughput`, "svg"))),
     el("details", {}, el("summary", {}, "What was assumed"), el("ul", {}, found.notes.map((note) => el("li", {}, note)))),
   );
 }
@@ -129,7 +130,7 @@ function drawRow(found, first, onpick) {
       ["Simple bound", rate(row.bound_examples_per_s)],
     ]));
     const query = new URLSearchParams({ workers: row.workers, bandwidth_gbps: row.bandwidth_gbps });
-    fill(byId("timeline"), fileButton("Timeline of this row, for Perfetto", `/v1/predictions/parameter-server/${found.id}/timeline.json?${query}`, `${found.name || "steps"} ${row.workers} workers`, "json"));
+    fill(byId("timeline"), fileButton("Timeline of this row, for Perfetto", () => `/v1/predictions/parameter-server/${found.id}/timeline.json?${query}`, fileName(`${found.name || "steps"} ${row.workers} workers`, "json")));
   };
   words();
   const bars = (items, axis, format, tone) => ({

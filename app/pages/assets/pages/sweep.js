@@ -3,6 +3,7 @@
 import { complain } from "../service/api.js";
 import { byId, el, facts, fill, say } from "../elements/dom.js";
 import { percent, time } from "../elements/format.js";
+import { fileName } from "../elements/save.js";
 import { fileButton } from "../service/downloads.js";
 import { follow, outcome } from "../service/progress.js";
 import { idOfPage, read, write } from "../elements/state.js";
@@ -84,9 +85,9 @@ function summarise(sweep) {
     el(
       "p",
       { class: "row" },
-      fileButton("CSV of all cells", `${at}/table.csv`, `${about} cells`, "csv"),
-      sweep.axes.workers.length > 1 ? fileButton("SVG of speed by workers", `${at}/speed-by-workers.svg`, `${about} speed by workers`, "svg") : null,
-      sweep.axes.bandwidths_gbps.length > 1 ? fileButton("SVG of speed by bandwidth", `${at}/speed-by-bandwidth.svg`, `${about} speed by bandwidth`, "svg") : null,
+      fileButton("CSV of all cells", () => `${at}/table.csv`, fileName(`${about} cells`, "csv")),
+      sweep.axes.workers.length > 1 ? fileButton("SVG of speed by workers", () => `${at}/speed-by-workers.svg`, fileName(`${about} speed by workers`, "svg")) : null,
+      sweep.axes.bandwidths_gbps.length > 1 ? fileButton("SVG of speed by bandwidth", () => `${at}/speed-by-bandwidth.svg`, fileName(`${about} speed by bandwidth`, "svg")) : null,
     ),
   );
 }

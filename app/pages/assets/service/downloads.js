@@ -2,13 +2,24 @@
 
 import { complain, download } from "./api.js";
 import { el } from "../elements/dom.js";
-import { fileName, save } from "../elements/save.js";
+import { save } from "../elements/save.js";
 
-/** A button that saves a file of the service; about: what the file is called after. */
-export function fileButton(text, path, about, ending) {
-  return el(
-    "button",
-    { type: "button", onclick: () => download(path, { as: "blob" }).then((blob) => save(fileName(about, ending), blob)).catch(complain) },
-    text,
-  );
+/** A button that cannot be pressed again while it works. */
+export function workButton(text, work) {
+  const button = el("button", { type: "button", onclick: async () => {
+    button.disabled = true;
+    try {
+      await work();
+    } catch (error) {
+      complain(error);
+    } finally {
+      button.disabled = false;
+    }
+  } }, text);
+  return button;
+}
+
+/** A button that saves a file of the service under a name; path() is asked for when it is pressed. */
+export function fileButton(text, path, name) {
+  return workButton(text, async () => save(name, await download(path(), { as: "blob" })));
 }
