@@ -1,25 +1,16 @@
 // Fields of a page: what is chosen in them stands in the address.
 
 import { el } from "./dom.js";
+import { labelled } from "./form.js";
 
-let made = 0;
-
-/** A labelled choice; options: [[value, text], ...]. Returns { field, set(options, value) }. */
+/** A labelled choice; options: [[value, text], ...]. Returns { field, set(options, value), select }. */
 export function choice(name, options, value, onchange) {
-  const id = `field-${(made += 1)}`;
-  const select = el("select", { id, onchange: () => onchange(select.value) });
+  const select = el("select", { onchange: () => onchange(select.value) });
   const set = (given, chosen) => {
     select.replaceChildren(...given.map(([key, text]) => el("option", { value: key, selected: String(key) === String(chosen) }, text)));
   };
   set(options, value);
-  return { field: el("div", {}, el("label", { for: id }, name), select), set, select };
-}
-
-/** A labelled input. Returns { field, input }. */
-export function field(name, attributes, hint = null) {
-  const id = `field-${(made += 1)}`;
-  const input = el("input", { id, "aria-describedby": hint ? `${id}-hint` : null, ...attributes });
-  return { field: el("div", {}, el("label", { for: id }, name), input, hint ? el("small", { id: `${id}-hint`, class: "faint" }, hint) : null), input };
+  return { field: labelled(name, select).field, set, select };
 }
 
 /** Boxes to tick, one a name; off: the names that are not. Says which are off when that changes. */

@@ -4,7 +4,8 @@ import { el } from "./dom.js";
 
 let made = 0;
 
-function labelled(name, control, { pointer = null, hint = null, unit = null } = {}) {
+/** Label a control: pointer is its place in the request, hint stands below it, unit behind its name. */
+export function labelled(name, control, { pointer = null, hint = null, unit = null } = {}) {
   const id = `input-${(made += 1)}`;
   control.id = id;
   const words = hint ? el("small", { id: `${id}-hint`, class: "faint" }, hint) : null;

@@ -1,28 +1,28 @@
 // What a benchmark printed, as a cost model.
 
 import { complain, post } from "../service/api.js";
-import { choice, field } from "../elements/controls.js";
 import { el, fill } from "../elements/dom.js";
+import { choice, entry } from "../elements/form.js";
 
 const FITS = [["best", "the best of all"], ["linear", "linear"], ["piecewise", "piecewise"], ["table", "table"]];
 
 /** Show the form; what is made has a page of its own. */
 export function showForm(host, title) {
   fill(title, "Fit a cost model");
-  const files = field("Files", { type: "file", multiple: true, required: true }, "Output of nccl-tests or of OSU's benchmarks, or a CSV with a header such as size(B),time(us).");
-  const name = field("Name", { maxlength: 200, autocomplete: "off" });
-  const workers = field("Workers", { type: "number", min: 1, step: 1, placeholder: "as the files say" });
-  const gbps = field("Bandwidth [Gbit/s]", { type: "number", min: 0.001, step: "any", placeholder: "unknown" }, "Needed only to scale the cost to another one.");
-  const fit = choice("Fit", FITS, "best", () => {});
+  const files = entry("Files", { type: "file", multiple: true, required: true }, { hint: "Output of nccl-tests or of OSU's benchmarks, or a CSV with a header such as size(B),time(us)." });
+  const name = entry("Name", { maxlength: 200, autocomplete: "off" });
+  const workers = entry("Workers", { type: "number", min: 1, step: 1, placeholder: "as the files say" });
+  const gbps = entry("Bandwidth [Gbit/s]", { type: "number", min: 0.001, step: "any", placeholder: "unknown" }, { hint: "Needed only to scale the cost to another one." });
+  const fit = choice("Fit", FITS, "best");
   const button = el("button", { type: "submit", class: "main" }, "Fit");
   const submit = async () => {
-    const texts = await Promise.all([...files.input.files].map((file) => file.text()));
+    const texts = await Promise.all([...files.control.files].map((file) => file.text()));
     const { body } = await post("/v1/cost-models", {
-      name: name.input.value.trim(),
+      name: name.control.value.trim(),
       texts,
-      fit: fit.select.value,
-      ...(workers.input.value ? { workers: Number(workers.input.value) } : {}),
-      ...(gbps.input.value ? { bandwidth_gbps: Number(gbps.input.value) } : {}),
+      fit: fit.control.value,
+      ...(workers.control.value ? { workers: Number(workers.control.value) } : {}),
+      ...(gbps.control.value ? { bandwidth_gbps: Number(gbps.control.value) } : {}),
     });
     location.assign(`/cost-models/${body.id}`);
   };

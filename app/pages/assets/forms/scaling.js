@@ -1,8 +1,8 @@
 // What to predict: a graph, its cluster, counts of workers and bandwidths.
 
 import { Problem, get } from "../service/api.js";
-import { field } from "../elements/controls.js";
 import { el, fill } from "../elements/dom.js";
+import { entry } from "../elements/form.js";
 
 /** What the form itself refuses. */
 const mistake = (detail) => new Problem(null, { detail });
@@ -68,9 +68,9 @@ export async function showForm(host, state, onsubmit) {
       ? el("optgroup", { label: "Graphs" }, isListed ? null : option(`graph_id:${state.graph_id}`, state.graph_id), graphs.map(({ id, name }) => option(`graph_id:${id}`, name ? `${name} (${id})` : id)))
       : null,
   );
-  const workers = field("Workers", { value: state.workers, required: true, autocomplete: "off", inputmode: "numeric" }, "With commas between.");
-  const bandwidths = field("Bandwidths [Gbit/s]", { value: state.bandwidths, placeholder: "as the graph's cluster", autocomplete: "off" }, "Left out, that of the graph's cluster.");
-  const startup = field("Start-up [us]", { value: state.startup, type: "number", min: 0, step: "any", placeholder: "as the graph's cluster" });
+  const workers = entry("Workers", { value: state.workers, required: true, autocomplete: "off", inputmode: "numeric" }, { hint: "With commas between." });
+  const bandwidths = entry("Bandwidths [Gbit/s]", { value: state.bandwidths, placeholder: "as the graph's cluster", autocomplete: "off" }, { hint: "Left out, that of the graph's cluster." });
+  const startup = entry("Start-up [us]", { value: state.startup, type: "number", min: 0, step: "any", placeholder: "as the graph's cluster" });
   const model = el(
     "select",
     { id: "cost-model" },
@@ -96,6 +96,6 @@ export async function showForm(host, state, onsubmit) {
     event.preventDefault();
     const [kind, ...rest] = source.value.split(":");
     const left = { example: "", graph_id: "", plan: "", [kind]: rest.join(":") };
-    onsubmit({ ...left, workers: workers.input.value.trim(), bandwidths: bandwidths.input.value.trim(), startup: startup.input.value, cost_model: model.value, extrapolate: model.value && extrapolate.checked ? "1" : "" });
+    onsubmit({ ...left, workers: workers.control.value.trim(), bandwidths: bandwidths.control.value.trim(), startup: startup.control.value, cost_model: model.value, extrapolate: model.value && extrapolate.checked ? "1" : "" });
   });
 }
