@@ -16,9 +16,10 @@ from app.schemas.plan_options import OptionsBody
 from app.schemas.policies import PAIRS
 from app.schemas.programs import (
     FrontPoint,
-    LaunchReason,
-    MemoryUse,
-    PathTimes,
+    LaunchReasons,
+    Memory,
+    PeakBytes,
+    ProgramPathTimes,
     ProgramStep,
     is_unknown,
 )
@@ -194,23 +195,10 @@ class PlanAnswer(ExplainedAnswer):
             "planned, as are the next three.",
         ),
     ] = None
-    peak_bytes: Annotated[
-        int | None, Field(exclude_if=is_unknown, description="The most memory [bytes].")
-    ] = None
-    memory: Annotated[
-        MemoryUse | None, Field(exclude_if=is_unknown, description="Memory over time.")
-    ] = None
-    path_times: Annotated[
-        PathTimes | None,
-        Field(exclude_if=is_unknown, description="The critical path of a program by cause."),
-    ] = None
-    launch_reasons: Annotated[
-        list[LaunchReason] | None,
-        Field(
-            exclude_if=is_unknown,
-            description="Of a program: why each launch starts no earlier, in the order of buckets.",
-        ),
-    ] = None
+    peak_bytes: PeakBytes = None
+    memory: Memory = None
+    path_times: ProgramPathTimes = None
+    launch_reasons: LaunchReasons = None
     front: Annotated[
         list[FrontPoint] | None,
         Field(exclude_if=is_unknown, description="A plan for each of several limits of memory."),

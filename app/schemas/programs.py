@@ -136,3 +136,27 @@ class FrontPoint(AnswerModel):
     why_not: Annotated[
         str | None, Field(description="Why there is no plan; null where one is.")
     ] = None
+
+
+#: Fields of answers that have a program, left out of all others.
+PeakBytes = Annotated[
+    int | None, Field(exclude_if=is_unknown, description="The most memory [bytes].")
+]
+
+
+Memory = Annotated[MemoryUse | None, Field(exclude_if=is_unknown, description="Memory over time.")]
+
+
+ProgramPathTimes = Annotated[
+    PathTimes | None,
+    Field(exclude_if=is_unknown, description="The critical path of a program by cause."),
+]
+
+
+LaunchReasons = Annotated[
+    list[LaunchReason] | None,
+    Field(
+        exclude_if=is_unknown,
+        description="Of a program: why each launch starts no earlier, in the order of buckets.",
+    ),
+]

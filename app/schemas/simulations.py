@@ -12,7 +12,14 @@ from app.schemas.graphs import ChangeBody, Changes, ClusterRequest, GraphBody
 from app.schemas.plan_options import PlanPolicyBody
 from app.schemas.policies import PAIRS, PolicyBody
 from app.schemas.program_options import SimulatedOptions, is_empty
-from app.schemas.programs import LaunchReason, MemoryUse, PathTimes, ProgramStep, is_unknown
+from app.schemas.programs import (
+    LaunchReasons,
+    Memory,
+    PeakBytes,
+    ProgramPathTimes,
+    ProgramStep,
+    is_unknown,
+)
 from app.schemas.schedules import Bucket, Launches, PlanBody
 from solver.codes import FaultCode
 from solver.errors import Fault
@@ -170,20 +177,10 @@ class SimulationAnswer(ExplainedAnswer):
             "are the next four.",
         ),
     ] = None
-    peak_bytes: Annotated[
-        int | None, Field(exclude_if=is_unknown, description="The most memory [bytes].")
-    ] = None
-    memory: Annotated[
-        MemoryUse | None, Field(exclude_if=is_unknown, description="Memory over time.")
-    ] = None
-    path_times: Annotated[
-        PathTimes | None,
-        Field(exclude_if=is_unknown, description="The critical path of a program by cause."),
-    ] = None
-    launch_reasons: Annotated[
-        list[LaunchReason] | None,
-        Field(exclude_if=is_unknown, description="Why each launch starts no earlier."),
-    ] = None
+    peak_bytes: PeakBytes = None
+    memory: Memory = None
+    path_times: ProgramPathTimes = None
+    launch_reasons: LaunchReasons = None
     warnings: Annotated[
         list[CostWarning], Field(description="What the answer rests on that was not measured.")
     ] = Field(default=[])
