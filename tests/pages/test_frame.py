@@ -5,11 +5,18 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from app.http.keys import scope_of
 from app.pages.routes import PAGES
 from tests.app.service import Service
 from tests.pages.accessible import breaches
 
 PATHS = [re.sub(r"{\w+}", "0123456789abcdef", path) for path, _, _ in PAGES]
+
+
+@pytest.mark.parametrize("path", [*PATHS, "/assets/style.css", "/assets/plotly.min.js"])
+def test_a_page_needs_no_key(path: str) -> None:
+    assert scope_of("GET", path) is None
+    assert scope_of("GET", f"/v1{path}") == "read", "what it shows does"
 
 
 @pytest.mark.parametrize("path", PATHS)
