@@ -224,6 +224,7 @@ def test_a_scheduler_that_starts_again_costs_no_attempt(tmp_path: Path) -> None:
         cluster.kill_scheduler()
         until(lambda: look(service, job)["state"] == QUEUED)
         until(lambda: gone([child]))
+        until(lambda: not is_ready(service))  # it asks the scheduler now and then
         refused = service.client.get("/readyz")
         assert (refused.status_code, refused.json()["code"]) == (503, "workers_unavailable")
         assert cluster.address in refused.json()["detail"]
