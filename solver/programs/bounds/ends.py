@@ -26,11 +26,20 @@ class _Line:
     resource: Resource
     places: IntArray
     heads: FloatArray
+    count: int = 0
+
+    @classmethod
+    def empty(cls, resource: Resource) -> "_Line":
+        size = len(resource.members)
+        return cls(resource, np.zeros(size, dtype=np.int64), np.zeros(size))
 
     def add(self, place: int, head: float) -> None:
-        at = int(np.searchsorted(self.heads, head, side="right"))
-        self.places = np.insert(self.places, at, place)
-        self.heads = np.insert(self.heads, at, head)
+        end = self.count
+        at = int(np.searchsorted(self.heads[:end], head, side="right"))
+        for values, value in ((self.places, place), (self.heads, head)):
+            values[at + 1 : end + 1] = values[at:end]
+            values[at] = value
+        self.count = end + 1
 
 
 def heads_of(
@@ -47,7 +56,8 @@ def heads_of(
 
     Notes
     -----
-    O(edges * ops) and O(ops^2) in numpy.
+    O(edges * ops) and O(ops^2) in numpy. Where one predecessor has the longest paths of all ops
+    of a resource, these are done no later than by its head and time: they are not looked at again.
     """
     count = len(weights)
     heads = np.zeros(count)
@@ -55,39 +65,53 @@ def heads_of(
     for found in preds:
         for j in found:
             after[j] += 1
-    empty = np.zeros(0)
-    lines = [_Line(resource, empty.astype(np.int64), empty) for resource in resources]
+    lines = [_Line.empty(resource) for resource in resources]
     line_of = {
         i: (line, place) for line in lines for place, i in enumerate(line.resource.members.tolist())
     }
     paths: dict[int, FloatArray] = {}
     for i in order:
+        heads[i] = max((float(heads[j]) + weights[j] for j in preds[i]), default=0.0)
         path = np.full(count, -np.inf)
-        head = 0.0
+        ways = [_longer(paths[j], j, weights[j]) for j in preds[i]]
+        for way in ways:
+            np.maximum(path, way, out=path)
+        if len(ways) > 1:
+            heads[i] = max(heads[i], _all_done(lines, path, ways))
         for j in preds[i]:
-            np.maximum(path, paths[j] + weights[j], out=path)
-            path[j] = max(path[j], 0.0)
-            head = max(head, float(heads[j]) + weights[j])
             after[j] -= 1
             if not after[j]:
                 del paths[j]
-        if len(preds[i]) > 1:
-            for line in lines:
-                head = max(head, _done(line, path))
-        heads[i] = head
         if after[i]:
             paths[i] = path
         if i in line_of:
             line, place = line_of[i]
-            line.add(place, head)
+            line.add(place, float(heads[i]))
     return heads
+
+
+def _longer(path: FloatArray, op: int, weight: float) -> FloatArray:
+    """Return longest paths that go on through an op."""
+    way = path + weight
+    way[op] = max(float(way[op]), 0.0)
+    return way
+
+
+def _all_done(lines: Sequence[_Line], path: FloatArray, ways: Sequence[FloatArray]) -> float:
+    """Return when the ops of all resources that come before an op can be done."""
+    same = [way >= path for way in ways]
+    done = 0.0
+    for line in lines:
+        members = line.resource.members
+        if not any(each[members].all() for each in same):
+            done = max(done, _done(line, path))
+    return done
 
 
 def _done(line: _Line, path: FloatArray) -> float:
     """Return when the ops of a resource that come before an op can be done, with their paths."""
-    if not len(line.places):
-        return 0.0
-    far = path[line.resource.members[line.places]]
+    places = line.places[: line.count]
+    far = path[line.resource.members[places]]
     some = np.flatnonzero(far >= 0.0)
     if not len(some):
         return 0.0
@@ -96,5 +120,5 @@ def _done(line: _Line, path: FloatArray) -> float:
     if len(least) > _STEPS:
         least = least[np.linspace(0, len(least) - 1, _STEPS).astype(np.int64)]
     masks = (far >= least[:, None]).astype(np.float64)
-    work = line.resource.work(line.places[some], masks)
+    work = line.resource.work(places[some], masks)
     return float((line.heads[some] + work + np.where(work > 0.0, least[:, None], 0.0)).max())

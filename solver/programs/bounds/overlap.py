@@ -145,7 +145,7 @@ def _rests(
             for k in np.flatnonzero(places & (ceiling > 0.0)).tolist():
                 if ceiling[k] > best.get(k, 0.0):
                     groups_apart = [group for group in ordered if not group[0] >> k & 1]
-                    left = np.where(fixed[k], 0.0, room[k]).tolist()
+                    left = np.where(fixed[k], 0.0, room[k])
                     gain = float(surely[k]) - _unpaid(groups_apart, left)
                     best[k] = max(gain, best.get(k, 0.0))
     rests = [
@@ -179,12 +179,13 @@ def _lines(resource: Resource) -> Iterator[tuple[FloatArray, float, BoolArray]]:
             yield per_byte * part.bytes + rest, startup, places
 
 
-def _unpaid(groups: Sequence[tuple[int, float]], left: list[float]) -> float:
+def _unpaid(groups: Sequence[tuple[int, float]], room: FloatArray) -> float:
     """Return what groups of ops cannot pay to the collectives of their masks, few first [us].
 
-    ``left`` is what each of these takes [us], and is used up.
+    ``room`` is what each of these takes [us].
     """
-    some = sum(1 << m for m, time in enumerate(left) if time > 0.0)
+    some = int.from_bytes(np.packbits(room > 0.0, bitorder="little").tobytes(), "little")
+    left: list[float] = room.tolist()
     total = 0.0
     for mask, time in groups:
         reached, unpaid = mask & some, time

@@ -58,6 +58,7 @@ class OverlapSchedule:
         self.bytes = [sum(graph.ops[i].bytes or 0 for i in members) for members in buckets]
         self.lanes = [lane_of(graph, members[0]) for members in buckets]
         self.channels = [graph.ops[members[0]].channel for members in buckets]
+        self.each_channel = tuple(dict.fromkeys(self.channels))
         self.exposed = [launch_time(problem, members) for members in buckets]
         self.startups = [problem.network(lane).time(1) for lane in self.lanes]
         self.hiding: list[list[int]] = [[] for _ in buckets]
@@ -69,6 +70,8 @@ class OverlapSchedule:
         self.unlaunched = dict.fromkeys(sorted(range(self.m), key=lambda b: self.index[self.n + b]))
         self.in_flight: dict[int, None] = {}
         self.flying, self.now, self.done, self.last = 0, 0, 0, -1
+        self.pending = set(nodes.order)
+        self.blockers = [-1] * self.m  # of each bucket a pending node that it comes after
         self.order: list[int] = []
         self.on_path: list[tuple[int, int, int, int]] = []
         self.off_path: list[tuple[int, int, int]] = []
@@ -83,7 +86,7 @@ class OverlapSchedule:
                 self._wait(next(iter(self.in_flight)))
                 continue
             i = self._next()
-            if self.done >> i & 1:
+            if i not in self.pending:
                 continue
             if i < self.n:
                 self._compute(i)
@@ -125,7 +128,7 @@ class OverlapSchedule:
         """Take the next ready node."""
         if self.off_path:
             i = self.off_path[0][2]
-            if not self.on_path or self.done >> i & 1:
+            if not self.on_path or i not in self.pending:
                 return heapq.heappop(self.off_path)[2]
             if i >= self.n + self.m:
                 hidden = self.exposed[i - self.n - self.m] <= 0
@@ -138,6 +141,7 @@ class OverlapSchedule:
     def _schedule(self, i: int) -> None:
         """Append a node to the order."""
         self.done |= 1 << i
+        self.pending.discard(i)
         self.order.append(i)
         for k in self._members(i):
             self.memory.schedule(k)
@@ -172,7 +176,7 @@ class OverlapSchedule:
                 break
             if self.channels[other] == self.channels[b] and other in self.in_flight:
                 self._wait(other)
-        if self.done >> self.n + self.m + b & 1:
+        if self.n + self.m + b not in self.pending:
             return
         if self.exposed[b] > 0:
             node = self.n + self.m + b
@@ -185,7 +189,7 @@ class OverlapSchedule:
 
     def _hide(self, node: int, time: float, but: str | None) -> dict[str, float]:
         """Hide launches behind a node; return what time is left on each channel."""
-        left = {channel: time for channel in self.channels if channel != but}
+        left = {channel: time for channel in self.each_channel if channel != but}
         for b in self.in_flight:
             here = left.get(self.channels[b], 0.0)
             if here > 0 and self.exposed[b] > 0:
@@ -220,22 +224,31 @@ class OverlapSchedule:
 
     def _candidates(self, left: dict[str, float]) -> list[int]:
         """Return what may be launched now, lanes together, the most urgent first."""
-        near = []
+        able, near = [], 0
         for b in self.unlaunched:
-            first = self.first[self.n + b]
             if left.get(self.channels[b], 0.0) <= 0:
                 continue
+            first = self.first[self.n + b]
             if first != self.never and first - self.now > self.ahead:
                 continue
-            near.append(b)
-            if len(near) >= self.ahead:
+            if self._is_able(b):
+                able.append(b)
+            near += 1
+            if near >= self.ahead:
                 break
-        able = [b for b in near if not self.before[self.n + b] & ~self.done & self.blocking]
         rated = {b: self._urgency(b, left) for b in able}
         groups: dict[object, list[int]] = {}
         for b in sorted(able, key=rated.__getitem__):
             groups.setdefault(self.lanes[b], []).append(b)
         return [b for group in groups.values() for b in group]
+
+    def _is_able(self, b: int) -> bool:
+        """Tell whether all ops of weight and launches that a launch comes after are scheduled."""
+        if self.blockers[b] in self.pending:
+            return False
+        left = self.before[self.n + b] & self.blocking & ~self.done
+        self.blockers[b] = left.bit_length() - 1
+        return not left
 
     def _urgency(self, b: int, left: dict[str, float]) -> tuple[int, int, float, int]:
         """Rank a launch: the least is the most urgent."""
@@ -291,7 +304,7 @@ class OverlapSchedule:
     def _follow(self, path: list[int]) -> None:
         """Schedule a path."""
         for i in path:
-            if not self.done >> i & 1:
+            if i in self.pending:
                 if i >= self.n + self.m:
                     self._wait(i - self.n - self.m)
                 else:

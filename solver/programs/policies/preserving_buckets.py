@@ -144,12 +144,13 @@ class PreservingBuckets:
         if mine and not (start < min(mine) and max(mine) < wait):
             return False
         end = max(mine) if mine else start
+        starts, waits, last_hiding = self.starts, self.waits, self.last_hiding
         for u in self.same[self.channels[every[0]]]:
-            begin = self.starts[u]
+            begin = starts[u]
             if start < begin:
-                if self.waits[u] < end and u not in every:
+                if waits[u] < end and u not in every:
                     return False
-            elif begin < start and wait < self.last_hiding[u] and u not in every:
+            elif begin < start and wait < last_hiding[u] and u not in every:
                 return False
         return True
 
