@@ -17,7 +17,7 @@ from solver.costs import Cost
 from solver.fusion.chain.fifo import chain_cuts, chain_end
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.outwards.search import from_the_core
-from solver.units import same, slack
+from solver.units import FloatArray, IntArray, same, slack
 
 COMPUTE = "compute"
 
@@ -89,14 +89,10 @@ def tightened(chain: Chain, cost: Cost, best: LowerBound, to_beat: float) -> Low
 def _chain_bound(chain: Chain, a: float, c: float, best: LowerBound) -> LowerBound:
     """Q + M({q >= Q}) over the tails Q, the most promising thresholds first.
 
-    One launch of everything after the last release bounds M from above, and so does M of a larger
-    set, that of a smaller threshold.
+    One launch of everything after the last release bounds M from above.
     """
-    thresholds = np.unique(chain.tail)
-    by_tail = np.argsort(chain.tail, kind="stable")[::-1]
-    at = len(chain) - np.searchsorted(chain.tail[by_tail[::-1]], thresholds) - 1
-    last = np.maximum.accumulate(chain.release[by_tail])[at]
-    hope = thresholds + last + a + c * np.cumsum(chain.bytes[by_tail])[at]
+    thresholds, by_tail, at, hope = thresholds_of(chain.tail, chain.release)
+    hope += a + c * np.cumsum(chain.bytes[by_tail])[at]
     while hope[i := int(hope.argmax())] > best.value:
         q = float(thresholds[i])
         mask = chain.tail >= q
@@ -104,23 +100,53 @@ def _chain_bound(chain: Chain, a: float, c: float, best: LowerBound) -> LowerBou
         if q + end > best.value:
             members = tuple(np.flatnonzero(mask).tolist())
             best = LowerBound(q + end, CHAIN, members, None, q)
-        hope[i:] = np.minimum(hope[i:], thresholds[i:] + end)
-        hope[i] = -np.inf
+        settle(hope, thresholds, i, end)
     return best
+
+
+def thresholds_of(
+    tail: FloatArray, release: FloatArray
+) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
+    """List the tails Q, and what helps to hope for what a bound of {q >= Q} is at most.
+
+    Returns
+    -------
+    FloatArray
+        The thresholds Q [us], ascending.
+    IntArray
+        All places, largest tail first.
+    IntArray
+        Of each threshold the last place of its set in that order.
+    FloatArray
+        Of each threshold Q and the last release of its set, summed [us].
+    """
+    thresholds = np.unique(tail)
+    by_tail = np.argsort(tail, kind="stable")[::-1]
+    at = len(tail) - np.searchsorted(tail[by_tail[::-1]], thresholds) - 1
+    last = np.maximum.accumulate(release[by_tail])[at]
+    return thresholds, by_tail, at, thresholds + last
+
+
+def settle(hope: FloatArray, thresholds: FloatArray, i: int, end: float) -> None:
+    """Take what the set of a threshold takes [us]: a larger threshold's is part of it."""
+    hope[i:] = np.minimum(hope[i:], thresholds[i:] + end)
+    hope[i] = -np.inf
 
 
 def _packing_bound(chain: Chain, cost: Cost, best: LowerBound) -> LowerBound:
     """Rho + h(bytes released at rho or later with tail Q or more) + Q over all rho and Q."""
     least = cost.least(int(chain.bytes.sum()))
-    for q in np.unique(chain.tail).tolist():
+    thresholds, by_tail, at, hope = thresholds_of(chain.tail, chain.release)
+    hope += least(np.cumsum(chain.bytes[by_tail]))[at]
+    while hope[k := int(hope.argmax())] > best.value:
+        q = float(thresholds[k])
         mask = chain.tail >= q
         release, sizes = chain.release[mask], chain.bytes[mask]
-        carried = np.cumsum(sizes[::-1])[::-1]
-        values = release + least(carried) + q
+        values = release + least(np.cumsum(sizes[::-1])[::-1])
         i = int(values.argmax())
-        if values[i] > best.value:
+        end = float(values[i])
+        if end + q > best.value:
             members = np.flatnonzero(mask)[i:]
-            best = LowerBound(
-                float(values[i]), PACKING, tuple(members.tolist()), float(release[i]), q
-            )
+            best = LowerBound(end + q, PACKING, tuple(members.tolist()), float(release[i]), q)
+        settle(hope, thresholds, k, end)
     return best

@@ -10,11 +10,13 @@ precede it have been carried by then, which raises heads, and in reverse tails.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
 from solver.bounds import chain as one_lane
-from solver.bounds.chain import PACKING, PATH, LowerBound
+from solver.bounds.chain import PACKING, PATH, LowerBound, settle, thresholds_of
 from solver.chain import Chain, lane_bytes, on_channel, subchain
 from solver.costs import Cost
 from solver.graph import Graph
@@ -70,28 +72,36 @@ def _packing(chain: Chain, tensors: Sequence[int], least: Sequence[Least]) -> Lo
     """Rho + h(bytes of each lane with r >= rho and q >= Q, summed) + Q over all rho and Q."""
     best = LowerBound(0.0, PACKING)
     members = np.array(tensors)
-    lanes = np.array(chain.lane)
-    for q in np.unique(chain.tail[members]).tolist():
-        some = members[chain.tail[members] >= q]
-        start, value = _packed(chain.release[some], chain.bytes[some], lanes[some], least)
-        if value + q > best.value:
-            members_after = tuple(some[chain.release[some] >= start].tolist())
-            best = LowerBound(value + q, PACKING, members_after, start, q)
+    members = members[np.argsort(-chain.release[members], kind="stable")]
+    release, tail, sizes = chain.release[members], chain.tail[members], chain.bytes[members]
+    lanes = np.array(chain.lane)[members]
+    thresholds, by_tail, at, hope = thresholds_of(tail, release)
+    hope += _carried(sizes[by_tail], lanes[by_tail], least)[at]
+    while hope[k := int(hope.argmax())] > best.value:
+        q = float(thresholds[k])
+        some = tail >= q
+        values = release[some] + _carried(sizes[some], lanes[some], least)
+        i = int(values.argmax())
+        start, end = float(release[some][i]), float(values[i])
+        if end + q > best.value:
+            after = members[some & (release >= start)]
+            best = LowerBound(end + q, PACKING, tuple(sorted(after.tolist())), start, q)
+        settle(hope, thresholds, k, end)
     return best
 
 
-def _packed(
-    release: FloatArray, sizes: IntArray, lanes: IntArray, least: Sequence[Least]
-) -> tuple[float, float]:
-    """Return the best rho, and rho + the least time [us] of what is released at rho or later."""
-    order = np.argsort(-release, kind="stable")
-    at, sizes, lanes = release[order], sizes[order], lanes[order]
-    total = np.zeros(len(order))
+def _carried(sizes: IntArray, lanes: IntArray, least: Sequence[Least]) -> FloatArray:
+    """Least time [us] of the bytes up to each place, all lanes summed."""
+    total = np.zeros(len(sizes))
     for lane in np.flatnonzero(np.bincount(lanes)).tolist():
         total += least[lane](np.cumsum(np.where(lanes == lane, sizes, 0)))
-    values = at + total
-    best = int(values.argmax())
-    return float(at[best]), float(values[best])
+    return total
+
+
+def _packed(release: FloatArray, sizes: IntArray, lanes: IntArray, least: Sequence[Least]) -> float:
+    """Return the largest rho + the least time [us] of what is released at rho or later."""
+    order = np.argsort(-release, kind="stable")
+    return float((release[order] + _carried(sizes[order], lanes[order], least)).max())
 
 
 def _paths(
@@ -121,7 +131,8 @@ def _heads(
 ) -> list[float]:
     """Least start of each op [us]: longest path, and the channels' work that comes before it.
 
-    On the reversed graph these are the tails.
+    On the reversed graph these are the tails. Where one predecessor comes after all the
+    collectives, or is the last of them, its head has their work.
     """
     index = {position: i for i, position in enumerate(chain.positions.tolist())}
     heads = [0.0] * len(weights)
@@ -130,20 +141,19 @@ def _heads(
     channel = np.array(chain.channel)
     masks: dict[int, int] = {}
     for op in order:
-        mask, head, follows = 0, 0.0, False
+        head, follows = 0.0, False
+        ways = []
         for j in preds[op]:
             head = max(head, heads[j] + weights[j])
-            mask |= masks[j]
-            if j in index:
-                mask |= 1 << index[j]
-                follows = True
-        if follows and mask & (mask - 1):
+            ways.append(masks[j] | 1 << index[j] if j in index else masks[j])
+            follows = follows or j in index
+        mask = reduce(or_, ways, 0)
+        if follows and mask not in ways:
             above = _bits(mask, len(chain))
             for c in range(len(chain.channels)):
                 some = above[channel[above] == c][-_LATEST:]
                 if len(some) > 1:
-                    packed = _packed(release[some], chain.bytes[some], lanes[some], least)
-                    head = max(head, packed[1])
+                    head = max(head, _packed(release[some], chain.bytes[some], lanes[some], least))
         heads[op] = head
         masks[op] = mask
         if op in index:
