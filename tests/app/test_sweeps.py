@@ -102,12 +102,12 @@ def test_what_the_sweep_says(posted: Json) -> None:
     assert behind.startswith("Longest time over that of the fastest in the same cell: wfbp 1.")
     assert behind.endswith(" plan 1.00.")
     assert fast.startswith("With 8 workers at 100 Gbit/s and a start-up of 500 us, ")
-    none = ", ".join(f"{label} none" for label in LABELS)
+    none = f"none of {', '.join(LABELS)}, up to the largest"
     assert told == [
         "Knees of bandwidth, beyond which nothing of the sweep gains more than 1 %, with 8 workers "
-        f"and a start-up of 500 us: {none} Gbit/s.",
+        f"and a start-up of 500 us: {none}.",
         "Knees of workers, beyond which nothing of the sweep gains more than 1 %, at 100 Gbit/s "
-        f"and with a start-up of 500 us: {none} workers.",
+        f"and with a start-up of 500 us: {none}.",
     ]
     assert len(posted["knees"]) == len(LABELS) * (3 * 2 + 2 * 2)
     alone = [k for k in posted["knees"] if k["workers"] == 1]

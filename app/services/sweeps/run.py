@@ -256,16 +256,20 @@ def _knees(
         ("workers", "workers", "workers", f"{at}with a start-up of {startup:g} us"),
     ):
         here = [
-            f"{knee.policy} {'none' if knee.value is None else f'{knee.value:g}'}"
+            knee
             for knee in found
             if knee.along == along
             and (knee.workers or workers, knee.startup_us) == (workers, startup)
             and (knee.bandwidth_gbps or bandwidth) == bandwidth
         ]
-        if here:
+        known = [f"{knee.policy} {knee.value:g}" for knee in here if knee.value is not None]
+        without = [knee.policy for knee in here if knee.value is None]
+        text = [f"{', '.join(known)} {unit}"] if known else []
+        text += [f"none of {', '.join(without)}, up to the largest"] if without else []
+        if text:
             yield (
                 f"Knees of {axis}, beyond which nothing of the sweep gains more than 1 %, {place}: "
-                f"{', '.join(here)} {unit}."
+                f"{'; '.join(text)}."
             )
 
 

@@ -16,7 +16,12 @@ export function write(changes) {
   if (url.href !== location.href) history.replaceState(null, "", url);
 }
 
-/** The last part of the path: the id of what the page is about. */
+/** The last part of the path: the id of what the page is about; as it stands where it is no text. */
 export function idOfPage() {
-  return decodeURIComponent(location.pathname.split("/").at(-1));
+  const last = location.pathname.split("/").at(-1);
+  try {
+    return decodeURIComponent(last);
+  } catch {
+    return last;
+  }
 }

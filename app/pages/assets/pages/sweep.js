@@ -75,7 +75,7 @@ function summarise(sweep) {
   fill(
     byId("summary"),
     sweep.summary.map((sentence, i) => el("p", { class: i === 0 ? "lead" : null }, sentence)),
-    sweep.warnings.map((warning) => el("p", { class: "note" }, warning.detail)),
+    [...new Set(sweep.warnings.map((warning) => warning.detail))].map((detail) => el("p", { class: "note" }, detail)),
     facts([
       ["Cells", isCut ? `${sweep.cells.length} of ${sweep.cells_asked}` : String(sweep.cells.length)],
       ["Policies", sweep.policies.map((policy) => policy.label).join(", ")],
