@@ -41,6 +41,11 @@ def test_what_is_not_there_is_said(page: Page, path: str) -> None:
     assert breaches(page) == []
 
 
+def test_an_id_that_is_no_text_is_not_there(page: Page) -> None:
+    page.goto("/plans/%E0%A4%A")
+    expect(page.locator(".problem").first).to_have_text("No plan has this id.")
+
+
 def test_the_theme_is_kept(page: Page) -> None:
     page.goto("/")
     ground = "getComputedStyle(document.body).backgroundColor"
