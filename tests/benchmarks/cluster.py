@@ -8,8 +8,9 @@ had a core of its own (simulated cores): the processor time of all cells over wo
 worker with the most, all that its processes used counted, Dask's too. The second leaves out only
 what a worker waits for its next cell; Dask sends that ahead.
 
-``python -m tests.benchmarks.cluster --kills 20 --jobs 200`` kills Dask workers by SIGKILL while
-clients have jobs done, as ``tests.benchmarks.kills`` does with servers. Linux only.
+``python -m tests.benchmarks.cluster --kills 20 --jobs 200 [--database postgresql]`` kills Dask
+workers by SIGKILL while clients have jobs done, as ``tests.benchmarks.kills`` does with servers.
+Linux only.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from pathlib import Path
 
 from app.jobs.engines.cells import Cells
@@ -33,6 +35,7 @@ from app.schemas.sweeps import SweepRequest
 from app.services.sweeps.parallel import Each
 from app.services.sweeps.run import run as sweep
 from solver.models import MODELS
+from tests.app import postgres
 from tests.app.dask_cluster import DaskCluster, children_of, dask_cluster, ticks
 from tests.app.long import until
 from tests.benchmarks import kills
@@ -117,21 +120,22 @@ def told(timed: TimedCells, used_s: Sequence[float]) -> str:
     )
 
 
-def killing(jobs: int, count: int, seed: int, workers: int) -> bool:
+def killing(jobs: int, count: int, seed: int, workers: int, database: str) -> bool:
     """Have jobs done while workers are killed; print what came of it, and tell whether all did."""
     asked, draw = kills.wishes(jobs, seed), random.Random(seed)
     with (
         tempfile.TemporaryDirectory() as name,
+        nullcontext() if database == kills.SQLITE else postgres.running() as databases,
         dask_cluster(Path(name, "dask"), workers) as cluster,
     ):
+        url = databases.make() if databases else None
         quiet = kills.run(Path(name, "quiet"), asked, 0, "nothing", seed)  # by itself, undisturbed
         hoped = {key: kills.hashed(end) for key, end in quiet.ends.items()}
         folder = Path(name, "server")
         folder.mkdir()
-        server, heard = (
-            kills.Server(folder, INTERLACE_SCHEDULER=cluster.address, INTERLACE_WORKERS="4"),
-            kills.Heard(),
-        )
+        settings = {"INTERLACE_SCHEDULER": cluster.address, "INTERLACE_WORKERS": "4"}
+        server = kills.Server(folder, **settings, **kills.settings_of(url))
+        heard = kills.Heard()
         server.start()
         deadline = [time.monotonic() + 1_200]
         alive = lambda: time.monotonic() < deadline[0]
@@ -155,7 +159,7 @@ def killing(jobs: int, count: int, seed: int, workers: int) -> bool:
                         print(f"  a client gave up: {error!r}")
         finally:
             server.stop(signal.SIGTERM)
-        found = kills.checked(folder, asked, heard, hoped)
+        found = kills.checked(folder, asked, heard, hoped, url)
     for line, value in found.items():
         print(f"  {line:<40}{value}", flush=True)
     return bool(found["good"])
@@ -169,10 +173,11 @@ def main() -> None:
     parser.add_argument("--kills", type=int)
     parser.add_argument("--jobs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--database", choices=kills.DATABASES, default=kills.SQLITE)
     given = parser.parse_args()
     if given.kills is None:
         scaling(given.cells, given.workers)
-    elif not killing(given.jobs, given.kills, given.seed, max(given.workers)):
+    elif not killing(given.jobs, given.kills, given.seed, max(given.workers), given.database):
         sys.exit("Not as it should be.")
 
 

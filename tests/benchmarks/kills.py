@@ -37,6 +37,8 @@ from tests.app import postgres
 from tests.app.long import search
 from tests.app.service import Json, environment, two_layers
 
+SQLITE, _ = DATABASES = ("sqlite", "postgresql")
+
 CLIENTS = 8
 #: Jobs must have ended so long after the last kill [s].
 _PATIENCE_S = 600.0
@@ -279,13 +281,17 @@ def kill_job(server: Server, draw: random.Random) -> None:
             os.kill(draw.choice(leaders), signal.SIGKILL)
 
 
+def settings_of(url: str | None) -> dict[str, str]:
+    """Return the setting of a server with this database; None for one of its own."""
+    return {} if url is None else {"INTERLACE_DATABASE_URL": url}
+
+
 def run(
     folder: Path, asked: Sequence[Wish], kills: int, what: str, seed: int, url: str | None = None
 ) -> Heard:
     """Have all jobs done while so many of ``what`` are killed; stop the server in the end."""
     folder.mkdir()
-    settings = {} if url is None else {"INTERLACE_DATABASE_URL": url}
-    server, heard, draw = Server(folder, **settings), Heard(), random.Random(seed)
+    server, heard, draw = Server(folder, **settings_of(url)), Heard(), random.Random(seed)
     server.start()
     deadline = [time.monotonic() + 600]
     until = lambda: time.monotonic() < deadline[0]
@@ -393,7 +399,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=200)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
+    parser.add_argument("--database", choices=DATABASES, default=SQLITE)
     given = parser.parse_args()
     asked = wishes(given.jobs, given.seed)
     counts = Counter(wish.prefix.rpartition("/")[2] for wish in asked)
@@ -403,7 +409,7 @@ def main() -> None:
     with ExitStack() as made:
         name = made.enter_context(tempfile.TemporaryDirectory())
         cluster = None
-        if given.database == "postgresql":
+        if given.database != SQLITE:
             cluster = made.enter_context(postgres.running())
         for what, kills in (("nothing", 0), ("server", given.kills), ("jobs", 5 * given.kills)):
             began = time.monotonic()
