@@ -37,7 +37,8 @@ from tests.app import postgres
 from tests.app.long import search
 from tests.app.service import Json, environment, two_layers
 
-SQLITE, _ = DATABASES = ("sqlite", "postgresql")
+SQLITE = "sqlite"
+DATABASES = (SQLITE, "postgresql")
 
 CLIENTS = 8
 #: Jobs must have ended so long after the last kill [s].
