@@ -29,7 +29,7 @@ _MOVES_EACH = 4_000
 
 
 #: Changes of stretches that are tried in all, and at most of each.
-_WINDOWS_MOVES, _WINDOW_MOVES = 1_500_000, 20_000
+_WINDOWS_MOVES, _WINDOW_MOVES = 3_000_000, 20_000
 
 
 #: Launches of a stretch: a share of all, between these.
@@ -39,7 +39,7 @@ _SHARE, _LEAST, _MOST = 4, 40, 80
 #: First temperature each time that all stretches are looked at, the last ones where that is done
 #: less often; and how many ops and launches are passed in cutting stretches out, over all times:
 #: once is the least.
-_SWEEPS, _PASSED = (1.0, 0.3, 0.1), 400_000
+_SWEEPS, _PASSED = (1.0, 0.3, 0.1), 3_000_000
 
 
 #: How many times longer a change takes where the search is not compiled.
