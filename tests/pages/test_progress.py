@@ -4,13 +4,15 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.app.long import search
+from tests.app.long import search, sweep
 from tests.app.service import Json, Service
 from tests.pages.accessible import breaches
 
+NO_WAIT = {"prefer": "wait=0"}
+
 
 def begun(service: Service, body: Json) -> str:
-    answer = service.client.post("/v1/plans", json=body, headers={"prefer": "wait=0"})
+    answer = service.client.post("/v1/plans", json=body, headers=NO_WAIT)
     job_id: str = answer.json()["id"]
     return job_id
 
@@ -42,6 +44,25 @@ def test_a_failed_job_says_why(page: Page, service: Service) -> None:
     page.goto(f"/plans/{job_id}")
     expect(page.locator(".outcome .badge")).to_have_text("failed")
     expect(page.locator(".outcome")).to_contain_text("<b>none")
+    assert breaches(page) == []
+
+
+def test_a_cancelled_sweep_shows_the_cells_that_are_done(page: Page, service: Service) -> None:
+    body = sweep(service)
+    job_id = service.client.post("/v1/sweeps", json=body, headers=NO_WAIT).json()["id"]
+    page.goto(f"/sweeps/{job_id}")
+    expect(page.locator(".job")).to_contain_text(re.compile(r"Done\s*[1-9]"))
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator(".outcome")).to_contain_text("cancelled")
+    expect(page.locator("#summary")).to_contain_text(re.compile(r"Cells\s*\d+ of \d+"))
+    assert breaches(page) == []
+
+
+def test_a_sweep_whose_time_is_over_says_so(page: Page, service: Service) -> None:
+    asked = service.client.post("/v1/sweeps", json=sweep(service, sweep_limit_s=1))
+    assert asked.json()["code"] == "time_limit"
+    page.goto(asked.headers["location"].removeprefix("/v1"))
+    expect(page.locator(".outcome .badge")).to_have_text("timed out")
     assert breaches(page) == []
 
 
