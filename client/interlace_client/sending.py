@@ -49,12 +49,15 @@ class Call:
     def within(self, left: float | None) -> Call:
         """Say how long the service may wait when so much time is left [s].
 
-        Some is kept for the answer's way, so that it comes before the deadline.
+        Some is kept for the answer's way, so that it comes before the deadline; half for that of a
+        POST, without which nobody knows the job.
         """
         if self.wait_s is None:
             return self
-        wait = self.wait_s if left is None else min(self.wait_s, left - min(left / 4, 1))
-        if self.method == "POST":
+        is_post = self.method == "POST"
+        kept = 0.0 if left is None else left / 2 if is_post else min(left / 4, 1)
+        wait = self.wait_s if left is None else min(self.wait_s, left - kept)
+        if is_post:
             headers = {**self.headers, "Prefer": f"wait={int(wait)}"}
             return replace(self, headers=headers, wait_s=wait)
         return replace(self, params={**self.params, "wait": f"{wait:.3f}"}, wait_s=wait)
