@@ -149,9 +149,10 @@ class RunEnded(Refusal):
 
 
 class WorkerDied(Refusal):
-    """A process ended before its work did."""
+    """A process ended before its work did: a call's only one, or a job's third."""
 
     code = FailureCode.WORKER_DIED
+    retry_after_s = 5
 
 
 class TimeLimit(Refusal):

@@ -1,5 +1,6 @@
 """Jobs and sweeps on the workers of a real Dask cluster, whose processes may die at any time."""
 
+import asyncio
 import math
 import os
 import signal
@@ -7,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 from pydantic import ValidationError
@@ -21,7 +22,11 @@ from tests.app.service import Json, Service, running, two_layers
 pytest.importorskip("distributed", reason="Dask is not installed: interlace[cluster]")
 
 from distributed import Client
+from distributed.client import FutureCancelledError
+from distributed.comm.core import CommClosedError
 
+from app.errors import WorkersUnavailable
+from app.jobs.engines.cells import results_of
 from app.jobs.engines.dask_tasks import RETURNED, do_job
 from tests.app.dask_cluster import PATIENCE_S, DaskCluster, children_of, dask_cluster, ticks
 
@@ -233,6 +238,16 @@ def test_a_scheduler_that_starts_again_costs_no_attempt(tmp_path: Path) -> None:
         found = ended(service, job)
         assert (found["state"], found["attempts"]) == ("succeeded", 1)
         assert is_ready(service)
+
+
+@pytest.mark.parametrize("lost", [CommClosedError("reset"), TimeoutError(), FutureCancelledError])
+def test_cells_whose_connection_is_lost(lost: Exception | type[Exception]) -> None:
+    class Lost:
+        async def gather(self, _batch: list[Any]) -> list[Any]:
+            raise lost if isinstance(lost, Exception) else lost("key", "reason", "message")
+
+    with pytest.raises(WorkersUnavailable, match="connection"):
+        asyncio.run(results_of(cast("Client", Lost()), []))
 
 
 def test_a_server_starts_without_its_scheduler(tmp_path: Path) -> None:

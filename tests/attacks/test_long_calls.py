@@ -95,6 +95,18 @@ def test_a_turn_that_does_not_come(tmp_path: Path) -> None:
 
 
 @needs_proc
+def test_a_call_whose_process_is_killed_may_be_sent_again(tmp_path: Path) -> None:
+    with running(tmp_path) as service, sent(service, SCALING, prediction()) as client:
+        until(lambda: busy(service))
+        for process in busy(service):
+            os.kill(process, signal.SIGKILL)
+        head = client.recv(4_096).decode()
+        assert head.startswith("HTTP/1.1 503")
+        assert "\r\nretry-after: 5\r\n" in head
+        assert service.client.post(SCALING, json=SMALL).status_code == 200
+
+
+@needs_proc
 def test_a_killed_server_leaves_no_prediction(tmp_path: Path) -> None:
     with running(tmp_path) as service, sent(service, SCALING, prediction()):
         until(lambda: busy(service))

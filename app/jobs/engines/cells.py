@@ -12,6 +12,7 @@ from typing import Any
 
 from distributed import Client, Future, KilledWorker, as_completed
 from distributed.client import FutureCancelledError, FuturesCancelledError
+from distributed.comm.core import CommClosedError
 
 from app import VERSION
 from app.errors import WorkerDied, WorkersUnavailable
@@ -104,7 +105,7 @@ class Cells:
             tell(len(values))
             await asyncio.sleep(_ASK_S)
             batch = ended.next_batch(block=False)  # type: ignore[no-untyped-call]
-            for future, found in zip(batch, await _results(client, batch), strict=True):
+            for future, found in zip(batch, await results_of(client, batch), strict=True):
                 place = futures.pop(future)  # nobody else holds it: the worker forgets it
                 values[place] = _value(*found)
                 keep(place, values[place])
@@ -122,8 +123,16 @@ def _value(word: str, found: Any) -> Any:
     return value
 
 
-async def _results(client: Client, batch: list[Future[Any]]) -> list[Any]:
-    """Fetch what has ended."""
+async def results_of(client: Client, batch: list[Future[Any]]) -> list[Any]:
+    """Fetch what has ended.
+
+    Raises
+    ------
+    WorkerDied
+        When several workers died at one thing.
+    WorkersUnavailable
+        When the connection was lost.
+    """
     try:
         return list(await client.gather(batch))  # type: ignore[no-untyped-call]
     except KilledWorker as error:
@@ -131,5 +140,5 @@ async def _results(client: Client, batch: list[Future[Any]]) -> list[Any]:
             "Several Dask workers died at the same part of this, the last of them "
             f"{error.last_worker.address}. Ask for less."
         ) from error
-    except (FutureCancelledError, FuturesCancelledError) as error:
+    except (FutureCancelledError, FuturesCancelledError, CommClosedError, TimeoutError) as error:
         raise WorkersUnavailable("The connection to the Dask scheduler was lost.") from error
