@@ -6,7 +6,7 @@ ops with heads of rho or more from which a path of Q or more leads to it (MODEL.
 Tails are the heads of the reversed graph.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,10 +73,10 @@ def heads_of(
     for i in order:
         heads[i] = max((float(heads[j]) + weights[j] for j in preds[i]), default=0.0)
         path = np.full(count, -np.inf)
-        ways = [_longer(paths[j], j, weights[j]) for j in preds[i]]
-        for way in ways:
-            np.maximum(path, way, out=path)
-        if len(ways) > 1:
+        for j in preds[i]:
+            np.maximum(path, _longer(paths[j], j, weights[j]), out=path)
+        if len(preds[i]) > 1:
+            ways = (_longer(paths[j], j, weights[j]) for j in preds[i])
             heads[i] = max(heads[i], _all_done(lines, path, ways))
         for j in preds[i]:
             after[j] -= 1
@@ -97,15 +97,18 @@ def _longer(path: FloatArray, op: int, weight: float) -> FloatArray:
     return way
 
 
-def _all_done(lines: Sequence[_Line], path: FloatArray, ways: Sequence[FloatArray]) -> float:
-    """Return when the ops of all resources that come before an op can be done."""
-    same = [way >= path for way in ways]
-    done = 0.0
-    for line in lines:
-        members = line.resource.members
-        if not any(each[members].all() for each in same):
-            done = max(done, _done(line, path))
-    return done
+def _all_done(lines: Sequence[_Line], path: FloatArray, ways: Iterable[FloatArray]) -> float:
+    """Return when the ops of resources that come before an op can be done.
+
+    Of those that no predecessor has all longest paths of, ``path``; ``ways`` are theirs.
+    """
+    left = list(lines)
+    for way in ways:
+        is_longest = way >= path
+        left = [line for line in left if not is_longest[line.resource.members].all()]
+        if not left:
+            break
+    return max((_done(line, path) for line in left), default=0.0)
 
 
 def _done(line: _Line, path: FloatArray) -> float:
