@@ -217,8 +217,12 @@ class Faults:
                 os.kill(self._draw.choice(left), signal.SIGKILL)
 
     def _kill_scheduler(self) -> None:
+        """Kill it, and start it again with workers: those that it had end without it."""
         self._cluster.kill_scheduler()
         self._cluster.start_scheduler()
+        for _ in range(WORKERS):
+            self._cluster.kill_worker()
+            self._cluster.start_worker()
 
     def _restart(self, how: str) -> None:
         self._database.stop(how)
@@ -265,7 +269,15 @@ def run(folder: Path, minutes: float, clients: int, seed: int) -> bool:
     print(f"  problems {len(problems)}")
     for each in problems[:20]:
         print(f"    {each}")
+    if problems:
+        logs = [line for name in ("server", "worker") for line in _log(data / f"{name}.log")]
+        for line in [each for each in logs if "failed inside" in each][:5]:
+            print(f"  log      {line}")
     return not problems
+
+
+def _log(path: Path) -> list[str]:
+    return path.read_text(errors="replace").splitlines() if path.exists() else []
 
 
 def _unlike(heard: Heard) -> list[str]:
