@@ -22,7 +22,6 @@ from tests.app.service import Json, Service, running, two_layers
 pytest.importorskip("distributed", reason="Dask is not installed: interlace[cluster]")
 
 from distributed import Client
-from distributed.client import FutureCancelledError
 from distributed.comm.core import CommClosedError
 
 from app.errors import WorkersUnavailable
@@ -240,14 +239,23 @@ def test_a_scheduler_that_starts_again_costs_no_attempt(tmp_path: Path) -> None:
         assert is_ready(service)
 
 
-@pytest.mark.parametrize("lost", [CommClosedError("reset"), TimeoutError(), FutureCancelledError])
-def test_cells_whose_connection_is_lost(lost: Exception | type[Exception]) -> None:
+@pytest.mark.parametrize("lost", [CommClosedError("reset"), TimeoutError(), AttributeError()])
+def test_cells_whose_connection_is_lost(lost: Exception) -> None:
     class Lost:
         async def gather(self, _batch: list[Any]) -> list[Any]:
-            raise lost if isinstance(lost, Exception) else lost("key", "reason", "message")
+            raise lost
+
+    class Asked:
+        status = "lost"
+
+    def found() -> list[Any]:
+        return asyncio.run(results_of(cast("Client", Lost()), [cast("Any", Asked())]))
 
     with pytest.raises(WorkersUnavailable, match="connection"):
-        asyncio.run(results_of(cast("Client", Lost()), []))
+        found()
+    Asked.status = "error"
+    with pytest.raises(type(lost)):
+        found()
 
 
 def test_a_server_starts_without_its_scheduler(tmp_path: Path) -> None:

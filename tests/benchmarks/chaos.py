@@ -284,14 +284,14 @@ def _unlike(heard: Heard) -> list[str]:
     """Name keys with several jobs, ends that should not be, and answers that differ."""
     found = [f"{key} has {len(all_)} jobs" for key, all_ in heard.places.items() if len(all_) > 1]
     answers: dict[str, set[str]] = {}
-    for key, end in heard.ends.items():
+    for end in heard.ends.values():
         if end["state"] == "succeeded":
             told = {name: each for name, each in end.items() if name not in {"place", "tags"}}
             answers.setdefault(end["asked"], set()).add(hashed(told))
         elif end["state"] == "failed" and end["error"]["code"] == "worker_died":
             continue  # three processes of it were killed
         elif end["state"] != "cancelled":
-            found.append(f"{key} ended {end['state']}: {end['error']}")
+            found.append(f"{end['place']} ended {end['state']}: {end['error']}")
     return found + [
         f"{key} was answered in two ways" for key, all_ in answers.items() if len(all_) > 1
     ]

@@ -11,8 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from distributed import Client, Future, KilledWorker, as_completed
-from distributed.client import FutureCancelledError, FuturesCancelledError
-from distributed.comm.core import CommClosedError
+from distributed.client import ClosedClientError
 
 from app import VERSION
 from app.errors import WorkerDied, WorkersUnavailable
@@ -22,6 +21,9 @@ from app.services.sweeps.parallel import SHORT_S, Keep, Progress, begun
 
 #: The scheduler must answer in this time [s]; whoever waits is asked this often whether to go on.
 _PATIENCE_S, _ASK_S = 10.0, 0.1
+
+
+_LOST = "The connection to the Dask scheduler was lost."
 
 
 class Cells:
@@ -86,19 +88,22 @@ class Cells:
         keep: Keep,
     ) -> list[Any]:
         work_id = f"{VERSION}-{hashlib.sha256(work).hexdigest()[:16]}"
-        held = client.submit(hold, work, key=f"interlace-work-{work_id}-{client.id}")
-        futures = {
-            client.submit(
-                do_cell,
-                held,
-                work_id,
-                self._memory_bytes,
-                pickle.dumps(item),
-                key=f"interlace-cell-{client.id}-{i}",
-                pure=False,
-            ): i
-            for i, item in enumerate(items)
-        }
+        try:
+            held = client.submit(hold, work, key=f"interlace-work-{work_id}-{client.id}")
+            futures = {
+                client.submit(
+                    do_cell,
+                    held,
+                    work_id,
+                    self._memory_bytes,
+                    pickle.dumps(item),
+                    key=f"interlace-cell-{client.id}-{i}",
+                    pure=False,
+                ): i
+                for i, item in enumerate(items)
+            }
+        except ClosedClientError as error:
+            raise WorkersUnavailable(_LOST) from error
         ended = as_completed(futures, loop=client.loop)  # type: ignore[no-untyped-call]
         values: dict[int, Any] = {}
         while len(values) < len(items):
@@ -140,5 +145,8 @@ async def results_of(client: Client, batch: list[Future[Any]]) -> list[Any]:
             "Several Dask workers died at the same part of this, the last of them "
             f"{error.last_worker.address}. Ask for less."
         ) from error
-    except (FutureCancelledError, FuturesCancelledError, CommClosedError, TimeoutError) as error:
-        raise WorkersUnavailable("The connection to the Dask scheduler was lost.") from error
+    except Exception as error:
+        if any(each.status == "error" for each in batch):  # a task's own
+            raise
+        # whatever Dask raises then: it has forgotten what it was asked for
+        raise WorkersUnavailable(_LOST) from error
