@@ -33,6 +33,7 @@ def _gather(name: str, size: int, *after: str) -> Op:
     return Op(name, "all_gather", bytes=size, after=after, cut=False)
 
 
+@pytest.mark.timeout(2_400)  # all cases are one call of CP-SAT
 def test_bound_is_never_above_the_optimum() -> None:
     problems = [
         small(seed, 6 + seed % 3, 2 + seed % 2) for seed in range(2000 if sampling.full else 40)
