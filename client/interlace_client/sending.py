@@ -55,8 +55,9 @@ class Call:
         if self.wait_s is None:
             return self
         is_post = self.method == "POST"
-        kept = 0.0 if left is None else left / 2 if is_post else min(left / 4, 1)
-        wait = self.wait_s if left is None else min(self.wait_s, left - kept)
+        wait = self.wait_s
+        if left is not None:
+            wait = min(wait, left / 2 if is_post else left - min(left / 4, 1))
         if is_post:
             headers = {**self.headers, "Prefer": f"wait={int(wait)}"}
             return replace(self, headers=headers, wait_s=wait)

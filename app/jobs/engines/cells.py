@@ -5,6 +5,7 @@ A worker that is lost costs what it was at, no more: Dask does that again elsewh
 
 import asyncio
 import hashlib
+import logging
 import pickle
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -21,6 +22,9 @@ from app.services.sweeps.parallel import SHORT_S, Keep, Progress, begun
 
 #: The scheduler must answer in this time [s]; whoever waits is asked this often whether to go on.
 _PATIENCE_S, _ASK_S = 10.0, 0.1
+
+
+_LOG = logging.getLogger("interlace.jobs")
 
 
 _LOST = "The connection to the Dask scheduler was lost."
@@ -149,4 +153,5 @@ async def results_of(client: Client, batch: list[Future[Any]]) -> list[Any]:
         if any(each.status == "error" for each in batch):  # a task's own
             raise
         # whatever Dask raises then: it has forgotten what it was asked for
+        _LOG.warning("A sweep waits for another connection to Dask: %r", error)
         raise WorkersUnavailable(_LOST) from error
