@@ -310,7 +310,8 @@ def live_at_most(gm):
 def test_drawn_graphs_have_the_peak_of_a_plain_walk(seed):
     function = drawn(seed)
     gm = make_fx(function, tracing_mode="fake")(torch.empty(8, 8), torch.empty(8, 8))
-    body = capture_compiled(gm).request["graph"]
+    # what a fused kernel never writes takes no time and holds nothing; the walk knows of no kernels
+    body = capture_compiled(gm, costs=Costs(fused=False)).request["graph"]
     ops = [Op(**{**op, "after": tuple(op["after"])}) for op in body["ops"]]
     buffers = [Buffer(**{**b, "read_by": tuple(b["read_by"])}) for b in body["buffers"]]
     graph = build(body["name"], ops, buffers, ["gpu"])
@@ -360,7 +361,7 @@ def run_in(gm, order):
             if node.target is OPS.wait_tensor.default:
                 values[node] = args[0]
             elif node.target is OPS.all_reduce.default:
-                values[node] = args[0] * 2
+                values[node] = (args[0] * 2).contiguous()  # as what PyTorch makes for it is
             else:
                 values[node] = node.target(*args, **node.kwargs)
         return values[node]
