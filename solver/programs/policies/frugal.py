@@ -1,8 +1,13 @@
-"""The order of least memory, step by step: what to begin with where memory is short."""
+"""Orders of little memory, step by step: what to begin with where memory is short."""
+
+from collections.abc import Iterator
 
 from solver.graph import COMPUTE as COMPUTE_KIND
-from solver.programs.problem import Problem
+from solver.programs.problem import Problem, launch_time
 from solver.programs.program import COMPUTE, LAUNCH, WAIT, Program, Step
+
+#: Ops that are looked at in all when an order within a limit is sought, for each op and at least.
+_LOOKS_EACH, _LOOKS = 50, 200_000
 
 
 def frugal(problem: Problem) -> Program:
@@ -16,52 +21,126 @@ def frugal(problem: Problem) -> Program:
     -----
     O(ops * (ops that may come next) + edges + uses of buffers).
     """
-    graph = problem.graph
-    memory = _Memory(problem)
-    places = {i: b for b, i in enumerate(graph.collectives)}
-    waiting = [len(preds) for preds in graph.preds]
-    ready = [i for i, count in enumerate(waiting) if count == 0]
-    steps = []
-    while ready:
-        i = min(ready, key=memory.effect)
-        ready.remove(i)
-        memory.take(i)
-        if graph.ops[i].kind == COMPUTE_KIND:
-            steps.append(Step(COMPUTE, i))
-        else:
+    walk = _Walk(problem)
+    while walk.ready:
+        walk.take(min(walk.ready, key=walk.effect))
+    return _one_after_another(problem, walk.order)
+
+
+def frugal_within(problem: Problem, most: int) -> Program | None:
+    """Look for a program of collectives alone that never holds more than so many bytes.
+
+    Depth first, by the rule of :func:`frugal`, and back where nothing fits. No op is tried twice
+    after the same ones; one that fits and leaves no more held than before is taken for good, since
+    any order goes on as well behind it. None when there is no such program, or none was found among
+    some 200,000 ops looked at.
+
+    Notes
+    -----
+    O(looks * uses of buffers).
+    """
+    walk = _Walk(problem)
+    looks = max(_LOOKS, _LOOKS_EACH * len(problem.graph.ops))
+    seen = {0}
+    choices = [iter(walk.fitting(most))]
+    while choices and looks > 0:
+        if len(walk.order) == len(problem.graph.ops):
+            return _one_after_another(problem, walk.order)
+        i = next(choices[-1], None)
+        if i is None:
+            choices.pop()
+            if walk.order:
+                walk.take_back()
+            continue
+        looks -= len(walk.ready)
+        if walk.taken | 1 << i not in seen:
+            walk.take(i)
+            seen.add(walk.taken)
+            choices.append(iter(walk.fitting(most)))
+    return None
+
+
+def _one_after_another(problem: Problem, order: list[int]) -> Program:
+    """Return the program of ops in an order, each collective waited for at once."""
+    places = {i: b for b, i in enumerate(problem.graph.collectives)}
+    steps: list[Step] = []
+    for i in order:
+        if i in places:
             steps += [Step(LAUNCH, places[i]), Step(WAIT, places[i])]
-        for j in graph.succs[i]:
-            waiting[j] -= 1
-            if waiting[j] == 0:
-                ready.append(j)
-    return Program(tuple((i,) for i in graph.collectives), tuple(steps))
+        else:
+            steps.append(Step(COMPUTE, i))
+    return Program(tuple((i,) for i in problem.graph.collectives), tuple(steps))
 
 
-class _Memory:
-    """What is held, while ops are taken one after another."""
+class _Walk:
+    """Ops taken one after another, what may come next, and the bytes held."""
 
     def __init__(self, problem: Problem) -> None:
-        graph = problem.graph
+        self.graph = graph = problem.graph
         index = {op.id: i for i, op in enumerate(graph.ops)}
         self.sizes = [buffer.bytes for buffer in graph.buffers]
         self.left: list[int] = []
         self.used: list[list[int]] = [[] for _ in graph.ops]
         self.written = [0] * len(graph.ops)
+        self.held = 0
         for b, buffer in enumerate(graph.buffers):
             users = {index[name] for name in buffer.read_by}
             if buffer.written_by is not None:
                 users.add(index[buffer.written_by])
                 self.written[index[buffer.written_by]] += buffer.bytes
+            elif users or buffer.kept:
+                self.held += buffer.bytes
             for i in sorted(users):
                 self.used[i].append(b)
             self.left.append(len(users) + buffer.kept)
+        self.takes_time = [
+            graph.durations[i] > 0 if op.kind == COMPUTE_KIND else launch_time(problem, (i,)) > 0
+            for i, op in enumerate(graph.ops)
+        ]
+        self.waiting = [len(preds) for preds in graph.preds]
+        self.ready = {i for i, count in enumerate(self.waiting) if count == 0}
+        self.order: list[int] = []
+        self.taken = 0
 
     def effect(self, i: int) -> tuple[int, int, int]:
         """Return how much more is held behind an op, how much more while it runs, and the op."""
         freed = sum(self.sizes[b] for b in self.used[i] if self.left[b] == 1)
         return self.written[i] - freed, self.written[i], i
 
+    def fitting(self, most: int) -> Iterator[int]:
+        """Yield what may come next within a limit, the least effect first; of gains only one.
+
+        What takes no time holds nothing while it runs.
+        """
+        effects = sorted(map(self.effect, self.ready))
+        for more, while_running, i in effects:
+            if self.held + while_running <= most or not self.takes_time[i]:
+                yield i
+                if more <= 0:
+                    return
+
     def take(self, i: int) -> None:
         """Run an op."""
+        self.held += self.effect(i)[0]
         for b in self.used[i]:
             self.left[b] -= 1
+        self.order.append(i)
+        self.taken |= 1 << i
+        self.ready.remove(i)
+        for j in self.graph.succs[i]:
+            self.waiting[j] -= 1
+            if self.waiting[j] == 0:
+                self.ready.add(j)
+
+    def take_back(self) -> None:
+        """Undo the last op."""
+        i = self.order.pop()
+        self.taken ^= 1 << i
+        for j in self.graph.succs[i]:
+            if self.waiting[j] == 0:
+                self.ready.remove(j)
+            self.waiting[j] += 1
+        self.ready.add(i)
+        for b in self.used[i]:
+            self.left[b] += 1
+        self.held -= self.effect(i)[0]

@@ -148,7 +148,6 @@ class Draft:
         for c in range(flat.channels):
             time = max(time, self.free_at[c])
         self.pass_to(time)
-        self.peak = max(self.peak, self.level)
         self.excess = max(0, self.peak - flat.memory)
         self.value = time
         return time if time <= most else inf
@@ -164,7 +163,7 @@ class Draft:
         for b in range(flat.buffers):
             self.left[b] = flat.uses[b]
         self.clock = self.now = 0.0
-        self.level = self.peak = flat.base
+        self.level, self.peak = flat.base, 0
         self.asked_count = self.oldest = 0
         self.under_way = 0
         return flat.load

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from math import inf
 
-from solver.programs.policies.frugal import frugal
+from solver.programs.policies.frugal import frugal, frugal_within
 from solver.programs.problem import Problem
 from solver.programs.program import Program
 from solver.programs.search.anneal import IS_COMPILED, Annealer
@@ -100,6 +100,9 @@ class Search:
         self._list()
         if self.best is None:
             self._follow([frugal(self.flat.problem)])
+        if self.best is None:
+            found = frugal_within(self.flat.problem, self.flat.memory)
+            self._follow(() if found is None else (found,))
 
     def _follow(self, programs: Iterable[Program]) -> None:
         draft = Draft(self.flat)
