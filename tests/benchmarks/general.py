@@ -64,14 +64,23 @@ class First(Progress):
             self.at = time.process_time()
 
 
-def solve(instance: Instance, options: Options, known: Known | None, rivals: Sequence[str]) -> Row:
-    """Plan an instance; ask the rivals unless something is known, or the plan is proven optimal."""
+def solve(
+    instance: Instance,
+    options: Options,
+    known: Known | None,
+    rivals: Sequence[str],
+    settled: float = 0.0,
+) -> Row:
+    """Plan an instance; ask the rivals unless something is known, or the bound is near.
+
+    ``settled`` is the gap to the bound up to which they are not asked: none is better by more.
+    """
     first = First()
     began = time.process_time()
     found = plan(instance.graph, instance.network, options, first)
     ended = time.process_time()
     value, optimal = found.iteration_time_us, found.status == OPTIMAL
-    if known is None and not optimal:
+    if known is None and not optimal and value > found.lower_bound_us * (1 + settled):
         known = best_known(instance, options, value, rivals)
     if known is None or known.time >= value:
         known = Known(value, "plan")
@@ -165,6 +174,7 @@ def main() -> None:
     parser.add_argument("--effort", type=int, default=1, help="of the plans")
     parser.add_argument("--limit-s", type=float, default=10.0, help="time limit of a plan")
     parser.add_argument("--rivals", nargs="*", default=RIVALS, choices=RIVALS, metavar="NAME")
+    parser.add_argument("--settled", type=float, default=0.0, help="gap that asks no rivals")
     parser.add_argument("--files", type=Path, default=SHARED, help="folder of requests to plan too")
     parser.add_argument("--json", type=Path, help="write all cells to this file")
     parser.add_argument("--known", type=Path, help="best known times: an earlier --json")
@@ -180,7 +190,8 @@ def main() -> None:
     for i, instance in enumerate(cells):
         size = len(instance.graph.collectives)
         if i % arguments.cells == 0 and 0.8 * arguments.least <= size <= 1.2 * arguments.most:
-            rows.append(solve(instance, options, known.get(instance.name), arguments.rivals))
+            best = known.get(instance.name)
+            rows.append(solve(instance, options, best, arguments.rivals, arguments.settled))
             print(f"{rows[-1].name}: {rows[-1].above:.2%}", file=sys.stderr)
     if arguments.json:
         arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))

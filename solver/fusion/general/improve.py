@@ -21,25 +21,27 @@ from solver.fusion.search import Reporter, unreported
 from solver.units import same
 
 #: Changes of the whole that are tried, and ops and launches over all of them; the smaller counts.
-_MOVES, _STEPS = 150_000, 200_000_000
+_MOVES, _STEPS = 200_000, 220_000_000
 
 
 #: Changes of the whole that are tried for each collective, at most.
 _MOVES_EACH = 4_000
 
 
-#: Changes of stretches that are tried in all, and at most of each.
-_WINDOWS_MOVES, _WINDOW_MOVES = 3_000_000, 20_000
+#: Changes of stretches that are tried in all: some, more for each collective, and at most; and of
+#: each stretch at a time.
+_WINDOWS_LEAST, _WINDOWS_EACH, _WINDOWS_MOST = 200_000, 1_300, 4_000_000
+_WINDOW_MOVES = 16_000
 
 
 #: Launches of a stretch: a share of all, between these.
 _SHARE, _LEAST, _MOST = 4, 40, 80
 
 
-#: First temperature each time that all stretches are looked at, the last ones where that is done
-#: less often; and how many ops and launches are passed in cutting stretches out, over all times:
-#: once is the least.
-_SWEEPS, _PASSED = (1.0, 0.3, 0.1), 3_000_000
+#: How often all stretches are looked at, at most; the first temperature of the first time and of
+#: the last; and how many ops and launches are passed in cutting stretches out, over all times: once
+#: is the least.
+_SWEEPS, _HOT, _COOL, _PASSED = 5, 1.0, 0.1, 3_000_000
 
 
 #: How many times longer a change takes where the search is not compiled.
@@ -119,17 +121,25 @@ def improve(
     size = min(max(launches // _SHARE, _LEAST), _MOST)
     if launches <= size:
         return best
-    passed = _stretches(launches, size) * (len(judge.durations) + launches)
-    sweeps = max(1, min(len(_SWEEPS), _PASSED // passed))
-    moves = _slowed(min(_WINDOW_MOVES, _WINDOWS_MOVES // (_stretches(launches, size) * sweeps)))
-    for k, hot in enumerate(how.effort * _SWEEPS[-sweeps:]):
-        best = _sweep(best, judge, problem, how, size, (moves, hot), k)
+    stretches = _stretches(launches, size)
+    moves = min(_WINDOWS_MOST, _WINDOWS_LEAST + _WINDOWS_EACH * problem.tensors)
+    passed = stretches * (len(judge.durations) + launches)
+    sweeps = max(1, min(_SWEEPS, _PASSED // passed))
+    each = _slowed(min(_WINDOW_MOVES, moves // (stretches * sweeps)))
+    for k, hot in enumerate(how.effort * _heats(sweeps)):
+        best = _sweep(best, judge, problem, how, size, (each, hot), k)
     return best
 
 
 def _stretches(launches: int, size: int) -> int:
     """Count the stretches of some launches, each of which begins half a stretch further."""
     return -(-launches // (size // 2))
+
+
+def _heats(sweeps: int) -> list[float]:
+    """Fall from the first temperature to the last one by even ratios; one alone is the last."""
+    ratio = _HOT / _COOL
+    return [_COOL * ratio ** (k / max(1, sweeps - 1)) for k in reversed(range(sweeps))]
 
 
 def _anneal(
