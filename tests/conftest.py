@@ -73,7 +73,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
+def postgresql() -> Iterator[Cluster]:
     """A PostgreSQL of the tests' own."""
     if why := postgres.missing():
         pytest.skip(why)
@@ -81,10 +81,12 @@ def cluster() -> Iterator[Cluster]:
         yield found
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.live)]
+)
 def database(request: pytest.FixtureRequest) -> Callable[[], str | None]:
     """What gives the URL of a new database of each kind: None is the file that is the default."""
     if request.param == "sqlite":
         return lambda: None
-    found: Cluster = request.getfixturevalue("cluster")
+    found: Cluster = request.getfixturevalue("postgresql")
     return found.make

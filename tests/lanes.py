@@ -20,9 +20,7 @@ from tests import sampling
 
 LANES = ("test", "live", "torch", "long")
 #: Whoever asks for one of these has a server, a database, a browser or a cluster.
-LIVE_FIXTURES = frozenset(
-    {"service", "ask_server", "cluster", "database", "chromium", "page", "server", "shell"}
-)
+LIVE_FIXTURES = frozenset({"service", "ask_server", "postgresql", "chromium", "server", "shell"})
 #: CPU time of one pure test [s]: above the first it is named at the end, above the second it fails.
 NAMED_S, MOST_S = 2.0, 6.0
 #: What a pure test does not do, as Python's audit events call it.
