@@ -39,6 +39,7 @@ def extensions_of_solver() -> list[Extension]:
             for name, source in {SHARED: f"{SHARED.replace('.', '/')}.c", **sources}.items()
         ],
         build_dir="build/cython",
+        quiet=True,
         shared_utility_qualified_name=SHARED,
         compiler_directives={
             "language_level": 3,
@@ -47,6 +48,7 @@ def extensions_of_solver() -> list[Extension]:
             "boundscheck": False,
             "cdivision": True,
             "initializedcheck": False,
+            "show_performance_hints": False,
             "wraparound": False,
         },
     )
