@@ -148,7 +148,7 @@ def _call(url: str, body: Any = None) -> Any:
         raise Failure(f"The demo's server answered {error.code} for {url}: {detail}") from None
     except TimeoutError:
         raise Failure(
-            f"The demo waited {limit_s} s for an answer to {request.get_method()} {url}; none came. "
+            f"The demo waited {limit_s} s for the answer to {request.get_method()} {url}. "
             "Run it again when the machine has less to do."
         ) from None
     except URLError as error:
