@@ -217,7 +217,7 @@ def server_at(
                 raise typer.BadParameter("needs --server", param_hint=flag)
         return None
     try:
-        from app.cli.remote import Server  # noqa: PLC0415 - what is done here needs no client
+        from app.cli.remote import Server
     except ModuleNotFoundError as error:
         if error.name not in {"interlace_client", "httpx"}:
             raise

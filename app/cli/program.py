@@ -26,6 +26,7 @@ from app.cli.commands.runs import run_
 from app.cli.commands.serve import serve
 from app.cli.commands.simulate import simulate
 from app.cli.commands.sweep import sweep
+from app.schemas.building import build_at_first_use
 
 #: The commands in the order of the help; add one here.
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -112,4 +113,5 @@ app.add_typer(keys, name="keys", cls=_Group)
 
 def run() -> int:
     """Run the command of the arguments; return its exit code."""
+    build_at_first_use(is_so=True)
     return app(prog_name="interlace", standalone_mode=False) or 0
