@@ -19,8 +19,8 @@ def main() -> None:
 
 def _run() -> int:
     """Run the command; return its exit code."""
-    from app.cli.failures import complain, failure_of  # noqa: PLC0415 - takes time
-    from app.cli.program import run  # noqa: PLC0415 - takes time
+    from app.cli.failures import complain, failure_of
+    from app.cli.program import run
 
     try:
         code = run()

@@ -26,6 +26,8 @@ from app.cli.commands.runs import run_
 from app.cli.commands.serve import serve
 from app.cli.commands.simulate import simulate
 from app.cli.commands.sweep import sweep
+from app.cli.extras import check_extra, missing_extra
+from app.schemas.building import build_at_first_use
 
 #: The commands in the order of the help; add one here.
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -49,6 +51,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo,
 }
 
+#: What has a process of its own import the service.
+_OF_PROCESSES = ("demo",)
+
 
 class _Flags:
     """Lets flags that are not set be false: typer has pydantic look at None, which takes time."""
@@ -65,9 +70,26 @@ class _Flags:
 class _Group(_Flags, TyperGroup):
     """The program, or a command that has commands."""
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for; say which extra it takes if that is missing."""
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            names = (*ctx.command_path.split()[1:], ctx.invoked_subcommand or "")
+            failure = missing_extra(" ".join(filter(None, names)), error)
+            if failure is None:
+                raise
+            raise failure from None
+
 
 class _Command(_Flags, TyperCommand):
     """A command."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it."""
+        if ctx.info_name in _OF_PROCESSES:
+            check_extra(ctx.info_name, "service")
+        return super().invoke(ctx)
 
 
 app = typer.Typer(
@@ -112,4 +134,5 @@ app.add_typer(keys, name="keys", cls=_Group)
 
 def run() -> int:
     """Run the command of the arguments; return its exit code."""
+    build_at_first_use(is_so=True)
     return app(prog_name="interlace", standalone_mode=False) or 0

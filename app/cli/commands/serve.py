@@ -24,6 +24,9 @@ def serve(
       interlace keys make "my laptop" --owner me
       interlace serve --host 0.0.0.0 --allow-remote
     """
+    from app.schemas.building import build_at_first_use
+
+    build_at_first_use(is_so=False)
     from app.cli import server
 
     server.serve(host, port, allow_remote=allow_remote)
