@@ -86,25 +86,27 @@ mutants: $(VENV)/installed-mutants  ## measure which small faults in the solver 
 
 INPUTS := $(BIN)/python pyproject.toml constraints.txt setup.py
 
+# a line every three seconds until the recipe's line ends
+still = (while sleep 3 > /dev/null; do echo "  still at it"; done) & trap "kill $$!" EXIT
+
 # $(call install,WHAT,FOR WHAT): by uv, or by pip where uv cannot be had or fails
 define install
 @echo "Installing Interlace and the libraries that $(2) in $(VENV), once."
-@(while sleep 3 > /dev/null; do echo "  still installing"; done) & still=$$!; \
-  trap 'kill $$still' EXIT; export INTERLACE_COMPILE=0 UV_SYSTEM_CERTS=1; \
+@$(still); export INTERLACE_COMPILE=0 UV_SYSTEM_CERTS=1; \
   if { command -v uv > /dev/null || $(PIP) --retries 1 uv; } \
     && $(UV) pip install --quiet --python $(BIN)/python --constraint constraints.txt $(1); \
   then :; else echo "  uv cannot be had here or failed; pip takes a minute or two."; $(PIP) $(1); fi
 endef
 
 # the solver's inner loops, where there is a compiler; without one the same lines run as Python
-compile = echo "Compiling the solver's inner loops: half a minute on two cores." \
+compile = $(still); echo "Compiling the solver's inner loops: half a minute on two cores." \
   && $(BIN)/python setup.py --quiet build_ext --inplace
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Interlace needs Python 3.11 or newer; set PYTHON=/path/to/one."; exit 1; }
 	@echo "Making an environment in $(VENV) with $$($(PYTHON) --version)."
-	@$(PYTHON) -m venv $(VENV) \
+	@$(still); $(PYTHON) -m venv $(VENV) \
 	  || { rm -rf $(VENV); echo "No venv in this Python; on Debian: apt-get install python3-venv"; exit 1; }
 
 $(VENV)/installed: $(INPUTS)
@@ -118,7 +120,7 @@ $(VENV)/installed-dev: $(INPUTS)
 
 $(VENV)/installed-torch: $(VENV)/installed-dev
 	@echo "Installing PyTorch, with which the exports for it are tested, in $(VENV), once."
-	@$(PIP) --editable ./client --editable '.[dev,torch]'
+	@$(still); $(PIP) --editable ./client --editable '.[dev,torch]'
 	@touch $@
 
 $(VENV)/installed-mutants: $(VENV)/installed-dev
