@@ -89,7 +89,10 @@ def lane_of(item: pytest.Item) -> str:
 
 
 def select(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the tests of the lane that is asked for, and of those a part."""
+    """Leave the tests of the lane that is asked for, and of those a part.
+
+    The live tests of a file share their servers, so one process has them all, and they come first.
+    """
     lane, part = config.getoption("lane"), config.getoption("part")
     left = [item for item in items if lane is None or _is_in(item, lane)]
     if part:
@@ -97,7 +100,10 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
         left = left[first - 1 :: count]
     kept = set(left)
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = left
+    for item in left:
+        if lane_of(item) in {"live", "smoke"}:
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
+    items[:] = sorted(left, key=lambda item: lane_of(item) != "smoke")
 
 
 def _is_in(item: pytest.Item, lane: str) -> bool:
