@@ -9,11 +9,12 @@ Nothing is imported here that takes time: an interrupt is a line from the first 
 import sys
 
 from app.cli.interrupts import INTERRUPTED, leaving
+from app.cli.lifetime import ending_soon
 
 
 def main() -> None:
     """Run the command and exit."""
-    with leaving():
+    with leaving(), ending_soon():
         sys.exit(_run())
 
 

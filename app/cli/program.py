@@ -1,6 +1,7 @@
 """The program: its commands, its version and its help."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
 import typer
@@ -27,7 +28,6 @@ from app.cli.commands.serve import serve
 from app.cli.commands.simulate import simulate
 from app.cli.commands.sweep import sweep
 from app.cli.extras import check_extra, missing_extra
-from app.schemas.building import build_at_first_use
 
 #: The commands in the order of the help; add one here.
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -92,18 +92,12 @@ class _Command(_Flags, TyperCommand):
         return super().invoke(ctx)
 
 
-app = typer.Typer(
-    cls=_Group, invoke_without_command=True, pretty_exceptions_enable=False, rich_markup_mode=None
-)
-
-
 def _show_version(value: bool) -> None:
     if value:
         print(f"interlace {VERSION}")
         raise typer.Exit
 
 
-@app.callback()
 def interlace(
     context: typer.Context,
     _version: Annotated[
@@ -126,13 +120,27 @@ def interlace(
         print(context.get_help())
 
 
-for name, command in COMMANDS.items():
-    app.command(name, cls=_Command)(command)
+def _program(names: Iterable[str]) -> typer.Typer:
+    """Make the program with some commands: typer looks at the flags of all that there are."""
+    program = typer.Typer(
+        cls=_Group,
+        invoke_without_command=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    program.callback()(interlace)
+    for name in names:
+        program.command(name, cls=_Command)(COMMANDS[name])
+    return program
+
+
+app = _program(COMMANDS)
 app.add_typer(config, name="config", cls=_Group)
 app.add_typer(keys, name="keys", cls=_Group)
 
 
 def run() -> int:
     """Run the command of the arguments; return its exit code."""
-    build_at_first_use(is_so=True)
-    return app(prog_name="interlace", standalone_mode=False) or 0
+    asked = sys.argv[1:2]
+    program = _program(asked) if COMMANDS.keys() & asked else app
+    return program(prog_name="interlace", standalone_mode=False) or 0

@@ -24,9 +24,9 @@ def serve(
       interlace keys make "my laptop" --owner me
       interlace serve --host 0.0.0.0 --allow-remote
     """
-    from app.schemas.building import build_at_first_use
+    from app.cli.lifetime import go_on
 
-    build_at_first_use(is_so=False)
+    go_on()
     from app.cli import server
 
     server.serve(host, port, allow_remote=allow_remote)
