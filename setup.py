@@ -26,7 +26,7 @@ def can_compile() -> bool:
 
 def extensions_of_solver() -> list[Extension]:
     """Return the compiled modules."""
-    from Cython.Build import cythonize
+    from Cython.Build import cythonize  # noqa: PLC0415 - not needed where nothing is compiled
 
     modules = [path.with_suffix("") for path in sorted(Path("solver").rglob("*.pxd"))]
     sources = {".".join(path.parts): f"{path}.py" for path in modules}

@@ -147,9 +147,10 @@ def guarded(item: pytest.Item) -> Generator[None, Any, Any]:
 
 def name_dear(reports: Sequence[pytest.TestReport]) -> list[str]:
     """Return a line for each test that took much CPU time, the dearest first."""
-    dear = {
-        (dict(report.user_properties)["cpu_s"], report.nodeid)
-        for report in reports
-        if report.when == "call" and dict(report.user_properties).get("cpu_s", 0) > NAMED_S
-    }
+    took = {(_cpu_s(report), report.nodeid) for report in reports if report.when == "call"}
+    dear = {(took_s, name) for took_s, name in took if took_s > NAMED_S}
     return [f"{took_s:5.1f} s of CPU time: {name}" for took_s, name in sorted(dear, reverse=True)]
+
+
+def _cpu_s(report: pytest.TestReport) -> float:
+    return next((float(str(value)) for name, value in report.user_properties if name == "cpu_s"), 0)
