@@ -118,10 +118,10 @@ def test_other_rows_are_predicted():
 
 
 def test_noise_is_told_and_stays_in_the_errors():
-    runs = timed(["small", "wide"], [1, 4, 32], ["wfbp", "ddp", "p3"], noise=0.02)
+    runs = timed(["small"], [1, 4, 16, 32], ["wfbp", "ddp", "p3"], noise=0.02)
     found = estimate(runs, CLUSTER)
     assert 0.01 < found.noise < 0.04
-    wanted = TRUTH | {"compute_scale of small": 1.0, "compute_scale of wide": 1.0}
+    wanted = TRUTH | {"compute_scale of small": 1.0}
     for each in found.parameters:
         if each.value is not None:
             assert abs(math.log(each.value / wanted[each.parameter.label])) < 4 * each.error
@@ -268,7 +268,7 @@ def test_the_likeliest_figures_by_another_search(share, given):
     assert mine == pytest.approx(best.x, abs=0.05)
 
 
-@pytest.mark.parametrize("noise", [-0.1, -0.03, 0.03, 0.1, 0.3])
+@pytest.mark.parametrize("noise", [-0.1, 0.03, 0.3])
 @pytest.mark.parametrize("policy", ["wfbp", "horovod", "bytescheduler"])
 def test_the_noise_of_a_single_row_is_no_start_up(noise, policy):
     """A row that compute explains, and off by some noise: nobody believes in a long start-up."""

@@ -73,7 +73,7 @@ def tiny(draw):
 
 
 @given(tiny())
-@settings(max_examples=cases(100), deadline=None)
+@settings(max_examples=cases(100, least=3, one_in=30), deadline=None)
 def test_tick_by_tick(case) -> None:
     jobs, server = case
     found = share(jobs, server)
