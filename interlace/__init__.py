@@ -1,42 +1,47 @@
 """Plans the communication of distributed DNN training: the names to begin with.
 
 A graph and a network make a plan; every other name feeds these or looks at what comes out. All of
-them live in :mod:`solver`, which has more.
+them live in :mod:`solver`, which has more. A name is imported from there when it is first used, and
+what it needs with it: ``import interlace`` by itself takes no time.
 """
 
-from solver.calibration import calibrate
-from solver.calibration.fits import Fit
-from solver.calibration.measurements import read_measurements
-from solver.costs import Cluster, Cost, alike, network_of
-from solver.errors import Fault, InterlaceError
-from solver.estimation.estimate import estimate
-from solver.estimation.times_table import read_times, runs_of
-from solver.explanation.explain import explain
-from solver.exports import EXPORTS, export
-from solver.graph import Buffer, Graph, Op, build, with_barrier
-from solver.models import MODELS
-from solver.parameter_server.of_graph import step_of
-from solver.parameter_server.options import ThroughputOptions
-from solver.parameter_server.steps import StepOp, build_step
-from solver.parameter_server.throughput import predict as predict_parameter_server
-from solver.placements.chunks import Key
-from solver.placements.plan import Options as PlacementOptions
-from solver.placements.plan import keys_of, plan_placements
-from solver.planning.plan import Options, plan
-from solver.planning.result import Plan
-from solver.policies import POLICIES
-from solver.policies.choice import Choice
-from solver.prediction.scaling import predict
-from solver.prediction.sweep import sweep
-from solver.programs.plan import Options as ProgramOptions
-from solver.programs.plan import plan as plan_program
-from solver.programs.problem import Limits as ProgramLimits
-from solver.programs.problem import Problem as ProgramProblem
-from solver.programs.result import ProgramPlan
-from solver.simulation.engine import simulate
-from solver.simulation.timeline import chrome_trace
-from solver.simulation.what_if import Change, apply_changes
-from solver.traces import READERS, read_trace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from solver.calibration import calibrate
+    from solver.calibration.fits import Fit
+    from solver.calibration.measurements import read_measurements
+    from solver.costs import Cluster, Cost, alike, network_of
+    from solver.errors import Fault, InterlaceError
+    from solver.estimation.estimate import estimate
+    from solver.estimation.times_table import read_times, runs_of
+    from solver.explanation.explain import explain
+    from solver.exports import EXPORTS, export
+    from solver.graph import Buffer, Graph, Op, build, with_barrier
+    from solver.models import MODELS
+    from solver.parameter_server.of_graph import step_of
+    from solver.parameter_server.options import ThroughputOptions
+    from solver.parameter_server.steps import StepOp, build_step
+    from solver.parameter_server.throughput import predict as predict_parameter_server
+    from solver.placements.chunks import Key
+    from solver.placements.plan import Options as PlacementOptions
+    from solver.placements.plan import keys_of, plan_placements
+    from solver.planning.plan import Options, plan
+    from solver.planning.result import Plan
+    from solver.policies import POLICIES
+    from solver.policies.choice import Choice
+    from solver.prediction.scaling import predict
+    from solver.prediction.sweep import sweep
+    from solver.programs.plan import Options as ProgramOptions
+    from solver.programs.plan import plan as plan_program
+    from solver.programs.problem import Limits as ProgramLimits
+    from solver.programs.problem import Problem as ProgramProblem
+    from solver.programs.result import ProgramPlan
+    from solver.simulation.engine import simulate
+    from solver.simulation.timeline import chrome_trace
+    from solver.simulation.what_if import Change, apply_changes
+    from solver.traces import READERS, read_trace
 
 __all__ = [
     "EXPORTS",
@@ -88,3 +93,69 @@ __all__ = [
     "sweep",
     "with_barrier",
 ]
+
+#: Where each name lives: as those who check types are told above.
+_HOMES = {
+    "EXPORTS": "solver.exports.EXPORTS",
+    "MODELS": "solver.models.MODELS",
+    "POLICIES": "solver.policies.POLICIES",
+    "READERS": "solver.traces.READERS",
+    "Buffer": "solver.graph.Buffer",
+    "Change": "solver.simulation.what_if.Change",
+    "Choice": "solver.policies.choice.Choice",
+    "Cluster": "solver.costs.Cluster",
+    "Cost": "solver.costs.Cost",
+    "Fault": "solver.errors.Fault",
+    "Fit": "solver.calibration.fits.Fit",
+    "Graph": "solver.graph.Graph",
+    "InterlaceError": "solver.errors.InterlaceError",
+    "Key": "solver.placements.chunks.Key",
+    "Op": "solver.graph.Op",
+    "Options": "solver.planning.plan.Options",
+    "PlacementOptions": "solver.placements.plan.Options",
+    "Plan": "solver.planning.result.Plan",
+    "ProgramLimits": "solver.programs.problem.Limits",
+    "ProgramOptions": "solver.programs.plan.Options",
+    "ProgramPlan": "solver.programs.result.ProgramPlan",
+    "ProgramProblem": "solver.programs.problem.Problem",
+    "StepOp": "solver.parameter_server.steps.StepOp",
+    "ThroughputOptions": "solver.parameter_server.options.ThroughputOptions",
+    "alike": "solver.costs.alike",
+    "apply_changes": "solver.simulation.what_if.apply_changes",
+    "build": "solver.graph.build",
+    "build_step": "solver.parameter_server.steps.build_step",
+    "calibrate": "solver.calibration.calibrate",
+    "chrome_trace": "solver.simulation.timeline.chrome_trace",
+    "estimate": "solver.estimation.estimate.estimate",
+    "explain": "solver.explanation.explain.explain",
+    "export": "solver.exports.export",
+    "keys_of": "solver.placements.plan.keys_of",
+    "network_of": "solver.costs.network_of",
+    "plan": "solver.planning.plan.plan",
+    "plan_placements": "solver.placements.plan.plan_placements",
+    "plan_program": "solver.programs.plan.plan",
+    "predict": "solver.prediction.scaling.predict",
+    "predict_parameter_server": "solver.parameter_server.throughput.predict",
+    "read_measurements": "solver.calibration.measurements.read_measurements",
+    "read_times": "solver.estimation.times_table.read_times",
+    "read_trace": "solver.traces.read_trace",
+    "runs_of": "solver.estimation.times_table.runs_of",
+    "simulate": "solver.simulation.engine.simulate",
+    "step_of": "solver.parameter_server.of_graph.step_of",
+    "sweep": "solver.prediction.sweep.sweep",
+    "with_barrier": "solver.graph.with_barrier",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, there = home.rpartition(".")
+    value = globals()[name] = getattr(import_module(module), there)
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

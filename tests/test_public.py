@@ -27,12 +27,28 @@ def test_public_names() -> None:
 
 
 def test_it_only_imports() -> None:
+    """What type checkers are told is what ``getattr`` finds; there is no logic but that."""
     path = Path(interlace.__file__)
-    _doc, *statements = ast.parse(path.read_text()).body
-    *imports, names = statements
+    _doc, *imports, names, homes, found, listed = ast.parse(path.read_text()).body
+    *imports, checked = imports
     assert {type(statement) for statement in imports} == {ast.ImportFrom}
+    assert isinstance(checked, ast.If)
+    told = {}
+    for statement in checked.body:
+        assert isinstance(statement, ast.ImportFrom)
+        for name in statement.names:
+            told[name.asname or name.name] = f"{statement.module}.{name.name}"
     assert isinstance(names, ast.Assign)
+    assert isinstance(homes, ast.Assign)
+    assert ast.literal_eval(homes.value) == told
+    assert sorted(told) == sorted(interlace.__all__) == dir(interlace)
+    assert [getattr(each, "name", None) for each in (found, listed)] == ["__getattr__", "__dir__"]
     assert path.with_name("py.typed").exists()
+
+
+def test_a_name_that_is_not_there() -> None:
+    with pytest.raises(AttributeError, match="module 'interlace' has no attribute 'plans'"):
+        interlace.plans  # noqa: B018
 
 
 def test_from_a_model_to_an_export_and_back() -> None:

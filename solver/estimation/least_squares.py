@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from solver.estimation.parameters import Parameter
 from solver.estimation.runs import Run
@@ -112,6 +111,8 @@ def fit(
     """
     if not free:
         return dict(start)
+    from scipy.optimize import least_squares  # noqa: PLC0415 - takes time
+
     medians, spreads, limits = _beforehand(free)
 
     def values_at(x: FloatArray) -> dict[Parameter, float]:

@@ -23,9 +23,9 @@ from solver.traces.chakra.codec import (
     COLLECTIVE_NODE,
     COMM_TYPES,
     COMPUTE_NODE,
-    GlobalMetadata,
-    Node,
     encode,
+    metadata,
+    node,
 )
 from solver.units import same
 
@@ -201,10 +201,10 @@ def _messages(
     workers: int,
 ) -> Iterator[Any]:
     """Write nodes by their numbers; ``workers`` share on channels whose ranks are not known."""
-    yield GlobalMetadata(version=_VERSION)
+    yield metadata(version=_VERSION)
     for i in number:
         op = parts.ops[i]
-        yield Node(
+        yield node(
             id=number[i],
             name=op.id,
             type=COMPUTE_NODE if op.kind == COMPUTE else COLLECTIVE_NODE,

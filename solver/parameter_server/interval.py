@@ -7,8 +7,6 @@ from itertools import pairwise
 from statistics import fmean, stdev
 from typing import Final, NamedTuple
 
-from scipy.special import stdtrit
-
 from solver.parameter_server.record import StepsRun
 from solver.units import slack
 
@@ -70,6 +68,8 @@ def pace_of(run: StepsRun) -> Pace:
     means = [(b - a) / size for a, b in pairwise(cuts)]
     while len(means) >= 2 * _LEAST_BATCHES and _correlation(means) > _DEPENDENT:
         means = [fmean(pair) for pair in zip(means[-2::-2], means[::-2], strict=False)]
+    from scipy.special import stdtrit  # noqa: PLC0415 - takes time
+
     quantile = float(stdtrit(len(means) - 1, (1 + CONFIDENCE) / 2))
     return Pace(mean, quantile * stdev(means, fmean(means)) / math.sqrt(len(means)))
 

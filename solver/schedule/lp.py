@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from itertools import pairwise
 
-import highspy
 import numpy as np
 
 from solver.codes import FaultCode
@@ -145,6 +144,8 @@ def _maximum_flow(jobs: Jobs, windows: _Windows) -> tuple[FloatArray, FloatArray
     Returns the slots that each column serves and the dual of each job's row. The bound x <= 1 is
     left out, since row (6) implies it.
     """
+    import highspy  # noqa: PLC0415 - takes time
+
     rows = len(jobs) + len(windows.starts) - 1
     columns = len(windows.job)
     model = highspy.HighsLp()

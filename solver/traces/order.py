@@ -1,14 +1,15 @@
 """The order of nodes and edges, or the cycle that they form."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
-
-import networkx as nx
+from typing import TYPE_CHECKING, NamedTuple
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
 from solver.graph.links import short_cycle
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 #: How many ids of a cycle a fault names.
 _NAMED = 8
@@ -40,6 +41,8 @@ def topological_order(nodes: Sequence[int], edges: Sequence[Edge], name: str) ->
     )
     if faults:
         raise InvalidTrace(faults)
+    import networkx as nx  # noqa: PLC0415 - takes time
+
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(sorted(known))
     graph.add_edges_from((edge.tail, edge.head) for edge in edges)

@@ -347,6 +347,40 @@ def test_a_real_microbenchmark(shared):
     assert wire.encode(wire.decode(content)) == content
 
 
+@pytest.mark.parametrize(
+    ("begin", "may"),
+    [
+        (b"", False),
+        (b"\0", True),  # an empty message
+        (b"\2\x0a\0", True),
+        (b"\2\x1a\0", False),  # no field of the metadata
+        (b"\5\x1d1234", False),
+        (b"\7\x1d1234\x0a\0", True),  # a field that is not known, of four bytes, before
+        (b"\x0b\x1912345678\x0a\0", True),
+        (b"\4\x18\1\x0a\0", True),
+        (b"\2\x1b\x1c", True),  # a group: nobody looks into it
+        (b"\2\x1c\0", False),  # the end of none
+        (b"\2\x0a\1", False),  # longer than the message
+        (b"\3\x0a\1", False),  # than the file
+        (b"\1\x0a", False),
+        (b"\xff" * 11, False),  # no number
+        (b'{"graph":{"name":"VGG-16","ops":[' + 100 * b" ", False),
+    ],
+)
+def test_what_may_begin_with_metadata(begin, may):
+    assert wire.may_begin(begin) is may
+
+
+@given(st.lists(st.binary(max_size=4)), st.binary(max_size=3))
+def test_metadata_always_may_begin(parts, after):
+    """Whatever the library takes for metadata is not ruled out without it."""
+    body = b"".join([*parts, text(1, "0.0.4")])
+    content = varint(len(body)) + body + after
+    with suppress(InvalidTrace):
+        first = next(wire.decode(content))
+        assert wire.may_begin(content) or not first.version
+
+
 def test_fields_and_enums_are_those_of_the_schema(shared):
     schema = (shared / "chakra" / "mlcommons+chakra" / "et_def.proto").read_text()
     for name, fields in wire._FIELDS.items():

@@ -3,18 +3,14 @@
 The messages are built from the field numbers of MLCommons' schema (package ``ChakraProtoMsg``)
 rather than generated from it; fields that nobody here reads are left out, and the ``protobuf``
 library passes over them. Enums are plain integers, so a value that is not known yet is no error.
+The library is imported when a message is read or written: it takes time.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from io import BytesIO
 from itertools import count
 from typing import Any
-
-from google.protobuf.descriptor_pb2 import FileDescriptorProto
-from google.protobuf.descriptor_pool import DescriptorPool
-from google.protobuf.message import DecodeError
-from google.protobuf.message_factory import GetMessageClass
-from google.protobuf.proto import parse_length_prefixed, serialize_length_prefixed
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
@@ -81,6 +77,15 @@ _MESSAGE = 11
 _ONE, _MANY = 1, 3
 
 
+#: How a field is written, by the last bits of its tag: in so many bytes; as a number that so many
+#: times itself in bytes follow; or as a group, which nobody writes any more.
+_WIDTHS, _NUMBERS, _GROUP = {1: 8, 5: 4}, {0: 0, 2: 1}, 3
+
+
+#: The bytes of a number but its last are not less, and it has so many bytes at most.
+_MORE, _LONGEST = 0x80, 10
+
+
 #: Number of each field, by the name of its type; a star marks a repeated one.
 _FIELDS: dict[str, dict[str, tuple[int, str]]] = {
     "AttributeProto": {
@@ -115,6 +120,10 @@ _FIELDS: dict[str, dict[str, tuple[int, str]]] = {
 }
 
 
+#: Numbers of the fields of the metadata.
+_METADATA = {number for number, _ in _FIELDS["GlobalMetadata"].values()}
+
+
 def _field(name: str, number: int, kind: str) -> dict[str, Any]:
     """Describe a field as descriptor.proto does; the values of an attribute exclude each other."""
     known = kind.removesuffix("*")
@@ -125,7 +134,12 @@ def _field(name: str, number: int, kind: str) -> dict[str, Any]:
     return {"name": name, "number": number, "label": label, **scalar, **message, **choice}
 
 
+@cache
 def _messages() -> dict[str, Any]:
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto  # noqa: PLC0415
+    from google.protobuf.descriptor_pool import DescriptorPool  # noqa: PLC0415
+    from google.protobuf.message_factory import GetMessageClass  # noqa: PLC0415
+
     described = [
         {
             "name": name,
@@ -145,13 +159,14 @@ def _messages() -> dict[str, Any]:
     }
 
 
-_CLASSES = _messages()
+def metadata(**fields: Any) -> Any:
+    """Make the message that a file begins with."""
+    return _messages()["GlobalMetadata"](**fields)
 
 
-GlobalMetadata = _CLASSES["GlobalMetadata"]
-
-
-Node = _CLASSES["Node"]
+def node(**fields: Any) -> Any:
+    """Make the message of a node."""
+    return _messages()["Node"](**fields)
 
 
 def attributes(message: Any) -> dict[str, Any]:
@@ -185,6 +200,44 @@ class _Content(BytesIO):
         return super().read(size)
 
 
+def may_begin(content: bytes) -> bool:
+    """Tell, without the library, whether a file may begin with metadata.
+
+    That is whether the fields of the first message fill its length and one is known; no message has
+    less.
+    """
+    is_known = content[:1] == b"\0"
+    try:
+        length, at = _number(content, 0)
+        end = at + length
+        while at < end:
+            tag, at = _number(content, at)
+            field, wire = divmod(tag, 8)
+            if wire == _GROUP:
+                return True
+            if wire in _WIDTHS:
+                at += _WIDTHS[wire]
+            elif wire in _NUMBERS:
+                number, at = _number(content, at)
+                at += _NUMBERS[wire] * number
+            else:
+                return False
+            is_known = is_known or field in _METADATA
+    except EOFError:
+        return False
+    return is_known and at == end <= len(content)
+
+
+def _number(content: bytes, at: int) -> tuple[int, int]:
+    """Read a number of seven bits a byte, the lowest first; return it and where it ends."""
+    value = 0
+    for place, byte in enumerate(content[at : at + _LONGEST]):
+        value |= byte % _MORE << 7 * place
+        if byte < _MORE:
+            return value, at + place + 1
+    raise EOFError
+
+
 def decode(content: bytes) -> Iterator[Any]:
     """Read the metadata, then one node after the other.
 
@@ -194,11 +247,14 @@ def decode(content: bytes) -> Iterator[Any]:
         At the first message that is cut short or is none; the pointer is its place in the file,
         from 0.
     """
+    from google.protobuf.message import DecodeError  # noqa: PLC0415
+    from google.protobuf.proto import parse_length_prefixed  # noqa: PLC0415
+
     source = _Content(content)
     for place in count():  # pragma: no branch - the file ends it
-        kind, name = (Node, "node") if place else (GlobalMetadata, "metadata")
+        kind, name = ("Node", "node") if place else ("GlobalMetadata", "metadata")
         try:
-            message = parse_length_prefixed(kind, source)
+            message = parse_length_prefixed(_messages()[kind], source)
         except EOFError as error:
             detail = f"Message {place} {error}: cut short?"
             raise InvalidTrace([Fault(f"/{place}", FaultCode.TRUNCATED, detail)]) from None
@@ -215,6 +271,8 @@ def decode(content: bytes) -> Iterator[Any]:
 
 def encode(messages: Iterable[Any]) -> bytes:
     """Write messages one after the other, each after its length."""
+    from google.protobuf.proto import serialize_length_prefixed  # noqa: PLC0415
+
     content = BytesIO()
     for message in messages:
         serialize_length_prefixed(message, content)

@@ -13,7 +13,14 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER, COLLECTIVES, COMPUTE, Op, build
 from solver.graph.links import short_cycle
 from solver.limits import MAX_LAUNCH_EDGES
-from solver.traces.chakra.codec import COLLECTIVE_NODE, COMM_TYPES, COMPUTE_NODE, NODE_TYPES, decode
+from solver.traces.chakra.codec import (
+    COLLECTIVE_NODE,
+    COMM_TYPES,
+    COMPUTE_NODE,
+    NODE_TYPES,
+    decode,
+    may_begin,
+)
 from solver.traces.chakra.nodes import Node, nodes_of
 from solver.traces.contraction import contract, order_nodes
 from solver.traces.files import single_file
@@ -56,6 +63,8 @@ _CONSUMED = (
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file may be a Chakra trace: its first message says so."""
+    if not may_begin(content[:_HEAD]):
+        return False
     try:
         first = next(decode(content[:_HEAD]))
     except (InvalidTrace, StopIteration):
