@@ -68,7 +68,7 @@ def _make(connection: Connection) -> None:
         f"CREATE TABLE {_TABLE} ({_COLUMN} VARCHAR(32) NOT NULL, "
         f"CONSTRAINT {_TABLE}_pkc PRIMARY KEY ({_COLUMN}))"
     )
-    connection.exec_driver_sql(f"INSERT INTO {_TABLE} VALUES (?)", (HEAD,))
+    connection.exec_driver_sql(f"INSERT INTO {_TABLE} VALUES (?)", (HEAD,))  # noqa: S608
 
 
 def _upgrade(connection: Connection) -> None:

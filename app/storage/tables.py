@@ -14,7 +14,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-
 #: Numbers of deleted rows are not given again: a cursor is one.
 _NUMBERED = {"sqlite_autoincrement": True}
 

@@ -15,7 +15,7 @@ from sqlalchemy import create_engine, inspect, text
 
 from app.operations.settings import Settings
 from app.routers.cost_models import EXAMPLE
-from app.schemas.jobs import JobOut
+from app.schemas.lists import JobOut
 from app.storage import database as storage
 from app.storage import revisions
 from tests.app.long import until
