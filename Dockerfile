@@ -12,7 +12,7 @@ COPY interlace interlace
 # What is added: PostgreSQL for several servers, Dask for many machines. Empty leaves both out.
 ARG EXTRAS=cluster,postgresql
 RUN pip wheel --no-cache-dir --constraint constraints.txt --wheel-dir /wheels \
-    ./client ".${EXTRAS:+[$EXTRAS]}"
+    ./client ".[service${EXTRAS:+,$EXTRAS}]"
 
 FROM python:3.12-slim
 # pg_dump and pg_restore, for interlace backup and restore
@@ -26,7 +26,7 @@ RUN groupadd --gid 10001 interlace \
 ARG EXTRAS=cluster,postgresql
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
     pip install --no-cache-dir --no-index --find-links /wheels \
-    "interlace${EXTRAS:+[$EXTRAS]}" interlace-client
+    "interlace[service${EXTRAS:+,$EXTRAS}]" interlace-client
 WORKDIR /var/lib/interlace
 USER 10001:10001
 # matplotlib keeps its list of fonts in a directory that is there for each run anew.

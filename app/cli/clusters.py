@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from app.services.trace_clusters import RING_NETWORK, WORKERS
+from app.services.assumed_cluster import RING_NETWORK, WORKERS
 from solver.graph import COMPUTE, NETWORK
 
 Json = dict[str, Any]

@@ -1,10 +1,11 @@
 """Files that the command works on: a graph, a whole request, or a trace of another tool."""
 
+import re
 from codecs import BOM_UTF8
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from app.cli.clusters import channels_of, is_split, on, overruled
 from app.cli.program_requests import has_order, limits_of, options_of
@@ -17,22 +18,20 @@ from app.reading.requests import parsed_placements, problem_of, read_parsed
 from app.reading.traces import parameters_of, read_files, recognised, report_of
 from app.reading.unpacking import unpacked
 from app.reading.wording import shown
-from app.schemas.parameter_servers import ParameterServerRequest
-from app.schemas.placements import PlacementsRequest
 from app.schemas.plans import PlanRequest
-from app.schemas.predictions import PredictionRequest
 from app.schemas.problem import Problem, graph_json
 from app.schemas.program_options import SimulatedOptions, SweptOptions
-from app.schemas.simulations import SimulationRequest
-from app.schemas.sweeps import SweepRequest
-from app.services.trace_clusters import with_cluster
-from app.services.trace_steps import notes_on, steps_out
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
-from solver.graph import Graph
-from solver.models.layers import iteration
-from solver.traces import READERS, Report, Trace, TraceOptions
-from solver.traces.foreign import description
+from solver.traces import Report, Trace, TraceOptions
+
+if TYPE_CHECKING:
+    from app.schemas.parameter_servers import ParameterServerRequest
+    from app.schemas.placements import PlacementsRequest
+    from app.schemas.predictions import PredictionRequest
+    from app.schemas.simulations import SimulationRequest
+    from app.schemas.sweeps import SweepRequest
+    from solver.graph import Graph
 
 Json = dict[str, Any]
 
@@ -44,6 +43,10 @@ _NOT_OF_STEPS = frozenset({"cluster", "options", "what_if"})
 
 #: Of servers and workers where neither file nor flag says it.
 _BANDWIDTH_GBPS = 10
+
+#: How a file begins that is a graph or a request, and none of another tool; others are looked at
+#: by all readers, which take time to import.
+_OWN = re.compile(rb'\s*\{\s*"(graph|ops)"\s*:')
 
 #: How much of the first line of an unknown file is shown.
 _SHOWN = 40
@@ -102,7 +105,7 @@ def read_plan(
     return problem_of(read_parsed(raw, PlanRequest)), report
 
 
-def read_simulation(source: Source, fields: Json) -> Problem[SimulationRequest]:
+def read_simulation(source: Source, fields: Json) -> "Problem[SimulationRequest]":
     """Read a file as a problem to simulate, as :func:`read_plan` does.
 
     ``fields`` are the others of a request for a simulation; a policy of today unless they have one
@@ -110,6 +113,8 @@ def read_simulation(source: Source, fields: Json) -> Problem[SimulationRequest]:
     simulated with are taken; of a plan among ``fields`` the cluster and the options that it was
     made for, unless flags say otherwise.
     """
+    from app.schemas.simulations import SimulationRequest
+
     planned = fields.get("plan", {}).get("request")
     options: Json = {}
     if isinstance(planned, dict) and isinstance(planned.get("cluster"), dict):
@@ -127,21 +132,25 @@ def read_simulation(source: Source, fields: Json) -> Problem[SimulationRequest]:
     return problem_of(read_parsed(raw, SimulationRequest))
 
 
-def read_prediction(source: Source, fields: Json) -> tuple[Graph | None, PredictionRequest]:
+def read_prediction(source: Source, fields: Json) -> "tuple[Graph | None, PredictionRequest]":
     """Read files as an iteration that is to be predicted: a graph, or layers.
 
     ``fields`` are the others of the request. Of a request for a plan the graph and the cluster are
     taken.
     """
+    from app.schemas.predictions import PredictionRequest
+
     raw, _ = _read(source)
     return read_parsed(_with(raw, fields), PredictionRequest)
 
 
-def read_sweep(source: Source, fields: Json) -> Problem[SweepRequest]:
+def read_sweep(source: Source, fields: Json) -> "Problem[SweepRequest]":
     """Read files as an iteration that is to be swept, as :func:`read_prediction` does.
 
     Of a request for a plan what programs are made with is taken, too, and its limits of memory.
     """
+    from app.schemas.sweeps import SweepRequest
+
     raw, _ = _read(source)
     if isinstance(raw, dict):
         options = {**options_of(raw, SweptOptions), **fields.get("options", {})}
@@ -151,12 +160,14 @@ def read_sweep(source: Source, fields: Json) -> Problem[SweepRequest]:
 
 def read_steps(
     source: Source, fields: Json
-) -> tuple[Graph | None, ParameterServerRequest, tuple[str, ...]]:
+) -> "tuple[Graph | None, ParameterServerRequest, tuple[str, ...]]":
     """Read files as steps through parameter servers: profiled ones, a graph, or layers.
 
     ``fields`` are the others of the request. Of a request for a plan or a prediction the graph or
     the layers are taken; of a trace of parameter servers its steps, with what was assumed.
     """
+    from app.schemas.parameter_servers import ParameterServerRequest
+
     raw, notes = _steps_told(source)
     bandwidth = _bandwidth_of(raw)
     if isinstance(raw, dict) and "layers" in raw:
@@ -171,6 +182,8 @@ def _steps_told(source: Source) -> tuple[Any, tuple[str, ...]]:
     """Return what files hold as a request about steps, and what was assumed for these."""
     found = _opened(source)
     if isinstance(found, _Opened):
+        from app.services.trace_steps import notes_on, steps_out
+
         made = steps_out(found.trace, found.options)
         if made is not None:
             request = {"name": found.options.name, "steps": made.steps}
@@ -192,6 +205,9 @@ def _bandwidth_of(raw: Any) -> Any:
 
 def _of_layers(raw: Json) -> Json:
     """Return a request with layers as one with their graph."""
+    from app.schemas.predictions import PredictionRequest
+    from solver.models.layers import iteration
+
     known = PredictionRequest.model_fields
     asked = {name: value for name, value in raw.items() if name in known and name != "workers"}
     _, request = read_parsed({**asked, "cluster": on(None, {}, set())}, PredictionRequest)
@@ -207,7 +223,7 @@ def _of_layers(raw: Json) -> Json:
     return {"graph": graph_json(iteration("layers", layers)), **rest}
 
 
-def read_placements(source: Source, fields: Json) -> tuple[Graph | None, PlacementsRequest]:
+def read_placements(source: Source, fields: Json) -> "tuple[Graph | None, PlacementsRequest]":
     """Read files as a model whose servers are to be placed, as :func:`read_prediction` does.
 
     Workers and bandwidth are those of the cluster where there is a graph; a request that brings
@@ -260,7 +276,8 @@ def _told(source: Source) -> tuple[Any, Report | None]:
 def _opened(source: Source) -> Any:
     """Read files: a trace, else JSON, unchecked."""
     content = unpacked(source.contents[0], MAX_UNPACKED_BYTES).removeprefix(BOM_UTF8)
-    if len(source.contents) > 1 or recognised(content) is not None:
+    is_own = _OWN.match(content) is not None
+    if len(source.contents) > 1 or not (is_own or recognised(content) is None):
         options = TraceOptions(
             called(source.name), source.step, parameters_of(source.parameters), source.rank
         )
@@ -295,6 +312,8 @@ def _merged(under: Any, over: Json) -> Any:
 
 
 def _of_trace(opened: _Opened) -> tuple[Json, Report]:
+    from app.services.trace_clusters import with_cluster
+
     trace, about = with_cluster(opened.trace)
     if trace.graph is None:
         detail = " ".join(["No iteration can be planned.", *trace.report.warnings])
@@ -312,6 +331,9 @@ def called(name: str) -> str:
 
 def _unknown(content: bytes) -> InvalidTrace:
     """Say what a file looks like, and what is read."""
+    from solver.traces import READERS
+    from solver.traces.foreign import description
+
     if what := description(content):
         return InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, f"The file is {what}.")])
     try:

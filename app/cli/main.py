@@ -9,18 +9,19 @@ Nothing is imported here that takes time: an interrupt is a line from the first 
 import sys
 
 from app.cli.interrupts import INTERRUPTED, leaving
+from app.cli.lifetime import ending_soon
 
 
 def main() -> None:
     """Run the command and exit."""
-    with leaving():
+    with leaving(), ending_soon():
         sys.exit(_run())
 
 
 def _run() -> int:
     """Run the command; return its exit code."""
-    from app.cli.failures import complain, failure_of  # noqa: PLC0415 - takes time
-    from app.cli.program import run  # noqa: PLC0415 - takes time
+    from app.cli.failures import complain, failure_of
+    from app.cli.program import run
 
     try:
         code = run()

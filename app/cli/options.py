@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.cli.extras import check_extra
+
 if TYPE_CHECKING:
     from app.cli.remote import Server
 
@@ -216,11 +218,7 @@ def server_at(
             if is_set:
                 raise typer.BadParameter("needs --server", param_hint=flag)
         return None
-    try:
-        from app.cli.remote import Server  # noqa: PLC0415 - what is done here needs no client
-    except ModuleNotFoundError as error:
-        if error.name not in {"interlace_client", "httpx"}:
-            raise
-        detail = "needs the client: pip install 'interlace[remote]'"
-        raise typer.BadParameter(detail, param_hint="--server") from None
+    check_extra("--server", "remote")
+    from app.cli.remote import Server
+
     return Server(url, tuple(tags or ()), fresh)

@@ -1,6 +1,7 @@
 """The program: its commands, its version and its help."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
 import typer
@@ -26,6 +27,7 @@ from app.cli.commands.runs import run_
 from app.cli.commands.serve import serve
 from app.cli.commands.simulate import simulate
 from app.cli.commands.sweep import sweep
+from app.cli.extras import check_extra, missing_extra
 
 #: The commands in the order of the help; add one here.
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -49,6 +51,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo,
 }
 
+#: What has a process of its own import the service.
+_OF_PROCESSES = ("demo",)
+
 
 class _Flags:
     """Lets flags that are not set be false: typer has pydantic look at None, which takes time."""
@@ -65,14 +70,26 @@ class _Flags:
 class _Group(_Flags, TyperGroup):
     """The program, or a command that has commands."""
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for; say which extra it takes if that is missing."""
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            names = (*ctx.command_path.split()[1:], ctx.invoked_subcommand or "")
+            failure = missing_extra(" ".join(filter(None, names)), error)
+            if failure is None:
+                raise
+            raise failure from None
+
 
 class _Command(_Flags, TyperCommand):
     """A command."""
 
-
-app = typer.Typer(
-    cls=_Group, invoke_without_command=True, pretty_exceptions_enable=False, rich_markup_mode=None
-)
+    def invoke(self, ctx: Any) -> Any:
+        """Run it."""
+        if ctx.info_name in _OF_PROCESSES:
+            check_extra(ctx.info_name, "service")
+        return super().invoke(ctx)
 
 
 def _show_version(value: bool) -> None:
@@ -81,7 +98,6 @@ def _show_version(value: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def interlace(
     context: typer.Context,
     _version: Annotated[
@@ -104,12 +120,27 @@ def interlace(
         print(context.get_help())
 
 
-for name, command in COMMANDS.items():
-    app.command(name, cls=_Command)(command)
+def _program(names: Iterable[str]) -> typer.Typer:
+    """Make the program with some commands: typer looks at the flags of all that there are."""
+    program = typer.Typer(
+        cls=_Group,
+        invoke_without_command=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    program.callback()(interlace)
+    for name in names:
+        program.command(name, cls=_Command)(COMMANDS[name])
+    return program
+
+
+app = _program(COMMANDS)
 app.add_typer(config, name="config", cls=_Group)
 app.add_typer(keys, name="keys", cls=_Group)
 
 
 def run() -> int:
     """Run the command of the arguments; return its exit code."""
-    return app(prog_name="interlace", standalone_mode=False) or 0
+    asked = sys.argv[1:2]
+    program = _program(asked) if COMMANDS.keys() & asked else app
+    return program(prog_name="interlace", standalone_mode=False) or 0

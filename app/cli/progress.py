@@ -4,18 +4,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
 
 #: How long a phase takes before another line says how far it is [s].
 _LINE_S = 5.0
@@ -47,6 +39,8 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
     if not sys.stderr.isatty():
         yield lambda _done, _all: None
         return
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
     with _bar(BarColumn(), MofNCompleteColumn(), TextColumn(what), TimeRemainingColumn()) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
@@ -58,6 +52,8 @@ def following(*, in_lines: bool = False) -> Iterator[Callable[[Stage], None]]:
     if not sys.stderr.isatty():
         yield _Lines().show if in_lines else lambda _stage: None
     else:
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+
         phase, remark = TextColumn("{task.description}"), TextColumn("{task.fields[remark]}")
         with _bar(phase, BarColumn(bar_width=20), remark, TimeElapsedColumn()) as bar:
             task = bar.add_task("asking", total=None, remark="")
@@ -92,7 +88,10 @@ class _Lines:
         print(f"interlace: {line}", file=sys.stderr, flush=True)
 
 
-def _bar(*columns: ProgressColumn) -> Progress:
+def _bar(*columns: "ProgressColumn") -> "Progress":
+    from rich.console import Console
+    from rich.progress import Progress
+
     return Progress(*columns, console=Console(stderr=True), transient=True)
 
 

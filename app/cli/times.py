@@ -7,7 +7,7 @@ from app.cli.files import read_graph, text_of
 from app.errors import InvalidRequest
 from app.reading.requests import checked_plain
 from app.schemas.estimates import EstimateRequest
-from app.services.trace_clusters import WORKERS
+from app.services.assumed_cluster import WORKERS
 from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError
 from solver.estimation.times_table import is_times, read_times

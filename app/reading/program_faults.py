@@ -1,14 +1,13 @@
 """What does not go with a program: buffers, streams of free order, and whatever is not cut."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeGuard
 
 from app.schemas.base import RequestModel
 from app.schemas.graphs import ClusterRequest, GraphBody
 from app.schemas.plan_options import OptionsBody
 from app.schemas.plans import PlanRequest
 from app.schemas.policies import BaselineBody
-from app.schemas.simulations import SimulationRequest
-from app.schemas.sweeps import SweepRequest
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import Graph, Op
@@ -16,11 +15,15 @@ from solver.policies import POLICIES as CHAIN_POLICIES
 from solver.prediction.sweep import PLAN
 from solver.programs.policies import POLICIES
 
+if TYPE_CHECKING:
+    from app.schemas.simulations import SimulationRequest
+    from app.schemas.sweeps import SweepRequest
+
+    #: What takes a program: of its graph and of what is asked of it.
+    Taking = PlanRequest | SimulationRequest | SweepRequest
+
 #: Options that a program knows nothing of.
 _OF_CHAINS = ("fusion", "schedule", "slot_us", "barrier")
-
-#: What takes a program: of its graph and of what is asked of it.
-_Taking = PlanRequest | SimulationRequest | SweepRequest
 
 #: Why a graph is refused by whatever takes no program.
 NOT_PLANNED = (
@@ -34,7 +37,7 @@ _NO_BARRIER = "A program has no barrier but its end; leave it out."
 _WHY = "a program is planned: its order of compute, launches and memory together"
 
 
-def is_program(graph: Graph, request: _Taking) -> bool:
+def is_program(graph: Graph, request: "Taking") -> bool:
     """Tell whether a graph is taken as a program, for what it has or for what is asked."""
     return has_order(graph.ops, graph.free, graph.buffers) or request.asks_for_program
 
@@ -54,7 +57,7 @@ def order_faults(body: GraphBody, ops: Sequence[Op], request: RequestModel) -> l
     """List what does not go together: a graph that is a program, and what is asked of it."""
     faults = list(_stream_faults(body))
     is_ordered = has_order(ops, body.free(), body.buffers)
-    if not isinstance(request, _Taking):
+    if not _is_taking(request):
         if is_ordered:
             faults.append(Fault("/graph", FaultCode.NOT_SUPPORTED, NOT_PLANNED))
     elif is_ordered or request.asks_for_program:
@@ -67,8 +70,16 @@ def order_faults(body: GraphBody, ops: Sequence[Op], request: RequestModel) -> l
     return faults
 
 
-def _asked_faults(body: GraphBody, request: _Taking) -> Iterator[Fault]:
+def _is_taking(request: RequestModel) -> "TypeGuard[Taking]":
+    """Tell whether it is a request of those that may ask for a program."""
+    return hasattr(type(request), "asks_for_program")
+
+
+def _asked_faults(body: GraphBody, request: "Taking") -> Iterator[Fault]:
     """List what is asked and means nothing for a program."""
+    from app.schemas.simulations import SimulationRequest  # noqa: PLC0415 - takes time, as the next
+    from app.schemas.sweeps import SweepRequest  # noqa: PLC0415
+
     match request:
         case PlanRequest():
             yield from _option_faults(body, request)
@@ -109,7 +120,7 @@ def _option_faults(body: GraphBody, request: PlanRequest) -> Iterator[Fault]:
         yield from _policy_faults(baselines, POLICIES, "a program is planned")
 
 
-def _simulation_faults(body: GraphBody, request: SimulationRequest) -> Iterator[Fault]:
+def _simulation_faults(body: GraphBody, request: "SimulationRequest") -> Iterator[Fault]:
     """List what a program is not simulated with."""
     if request.barrier:
         yield Fault("/barrier", FaultCode.EXTRA_FIELD, _NO_BARRIER)
@@ -129,7 +140,7 @@ def _simulation_faults(body: GraphBody, request: SimulationRequest) -> Iterator[
         yield from _policy_faults(policy, POLICIES, "a program is simulated")
 
 
-def _sweep_faults(body: GraphBody, request: SweepRequest) -> Iterator[Fault]:
+def _sweep_faults(body: GraphBody, request: "SweepRequest") -> Iterator[Fault]:
     """List what programs are not swept with."""
     if request.barrier:
         yield Fault("/barrier", FaultCode.EXTRA_FIELD, _NO_BARRIER)

@@ -2,7 +2,7 @@
 
 from codecs import BOM_UTF8
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from app.errors import InvalidRequest
 from app.limits import MAX_MISFIT_VALUES, MAX_OPS
@@ -15,7 +15,6 @@ from app.reading.cluster_faults import (
 from app.reading.fast import read_fast
 from app.reading.graph_faults import checked_graph, readable_faults, readable_graph_faults
 from app.reading.parsing import read_json
-from app.reading.placement_faults import faults_of
 from app.reading.program_faults import order_faults
 from app.reading.references import NOTHING, Library, with_graph
 from app.reading.schema_faults import fitting, shape_faults
@@ -23,13 +22,13 @@ from app.reading.step_faults import readable_step_faults, step_faults
 from app.schemas.base import RequestModel
 from app.schemas.clusters import ClusterBody
 from app.schemas.graphs import ClusterRequest, GraphBody, GraphRequest
-from app.schemas.parameter_servers import ParameterServerRequest
-from app.schemas.placements import PlacementsRequest
 from app.schemas.problem import Problem
-from app.schemas.sweeps import AXES, SweepRequest
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import Graph, Op
+
+if TYPE_CHECKING:
+    from app.schemas.placements import PlacementsRequest
 
 #: Before each value but the first of a list or an object stands a comma.
 _STARTS = (b",", b"[", b"{")
@@ -93,11 +92,13 @@ def read_parsed(
 
 def read_placements(
     body: bytes | bytearray, library: Library = NOTHING
-) -> tuple[Graph | None, PlacementsRequest]:
+) -> "tuple[Graph | None, PlacementsRequest]":
     """Check a posted body that may have neither graph nor cluster, as :func:`read_body` does.
 
     Of a cluster the workers and the bandwidth alone count, so that nothing else of it is checked.
     """
+    from app.schemas.placements import PlacementsRequest  # noqa: PLC0415 - takes time
+
     found = read_fast(body.removeprefix(BOM_UTF8), PlacementsRequest, library.graph)
     if found is not None:
         return _checked_placements(*found)
@@ -107,7 +108,7 @@ def read_placements(
 
 def parsed_placements(
     raw: Any, library: Library = NOTHING
-) -> tuple[Graph | None, PlacementsRequest]:
+) -> "tuple[Graph | None, PlacementsRequest]":
     """Check such a body that was parsed."""
     if isinstance(raw, dict) and raw.get("graph", ...) is None:  # as good as none
         raw = {name: value for name, value in raw.items() if name != "graph"}
@@ -121,7 +122,9 @@ def parsed_placements(
     return checked
 
 
-def _read_placements(raw: Any) -> tuple[Graph | None, PlacementsRequest]:
+def _read_placements(raw: Any) -> "tuple[Graph | None, PlacementsRequest]":
+    from app.schemas.placements import PlacementsRequest  # noqa: PLC0415 - takes time
+
     request = fitting(raw, PlacementsRequest)
     if request is None:
         shape = shape_faults(raw, PlacementsRequest)
@@ -130,8 +133,10 @@ def _read_placements(raw: Any) -> tuple[Graph | None, PlacementsRequest]:
 
 
 def _checked_placements(
-    request: PlacementsRequest, ops: list[Op] | None
-) -> tuple[Graph | None, PlacementsRequest]:
+    request: "PlacementsRequest", ops: list[Op] | None
+) -> "tuple[Graph | None, PlacementsRequest]":
+    from app.reading.placement_faults import faults_of  # noqa: PLC0415 - takes time
+
     graph, broken = None, list[Fault]()
     if ops is not None:
         assert request.graph is not None, "the ops are those of a graph"
@@ -210,8 +215,7 @@ def _checked(
             detail = f"Graph: at most {MAX_OPS - 1:,} ops are planned with a barrier."
             faults.append(Fault("/graph/ops", FaultCode.OUT_OF_RANGE, detail))
     faults += request.own_faults()
-    if isinstance(request, ParameterServerRequest):
-        faults += step_faults(request.steps or [])
+    faults += step_faults(getattr(request, "steps", None) or [])  # of parameter servers alone
     known: dict[str, Any] = {}
     if isinstance(request, ClusterRequest):
         cluster, unknown = with_models(request.cluster, library.model)
@@ -227,8 +231,10 @@ def _cluster_faults(
 ) -> list[Fault]:
     """List what is wrong with the cluster, of a sweep its first one, where that was given."""
     swept: dict[str, str] = {}
-    if isinstance(request, SweepRequest):
-        point = request.points()[0]
+    if points := getattr(request, "points", None):  # of a sweep
+        from app.schemas.sweeps import AXES  # noqa: PLC0415 - takes time
+
+        point = points()[0]
         cluster = cluster.model_copy(update=point)
         swept = {f"/cluster/{f}": f"/{axis}" for axis, f in AXES.items() if f in point}
     found = [*cluster_faults(cluster), *lane_faults(ops or [], cluster)]

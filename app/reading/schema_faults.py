@@ -4,9 +4,9 @@ A body can be wrong in as many places as it has bytes, and pydantic keeps all it
 of too many fields are narrowed before, and the ops are looked at until enough faults are found.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from copy import copy
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import FailFast, TypeAdapter, ValidationError
@@ -23,8 +23,8 @@ from app.limits import (
 )
 from app.reading.wording import faults_of, pointer, shown
 from app.schemas.base import RequestModel
+from app.schemas.building import when_built
 from app.schemas.graphs import OpBody
-from app.schemas.parameter_servers import ParameterServerRequest
 from app.schemas.profiled_steps import ProfiledOpBody
 from solver.codes import FaultCode
 from solver.errors import Fault
@@ -37,6 +37,10 @@ Model = TypeVar("Model", bound=RequestModel)
 Place = tuple[str | int, ...]
 
 
+#: Names of fields, found when an object has too many: to make them takes time.
+Fields = Callable[[], Collection[str]]
+
+
 class _Ops(NamedTuple):
     """A list of ops of a body: where it is, what one of them and all of them are."""
 
@@ -46,16 +50,18 @@ class _Ops(NamedTuple):
     many: TypeAdapter[Any]
 
 
-_OP: TypeAdapter[Any] = TypeAdapter(OpBody)
+_OP: TypeAdapter[Any] = TypeAdapter(OpBody, config=when_built())
 
 
-_OPS: TypeAdapter[Any] = TypeAdapter(Annotated[list[OpBody], FailFast()])
+_OPS: TypeAdapter[Any] = TypeAdapter(Annotated[list[OpBody], FailFast()], config=when_built())
 
 
 _STEP_OP: TypeAdapter[Any] = TypeAdapter(ProfiledOpBody)
 
 
-_STEP_OPS: TypeAdapter[Any] = TypeAdapter(Annotated[list[ProfiledOpBody], FailFast()])
+_STEP_OPS: TypeAdapter[Any] = TypeAdapter(
+    Annotated[list[ProfiledOpBody], FailFast()], config=when_built()
+)
 
 
 #: So many ops are validated together, until one of them does not fit.
@@ -94,7 +100,7 @@ def fitting(raw: Any, model: type[Model]) -> Model | None:
 def shape_faults(raw: Any, model: type[Model]) -> list[Fault]:
     """List where a body does not fit the schema; of each ``after`` the first fault."""
     body, faults = _narrowed(raw, model)
-    schema, fields = _schema_of(model)
+    schema, fields = _schema_of(model), partial(_fields_of, model)
     crowd = _crowd_faults(body, model)
     stop = len(crowd)
     for found in _op_lists(raw, model):
@@ -118,11 +124,17 @@ def shape_faults(raw: Any, model: type[Model]) -> list[Fault]:
 
 
 @cache
-def _schema_of(model: type[RequestModel]) -> tuple[dict[str, Any], frozenset[str]]:
-    """Return the JSON schema of a request, and the names of all its fields."""
-    schema = model.model_json_schema()
+def _schema_of(model: type[RequestModel]) -> dict[str, Any]:
+    """Return the JSON schema of a request."""
+    return model.model_json_schema()
+
+
+@cache
+def _fields_of(model: type[RequestModel]) -> frozenset[str]:
+    """Return the names of all fields of a request."""
+    schema = _schema_of(model)
     parts = (schema, *schema.get("$defs", {}).values())
-    return schema, frozenset(name for part in parts for name in part.get("properties", ()))
+    return frozenset(name for part in parts for name in part.get("properties", ()))
 
 
 def ops_of(raw: Any) -> list[Any] | None:
@@ -132,9 +144,14 @@ def ops_of(raw: Any) -> list[Any] | None:
 
 def steps_of(raw: Any, model: type[RequestModel]) -> list[list[Any] | None]:
     """Return the ops of each profiled step of a body; None where they are no list."""
+    steps = _list(raw, ("steps",))
+    if steps is None:
+        return []
+    from app.schemas.parameter_servers import ParameterServerRequest  # noqa: PLC0415 - takes time
+
     if not issubclass(model, ParameterServerRequest):
         return []
-    return [_list(step, ("ops",)) for step in (_list(raw, ("steps",)) or [])[:MAX_PROFILED_STEPS]]
+    return [_list(step, ("ops",)) for step in steps[:MAX_PROFILED_STEPS]]
 
 
 def _op_lists(raw: Any, model: type[RequestModel]) -> Iterator[_Ops]:
@@ -172,9 +189,7 @@ def kind_of(op: dict[str, Any]) -> str:
     return ALL_REDUCE if "bytes" in op else COMPUTE
 
 
-def _ops_faults(
-    raw: Any, found: _Ops, schema: dict[str, Any], fields: Collection[str]
-) -> list[Fault]:
+def _ops_faults(raw: Any, found: _Ops, schema: dict[str, Any], fields: Fields) -> list[Fault]:
     ops, is_graph = found.ops, found.one is _OP
     if len(ops) > MAX_OPS:
         detail = f"Graph: at most {MAX_OPS:,} ops are planned, got {len(ops):,}."
@@ -223,7 +238,7 @@ def _faults(
 
 def _narrowed(raw: Any, model: type[RequestModel]) -> tuple[Any, list[Fault]]:
     """Copy a body, its objects of too many fields narrowed, ops aside; list what they were."""
-    _, fields = _schema_of(model)
+    fields = partial(_fields_of, model)
     faults: list[Fault] = []
     body = _narrow(raw, (), faults, fields)
     if not isinstance(body, dict):
@@ -247,7 +262,7 @@ def _narrowed(raw: Any, model: type[RequestModel]) -> tuple[Any, list[Fault]]:
 
 
 def _narrow_channels(
-    cluster: dict[str, Any], faults: list[Fault], fields: Collection[str]
+    cluster: dict[str, Any], faults: list[Fault], fields: Fields
 ) -> dict[str, Any]:
     channels = cluster.get("channels")
     if not isinstance(channels, dict):
@@ -267,15 +282,16 @@ def _narrow_channels(
 def _narrow_tables(channel: Any, place: Place, faults: list[Fault]) -> Any:
     if not isinstance(channel, dict) or "tables" not in channel:
         return channel
-    tables = _narrow(channel["tables"], (*place, "tables"), faults, COLLECTIVES)
+    tables = _narrow(channel["tables"], (*place, "tables"), faults, lambda: COLLECTIVES)
     return {**channel, "tables": tables}
 
 
-def _narrow(value: Any, place: Place, faults: list[Fault], fields: Collection[str]) -> Any:
+def _narrow(value: Any, place: Place, faults: list[Fault], fields: Fields) -> Any:
     """Keep the fields that the schema knows of an object that has too many."""
     if not _is_wide(value):
         return value
-    extra = next(shown(key) for key in value if key not in fields)
+    known = fields()
+    extra = next(shown(key) for key in value if key not in known)
     faults.append(
         Fault(
             pointer(place),
@@ -284,7 +300,7 @@ def _narrow(value: Any, place: Place, faults: list[Fault], fields: Collection[st
             f"{MAX_OBJECT_FIELDS}; {extra} is not a known field.",
         )
     )
-    return {key: found for key, found in value.items() if key in fields}
+    return {key: found for key, found in value.items() if key in known}
 
 
 def _narrow_slowdown(op: Any, place: Place, faults: list[Fault]) -> Any:

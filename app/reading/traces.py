@@ -23,14 +23,14 @@ from app.reading.requests import checked_plain
 from app.reading.unpacking import unpacked
 from app.reading.wording import shown
 from app.schemas.base import PLAIN, Name, RequestModel
+from app.schemas.building import when_built
 from app.schemas.clusters import ClusterBody
 from app.schemas.graphs import GraphBody
 from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError, InvalidTrace
 from solver.graph import Graph, build
 from solver.limits import MAX_BYTES
-from solver.traces import READERS, Report, Trace, TraceOptions, detect
-from solver.traces.trace import totals, without_graph
+from solver.traces.trace import Report, Trace, TraceOptions, totals, without_graph
 
 FORMAT = "interlace"
 
@@ -111,11 +111,9 @@ _PARAMETERS: TypeAdapter[list[tuple[str, int]]] = TypeAdapter(
     Annotated[
         list[tuple[Name, Annotated[int, Field(ge=1, le=MAX_BYTES)]]],
         Field(max_length=100 * MAX_COLLECTIVES),
-    ]
+    ],
+    config=when_built(),
 )
-
-
-_REPORT: TypeAdapter[Report] = TypeAdapter(Report)
 
 
 def read_files(files: Sequence[bytes], form: str | None, options: TraceOptions) -> Trace:
@@ -144,6 +142,8 @@ def read_files(files: Sequence[bytes], form: str | None, options: TraceOptions) 
     own = read_own(plain[0], options) if form is None and len(plain) == 1 else None
     if own is not None:
         return own
+    from solver.traces import READERS, detect  # noqa: PLC0415 - takes time
+
     name = detect(plain) if form is None else form
     if faults := list(_content_faults(plain, name)):
         raise InvalidTrace(faults)
@@ -189,6 +189,8 @@ def _graph_faults(graph: Graph) -> Iterator[Fault]:
 
 def recognised(content: bytes) -> str | None:
     """Return the format of an unpacked file; None when it is none of another tool."""
+    from solver.traces import detect  # noqa: PLC0415 - takes time
+
     try:
         return detect([content])
     except InvalidTrace:
@@ -204,7 +206,7 @@ def report_of(value: Any) -> Report:
         When it is none.
     """
     try:
-        return _REPORT.validate_python(value)
+        return TypeAdapter(Report).validate_python(value)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = "".join(f"/{step}" for step in ("report", *first["loc"]))

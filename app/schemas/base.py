@@ -8,6 +8,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from app.limits import MAX_NAME_CHARACTERS
+from app.schemas.building import when_built
 
 #: A text without control characters.
 PLAIN = r"^[^\x00-\x1f\x7f]*$"
@@ -51,13 +52,15 @@ class ShownAs:
 class RequestModel(BaseModel):
     """A part of a request."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = (
+        ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False) | when_built()
+    )
 
 
 class AnswerModel(BaseModel):
     """A part of an answer; its fields are attributes of what the solver returned."""
 
-    model_config = ConfigDict(frozen=True, from_attributes=True)
+    model_config = ConfigDict(frozen=True, from_attributes=True) | when_built()
 
     @classmethod
     def of(cls, *sources: object, **fields: Any) -> Self:

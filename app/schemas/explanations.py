@@ -43,7 +43,7 @@ class ExplainedAnswer(AnswerModel):
 
 
 #: What is answered of a graph that is too large to be explained.
-UNEXPLAINED = ExplainedAnswer.model_validate(dict.fromkeys(ExplainedAnswer.model_fields))
+UNEXPLAINED = ExplainedAnswer.model_construct(**dict.fromkeys(ExplainedAnswer.model_fields))
 
 
 class CostWarning(AnswerModel):

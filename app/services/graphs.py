@@ -2,20 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from app.errors import InvalidRequest
 from app.limits import MAX_UNMERGED
 from app.schemas.graphs import ChangeBody
-from app.schemas.imports import GraphOut, ImportAnswer
 from app.schemas.problem import GRAPH_ID_LENGTH, graph_json, graph_sha256
-from app.services.trace_clusters import with_cluster
-from app.services.trace_steps import StepsOut, steps_out
 from solver.errors import Fault, InterlaceError, InvalidOptions
 from solver.graph import Graph
 from solver.graph.compact import compact
 from solver.simulation.what_if import apply_changes
-from solver.traces import Trace, TraceOptions
+
+if TYPE_CHECKING:
+    from app.schemas.imports import GraphOut, ImportAnswer
+    from solver.traces import Trace, TraceOptions
 
 
 def is_large(graph: Graph) -> bool:
@@ -48,22 +48,28 @@ def what_if(graph: Graph, changes: Sequence[ChangeBody]) -> Graph | None:
 
 
 def graph_out(
-    trace: Trace, options: TraceOptions, cluster: dict[str, Any] | None = None
-) -> GraphOut:
+    trace: "Trace", options: "TraceOptions", cluster: dict[str, Any] | None = None
+) -> "GraphOut":
     """Write what was read with these options, with the cluster and the steps that it tells of."""
+    from app.schemas.imports import GraphOut  # noqa: PLC0415 - of traces alone
+
     made = import_answer(trace, options, cluster)
     graph = None if trace.graph is None else graph_json(trace.graph)
     return GraphOut.of(made, id=made.graph_id, graph=graph)
 
 
 def import_answer(
-    trace: Trace, options: TraceOptions, cluster: dict[str, Any] | None = None
-) -> ImportAnswer:
+    trace: "Trace", options: "TraceOptions", cluster: dict[str, Any] | None = None
+) -> "ImportAnswer":
     """Write what was read with these options beside the graph, and the graph's id.
 
     ``cluster`` is that of a file of Interlace's own, None without one. That no steps can be made
     keeps nobody from the graph: a warning says so.
     """
+    from app.schemas.imports import ImportAnswer  # noqa: PLC0415 - of traces alone, as all of these
+    from app.services.trace_clusters import with_cluster  # noqa: PLC0415
+    from app.services.trace_steps import StepsOut, steps_out  # noqa: PLC0415
+
     told, about = with_cluster(trace)
     if cluster is not None:
         about = about._replace(cluster=cluster)

@@ -11,14 +11,11 @@ from app.schemas.explanations import UNEXPLAINED, ExplainedAnswer
 from app.schemas.plans import PlanAnswer, PlanRequest
 from app.schemas.problem import Problem
 from app.schemas.schedules import PlanBody
-from app.services import rivals
 from app.services.drafts import EXPLANATION, WHAT_IF, Follower, Following
 from app.services.explanations import explained
 from app.services.graphs import is_large, lightened, what_if
 from app.services.launch_counts import launch_faults
 from app.services.plan_answer import plan_answer
-from app.services.program_traces import program_timeline
-from app.services.programs import solve_program
 from solver.chain import chain_of
 from solver.costs import Network, network_of
 from solver.errors import InvalidGraph, InvalidOptions
@@ -51,6 +48,8 @@ def solve(problem: Problem[PlanRequest], watch: Follower | None = None) -> PlanA
         When the solver finds that options, graph or changes cannot be met.
     """
     if is_program(problem.graph, problem.request):
+        from app.services.programs import solve_program  # noqa: PLC0415 - takes time
+
         return solve_program(problem, watch)
     began, request = time.perf_counter(), problem.request
     network = network_of(request.cluster.to_cluster())
@@ -103,7 +102,11 @@ def timeline(
     InvalidRequest
         When there is no such rival of this plan.
     """
+    from app.services import rivals  # noqa: PLC0415 - of programs, too: takes time
+
     if is_program(problem.graph, problem.request):
+        from app.services.program_traces import program_timeline  # noqa: PLC0415
+
         return program_timeline(problem, answer, rivals.of_program(beside))
     rival = FIFO if beside is None else beside
     graph = lightened(problem.graph)

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from app.limits import MAX_BANDWIDTH_GBPS, MAX_CHANNELS, MIN_BANDWIDTH_GBPS
 from app.reading.traces import FORMAT
 from app.schemas.imports import LaneCost
-from solver.calibration.channels import ASSUMED_STARTUP_US, KindFit, fit_channel, usable
+from app.services.assumed_cluster import RING_NETWORK, WORKERS
+from solver.calibration.channels import KindFit, fit_channel, usable
 from solver.costs import LINEAR, TABLE
 from solver.costs.algorithms.stepwise import ring_effort
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Graph
@@ -22,10 +23,6 @@ from solver.traces import Channel, Trace
 from solver.units import bytes_per_us
 
 Json = dict[str, Any]
-
-#: The cluster where nothing says what it is.
-WORKERS = 8
-RING_NETWORK: Json = {"bandwidth_gbps": 10.0, "startup_us": ASSUMED_STARTUP_US}
 
 #: What a cost model that was fitted to a trace is called.
 RECORDED = "recorded"

@@ -23,13 +23,11 @@ from solver.calibration.fits.straight import moments, straight
 from solver.calibration.measurements.readings import broken_rule
 from solver.calibration.short_launches import without_short
 from solver.costs.algorithms.stepwise import ring_effort
+from solver.costs.cluster import ASSUMED_STARTUP_US
 from solver.units import FloatArray, slack
 
 #: Sizes tell start-up from bandwidth when the largest is so many times the least.
 SPREAD = 2.0
-
-#: The start-up [us] of a launch where the sizes do not tell it, or half of the shortest launch.
-ASSUMED_STARTUP_US = 50.0
 
 #: The share of a channel's launches that may be shorter than a start-up.
 _SHORTEST = 0.05

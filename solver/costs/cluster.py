@@ -17,6 +17,9 @@ TABLE = "table"
 LINEAR = "linear"
 PIECEWISE = "piecewise"
 
+#: The start-up [us] of a launch where nothing tells it.
+ASSUMED_STARTUP_US = 50.0
+
 
 @dataclass(frozen=True, slots=True)
 class Cluster:

@@ -263,5 +263,5 @@ def test_the_client_may_be_missing(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     done = run("plan", "-", "--server", "http://127.0.0.1:9")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "interlace: Invalid value for --server: needs the client: pip install 'interlace[remote]'\n"
+        "interlace: --server needs the extra 'remote': pip install 'interlace[remote]'\n"
     )

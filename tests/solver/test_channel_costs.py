@@ -8,8 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
-from solver.calibration.channels import ASSUMED_STARTUP_US, SPREAD, fit_channel, usable
+from solver.calibration.channels import SPREAD, fit_channel, usable
 from solver.calibration.short_launches import FAR, without_short
+from solver.costs.cluster import ASSUMED_STARTUP_US
 from solver.limits import MAX_BYTES, MAX_DURATION_US
 
 #: Steps and passes of a ring of n workers, written down again: MODEL.md section 2.

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from app.cli.extras import check_extra
 from app.cli.failures import explaining
 from app.cli.options import (
     AsJson,
@@ -162,6 +163,7 @@ def parameter_server(
     from app.services.parameter_servers.run import run
 
     at = server_at(server, tag, fresh=fresh)
+    check_extra("--plot", "plots", is_taken=plot is not None)
     fields = present(
         batch_size=batch_size,
         workers=flags.numbers(workers, "--workers"),

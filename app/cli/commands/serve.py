@@ -26,8 +26,10 @@ def serve(
     """
     import gc
 
+    from app.cli.lifetime import go_on
     from app.operations.memory import GARBAGE
 
+    go_on()
     gc.set_threshold(*GARBAGE)  # what is imported from here on stays
     from app.cli import server
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from app.cli.extras import check_extra
 from app.cli.failures import explaining
 from app.cli.options import (
     AsJson,
@@ -111,6 +112,7 @@ def sweep(
     from app.services.sweeps.run import run
 
     at = server_at(server, tag, fresh=fresh)
+    check_extra("--svg", "plots", is_taken=svg is not None)
     cluster = flags.network(
         None, None, None, cost_model, extrapolate=extrapolate, compute_slowdown=compute_slowdown
     )

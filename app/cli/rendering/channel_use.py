@@ -1,11 +1,15 @@
 """The use of channels in a simulated iteration, as rows of times."""
 
+from typing import TYPE_CHECKING
+
 from app.cli.rendering.figures import counted
 from app.cli.rendering.tables import shortened, time
-from app.schemas.simulations import SimulationAnswer
+
+if TYPE_CHECKING:
+    from app.schemas.simulations import SimulationAnswer
 
 
-def channel_rows(answer: SimulationAnswer) -> list[tuple[str, str, str, str]]:
+def channel_rows(answer: "SimulationAnswer") -> list[tuple[str, str, str, str]]:
     """Say how long each channel carries launches, and how many."""
     rows = []
     names = shortened([f"channel {channel.channel}" for channel in answer.channels])

@@ -13,7 +13,6 @@ from app.cli.rendering.programs import program
 from app.cli.rendering.reports import source
 from app.cli.rendering.tables import shortened, table, time, times
 from app.schemas.plans import Baseline, Bound, PlanAnswer, TraceAnswer
-from app.services.trace_clusters import MISFIT
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.policies.choice import WHERE_NOT
 from solver.traces import Report
@@ -77,7 +76,11 @@ def _times(answer: PlanAnswer) -> Iterator[Line]:
 
 def _misfits(report: Report | None) -> Iterator[str]:
     """Repeat the warnings of costs that do not fit what was recorded."""
-    lines = report.warnings if report else ()
+    if report is None:
+        return
+    from app.services.trace_clusters import MISFIT
+
+    lines = report.warnings
     yield from (f"Warning: {line}" for line in lines if line.startswith(MISFIT))
 
 

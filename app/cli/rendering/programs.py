@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from app.cli.rendering.channel_use import channel_rows
 from app.cli.rendering.clusters import channels, cost, place
@@ -11,8 +12,13 @@ from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import shortened, table, time, times
 from app.schemas.plans import Baseline, PlanAnswer
 from app.schemas.programs import FrontPoint, MemoryUse
-from app.schemas.simulations import SimulationAnswer
 from solver.graph import NETWORK
+
+if TYPE_CHECKING:
+    from app.schemas.simulations import SimulationAnswer
+
+    #: An answer that has a program.
+    _Answer = PlanAnswer | SimulationAnswer
 
 #: How many buckets, holdings and steps are listed.
 _BUCKETS, _HELD, _STEPS = 8, 5, 12
@@ -26,10 +32,6 @@ _TITLES = {
     "simple_overlap": "launches raised, waits sunk",
     "xla_lhs": "XLA, latency hiding",
 }
-
-
-#: An answer that has a program.
-_Answer = PlanAnswer | SimulationAnswer
 
 
 def program(answer: PlanAnswer, name: str) -> str:
@@ -46,7 +48,7 @@ def program(answer: PlanAnswer, name: str) -> str:
     )
 
 
-def simulated(answer: SimulationAnswer, name: str) -> str:
+def simulated(answer: "SimulationAnswer", name: str) -> str:
     """Write a simulated program as a page of text."""
     return page(
         _head(answer, name),
@@ -59,7 +61,7 @@ def simulated(answer: SimulationAnswer, name: str) -> str:
     )
 
 
-def _head(answer: _Answer, name: str) -> Iterator[str]:
+def _head(answer: "_Answer", name: str) -> Iterator[str]:
     cluster = answer.request.cluster
     used = {bucket.channel for bucket in answer.buckets}
     yield place(name, cluster, used)
@@ -86,7 +88,7 @@ def _times(answer: PlanAnswer) -> Iterator[Line]:
     yield times(rows)
 
 
-def _simulated_times(answer: SimulationAnswer) -> Iterator[Line]:
+def _simulated_times(answer: "SimulationAnswer") -> Iterator[Line]:
     policy = answer.policy
     what = "the program given" if policy is None else _TITLES.get(policy.policy, policy.policy)
     yield "Time of one iteration"
@@ -119,7 +121,7 @@ def _proof(answer: PlanAnswer) -> str:
     }.get(bound.kind, bound.kind)
 
 
-def _why(answer: _Answer) -> Iterator[Line]:
+def _why(answer: "_Answer") -> Iterator[Line]:
     """Say what limits the program, and which launches wait longest for what is not their input."""
     if answer.summary is None:
         yield "Too many ops to explain"
@@ -167,7 +169,7 @@ def _memory(memory: MemoryUse) -> Iterator[Line]:
         yield table(["held then", "size", "from", "to"], rows)
 
 
-def _buckets(answer: _Answer) -> Iterator[Line]:
+def _buckets(answer: "_Answer") -> Iterator[Line]:
     tensors = sum(len(bucket.tensors) for bucket in answer.buckets)
     copies = sum((each.pack_us or 0) + (each.unpack_us or 0) for each in answer.buckets)
     yield (
@@ -192,7 +194,7 @@ def _buckets(answer: _Answer) -> Iterator[Line]:
     yield table(heads, rows, has_remarks=True)
 
 
-def _steps(answer: _Answer) -> Iterator[Line]:
+def _steps(answer: "_Answer") -> Iterator[Line]:
     steps = answer.program or []
     counts = Counter(step.do for step in steps)
     kinds = ", ".join(f"{count} {do}" for do, count in counts.items())
