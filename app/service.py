@@ -24,9 +24,9 @@ from app.jobs.kinds import KINDS
 from app.jobs.pool import Pool
 from app.jobs.readiness import Readiness
 from app.jobs.table import Job
-from app.jobs.worker import GARBAGE
 from app.limits import MAX_BIG_BODIES
 from app.operations import tracing
+from app.operations.memory import GARBAGE
 from app.operations.metrics import Metrics
 from app.operations.settings import Settings
 from app.pages import routes as pages
@@ -110,7 +110,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     pool: Pool = app.state.pool
     pool.start()
     yield
-    for children in (app.state.answers, app.state.intake):
+    for children in (app.state.answers, app.state.intake, app.state.readers):
         await to_thread.run_sync(children.close)
     await to_thread.run_sync(pool.stop, GRACE_S)
     await to_thread.run_sync(tracing.stop, app.state.spans)
@@ -173,6 +173,7 @@ def create_app(settings: Settings | None = None, bound: str | None = None) -> Fa
     app.state.spills = CapacityLimiter(at_once)
     app.state.answers = Children(app.state.settings, at_once)
     app.state.intake = Children(app.state.settings, at_once)
+    app.state.readers = Children(app.state.settings, at_once, "app.calls.process:serve_promptly")
     app.state.checks = CapacityLimiter(_CHECKS)
     install(app)
     for routes in (

@@ -11,7 +11,7 @@ from typing import IO, Any, TypeVar
 
 from anyio import CancelScope, CapacityLimiter, fail_after, to_thread
 
-from app.calls.process import Call, Told, serve
+from app.calls.messages import Call, Told
 from app.errors import QueueFull, TimeLimit, WorkerDied, WorkersUnavailable
 from app.jobs.deaths import reason_of
 from app.jobs.process import Child, fork, kill
@@ -40,9 +40,14 @@ class Children:
         What a child may take.
     at_once
         So many are at work; other calls wait, without a thread.
+    serve
+        What each does, by reference.
     """
 
-    def __init__(self, settings: Settings, at_once: int) -> None:
+    def __init__(
+        self, settings: Settings, at_once: int, serve: str = "app.calls.process:serve"
+    ) -> None:
+        self._serve = serve
         self._settings, self._limit_s = settings, settings.answer_limit_s
         self._turns = CapacityLimiter(at_once)
         self._threads = CapacityLimiter(4 * at_once)
@@ -113,7 +118,7 @@ class Children:
                 return child
             await self._threaded(_bury, child)
         try:
-            return await self._threaded(fork, self._context, self._settings, serve)
+            return await self._threaded(fork, self._context, self._settings, self._serve)
         except (OSError, EOFError) as error:
             _LOG.warning("No process for a call can be started: %s", error)
             detail = "No process can be started for the answer; the log says why."

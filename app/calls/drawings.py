@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from app.calls.process import Answered
+from app.calls.messages import Answered
 from app.jobs.kinds import PLAN, SIMULATION
 from app.jobs.results import (
     parameter_server_of,

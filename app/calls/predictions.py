@@ -2,7 +2,7 @@
 
 import json
 
-from app.calls.process import Answered
+from app.calls.messages import Answered
 from app.codes import ServiceFaultCode
 from app.errors import InvalidRequest
 from app.reading.cluster_faults import with_models

@@ -5,20 +5,20 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import recv_handle
 from threading import Thread
-from typing import Any, NamedTuple
+from typing import Any
 
+from app.calls.messages import Answered, Call, Refused, Told
 from app.errors import Refusal, problem_details
 from app.jobs.worker import bound
-from app.operations.callers import Caller
 from app.operations.logs import REQUEST_ID
 from app.operations.settings import Settings
+from app.references import resolve
 from app.storage.database import Store
 
 #: A process ends after so many calls, or when it has taken so much memory [KiB].
@@ -28,50 +28,22 @@ _CALLS, _LARGE = 500, 2**19
 _LOG = logging.getLogger("interlace.calls")
 
 
-class Call(NamedTuple):
-    """What a process is asked: ``work(store, *given)``, or ``work(store, body, *given)``.
-
-    A body of a file comes after the call, as its handle. The store is as the caller sees it.
-    """
-
-    work: Callable[..., Any]
-    given: tuple[Any, ...]
-    request_id: str
-    caller: Caller | None = None
-    body: bytes | None = None
-    has_file: bool = False
-
-
-class Answered(NamedTuple):
-    """An answer of a call as it is sent."""
-
-    content: bytes
-    media_type: str = "application/json"
-    status: int = HTTPStatus.OK
-    headers: tuple[tuple[str, str], ...] = ()
-
-
-class Refused(NamedTuple):
-    """Why there is no answer: as :func:`app.errors.problem_details` tells it."""
-
-    problem: dict[str, Any]
-    retry_after_s: int | None
-
-
-class Told(NamedTuple):
-    """What a process tells of a call: its answer, whose content follows, or another result."""
-
-    result: Any
-    is_last: bool
-    has_content: bool
-
-
 def serve(settings: Settings, pipe: Connection) -> None:
     """Answer the calls that come through a pipe, one after the other.
 
     Ends when nobody holds the other side any more, with the server, and when it has become large.
     """
     bound(settings)
+    _serve(settings, pipe)
+
+
+def serve_promptly(settings: Settings, pipe: Connection) -> None:
+    """Do the same without stepping aside for others: what it is asked takes no time."""
+    bound(settings, nice=0)
+    _serve(settings, pipe)
+
+
+def _serve(settings: Settings, pipe: Connection) -> None:
     store = Store(settings, is_migrated=True)
     Thread(target=_end_with_the_server, daemon=True).start()
     with suppress(EOFError, OSError):
@@ -103,7 +75,7 @@ def _result(store: Store, call: Call) -> Any:
     REQUEST_ID.set(call.request_id or None)
     given = call.given if call.body is None else (call.body, *call.given)
     try:
-        return call.work(store.seen_by(call.caller), *given)
+        return resolve(call.work)(store.seen_by(call.caller), *given)
     except Exception as error:  # noqa: BLE001 - whatever it is, the call is told
         found = problem_details(error)
         if found["status"] == HTTPStatus.INTERNAL_SERVER_ERROR:

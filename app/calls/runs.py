@@ -1,26 +1,34 @@
 """Runs as they begin, and as they take over another plan: simulated, and kept."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
-from app.calls.process import Answered
+from msgspec import Raw
+
+from app.calls.messages import Answered
 from app.errors import InvalidRequest
 from app.jobs.results import plan_text
 from app.limits import MAX_RUN_BYTES
 from app.reading.runs import Planned, read_planned, read_report
+from app.schemas.base import AnswerModel
 from app.schemas.runs import (
     START,
+    EndRequest,
+    RunList,
     RunOut,
     RunPlanHistory,
     RunPlanRequest,
     RunPlanSummary,
     RunRequest,
-    StepsReceipt,
+    RunStepList,
+    RunSummary,
     StepsRequest,
 )
 from app.services import runs
 from app.storage.database import Store
 from app.storage.idempotency import Key
+from app.storage.json_text import with_fields
 from app.storage.library import library_of
 from app.storage.runs import life, plans, steps
 from app.storage.runs.plans import NewPlan
@@ -34,7 +42,7 @@ def begin(store: Store, body: bytes, place: str, key: str | None) -> Answered:
         planned = _planned(store, body, RunRequest, {})
         run: RunRequest = planned.request
         run_id = life.begin(store, run, _new_plan(planned, 0, START, barrier=run.barrier), used)
-    content = told(store, run_id).model_dump_json().encode()
+    content = _told(store, run_id).model_dump_json().encode()
     return Answered(content, status=201, headers=(("Location", f"{place}/{run_id}"),))
 
 
@@ -52,7 +60,7 @@ def take_over(store: Store, body: bytes, place: str, run_id: str) -> Answered:
     return Answered(found.model_dump_json().encode(), status=201, headers=(location,))
 
 
-def report(store: Store, body: bytes | bytearray, run_id: str) -> StepsReceipt:
+def report(store: Store, body: bytes, run_id: str) -> Answered:
     """Keep what steps of a run took.
 
     Raises
@@ -63,10 +71,48 @@ def report(store: Store, body: bytes | bytearray, run_id: str) -> StepsReceipt:
     request = read_report(body, StepsRequest)
     if faults := list(request.faults()):
         raise InvalidRequest(faults)
-    return steps.report(store, run_id, request.steps)
+    return _json(steps.report(store, run_id, request.steps))
 
 
-def told(store: Store, run_id: str) -> RunOut:
+def end(store: Store, body: bytes, run_id: str) -> Answered:
+    """End a run."""
+    life.end(store, run_id, read_report(body, EndRequest).why)
+    return found(store, run_id)
+
+
+def found(store: Store, run_id: str) -> Answered:
+    """Find a run."""
+    return _json(_told(store, run_id))
+
+
+def listed(store: Store, limit: int, cursor: str | None, states: Sequence[str]) -> Answered:
+    """List runs, a page at a time."""
+    below = None if cursor is None else int(cursor)
+    some = life.listed(store, limit=limit + 1, below=below, states=states)
+    more = str(some[limit - 1].number) if len(some) > limit else None
+    return _json(RunList(runs=[RunSummary.of(run) for run in some[:limit]], next_cursor=more))
+
+
+def listed_steps(store: Store, run_id: str, limit: int, cursor: str | None) -> Answered:
+    """List the steps of a run, a page at a time."""
+    after = None if cursor is None else int(cursor)
+    some = steps.page(store, run_id, after=after, limit=limit + 1)
+    more = str(some[limit - 1].step) if len(some) > limit else None
+    return _json(RunStepList(steps=some[:limit], next_cursor=more))
+
+
+def plan(store: Store, run_id: str, index: int) -> Answered:
+    """Find a plan of a run."""
+    row = plans.get(store, run_id, index)
+    brief = RunPlanSummary.of(row).model_dump(mode="json")
+    return Answered(with_fields({**brief, "request": Raw(row.request.encode())}, "{}"))
+
+
+def _json(answer: AnswerModel) -> Answered:
+    return Answered(answer.model_dump_json().encode())
+
+
+def _told(store: Store, run_id: str) -> RunOut:
     """Return a run with what its steps say of its plans."""
     run, taken, figures = steps.reported(store, run_id)
     measured = runs.Measured(*figures)

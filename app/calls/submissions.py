@@ -3,42 +3,28 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from app.calls.forms import read_form
+from app.calls.messages import Wanted
+from app.jobs.checks import check
 from app.jobs.kinds import IMPORT
-from app.jobs.requests import Requests, import_job
-from app.jobs.submission import Asked, NewJob, Receipt, Room, add_all, id_of_key
+from app.jobs.requests import Checked, import_job, job_of
+from app.jobs.submission import Asked, NewJob, Receipt, add_all, id_of_key
 from app.reading.traces import parameters_of
 from app.storage.database import Store
 from app.storage.idempotency import Key
 
 
-class Wanted(NamedTuple):
-    """How a job is asked for.
+def checked(store: Store, body: bytes, kind: str) -> Checked:
+    """Check a small request about a graph, which the server makes a job of.
 
-    Attributes
-    ----------
-    tags
-        Words of the client.
-    request_id
-        Of the call.
-    key
-        Idempotency key; None without.
-    fresh
-        Whether an answer from storage will not do.
-    room
-        How much may wait in its queue.
-    traceparent
-        The span of the call; None where nothing is traced.
+    Raises
+    ------
+    NotJson, InvalidRequest
+        As :func:`app.jobs.checks.check` does.
     """
-
-    tags: Sequence[str]
-    request_id: str
-    key: str | None
-    fresh: bool
-    room: Room
-    traceparent: str | None = None
+    return check(store, kind, body)
 
 
 def problem(store: Store, body: bytes, kind: str, wanted: Wanted) -> Receipt:
@@ -53,7 +39,7 @@ def problem(store: Store, body: bytes, kind: str, wanted: Wanted) -> Receipt:
         store,
         kind,
         lambda: (body,),
-        lambda: Requests().check(store, kind, body, wanted.tags, wanted.request_id),
+        lambda: job_of(store, kind, body, wanted.tags, wanted.request_id, check(store, kind, body)),
         wanted,
     )
 

@@ -7,7 +7,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Query, Request
 
 from app.http.preferences import Preferences, PreferencesDep
-from app.http.work import IntakeDep, Work
+from app.http.work import IntakeDep, ReadersDep, Work
 from app.jobs.pool import Pool
 from app.jobs.readiness import Readiness
 from app.limits import (
@@ -107,6 +107,7 @@ class Submitter:
     pool: Pool
     turns: CapacityLimiter
     intake: Work
+    readers: Work
 
 
 async def usage_of(request: Request) -> Usage:
@@ -136,9 +137,10 @@ async def submitter_of(
     turns: SolvesDep,
     _room: RoomDep,
     intake: IntakeDep,
+    readers: ReadersDep,
 ) -> Submitter:
     """Bring together what a call that begins a job needs."""
-    return Submitter(preferences, request_id, store, pool, turns, intake)
+    return Submitter(preferences, request_id, store, pool, turns, intake, readers)
 
 
 SubmitterDep = Annotated[Submitter, Depends(submitter_of)]

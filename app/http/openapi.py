@@ -1,14 +1,11 @@
 """What OpenAPI cannot see for itself: bodies that are read by a dependency, and the problems."""
 
 import re
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
-from docstring_parser import DocstringStyle, parse
-from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
-from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
+from fastapi import APIRouter, FastAPI
 
 from app.codes import (
     CODES,
@@ -21,16 +18,7 @@ from app.codes import (
 from app.errors import BUG, title_of
 from app.http.keys import scope_of
 from app.http.problems import MEDIA_TYPE
-from app.schemas.cost_models import CostModelRequest
-from app.schemas.estimates import EstimateRequest
-from app.schemas.parameter_servers import ParameterServerRequest
-from app.schemas.placements import PlacementsRequest
-from app.schemas.plans import PlanRequest
-from app.schemas.predictions import PredictionRequest
-from app.schemas.problem_details import ProblemDetails
-from app.schemas.runs import EndRequest, RunPlanRequest, RunRequest, StepsRequest
-from app.schemas.simulations import SimulationRequest
-from app.schemas.sweeps import SweepRequest
+from app.references import resolve
 from solver.codes import Code, FaultCode
 
 _REF = "#/components/schemas/{model}"
@@ -85,21 +73,9 @@ _KEYS = {
 _GRAPHS, _IMPORTS = "/v1/graphs", "/v1/imports"
 
 
-#: Requests that a dependency reads.
-_BODIES = (
-    PlanRequest,
-    SimulationRequest,
-    PredictionRequest,
-    PlacementsRequest,
-    SweepRequest,
-    ParameterServerRequest,
-    CostModelRequest,
-    EstimateRequest,
-    RunRequest,
-    StepsRequest,
-    RunPlanRequest,
-    EndRequest,
-)
+#: A model by reference (:mod:`app.references`), which stands in a document for a while.
+_REFERENCE = re.compile(r"app\.schemas\.\w+:\w+")
+_PROBLEM = "app.schemas.problem_details:ProblemDetails"
 
 
 Responses = dict[int | str, dict[str, Any]]
@@ -107,7 +83,7 @@ Responses = dict[int | str, dict[str, Any]]
 
 def problems(*statuses: int) -> Responses:
     """Document refusals with these statuses."""
-    schema = {"$ref": _REF.format(model=ProblemDetails.__name__)}
+    schema = {"$ref": _PROBLEM}
     documented: Responses = {}
     for status in statuses:
         code, detail = _EXAMPLES[status]
@@ -135,13 +111,18 @@ def _meaning(status: int) -> str:
     return " ".join(f"`{code}`: {code.sentence}" for code in codes)
 
 
-def accepted(model: type[BaseModel]) -> Responses:
+def answered(model: str, status: int = HTTPStatus.OK) -> Responses:
+    """Document an answer of a model, by reference, that is not made by FastAPI."""
+    return {int(status): {"content": {"application/json": {"schema": {"$ref": model}}}}}
+
+
+def accepted(model: str) -> Responses:
     """Document the answer to a call whose job has not ended when its wait has."""
     retry = {"description": "When to look again [s].", "schema": {"type": "integer"}}
     place = {"description": "Where the job is.", "schema": {"type": "string"}}
     return {
         202: {
-            "model": model,
+            **answered(model)[200],
             "description": "The job has not ended; its answer's fields are null. `Location` says "
             "where to look.",
             "headers": {"Location": place, "Retry-After": retry},
@@ -149,16 +130,17 @@ def accepted(model: type[BaseModel]) -> Responses:
     }
 
 
-def json_body(model: type[BaseModel], example: dict[str, Any]) -> dict[str, Any]:
-    """Document a JSON body that a dependency reads."""
-    schema = {"$ref": _REF.format(model=model.__name__)}
-    content = {"application/json": {"schema": schema, "example": example}}
+def json_body(model: str, example: dict[str, Any]) -> dict[str, Any]:
+    """Document a JSON body that a dependency reads; its model is named by reference."""
+    content = {"application/json": {"schema": {"$ref": model}, "example": example}}
     return {"requestBody": {"required": True, "content": content}}
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
-    """Return the OpenAPI document, made once."""
+    """Return the OpenAPI document, made once; the models are imported for it."""
     if app.openapi_schema is None:
+        from fastapi.openapi.utils import get_openapi  # noqa: PLC0415 - for this alone
+
         document = get_openapi(
             title=app.title,
             version=app.version,
@@ -166,10 +148,6 @@ def describe(app: FastAPI) -> dict[str, Any]:
             description=app.description,
             routes=app.routes,
             separate_input_output_schemas=False,
-        )
-        _, schemas = models_json_schema(
-            [(body, "validation") for body in (*_BODIES, ProblemDetails)],
-            ref_template=_REF,
         )
         forbidden = {str(status): told for status, told in problems(HTTPStatus.FORBIDDEN).items()}
         for path in document["paths"].values():
@@ -180,7 +158,8 @@ def describe(app: FastAPI) -> dict[str, Any]:
                 del operation["responses"]["422"]  # FastAPI's own; a text in a path is never wrong
         _link(document["paths"])
         _lock(document["paths"])
-        components = {**document["components"]["schemas"], **schemas["$defs"]}
+        schemas = _schemas_of(document["paths"])
+        components = {**document["components"]["schemas"], **schemas}
         for schema in components.values():
             _explain_fields(schema)
         for unused in ("HTTPValidationError", "ValidationError"):
@@ -189,6 +168,40 @@ def describe(app: FastAPI) -> dict[str, Any]:
         document["components"]["securitySchemes"] = {_SCHEME: _KEYS}
         app.openapi_schema = document
     return app.openapi_schema
+
+
+def _schemas_of(paths: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Describe the models that are named by reference: of answers as FastAPI does, of requests."""
+    from fastapi.openapi.utils import get_openapi  # noqa: PLC0415 - for the document alone
+    from pydantic.json_schema import models_json_schema  # noqa: PLC0415
+
+    operations = [operation for path in paths.values() for operation in path.values()]
+    answers, requests = (
+        dict.fromkeys(name for each in operations for name in _resolved(each.get(part)))
+        for part in ("responses", "requestBody")
+    )
+    aside = APIRouter()
+    for name in answers:
+        aside.add_api_route(f"/{name}", lambda: None, response_model=resolve(name))
+    document = get_openapi(
+        title="", version="", routes=aside.routes, separate_input_output_schemas=False
+    )
+    _, bodies = models_json_schema(
+        [(resolve(name), "validation") for name in requests], ref_template=_REF
+    )
+    return {**document["components"]["schemas"], **bodies["$defs"]}
+
+
+def _resolved(part: Any) -> Iterator[str]:
+    """Put the place of its schema where a model is named by reference; yield the references."""
+    if isinstance(part, dict):
+        named = part.get("$ref")
+        if isinstance(named, str) and _REFERENCE.fullmatch(named):
+            yield named
+            part["$ref"] = _REF.format(model=named.partition(":")[2])
+    if isinstance(part, dict | list):
+        for each in part.values() if isinstance(part, dict) else part:
+            yield from _resolved(each)
 
 
 def _lock(paths: dict[str, dict[str, Any]]) -> None:
@@ -227,6 +240,8 @@ def _explain_fields(schema: dict[str, Any]) -> None:
 
     The solver knows no pydantic and documents its results as numpydoc, once.
     """
+    from docstring_parser import DocstringStyle, parse  # noqa: PLC0415 - for the document alone
+
     text = schema.get("description", "")
     documented = parse(text, DocstringStyle.NUMPYDOC)
     if documented.params:

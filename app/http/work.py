@@ -1,6 +1,5 @@
 """What a call waits for: worked out by a child, while its client is there."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -8,7 +7,7 @@ from anyio import create_task_group
 from fastapi import Depends, Request, Response
 
 from app.calls.children import Children
-from app.calls.process import Answered, Call, Refused
+from app.calls.messages import Answered, Call, Refused
 from app.errors import ClientLeft, Refusal
 from app.http.bodies import HeldBody
 from app.http.problems import answer
@@ -21,10 +20,10 @@ class Work:
     request: Request
     children: Children
 
-    async def done(
-        self, work: Callable[..., Any], *given: Any, body: HeldBody | None = None
-    ) -> Any:
+    async def done(self, work: str, *given: Any, body: HeldBody | None = None) -> Any:
         """Return what a child made of it, or why it did not: a problem as an answer.
+
+        ``work`` is named by reference (:mod:`app.references`).
 
         The child ends when the client leaves.
 
@@ -63,9 +62,7 @@ class Work:
             return answer(found.problem, self.request.url.path, headers)
         return found
 
-    async def answer(
-        self, work: Callable[..., Any], *given: Any, body: HeldBody | None = None
-    ) -> Response:
+    async def answer(self, work: str, *given: Any, body: HeldBody | None = None) -> Response:
         """Answer with what a child made of it, as :meth:`done` does."""
         found: Answered | Response = await self.done(work, *given, body=body)
         if isinstance(found, Response):
@@ -83,7 +80,15 @@ async def intake_of(request: Request) -> Work:
     return Work(request, request.app.state.intake)
 
 
+async def readers_of(request: Request) -> Work:
+    """Return who reads what is small, and looks up what is told of at once."""
+    return Work(request, request.app.state.readers)
+
+
 AnswersDep = Annotated[Work, Depends(answers_of)]
 
 
 IntakeDep = Annotated[Work, Depends(intake_of)]
+
+
+ReadersDep = Annotated[Work, Depends(readers_of)]

@@ -8,7 +8,7 @@ from app.jobs import table as jobs
 from app.jobs.kinds import KINDS
 from app.jobs.rows import RESULT
 from app.jobs.table import Job
-from app.schemas.jobs import JobSummary
+from app.schemas.lists import JobSummary
 from app.storage.database import Store
 from app.storage.json_text import with_fields
 

@@ -4,9 +4,12 @@ Whoever stops a service signals all its processes at once (systemd does). If thi
 children would seem dead. It ends by itself when the server has.
 """
 
+import gc
 import signal
 
 from app.jobs.orphans import end_with_server
+from app.operations.memory import GARBAGE
 
+gc.set_threshold(*GARBAGE)  # what is imported from here on stays
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 end_with_server()

@@ -2,13 +2,6 @@
 
 from dataclasses import dataclass
 
-from app.schemas.graphs import GraphRequest
-from app.schemas.imports import ImportAnswer
-from app.schemas.parameter_servers import ParameterServerAnswer, ParameterServerRequest
-from app.schemas.plans import PlanAnswer, PlanRequest
-from app.schemas.simulations import SimulationAnswer, SimulationRequest
-from app.schemas.sweeps import SweepAnswer, SweepRequest
-
 PLAN, SIMULATION, SWEEP, IMPORT = "plan", "simulation", "sweep", "import"
 
 
@@ -26,7 +19,7 @@ class Kind:
     prefix
         Path of its collection.
     fields
-        Names of the answer's fields, of those that every answer has.
+        Names of the answer's fields, of those that every answer has (:meth:`AnswerModel.always`).
     queue
         Jobs of one queue share its children. A sweep uses all cores by itself, and a prediction
         of parameter servers one for minutes; they keep no plan waiting.
@@ -38,26 +31,43 @@ class Kind:
     queue: str
 
 
+#: The fields of answers, which a job that has not ended has without values.
+_PLAN = (
+    "summary limited_by sensitivities critical_path tensors breakdown headline runtime_s "
+    "status iteration_time_us compute_time_us lower_bound_us gap scaling_factor exposed_us "
+    "overlap ideal_us buckets schedule proof bound fused_graph baselines what_if osf "
+    "warnings request version"
+)
+_SIMULATION = (
+    "summary limited_by sensitivities critical_path tensors breakdown runtime_s policy "
+    "iteration_time_us compute_time_us scaling_factor exposed_us overlap buckets schedule "
+    "channels jitter what_if warnings request version"
+)
+_SWEEP = "runtime_s name summary axes policies cells cells_asked knees warnings request version"
+_PARAMETER_SERVER = "runtime_s name profiled_steps rows knees notes warnings request version"
+_IMPORT = "graph_id cluster costs steps report"
+
+
 KINDS = {
-    PLAN: Kind("plan", "/v1/plans", PlanAnswer.always(), "solves"),
-    SIMULATION: Kind("simulation", "/v1/simulations", SimulationAnswer.always(), "solves"),
-    SWEEP: Kind("sweep", "/v1/sweeps", SweepAnswer.always(), "sweeps"),
+    PLAN: Kind("plan", "/v1/plans", tuple(_PLAN.split()), "solves"),
+    SIMULATION: Kind("simulation", "/v1/simulations", tuple(_SIMULATION.split()), "solves"),
+    SWEEP: Kind("sweep", "/v1/sweeps", tuple(_SWEEP.split()), "sweeps"),
     PARAMETER_SERVER: Kind(
         "prediction",
         "/v1/predictions/parameter-server",
-        ParameterServerAnswer.always(),
+        tuple(_PARAMETER_SERVER.split()),
         "predictions",
     ),
-    IMPORT: Kind("import", "/v1/imports", ImportAnswer.always(), "solves"),
+    IMPORT: Kind("import", "/v1/imports", tuple(_IMPORT.split()), "solves"),
 }
 
 
-#: What is posted about a graph.
-MODELS: dict[str, type[GraphRequest]] = {
-    PLAN: PlanRequest,
-    SIMULATION: SimulationRequest,
-    SWEEP: SweepRequest,
-    PARAMETER_SERVER: ParameterServerRequest,
+#: What is posted about a graph, by reference (:mod:`app.references`).
+MODELS = {
+    PLAN: "app.schemas.plans:PlanRequest",
+    SIMULATION: "app.schemas.simulations:SimulationRequest",
+    SWEEP: "app.schemas.sweeps:SweepRequest",
+    PARAMETER_SERVER: "app.schemas.parameter_servers:ParameterServerRequest",
 }
 
 

@@ -38,15 +38,14 @@ _HUNG_S = 10.0
 _GONE_S = 5.0
 
 
-#: What the processes of jobs and of calls have imported when they begin.
+#: What the processes of jobs and of calls have imported when they begin: all that a plan takes.
+#: What else they do, they import when they do it.
 _PRELOADED = (
     "app.jobs.forkserver",
     "__main__",
     "app.jobs.worker",
-    "app.calls.drawings",
-    "app.calls.predictions",
-    "app.calls.runs",
-    "app.calls.submissions",
+    "app.jobs.tasks.plan",
+    "app.calls.process",
 )
 
 

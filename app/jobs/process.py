@@ -17,8 +17,8 @@ from typing import Any
 from app.errors import WorkersUnavailable
 from app.jobs.leases import Claim
 from app.jobs.messages import HandIn, Message
-from app.jobs.worker import work
 from app.operations.settings import Settings
+from app.references import resolve
 
 #: The process that forks the others hangs when it has not begun one after so long, and computes
 #: nothing [s]. What it imports first takes a second or two, and minutes where much else is to do.
@@ -54,9 +54,11 @@ class Child:
 def fork(
     context: ForkServerContext,
     settings: Settings,
-    serve: Callable[[Settings, Connection], None],
+    serve: str,
 ) -> Child:
     """Start a process that serves whoever has the other side of its pipe.
+
+    ``serve(settings, pipe)`` is named by reference (:mod:`app.references`).
 
     Raises
     ------
@@ -67,7 +69,7 @@ def fork(
     is_over, is_late = Event(), Event()
     Thread(target=_end_if_hung, args=(is_over, is_late), daemon=True).start()
     try:
-        process = context.Process(target=serve, args=(settings, theirs))
+        process = context.Process(target=_begin, args=(serve, settings, theirs))
         process.start()
     except (EOFError, OSError) as error:
         ours.close()
@@ -82,13 +84,17 @@ def fork(
     return Child(process, ours)
 
 
+def _begin(serve: str, settings: Settings, pipe: Connection) -> None:
+    resolve(serve)(settings, pipe)
+
+
 def start(context: ForkServerContext, settings: Settings, tell: Callable[[], None]) -> Child:
     """Start a process that waits for jobs; ``tell`` is called when it has told something.
 
     A thread reads what it tells: a process that is stopped in the middle of a word keeps nobody
     else waiting. Raises as :func:`fork` does.
     """
-    child = fork(context, settings, work)
+    child = fork(context, settings, "app.jobs.worker:work")
     child.ears = Thread(target=_hear, args=(child, tell), daemon=True)
     child.ears.start()
     return child

@@ -6,6 +6,7 @@ from app.errors import NoResult, NotFound
 from app.jobs import table as jobs
 from app.jobs.kinds import MODELS, PARAMETER_SERVER, PLAN, SWEEP
 from app.reading.requests import problem_of, read_body
+from app.references import resolve
 from app.schemas.parameter_servers import ParameterServerAnswer, ParameterServerRequest
 from app.schemas.problem import Problem
 from app.schemas.sweeps import SweepAnswer
@@ -23,7 +24,7 @@ def problem_and_answer(store: Store, kind: str, job_id: str) -> tuple[Problem[An
         When there is no such job, or no result of it.
     """
     request, result = jobs.answered(store, kind, job_id)
-    return problem_of(read_body(request, MODELS[kind], library_of(store))), result
+    return problem_of(read_body(request, resolve(MODELS[kind]), library_of(store))), result
 
 
 def sweep_of(store: Store, sweep_id: str) -> SweepAnswer:

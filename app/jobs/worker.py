@@ -33,10 +33,12 @@ from app.jobs.messages import Failed, HandIn, Message, Outcome, Returned, Succee
 from app.jobs.orphans import end_with_forkserver
 from app.jobs.progress import ProgressWriter
 from app.jobs.rows import FAILED, REQUEST, TIMED_OUT
-from app.jobs.tasks import WORK, Inputs
+from app.jobs.tasks.work import WORK, Done, Inputs
 from app.operations import logs
 from app.operations.logs import JOB_ID, REQUEST_ID
+from app.operations.memory import GARBAGE
 from app.operations.settings import Settings
+from app.references import resolve
 from app.services.sweeps.parallel import Each, each
 from app.storage.database import Store
 from app.storage.library import library_of
@@ -48,11 +50,6 @@ _NICE = 10
 #: A process ends after so many jobs, or when it has taken so much memory [KiB]: what Python has, it
 #: does not give back.
 _JOBS, _LARGE = 500, 2**19
-
-
-#: A graph of a million ops makes millions of objects that stay; at Python's own thresholds a third
-#: of its time goes into looking at them again (tests/benchmarks/big.py).
-GARBAGE = (50_000, 20, 100)
 
 
 #: A database that cannot be used is tried again after so long [s].
@@ -84,13 +81,13 @@ def work(settings: Settings, pipe: Connection) -> None:
     os._exit(0)  # nothing is left to do, and taking an interpreter apart takes its time
 
 
-def bound(settings: Settings) -> None:
+def bound(settings: Settings, nice: int = _NICE) -> None:
     """Give this process a group of its own, little memory and the last turn on a core."""
     os.setpgid(0, 0)  # so that what it starts can be ended with it
     for sent in (signal.SIGINT, signal.SIGTERM):  # to all processes: meant for the server
         signal.signal(sent, signal.SIG_IGN)
     end_with_forkserver()
-    os.nice(_NICE)
+    os.nice(nice)
     limit_memory(settings.job_memory_bytes)
     gc.set_threshold(*GARBAGE)
     logs.install(settings.log_format, settings.log_level)
@@ -202,7 +199,7 @@ def outcome_of(job: Claim, line: Line, source: Source) -> Outcome:
 
 def _done(job: Claim, report: ProgressWriter, source: Source) -> Succeeded:
     """Work."""
-    done = WORK[job.kind](source.inputs(job), report)
+    done: Done = resolve(WORK[job.kind])(source.inputs(job), report)
     return Succeeded(done.answer.encode(), done.summary, done.graph)
 
 

@@ -1,4 +1,4 @@
-"""Memory of a server that holds large bodies and answers for a moment."""
+"""Memory of a server that holds large bodies and answers for a moment, and of its children."""
 
 import ctypes
 
@@ -7,6 +7,11 @@ _LARGE = 2**20
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
 #: The server's threads share so many heaps; with one for each, what is freed stays in pieces.
 _ARENAS = 2
+
+
+#: A graph of a million ops makes millions of objects that stay; at Python's own thresholds a third
+#: of its time goes into looking at them again (tests/benchmarks/big.py).
+GARBAGE = (50_000, 20, 100)
 
 
 def return_large_blocks() -> None:

@@ -5,19 +5,15 @@ where keys are required. So nothing of a user is ever in the markup that is sent
 """
 
 from collections.abc import Callable
+from functools import cache
 from importlib import resources
 
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import FileResponse, HTMLResponse
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.staticfiles import StaticFiles
 
 from app import VERSION
-from app.services.rivals import FIFO
-from solver.exports import EXPORTS
-from solver.exports.programs import PROGRAM_EXPORTS
-from solver.policies import POLICIES
-from solver.programs.policies import POLICIES as PROGRAM_POLICIES
+from app.names import EXPORTS, FIFO, POLICIES, PROGRAM_EXPORTS, PROGRAM_POLICIES
 
 router = APIRouter(include_in_schema=False)
 
@@ -43,27 +39,35 @@ PAGES = (
 )
 
 
-_TEMPLATES = Environment(
-    loader=PackageLoader("app.pages"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-)
-
-
 #: Names that the service knows, for pages that let one be chosen.
 _NAMES = {
     "rivals": (FIFO, *POLICIES),
-    "program_rivals": tuple(PROGRAM_POLICIES),
-    "formats": tuple(EXPORTS),
-    "program_formats": tuple(PROGRAM_EXPORTS),
+    "program_rivals": PROGRAM_POLICIES,
+    "formats": EXPORTS,
+    "program_formats": PROGRAM_EXPORTS,
 }
 
 
+@cache
+def _text(name: str, title: str) -> str:
+    """Render a page, when somebody opens it for the first time."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - for pages alone
+
+    templates = Environment(
+        loader=PackageLoader("app.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )
+    template = templates.get_template(f"{name}.html")
+    return template.render(name=name, title=title, version=VERSION, **_NAMES)
+
+
 def _page(name: str, title: str) -> Callable[[], HTMLResponse]:
-    """Return the route of a page; it is rendered once."""
-    template = _TEMPLATES.get_template(f"{name}.html")
-    text = template.render(name=name, title=title, version=VERSION, **_NAMES)
+    """Return the route of a page."""
 
     def show() -> HTMLResponse:
-        return HTMLResponse(text, headers={"Content-Security-Policy": _POLICY})
+        return HTMLResponse(_text(name, title), headers={"Content-Security-Policy": _POLICY})
 
     return show
 

@@ -4,14 +4,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 
-from app.calls import drawings, predictions
 from app.http.bodies import PlainBodyDep
 from app.http.dependencies import ListedDep, RoomDep, StoreDep
-from app.http.openapi import json_body, problems
+from app.http.openapi import answered, json_body, problems
 from app.http.work import AnswersDep
 from app.jobs.removal import remove
-from app.schemas.cost_curves import CostCurvesAnswer
-from app.schemas.cost_models import CostModelList, CostModelOut, CostModelRequest
+from app.schemas.lists import CostModelList
 from app.storage.cost_models import json_of, newest
 from app.storage.tables import CostModelRow
 
@@ -34,11 +32,13 @@ EXAMPLE: dict[str, Any] = {
 @router.post(
     "",
     status_code=201,
-    response_model=CostModelOut,
     summary="Fit a cost model to measurements, or store one",
     response_description="The cost model; `Location` says where it stays.",
-    openapi_extra=json_body(CostModelRequest, EXAMPLE),
-    responses=problems(400, 408, 413, 415, 422, 503),
+    openapi_extra=json_body("app.schemas.cost_models:CostModelRequest", EXAMPLE),
+    responses={
+        **answered("app.schemas.cost_models:CostModelOut", 201),
+        **problems(400, 408, 413, 415, 422, 503),
+    },
 )
 async def create_cost_model(_room: RoomDep, body: PlainBodyDep, answers: AnswersDep) -> Response:
     """Take what a benchmark printed, samples, or known figures; `cluster.cost_model` names the id.
@@ -46,7 +46,7 @@ async def create_cost_model(_room: RoomDep, body: PlainBodyDep, answers: Answers
     `linear`, `piecewise` and `table` are fitted to the relative error, each with its error by size
     and on sizes that it was not fitted to; `best` takes the one with the least of the latter.
     """
-    return await answers.answer(predictions.cost_model, router.prefix, body=body)
+    return await answers.answer("app.calls.predictions:cost_model", router.prefix, body=body)
 
 
 @router.get("", summary="List cost models, the newest first", responses=problems(422, 503))
@@ -57,9 +57,8 @@ def list_cost_models(store: StoreDep, limit: ListedDep = 20) -> CostModelList:
 
 @router.get(
     "/{model_id}",
-    response_model=CostModelOut,
     summary="Find a cost model",
-    responses=problems(404, 503),
+    responses={**answered("app.schemas.cost_models:CostModelOut"), **problems(404, 503)},
 )
 def get_cost_model(model_id: ModelId, store: StoreDep) -> Response:
     """Return the same body that answered the POST."""
@@ -68,16 +67,15 @@ def get_cost_model(model_id: ModelId, store: StoreDep) -> Response:
 
 @router.get(
     "/{model_id}/curves",
-    response_model=CostCurvesAnswer,
     summary="Draw a cost model",
-    responses=problems(404, 422, 503),
+    responses={**answered("app.schemas.cost_curves:CostCurvesAnswer"), **problems(404, 422, 503)},
 )
 async def get_cost_curves(model_id: ModelId, answers: AnswersDep) -> Response:
     """Return what was measured, and each fit over the sizes, beyond the measured ones too.
 
     The model first, then the fits that were not taken; each with what it is off at each size.
     """
-    return await answers.answer(drawings.cost_curves, model_id)
+    return await answers.answer("app.calls.drawings:cost_curves", model_id)
 
 
 @router.delete(

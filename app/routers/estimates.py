@@ -4,11 +4,9 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from app.calls import predictions
 from app.http.bodies import PlainBodyDep
-from app.http.openapi import json_body, problems
+from app.http.openapi import answered, json_body, problems
 from app.http.work import AnswersDep
-from app.schemas.estimates import EstimateAnswer, EstimateRequest
 
 router = APIRouter(prefix="/v1/estimates", tags=["estimates"])
 EXAMPLE: dict[str, Any] = {
@@ -24,11 +22,13 @@ EXAMPLE: dict[str, Any] = {
 
 @router.post(
     "",
-    response_model=EstimateAnswer,
     summary="Estimate costs from iteration times",
     response_description="The figures that the rows determine, and all rows simulated.",
-    openapi_extra=json_body(EstimateRequest, EXAMPLE),
-    responses=problems(400, 408, 413, 415, 422, 503),
+    openapi_extra=json_body("app.schemas.estimates:EstimateRequest", EXAMPLE),
+    responses={
+        **answered("app.schemas.estimates:EstimateAnswer"),
+        **problems(400, 408, 413, 415, 422, 503),
+    },
 )
 async def create_estimate(body: PlainBodyDep, answers: AnswersDep) -> Response:
     """Fit start-up, hop, bandwidth and the speed of compute to measured iteration times.
@@ -36,4 +36,4 @@ async def create_estimate(body: PlainBodyDep, answers: AnswersDep) -> Response:
     A figure that the rows do not determine is null, with the reason, and is held at its default.
     Rows without a time are predicted.
     """
-    return await answers.answer(predictions.estimate, body=body)
+    return await answers.answer("app.calls.predictions:estimate", body=body)

@@ -2,30 +2,28 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Response
 
-from app.http.openapi import problems
-from app.schemas.plans import PlanRequest
-from app.schemas.service import ExampleList
-from app.services import examples
+from app.http.openapi import answered, problems
+from app.http.work import ReadersDep
 
 router = APIRouter(prefix="/v1/examples", tags=["examples"])
 
 
-@router.get("", summary="List the examples")
-def list_examples() -> ExampleList:
+@router.get("", summary="List the examples", responses=answered("app.schemas.service:ExampleList"))
+async def list_examples(readers: ReadersDep) -> Response:
     """Return the names of requests ready to POST to `/v1/plans`."""
-    return examples.names()
+    return await readers.answer("app.calls.lookups:example_names")
 
 
 @router.get(
     "/{name}",
     summary="Get a request ready to POST",
-    responses=problems(404),
-    response_model_exclude_unset=True,
+    responses={**answered("app.schemas.plans:PlanRequest"), **problems(404)},
 )
-def get_example(
+async def get_example(
     name: Annotated[str, Path(description="Name of an example.", examples=["two_layers"])],
-) -> PlanRequest:
+    readers: ReadersDep,
+) -> Response:
     """Return a request that `/v1/plans` takes as it is."""
-    return examples.example(name)
+    return await readers.answer("app.calls.lookups:example", name)

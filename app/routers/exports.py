@@ -5,9 +5,8 @@ from typing import Annotated
 from fastapi import Query
 
 from app.limits import MAX_NAME_CHARACTERS
+from app.names import EXPORTS, PROGRAM_EXPORTS
 from app.schemas.base import OneOf
-from solver.exports import EXPORTS
-from solver.exports.programs import PROGRAM_EXPORTS
 
 Format = Annotated[
     Annotated[str, OneOf(tuple(dict.fromkeys((*EXPORTS, *PROGRAM_EXPORTS))))],

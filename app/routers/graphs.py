@@ -2,34 +2,27 @@
 
 from typing import Annotated, Any
 
-from anyio import to_thread
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from app.calls import submissions
 from app.http.bodies import FilesDep
 from app.http.dependencies import ListedDep, StoreDep, SubmitterDep
-from app.http.openapi import accepted, problems
-from app.jobs import table as jobs
+from app.http.openapi import accepted, answered, problems
 from app.jobs.kinds import IMPORT
 from app.jobs.removal import remove
 from app.jobs.rows import SUCCEEDED
-from app.jobs.table import Job
 from app.limits import MAX_NAME_CHARACTERS
+from app.names import READERS
 from app.routers.jobs import acknowledged, add_routes, answer_to, begin_large
 from app.schemas.base import PLAIN, OneOf
-from app.schemas.graphs import GraphList
-from app.schemas.imports import GraphOut, ImportAnswer
-from app.schemas.jobs import ImportList, ImportOut, ImportSummary
+from app.schemas.lists import GraphList, ImportList, ImportSummary
 from app.storage import graphs
-from app.storage.database import Store
 from app.storage.tables import GraphRow
-from solver.traces import READERS
 
 router = APIRouter(prefix="/v1/graphs", tags=["graphs"])
 imports = APIRouter(prefix="/v1/imports", tags=["graphs"])
 GraphId = Annotated[str, Path(description="Id of a graph.", examples=["0123456789abcdef"])]
 Format = Annotated[
-    Annotated[str, OneOf(tuple(READERS))] | None,
+    Annotated[str, OneOf(READERS)] | None,
     Query(description="What the files are; left out, it is found out."),
 ]
 Step = Annotated[
@@ -80,14 +73,17 @@ _FILES: dict[str, Any] = {
 @router.post(
     "",
     status_code=201,
-    response_model=GraphOut,
     summary="Read a trace of another tool",
     response_description="The graph; `Location` says where it stays, and `id` names it in "
     "requests. 200 without `Location` when there is nothing to plan.",
     openapi_extra=_FILES,
     responses={
-        200: {"model": GraphOut, "description": "There is nothing to plan: report, no graph."},
-        **accepted(ImportOut),
+        **answered("app.schemas.imports:GraphOut", 201),
+        200: {
+            **answered("app.schemas.imports:GraphOut")[200],
+            "description": "There is nothing to plan: report, no graph.",
+        },
+        **accepted("app.schemas.jobs:ImportOut"),
         **problems(400, 408, 413, 422, 500, 503),
     },
 )
@@ -107,24 +103,14 @@ async def create_graph(
     """
     header = request.headers.get("content-type", "")
     how = {"format": format, "step": step, "rank": rank, "parameters": parameters, "name": name}
-    begun = await begin_large(IMPORT, upload, by, submissions.upload, header, how)
+    begun = await begin_large(IMPORT, upload, by, "app.calls.submissions:upload", header, how)
     if isinstance(begun, Response):
         return begun
     wishes, (job, receipt) = by.preferences, begun
     if job.state != SUCCEEDED:
         return await answer_to(wishes, job, receipt, by.pool)
-    return await to_thread.run_sync(_made, by.store, job, acknowledged(wishes, receipt))
-
-
-def _made(store: Store, job: Job, headers: dict[str, str]) -> Response:
-    """Answer with the graph that an import made, or say that there is nothing to plan."""
-    _, result = jobs.answered(store, IMPORT, job.id)
-    made = ImportAnswer.model_validate_json(result)
-    if made.graph_id is None:
-        none = GraphOut.of(made, id=None, graph=None)
-        return Response(none.model_dump_json(), 200, headers, "application/json")
-    where = {"Location": f"{router.prefix}/{made.graph_id}", **headers}
-    return Response(graphs.find_made(store, made), 201, where, "application/json")
+    said = acknowledged(wishes, receipt)
+    return await by.readers.answer("app.calls.lookups:made", job.id, router.prefix, said)
 
 
 @router.get("", summary="List graphs, the newest first", responses=problems(422, 503))
@@ -134,7 +120,9 @@ def list_graphs(store: StoreDep, limit: ListedDep = 20) -> GraphList:
 
 
 @router.get(
-    "/{graph_id}", response_model=GraphOut, summary="Find a graph", responses=problems(404, 503)
+    "/{graph_id}",
+    summary="Find a graph",
+    responses={**answered("app.schemas.imports:GraphOut"), **problems(404, 503)},
 )
 def get_graph(graph_id: GraphId, store: StoreDep) -> Response:
     """Return the graph, and the report of the newest upload that made it."""
@@ -149,4 +137,4 @@ def delete_graph(graph_id: GraphId, store: StoreDep) -> None:
     remove(store, GraphRow, graph_id)
 
 
-add_routes(imports, IMPORT, ImportOut, ImportSummary, ImportList)
+add_routes(imports, IMPORT, "app.schemas.jobs:ImportOut", ImportSummary, ImportList)

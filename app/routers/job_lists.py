@@ -12,7 +12,7 @@ from app.jobs.kinds import KINDS
 from app.limits import MAX_NAME_CHARACTERS
 from app.routers.jobs import StatesDep, TagsDep, paged
 from app.schemas.base import PLAIN, OneOf
-from app.schemas.jobs import JobEntry, JobList
+from app.schemas.lists import JobEntry, JobList
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 KindsDep = Annotated[

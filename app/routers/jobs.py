@@ -4,7 +4,7 @@ import json
 import re
 import time
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -14,24 +14,24 @@ from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
 
 from app import errors
-from app.calls import submissions
-from app.calls.submissions import Wanted
+from app.calls.messages import Wanted
 from app.http.bodies import HeldBody
 from app.http.dependencies import CallerDep, CursorDep, ListedDep, PoolDep, StoreDep, Submitter
-from app.http.openapi import problems
+from app.http.openapi import answered, problems
 from app.http.preferences import Preferences, Tag, WaitDep
 from app.http.problems import answer
 from app.jobs import table as jobs
 from app.jobs.answers import row_of
 from app.jobs.kinds import KINDS, MODELS
 from app.jobs.pool import Pool
+from app.jobs.requests import job_of
 from app.jobs.rows import FAILED, STATES, TIMED_OUT
-from app.jobs.submission import Asked, NewJob, Receipt, id_of_key
+from app.jobs.submission import Asked, Receipt, id_of_key
 from app.jobs.table import Job
 from app.limits import MAX_CALL_TAGS
 from app.operations.tracing import here
 from app.schemas.base import OneOf
-from app.schemas.jobs import JobSummary, Page
+from app.schemas.lists import JobSummary, Page
 from app.storage.idempotency import Key
 
 #: When a client should look again at a job that has not ended [s].
@@ -82,27 +82,36 @@ def paged(found: list[Job], limit: int) -> tuple[list[Job], str | None]:
 
 
 async def submit(kind: str, body: HeldBody, by: Submitter) -> Response:
-    """Begin a job about a posted graph, and answer when it ends or the call's wait is over."""
+    """Begin a job about a posted graph, and answer when it ends or the call's wait is over.
+
+    A child checks the body, unless it was found right before.
+    """
     if not body.is_small:
-        return await submit_large(kind, body, by, submissions.problem, kind)
+        return await submit_large(kind, body, by, "app.calls.submissions:problem", kind)
     wishes, requests = by.preferences, by.pool.requests
-    if wishes.key is None and (
-        known := requests.known(by.store, kind, body, wishes.tags, by.request_id)
-    ):  # no thread is needed
+    key, receipt = None, None
+    if wishes.key is not None:
+        key = Key.of(wishes.key, by.store.caller, kind, body, *wishes.tags)
+        job_id = await to_thread.run_sync(id_of_key, by.store, key, limiter=by.turns)
+        receipt = None if job_id is None else Receipt(job_id)
+    if receipt is None:
+        checked = requests.known(kind, body)
+        if checked is None:
+            found = await by.readers.done("app.calls.submissions:checked", kind, body=body)
+            if isinstance(found, Response):
+                return found
+            checked = found
+            requests.know(kind, body, checked)
+        new = job_of(by.store, kind, body, wishes.tags, by.request_id, checked)
         await body.release()
-        receipt = await by.pool.submit(Asked(known, fresh=wishes.fresh))
-        job = await by.pool.wait(kind, receipt.id, wishes.wait_s, caller=by.store.caller)
-        return await answer_to(wishes, job, receipt, by.pool)
-
-    def new() -> NewJob:
-        return requests.check(by.store, kind, body, wishes.tags, by.request_id)
-
-    job, receipt = await enqueue(kind, lambda: (body,), new, body.release, by)
+        receipt = await by.pool.submit(Asked(new, key, wishes.fresh))
+    await body.release()
+    job = await by.pool.wait(kind, receipt.id, wishes.wait_s, caller=by.store.caller)
     return await answer_to(wishes, job, receipt, by.pool)
 
 
 async def submit_large(
-    kind: str, body: HeldBody, by: Submitter, work: Callable[..., Receipt], *given: Any
+    kind: str, body: HeldBody, by: Submitter, work: str, *given: Any
 ) -> Response:
     """Begin a job of a body that a child reads, and answer as :func:`submit` does."""
     begun = await begin_large(kind, body, by, work, *given)
@@ -112,7 +121,7 @@ async def submit_large(
 
 
 async def begin_large(
-    kind: str, body: HeldBody, by: Submitter, work: Callable[..., Receipt], *given: Any
+    kind: str, body: HeldBody, by: Submitter, work: str, *given: Any
 ) -> tuple[Job, Receipt] | Response:
     """Have a child make a job of a body, and wait for its end; an answer when it is refused."""
     wishes = by.preferences
@@ -123,35 +132,6 @@ async def begin_large(
         found: Response = receipt
         return found
     by.pool.notice()
-    job = await by.pool.wait(kind, receipt.id, wishes.wait_s, caller=by.store.caller)
-    return job, receipt
-
-
-async def enqueue(
-    kind: str,
-    content: Callable[[], Sequence[str | bytes | bytearray]],
-    new: Callable[[], NewJob],
-    release: Callable[[], Awaitable[None]],
-    by: Submitter,
-) -> tuple[Job, Receipt]:
-    """Hand a job to the pool and wait for its end as long as the call asks.
-
-    ``content`` gives all that a repeat with the same key must repeat; ``new`` checks the request,
-    and ``release`` forgets it: a call that waits holds nothing.
-    """
-    wishes = by.preferences
-
-    def check() -> Asked | Receipt:
-        key = None
-        if wishes.key is not None:
-            key = Key.of(wishes.key, by.store.caller, kind, *content(), *wishes.tags)
-            if (job_id := id_of_key(by.store, key)) is not None:
-                return Receipt(job_id)
-        return Asked(new(), key, wishes.fresh)
-
-    found = await to_thread.run_sync(check, limiter=by.turns)
-    receipt = found if isinstance(found, Receipt) else await by.pool.submit(found)
-    await release()
     job = await by.pool.wait(kind, receipt.id, wishes.wait_s, caller=by.store.caller)
     return job, receipt
 
@@ -180,7 +160,7 @@ def acknowledged(wishes: Preferences, receipt: Receipt) -> dict[str, str]:
 
 
 def add_routes(
-    router: APIRouter, kind: str, out: Any, row: type[JobSummary], page: type[Page]
+    router: APIRouter, kind: str, out: str, row: type[JobSummary], page: type[Page]
 ) -> None:
     """Add what every kind of job is asked, but for how one is begun."""
     word = KINDS[kind].word
@@ -211,9 +191,12 @@ def add_routes(
 
     @router.get(
         "/{job_id}",
-        response_model=out,
         summary=f"Find {one}",
-        responses={304: {"description": "It is as it was."}, **problems(404, 422, 503)},
+        responses={
+            **answered(out),
+            304: {"description": "It is as it was."},
+            **problems(404, 422, 503),
+        },
     )
     async def get_job(
         job_id: JobId,
@@ -267,9 +250,8 @@ def add_routes(
 
     @router.post(
         "/{job_id}/cancel",
-        response_model=out,
         summary=f"Cancel {one}",
-        responses=problems(404, 503),
+        responses={**answered(out), **problems(404, 503)},
     )
     async def cancel_job(job_id: JobId, store: StoreDep, pool: PoolDep) -> Response:
         """End it at once, and keep the best so far; what has ended stays as it is.

@@ -4,16 +4,14 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 
-from app.calls import drawings
 from app.http.bodies import BodyDep
 from app.http.dependencies import SubmitterDep
-from app.http.openapi import Responses, accepted, json_body, problems
+from app.http.openapi import Responses, accepted, answered, json_body, problems
 from app.http.work import AnswersDep
 from app.jobs.kinds import KINDS, PARAMETER_SERVER
 from app.limits import MAX_TIMELINE_STEPS
 from app.routers.jobs import add_routes, submit
-from app.schemas.jobs import ParameterServerList, ParameterServerOut, ParameterServerSummary
-from app.schemas.parameter_servers import ParameterServerRequest
+from app.schemas.lists import ParameterServerList, ParameterServerSummary
 from solver.limits import MAX_PREDICTED_STEPS
 
 router = APIRouter(prefix=KINDS[PARAMETER_SERVER].prefix, tags=["predictions"])
@@ -71,11 +69,14 @@ _SVG: Responses = {
 @router.post(
     "",
     status_code=201,
-    response_model=ParameterServerOut,
     summary="Predict training through parameter servers",
     response_description="The prediction; `Location` says where it stays.",
-    openapi_extra=json_body(ParameterServerRequest, EXAMPLE),
-    responses={**accepted(ParameterServerOut), **problems(400, 408, 413, 415, 422, 500, 503)},
+    openapi_extra=json_body("app.schemas.parameter_servers:ParameterServerRequest", EXAMPLE),
+    responses={
+        **answered("app.schemas.jobs:ParameterServerOut", 201),
+        **accepted("app.schemas.jobs:ParameterServerOut"),
+        **problems(400, 408, 413, 415, 422, 500, 503),
+    },
 )
 async def predict_parameter_server(body: BodyDep, by: SubmitterDep) -> Response:
     """Say how many examples a second so many workers train through one or two parameter servers.
@@ -90,7 +91,7 @@ async def predict_parameter_server(body: BodyDep, by: SubmitterDep) -> Response:
 add_routes(
     router,
     PARAMETER_SERVER,
-    ParameterServerOut,
+    "app.schemas.jobs:ParameterServerOut",
     ParameterServerSummary,
     ParameterServerList,
 )
@@ -104,7 +105,7 @@ add_routes(
 )
 async def get_table(prediction_id: PredictionId, answers: AnswersDep) -> Response:
     """Return its rows, what is unknown empty; the last columns are the use of each resource."""
-    return await answers.answer(drawings.throughput_table, prediction_id)
+    return await answers.answer("app.calls.drawings:throughput_table", prediction_id)
 
 
 @router.get(
@@ -117,7 +118,9 @@ async def get_throughput_by_workers(
     prediction_id: PredictionId, answers: AnswersDep, bandwidth_gbps: Bandwidth = None
 ) -> Response:
     """Return what was simulated with its interval, the formulas and the bound; a ring: the knee."""
-    return await answers.answer(drawings.throughput_by_workers, prediction_id, bandwidth_gbps)
+    return await answers.answer(
+        "app.calls.drawings:throughput_by_workers", prediction_id, bandwidth_gbps
+    )
 
 
 @router.get(
@@ -144,4 +147,4 @@ async def get_timeline(
         "from_step": from_step,
         "steps": steps,
     }
-    return await answers.answer(drawings.steps_timeline, prediction_id, options)
+    return await answers.answer("app.calls.drawings:steps_timeline", prediction_id, options)

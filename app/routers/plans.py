@@ -4,20 +4,17 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 
-from app.calls import drawings
 from app.http.bodies import BodyDep
 from app.http.dependencies import SubmitterDep
-from app.http.openapi import accepted, json_body, problems
+from app.http.openapi import accepted, answered, json_body, problems
 from app.http.work import AnswersDep
 from app.jobs.kinds import PLAN
+from app.names import FIFO, IN_ORDER, RIVALS
 from app.routers.exports import FileName, Format
 from app.routers.jobs import add_routes, submit
 from app.schemas.base import OneOf
-from app.schemas.exports import ExportOut
-from app.schemas.jobs import PlanList, PlanOut, PlanSummary
-from app.schemas.plans import PlanRequest
+from app.schemas.lists import PlanList, PlanSummary
 from app.services.examples import TWO_LAYERS
-from app.services.rivals import FIFO, IN_ORDER, RIVALS
 
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
 PlanId = Annotated[str, Path(description="Id of a plan.", examples=["0123456789abcdef"])]
@@ -35,11 +32,14 @@ Beside = Annotated[
 @router.post(
     "",
     status_code=201,
-    response_model=PlanOut,
     summary="Plan one training iteration",
     response_description="The plan; `Location` says where it stays.",
-    openapi_extra=json_body(PlanRequest, TWO_LAYERS),
-    responses={**accepted(PlanOut), **problems(400, 408, 413, 415, 422, 500, 503)},
+    openapi_extra=json_body("app.schemas.plans:PlanRequest", TWO_LAYERS),
+    responses={
+        **answered("app.schemas.jobs:PlanOut", 201),
+        **accepted("app.schemas.jobs:PlanOut"),
+        **problems(400, 408, 413, 415, 422, 500, 503),
+    },
 )
 async def create_plan(body: BodyDep, by: SubmitterDep) -> Response:
     """Decide in which buckets and in which order to send the gradients, and prove how good it is.
@@ -51,7 +51,7 @@ async def create_plan(body: BodyDep, by: SubmitterDep) -> Response:
     return await submit(PLAN, body, by)
 
 
-add_routes(router, PLAN, PlanOut, PlanSummary, PlanList)
+add_routes(router, PLAN, "app.schemas.jobs:PlanOut", PlanSummary, PlanList)
 
 
 @router.get(
@@ -62,14 +62,13 @@ add_routes(router, PLAN, PlanOut, PlanSummary, PlanList)
 )
 async def get_timeline(plan_id: PlanId, answers: AnswersDep, beside: Beside = None) -> Response:
     """Return compute and channels under the plan, and under another policy, for Perfetto."""
-    return await answers.answer(drawings.plan_timeline, plan_id, beside)
+    return await answers.answer("app.calls.drawings:plan_timeline", plan_id, beside)
 
 
 @router.get(
     "/{plan_id}/export",
-    response_model=ExportOut,
     summary="A plan as files of another tool",
-    responses=problems(404, 409, 422, 503),
+    responses={**answered("app.schemas.exports:ExportOut"), **problems(404, 409, 422, 503)},
 )
 async def get_export(
     plan_id: PlanId,
@@ -78,4 +77,4 @@ async def get_export(
     file: FileName = None,
 ) -> Response:
     """Return the files, what of the plan that tool cannot express, and what that costs."""
-    return await answers.answer(drawings.export, PLAN, plan_id, format, file)
+    return await answers.answer("app.calls.drawings:export", PLAN, plan_id, format, file)

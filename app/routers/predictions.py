@@ -4,13 +4,9 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from app.calls import predictions
 from app.http.bodies import BodyDep
-from app.http.openapi import json_body, problems
+from app.http.openapi import answered, json_body, problems
 from app.http.work import AnswersDep
-from app.schemas.placement_answer import PlacementsAnswer
-from app.schemas.placements import PlacementsRequest
-from app.schemas.predictions import PredictionAnswer, PredictionRequest
 from app.services.examples import CLUSTER
 
 router = APIRouter(prefix="/v1/predictions", tags=["predictions"])
@@ -47,11 +43,13 @@ PLACEMENTS_EXAMPLE: dict[str, Any] = {
 
 @router.post(
     "/scaling",
-    response_model=PredictionAnswer,
     summary="Predict the scaling factor",
     response_description="A row for each worker count.",
-    openapi_extra=json_body(PredictionRequest, EXAMPLE),
-    responses=problems(400, 408, 413, 415, 422, 503),
+    openapi_extra=json_body("app.schemas.predictions:PredictionRequest", EXAMPLE),
+    responses={
+        **answered("app.schemas.predictions:PredictionAnswer"),
+        **problems(400, 408, 413, 415, 422, 503),
+    },
 )
 async def predict_scaling(body: BodyDep, answers: AnswersDep) -> Response:
     """Say how much of each worker's time is left for compute, by count of workers.
@@ -60,16 +58,18 @@ async def predict_scaling(body: BodyDep, answers: AnswersDep) -> Response:
     Interlace's own plan, all under a barrier. Layer 1, the first of the forward pass, comes first.
     Of a graph that is no chain of all-reduces OSF's figures are null, and the rest is simulated.
     """
-    return await answers.answer(predictions.scaling, body=body)
+    return await answers.answer("app.calls.predictions:scaling", body=body)
 
 
 @router.post(
     "/placements",
-    response_model=PlacementsAnswer,
     summary="Compare placements of parameter servers",
     response_description="A row for each placement, and what was asked besides.",
-    openapi_extra=json_body(PlacementsRequest, PLACEMENTS_EXAMPLE),
-    responses=problems(400, 408, 413, 415, 422, 503),
+    openapi_extra=json_body("app.schemas.placements:PlacementsRequest", PLACEMENTS_EXAMPLE),
+    responses={
+        **answered("app.schemas.placement_answer:PlacementsAnswer"),
+        **problems(400, 408, 413, 415, 422, 503),
+    },
 )
 async def predict_placements(body: BodyDep, answers: AnswersDep) -> Response:
     """Say which bandwidth hides the exchange with parameter servers, by where these are.
@@ -78,4 +78,4 @@ async def predict_placements(body: BodyDep, answers: AnswersDep) -> Response:
     better reduce by themselves first, what jobs on one server lose to each other, and what a rack
     trains for its money.
     """
-    return await answers.answer(predictions.placement, body=body)
+    return await answers.answer("app.calls.predictions:placement", body=body)

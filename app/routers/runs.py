@@ -3,37 +3,19 @@
 import re
 from typing import Annotated, Any
 
-from anyio import to_thread
 from fastapi import APIRouter, Path, Query, Response
-from msgspec import Raw
 
-from app.calls import runs
 from app.errors import NotFound
 from app.http.bodies import ReportBodyDep, RunBodyDep, WordBodyDep
-from app.http.dependencies import CursorDep, ListedDep, RoomDep, SolvesDep, StoreDep
-from app.http.openapi import json_body, problems
+from app.http.dependencies import CursorDep, ListedDep, RoomDep, StoreDep
+from app.http.openapi import answered, json_body, problems
 from app.http.preferences import KeyDep
-from app.http.work import AnswersDep, IntakeDep
+from app.http.work import AnswersDep, IntakeDep, ReadersDep
 from app.limits import MAX_REPORTED_STEPS
-from app.reading.runs import read_report
 from app.schemas.base import OneOf
-from app.schemas.runs import (
-    STATES,
-    EndRequest,
-    RunList,
-    RunOut,
-    RunPlanOut,
-    RunPlanRequest,
-    RunPlanSummary,
-    RunRequest,
-    RunStepList,
-    RunSummary,
-    StepsReceipt,
-    StepsRequest,
-)
 from app.services.examples import TWO_LAYERS
-from app.storage.json_text import with_fields
-from app.storage.runs import life, plans, steps
+from app.storage.runs import life
+from app.storage.runs.rows import STATES
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 RunId = Annotated[str, Path(description="Id of a run.", examples=["0123456789abcdef"])]
@@ -68,40 +50,47 @@ PLAN_EXAMPLE: dict[str, Any] = {
 @router.post(
     "",
     status_code=201,
-    response_model=RunOut,
     summary="Begin a run: a training job that executes a plan",
     response_description="The run; `Location` says where it stays.",
-    openapi_extra=json_body(RunRequest, EXAMPLE),
-    responses=problems(400, 408, 413, 415, 422, 503),
+    openapi_extra=json_body("app.schemas.runs:RunRequest", EXAMPLE),
+    responses={
+        **answered("app.schemas.runs:RunOut", 201),
+        **problems(400, 408, 413, 415, 422, 503),
+    },
 )
 async def create_run(
     _room: RoomDep, body: RunBodyDep, answers: AnswersDep, key: KeyDep = None
 ) -> Response:
     """Tell of a job, its graph, cluster and plan; its steps are reported as they are done."""
-    return await answers.answer(runs.begin, router.prefix, key, body=body)
+    return await answers.answer("app.calls.runs:begin", router.prefix, key, body=body)
 
 
-@router.get("", summary="List runs, the newest first", responses=problems(422, 503))
-def list_runs(
-    store: StoreDep,
+@router.get(
+    "",
+    summary="List runs, the newest first",
+    responses={**answered("app.schemas.runs:RunList"), **problems(422, 503)},
+)
+async def list_runs(
+    readers: ReadersDep,
     limit: ListedDep = 20,
     cursor: CursorDep = None,
     state: Annotated[
         list[Annotated[str, OneOf(STATES)]],
         Query(description="In one of these states; may be repeated."),
     ] = [],  # noqa: B006 - FastAPI copies it
-) -> RunList:
+) -> Response:
     """Return runs in brief, a page at a time."""
-    below = None if cursor is None else int(cursor)
-    found = life.listed(store, limit=limit + 1, below=below, states=state)
-    more = str(found[limit - 1].number) if len(found) > limit else None
-    return RunList(runs=[RunSummary.of(run) for run in found[:limit]], next_cursor=more)
+    return await readers.answer("app.calls.runs:listed", limit, cursor, state)
 
 
-@router.get("/{run_id}", summary="Find a run", responses=problems(404, 503))
-def get_run(run_id: RunId, store: StoreDep) -> RunOut:
+@router.get(
+    "/{run_id}",
+    summary="Find a run",
+    responses={**answered("app.schemas.runs:RunOut"), **problems(404, 503)},
+)
+async def get_run(run_id: RunId, readers: ReadersDep) -> Response:
     """Return its plans, how far predictions were off, and predicted beside measured by step."""
-    return runs.told(store, run_id)
+    return await readers.answer("app.calls.runs:found", run_id)
 
 
 @router.delete("/{run_id}", status_code=204, summary="Delete a run", responses=problems(404, 503))
@@ -112,30 +101,34 @@ def delete_run(run_id: RunId, store: StoreDep) -> None:
 
 @router.post(
     "/{run_id}/steps",
-    response_model=StepsReceipt,
     summary="Report steps of a run",
     response_description="How many of them were new.",
-    openapi_extra=json_body(StepsRequest, STEPS_EXAMPLE),
-    responses=problems(400, 404, 408, 409, 413, 415, 422, 503),
+    openapi_extra=json_body("app.schemas.runs:StepsRequest", STEPS_EXAMPLE),
+    responses={
+        **answered("app.schemas.runs:StepsReceipt"),
+        **problems(400, 404, 408, 409, 413, 415, 422, 503),
+    },
 )
 async def report_steps(
-    run_id: RunId, body: ReportBodyDep, store: StoreDep, turns: SolvesDep, intake: IntakeDep
-) -> Any:
+    run_id: RunId, body: ReportBodyDep, readers: ReadersDep, intake: IntakeDep
+) -> Response:
     """Keep what steps took, in ascending order; gaps are allowed.
 
     A step that was reported alike before is stored once, so that a report may be sent again; with
     other figures it is refused, and so is all of the report.
     """
-    if not body.is_small:
-        found: StepsReceipt = await intake.done(runs.report, run_id, body=body)
-        return found
-    return await to_thread.run_sync(runs.report, store, body, run_id, limiter=turns)
+    children = readers if body.is_small else intake
+    return await children.answer("app.calls.runs:report", run_id, body=body)
 
 
-@router.get("/{run_id}/steps", summary="List all steps of a run", responses=problems(404, 422, 503))
-def list_steps(
+@router.get(
+    "/{run_id}/steps",
+    summary="List all steps of a run",
+    responses={**answered("app.schemas.runs:RunStepList"), **problems(404, 422, 503)},
+)
+async def list_steps(
     run_id: RunId,
-    store: StoreDep,
+    readers: ReadersDep,
     limit: Annotated[
         int, Query(ge=1, le=MAX_REPORTED_STEPS, description="How many are listed.")
     ] = 1_000,
@@ -143,22 +136,21 @@ def list_steps(
         str | None,
         Query(pattern=r"^[0-9]{1,18}$", description="`next_cursor` of the page before."),
     ] = None,
-) -> RunStepList:
+) -> Response:
     """Return steps as they were reported, in ascending order, a page at a time."""
-    after = None if cursor is None else int(cursor)
-    found = steps.page(store, run_id, after=after, limit=limit + 1)
-    more = str(found[limit - 1].step) if len(found) > limit else None
-    return RunStepList(steps=found[:limit], next_cursor=more)
+    return await readers.answer("app.calls.runs:listed_steps", run_id, limit, cursor)
 
 
 @router.post(
     "/{run_id}/plans",
     status_code=201,
-    response_model=RunPlanSummary,
     summary="Report that a run takes over another plan",
     response_description="The plan in brief; `Location` says where all of it stays.",
-    openapi_extra=json_body(RunPlanRequest, PLAN_EXAMPLE),
-    responses=problems(400, 404, 408, 409, 413, 415, 422, 503),
+    openapi_extra=json_body("app.schemas.runs:RunPlanRequest", PLAN_EXAMPLE),
+    responses={
+        **answered("app.schemas.runs:RunPlanSummary", 201),
+        **problems(400, 404, 408, 409, 413, 415, 422, 503),
+    },
 )
 async def report_plan(run_id: RunId, body: RunBodyDep, answers: AnswersDep) -> Response:
     """Tell of a plan that is executed from a step on, which no step reported so far has reached.
@@ -166,37 +158,31 @@ async def report_plan(run_id: RunId, body: RunBodyDep, answers: AnswersDep) -> R
     Graph and cluster are those of the plan before where they are left out. The same again is stored
     once.
     """
-    return await answers.answer(runs.take_over, router.prefix, run_id, body=body)
+    return await answers.answer("app.calls.runs:take_over", router.prefix, run_id, body=body)
 
 
 @router.get(
     "/{run_id}/plans/{index}",
-    response_model=RunPlanOut,
     summary="Find a plan of a run",
-    responses=problems(404, 503),
+    responses={**answered("app.schemas.runs:RunPlanOut"), **problems(404, 503)},
 )
-def get_plan(run_id: RunId, index: Index, store: StoreDep) -> Response:
+async def get_plan(run_id: RunId, index: Index, readers: ReadersDep) -> Response:
     """Return a plan with the graph and the cluster that it was taken over for."""
     if not re.fullmatch("[0-9]{1,9}", index):
         raise NotFound("A plan of a run is named by its index: 0, 1, 2.")
-    found = plans.get(store, run_id, int(index))
-    brief = RunPlanSummary.of(found).model_dump(mode="json")
-    content = with_fields({**brief, "request": Raw(found.request.encode())}, "{}")
-    return Response(content, media_type="application/json")
+    return await readers.answer("app.calls.runs:plan", run_id, int(index))
 
 
 @router.post(
     "/{run_id}/end",
     summary="End a run",
     response_description="The run.",
-    openapi_extra=json_body(EndRequest, {"why": "finished"}),
-    responses=problems(400, 404, 408, 413, 415, 422, 503),
+    openapi_extra=json_body("app.schemas.runs:EndRequest", {"why": "finished"}),
+    responses={
+        **answered("app.schemas.runs:RunOut"),
+        **problems(400, 404, 408, 413, 415, 422, 503),
+    },
 )
-async def end_run(run_id: RunId, body: WordBodyDep, store: StoreDep, turns: SolvesDep) -> RunOut:
+async def end_run(run_id: RunId, body: WordBodyDep, readers: ReadersDep) -> Response:
     """Tell that the job is over; a run that has ended stays as it is."""
-
-    def answer() -> RunOut:
-        life.end(store, run_id, read_report(body, EndRequest).why)
-        return runs.told(store, run_id)
-
-    return await to_thread.run_sync(answer, limiter=turns)
+    return await readers.answer("app.calls.runs:end", run_id, body=body)

@@ -4,17 +4,14 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 
-from app.calls import drawings
 from app.http.bodies import BodyDep
 from app.http.dependencies import SubmitterDep
-from app.http.openapi import accepted, json_body, problems
+from app.http.openapi import accepted, answered, json_body, problems
 from app.http.work import AnswersDep
 from app.jobs.kinds import SIMULATION
 from app.routers.exports import FileName, Format
 from app.routers.jobs import add_routes, submit
-from app.schemas.exports import ExportOut
-from app.schemas.jobs import SimulationList, SimulationOut, SimulationSummary
-from app.schemas.simulations import SimulationRequest
+from app.schemas.lists import SimulationList, SimulationSummary
 from app.services.examples import TWO_LAYERS
 
 router = APIRouter(prefix="/v1/simulations", tags=["simulations"])
@@ -30,11 +27,14 @@ EXAMPLE = {"graph": TWO_LAYERS["graph"], "cluster": TWO_LAYERS["cluster"], "poli
 @router.post(
     "",
     status_code=201,
-    response_model=SimulationOut,
     summary="Simulate one training iteration",
     response_description="The simulation; `Location` says where it stays.",
-    openapi_extra=json_body(SimulationRequest, EXAMPLE),
-    responses={**accepted(SimulationOut), **problems(400, 408, 413, 415, 422, 500, 503)},
+    openapi_extra=json_body("app.schemas.simulations:SimulationRequest", EXAMPLE),
+    responses={
+        **answered("app.schemas.jobs:SimulationOut", 201),
+        **accepted("app.schemas.jobs:SimulationOut"),
+        **problems(400, 408, 413, 415, 422, 500, 503),
+    },
 )
 async def create_simulation(body: BodyDep, by: SubmitterDep) -> Response:
     """Run a policy of today, or an explicit plan, and explain the time that it takes.
@@ -45,7 +45,7 @@ async def create_simulation(body: BodyDep, by: SubmitterDep) -> Response:
     return await submit(SIMULATION, body, by)
 
 
-add_routes(router, SIMULATION, SimulationOut, SimulationSummary, SimulationList)
+add_routes(router, SIMULATION, "app.schemas.jobs:SimulationOut", SimulationSummary, SimulationList)
 
 
 @router.get(
@@ -58,14 +58,13 @@ async def get_timeline(
     simulation_id: SimulationId, answers: AnswersDep, *, what_if: WhatIf = False
 ) -> Response:
     """Return channels, streams and other compute over time, for Perfetto."""
-    return await answers.answer(drawings.simulation_timeline, simulation_id, what_if)
+    return await answers.answer("app.calls.drawings:simulation_timeline", simulation_id, what_if)
 
 
 @router.get(
     "/{simulation_id}/export",
-    response_model=ExportOut,
     summary="What was launched as files of another tool",
-    responses=problems(404, 409, 422, 503),
+    responses={**answered("app.schemas.exports:ExportOut"), **problems(404, 409, 422, 503)},
 )
 async def get_export(
     simulation_id: SimulationId,
@@ -74,4 +73,6 @@ async def get_export(
     file: FileName = None,
 ) -> Response:
     """Return the files, what of the policy that tool cannot express, and what that costs."""
-    return await answers.answer(drawings.export, SIMULATION, simulation_id, format, file)
+    return await answers.answer(
+        "app.calls.drawings:export", SIMULATION, simulation_id, format, file
+    )

@@ -4,15 +4,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 
-from app.calls import drawings
 from app.http.bodies import BodyDep
 from app.http.dependencies import SubmitterDep
-from app.http.openapi import Responses, accepted, json_body, problems
+from app.http.openapi import Responses, accepted, answered, json_body, problems
 from app.http.work import AnswersDep
 from app.jobs.kinds import SWEEP
 from app.routers.jobs import add_routes, submit
-from app.schemas.jobs import SweepList, SweepOut, SweepSummary
-from app.schemas.sweeps import SweepRequest
+from app.schemas.lists import SweepList, SweepSummary
 from app.services.examples import TWO_LAYERS
 
 router = APIRouter(prefix="/v1/sweeps", tags=["sweeps"])
@@ -43,11 +41,14 @@ _SVG: Responses = {
 @router.post(
     "",
     status_code=201,
-    response_model=SweepOut,
     summary="Sweep clusters and policies",
     response_description="The sweep; `Location` says where it stays.",
-    openapi_extra=json_body(SweepRequest, EXAMPLE),
-    responses={**accepted(SweepOut), **problems(400, 408, 413, 415, 422, 500, 503)},
+    openapi_extra=json_body("app.schemas.sweeps:SweepRequest", EXAMPLE),
+    responses={
+        **answered("app.schemas.jobs:SweepOut", 201),
+        **accepted("app.schemas.jobs:SweepOut"),
+        **problems(400, 408, 413, 415, 422, 500, 503),
+    },
 )
 async def create_sweep(body: BodyDep, by: SubmitterDep) -> Response:
     """Say what each policy gives on each cluster of workers x bandwidth x start-up.
@@ -60,7 +61,7 @@ async def create_sweep(body: BodyDep, by: SubmitterDep) -> Response:
     return await submit(SWEEP, body, by)
 
 
-add_routes(router, SWEEP, SweepOut, SweepSummary, SweepList)
+add_routes(router, SWEEP, "app.schemas.jobs:SweepOut", SweepSummary, SweepList)
 
 
 @router.get(
@@ -74,7 +75,7 @@ add_routes(router, SWEEP, SweepOut, SweepSummary, SweepList)
 )
 async def get_table(sweep_id: SweepId, answers: AnswersDep) -> Response:
     """Return a row for each cell and policy; what is unknown is empty."""
-    return await answers.answer(drawings.sweep_table, sweep_id)
+    return await answers.answer("app.calls.drawings:sweep_table", sweep_id)
 
 
 @router.get(
@@ -92,7 +93,11 @@ async def get_speed_by_workers(
 ) -> Response:
     """Return a line for each policy, the bound and the ideal; rings mark the knees."""
     return await answers.answer(
-        drawings.sweep_by_workers, sweep_id, bandwidth_gbps, startup_us, memory_limit_bytes
+        "app.calls.drawings:sweep_by_workers",
+        sweep_id,
+        bandwidth_gbps,
+        startup_us,
+        memory_limit_bytes,
     )
 
 
@@ -111,7 +116,7 @@ async def get_speed_by_bandwidth(
 ) -> Response:
     """Return a line for each policy, the bound and the ideal; rings mark the knees."""
     return await answers.answer(
-        drawings.sweep_by_bandwidth, sweep_id, workers, startup_us, memory_limit_bytes
+        "app.calls.drawings:sweep_by_bandwidth", sweep_id, workers, startup_us, memory_limit_bytes
     )
 
 
@@ -130,5 +135,5 @@ async def get_speed_by_memory(
 ) -> Response:
     """Return a line for each policy that keeps the limits, of a sweep of limits of memory."""
     return await answers.answer(
-        drawings.sweep_by_memory, sweep_id, workers, bandwidth_gbps, startup_us
+        "app.calls.drawings:sweep_by_memory", sweep_id, workers, bandwidth_gbps, startup_us
     )

@@ -1,12 +1,12 @@
 """Cost models: the request body of ``POST /v1/cost-models``, and the answer. Unknown is null."""
 
-from datetime import datetime
 from typing import Annotated, get_args
 
 from pydantic import Field
 
 from app.limits import MAX_NAME_CHARACTERS, MAX_TEXT_CHARACTERS
 from app.schemas.base import PLAIN, AnswerModel, OneOf, RequestModel
+from app.schemas.lists import StoredCostModel
 from app.schemas.networks import CostModelBody, Gbps, OtherKind, Point, Size, Workers
 from solver.calibration.fits import Errors
 from solver.calibration.measurements import READERS
@@ -126,25 +126,5 @@ class CostModelAnswer(AnswerModel):
     version: str
 
 
-class StoredCostModel(AnswerModel):
-    """What a stored cost model is found by."""
-
-    id: str
-    created_at: datetime
-
-
 class CostModelOut(CostModelAnswer, StoredCostModel):
     """A stored cost model."""
-
-
-class CostModelSummary(StoredCostModel):
-    """A stored cost model in a list."""
-
-    name: str
-    algorithm: str
-
-
-class CostModelList(AnswerModel):
-    """Stored cost models, the newest first."""
-
-    cost_models: list[CostModelSummary]

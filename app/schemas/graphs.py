@@ -1,11 +1,11 @@
 """Graphs: as they are posted, changed, stored and listed."""
 
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import FailFast, Field
 
 from app.limits import (
+    JOB_TIME_LIMIT_S,
     MAX_BUFFERS,
     MAX_CHANGE_FACTOR,
     MAX_CHANGES,
@@ -15,7 +15,7 @@ from app.limits import (
     MAX_READS,
     MAX_STREAMS,
 )
-from app.schemas.base import PLAIN, AnswerModel, Name, RequestModel
+from app.schemas.base import PLAIN, Name, RequestModel
 from app.schemas.clusters import ClusterBody
 from solver.codes import FaultCode
 from solver.errors import Fault
@@ -221,6 +221,16 @@ class GraphRequest(RequestModel):
         """Whether the graph gets one more op."""
         return True
 
+    @property
+    def asked_s(self) -> float:
+        """The time that its job asks for [s]."""
+        return JOB_TIME_LIMIT_S
+
+    @property
+    def own_name(self) -> str:
+        """What its job is called; empty where it is called as its graph."""
+        return ""
+
     def own_faults(self) -> list[Fault]:
         """List what is wrong besides the graph and the cluster."""
         if self.graph_id is None:
@@ -234,22 +244,6 @@ class ClusterRequest(GraphRequest):
     """A request about a graph, or the id of one, on a cluster."""
 
     cluster: ClusterBody
-
-
-class GraphSummary(AnswerModel):
-    """A stored graph in a list."""
-
-    id: str
-    created_at: datetime
-    name: str
-    format: str
-    ops: int
-
-
-class GraphList(AnswerModel):
-    """Stored graphs, the newest first."""
-
-    graphs: list[GraphSummary]
 
 
 class ChangeBody(RequestModel):

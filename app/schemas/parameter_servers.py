@@ -164,6 +164,11 @@ class ParameterServerRequest(GraphRequest):
     ] = True
 
     @property
+    def own_name(self) -> str:
+        """What its job is called; empty where it is called as its graph."""
+        return self.name
+
+    @property
     def has_barrier(self) -> bool:
         """Whether the graph gets one more op."""
         return False

@@ -41,6 +41,12 @@ class PlanRequest(ClusterRequest):
         return self.options.barrier
 
     @property
+    def asked_s(self) -> float:
+        """The time that its job asks for [s]."""
+        plans = len(self.options.memory_limits_bytes or [0]) + bool(self.what_if)
+        return self.options.time_limit_s * plans
+
+    @property
     def asks_for_program(self) -> bool:
         """Whether a program is planned, whatever the graph is."""
         return bool(self.options.of_programs())

@@ -16,12 +16,6 @@ from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.limits import MAX_DURATION_US, MIN_TIME_US
 
-RUNNING, ENDED = "running", "ended"
-
-
-STATES = (RUNNING, ENDED)
-
-
 #: Why the first plan of a run was taken.
 START = "start"
 

@@ -125,6 +125,11 @@ class SweepRequest(ClusterRequest):
         return self.barrier
 
     @property
+    def asked_s(self) -> float:
+        """The time that its job asks for [s]."""
+        return self.sweep_limit_s
+
+    @property
     def asks_for_program(self) -> bool:
         """Whether programs are swept, whatever the graph is."""
         is_rule = any(each.policy in PROGRAM_POLICIES for each in self.policies)

@@ -1,13 +1,13 @@
 """Requests ready to POST: the smallest one that shows everything, and published networks."""
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from app.errors import NotFound
-from app.schemas.plans import PlanRequest
-from app.schemas.problem import graph_json
 from app.schemas.service import ExampleList, ExampleSummary
-from solver.models import MODELS
+
+if TYPE_CHECKING:
+    from app.schemas.plans import PlanRequest
 
 #: Eight workers on 10 Gbit/s Ethernet, 50 us to negotiate and launch a collective.
 CLUSTER: dict[str, Any] = {
@@ -85,6 +85,8 @@ _NODES = {"fsdp_llama_7b": A100_NODES, "tp_gpt_8b": V100_GROUPS}
 
 def names() -> ExampleList:
     """List the examples."""
+    from solver.models import MODELS  # noqa: PLC0415 - the server wants the smallest alone
+
     return ExampleList(
         examples=[
             ExampleSummary(
@@ -98,8 +100,12 @@ def names() -> ExampleList:
 
 
 @cache
-def example(name: str) -> PlanRequest:
+def example(name: str) -> "PlanRequest":
     """Return the request of this name, or raise NotFound."""
+    from app.schemas.plans import PlanRequest  # noqa: PLC0415 - as above
+    from app.schemas.problem import graph_json  # noqa: PLC0415
+    from solver.models import MODELS  # noqa: PLC0415
+
     if name == "two_layers":
         return PlanRequest.model_validate(TWO_LAYERS)
     if name not in MODELS:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from app.errors import InvalidRequest, within
+from app.names import FIFO
 from app.reading.program_faults import is_program
 from app.schemas.explanations import UNEXPLAINED, ExplainedAnswer
 from app.schemas.plans import PlanAnswer, PlanRequest
@@ -91,7 +92,7 @@ def _why(network: Network, found: Plan) -> ExplainedAnswer:
 def timeline(
     problem: Problem[PlanRequest], answer: Any, beside: str | None = None
 ) -> dict[str, Any]:
-    """Draw a plan as a Chrome trace, beside one of :data:`app.services.rivals.RIVALS`.
+    """Draw a plan as a Chrome trace, beside one of :data:`app.names.RIVALS`.
 
     ``answer`` is what planning gave. A program is drawn with its memory. None stands for FIFO, and
     beside a program for the order of the graph.
@@ -107,7 +108,7 @@ def timeline(
         from app.services.program_traces import program_timeline  # noqa: PLC0415
 
         return program_timeline(problem, answer, rivals.of_program(beside))
-    rival = rivals.FIFO if beside is None else beside
+    rival = FIFO if beside is None else beside
     graph = lightened(problem.graph)
     graph = with_barrier(graph) if problem.request.has_barrier else graph
     network = network_of(problem.request.cluster.to_cluster())

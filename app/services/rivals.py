@@ -1,6 +1,7 @@
 """What is drawn beside a plan: a policy of today, as it was compared or with its defaults."""
 
 from app.errors import InvalidRequest
+from app.names import FIFO, IN_ORDER
 from app.schemas.plans import PlanRequest
 from app.schemas.problem import Problem
 from solver.chain import chain_of
@@ -12,14 +13,6 @@ from solver.policies import POLICIES, wfbp
 from solver.policies.choice import WHERE_NOT, Choice, applies, bind, choice_faults, resolve
 from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from solver.simulation.engine import Timeline, simulate
-
-#: The graph's own collectives in the order of their release, and programs in the graph's own order.
-FIFO, IN_ORDER = "fifo", "in_order"
-
-
-#: All names; those of programs are drawn beside programs alone.
-RIVALS = tuple(dict.fromkeys((FIFO, *POLICIES, *PROGRAM_POLICIES)))
-
 
 _PLACE = "/query/beside"
 

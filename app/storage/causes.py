@@ -7,12 +7,16 @@ import logging
 import os
 import sqlite3
 
-from alembic.util import CommandError
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as NoConnectionFree
 
+
+class NotMigrated(Exception):
+    """The tables cannot be migrated."""
+
+
 #: What a database, its driver and the disk below it may raise.
-FAILURES = (SQLAlchemyError, sqlite3.Error, CommandError, OSError)
+FAILURES = (SQLAlchemyError, sqlite3.Error, NotMigrated, OSError)
 
 
 _LOG = logging.getLogger("interlace.storage")
@@ -36,7 +40,7 @@ def _told(found: BaseException) -> str:
         told = str(found).partition("\n")[0]
     elif isinstance(found, OSError) and found.errno is not None:
         told = os.strerror(found.errno).lower()
-    elif isinstance(found, CommandError):
+    elif isinstance(found, NotMigrated):
         told = "its tables cannot be migrated"
     elif hasattr(found, "sqlstate"):  # of psycopg, whose words may name a host, a user or a file
         told = f"{told}, {found.sqlstate}" if found.sqlstate else "it does not answer"

@@ -11,10 +11,6 @@ from threading import Lock
 from typing import Any, NamedTuple, Self, TypeVar
 from urllib.parse import unquote
 
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import URL, Connection, Engine, create_engine, delete, event, func, insert, select
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import Session, defer
@@ -23,7 +19,7 @@ from app.errors import NotFound, StorageUnavailable
 from app.operations.callers import Caller
 from app.operations.databases import POSTGRESQL, url_of
 from app.operations.settings import Settings
-from app.storage import audit, place, postgresql
+from app.storage import audit, place, postgresql, revisions
 from app.storage.causes import FAILURES, cause_of
 from app.storage.clock import ago
 from app.storage.owners import values_of, visible
@@ -126,7 +122,7 @@ class Store:
                         place.make_folder(self.file.parent)
                     place.make_file(self.file)
                 with self._writing.begin() as connection:
-                    _migrate(connection)
+                    revisions.bring(connection)
                 if self.file is not None:
                     self._opened.identity = identity_of(self.file)
             self._opened.is_so = True
@@ -135,9 +131,10 @@ class Store:
         """Raise StorageUnavailable unless the tables are there, of this revision or a newer one."""
         self.open()
         with unavailable(), self._engine.connect() as connection:
-            found, head = _revisions(connection)
-            if found is None or found < head:
-                raise StorageUnavailable(f"The database is at revision {found}, not {head}.")
+            found = revisions.found_in(connection)
+            if found is None or found < revisions.HEAD:
+                why = f"The database is at revision {found}, not {revisions.HEAD}."
+                raise StorageUnavailable(why)
             for table in Base.metadata.sorted_tables:
                 connection.execute(select(*table.primary_key.columns).limit(1))
                 connection.execute(select(table).limit(0))
@@ -256,33 +253,6 @@ def _engine_of(url: URL) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
     return engine
-
-
-def _alembic() -> Config:
-    config = Config()
-    config.set_main_option("script_location", "app.storage:migrations")
-    return config
-
-
-def _revisions(connection: Connection) -> tuple[str | None, str]:
-    """Return the revision of the tables, None without, and the newest that is known here."""
-    head = ScriptDirectory.from_config(_alembic()).get_current_head()
-    assert head is not None, "there are migrations"
-    return MigrationContext.configure(connection).get_current_revision(), head
-
-
-def _migrate(connection: Connection) -> None:
-    """Upgrade inside one write transaction, so a second process waits and finds it done.
-
-    Tables that a newer release has migrated are left as they are: it only added to what this one
-    reads and writes (docs/architecture.md, "Add a migration").
-    """
-    found, head = _revisions(connection)
-    if found is not None and found > head:
-        return
-    config = _alembic()
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")
 
 
 @contextmanager

@@ -1,23 +1,26 @@
 """Graphs that are kept, by their content and their owner."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Raw
 
 from app.operations.callers import Caller
-from app.schemas.graphs import GraphList
-from app.schemas.imports import ImportAnswer
-from app.schemas.problem import GRAPH_ID_LENGTH, graph_text
+from app.schemas.lists import GraphList
 from app.storage.clock import now
 from app.storage.database import Store
 from app.storage.idempotency import fingerprint
 from app.storage.json_text import with_fields
 from app.storage.tables import GraphRow
-from solver.graph import Graph
+
+if TYPE_CHECKING:
+    from app.schemas.imports import ImportAnswer
+    from solver.graph import Graph
 
 
 def id_of(content_id: str, caller: Caller | None) -> str:
     """Return the id of somebody's graph with a content, which tells nobody who else has it."""
+    from app.schemas.problem import GRAPH_ID_LENGTH  # noqa: PLC0415 - for children alone
+
     return content_id if caller is None else fingerprint(caller.owner, content_id)[:GRAPH_ID_LENGTH]
 
 
@@ -32,8 +35,10 @@ class NewGraph(NamedTuple):
     report: str
 
 
-def new_graph(graph: Graph, made: ImportAnswer) -> NewGraph:
+def new_graph(graph: "Graph", made: "ImportAnswer") -> NewGraph:
     """Return the graph that an import made, ready to be kept."""
+    from app.schemas.problem import graph_text  # noqa: PLC0415 - for children alone
+
     assert made.graph_id is not None, "there is a graph"
     text, report = graph_text(graph), _report_of(made)
     return NewGraph(made.graph_id, graph.name, made.report.format, len(graph.ops), text, report)
@@ -59,7 +64,7 @@ def find(store: Store, graph_id: str) -> bytes:
     return _json_of(row, row.result)
 
 
-def find_made(store: Store, made: ImportAnswer) -> bytes:
+def find_made(store: Store, made: "ImportAnswer") -> bytes:
     """Return the graph that an import made as :func:`find` does, with its own report."""
     assert made.graph_id is not None, "there is a graph"
     return _json_of(store.get(GraphRow, made.graph_id), _report_of(made))
@@ -70,7 +75,7 @@ def newest(store: Store, limit: int) -> GraphList:
     return GraphList.of(graphs=store.newest(GraphRow, limit))
 
 
-def _report_of(made: ImportAnswer) -> str:
+def _report_of(made: "ImportAnswer") -> str:
     """Return a JSON object with what was read beside the graph."""
     return made.model_dump_json(include={"cluster", "costs", "steps", "report"})
 

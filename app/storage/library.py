@@ -1,16 +1,18 @@
 """What is stored and may be named by its id in a request, which keeps it from being deleted."""
 
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, func, select, update
 
 from app.errors import NotFound, StorageUnavailable
-from app.reading.references import LargeGraph, Library
-from app.schemas.cost_models import CostModelAnswer
-from app.schemas.networks import CostModelBody
 from app.storage.clock import Moment, ago, shifted
 from app.storage.database import Store
 from app.storage.tables import CostModelRow, GraphRow, Row
+
+if TYPE_CHECKING:
+    from app.reading.references import Library
+    from app.schemas.networks import CostModelBody
 
 #: A use is noted when the last one noted was so long ago [s]: most requests write nothing.
 _NOTED_S = 3_600.0
@@ -20,10 +22,12 @@ _NOTED_S = 3_600.0
 _AT_ONCE = 20
 
 
-def library_of(store: Store, max_graph_bytes: int | None = None) -> Library:
+def library_of(store: Store, max_graph_bytes: int | None = None) -> "Library":
     """Return what is in a store; it raises LargeGraph for a graph of more bytes."""
+    from app.reading.references import LargeGraph, Library  # noqa: PLC0415 - for children alone
+    from app.schemas.cost_models import CostModelAnswer  # noqa: PLC0415
 
-    def model(model_id: str) -> CostModelBody | None:
+    def model(model_id: str) -> "CostModelBody | None":
         try:
             stored = store.get(CostModelRow, model_id)
         except NotFound:

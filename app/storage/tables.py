@@ -14,6 +14,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+#: Numbers of deleted rows are not given again: a cursor is one.
+_NUMBERED = {"sqlite_autoincrement": True}
+
 
 def _by_owner(table: str) -> tuple[Index, Index]:
     """Index a table by whose its rows are."""
@@ -59,7 +62,7 @@ class CostModelRow(Row):
     """A cost model of this algorithm."""
 
     __tablename__ = "cost_models"
-    __table_args__ = _by_owner("cost_models")
+    __table_args__ = (*_by_owner("cost_models"), _NUMBERED)
 
     algorithm: Mapped[str] = mapped_column(String(32))
 
@@ -68,7 +71,7 @@ class GraphRow(Row):
     """A graph read from files of another tool; its id is made of its content."""
 
     __tablename__ = "graphs"
-    __table_args__ = _by_owner("graphs")
+    __table_args__ = (*_by_owner("graphs"), _NUMBERED)
 
     format: Mapped[str] = mapped_column(String(32))
     ops: Mapped[int] = mapped_column(Integer)
@@ -92,6 +95,7 @@ class JobRow(Owned, Base):
         Index("jobs_by_content", "content"),
         Index("jobs_by_end", "finished_at"),
         *_by_owner("jobs"),
+        _NUMBERED,
     )
 
     number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=True)
@@ -162,6 +166,7 @@ class RunRow(Owned, Base):
         Index("runs_by_key", "key"),
         Index("runs_by_report", "reported_at"),
         *_by_owner("runs"),
+        _NUMBERED,
     )
 
     number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=True)
@@ -225,6 +230,7 @@ class ApiKeyRow(Base):
     """
 
     __tablename__ = "api_keys"
+    __table_args__ = _NUMBERED
 
     number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=True)
     id: Mapped[str] = mapped_column(String(32), unique=True)
@@ -254,7 +260,7 @@ class AuditRow(Base):
     """Something that was changed, or refused: by which key, from which address, and what."""
 
     __tablename__ = "audit"
-    __table_args__ = (Index("audit_by_time", "at"),)
+    __table_args__ = (Index("audit_by_time", "at"), _NUMBERED)
 
     number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=True)
     at: Mapped[str] = mapped_column(String(32))

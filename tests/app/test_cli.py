@@ -9,7 +9,7 @@ import pytest
 from app import VERSION
 from app.cli.rendering.plans import render
 from app.cli.rendering.policies import TITLES
-from app.schemas.jobs import JobOut
+from app.schemas.lists import JobOut
 from app.schemas.plans import Bound, PlanAnswer
 from solver.bounds import chain as bounds
 from solver.policies import POLICIES

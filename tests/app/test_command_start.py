@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from app.cli.commands import export, imports
+from app import names
+from app.cli.commands import export
 from app.cli.program import COMMANDS
 from app.services.examples import TWO_LAYERS
 from solver.exports import EXPORTS
@@ -117,7 +118,7 @@ def test_work_done_here_imports_no_service(tmp_path: Path) -> None:
 
 
 def test_formats_are_those_of_the_solver() -> None:
-    assert tuple(READERS) == imports.FORMATS
+    assert tuple(READERS) == names.READERS
     assert tuple(dict.fromkeys((*EXPORTS, *PROGRAM_EXPORTS))) == export.FORMATS
 
 

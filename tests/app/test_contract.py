@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app import VERSION
-from app.schemas.jobs import JobOut
+from app.schemas.lists import JobOut
 from solver.policies import POLICIES
 from tests.app.service import Json, Service, two_layers
 

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 from sqlalchemy import func, select, update
 
-from app.schemas.jobs import JobOut, Progress
+from app.schemas.lists import JobOut, Progress
 from app.schemas.plans import PlanAnswer
 from app.storage.tables import JobRow, KeyRow, PayloadRow, TagRow
 from tests.app.long import busy, drafted_us, gone, highs, needs_proc, search, until

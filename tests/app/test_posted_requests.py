@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from app.names import RIVALS
 from app.routers.parameter_servers import EXAMPLE as PREDICTED
 from app.routers.simulations import EXAMPLE as SIMULATED
 from app.routers.sweeps import EXAMPLE as SWEPT
 from app.services.examples import TWO_LAYERS
-from app.services.rivals import RIVALS
 from solver.policies import POLICIES
 from tests.app.long import search
 from tests.app.service import Json, Service, faults, two_layers

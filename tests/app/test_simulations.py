@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.schemas.jobs import JobOut
+from app.schemas.lists import JobOut
 from solver.policies import POLICIES
 from tests.app.service import Json, Service, faults, two_layers
 

@@ -15,8 +15,9 @@ from sqlalchemy import create_engine, inspect, text
 
 from app.operations.settings import Settings
 from app.routers.cost_models import EXAMPLE
-from app.schemas.jobs import JobOut
+from app.schemas.lists import JobOut
 from app.storage import database as storage
+from app.storage import revisions
 from tests.app.long import until
 from tests.app.service import ROOT, Json, Service, environment, faults, running, two_layers
 from tests.app.test_metrics import scraped, value
@@ -44,7 +45,7 @@ def test_what_was_kept_before_there_were_jobs(tmp_path: Path, service: Service) 
     url = f"sqlite:///{tmp_path / 'interlace.db'}"
     engine = create_engine(url)
     with engine.begin() as connection:
-        config = storage._alembic()
+        config = revisions.config()
         config.attributes["connection"] = connection
         command.upgrade(config, "0004")
     small = {key: two_layers()[key] for key in ("graph", "cluster")}
@@ -110,7 +111,7 @@ def test_what_was_kept_with_a_state(tmp_path: Path) -> None:
     }
     engine = create_engine(f"sqlite:///{file}")
     with engine.begin() as connection:
-        config = storage._alembic()
+        config = revisions.config()
         config.attributes["connection"] = connection
         command.downgrade(config, "0005")
         ends = text("SELECT state, created_at = finished_at FROM cost_models")
@@ -211,11 +212,11 @@ def test_models_and_migrations_agree(tmp_path: Path, database: Callable[[], str 
     url = database()
     named = {} if url is None else {"INTERLACE_DATABASE_URL": url}
     code = (
-        "from alembic import command; from app.storage import database as storage\n"
+        "from alembic import command; from app.storage import revisions, database as storage\n"
         "from app.operations.settings import Settings\n"
         "store = storage.Store(Settings()); store.open()\n"
         "with store._engine.begin() as connection:\n"
-        "    config = storage._alembic(); config.attributes['connection'] = connection\n"
+        "    config = revisions.config(); config.attributes['connection'] = connection\n"
         "    command.check(config)\n"
     )
     done = subprocess.run(
@@ -236,7 +237,7 @@ OLDEST = "0007"
 def migrate(store: storage.Store, revision: str) -> None:
     """Bring the tables of a database to a revision."""
     with store._writing.begin() as connection:
-        config = storage._alembic()
+        config = revisions.config()
         config.attributes["connection"] = connection
         command.upgrade(config, revision)
 

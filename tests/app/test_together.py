@@ -13,6 +13,7 @@ from app.errors import InvalidRequest, NotFound, QueueFull
 from app.jobs import submission
 from app.jobs import table as jobs
 from app.jobs.answers import Answers
+from app.jobs.checks import check
 from app.jobs.kinds import PLAN
 from app.jobs.requests import Requests
 from app.jobs.rows import RESULT, SUCCEEDED, end, put
@@ -108,22 +109,23 @@ def test_what_was_answered_is_not_asked_again_but_for_its_tags(store: Store) -> 
 def test_a_body_that_was_right_is_known_unless_it_names_what_may_go(store: Store) -> None:
     requests = Requests()
     body = json.dumps(TWO_LAYERS).encode()
-    assert requests.known(store, PLAN, body, [], "r") is None
-    assert requests.check(store, PLAN, body, ["t"], "r") == requests.known(
-        store, PLAN, body, ["t"], "r"
-    )
-    assert requests.known(store, "sweep", body, [], "r") is None
+    assert requests.known(PLAN, body) is None
+    found = check(store, PLAN, body)
+    requests.know(PLAN, body, found)
+    assert requests.known(PLAN, body) == found
+    assert requests.known("sweep", body) is None
     broken = body.replace(b"{", b"[", 1)
     with pytest.raises(Exception, match="JSON"):
-        requests.check(store, PLAN, broken, [], "r")
-    assert requests.known(store, PLAN, broken, [], "r") is None
+        check(store, PLAN, broken)
     rest = {key: value for key, value in TWO_LAYERS.items() if key != "graph"}
     named = json.dumps({**rest, "graph_id": "ab"}).encode()
     graph = json.dumps(TWO_LAYERS["graph"])
     fields = {"id": "ab", "created_at": now(), "name": "", "format": "interlace", "ops": 4}
     store.put(GraphRow(**fields, request=graph, result="{}"))
-    assert requests.check(store, PLAN, named, [], "r").limit_s is not None
-    assert requests.known(store, PLAN, named, [], "r") is None
+    found = check(store, PLAN, named)
+    assert found.limit_s is not None
+    requests.know(PLAN, named, found)
+    assert requests.known(PLAN, named) is None
 
 
 def test_the_answer_of_an_ended_job_is_read_once_for_each_revision(store: Store) -> None:

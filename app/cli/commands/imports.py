@@ -18,20 +18,7 @@ from app.cli.options import (
     present,
     server_at,
 )
-
-#: The formats that are read, as ``solver.traces.READERS`` has them.
-FORMATS = (
-    "pipedream",
-    "dnn_partitioning",
-    "astra_text",
-    "pytorch_et",
-    "horovod",
-    "xla",
-    "tensorflow",
-    "kineto",
-    "chakra",
-    "dlc",
-)
+from app.names import READERS as FORMATS
 
 
 def import_(

@@ -24,9 +24,13 @@ def serve(
       interlace keys make "my laptop" --owner me
       interlace serve --host 0.0.0.0 --allow-remote
     """
+    import gc
+
     from app.cli.lifetime import go_on
+    from app.operations.memory import GARBAGE
 
     go_on()
+    gc.set_threshold(*GARBAGE)  # what is imported from here on stays
     from app.cli import server
 
     server.serve(host, port, allow_remote=allow_remote)

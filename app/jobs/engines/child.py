@@ -19,8 +19,9 @@ from typing import Any
 from app.jobs.engines.children import DESCRIBED, OUTCOME, TOLD, Cell, News
 from app.jobs.engines.messages import Task
 from app.jobs.messages import Described, Message, Told
-from app.jobs.worker import GARBAGE, Line, limit_memory, outcome_of
+from app.jobs.worker import Line, limit_memory, outcome_of
 from app.operations import logs
+from app.operations.memory import GARBAGE
 from app.operations.settings import Settings
 
 #: It ends when it has taken so much memory, or half of what it may [KiB]: what Python has, it does

@@ -9,7 +9,7 @@ from typing import Any
 
 from app.jobs import messages
 from app.jobs.leases import Claim
-from app.jobs.tasks import Inputs
+from app.jobs.tasks.work import Inputs
 from app.reading.references import Library
 from app.schemas.networks import CostModelBody
 

@@ -2,24 +2,27 @@
 
 import secrets
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sqlalchemy import BigInteger, Connection, delete, insert, literal, select
 
-from app.schemas.runs import ENDED, RUNNING, RunRequest
 from app.storage import audit
 from app.storage.clock import now, shifted
 from app.storage.database import Store
 from app.storage.idempotency import Key, counts_since
 from app.storage.owners import values_of, visible
 from app.storage.runs.plans import NewPlan, put
-from app.storage.runs.rows import Run, change, light, of_id
+from app.storage.runs.rows import ENDED, RUNNING, Run, change, light, of_id
 from app.storage.tables import RunPlanRow, RunRow, RunStepRow
+
+if TYPE_CHECKING:
+    from app.schemas.runs import RunRequest
 
 #: So many runs that are too old are deleted in one transaction, each with up to a million steps.
 _AT_ONCE = 3
 
 
-def begin(store: Store, request: RunRequest, plan: NewPlan, key: Key | None) -> str:
+def begin(store: Store, request: "RunRequest", plan: NewPlan, key: Key | None) -> str:
     """Keep a run and its first plan; return its id, or that of the run that has the key.
 
     Raises

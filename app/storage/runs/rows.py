@@ -7,10 +7,12 @@ from sqlalchemy import Connection, Select, select, update
 
 from app.errors import NotFound, RunEnded
 from app.operations.callers import Caller
-from app.schemas.runs import RUNNING
 from app.storage.clock import now
 from app.storage.owners import visible
 from app.storage.tables import RunRow
+
+#: The states of a run.
+RUNNING, ENDED = STATES = "running", "ended"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,22 @@
+"""What a job tells while it is done."""
+
+from typing import Protocol
+
+from app.services.drafts import Follower
+
+
+class Report(Follower, Protocol):
+    """Hears of a job from whoever does it."""
+
+    def describe(self, name: str, limit_s: float) -> None:
+        """Take note of what the request says of the job: its name, its time limit [s]."""
+
+    def progress(
+        self,
+        phase: str,
+        completed: int | None = None,
+        total: int | None = None,
+        incumbent_us: float | None = None,
+        lower_bound_us: float | None = None,
+    ) -> None:
+        """Take note of how far it is, as a :class:`Follower` does."""

@@ -1,0 +1,18 @@
+"""A sweep, run."""
+
+from functools import partial
+
+from app.jobs.tasks.report import Report
+from app.jobs.tasks.work import Done, Inputs
+from app.reading.requests import problem_of, read_body
+from app.schemas.sweeps import SweepRequest
+from app.services.sweeps import run as sweeps
+
+
+def run(inputs: Inputs, report: Report) -> Done:
+    """Sweep."""
+    problem = problem_of(read_body(inputs.body, SweepRequest, inputs.library))
+    report.describe(problem.graph.name, problem.request.asked_s)
+    tell = partial(report.progress, "cells")
+    answer = sweeps.run(problem, tell, inputs.each, report.draft)
+    return Done(answer.model_dump_json(), {"cells": len(answer.cells)})
