@@ -1,15 +1,13 @@
-"""Every route of the service, with what nobody means: refused, soon, and never a failure inside."""
+"""Every route of the service, with what nobody means: refused, and never a failure inside."""
 
 import json
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from tests.app.service import ROOT, Service, running
+from tests.app.service import ROOT, Service
 
 DOCUMENT: dict[str, Any] = json.loads(Path(ROOT, "openapi/openapi.json").read_text())
 ROUTES = [
@@ -18,8 +16,6 @@ ROUTES = [
     for method in sorted(operations)
 ]
 POSTS = [path for method, path in ROUTES if method == "post"]
-#: No answer may take longer, beside other work [s].
-SOON_S = 60.0
 IDS = ("0" * 16, "%00", "..%2f..%2fetc", "1" * 10_000, "%ff%fe", "%F0%9F%92%A9", "'--", "0%0a")
 QUERIES = (
     "limit=-1&cursor=x&state=x&wait=nan",
@@ -52,11 +48,16 @@ JUNK: dict[str, bytes] = {
 }
 
 
-@pytest.fixture(scope="module")
-def walked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with running(tmp_path_factory.mktemp("walked")) as found:
-        yield found
-        assert "Traceback" not in found.log.read_text(), "the server failed inside"
+KINDS = (
+    "text/html",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data",
+    "multipart/form-data; boundary=",
+    "application/json; charset=utf-7",
+    '"',
+    "application/octet-stream",
+)
+JSON = {"content-type": "application/json"}
 
 
 def named(path: str, name: str) -> str:
@@ -67,56 +68,37 @@ def named(path: str, name: str) -> str:
     return path
 
 
-def refused(answer: httpx2.Response, began: float) -> None:
-    assert 400 <= answer.status_code < 500, answer.text[:500]
-    assert answer.headers["content-type"] == "application/problem+json"
-    assert answer.json()["code"]
-    assert time.monotonic() - began < SOON_S
+def refused(answer: httpx2.Response, why: str) -> None:
+    assert 400 <= answer.status_code < 500, (why[:100], answer.text[:500])
+    assert answer.headers["content-type"] == "application/problem+json", why[:100]
+    assert answer.json()["code"], why[:100]
 
 
-@pytest.mark.parametrize("junk", JUNK.values(), ids=JUNK)
 @pytest.mark.parametrize("path", POSTS)
-def test_a_junk_body(walked: Service, path: str, junk: bytes) -> None:
-    began = time.monotonic()
-    headers = {"content-type": "application/json"}
+def test_a_junk_body(service: Service, path: str) -> None:
     url = named(path, "0" * 16)
-    refused(walked.client.post(url, content=junk, headers=headers), began)
+    for why, junk in JUNK.items():
+        refused(service.client.post(url, content=junk, headers=JSON), why)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "text/html",
-        "application/x-www-form-urlencoded",
-        "multipart/form-data",
-        "multipart/form-data; boundary=",
-        "application/json; charset=utf-7",
-        '"',
-        "application/octet-stream",
-    ],
-)
 @pytest.mark.parametrize("path", POSTS)
-def test_a_junk_type(walked: Service, path: str, kind: str) -> None:
-    began = time.monotonic()
+def test_a_junk_type(service: Service, path: str) -> None:
     url = named(path, "0" * 16)
-    refused(walked.client.post(url, content=b"--\r\n\0", headers={"content-type": kind}), began)
+    for kind in KINDS:
+        headers = {"content-type": kind}
+        refused(service.client.post(url, content=b"--\r\n\0", headers=headers), kind)
 
 
-@pytest.mark.parametrize("name", IDS)
 @pytest.mark.parametrize(("method", "path"), [each for each in ROUTES if "{" in each[1]])
-def test_a_junk_id(walked: Service, method: str, path: str, name: str) -> None:
-    began = time.monotonic()
-    headers = {"content-type": "application/json"}
-    refused(walked.client.request(method, named(path, name), headers=headers), began)
+def test_a_junk_id(service: Service, method: str, path: str) -> None:
+    for name in IDS:
+        refused(service.client.request(method, named(path, name), headers=JSON), name)
 
 
-@pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize(("method", "path"), ROUTES)
-def test_a_junk_query(walked: Service, method: str, path: str, query: str) -> None:
+def test_a_junk_query(service: Service, method: str, path: str) -> None:
     """Where nothing is asked with a query it is passed over."""
-    began = time.monotonic()
-    url = f"{named(path, '0' * 16)}?{query}"
-    answer = walked.client.request(method, url, headers={"content-type": "application/json"})
-    if answer.status_code >= 300:
-        refused(answer, began)
-    assert time.monotonic() - began < SOON_S
+    for query in QUERIES:
+        answer = service.client.request(method, f"{named(path, '0' * 16)}?{query}", headers=JSON)
+        if answer.status_code >= 300:
+            refused(answer, query)
