@@ -1,5 +1,6 @@
 """The inner loops on a chain: the same figures with a compiler and without."""
 
+from bisect import bisect_left
 from itertools import pairwise
 
 import numpy as np
@@ -48,6 +49,51 @@ def test_labels_from_both_ends():
         (value, label), other = (labels.close(*last) for labels in two)
         assert (value, label) == other
         assert two[0].trace(label) == two[1].trace(label)
+
+
+def kept(labels, most, release, tail, times, work, rest):
+    """Labels of the next prefix by the definition: all offers, the least of each cell."""
+    earlier = [
+        (labels.x[label], labels.y[label], times[j], work[j])
+        for j in range(labels.prefixes)
+        for label in range(labels.first[j], labels.first[j + 1])
+    ]
+    offers = [(max(x, release) + time, y) for x, y, time, _ in earlier]
+    offers += [(x, max(y, tail) + time) for x, y, time, _ in earlier]
+    torn = [(max(x, release) + max(y, tail) + w, max(x, release), w) for x, y, _, w in earlier]
+    torn = sorted(torn, key=lambda each: each[0])[:most]
+    for end in labels.cells:
+        fits = (total for total, ready, w in torn if 0 < end - ready - labels.startup < w)
+        offers += [(end, total + 2.0 * labels.startup - end) for total in [*fits][:1]]
+    least: dict[int, tuple[float, float]] = {}
+    for x, y in offers:
+        if x + y + rest < labels.to_beat:
+            cell = bisect_left(labels.cells, x)
+            least[cell] = min(least.get(cell, (UNKNOWN, UNKNOWN)), (y, x))
+    found: list[tuple[float, float]] = []
+    for _, (y, x) in sorted(least.items()):
+        if not found or y < found[-1][1]:
+            found.append((x, y))
+    return found
+
+
+def test_labels_that_need_no_look_would_not_be_kept():
+    (source,) = plain(recursion.__name__)
+    generator = np.random.default_rng(3)
+    for i in range(cases(100)):
+        chain, cost = drawn(generator, 30, layered=True)
+        cells = np.unique(generator.integers(0, 4000, 12)).astype(float)
+        to_beat = UNKNOWN if i % 3 else float(generator.integers(1_000, 9_000))
+        labels = source.Recursion(cells, len(chain), cost.startup, to_beat)
+        prefix = np.concatenate([[0], np.cumsum(chain.bytes)])
+        for k in range(1, len(chain)):
+            sizes = prefix[k] - prefix[:k]
+            times, work = cost.times(sizes).tolist(), (cost.per_byte * sizes).tolist()
+            here = float(chain.release[k - 1]), float(chain.tail[k - 1]), times, work, 0.0
+            expected = kept(labels, source._TRIED, *here)
+            labels.extend(*here)
+            new = slice(labels.first[k], labels.first[k + 1])
+            assert [*zip(labels.x[new], labels.y[new], strict=True)] == expected
 
 
 def test_figures_are_those_of_the_judge():

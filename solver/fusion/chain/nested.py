@@ -177,7 +177,7 @@ def _recursion(
     for m in range(1, len(cuts)):
         if monotonic() > deadline:
             return None
-        release, tail = ends.release[cuts[m] - 1], ends.tail[cuts[m] - 1]
+        release, tail = float(ends.release[cuts[m] - 1]), float(ends.tail[cuts[m] - 1])
         sizes = ends.prefix[cuts[m]] - ends.prefix[cuts[:m]]
         times = ends.cost.times(sizes).tolist()
         if m < len(cuts) - 1:

@@ -4,24 +4,36 @@ cdef int _AFTER, _BEFORE, _BOTH, _TRIED
 
 
 cdef class Recursion:
-    cdef double[::1] cells, x, y, best_x, best_y, tried
-    cdef int[::1] origin, side, first, best_origin, best_side, tried_label, tried_group
+    cdef double[::1] cells, x, y, best_x, best_y, tried, tried_ready, tried_work
+    cdef int[::1] origin, side, cell, first, best_origin, best_side, tried_label
     cdef int count, prefixes
     cdef double startup, to_beat, rest
 
-    @cython.locals(
-        group_time="double[::1]", group_work="double[::1]", cell=int, j=int, label=int,
-        ready=double)
+    @cython.locals(group_time="double[::1]", group_work="double[::1]", cell=int)
     cpdef void extend(
         self, double release, double tail, object times, object work, double rest) except *
 
     @cython.locals(
-        tried="double[::1]", count=int, j=int, label=int, total=double, place=int, cell=int,
-        ready=double, carried=double, y=double)
+        cells="double[::1]", x="double[::1]", first="int[::1]", cell=int, j=int, last=int,
+        label=int, sent=double)
+    cdef void send_before(self, double release, double[::1] times) noexcept
+
+    @cython.locals(
+        y="double[::1]", best_y="double[::1]", cell="int[::1]", first="int[::1]", j=int, label=int,
+        at=int, time=double, own=double, sent=double)
+    cdef void send_after(self, double tail, double[::1] times) noexcept
+
+    @cython.locals(
+        tried="double[::1]", cells="double[::1]", a=double, count=int, cell=int, place=int,
+        end=double, carried=double, y=double)
     cdef void split(self, double release, double tail, double[::1] work) noexcept
 
-    @cython.locals(low=int, high=int, middle=int)
-    cdef void offer(self, double x, double y, int origin, int side) noexcept
+    @cython.locals(
+        x="double[::1]", y="double[::1]", tried="double[::1]", first="int[::1]", count=int, j=int,
+        label=int, place=int, ready=double, total=double)
+    cdef int promising(self, double release, double tail, double[::1] work) noexcept
+
+    cdef void offer(self, double x, double y, int cell, int origin, int side) noexcept
 
     @cython.locals(at=int, least=double, cell=int)
     cdef void keep(self) noexcept

@@ -9,7 +9,8 @@ cdef int _FIELDS, _BOUND
 cdef class Labels:
     cdef Side before, after
     cdef double[::1] release, tail, total, kept, made
-    cdef int[::1] blocks, kept_counts, made_counts, made_of, order, parents, choices
+    cdef int[::1] blocks, kept_counts, made_counts, made_of, parents, choices
+    cdef object bounds
     cdef double startup
     cdef int most, number
     cdef public long long looks
@@ -32,19 +33,11 @@ cdef class Labels:
         int k, int label, int choice, double to_beat) noexcept
 
     @cython.locals(
-        alive=int, made="double[::1]", kept="double[::1]", place=int, label=int, at=int, field=int)
-    cdef int keep(self, int k) noexcept
+        alive=int, made="double[::1]", kept="double[::1]", label=int, at=int, field=int)
+    cdef int keep(self, int k) except -1
 
     @cython.locals(
-        made="double[::1]", kept="double[::1]", at=int, launches=int, torn=int, together=double,
-        other=int, o=int, spare=double)
+        made="double[::1]", kept="double[::1]", counts="int[::1]", a=double, at=int, e=double,
+        f=double, early=double, late=double, launches=int, torn=int, together=double, other=int,
+        o=int, spare=double)
     cdef bint is_needless(self, int label, int alive) noexcept
-
-    @cython.locals(order="int[::1]", place=int, last=int)
-    cdef void sort(self) noexcept
-
-    @cython.locals(order="int[::1]", label=int, child=int)
-    cdef void sift(self, int place, int size) noexcept
-
-    @cython.locals(here=double, there=double)
-    cdef bint comes_before(self, int label, int other) noexcept

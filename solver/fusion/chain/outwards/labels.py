@@ -34,6 +34,8 @@ from array import array
 from collections.abc import Sequence
 from math import inf
 
+import numpy as np
+
 from solver.fusion.chain.outwards.side import Side
 
 #: Where a tensor may go: with the core, with the last top of a side, or as a top itself; on both
@@ -84,10 +86,11 @@ class Labels:
         # and whether a bucket is in two parts; then the label it was made of, and by which choice
         self.kept = array("d", [0.0]) * (_FIELDS * most)
         self.kept_counts = array("i", [0]) * (2 * most)
-        self.made = array("d", [0.0]) * (_FIELDS * room)
+        made = array("d", [0.0]) * (_FIELDS * room)
+        self.made = made
+        self.bounds = np.frombuffer(made)[_BOUND::_FIELDS]
         self.made_counts = array("i", [0]) * (2 * room)
         self.made_of = array("i", [0]) * (2 * room)
-        self.order = array("i", [0]) * room
         self.number = 0
         self.parents = array("i", [0]) * (count * most)
         self.choices = array("i", [0]) * (count * most)
@@ -197,11 +200,9 @@ class Labels:
 
     def keep(self, k: int) -> int:
         """Keep the labels that no other one makes needless, the least bounds first; how many."""
-        self.sort()
         alive = 0
         made, kept = self.made, self.kept
-        for place in range(self.number):
-            label = self.order[place]
+        for label in self.bounds[: self.number].argsort(kind="stable").tolist():
             at = _FIELDS * label
             if self.is_needless(label, alive):
                 continue
@@ -219,59 +220,27 @@ class Labels:
 
     def is_needless(self, label: int, alive: int) -> bool:
         """Tell whether some label kept is as good in all that may follow."""
-        made, kept = self.made, self.kept
+        made, kept, counts, a = self.made, self.kept, self.kept_counts, self.startup
         at = _FIELDS * label
+        e, f, early, late = made[at], made[at + 1], made[at + 3], made[at + 4]
         launches, torn = self.made_counts[2 * label], self.made_counts[2 * label + 1]
-        together = made[at] + made[at + 1] + made[at + 2]
+        together = e + f + made[at + 2]
+        o = -_FIELDS
         for other in range(alive):
-            o = _FIELDS * other
-            if (
-                kept[o + 3] > made[at + 3]
-                or kept[o + 4] > made[at + 4]
-                or self.kept_counts[2 * other + 1] < torn
-            ):
+            o += _FIELDS
+            if kept[o + 3] > early or kept[o + 4] > late or counts[2 * other + 1] < torn:
                 continue
-            spare = self.startup * (launches - self.kept_counts[2 * other])
+            spare = a * (launches - counts[2 * other])
             if (
                 spare >= 0.0
-                and kept[o] - made[at] <= spare
-                and kept[o + 1] - made[at + 1] <= spare
+                and kept[o] - e <= spare
+                and kept[o + 1] - f <= spare
                 and kept[o] + kept[o + 1] + kept[o + 2] - together <= spare
             ):
                 self.looks -= other + 1
                 return True
         self.looks -= alive
         return False
-
-    def sort(self) -> None:
-        """Order the labels made by their bounds, then as they were made: heap sort."""
-        order = self.order
-        for place in range(self.number):
-            order[place] = place
-        for place in range(self.number // 2 - 1, -1, -1):
-            self.sift(place, self.number)
-        for last in range(self.number - 1, 0, -1):
-            order[0], order[last] = order[last], order[0]
-            self.sift(0, last)
-
-    def sift(self, place: int, size: int) -> None:
-        """Let a label sink to where it belongs, the largest on top."""
-        order = self.order
-        label = order[place]
-        while 2 * place + 1 < size:
-            child = 2 * place + 1
-            if child + 1 < size and self.comes_before(order[child], order[child + 1]):
-                child += 1
-            if not self.comes_before(label, order[child]):
-                break
-            order[place] = order[child]
-            place = child
-        order[place] = label
-
-    def comes_before(self, label: int, other: int) -> bool:
-        """Tell which of two labels made has the lesser bound."""
-        here, there = self.made[_FIELDS * label + _BOUND], self.made[_FIELDS * other + 5]
-        return here < there or (here == there and label < other)
 
     def chosen(self) -> list[str]:
         """Where each tensor but the last goes in the best plan found, of :data:`CHOICES`."""

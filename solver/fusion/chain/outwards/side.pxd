@@ -14,5 +14,7 @@ cdef class Side:
     @cython.locals(place=int)
     cdef int cell(self, double level) noexcept
 
-    @cython.locals(left=double, least=double, rest=double, value=double, j=int)
+    @cython.locals(
+        total="double[::1]", own="double[::1]", a=double, low=double, step=double, left=double,
+        least=double, rest=double, value=double, j=int, place=int)
     cdef double least(self, int count, double level, double floor) noexcept

@@ -63,17 +63,19 @@ class Side:
 
         ``count`` tensors are left, ``level`` is not below ``floor`` once work has been taken off.
         """
-        left = self.total[count]
+        total, own, a, low, step = self.total, self.own, self.startup, self.low, self.step
+        left = total[count]
         least = level - left
         if least >= floor:  # a launch takes off its start-up, and costs as much
             return least
         least = floor
         for j in range(count - 1, -1, -1):
-            if least <= self.startup + self.low:  # no launch comes to less
+            if least <= a + low:  # no launch comes to less
                 break
-            rest = level - (left - self.total[j + 1])
+            rest = level - (left - total[j + 1])
             if rest <= floor:  # so are all lower ones
-                return min(least, self.best[j * _CELLS + self.cell(floor - self.startup)])
-            value = self.startup + self.own[j * _CELLS + self.cell(rest - self.startup)]
+                return min(least, self.best[j * _CELLS + self.cell(floor - a)])
+            place = int((rest - a - low) / step)  # as in cell: calls take long without a compiler
+            value = a + own[j * _CELLS + (place if place < _CELLS else _CELLS - 1)]
             least = min(least, value)
         return least
