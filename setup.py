@@ -30,9 +30,9 @@ def extensions_of_solver() -> list[Extension]:
 
     modules = [path.with_suffix("") for path in sorted(Path("solver").rglob("*.pxd"))]
     sources = {".".join(path.parts): f"{path}.py" for path in modules}
-    # -O1: a third of the time of -O3; fewer plans a second by 2 % (tests/benchmarks/evaluator.py).
+    # -O2: -O3 takes longer and makes nothing faster that could be measured.
     # No fused multiply-add: the same figures on every machine, compiled or not.
-    flags = ["-O1", "-g0", "-ffp-contract=off"]
+    flags = ["-O2", "-g0", "-ffp-contract=off"]
     extensions = cythonize(
         [
             Extension(name, [source], extra_compile_args=flags)
