@@ -1,11 +1,13 @@
 """The service, put together."""
 
 import gc
+import json
 import logging
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import FastAPI
@@ -14,6 +16,7 @@ from starlette.types import ASGIApp
 
 from app import VERSION
 from app.calls.children import Children
+from app.calls.messages import Answered
 from app.errors import StorageUnavailable
 from app.http import openapi as apidoc
 from app.http.hosts import Guard, with_cors
@@ -72,6 +75,16 @@ bound on how fast it can be, and what limits it. Or read it from a trace, simula
 of today does, predict how it scales, through parameter servers too, sweep clusters, fit the cost \
 of your network, export a plan, keep what the steps of a job took beside what was predicted. \
 Times are microseconds, sizes bytes, bandwidth Gbit/s."""
+
+
+_TOLD: dict[str, Any] = {
+    "title": "Interlace",
+    "version": VERSION,
+    "summary": "Plans and simulates the communication of distributed training.",
+    "description": _ABOUT,
+    "docs_url": None,
+    "redoc_url": None,
+}
 
 
 class Service(FastAPI):
@@ -138,23 +151,45 @@ def _counted(metrics: Metrics, spans: TracerProvider | None) -> Callable[[Job], 
     return count
 
 
+def _include(app: FastAPI) -> None:
+    for routes in (
+        graphs,
+        plans,
+        simulations,
+        predictions,
+        parameter_servers,
+        sweeps,
+        cost_models,
+        estimates,
+        job_lists,
+        runs,
+        examples,
+        limits,
+        health,
+        metrics,
+        docs,
+    ):
+        app.include_router(routes.router)
+    app.include_router(graphs.imports)
+    app.include_router(pages.router)
+
+
+def document(_store: Store) -> Answered:
+    """Write the OpenAPI document: its models are the solver's, so a child does it."""
+    app = Service(**_TOLD)
+    _include(app)
+    return Answered(json.dumps(app.openapi(), ensure_ascii=False).encode())
+
+
 def create_app(settings: Settings | None = None, bound: str | None = None) -> FastAPI:
     """Make the service; settings come from the environment when left out.
 
     ``bound`` is the name or address that it is served at, if that is known.
     """
     spans = tracing.provider_of()
-    app = Service(
-        title="Interlace",
-        version=VERSION,
-        summary="Plans and simulates the communication of distributed training.",
-        description=_ABOUT,
-        docs_url=None,
-        redoc_url=None,
-        lifespan=_lifespan,
-        telemetry=tracing.telemetry(spans),
-    )
+    app = Service(**_TOLD, openapi_url=None, lifespan=_lifespan, telemetry=tracing.telemetry(spans))
     app.state.spans = spans
+    app.state.document = None
     app.state.settings = settings or Settings()
     app.state.bound = bound
     app.state.metrics = Metrics(tuple(KINDS))
@@ -176,26 +211,7 @@ def create_app(settings: Settings | None = None, bound: str | None = None) -> Fa
     app.state.readers = Children(app.state.settings, at_once, "app.calls.process:serve_promptly")
     app.state.checks = CapacityLimiter(_CHECKS)
     install(app)
-    for routes in (
-        graphs,
-        plans,
-        simulations,
-        predictions,
-        parameter_servers,
-        sweeps,
-        cost_models,
-        estimates,
-        job_lists,
-        runs,
-        examples,
-        limits,
-        health,
-        metrics,
-        docs,
-    ):
-        app.include_router(routes.router)
-    app.include_router(graphs.imports)
-    app.include_router(pages.router)
+    _include(app)
     docs.mount_assets(app)
     pages.mount_assets(app)
     return app

@@ -3,9 +3,11 @@
 from html import escape
 from importlib import resources
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
+
+from app.http.work import AnswersDep
 
 router = APIRouter(include_in_schema=False)
 
@@ -32,6 +34,18 @@ _PAGE = """<!doctype html>
 def docs() -> HTMLResponse:
     """Show the documentation page."""
     return HTMLResponse(_PAGE.format(title=escape("Interlace: API")))
+
+
+@router.get("/openapi.json")
+async def openapi(request: Request, answers: AnswersDep) -> Response:
+    """Return the OpenAPI document, which a child writes once."""
+    state = request.app.state
+    if state.document is None:
+        found = await answers.done("app.service:document")
+        if isinstance(found, Response):
+            return found
+        state.document = found.content
+    return Response(state.document, media_type="application/json")
 
 
 def mount_assets(app: FastAPI) -> None:

@@ -5,12 +5,11 @@ seconds after they were stored, and what is at work counts when it ends.
 """
 
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from threading import Lock
-from typing import Any
 
 from cachetools import TTLCache
 from sqlalchemy import Connection, func, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from app.errors import QuotaUsedUp, RateLimited
 from app.operations.callers import Caller
@@ -19,9 +18,6 @@ from app.storage.tables import CostModelRow, GraphRow, JobRow, UsageRow
 
 #: What an owner has stored is added up anew after so long [s], and for so many owners.
 _STORED_S, _OWNERS = 10.0, 10_000
-
-
-_INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
 class Usage:
@@ -80,7 +76,8 @@ def add_solving(store: Store, owner: str, seconds: float) -> None:
     """Add time that a job was worked on to its owner's day [s]."""
     with store.changing() as connection:
         day = {"owner": owner, "day": _today(), "solving_s": seconds}
-        new = _INSERT[connection.dialect.name](UsageRow).values(day)
+        dialect = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # that in use
+        new = dialect.insert(UsageRow).values(day)
         more = {"solving_s": UsageRow.solving_s + seconds}
         connection.execute(new.on_conflict_do_update(index_elements=["owner", "day"], set_=more))
 

@@ -230,6 +230,24 @@ def test_models_and_migrations_agree(tmp_path: Path, database: Callable[[], str 
     assert done.returncode == 0, done.stderr
 
 
+def test_a_new_file_has_the_tables_that_migrations_make(tmp_path: Path) -> None:
+    found = []
+    for name in ("made", "migrated"):
+        (tmp_path / name).mkdir()
+        settings = Settings(data_dir=tmp_path / name)
+        with closing(storage.Store(settings, is_migrated=name == "migrated")) as store:
+            if name == "migrated":
+                migrate(store, "head")
+            store.check()
+            with store._engine.connect() as connection:
+                told = "SELECT name, sql LIKE '%AUTOINCREMENT%' FROM sqlite_master ORDER BY name"
+                names = list(map(tuple, connection.exec_driver_sql(told)))
+                revision = revisions.found_in(connection)
+            found.append((columns(store), names, revision))
+    assert found[0] == found[1]
+    assert found[0][2] == revisions.HEAD
+
+
 #: The revision of the oldest release that may run beside this one.
 OLDEST = "0007"
 
