@@ -2,7 +2,6 @@
 
 import copy
 import os
-import select
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -56,18 +55,8 @@ def environment(data_dir: Path, **settings: str) -> dict[str, str]:
     return {**kept, "INTERLACE_DATA_DIR": str(data_dir), "PYTHONPATH": str(ROOT), **settings}
 
 
-#: Deadlines of a second for whoever sends or reads slowly.
-IMPATIENT = """
-from app.http import bodies, protocol
-
-def limit(module, **values):
-    for name, value in values.items():
-        assert hasattr(module, name), name
-        setattr(module, name, value)
-
-limit(bodies, MAX_PAUSE_S=1.0)
-limit(protocol, MAX_HEAD_S=1.0, MAX_REST_S=1.0, READ_PERIOD_S=1.0)
-"""
+#: Names a file that gets a line for each server that the tests start.
+STARTS = "INTERLACE_TEST_STARTS"
 _MAIN = """
 from app.cli.main import main
 if __name__ == "__main__":
@@ -77,20 +66,25 @@ if __name__ == "__main__":
 
 @contextmanager
 def running(
-    data_dir: Path, script: str = "", *, database_url: str | None = None, **settings: str
+    data_dir: Path,
+    script: str = "",
+    *flags: str,
+    database_url: str | None = None,
+    **settings: str,
 ) -> Iterator[Service]:
     """Run ``interlace serve`` on a free port; its log is ``server.log``.
 
     A script may change constants or functions of the server before it starts. Nothing but the
     address is on standard output.
     """
+    note_start()
     log = data_dir / "server.log"
     if database_url is not None:
         settings["INTERLACE_DATABASE_URL"] = database_url
     program = ["-c", script + _MAIN] if script else ["-m", "app"]
     with log.open("ab") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-W", "error", *program, "serve", "--port", "0"],
+            [sys.executable, "-W", "error", *program, "serve", "--port", "0", *flags],
             stdout=subprocess.PIPE,
             stderr=errors,
             env=environment(data_dir, **settings),
@@ -99,24 +93,29 @@ def running(
         line = first_line(process)
         assert line.startswith("Serving on http://127.0.0.1:"), log.read_text()
         with httpx2.Client(
-            base_url=line.split()[-1], headers=PATIENT, timeout=200, trust_env=False
+            base_url=line.split()[-1], headers=PATIENT, timeout=None, trust_env=False
         ) as client:
             yield Service(client, log, process.pid, database_url)
     finally:
         with process:  # whatever comes: what is not waited for is told in some later test
             process.terminate()
             try:
-                more, _ = process.communicate(timeout=120)
+                more, _ = process.communicate()
             finally:
                 process.kill()
     assert not more
 
 
-def first_line(process: subprocess.Popen[bytes], within_s: float = 200) -> str:
-    """Return the first line that a program prints, which it prints in one piece."""
+def note_start() -> None:
+    """Count a server that is started."""
+    if file := os.environ.get(STARTS):
+        with Path(file).open("a") as starts:
+            starts.write(os.environ.get("PYTEST_CURRENT_TEST", "no test") + "\n")
+
+
+def first_line(process: subprocess.Popen[bytes]) -> str:
+    """Return the first line that a program prints, in one piece; empty when it ends without."""
     assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], within_s)
-    assert ready, f"nothing was printed in {within_s:g} s"
     return os.read(process.stdout.fileno(), 10_000).decode()
 
 

@@ -16,8 +16,9 @@ from pydantic import ValidationError
 from app.jobs.rows import QUEUED, RUNNING
 from app.limits import MAX_JOB_ATTEMPTS
 from app.operations.settings import Settings
-from tests.app.long import drafted_us, gone, needs_proc, search, until
+from tests.app.long import drafted_us, gone, needs_proc, search
 from tests.app.service import Json, Service, running, two_layers
+from tests.waiting import until
 
 pytest.importorskip("distributed", reason="Dask is not installed: interlace[cluster]")
 
@@ -27,7 +28,7 @@ from distributed.comm.core import CommClosedError
 from app.errors import WorkersUnavailable
 from app.jobs.engines.cells import results_of
 from app.jobs.engines.dask_tasks import RETURNED, do_job
-from tests.app.dask_cluster import PATIENCE_S, DaskCluster, children_of, dask_cluster, ticks
+from tests.app.dask_cluster import DaskCluster, children_of, dask_cluster, ticks
 
 pytestmark = needs_proc
 
@@ -50,7 +51,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         dask_cluster(folder / "dask", 2) as cluster,
         running(folder, INTERLACE_SCHEDULER=cluster.address) as service,
     ):
-        until(lambda: is_ready(service), PATIENCE_S)
+        until(lambda: is_ready(service))
         yield Place(service, cluster)
         assert "Traceback" not in service.log.read_text(), "the server failed inside"
 
@@ -72,7 +73,7 @@ def look(service: Service, place: str) -> Json:
 
 
 def ended(service: Service, place: str) -> Json:
-    until(lambda: look(service, place)["finished_at"] is not None, PATIENCE_S)
+    until(lambda: look(service, place)["finished_at"] is not None)
     return look(service, place)
 
 
@@ -266,7 +267,7 @@ def test_a_server_starts_without_its_scheduler(tmp_path: Path) -> None:
         assert look(service, job)["state"] == QUEUED
         try:
             cluster.start_scheduler()
-            until(lambda: is_ready(service), PATIENCE_S)
+            until(lambda: is_ready(service))
             until(lambda: look(service, job)["state"] == RUNNING)  # sent: Dask waits for a worker
             cluster.start_worker()
             assert ended(service, job)["state"] == "succeeded"
@@ -311,7 +312,7 @@ def served(folder: Path, workers: int, **settings: str) -> Iterator[Place]:
         dask_cluster(folder / "dask", workers) as cluster,
         running(folder, INTERLACE_SCHEDULER=cluster.address, **settings) as service,
     ):
-        until(lambda: is_ready(service), PATIENCE_S)
+        until(lambda: is_ready(service))
         yield Place(service, cluster)
 
 
@@ -323,7 +324,7 @@ def at_work(cluster: DaskCluster) -> int:
         found[:] = computing(cluster)
         return bool(found)
 
-    until(some, PATIENCE_S)
+    until(some)
     return found[0]
 
 

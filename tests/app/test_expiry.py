@@ -22,8 +22,8 @@ from app.storage.clock import ago, distance_s, now, shifted
 from app.storage.database import Store
 from app.storage.idempotency import Key
 from app.storage.tables import CostModelRow, GraphRow, JobRow
-from tests.app.long import until
 from tests.app.service import running, two_layers
+from tests.waiting import until
 
 DAY_S, HOUR_S = 86_400.0, 3_600.0
 

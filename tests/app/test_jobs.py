@@ -15,9 +15,10 @@ from sqlalchemy import func, select, update
 from app.schemas.jobs import JobOut, Progress
 from app.schemas.plans import PlanAnswer
 from app.storage.tables import JobRow, KeyRow, PayloadRow, TagRow
-from tests.app.long import busy, drafted_us, gone, highs, needs_proc, search, until
+from tests.app.long import busy, drafted_us, gone, highs, needs_proc, search
 from tests.app.long import sweep as long_sweep
 from tests.app.service import Json, Service, faults, running, two_layers
+from tests.waiting import until
 
 PLANS = "/v1/plans"
 

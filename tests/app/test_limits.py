@@ -18,8 +18,9 @@ from app.reading.requests import read_parsed
 from app.schemas.plans import PlanRequest
 from solver.errors import Fault
 from solver.limits import MAX_FAULTS_SOUGHT
-from tests.app.long import highs, until
+from tests.app.long import highs
 from tests.app.service import Json, Service, faults, two_layers
+from tests.waiting import until
 
 MANY = {f"k{i}": 0 for i in range(300_000)}
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from app.operations.logs import JOB_ID, REQUEST_ID, JsonLines, TextLines
-from tests.app.long import until
 from tests.app.service import Service, running, two_layers
+from tests.waiting import until
 
 #: A server with a bug.
 BROKEN = """

@@ -11,8 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app import VERSION
 from app.operations.metrics import Metrics
-from tests.app.long import until
 from tests.app.service import Service, running, two_layers
+from tests.waiting import until
 
 Sample = tuple[str, frozenset[tuple[str, str]]]
 

@@ -21,8 +21,8 @@ from app.services.parameter_servers.run import run
 from solver.errors import Fault
 from solver.limits import MAX_FAULTS_SOUGHT
 from solver.parameter_server.orders import ORDERS
-from tests.app.long import until
 from tests.app.service import Json, Service, faults, two_layers
+from tests.waiting import until
 
 PATH = "/v1/predictions/parameter-server"
 #: 12,500 bytes of a step each way take 10 us at 10 Gbit/s; all of it takes 50 us without others.

@@ -16,8 +16,9 @@ from app.operations.cores import cores
 from app.services.sweeps import parallel as pool
 from app.services.sweeps.parallel import each
 from tests.app.items import dying, endless, failing, late
-from tests.app.long import gone, until
+from tests.app.long import gone
 from tests.app.service import environment
+from tests.waiting import until
 
 #: Starts a pool whose items say who does them and never end.
 ENDLESS = """

@@ -9,8 +9,9 @@ from app.operations.callers import Caller, Quotas
 from app.storage import quotas
 from app.storage.database import Store
 from tests.app.keyed import Keyed, keyed
-from tests.app.long import search, until
+from tests.app.long import search
 from tests.app.service import two_layers
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")

@@ -16,10 +16,11 @@ from app.errors import StorageUnavailable
 from app.operations.settings import Settings
 from app.storage.database import Store
 from app.storage.probe import WRITE_S, Probe
-from tests.app.long import needs_proc, search, sweep, until
+from tests.app.long import needs_proc, search, sweep
 from tests.app.privileges import MODES_HOLD
 from tests.app.service import Service, faults, running
 from tests.app.test_survival import begin, forkers
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,9 @@ from app.storage.database import Store
 from app.storage.tables import CostModelRow, GraphRow
 from interlace_client import Client
 from tests.app.command import Run
-from tests.app.long import highs, until
+from tests.app.long import highs
 from tests.app.service import Json, Service, faults, running
+from tests.waiting import until
 
 MODELS = "/v1/cost-models"
 

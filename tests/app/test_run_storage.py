@@ -24,8 +24,8 @@ from app.storage.database import Store
 from app.storage.runs import life, plans, steps
 from app.storage.runs.plans import NewPlan
 from app.storage.tables import RunPlanRow, RunRow, RunStepRow
-from tests.app.long import until
 from tests.app.service import running
+from tests.waiting import until
 
 PLAN = NewPlan(0, "start", None, 100.0, 2, 2, "{}")
 REQUEST = RunRequest.model_validate(EXAMPLE)

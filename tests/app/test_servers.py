@@ -21,10 +21,11 @@ from app.routers.cost_models import EXAMPLE
 from app.storage.clock import ago
 from app.storage.database import Store
 from app.storage.tables import JobRow
-from tests.app.long import needs_proc, search, until
+from tests.app.long import needs_proc, search
 from tests.app.postgres import Cluster
 from tests.app.service import ROOT, Json, Service, faults, running, two_layers
 from tests.benchmarks.restarts import restarted
+from tests.waiting import until
 
 PLANS = "/v1/plans"
 #: Read by each Python at its start: the clock of the machine is wrong.

@@ -13,8 +13,9 @@ from pathlib import Path
 from app.jobs import leases
 from app.jobs.local import HAND_IN_S
 from app.jobs.pool import SILENT_S
-from tests.app.long import busy, drafted_us, gone, needs_proc, search, until
+from tests.app.long import busy, drafted_us, gone, needs_proc, search
 from tests.app.service import running, two_layers
+from tests.waiting import until
 
 pytestmark = needs_proc
 PLANS = "/v1/plans"

@@ -17,9 +17,9 @@ from app.operations.settings import Settings
 from app.routers.cost_models import EXAMPLE
 from app.schemas.jobs import JobOut
 from app.storage import database as storage
-from tests.app.long import until
 from tests.app.service import ROOT, Json, Service, environment, faults, running, two_layers
 from tests.app.test_metrics import scraped, value
+from tests.waiting import until
 
 
 def test_plans_outlive_a_restart(tmp_path: Path) -> None:

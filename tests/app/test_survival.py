@@ -25,8 +25,9 @@ from app.limits import MAX_JOB_ATTEMPTS
 from app.operations.settings import Settings
 from app.storage.database import Store
 from tests import sampling
-from tests.app.long import busy, gone, highs, needs_proc, search, sweep, until
+from tests.app.long import busy, gone, highs, needs_proc, search, sweep
 from tests.app.service import Json, Service, running, two_layers
+from tests.waiting import until
 
 pytestmark = needs_proc
 PLANS = "/v1/plans"
@@ -236,7 +237,7 @@ def test_a_job_that_needs_too_much_memory(tmp_path: Path) -> None:
     body = {"graph": {"ops": ops}, "cluster": two_layers()["cluster"]}
     with running(tmp_path, INTERLACE_JOB_MEMORY_BYTES=str(2**28)) as service:
         place = begin(service, body)
-        until(lambda: job(service, place)["finished_at"], within_s=200)
+        until(lambda: job(service, place)["finished_at"])
         found = job(service, place)
         assert (found["state"], found["error"]["status"]) == ("failed", 503)
         # a library that crashes where memory ends is tried again
@@ -335,8 +336,8 @@ def test_what_forks_the_children_may_hang(tmp_path: Path) -> None:
         for child in children:
             os.kill(child, signal.SIGKILL)
         until(lambda: "has not begun one" in service.client.get("/readyz").text)
-        until(lambda: service.client.get("/readyz").status_code == 200, within_s=120)
-        until(lambda: job(service, place)["attempts"] == 2, within_s=120)
+        until(lambda: service.client.get("/readyz").status_code == 200)
+        until(lambda: job(service, place)["attempts"] == 2)
         assert service.client.post(f"{place}/cancel").json()["state"] == "cancelled"
         assert service.post(two_layers()).status_code == 201
         assert gone([forker])

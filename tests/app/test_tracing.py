@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from app.operations import tracing
-from tests.app.long import until
 from tests.app.service import running, two_layers
+from tests.waiting import until
 
 pytest.importorskip("opentelemetry.sdk", reason="the extra interlace[telemetry] is not installed")
 collecting = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
