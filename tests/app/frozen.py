@@ -65,15 +65,15 @@ class Frozen:
 
     def of(self, client: socket.socket) -> _Counted:
         """Return the server's side of a connection, as soon as it has one."""
-        port, found = client.getsockname()[1], []
+        port = client.getsockname()[1]
+        found: list[_Counted] = []
 
         def is_there() -> bool:
             found[:] = [each for each in self.connections() if each.client[1] == port]
             return bool(found)
 
         until(is_there)
-        connection: _Counted = found[0]
-        return connection
+        return found[0]
 
     def send(self, client: socket.socket, content: bytes) -> None:
         """Send, and wait until all has come."""

@@ -59,13 +59,13 @@ def make(
 
 
 @contextmanager
-def keyed(data_dir: Path, script: str = "", *flags: str, **settings: str) -> Iterator[Keyed]:
-    """Run a server that wants keys."""
+def keyed(data_dir: Path, script: str = "", **settings: str) -> Iterator[Keyed]:
+    """Run a server for others, who need keys for it."""
     store = Store(Settings(data_dir=data_dir))
     make(store, "nobody in particular")  # without any key it would not start
-    settings = {"INTERLACE_REQUIRE_KEYS": "true", "INTERLACE_LOG_FORMAT": "json", **settings}
+    settings = {"INTERLACE_LOG_FORMAT": "json", **settings}
     try:
-        with running(data_dir, script, *flags, **settings) as service:
+        with running(data_dir, script, "--allow-remote", **settings) as service:
             yield Keyed(service, store)
     finally:
         store.close()
