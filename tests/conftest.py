@@ -69,7 +69,7 @@ def shared():
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One server for all tests that only read from it or add jobs."""
     with running(tmp_path_factory.mktemp("service"), INTERLACE_MAX_BODY_BYTES="3000000") as found:
-        yield found
+        yield found.warmed()
         assert "Traceback" not in found.log.read_text(), "the server failed inside"
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 #: A condition is looked at so often [s].
-_LOOK_S = 0.02
+_LOOK_S = 0.1
 
 
 def until(true: Callable[[], object]) -> None:

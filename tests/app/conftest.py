@@ -38,7 +38,7 @@ def one_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     named = {f"INTERLACE_{name}": value for name, value in settings.items()}
     folder = tmp_path_factory.mktemp("one_worker")
     with running(folder, MODES_HOLD + _OFTEN, **named) as found:
-        yield found
+        yield found.warmed()
         assert "Traceback" not in found.log.read_text(), "the server failed inside"
 
 
@@ -49,5 +49,5 @@ def on_postgresql(
     """One server whose database is PostgreSQL's."""
     folder = tmp_path_factory.mktemp("on_postgresql")
     with running(folder, database_url=postgresql.make()) as found:
-        yield found
+        yield found.warmed()
         assert "Traceback" not in found.log.read_text(), "the server failed inside"

@@ -4,7 +4,7 @@ import copy
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -26,17 +26,23 @@ PATIENT = {"prefer": "wait=60", "cache-control": "no-store", "x-interlace-reques
 
 @dataclass(frozen=True)
 class Service:
-    """A running server."""
+    """A running server; ``ended`` waits for its end, and returns its exit code."""
 
     client: httpx2.Client
     log: Path
     process: int
+    ended: Callable[[], int]
     database_url: str | None = None
 
     def store(self) -> Store:
         """Return what it has in its database; to be closed."""
         folder = self.log.parent
         return Store(Settings(data_dir=folder, database_url=self.database_url), is_migrated=True)
+
+    def warmed(self) -> "Service":
+        """Return it when it has done a job: the processes of jobs are there."""
+        self.post(two_layers(seed=4_711_000))
+        return self
 
     def post(self, body: Any, path: str = "/v1/plans") -> httpx2.Response:
         """Post until the job has ended, on a machine with other things to do."""
@@ -95,7 +101,7 @@ def running(
         with httpx2.Client(
             base_url=line.split()[-1], headers=PATIENT, timeout=None, trust_env=False
         ) as client:
-            yield Service(client, log, process.pid, database_url)
+            yield Service(client, log, process.pid, process.wait, database_url)
     finally:
         with process:  # whatever comes: what is not waited for is told in some later test
             process.terminate()

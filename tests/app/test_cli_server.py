@@ -27,6 +27,7 @@ from tests.app.test_cli_scaling import LAYERS, SAMPLES
 from tests.waiting import until
 
 DATA = ROOT / "tests" / "data"
+pytestmark = pytest.mark.live
 LINEAR = {"name": "measured", "algorithm": "linear", "workers": 8, "us_per_byte": 0.001}
 
 

@@ -59,6 +59,7 @@ def test_accepted_then_made(server: Service) -> None:
     assert set(job) == {*JobOut.model_fields, *PlanAnswer.always()}
     assert job["state"] in {"queued", "running"}
     assert {job[field] for field in PlanAnswer.always()} == {None}
+    until(lambda: server.client.get(f"{PLANS}/{job['id']}").json()["finished_at"])
     found = server.client.get(f"{PLANS}/{job['id']}?wait=30").json()
     assert found["state"] == "succeeded"
     assert found["iteration_time_us"] == 8400.0
@@ -81,7 +82,7 @@ def test_preferences(
     server: Service, headers: dict[str, str], params: dict[str, str], applied: str | None
 ) -> None:
     answer = server.client.post(PLANS, json=two_layers(), headers=headers, params=params)
-    assert answer.status_code == 201
+    assert answer.status_code in {201, 202}  # when it takes longer
     assert answer.headers.get("preference-applied") == applied
 
 

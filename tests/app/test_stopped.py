@@ -53,7 +53,8 @@ def test_no_write_is_held_up_by_a_stopped_process(one_worker: Service) -> None:
     place = begun(one_worker, search())
     children, database = busy(one_worker), one_worker.log.parent / "interlace.db"
     for _ in range(20):
-        until(lambda: is_locked(database))  # the job shows itself every second
+        while not is_locked(database):  # the job shows itself every second, for a moment
+            pass
         with stopped(children):
             until(lambda: not is_locked(database))
     one_worker.client.delete(place)

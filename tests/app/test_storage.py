@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from alembic import command
-from sqlalchemy import create_engine, inspect, text
+from sqlalchemy import Connection, Engine, create_engine, inspect, text
 
 from app.jobs import leases
 from app.operations.settings import Settings
@@ -23,24 +23,31 @@ from tests.app.service import ROOT, Json, Service, environment, faults, two_laye
 from tests.waiting import until
 
 
-def test_what_was_kept_before_there_were_jobs(tmp_path: Path, service: Service) -> None:
-    """A database of revision 4, with a plan, a simulation and a sweep."""
-    url = f"sqlite:///{tmp_path / 'interlace.db'}"
-    engine = create_engine(url)
+def of_revision(folder: Path, revision: str) -> Engine:
+    """Make a database as an earlier release has it."""
+    engine = create_engine(f"sqlite:///{folder / 'interlace.db'}")
     with engine.begin() as connection:
         config = storage._alembic()
         config.attributes["connection"] = connection
-        command.upgrade(config, "0004")
+        command.upgrade(config, revision)
+    return engine
+
+
+def insert(connection: Connection, table: str, row: Json) -> None:
+    values = ", ".join(f":{name}" for name in row)
+    connection.execute(text(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({values})"), row)
+
+
+def test_what_was_kept_before_there_were_jobs(tmp_path: Path, service: Service) -> None:
+    """A database of revision 4, with a plan, a simulation and a sweep."""
+    engine = of_revision(tmp_path, "0004")
     small = {key: two_layers()[key] for key in ("graph", "cluster")}
     made = {
         "plans": (two_layers(), "optimal"),
         "simulations": (small | {"policy": "ddp"}, "ddp"),
         "sweeps": (small | {"workers": [2, 4]}, None),
     }
-    answers = {
-        path: service.post(body, f"/v1/{path}").json()
-        for path, (body, _) in made.items()
-    }
+    answers = {path: service.post(body, f"/v1/{path}").json() for path, (body, _) in made.items()}
     with engine.begin() as connection:
         for number, (table, (body, status)) in enumerate(made.items()):
             found = answers[table]
@@ -56,9 +63,7 @@ def test_what_was_kept_before_there_were_jobs(tmp_path: Path, service: Service) 
             }
             own: Json = {"status": status, "iteration_time_us": 1.5} if status else {"cells": 2}
             row |= own
-            names = ", ".join(row)
-            values = ", ".join(f":{name}" for name in row)
-            connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({values})"), row)
+            insert(connection, table, row)
     engine.dispose()
     with here(tmp_path) as newer:
         for number, table in enumerate(made):
@@ -96,9 +101,7 @@ def test_what_was_kept_with_a_state(tmp_path: Path) -> None:
             row = {"id": "old", "state": "succeeded", "name": "é", "request": {}, **own}
             row |= dict.fromkeys(("created_at", "finished_at"), "2026-11-01T00:00:00.000000Z")
             row = {key: json.dumps(v) if isinstance(v, dict) else v for key, v in row.items()}
-            values = ", ".join(f":{name}" for name in row)
-            into = f"INSERT INTO {table} ({', '.join(row)}) VALUES ({values})"
-            connection.execute(text(into), row)
+            insert(connection, table, row)
     engine.dispose()
     with here(tmp_path) as client:
         assert client.get(f"/v1/cost-models/{made['id']}").json() == made
