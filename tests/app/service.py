@@ -46,14 +46,19 @@ class Service:
 
     def post(self, body: Any, path: str = "/v1/plans") -> httpx2.Response:
         """Post until the job has ended, on a machine with other things to do."""
-        headers = {"idempotency-key": uuid4().hex}  # so that it is one job
-        answer = self.client.post(path, json=body, headers=headers)
-        while answer.status_code == HTTPStatus.ACCEPTED:
-            answer = self.client.post(path, json=body, headers=headers)
-        return answer
+        return posted(self.client, path, json=body)
 
     def post_raw(self, content: Any, media_type: str = "application/json") -> httpx2.Response:
         return self.client.post("/v1/plans", content=content, headers={"content-type": media_type})
+
+
+def posted(client: httpx2.Client, path: str, **how: Any) -> httpx2.Response:
+    """Post until the job has ended: one job, whose client waits for it again and again."""
+    headers = {"idempotency-key": uuid4().hex}
+    answer = client.post(path, headers=headers, **how)
+    while answer.status_code == HTTPStatus.ACCEPTED:
+        answer = client.post(path, headers=headers, **how)
+    return answer
 
 
 def environment(data_dir: Path, **settings: str) -> dict[str, str]:

@@ -19,7 +19,7 @@ from app.storage.tables import JobRow
 from app.write_openapi import document
 from tests.app.keyed import Keyed, make
 from tests.app.long import search
-from tests.app.service import Json, two_layers
+from tests.app.service import Json, posted, two_layers
 from tests.app.test_graphs import PROFILE
 from tests.waiting import until
 
@@ -58,10 +58,10 @@ def owned(server: Keyed, alice: httpx2.Client) -> dict[str, str]:
         if method != "POST" or "{" in path or "201" not in operation["responses"]:
             continue
         if path == "/v1/graphs":
-            answer = alice.post(path, content=PROFILE, params={"name": "alice's own"})
+            answer = posted(alice, path, content=PROFILE, params={"name": "alice's own"})
         else:
             content = operation["requestBody"]["content"]["application/json"]
-            answer = alice.post(path, json=content["example"])
+            answer = posted(alice, path, json=content["example"])
         assert answer.status_code == 201, answer.text
         found[path] = answer.json()["id"]
     imports = alice.get("/v1/imports").json()["imports"]
