@@ -11,6 +11,7 @@ from hypothesis import Phase, settings
 
 from tests import lanes, sampling
 from tests.app import postgres
+from tests.app.keyed import Keyed, keyed
 from tests.app.postgres import Cluster
 from tests.app.service import Service, running
 
@@ -68,8 +69,18 @@ def shared():
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One server for all tests that only read from it or add jobs."""
     with running(tmp_path_factory.mktemp("service"), INTERLACE_MAX_BODY_BYTES="3000000") as found:
-        yield found
+        yield found.warmed()
         assert "Traceback" not in found.log.read_text(), "the server failed inside"
+
+
+@pytest.fixture(scope="session")
+def keyed_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
+    """One server that wants keys; each test has owners of its own."""
+    settings = {"QUOTA_REQUESTS_PER_S": "100000", "QUOTA_QUEUED": "2", "WORKERS": "1"}
+    named = {f"INTERLACE_{name}": value for name, value in settings.items()}
+    with keyed(tmp_path_factory.mktemp("keyed"), **named) as found:
+        yield found
+        assert "Traceback" not in found.service.log.read_text(), "the server failed inside"
 
 
 @pytest.fixture(scope="session")

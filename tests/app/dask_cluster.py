@@ -4,15 +4,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.app.service import environment
-
-#: A scheduler, a worker or a job of theirs has so long to come up or to go [s].
-PATIENCE_S = 150.0
+from tests.waiting import until
 
 
 class DaskCluster:
@@ -68,15 +65,14 @@ def end(process: subprocess.Popen[bytes] | None) -> None:
 
 
 def until_answers(port: int) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
+    def answers() -> bool:
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            socket.create_connection(("127.0.0.1", port)).close()
         except OSError:
-            assert time.monotonic() < deadline, "no scheduler"
-            time.sleep(0.05)
-        else:
-            return
+            return False
+        return True
+
+    until(answers)
 
 
 def children_of(process: int) -> list[int]:

@@ -2,13 +2,14 @@
 
 import os
 import signal
-import time
 from pathlib import Path
+
+from tests.waiting import pause, until
 
 
 def late(longest: int, item: int) -> tuple[int, int]:
     """The first items take longest."""
-    time.sleep(0.02 * (longest - item))
+    pause(0.02 * (longest - item))
     return item, os.getpid()
 
 
@@ -29,4 +30,4 @@ def failing(item: int) -> int:
 def endless(folder: str) -> None:
     """Say which process it is, and never end."""
     Path(folder, str(os.getpid())).touch()
-    time.sleep(600)
+    until(lambda: False)

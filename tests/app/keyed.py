@@ -31,7 +31,7 @@ class Keyed:
         """Return a client with a key, or with none."""
         headers = PATIENT if key is None else {**PATIENT, "authorization": f"Bearer {key}"}
         return httpx2.Client(
-            base_url=self.service.client.base_url, headers=headers, timeout=90, trust_env=False
+            base_url=self.service.client.base_url, headers=headers, timeout=None, trust_env=False
         )
 
     def of(self, owner: str, *scopes: str, team: str | None = None, **limits: float) -> Any:
@@ -60,12 +60,12 @@ def make(
 
 @contextmanager
 def keyed(data_dir: Path, script: str = "", **settings: str) -> Iterator[Keyed]:
-    """Run a server that wants keys."""
+    """Run a server for others, who need keys for it."""
     store = Store(Settings(data_dir=data_dir))
     make(store, "nobody in particular")  # without any key it would not start
-    settings = {"INTERLACE_REQUIRE_KEYS": "true", "INTERLACE_LOG_FORMAT": "json", **settings}
+    settings = {"INTERLACE_LOG_FORMAT": "json", **settings}
     try:
-        with running(data_dir, script, **settings) as service:
+        with running(data_dir, script, "--allow-remote", **settings) as service:
             yield Keyed(service, store)
     finally:
         store.close()

@@ -3,8 +3,6 @@
 import json
 import math
 import os
-import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -13,7 +11,10 @@ from sqlalchemy import select
 
 from app.limits import MAX_CELLS
 from app.storage.tables import JobRow
+from tests import waiting
 from tests.app.service import Json, Service
+
+until = waiting.until
 
 needs_proc = pytest.mark.skipif(
     not Path("/proc/self/stat").is_file(), reason="the processes of a server cannot be seen"
@@ -73,8 +74,13 @@ def sweep(service: Service, **fields: object) -> Json:
 def busy(server: Service) -> list[int]:
     """Return the processes of jobs of a server, and those that they started, that compute."""
     before = _times(server)
-    time.sleep(0.2)
-    return [process for process, spent in _times(server).items() if spent > before.get(process, 0)]
+    waiting.pause(0.2)
+    return [
+        process
+        for process, (spent, is_ready) in _times(server).items()
+        if spent > before.get(process, (0, False))[0]
+        or (is_ready and before.get(process, (0, False))[1])  # others have the processors
+    ]
 
 
 def gone(processes: list[int]) -> bool:
@@ -94,10 +100,10 @@ def _is_there(process: int) -> bool:
         return not Path("/proc/self/stat").is_file()
 
 
-def _times(server: Service) -> dict[int, int]:
-    """Return the time that each process below a server's children has computed [ticks]."""
+def _times(server: Service) -> dict[int, tuple[int, bool]]:
+    """Return what each process below a server's children has computed [ticks], and if it would."""
     parents: dict[int, int] = {}
-    spent: dict[int, int] = {}
+    spent: dict[int, tuple[int, bool]] = {}
     for process in Path("/proc").glob("[0-9]*"):
         try:
             fields = (process / "stat").read_text().rpartition(")")[2].split()
@@ -105,7 +111,8 @@ def _times(server: Service) -> dict[int, int]:
             continue  # it ended meanwhile
         if fields[0] != "Z":
             parents[int(process.name)] = int(fields[1])
-            spent[int(process.name)] = int(fields[11]) + int(fields[12])
+            ticks = int(fields[11]) + int(fields[12])
+            spent[int(process.name)] = (ticks, fields[0] == "R")
     found = {}
     for pid in parents:
         line = [pid]
@@ -122,11 +129,3 @@ def drafted_us(service: Service, job_id: str) -> float:
         summary = connection.scalar(select(JobRow.summary).where(JobRow.id == job_id))
     time_us: float = json.loads(summary).get("iteration_time_us", math.inf)
     return time_us
-
-
-def until(true: Callable[[], object], within_s: float = 120) -> None:
-    """Wait until something is so, which must not wait itself."""
-    deadline = time.monotonic() + within_s
-    while not true():
-        assert time.monotonic() < deadline, f"not so within {within_s:g} s"
-        time.sleep(0.02)

@@ -14,8 +14,6 @@ from typing import Any
 
 #: Nothing that a test keeps must outlast the machine; what was answered outlasts a crash.
 _QUICK = {"fsync": "off", "full_page_writes": "off"}
-#: A server, or the end of one, takes so long at most [s].
-_PATIENCE_S = 60
 
 
 def programs() -> Path | None:
@@ -91,7 +89,17 @@ class Cluster:
     def _control(self, what: str, *arguments: str) -> None:
         log = self.folder / "log"
         self._run(
-            "pg_ctl", "-s", "-w", "-D", str(self.folder / "data"), "-l", str(log), what, *arguments
+            "pg_ctl",
+            "-s",
+            "-w",
+            "-t",
+            "86400",
+            "-D",
+            str(self.folder / "data"),
+            "-l",
+            str(log),
+            what,
+            *arguments,
         )
 
     def _run(self, program: str, *arguments: str) -> str:
@@ -106,7 +114,6 @@ class Cluster:
             stdout=subprocess.PIPE if program != "pg_ctl" else subprocess.DEVNULL,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=_PATIENCE_S,
             check=False,
         )
         assert done.returncode == 0, f"{program}: {done.stdout}"

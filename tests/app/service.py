@@ -2,10 +2,9 @@
 
 import copy
 import os
-import select
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -27,11 +26,12 @@ PATIENT = {"prefer": "wait=60", "cache-control": "no-store", "x-interlace-reques
 
 @dataclass(frozen=True)
 class Service:
-    """A running server."""
+    """A running server; ``ended`` waits for its end, and returns its exit code."""
 
     client: httpx2.Client
     log: Path
     process: int
+    ended: Callable[[], int]
     database_url: str | None = None
 
     def store(self) -> Store:
@@ -39,16 +39,26 @@ class Service:
         folder = self.log.parent
         return Store(Settings(data_dir=folder, database_url=self.database_url), is_migrated=True)
 
+    def warmed(self) -> "Service":
+        """Return it when it has done a job: the processes of jobs are there."""
+        self.post(two_layers(seed=4_711_000))
+        return self
+
     def post(self, body: Any, path: str = "/v1/plans") -> httpx2.Response:
         """Post until the job has ended, on a machine with other things to do."""
-        headers = {"idempotency-key": uuid4().hex}  # so that it is one job
-        answer = self.client.post(path, json=body, headers=headers)
-        while answer.status_code == HTTPStatus.ACCEPTED:
-            answer = self.client.post(path, json=body, headers=headers)
-        return answer
+        return posted(self.client, path, json=body)
 
     def post_raw(self, content: Any, media_type: str = "application/json") -> httpx2.Response:
         return self.client.post("/v1/plans", content=content, headers={"content-type": media_type})
+
+
+def posted(client: httpx2.Client, path: str, **how: Any) -> httpx2.Response:
+    """Post until the job has ended: one job, whose client waits for it again and again."""
+    headers = {"idempotency-key": uuid4().hex}
+    answer = client.post(path, headers=headers, **how)
+    while answer.status_code == HTTPStatus.ACCEPTED:
+        answer = client.post(path, headers=headers, **how)
+    return answer
 
 
 def environment(data_dir: Path, **settings: str) -> dict[str, str]:
@@ -56,18 +66,8 @@ def environment(data_dir: Path, **settings: str) -> dict[str, str]:
     return {**kept, "INTERLACE_DATA_DIR": str(data_dir), "PYTHONPATH": str(ROOT), **settings}
 
 
-#: Deadlines of a second for whoever sends or reads slowly.
-IMPATIENT = """
-from app.http import bodies, protocol
-
-def limit(module, **values):
-    for name, value in values.items():
-        assert hasattr(module, name), name
-        setattr(module, name, value)
-
-limit(bodies, MAX_PAUSE_S=1.0)
-limit(protocol, MAX_HEAD_S=1.0, MAX_REST_S=1.0, READ_PERIOD_S=1.0)
-"""
+#: Names a file that gets a line for each server that the tests start.
+STARTS = "INTERLACE_TEST_STARTS"
 _MAIN = """
 from app.cli.main import main
 if __name__ == "__main__":
@@ -77,20 +77,25 @@ if __name__ == "__main__":
 
 @contextmanager
 def running(
-    data_dir: Path, script: str = "", *, database_url: str | None = None, **settings: str
+    data_dir: Path,
+    script: str = "",
+    *flags: str,
+    database_url: str | None = None,
+    **settings: str,
 ) -> Iterator[Service]:
     """Run ``interlace serve`` on a free port; its log is ``server.log``.
 
     A script may change constants or functions of the server before it starts. Nothing but the
     address is on standard output.
     """
+    note_start()
     log = data_dir / "server.log"
     if database_url is not None:
         settings["INTERLACE_DATABASE_URL"] = database_url
     program = ["-c", script + _MAIN] if script else ["-m", "app"]
     with log.open("ab") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-W", "error", *program, "serve", "--port", "0"],
+            [sys.executable, "-W", "error", *program, "serve", "--port", "0", *flags],
             stdout=subprocess.PIPE,
             stderr=errors,
             env=environment(data_dir, **settings),
@@ -99,24 +104,29 @@ def running(
         line = first_line(process)
         assert line.startswith("Serving on http://127.0.0.1:"), log.read_text()
         with httpx2.Client(
-            base_url=line.split()[-1], headers=PATIENT, timeout=200, trust_env=False
+            base_url=line.split()[-1], headers=PATIENT, timeout=None, trust_env=False
         ) as client:
-            yield Service(client, log, process.pid, database_url)
+            yield Service(client, log, process.pid, process.wait, database_url)
     finally:
         with process:  # whatever comes: what is not waited for is told in some later test
             process.terminate()
             try:
-                more, _ = process.communicate(timeout=120)
+                more, _ = process.communicate()
             finally:
                 process.kill()
     assert not more
 
 
-def first_line(process: subprocess.Popen[bytes], within_s: float = 200) -> str:
-    """Return the first line that a program prints, which it prints in one piece."""
+def note_start() -> None:
+    """Count a server that is started."""
+    if file := os.environ.get(STARTS):
+        with Path(file).open("a") as starts:
+            starts.write(os.environ.get("PYTEST_CURRENT_TEST", "no test") + "\n")
+
+
+def first_line(process: subprocess.Popen[bytes]) -> str:
+    """Return the first line that a program prints, in one piece; empty when it ends without."""
     assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], within_s)
-    assert ready, f"nothing was printed in {within_s:g} s"
     return os.read(process.stdout.fileno(), 10_000).decode()
 
 

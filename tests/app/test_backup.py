@@ -7,52 +7,61 @@ from contextlib import closing
 from pathlib import Path
 from threading import Event
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from app.operations.settings import Settings
 from app.storage.database import Store
-from tests.app.command import Run, interlace
+from tests.app.command import Run
+from tests.app.here import here
 from tests.app.postgres import Cluster
-from tests.app.service import Json, Service, running, two_layers
+from tests.app.service import Json, Service, two_layers
 
 
+@pytest.mark.live
+@pytest.mark.parametrize("kind", ["service", "on_postgresql"])
 def test_a_backup_is_one_state_of_the_database(
-    tmp_path: Path, database: Callable[[], str | None]
+    tmp_path: Path, kind: str, request: pytest.FixtureRequest, run: Run
 ) -> None:
-    one, other, copy = tmp_path / "one", tmp_path / "other", tmp_path / "copy.db"
-    one.mkdir()
-    other.mkdir()
-    url, anew = database(), database()
-    with running(one, database_url=url) as service, ThreadPoolExecutor(1) as clients:
-        before = service.post(two_layers()).json()
+    service: Service = request.getfixturevalue(kind)
+    url, copy = service.database_url, tmp_path / "copy.db"
+    anew = None if url is None else request.getfixturevalue("postgresql").make()
+    path = f"/v1/plans?limit=200&tag={uuid4().hex}"
+    before = service.post(two_layers(), path).json()
+    one = {"INTERLACE_DATA_DIR": str(service.log.parent), **named(url)}
+    with ThreadPoolExecutor(1) as clients:
         enough = Event()
-        posts = clients.submit(keep_posting, service, enough)
+        posts = clients.submit(keep_posting, service, path, enough)
         try:
-            done = interlace(one, "backup", str(copy), **named(url))
+            done = run("backup", str(copy), **one)
         finally:
             enough.set()
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == f"{copy}: {copy.stat().st_size:,} bytes\n"
         later = [plan["id"] for plan in posts.result()]
         assert later, "nothing was written meanwhile"
-        listed = {plan["id"] for plan in service.client.get("/v1/plans?limit=200").json()["plans"]}
-        assert listed == {before["id"], *later}
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.db", "one", "other"]
+    assert [path.name for path in tmp_path.iterdir()] == ["copy.db"]
     assert copy.stat().st_mode & 0o777 == 0o600
-    back = interlace(other, "restore", str(copy), **named(anew))
+    back = run("restore", str(copy), **named(anew))
     assert (back.returncode, back.stderr) == (0, "")
-    again = interlace(other, "restore", str(copy), **named(anew))
+    again = run("restore", str(copy), **named(anew))
     assert (again.returncode, again.stdout) == (1, "")
     assert "already" in again.stderr
-    with running(other, database_url=anew) as service:
-        assert service.client.get("/readyz").status_code == 200
-        assert service.client.get(f"/v1/plans/{before['id']}").json() == before
-        kept = {plan["id"] for plan in service.client.get("/v1/plans?limit=200").json()["plans"]}
+    with here(tmp_path, database_url=anew) as client:
+        client.store.check()
+        assert client.get(f"/v1/plans/{before['id']}").json() == before
+        there, kept = ids(service.client, path), ids(client, path)
         assert before["id"] in kept
-        assert kept <= listed
-        made = service.post(two_layers(seed=1_000_000)).json()  # it goes on from there
-        assert made["id"] not in kept
+        assert kept <= there == {before["id"], *later}, "and nothing else"
+        made = client.post("/v1/plans", json=two_layers())  # it goes on from there
+        assert made.status_code == 202
+        assert made.json()["id"] not in there
+        assert client.get("/v1/plans").json()["plans"][0]["id"] == made.json()["id"]
+
+
+def ids(client: Any, path: str) -> set[str]:
+    return {plan["id"] for plan in client.get(path).json()["plans"]}
 
 
 def named(url: str | None) -> dict[str, str]:
@@ -60,10 +69,10 @@ def named(url: str | None) -> dict[str, str]:
     return {} if url is None else {"INTERLACE_DATABASE_URL": url}
 
 
-def keep_posting(service: Service, enough: Event) -> list[Json]:
+def keep_posting(service: Service, path: str, enough: Event) -> list[Json]:
     found: list[Json] = []
     while not enough.is_set():
-        answer = service.post(two_layers(seed=len(found) + 1))
+        answer = service.post(two_layers(seed=len(found) + 1), path)
         assert answer.status_code == 201
         found.append(answer.json())
     return found

@@ -69,6 +69,7 @@ def test_answer_for_a_reader(tmp_path: Path, request_file: Path, run: Run) -> No
         assert figure in shown
 
 
+@pytest.mark.live
 def test_standard_input(tmp_path: Path, graph_file: Path) -> None:
     done = interlace(tmp_path, "plan", "-", "--json", stdin=graph_file.read_text())
     assert json.loads(done.stdout)["request"]["cluster"]["startup_us"] == 50
@@ -268,6 +269,7 @@ def test_one_line_errors(
     assert part in done.stderr
 
 
+@pytest.mark.live
 def test_port_in_use(run: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
@@ -276,6 +278,7 @@ def test_port_in_use(run: Run) -> None:
     assert done.stderr == f"interlace: Port {port} on 127.0.0.1 is in use.\n"
 
 
+@pytest.mark.live
 def test_demo(tmp_path: Path) -> None:
     done = interlace(tmp_path, "demo", TMPDIR=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")

@@ -10,7 +10,7 @@ import pytest
 
 from app.routers.parameter_servers import EXAMPLE
 from app.services.examples import TWO_LAYERS
-from tests.app.command import Run, interlace
+from tests.app.command import Run
 from tests.app.service import Json, Service
 from tests.dlc_oracle import rows_of, text_of
 
@@ -49,8 +49,8 @@ def answer(run: Run, *arguments: str, stdin: str = "") -> Any:
     return json.loads(done.stdout)
 
 
-def test_a_page(tmp_path: Path, steps: str) -> None:
-    done = interlace(tmp_path, "parameter-server", str(tmp_path / steps), "--workers", "1,4")
+def test_a_page(tmp_path: Path, steps: str, run: Run) -> None:
+    done = run("parameter-server", str(tmp_path / steps), "--workers", "1,4")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0] == ("two layers: examples/s, batches of 32, asynchronous, from 1 profiled step")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.services.examples import TWO_LAYERS
-from tests.app.command import Run, interlace
+from tests.app.command import Run
 from tests.app.service import ROOT
 
 MODEL = [
@@ -35,8 +35,8 @@ def rows(page: str) -> dict[str, list[str]]:
     return {line.split()[0]: line.split()[1:] for line in table}
 
 
-def test_a_model_by_flags(tmp_path: Path) -> None:
-    done = interlace(tmp_path, "placements", *MODEL)
+def test_a_model_by_flags(tmp_path: Path, run: Run) -> None:
+    done = run("placements", *MODEL)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(
         "This model, 1,000,000 B, 4 workers: bandwidth that hides an exchange in 1.000 ms\n"

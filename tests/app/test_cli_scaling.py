@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.services.examples import TWO_LAYERS
-from tests.app.command import Run, interlace
+from tests.app.command import Run
 
 #: T = 50 us + 0.001 us a byte.
 SAMPLES = "size(B),time(us)\n" + "".join(f"{10**k},{50 + 10**k / 1000}\n" for k in range(2, 8))
@@ -33,8 +33,8 @@ def samples(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_calibrate_prints_each_fit(tmp_path: Path, samples: str) -> None:
-    done = interlace(tmp_path, "calibrate", samples, "--workers", "8")
+def test_calibrate_prints_each_fit(tmp_path: Path, samples: str, run: Run) -> None:
+    done = run("calibrate", samples, "--workers", "8")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0] == "samples: linear, 8 workers, 100 B to 10,000,000 B"
@@ -84,10 +84,10 @@ def test_a_file_that_is_no_model(
     assert says.removeprefix("no cost model: the body").strip() in done.stderr
 
 
-def test_predict_from_layers(tmp_path: Path) -> None:
+def test_predict_from_layers(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "layers.json"
     path.write_text(json.dumps(LAYERS))
-    done = interlace(tmp_path, "predict", str(path), "--workers", "8,32", "--buffers-bytes", "0")
+    done = run("predict", str(path), "--workers", "8,32", "--buffers-bytes", "0")
     assert (done.returncode, done.stderr) == (0, "")
     heads, *rows = [line.split() for line in done.stdout.splitlines() if line.startswith("  ")]
     assert heads[:3] == ["workers", "CSF", "OSF"]
@@ -136,10 +136,9 @@ def test_wrong_flags_of_predict(
     assert "Traceback" not in done.stderr
 
 
-def test_sweep_writes_table_and_plots(tmp_path: Path, two: str) -> None:
+def test_sweep_writes_table_and_plots(tmp_path: Path, two: str, run: Run) -> None:
     cells, plots = tmp_path / "cells.csv", tmp_path / "new" / "plots"
-    done = interlace(
-        tmp_path, "sweep", two, "--workers", "2,8", "--bandwidths-gbps", "1,10,100",
+    done = run("sweep", two, "--workers", "2,8", "--bandwidths-gbps", "1,10,100",
         "--policy", "wfbp", "--policy", "plan", "--csv", str(cells), "--svg", str(plots),
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")

@@ -20,12 +20,14 @@ import pytest
 
 from app.services.examples import TWO_LAYERS
 from tests.app.command import Done, Run
-from tests.app.long import layers, search, until
+from tests.app.long import layers, search
 from tests.app.service import ROOT, Json, Service, environment
 from tests.app.test_cli import PROFILE
 from tests.app.test_cli_scaling import LAYERS, SAMPLES
+from tests.waiting import until
 
 DATA = ROOT / "tests" / "data"
+pytestmark = pytest.mark.live
 LINEAR = {"name": "measured", "algorithm": "linear", "workers": 8, "us_per_byte": 0.001}
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from app.services.examples import TWO_LAYERS
 from solver.models import MODELS
-from tests.app.command import Run, interlace
+from tests.app.command import Run
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def two(tmp_path: Path) -> str:
 
 
 def test_examples_are_listed_and_printed(tmp_path: Path, run: Run) -> None:
-    listed = interlace(tmp_path, "example").stdout
+    listed = run("example").stdout
     assert [line.split()[0] for line in listed.splitlines()] == ["two_layers", *MODELS]
     printed = run("example", "two_layers").stdout
     assert json.loads(printed)["graph"] == TWO_LAYERS["graph"]
@@ -29,10 +29,8 @@ def test_examples_are_listed_and_printed(tmp_path: Path, run: Run) -> None:
     assert "no example is called 'three_layers'; there are two_layers, " in wrong.stderr
 
 
-def test_a_policy_as_text(tmp_path: Path, two: str) -> None:
-    done = interlace(
-        tmp_path, "simulate", two, "--policy", "wfbp", "--jitter", "0.1", "--runs", "9"
-    )
+def test_a_policy_as_text(tmp_path: Path, two: str, run: Run) -> None:
+    done = run("simulate", two, "--policy", "wfbp", "--jitter", "0.1", "--runs", "9")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("two layers on 8 workers at 10 Gbit/s\nring, start-up 50 us a ")
     assert "one iteration                    8.750 ms\n" in done.stdout

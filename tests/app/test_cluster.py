@@ -4,9 +4,7 @@ import asyncio
 import math
 import os
 import signal
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -16,8 +14,9 @@ from pydantic import ValidationError
 from app.jobs.rows import QUEUED, RUNNING
 from app.limits import MAX_JOB_ATTEMPTS
 from app.operations.settings import Settings
-from tests.app.long import drafted_us, gone, needs_proc, search, until
+from tests.app.long import drafted_us, gone, needs_proc, search
 from tests.app.service import Json, Service, running, two_layers
+from tests.waiting import pause, until
 
 pytest.importorskip("distributed", reason="Dask is not installed: interlace[cluster]")
 
@@ -27,9 +26,9 @@ from distributed.comm.core import CommClosedError
 from app.errors import WorkersUnavailable
 from app.jobs.engines.cells import results_of
 from app.jobs.engines.dask_tasks import RETURNED, do_job
-from tests.app.dask_cluster import PATIENCE_S, DaskCluster, children_of, dask_cluster, ticks
+from tests.app.dask_cluster import DaskCluster, children_of, dask_cluster, ticks
 
-pytestmark = needs_proc
+pytestmark = [needs_proc, pytest.mark.live]
 
 PLANS, SWEEPS = "/v1/plans", "/v1/sweeps"
 #: What differs between two runs that give the same answer.
@@ -45,12 +44,14 @@ class Place(NamedTuple):
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """One server and two workers; who ends one of them starts another."""
     folder = tmp_path_factory.mktemp("cluster")
+    settings = {"INTERLACE_JOB_MEMORY_BYTES": str(2**28), "INTERLACE_JOB_GRACE_S": "0"}
     with (
         dask_cluster(folder / "dask", 2) as cluster,
-        running(folder, INTERLACE_SCHEDULER=cluster.address) as service,
+        running(folder, INTERLACE_SCHEDULER=cluster.address, **settings) as service,
     ):
-        until(lambda: is_ready(service), PATIENCE_S)
+        until(lambda: is_ready(service))
         yield Place(service, cluster)
         assert "Traceback" not in service.log.read_text(), "the server failed inside"
 
@@ -72,7 +73,7 @@ def look(service: Service, place: str) -> Json:
 
 
 def ended(service: Service, place: str) -> Json:
-    until(lambda: look(service, place)["finished_at"] is not None, PATIENCE_S)
+    until(lambda: look(service, place)["finished_at"] is not None)
     return look(service, place)
 
 
@@ -87,10 +88,9 @@ def sweep(cells: int, **more: object) -> Json:
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def local(service: Service) -> Service:
     """A server that does its jobs by itself."""
-    with running(tmp_path_factory.mktemp("local")) as service:
-        yield service
+    return service
 
 
 def test_a_plan_is_the_same_as_here(place: Place, local: Service) -> None:
@@ -145,7 +145,7 @@ def test_a_sweep_is_the_same_as_here(place: Place, local: Service) -> None:
 
 def test_progress_and_cancel(place: Place) -> None:
     service = place.service
-    job = begin(service, search())
+    job = begin(service, search(options={"time_limit_s": 600}))
     child = at_work(place.cluster)
     until(lambda: look(service, job)["progress"]["incumbent_us"] is not None)
     until(lambda: drafted_us(service, job.rpartition("/")[2]) < math.inf)
@@ -167,76 +167,85 @@ def test_a_cancelled_sweep_frees_the_workers(place: Place) -> None:
     assert service.post(two_layers(seed=8)).status_code == 201
 
 
-def test_a_job_that_needs_too_much_memory(tmp_path: Path) -> None:
+def test_a_job_that_needs_too_much_memory(place: Place) -> None:
+    service = place.service
     ops = [{"id": f"b{i}", "kind": "compute", "duration_us": 1} for i in range(600_000)]
     ops.append({"id": "g", "kind": "all_reduce", "bytes": 1_000, "after": ["b0"]})
     body = {"graph": {"ops": ops}, "cluster": two_layers()["cluster"]}
-    with served(tmp_path, 1, INTERLACE_JOB_MEMORY_BYTES=str(2**28)) as (service, _):
-        found = ended(service, begin(service, body))
-        assert (found["state"], found["error"]["status"]) == ("failed", 503)
-        code, attempts = found["error"]["code"], found["attempts"]
-        assert code == "out_of_memory" or (code, attempts) == ("worker_died", MAX_JOB_ATTEMPTS)
-        assert service.post(two_layers()).status_code == 201
+    found = ended(service, begin(service, body))
+    assert (found["state"], found["error"]["status"]) == ("failed", 503)
+    code, attempts = found["error"]["code"], found["attempts"]
+    assert code == "out_of_memory" or (code, attempts) == ("worker_died", MAX_JOB_ATTEMPTS)
+    assert service.post(two_layers()).status_code == 201
 
 
-def test_a_job_that_takes_too_long_is_ended(tmp_path: Path) -> None:
-    with served(tmp_path, 1, INTERLACE_JOB_GRACE_S="0") as (service, cluster):
-        job = begin(service, search(options={"time_limit_s": 3}))
-        child = at_work(cluster)
-        found = ended(service, job)
-        assert found["state"] in {"succeeded", "timed_out"}
-        until(lambda: gone([child]))
+def test_a_job_that_takes_too_long_is_ended(place: Place) -> None:
+    job = begin(place.service, search(options={"time_limit_s": 3}))
+    child = at_work(place.cluster)
+    found = ended(place.service, job)
+    assert found["state"] in {"succeeded", "timed_out"}
+    until(lambda: gone([child]))
 
 
-def test_a_process_that_is_killed_costs_an_attempt(tmp_path: Path) -> None:
-    with served(tmp_path, 1) as (service, cluster):
-        job = begin(service, search(400))
-        for attempt in range(1, MAX_JOB_ATTEMPTS + 1):
-            until(lambda: look(service, job)["attempts"] == attempt)  # noqa: B023
-            os.kill(at_work(cluster), signal.SIGKILL)
-        found = ended(service, job)
-        assert (found["state"], found["error"]["code"]) == ("failed", "worker_died")
-        assert "SIGKILL" in found["error"]["detail"]
+def test_a_process_that_is_killed_costs_an_attempt(place: Place) -> None:
+    service = place.service
+    job = begin(service, search(400, options={"time_limit_s": 600}))
+    for attempt in range(1, MAX_JOB_ATTEMPTS + 1):
+        until(lambda: look(service, job)["attempts"] == attempt)  # noqa: B023
+        os.kill(at_work(place.cluster), signal.SIGKILL)
+    found = ended(service, job)
+    assert (found["state"], found["error"]["code"]) == ("failed", "worker_died")
+    assert "SIGKILL" in found["error"]["detail"]
 
 
-def test_a_lost_worker_costs_an_attempt(tmp_path: Path) -> None:
-    with served(tmp_path, 2) as (service, cluster):
-        job = begin(service, search(150, options={"time_limit_s": 600}))
-        child = at_work(cluster)
-        (at,) = (i for i, each in enumerate(cluster.workers) if child in children_of(each.pid))
-        cluster.kill_worker(at)
-        until(lambda: gone([child]))
-        found = ended(service, job)
-        assert (found["state"], found["attempts"]) == ("succeeded", 2)
+def test_a_lost_worker_costs_an_attempt(place: Place) -> None:
+    service, cluster = place
+    job = begin(service, search(150, options={"time_limit_s": 600}))
+    child = at_work(cluster)
+    (at,) = (i for i, each in enumerate(cluster.workers) if child in children_of(each.pid))
+    cluster.kill_worker(at)
+    until(lambda: gone([child]))
+    cluster.start_worker()
+    found = ended(service, job)
+    assert (found["state"], found["attempts"]) == ("succeeded", 2)
 
 
-def test_a_lost_worker_costs_a_sweep_its_cells_only(tmp_path: Path, local: Service) -> None:
-    with served(tmp_path, 2) as (service, cluster):
-        body = sweep(400, policies=["wfbp", "pace", "plan"])
-        job = begin(service, body, SWEEPS)
-        until(lambda: (look(service, job)["progress"] or {}).get("completed"))
-        cluster.kill_worker()
-        found = ended(service, job)
-        assert (found["state"], found["attempts"]) == ("succeeded", 1)
-        assert lasting(found) == lasting(local.post(body, SWEEPS).json())
+def test_a_lost_worker_costs_a_sweep_its_cells_only(place: Place, local: Service) -> None:
+    service, cluster = place
+    body = sweep(400, policies=["wfbp", "pace", "plan"])
+    job = begin(service, body, SWEEPS)
+    until(lambda: (look(service, job)["progress"] or {}).get("completed"))
+    cluster.kill_worker()
+    cluster.start_worker()
+    found = ended(service, job)
+    assert (found["state"], found["attempts"]) == ("succeeded", 1)
+    assert lasting(found) == lasting(local.post(body, SWEEPS).json())
 
 
-def test_a_scheduler_that_starts_again_costs_no_attempt(tmp_path: Path) -> None:
-    with served(tmp_path, 1) as (service, cluster):
-        job = begin(service, search(150, options={"time_limit_s": 600}))
-        child = at_work(cluster)
-        cluster.kill_scheduler()
-        until(lambda: look(service, job)["state"] == QUEUED)
-        until(lambda: gone([child]))
-        until(lambda: not is_ready(service))  # it asks the scheduler now and then
-        refused = service.client.get("/readyz")
-        assert (refused.status_code, refused.json()["code"]) == (503, "workers_unavailable")
-        assert cluster.address in refused.json()["detail"]
-        cluster.start_scheduler()
-        cluster.start_worker()
-        found = ended(service, job)
-        assert (found["state"], found["attempts"]) == ("succeeded", 1)
-        assert is_ready(service)
+def test_another_release_is_not_asked(place: Place) -> None:
+    with Client(place.cluster.address, set_as_default=False) as client:
+        word, why = client.submit(do_job, b"", "nobody", "0.0").result()
+    assert word == RETURNED
+    assert "this server 0.0" in why
+
+
+def test_a_scheduler_that_starts_again_costs_no_attempt(place: Place) -> None:
+    """The workers of the one before end with it."""
+    service, cluster = place
+    job = begin(service, search(150, options={"time_limit_s": 600}))
+    child = at_work(cluster)
+    cluster.kill_scheduler()
+    until(lambda: look(service, job)["state"] == QUEUED)
+    until(lambda: gone([child]))
+    until(lambda: not is_ready(service))  # it asks the scheduler now and then
+    refused = service.client.get("/readyz")
+    assert (refused.status_code, refused.json()["code"]) == (503, "workers_unavailable")
+    assert cluster.address in refused.json()["detail"]
+    cluster.start_scheduler()
+    cluster.start_worker()
+    found = ended(service, job)
+    assert (found["state"], found["attempts"]) == ("succeeded", 1)
+    assert is_ready(service)
 
 
 @pytest.mark.parametrize("lost", [CommClosedError("reset"), TimeoutError(), AttributeError()])
@@ -258,38 +267,27 @@ def test_cells_whose_connection_is_lost(lost: Exception) -> None:
         found()
 
 
-def test_a_server_starts_without_its_scheduler(tmp_path: Path) -> None:
+def test_a_server_starts_without_its_scheduler_and_is_killed(tmp_path: Path) -> None:
+    """It leaves nothing on the workers; the next one goes on with its jobs."""
     cluster = DaskCluster(tmp_path)
-    with running(tmp_path, INTERLACE_SCHEDULER=cluster.address) as service:
-        job = begin(service, two_layers())
-        assert not is_ready(service)
-        assert look(service, job)["state"] == QUEUED
-        try:
+    try:
+        with running(tmp_path, INTERLACE_SCHEDULER=cluster.address) as service:
+            job = begin(service, two_layers())
+            assert not is_ready(service)
+            assert look(service, job)["state"] == QUEUED
             cluster.start_scheduler()
-            until(lambda: is_ready(service), PATIENCE_S)
+            until(lambda: is_ready(service))
             until(lambda: look(service, job)["state"] == RUNNING)  # sent: Dask waits for a worker
             cluster.start_worker()
             assert ended(service, job)["state"] == "succeeded"
-        finally:
-            cluster.stop()
-
-
-def test_a_killed_server_leaves_nothing_on_the_workers(tmp_path: Path) -> None:
-    with dask_cluster(tmp_path / "dask", 1) as cluster:
-        with running(tmp_path, INTERLACE_SCHEDULER=cluster.address) as service:
             job = begin(service, search(150, options={"time_limit_s": 600}))
             child = at_work(cluster)
             os.kill(service.process, signal.SIGKILL)
             until(lambda: gone([child]))
         with running(tmp_path, INTERLACE_SCHEDULER=cluster.address) as service:
             assert ended(service, job)["attempts"] == 1
-
-
-def test_another_release_is_not_asked(place: Place) -> None:
-    with Client(place.cluster.address, set_as_default=False) as client:
-        word, why = client.submit(do_job, b"", "nobody", "0.0").result(timeout=60)
-    assert word == RETURNED
-    assert "this server 0.0" in why
+    finally:
+        cluster.stop()
 
 
 @pytest.mark.parametrize("address", ["tcp://nowhere", "http://localhost:8786", "localhost:8786"])
@@ -305,16 +303,6 @@ def many(service: Service) -> Json:
     return {"graph": asked["graph"], "cluster": asked["cluster"], "policies": ["pace"]} | axes
 
 
-@contextmanager
-def served(folder: Path, workers: int, **settings: str) -> Iterator[Place]:
-    with (
-        dask_cluster(folder / "dask", workers) as cluster,
-        running(folder, INTERLACE_SCHEDULER=cluster.address, **settings) as service,
-    ):
-        until(lambda: is_ready(service), PATIENCE_S)
-        yield Place(service, cluster)
-
-
 def at_work(cluster: DaskCluster) -> int:
     """Return a process of a Dask worker that computes, as soon as there is one."""
     found: list[int] = []
@@ -323,12 +311,12 @@ def at_work(cluster: DaskCluster) -> int:
         found[:] = computing(cluster)
         return bool(found)
 
-    until(some, PATIENCE_S)
+    until(some)
     return found[0]
 
 
 def computing(cluster: DaskCluster) -> list[int]:
     """Return the processes of the Dask workers that compute."""
     before = {pid: ticks(pid) for each in cluster.workers for pid in children_of(each.pid)}
-    time.sleep(0.3)
+    pause(0.3)
     return [pid for pid, spent in before.items() if ticks(pid) - spent > 1]

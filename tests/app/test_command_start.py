@@ -75,6 +75,7 @@ def completing(words: str) -> dict[str, str]:
 ALL = [*COMMANDS, "config", "keys"]
 
 
+@pytest.mark.live
 def test_help_and_wrong_use_import_no_work(tmp_path: Path) -> None:
     cases = [
         ([], {}, 0, "Usage: interlace"),
@@ -99,6 +100,7 @@ def test_help_and_wrong_use_import_no_work(tmp_path: Path) -> None:
         assert printed.startswith(begins)
 
 
+@pytest.mark.live
 def test_work_done_here_imports_no_service(tmp_path: Path) -> None:
     (tmp_path / "two.json").write_text(json.dumps(TWO_LAYERS))
     (tmp_path / "samples.csv").write_text("size(B),time(us)\n1,50\n1000,51\n1000000,1050\n")
@@ -138,6 +140,7 @@ def test_each_command_has_a_whole_sentence(run: Run) -> None:
     assert all(line.endswith(".") for line in lines)
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_completion_is_shown_and_installed(tmp_path: Path, run: Run, shell: str) -> None:
     # the shell that runs the command is found among its parents; there is none in the tests
@@ -171,6 +174,7 @@ main()
 """
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("is_ignored", [False, True])
 @pytest.mark.parametrize("at", ["app.cli.program", "numpy"])
 def test_interrupted_while_it_imports(tmp_path: Path, at: str, is_ignored: bool) -> None:
@@ -189,6 +193,7 @@ def test_interrupted_while_it_imports(tmp_path: Path, at: str, is_ignored: bool)
     assert done.stderr == "interlace: interrupted\n"
 
 
+@pytest.mark.live
 def test_an_interrupt_that_an_import_would_swallow(tmp_path: Path) -> None:
     # as a callback of a weak reference does, in the middle of importlib
     script = (

@@ -10,11 +10,11 @@ from pydantic import ValidationError
 from app.operations import settings as settings_module
 from app.operations.databases import url_of
 from app.operations.settings import Settings
-from tests.app.command import Run, interlace
+from tests.app.command import Run
 
 
-def test_every_setting_is_shown(tmp_path: Path) -> None:
-    done = interlace(tmp_path, "config", "show", "--json", INTERLACE_LOG_LEVEL="warning")
+def test_every_setting_is_shown(tmp_path: Path, run: Run) -> None:
+    done = run("config", "show", "--json", INTERLACE_LOG_LEVEL="warning")
     assert (done.returncode, done.stderr) == (0, "")
     found = {setting["variable"]: setting for setting in json.loads(done.stdout)}
     assert list(found) == [f"INTERLACE_{name.upper()}" for name in Settings.model_fields]

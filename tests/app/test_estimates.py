@@ -145,12 +145,12 @@ def test_a_channel_that_the_cluster_lacks() -> None:
 
 
 def test_over_the_wire(service: Service) -> None:
-    answer = service.client.post("/v1/estimates", json=EXAMPLE, timeout=60)
+    answer = service.client.post("/v1/estimates", json=EXAMPLE)
     assert answer.status_code == 200
     assert answer.json() == ask(EXAMPLE).model_dump(mode="json")
     stored = service.client.post("/v1/graphs", json={"graph": GRAPH}).json()["id"]
     named = [row | {"graph": stored} for row in rows()]
-    by_id = service.client.post("/v1/estimates", json={"rows": named}, timeout=60).json()
+    by_id = service.client.post("/v1/estimates", json={"rows": named}).json()
     values = {each["name"]: each["value"] for each in by_id["parameters"]}
     assert values["bandwidth_gbps"] == pytest.approx(4, rel=1e-3)
     unknown = service.client.post("/v1/estimates", json=body(graphs={}))

@@ -1,6 +1,5 @@
 """What is old is deleted, and a clock that is wrong deletes nothing at once."""
 
-import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -12,9 +11,11 @@ from sqlalchemy import update
 
 from app.errors import NotFound
 from app.jobs import expiry
+from app.jobs import pool as pool_module
 from app.jobs import submission as intake
 from app.jobs import table as jobs
 from app.jobs.expiry import RATE, START_S, Expiry
+from app.jobs.pool import Pool
 from app.jobs.submission import Asked, NewJob, Receipt, Room
 from app.operations.settings import Settings
 from app.storage import clock, library
@@ -22,8 +23,6 @@ from app.storage.clock import ago, distance_s, now, shifted
 from app.storage.database import Store
 from app.storage.idempotency import Key
 from app.storage.tables import CostModelRow, GraphRow, JobRow
-from tests.app.long import until
-from tests.app.service import running, two_layers
 
 DAY_S, HOUR_S = 86_400.0, 3_600.0
 
@@ -164,29 +163,21 @@ def test_keys_stay_when_the_clock_jumps(store: Store, times: Times) -> None:
     assert intake.id_of_key(store, Key("a", "f")) == job_id
 
 
-def test_a_server_with_a_clock_of_the_future(tmp_path: Path) -> None:
-    """The real one, on what another has left."""
-    with running(tmp_path) as service:
-        made = service.post(two_layers()).json()["id"]
-    script = """
-from datetime import datetime, timedelta
-from app.storage import clock
-class Moved(datetime):
-    @classmethod
-    def now(cls, tz=None):
-        return datetime.now(tz) + timedelta(days=40)
-clock.datetime = Moved
-import app.jobs.pool
-app.jobs.pool._EXPIRE_S = 0.05
-"""
-    with running(tmp_path, script) as service:
-        warned = "The clock is 39 days"
-        until(lambda: warned in service.log.read_text())
-        newer = service.post(two_layers(seed=1)).json()
-        assert newer["created_at"] > shifted(now(), 39 * DAY_S)
-        assert service.client.get(f"/v1/plans/{made}").status_code == 200
-        lines = [json.loads(line) for line in service.log.read_text().splitlines()]
-    assert sum(warned in line["message"] for line in lines) == 1
+def test_a_server_with_a_clock_of_the_future(
+    tmp_path: Path, store: Store, times: Times, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    """On what another has left: it sweeps again and again, and warns once."""
+    monkeypatch.setattr(pool_module, "_EXPIRE_S", 0.0)
+    ids = [ended(store, "a")]
+    times.ahead_s += 40 * DAY_S
+    pool = Pool(store, Settings(data_dir=tmp_path))
+    pool.leave()  # so that it takes no job
+    for _ in range(3):
+        pool._tick()
+    assert caplog.text.count("The clock is 39 days") == 1
+    ids.append(ended(store, "b"))
+    assert jobs.get(store, "plan", ids[-1]).created_at > shifted(now(), -DAY_S)
+    assert left(store, ids) == ids
 
 
 def kept(store: Store, kind: Any, name: str, used_at: str | None, created_at: str) -> None:

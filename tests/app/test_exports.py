@@ -10,7 +10,7 @@ import pytest
 
 from app.services.examples import TWO_LAYERS
 from solver.exports import EXPORTS
-from tests.app.command import Run, interlace
+from tests.app.command import Run
 from tests.app.service import Json, Service, faults, two_layers
 
 SIMULATED = {"graph": TWO_LAYERS["graph"], "cluster": TWO_LAYERS["cluster"]}
@@ -146,7 +146,7 @@ def two(tmp_path: Path) -> str:
 
 
 def test_export_writes_files_or_prints_one(tmp_path: Path, two: str, run: Run) -> None:
-    printed = interlace(tmp_path, "export", two, "--format", "deepspeed")
+    printed = run("export", two, "--format", "deepspeed")
     assert printed.returncode == 0
     assert "reduce_bucket_size" in printed.stdout
     assert "Simulated: " in printed.stderr
@@ -200,7 +200,7 @@ node2 -- Linear -- forward_compute_time=1, backward_compute_time=2, parameter_si
 def test_what_is_imported_can_be_planned(tmp_path: Path, run: Run) -> None:
     file = tmp_path / "two.graph.txt"
     file.write_text(PROFILE)
-    told = interlace(tmp_path, "import", str(file))
+    told = run("import", str(file))
     assert (told.returncode, told.stderr) == (0, "")
     assert told.stdout.startswith("Read from a pipedream file: 6 ops, 2 collectives, 12.000 MB\n")
     made = run("import", "-", "--name", "two", "--json", stdin=PROFILE)

@@ -1,5 +1,6 @@
 """No problem names a path or a host, whatever fails: every call, with the data taken away."""
 
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,9 @@ import pytest
 from app.routers.cost_models import EXAMPLE
 from app.routers.runs import EXAMPLE as RUN
 from app.storage.causes import cause_of
-from tests.app.service import Json, Service, running, two_layers
+from tests.app.service import Json, Service, faults, running, two_layers
+from tests.app.test_metrics import scraped, value
+from tests.waiting import until
 
 #: A body for each collection that is posted to; others get an empty object.
 BODIES: dict[str, Json] = {"/v1/cost-models": EXAMPLE, "/v1/runs": RUN, "/v1/plans": two_layers()}
@@ -46,20 +49,31 @@ def check(service: Service, *secrets: str, least: int = 1) -> None:
     assert not [each for each in named if not each[0].startswith("get /docs")]
 
 
-def test_a_directory_that_does_not_come(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/mounted-later/interlace.db"
-    with running(tmp_path, database_url=url) as service:
+@pytest.mark.live
+def test_a_directory_that_comes_late_and_is_taken_away(tmp_path: Path) -> None:
+    """Until it comes the server is not ready; what cannot work is refused (test_start)."""
+    folder = tmp_path / "mounted-later"
+    url = f"sqlite:///{folder}/interlace.db"
+    with running(tmp_path, database_url=url, INTERLACE_LOG_FORMAT="text") as service:
+        client = service.client
+        assert client.get("/healthz").status_code == 200
+        for answer in (client.get("/readyz"), client.get("/v1/plans"), service.post(two_layers())):
+            faults(answer)
+            assert (answer.status_code, answer.json()["code"]) == (503, "storage_unavailable")
+        found = scraped(client)
+        assert value(found, "interlace_storage_up") == 0
+        assert not any(name == "interlace_jobs" for name, _ in found)
         check(service, str(tmp_path), "mounted-later", least=10)
         assert "mounted-later" in service.log.read_text(), "the log says which"
-
-
-def test_a_directory_that_is_taken_away(tmp_path: Path) -> None:
-    folder = tmp_path / "secret-place"
-    with running(tmp_path, INTERLACE_DATA_DIR=str(folder)) as service:
-        assert service.client.get("/readyz").status_code == 200
+        folder.mkdir()
+        until(lambda: client.get("/readyz").status_code == 200)
+        assert service.post(two_layers()).status_code == 201
         folder.rename(tmp_path / "away")
         folder.write_text("a file")
-        check(service, str(tmp_path), "secret-place")
+        check(service, str(tmp_path), "mounted-later")
+    log = service.log.read_text()
+    assert "Traceback" not in log
+    assert re.search(r"^\S+Z INFO    uvicorn\.error: Finished server process", log, re.MULTILINE)
 
 
 class FromAServer(Exception):

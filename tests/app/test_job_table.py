@@ -294,7 +294,7 @@ def test_what_has_ended_is_not_cancelled(store: Store, other: Store, step: str) 
     start = threading.Barrier(2)
 
     def ended(job: Claim) -> bool:
-        start.wait(60)
+        start.wait()
         match step:
             case "succeed":
                 return leases.succeed(store, job, b"result", {})
@@ -303,7 +303,7 @@ def test_what_has_ended_is_not_cancelled(store: Store, other: Store, step: str) 
         return leases.settle(store, job, {"code": "x"})
 
     def cancelled(job: Claim) -> str:
-        start.wait(60)
+        start.wait()
         return jobs.cancel(other, "plan", job.id).state
 
     own = {"succeed": "succeeded", "fail": "failed", "settle": "succeeded"}[step]
@@ -325,12 +325,12 @@ def test_what_is_deleted_while_its_child_writes(store: Store, other: Store) -> N
     start = threading.Barrier(2)
 
     def written(job: Claim) -> None:
-        start.wait(60)
+        start.wait()
         while leases.beat(store, job, {"phase": "x"}, Draft(b"draft", {})):
             pass
 
     def deleted(job: Claim) -> None:
-        start.wait(60)
+        start.wait()
         jobs.remove(other, "plan", job.id)
 
     with ThreadPoolExecutor(2) as both:

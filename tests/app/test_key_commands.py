@@ -2,20 +2,18 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from app.operations.settings import Settings
 from app.storage import keys
 from app.storage.database import Store
 from tests.app.command import Run
-from tests.app.keyed import Keyed, keyed, make
-from tests.app.service import ROOT, environment, first_line, two_layers
+from tests.app.here import here
+from tests.app.keyed import Keyed, make
+from tests.app.service import two_layers
 
 
 def made(run: Run, *arguments: str) -> dict[str, Any]:
@@ -119,6 +117,7 @@ def secret_free(text: str, *made: dict[str, Any]) -> bool:
     return all(each["key"].rpartition("_")[2] not in text for each in made)
 
 
+@pytest.mark.live
 def test_nobody_serves_for_nobody(run: Run) -> None:
     for arguments, settings in (
         (["--allow-remote"], {}),
@@ -134,31 +133,19 @@ def test_nobody_serves_for_nobody(run: Run) -> None:
     assert run("serve", "--port", "0", "--allow-remote").returncode == 1, "that one is of no use"
 
 
-def test_a_server_for_others_wants_keys(tmp_path: Path) -> None:
+def test_keys_may_be_wanted_here_alone(tmp_path: Path) -> None:
     store = Store(Settings(data_dir=tmp_path))
     text, _ = make(store, "erin")
     store.close()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "app", "serve", "--port", "0", "--allow-remote"],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=environment(tmp_path),
-    )
-    try:
-        url = first_line(process).split()[-1]
-        assert httpx2.get(f"{url}/v1/plans", trust_env=False).status_code == 401
+    with here(tmp_path, require_keys=True) as client:
+        assert client.get("/v1/plans").status_code == 401
         headers = {"authorization": f"Bearer {text}"}
-        assert httpx2.get(f"{url}/v1/plans", headers=headers, trust_env=False).status_code == 200
-    finally:
-        process.terminate()
-        process.communicate(timeout=60)
+        assert client.get("/v1/plans", headers=headers).status_code == 200
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with keyed(tmp_path_factory.mktemp("remote")) as found:
-        yield found
+def server(keyed_server: Keyed) -> Keyed:
+    return keyed_server
 
 
 def test_the_command_sends_a_key(server: Keyed, run: Run, tmp_path: Path) -> None:
@@ -170,15 +157,15 @@ def test_the_command_sends_a_key(server: Keyed, run: Run, tmp_path: Path) -> Non
     assert refused.returncode == 1
     assert len(refused.stderr.splitlines()) == 1
     assert "set INTERLACE_API_KEY" in refused.stderr
-    done = run(*asked, INTERLACE_API_KEY=server.key("frank"))
+    done = run(*asked, INTERLACE_API_KEY=server.key("trent"))
     assert done.returncode == 0, done.stderr
-    with server.of("frank") as client:
+    with server.of("trent") as client:
         assert len(client.get("/v1/plans").json()["plans"]) == 1
     assert os.environ.get("INTERLACE_API_KEY") is None
 
 
 def test_who_did_what(server: Keyed) -> None:
-    text = server.key("grace", team="vision")
+    text = server.key("uma", team="vision")
     key_id = text.split("_")[1]
     with server.client(text) as client:
         named = {"x-request-id": "the-call"}
@@ -187,12 +174,12 @@ def test_who_did_what(server: Keyed) -> None:
         client.delete(f"/v1/plans/{plan}")
         client.delete(f"/v1/plans/{plan}")  # changes nothing
         model = client.post("/v1/cost-models", json={"samples": [[1, 2], [3, 4]], "workers": 2})
-    with server.of("grace", "read") as reader:
+    with server.of("uma", "read") as reader:
         assert reader.delete("/v1/plans/0123456789abcdef").status_code == 403
     with server.store.reading() as connection:
         from app.storage import audit  # noqa: PLC0415
 
-        found = audit.listed(connection, limit=100, owner="grace")
+        found = audit.listed(connection, limit=100, owner="uma")
     told = [(each.action, each.kind, each.target, each.status) for each in reversed(found)]
     assert told == [
         ("make", "plan", plan, 200),

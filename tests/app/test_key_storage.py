@@ -102,7 +102,7 @@ def test_use_is_added_up_by_many(store: Store) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join()
     with store.reading() as connection:
         assert quotas.solved_s(connection, "erin") == 20
     erin = Caller("erin", None, frozenset(), quotas=Quotas(solving_s=20))

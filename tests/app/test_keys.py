@@ -10,17 +10,18 @@ import httpx2
 import pytest
 from sqlalchemy import select
 
-from app.http.keys import OPEN, REVOKED_WITHIN_S
+from app.http.keys import OPEN
 from app.operations.settings import Settings
 from app.routers.runs import EXAMPLE as RUN
 from app.service import create_app
 from app.storage import audit, keys
 from app.storage.tables import JobRow
 from app.write_openapi import document
-from tests.app.keyed import Keyed, keyed, make
-from tests.app.long import search, until
-from tests.app.service import Json, two_layers
+from tests.app.keyed import Keyed, make
+from tests.app.long import search
+from tests.app.service import Json, posted, two_layers
 from tests.app.test_graphs import PROFILE
+from tests.waiting import until
 
 DOCUMENT: Json = json.loads(document())
 OPERATIONS = [
@@ -39,10 +40,8 @@ NOWHERE = "0123456789abcdef"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
-    with keyed(tmp_path_factory.mktemp("keyed"), INTERLACE_QUOTA_REQUESTS_PER_S="100000") as found:
-        yield found
-        assert "Traceback" not in found.service.log.read_text(), "the server failed inside"
+def server(keyed_server: Keyed) -> Keyed:
+    return keyed_server
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +58,10 @@ def owned(server: Keyed, alice: httpx2.Client) -> dict[str, str]:
         if method != "POST" or "{" in path or "201" not in operation["responses"]:
             continue
         if path == "/v1/graphs":
-            answer = alice.post(path, content=PROFILE, params={"name": "alice's own"})
+            answer = posted(alice, path, content=PROFILE, params={"name": "alice's own"})
         else:
             content = operation["requestBody"]["content"]["application/json"]
-            answer = alice.post(path, json=content["example"])
+            answer = posted(alice, path, json=content["example"])
         assert answer.status_code == 201, answer.text
         found[path] = answer.json()["id"]
     imports = alice.get("/v1/imports").json()["imports"]
@@ -274,7 +273,7 @@ def test_a_revoked_key_lets_nobody_in(server: Keyed) -> None:
     with server.client(text) as client:
         assert client.get("/v1/plans").status_code == 200
         keys.revoke(server.store, text.split("_")[1])
-        until(lambda: client.get("/v1/plans").status_code == 401, REVOKED_WITHIN_S + 5)
+        until(lambda: client.get("/v1/plans").status_code == 401)
 
 
 def test_a_stream_ends_with_its_key(server: Keyed) -> None:
@@ -291,12 +290,12 @@ def test_a_stream_ends_with_its_key(server: Keyed) -> None:
 
         thread = threading.Thread(target=follow, daemon=True)
         thread.start()
-        assert begun.wait(30)
+        begun.wait()
         keys.revoke(server.store, text.split("_")[1])
-        assert ended.wait(30), "the stream goes on"
-        assert other.get(place).json()["state"] == "running"
+        ended.wait()  # it would go on as long as the job
+        assert other.get(place).json()["finished_at"] is None
         other.delete(place)
-        thread.join(30)
+        thread.join()
 
 
 def test_a_key_ends_when_it_should(server: Keyed) -> None:

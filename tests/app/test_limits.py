@@ -18,8 +18,9 @@ from app.reading.requests import read_parsed
 from app.schemas.plans import PlanRequest
 from solver.errors import Fault
 from solver.limits import MAX_FAULTS_SOUGHT
-from tests.app.long import highs, until
+from tests.app.long import highs
 from tests.app.service import Json, Service, faults, two_layers
+from tests.waiting import until
 
 MANY = {f"k{i}": 0 for i in range(300_000)}
 
@@ -179,12 +180,12 @@ def test_few_big_bodies_are_held_at_once(service: Service) -> None:
     with ExitStack() as opened:
         slow = []
         for _ in range(limits["at_once"]):
-            client = opened.enter_context(socket.create_connection(address, timeout=100))
+            client = opened.enter_context(socket.create_connection(address))
             client.sendall(head.encode() + big[:-1])
             slow.append(client)
         is_kept_out = False
         while not is_kept_out:  # the server may not have come to all that the others sent
-            last = opened.enter_context(socket.create_connection(address, timeout=100))
+            last = opened.enter_context(socket.create_connection(address))
             last.sendall(head.encode() + big)
             is_kept_out = not select.select([last], [], [], 1)[0]
         assert service.post(two_layers()).status_code == 201

@@ -3,23 +3,32 @@
 import json
 import logging
 import re
+import sys
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
 from datetime import datetime
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
-from app.operations.logs import JOB_ID, REQUEST_ID, JsonLines, TextLines
-from tests.app.long import until
-from tests.app.service import Service, running, two_layers
-
-#: A server with a bug.
-BROKEN = """
-import app.storage.database
-def check(store): raise RuntimeError("no such luck")
-app.storage.database.Store.check = check
-"""
+from app.operations.logs import (
+    JOB_ID,
+    REQUEST_ID,
+    Format,
+    JsonLines,
+    Level,
+    TextLines,
+    install,
+)
+from app.storage.database import Store
+from tests.app.frozen import frozen
+from tests.app.here import here
+from tests.app.service import Service, two_layers
+from tests.waiting import until
 
 
 def lines(service: Service) -> list[dict[str, Any]]:
@@ -42,10 +51,23 @@ def access(service: Service, request_id: str) -> dict[str, Any]:
     return line
 
 
-@pytest.fixture(scope="module")
-def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with running(tmp_path_factory.mktemp("broken"), BROKEN) as found:
-        yield found
+@contextmanager
+def installed(form: Format, level: Level) -> Iterator[StringIO]:
+    """Log in this process as a server does."""
+    root = logging.getLogger()
+    names = [None, "interlace", "uvicorn"]
+    levels = {name: logging.getLogger(name).level for name in names}
+    handlers, hooks = root.handlers, (sys.excepthook, threading.excepthook)
+    with redirect_stderr(StringIO()) as written:
+        try:
+            install(form, level)
+            yield written
+        finally:
+            root.handlers = handlers
+            sys.excepthook, threading.excepthook = hooks
+            logging.captureWarnings(capture=False)
+            for name, was in levels.items():
+                logging.getLogger(name).setLevel(was)
 
 
 def test_each_line_is_an_object(service: Service) -> None:
@@ -104,13 +126,23 @@ def test_a_fit_name_is_taken(service: Service, given: Any, is_taken: bool) -> No
         assert answer.headers["x-request-id"]
 
 
-def test_a_failure_inside_has_its_name_and_its_trace(broken: Service) -> None:
-    answer = broken.client.get("/readyz", headers={"x-request-id": "of-a-bug"})
+@pytest.mark.live
+def test_a_failure_inside_has_its_name_and_its_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check(_store: Store) -> None:
+        raise RuntimeError("no such luck")
+
+    monkeypatch.setattr(Store, "check", check)
+    with installed("json", "info") as written, frozen(tmp_path, monkeypatch) as server:
+        url = "http://{}:{}/readyz".format(*server.address)
+        named = {"x-request-id": "of-a-bug"}
+        answer = httpx2.get(url, headers=named, trust_env=False, timeout=None)
     assert (answer.status_code, answer.json()["code"]) == (500, "internal_error")
     assert answer.headers["x-request-id"] == "of-a-bug"
     assert answer.headers["x-content-type-options"] == "nosniff"
-    until(lambda: "RuntimeError" in str(about(broken, "of-a-bug")))
-    found = about(broken, "of-a-bug")
+    found = [json.loads(line) for line in written.getvalue().splitlines()]
+    found = [line for line in found if line.get("request_id") == "of-a-bug"]
     assert {line.get("status") for line in found} == {500, None}
     (trace,) = [line["exception"] for line in found if "exception" in line]
     assert trace.startswith("Traceback")
@@ -129,27 +161,28 @@ def test_nothing_secret_is_logged(service: Service) -> None:
 
 
 def test_text_for_people(tmp_path: Path) -> None:
-    with running(tmp_path, INTERLACE_LOG_FORMAT="text") as service:
-        service.client.get("/v1/plans/a%0Ab?c=d", headers={"x-request-id": "a-name"})
-    log = service.log.read_text()
-    (line,) = [line for line in log.splitlines() if "a-name" in line]
+    with installed("text", "info") as written, here(tmp_path) as client:
+        client.get("/v1/plans/a%0Ab?c=d", headers={"x-request-id": "a-name"})
+    (line,) = [line for line in written.getvalue().splitlines() if "a-name" in line]
     assert re.match(r"\d{4}-\d\d-\d\dT[\d:.]+Z INFO    interlace.access: GET ", line)
     assert "path=/v1/plans/a%0Ab" in line
     assert " status=404 " in line
-    assert "Finished server process" in log
 
 
 def test_only_what_is_wrong(tmp_path: Path) -> None:
-    with running(tmp_path, INTERLACE_LOG_LEVEL="warning") as service:
-        service.client.get("/healthz")
-    assert service.log.read_text() == ""
+    with installed("text", "warning") as written, here(tmp_path) as client:
+        client.get("/healthz")
+        assert written.getvalue() == ""
+        logging.getLogger("uvicorn.error").warning("It burns.")
+        assert "It burns." in written.getvalue()
 
 
-def test_nothing_but_the_address_is_on_standard_output(tmp_path: Path) -> None:
-    with running(tmp_path, INTERLACE_LOG_LEVEL="debug") as service:
-        service.client.get("/healthz")
-    log = [json.loads(line) for line in service.log.read_text().splitlines()]
-    assert any(line["message"].startswith("Finished server process") for line in log)
+@pytest.mark.live
+def test_all_that_a_server_logs_is_objects(one_worker: Service) -> None:
+    """Also for those who look for bugs."""
+    one_worker.client.get("/healthz", headers={"x-request-id": "of-debug"})
+    access(one_worker, "of-debug")
+    assert any(line["logger"].startswith("uvicorn") for line in lines(one_worker))
 
 
 def record(message: str, *arguments: Any, **fields: Any) -> logging.LogRecord:

@@ -1,5 +1,6 @@
-"""A server that is killed leaves no process for long, and no file; tests.benchmarks.orphans."""
+"""A server that is killed leaves no process, and no file; how soon: tests.benchmarks.orphans."""
 
+import math
 import random
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -7,17 +8,21 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.app.long import needs_proc
+from tests.benchmarks import orphans
 from tests.benchmarks.kills import Server
-from tests.benchmarks.orphans import MOMENTS, kill
 
-pytestmark = needs_proc
-#: Whatever else a machine does, all is gone after so long [s]; the benchmark measures how soon.
-GONE_S = 30.0
+pytestmark = [needs_proc, pytest.mark.live]
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_nothing_is_left_of_a_killed_server(tmp_path: Path, moment: str) -> None:
+def test_nothing_is_left_of_a_killed_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At work: tests.app.test_survival."""
+    monkeypatch.setattr(orphans, "_STARTS_S", math.inf)
+    monkeypatch.setattr(orphans, "_STAYS_S", math.inf)
     with TemporaryDirectory(dir="/tmp") as files:  # sockets lie there: their paths must be short
         server = Server(tmp_path, TMPDIR=files)
-        assert kill(server, moment, random.Random(moment)) < GONE_S
-        assert not list(Path(files).rglob("*"))
+        for moment in ("starting", "database busy", "jobs stopped"):
+            orphans.kill(server, moment, random.Random(moment))
+            assert not server.processes(server.starts)
+            assert not list(Path(files).rglob("*"))

@@ -4,7 +4,6 @@ import copy
 import csv
 import io
 import json
-import time
 import xml.etree.ElementTree as ET
 from typing import Any
 
@@ -21,8 +20,8 @@ from app.services.parameter_servers.run import run
 from solver.errors import Fault
 from solver.limits import MAX_FAULTS_SOUGHT
 from solver.parameter_server.orders import ORDERS
-from tests.app.long import until
 from tests.app.service import Json, Service, faults, two_layers
+from tests.waiting import until
 
 PATH = "/v1/predictions/parameter-server"
 #: 12,500 bytes of a step each way take 10 us at 10 Gbit/s; all of it takes 50 us without others.
@@ -197,9 +196,7 @@ def test_it_is_followed_and_cancelled_and_keeps_no_plan_waiting(service: Service
     unready = service.client.get(f"{place}/table.csv")
     assert unready.status_code == 409
     assert unready.json()["detail"] == "This prediction has no result: it is running."
-    began = time.monotonic()
     cancelled = service.client.post(f"{place}/cancel").json()
-    assert time.monotonic() - began < 30
     assert (cancelled["state"], cancelled["rows"]) == ("cancelled", None)
 
 

@@ -16,12 +16,14 @@ from app.operations.cores import cores
 from app.services.sweeps import parallel as pool
 from app.services.sweeps.parallel import each
 from tests.app.items import dying, endless, failing, late
-from tests.app.long import gone, until
+from tests.app.long import gone
 from tests.app.service import environment
+from tests.waiting import until
 
+pytestmark = pytest.mark.live
 #: Starts a pool whose items say who does them and never end.
 ENDLESS = """
-import os, sys, time
+import os, signal, sys
 from pathlib import Path
 from app.services.sweeps.parallel import each
 from tests.app.items import endless
@@ -34,7 +36,7 @@ STARTING = (
     + """
 if __name__ == "__mp_main__":
     Path(sys.argv[1], str(os.getpid())).touch()
-    time.sleep(600)
+    signal.pause()
 """
 )
 

@@ -1,28 +1,24 @@
 """What a key may use: 429 names the quota, its limit and now, and says when to come again."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from app.errors import QuotaUsedUp
 from app.operations.callers import Caller, Quotas
 from app.storage import quotas
 from app.storage.database import Store
-from tests.app.keyed import Keyed, keyed
-from tests.app.long import search, until
+from tests.app.keyed import Keyed
+from tests.app.long import search
 from tests.app.service import two_layers
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
-    folder = tmp_path_factory.mktemp("quotas")
-    with keyed(folder, INTERLACE_WORKERS="1", INTERLACE_QUOTA_QUEUED="2") as found:
-        yield found
-        assert "Traceback" not in found.service.log.read_text(), "the server failed inside"
+def server(keyed_server: Keyed) -> Keyed:
+    return keyed_server
 
 
 def test_requests_a_second(server: Keyed) -> None:
-    with server.of("alice", requests_per_s=2) as client, server.of("alice") as other:
+    with server.of("mallory", requests_per_s=2) as client, server.of("mallory") as other:
         answers = [client.get("/v1/examples") for _ in range(20)]
         codes = [answer.status_code for answer in answers]
         assert codes[:2] == [200] * 2
@@ -36,7 +32,7 @@ def test_requests_a_second(server: Keyed) -> None:
 
 
 def test_jobs_queued(server: Keyed) -> None:
-    with server.of("bob") as client, server.of("carol") as other:
+    with server.of("niaj") as client, server.of("olivia") as other:
         places = []
         for seed in range(3):  # one at work, two wait
             answer = client.post("/v1/plans", json=search(3_000 - seed), params={"wait": 0})
@@ -55,7 +51,7 @@ def test_jobs_queued(server: Keyed) -> None:
 
 
 def test_bytes_stored(server: Keyed) -> None:
-    with server.of("dave", stored_bytes=3_000) as client:
+    with server.of("peggy", stored_bytes=3_000) as client:
         codes = [
             client.post("/v1/plans", json=two_layers(seed=seed)).status_code for seed in range(10)
         ]
@@ -76,10 +72,10 @@ def test_bytes_stored(server: Keyed) -> None:
 
 
 def test_seconds_of_solving_a_day(server: Keyed) -> None:
-    with server.of("erin", solving_s=0.001) as client:
+    with server.of("quentin", solving_s=0.001) as client:
         first = client.post("/v1/plans", json=two_layers())
         assert first.status_code == 201
-        until(lambda: solved(server.store, "erin") > 0)
+        until(lambda: solved(server.store, "quentin") > 0)
         refused = client.post("/v1/plans", json=two_layers(seed=2))
         assert refused.status_code == 429
         assert refused.json()["code"] == "quota_used_up"
@@ -89,11 +85,11 @@ def test_seconds_of_solving_a_day(server: Keyed) -> None:
 
 
 def test_a_job_that_is_deleted_counts(server: Keyed) -> None:
-    with server.of("frank") as client:
+    with server.of("rupert") as client:
         place = client.post("/v1/plans", json=search(), params={"wait": 0}).headers["location"]
         until(lambda: client.get(place).json()["state"] == "running")
         assert client.delete(place).status_code == 204
-        until(lambda: solved(server.store, "frank") > 0)
+        until(lambda: solved(server.store, "rupert") > 0)
 
 
 def solved(store: Store, owner: str) -> float:
@@ -103,10 +99,10 @@ def solved(store: Store, owner: str) -> float:
 
 def test_time_is_added_up_by_day(server: Keyed) -> None:
     for _ in range(3):
-        quotas.add_solving(server.store, "grace", 1.5)
-    assert solved(server.store, "grace") == 4.5
-    grace = Caller("grace", None, frozenset(), quotas=Quotas(solving_s=4.4))
+        quotas.add_solving(server.store, "sybil", 1.5)
+    assert solved(server.store, "sybil") == 4.5
+    sybil = Caller("sybil", None, frozenset(), quotas=Quotas(solving_s=4.4))
     with pytest.raises(QuotaUsedUp, match=r"at most 4\.4, now 4\.5"):
-        quotas.Usage(server.store).check(grace)
-    quotas.Usage(server.store).check(Caller("grace", None, frozenset(), quotas=Quotas()))
+        quotas.Usage(server.store).check(sybil)
+    quotas.Usage(server.store).check(Caller("sybil", None, frozenset(), quotas=Quotas()))
     quotas.Usage(server.store).check(None)

@@ -18,8 +18,9 @@ from app.storage.database import Store
 from app.storage.tables import CostModelRow, GraphRow
 from interlace_client import Client
 from tests.app.command import Run
-from tests.app.long import highs, until
-from tests.app.service import Json, Service, faults, running
+from tests.app.long import highs
+from tests.app.service import Json, Service, faults
+from tests.waiting import until
 
 MODELS = "/v1/cost-models"
 
@@ -43,22 +44,21 @@ def test_deleted_and_gone(service: Service) -> None:
     assert missing.status_code == 404
 
 
-def test_not_while_a_job_needs_it(tmp_path: Path) -> None:
-    with running(tmp_path, INTERLACE_WORKERS="1") as service:
-        model = kept(service)
-        cluster = {"workers": 8, "cost_model": model}
-        begun = service.client.post("/v1/plans", json=highs(cluster=cluster), params={"wait": 0})
-        assert begun.status_code == 202
-        for state in ("queued", "running"):
-            if state == "running":
-                until(lambda: at_work(service, begun))
-            refused = service.client.delete(f"{MODELS}/{model}")
-            faults(refused)
-            assert (refused.status_code, refused.json()["code"]) == (409, "in_use")
-        place = begun.headers["location"]
-        assert service.client.post(f"{place}/cancel").status_code == 200
-        assert service.client.delete(f"{MODELS}/{model}").status_code == 204
-        assert service.client.get(place).json()["state"] == "cancelled", "what was made stays"
+def test_not_while_a_job_needs_it(service: Service) -> None:
+    model = kept(service)
+    cluster = {"workers": 8, "cost_model": model}
+    begun = service.client.post("/v1/plans", json=highs(cluster=cluster), params={"wait": 0})
+    assert begun.status_code == 202
+    for state in ("queued", "running"):
+        if state == "running":
+            until(lambda: at_work(service, begun))
+        refused = service.client.delete(f"{MODELS}/{model}")
+        faults(refused)
+        assert (refused.status_code, refused.json()["code"]) == (409, "in_use")
+    place = begun.headers["location"]
+    assert service.client.post(f"{place}/cancel").status_code == 200
+    assert service.client.delete(f"{MODELS}/{model}").status_code == 204
+    assert service.client.get(place).json()["state"] == "cancelled", "what was made stays"
 
 
 def at_work(service: Service, begun: Any) -> bool:

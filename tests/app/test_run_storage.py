@@ -24,8 +24,7 @@ from app.storage.database import Store
 from app.storage.runs import life, plans, steps
 from app.storage.runs.plans import NewPlan
 from app.storage.tables import RunPlanRow, RunRow, RunStepRow
-from tests.app.long import until
-from tests.app.service import running
+from tests.app.here import here
 
 PLAN = NewPlan(0, "start", None, 100.0, 2, 2, "{}")
 REQUEST = RunRequest.model_validate(EXAMPLE)
@@ -51,17 +50,18 @@ def counted(store: Store) -> list[int]:
 
 
 def test_runs_outlive_a_restart_until_they_are_too_old(tmp_path: Path) -> None:
-    with running(tmp_path) as service:
-        path = service.client.post("/v1/runs", json=EXAMPLE).headers["location"]
-        assert service.client.post(f"{path}/steps", json=STEPS_EXAMPLE).status_code == 200
-        assert service.client.post(f"{path}/plans", json=PLAN_EXAMPLE).status_code == 201
-        told = service.client.get(path).json()
-    with running(tmp_path) as service:
-        assert service.client.get(path).json() == told
-        assert service.client.post(f"{path}/steps", json=STEPS_EXAMPLE).json()["known"] == 2
-    with running(tmp_path, INTERLACE_RETENTION_DAYS="1e-9") as service:
-        until(lambda: service.client.get(path).status_code == 404)
-    assert counted(Store(Settings(data_dir=tmp_path))) == [0, 0, 0]
+    with here(tmp_path) as client:
+        path = client.post("/v1/runs", json=EXAMPLE).headers["location"]
+        assert client.post(f"{path}/steps", json=STEPS_EXAMPLE).status_code == 200
+        assert client.post(f"{path}/plans", json=PLAN_EXAMPLE).status_code == 201
+        told = client.get(path).json()
+    with here(tmp_path) as client:
+        assert client.get(path).json() == told
+        assert client.post(f"{path}/steps", json=STEPS_EXAMPLE).json()["known"] == 2
+        store = client.store
+        assert Expiry(store, Settings(retention_days=1e-9)).sweep() == 1
+        assert client.get(path).status_code == 404
+        assert counted(store) == [0, 0, 0]
 
 
 def test_what_nothing_was_heard_of_is_deleted_with_all_of_it(store: Store) -> None:

@@ -1,9 +1,12 @@
 """Several servers share a PostgreSQL database: their clocks, their start, its restarts."""
 
-import time
+import os
+import signal
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import closing
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import select, update
@@ -21,10 +24,11 @@ from app.routers.cost_models import EXAMPLE
 from app.storage.clock import ago
 from app.storage.database import Store
 from app.storage.tables import JobRow
-from tests.app.long import needs_proc, search, until
+from tests.app.long import gone, needs_proc, search
 from tests.app.postgres import Cluster
 from tests.app.service import ROOT, Json, Service, faults, running, two_layers
 from tests.benchmarks.restarts import restarted
+from tests.waiting import pause, until
 
 PLANS = "/v1/plans"
 #: Read by each Python at its start: the clock of the machine is wrong.
@@ -56,9 +60,15 @@ def begin(service: Service, body: Json) -> str:
     return place
 
 
+def state(service: Service, place: str) -> str:
+    found: str = service.client.get(place).json()["state"]
+    return found
+
+
+@pytest.mark.live
 @needs_proc
-def test_clocks_that_differ(tmp_path: Path, postgresql: Cluster) -> None:
-    """Neither server takes the other's job for one that nobody works on."""
+def test_two_servers_and_their_database(tmp_path: Path, postgresql: Cluster) -> None:
+    """Neither takes the other's job: not for its clock, nor while the database is away."""
     url = postgresql.make()
     right, wrong = tmp_path / "right", tmp_path / "wrong"
     with (
@@ -67,89 +77,86 @@ def test_clocks_that_differ(tmp_path: Path, postgresql: Cluster) -> None:
     ):
         places = [begin(service, search()) for service in (one, other)]
         until(lambda: {state(one, place) for place in places} == {"running"})
-        heard: set[str] = set()
-        while len(heard) < 6:  # one each second, while each server looks every two
-            for place in places:
-                etag = one.client.get(place).headers["etag"]
-                headers = {"if-none-match": etag}
-                found = one.client.get(place, params={"wait": 30}, headers=headers).json()
-                assert (found["state"], found["attempts"]) == ("running", 1)
-                assert found["created_at"] <= found["started_at"]
-                assert found["started_at"] <= found["progress"]["heartbeat_at"]
-            heard.add(found["progress"]["heartbeat_at"])
-        for place in places:
-            found = one.client.post(f"{place}/cancel").json()
-            assert found["started_at"] <= found["finished_at"]
+        clocks_differ(one, places)
+        the_database_goes_and_comes(postgresql, one, other, places)
         for service in (one, other):
-            assert "of another server" not in service.log.read_text()
-
-
-def state(service: Service, place: str) -> str:
-    found: str = service.client.get(place).json()["state"]
-    return found
-
-
-@needs_proc
-def test_a_database_that_goes_and_comes(tmp_path: Path, postgresql: Cluster) -> None:
-    """Longer than a job may be silent: still neither server takes the other's."""
-    url = postgresql.make()
-    with ExitStack() as both:
-        servers = []
-        for name in "ab":
-            (tmp_path / name).mkdir()
-            servers.append(
-                both.enter_context(
-                    running(tmp_path / name, database_url=url, INTERLACE_WORKERS="1")
-                )
-            )
-        one = servers[0]
-        places = [begin(service, search()) for service in servers]
-        until(lambda: {state(one, place) for place in places} == {"running"})
-        client = one.client
-        with ThreadPoolExecutor(1) as listeners:
-            stream = listeners.submit(client.get, f"{places[0]}/events")
-            until(lambda: client.get(places[0]).json()["progress"])
-            postgresql.stop()
-            began = time.monotonic()
-            for answer in (
-                client.get(places[0]),
-                client.get(PLANS),
-                client.get("/readyz"),
-                client.post(f"{places[0]}/cancel"),
-                client.delete(places[0]),
-                client.post(PLANS, json=two_layers()),
-                client.post("/v1/cost-models", json=EXAMPLE),
-            ):
-                faults(answer)
-                assert (answer.status_code, answer.json()["code"]) == (503, "storage_unavailable")
-                assert int(answer.headers["retry-after"]) > 0
-                assert str(postgresql.folder) not in answer.text, "where it is, the log is told"
-            assert str(postgresql.folder) in one.log.read_text()
-            assert client.get("/healthz").status_code == 200
-            assert "interlace_storage_up 0.0" in client.get("/metrics").text
-            assert "event: running" in stream.result().text
-        while time.monotonic() - began < SILENT_S + 1:
-            time.sleep(0.1)
-        postgresql.start()
-        for service in servers:
-            until(lambda: service.client.get("/readyz").status_code == 200)  # noqa: B023
-        beats = [client.get(place).json()["progress"]["heartbeat_at"] for place in places]
-
-        def has_beaten() -> bool:
-            found = [client.get(place).json() for place in places]
-            assert [(job["state"], job["attempts"]) for job in found] == [("running", 1)] * 2
-            now = [job["progress"]["heartbeat_at"] for job in found]
-            return all(after > before for after, before in zip(now, beats, strict=True))
-
-        until(has_beaten)
-        for place in places:
-            assert client.post(f"{place}/cancel").json()["state"] == "cancelled"
-        for service in servers:
             log = service.log.read_text()
             assert "of another server" not in log
             assert "Traceback" not in log
+        os.kill(one.process, signal.SIGKILL)
+        until(lambda: gone([one.process]))
+        until(lambda: "queued" in {state(other, place) for place in places})
+        lost, its = sorted(places, key=partial(state, other))
+        ended(other, its)
+        until(lambda: state(other, lost) == "running")
+        ended(other, lost)
 
 
+def ended(service: Service, place: str) -> None:
+    """Cancel a job; it ended after it began."""
+    found = service.client.post(f"{place}/cancel").json()
+    assert found["state"] == "cancelled"
+    assert found["started_at"] <= found["finished_at"]
+
+
+def clocks_differ(one: Service, places: list[str]) -> None:
+    heard: set[str] = set()
+
+    def is_heard() -> bool:
+        for place in places:
+            found = one.client.get(place).json()
+            assert (found["state"], found["attempts"]) == ("running", 1)
+            assert found["created_at"] <= found["started_at"]
+            if found["progress"]:
+                assert found["started_at"] <= found["progress"]["heartbeat_at"]
+                heard.add(found["progress"]["heartbeat_at"])
+        return len(heard) >= 12  # one each second of both, while each server looks every two
+
+    until(is_heard)
+
+
+def the_database_goes_and_comes(
+    postgresql: Cluster, one: Service, other: Service, places: list[str]
+) -> None:
+    """Longer than a job may be silent."""
+    client = one.client
+    with ThreadPoolExecutor(1) as listeners:
+        stream = listeners.submit(client.get, f"{places[0]}/events")
+        until(lambda: client.get(places[0]).json()["progress"])
+        postgresql.stop()
+        for answer in (
+            client.get(places[0]),
+            client.get(PLANS),
+            client.get("/readyz"),
+            client.post(f"{places[0]}/cancel"),
+            client.delete(places[0]),
+            client.post(PLANS, json=two_layers()),
+            client.post("/v1/cost-models", json=EXAMPLE),
+        ):
+            faults(answer)
+            assert (answer.status_code, answer.json()["code"]) == (503, "storage_unavailable")
+            assert int(answer.headers["retry-after"]) > 0
+            assert str(postgresql.folder) not in answer.text, "where it is, the log is told"
+        assert str(postgresql.folder) in one.log.read_text()
+        assert client.get("/healthz").status_code == 200
+        assert "interlace_storage_up 0.0" in client.get("/metrics").text
+        assert "event: running" in stream.result().text
+    pause(SILENT_S + 1)
+    postgresql.start()
+    for service in (one, other):
+        until(lambda: service.client.get("/readyz").status_code == 200)  # noqa: B023
+    beats = [client.get(place).json()["progress"]["heartbeat_at"] for place in places]
+
+    def has_beaten() -> bool:
+        found = [client.get(place).json() for place in places]
+        assert [(job["state"], job["attempts"]) for job in found] == [("running", 1)] * 2
+        now = [job["progress"]["heartbeat_at"] for job in found]
+        return all(after > before for after, before in zip(now, beats, strict=True))
+
+    until(has_beaten)
+
+
+@pytest.mark.long
 @needs_proc
 def test_restarts_under_load(tmp_path: Path, postgresql: Cluster) -> None:
     """What python -m tests.benchmarks.restarts does for minutes, for seconds."""
@@ -180,9 +187,10 @@ def test_an_outage_has_kept_others_silent_too(
                 raise StorageUnavailable("It is away.")
 
         monkeypatch.setattr(pool, "_tick", away_at_first)
+        monkeypatch.setattr("app.jobs.pool.time", SimpleNamespace(monotonic=lambda: 1_000.0))
         pool._run()
         assert states_of(store) == ["running"]
-        assert pool._due["recover"] - time.monotonic() > SILENT_S
+        assert pool._due["recover"] > 1_000 + SILENT_S
         pool._due["recover"] = 0.0
         pool._stopped.clear()
         pool._run()

@@ -4,19 +4,19 @@ import math
 import os
 import signal
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from datetime import datetime
 from pathlib import Path
 
-from app.jobs import leases
-from app.jobs.local import HAND_IN_S
-from app.jobs.pool import SILENT_S
-from tests.app.long import busy, drafted_us, gone, needs_proc, search, until
-from tests.app.service import running, two_layers
+import pytest
 
-pytestmark = needs_proc
+from app.jobs import leases
+from app.jobs.pool import SILENT_S
+from tests.app.long import busy, drafted_us, gone, needs_proc, search
+from tests.app.service import Json, Service, two_layers
+from tests.waiting import until
+
+pytestmark = [needs_proc, pytest.mark.live]
 PLANS = "/v1/plans"
 
 
@@ -41,65 +41,60 @@ def is_locked(database: Path) -> bool:
         return False
 
 
-def test_no_write_is_held_up_by_a_stopped_process(tmp_path: Path) -> None:
-    with running(tmp_path, INTERLACE_WORKERS="1") as service:
-        place = service.client.post(PLANS, json=search(), params={"wait": 0}).headers["location"]
-        until(lambda: service.client.get(place).json()["progress"])
-        until(lambda: busy(service))
-        children, database = busy(service), tmp_path / "interlace.db"
-        for _ in range(20):
-            deadline = time.monotonic() + 60
-            while not is_locked(database):
-                assert time.monotonic() < deadline, "the job shows itself every second"
-            with stopped(children):
-                until(lambda: not is_locked(database))
-        service.client.delete(place)
+def begun(service: Service, body: Json) -> str:
+    """Begin a plan; return its place as soon as it has one in hand."""
+    place: str = service.client.post(PLANS, json=body, params={"wait": 0}).headers["location"]
+    until(lambda: (service.client.get(place).json()["progress"] or {}).get("incumbent_us"))
+    until(lambda: busy(service))
+    return place
 
 
-def test_another_server_leaves_the_job_of_a_stopped_process_alone(tmp_path: Path) -> None:
-    """So it does that of one that hardly gets a processor: its server is there and sees to it."""
-    with running(tmp_path, INTERLACE_WORKERS="1") as service:
-        place = service.client.post(PLANS, json=search(), params={"wait": 0}).headers["location"]
-        until(lambda: service.client.get(place).json()["progress"])
-        until(lambda: busy(service))
-
-        def shown_at() -> str:
-            found = service.client.get(place).json()
-            assert (found["state"], found["attempts"]) == ("running", 1)
-            text: str = found["progress"]["heartbeat_at"]
-            return text
-
-        with closing(service.store()) as store, stopped(busy(service)):
-            for _ in range(3):
-                before = shown_at()
-                until(lambda: shown_at() > before)  # noqa: B023
-                assert leases.recover(store, "another", SILENT_S) == 0
-        service.client.delete(place)
-
-
-def test_the_job_of_a_stopped_process_ends_by_its_limit(tmp_path: Path) -> None:
-    settings = {"INTERLACE_JOB_GRACE_S": "0", "INTERLACE_WORKERS": "2"}
-    with running(tmp_path, **settings) as service:
-        body = search(options={"time_limit_s": 8})
-        place = service.client.post(PLANS, json=body, params={"wait": 0}).headers["location"]
-        until(lambda: (service.client.get(place).json()["progress"] or {}).get("incumbent_us"))
-        until(lambda: busy(service))
-        with stopped(busy(service)):
-            assert service.post(two_layers()).status_code == 201
-            found = service.client.get(place, params={"wait": 60}).json()
-        assert found["state"] in {"succeeded", "timed_out"}
-        began, ended = (datetime.fromisoformat(found[at]) for at in ("started_at", "finished_at"))
-        assert (ended - began).total_seconds() < 8 + HAND_IN_S + 10  # on a busy machine
-
-
-def test_what_a_stopped_process_told_is_kept_when_it_is_cancelled(tmp_path: Path) -> None:
-    with running(tmp_path, INTERLACE_WORKERS="1") as service:
-        place = service.client.post(PLANS, json=search(), params={"wait": 0}).headers["location"]
-        job_id = place.rpartition("/")[2]
-        until(lambda: drafted_us(service, job_id) < math.inf)
-        children = busy(service)
+def test_no_write_is_held_up_by_a_stopped_process(one_worker: Service) -> None:
+    place = begun(one_worker, search())
+    children, database = busy(one_worker), one_worker.log.parent / "interlace.db"
+    for _ in range(20):
+        while not is_locked(database):  # the job shows itself every second, for a moment
+            pass
         with stopped(children):
-            known = drafted_us(service, job_id)
-            found = service.client.post(f"{place}/cancel").json()
-            assert (found["state"], found["iteration_time_us"]) == ("cancelled", known)
-            until(lambda: gone(children))
+            until(lambda: not is_locked(database))
+    one_worker.client.delete(place)
+
+
+def test_another_server_leaves_the_job_of_a_stopped_process_alone(one_worker: Service) -> None:
+    """So it does that of one that hardly gets a processor: its server is there and sees to it."""
+    place = begun(one_worker, search())
+
+    def shown_at() -> str:
+        found = one_worker.client.get(place).json()
+        assert (found["state"], found["attempts"]) == ("running", 1)
+        text: str = found["progress"]["heartbeat_at"]
+        return text
+
+    with closing(one_worker.store()) as store, stopped(busy(one_worker)):
+        for _ in range(3):
+            before = shown_at()
+            until(lambda: shown_at() > before)  # noqa: B023
+            assert leases.recover(store, "another", SILENT_S) == 0
+    one_worker.client.delete(place)
+
+
+def test_the_job_of_a_stopped_process_ends_by_its_limit(one_worker: Service) -> None:
+    """Far from its process: that one is stopped until the job has ended."""
+    place = begun(one_worker, search(options={"time_limit_s": 8}))
+    with stopped(busy(one_worker)):
+        small = {key: two_layers()[key] for key in ("graph", "cluster")}
+        assert one_worker.post(small, "/v1/sweeps").status_code == 201, "others are served"
+        until(lambda: one_worker.client.get(place).json()["finished_at"])
+    assert one_worker.client.get(place).json()["state"] in {"succeeded", "timed_out"}
+
+
+def test_what_a_stopped_process_told_is_kept_when_it_is_cancelled(one_worker: Service) -> None:
+    place = begun(one_worker, search())
+    job_id = place.rpartition("/")[2]
+    until(lambda: drafted_us(one_worker, job_id) < math.inf)
+    children = busy(one_worker)
+    with stopped(children):
+        known = drafted_us(one_worker, job_id)
+        found = one_worker.client.post(f"{place}/cancel").json()
+        assert (found["state"], found["iteration_time_us"]) == ("cancelled", known)
+        until(lambda: gone(children))

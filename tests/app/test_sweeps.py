@@ -21,8 +21,9 @@ from solver.costs import Cluster, network_of
 from solver.models import MODELS
 from solver.planning.plan import Options, plan
 from solver.policies.choice import Choice
-from tests.app.long import sweep, until
+from tests.app.long import sweep
 from tests.app.service import Json, Service, faults, two_layers
+from tests.waiting import until
 
 PATH = "/v1/sweeps"
 

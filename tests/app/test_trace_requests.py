@@ -460,6 +460,7 @@ def test_progress_is_lines_where_there_is_no_terminal(file: Path, run: Run) -> N
     assert run("import", str(file), "--progress").stderr == "interlace: reading 1 file\n"
 
 
+@pytest.mark.live
 def test_an_interrupt_keeps_the_best_plan(tmp_path: Path) -> None:
     path = tmp_path / "search.json"
     path.write_text(json.dumps(search(options={"time_limit_s": 100, "baselines": ["wfbp"]})))
@@ -475,7 +476,7 @@ def test_an_interrupt_keeps_the_best_plan(tmp_path: Path) -> None:
             if line.startswith("interlace: search"):
                 break
         os.kill(process.pid, signal.SIGINT)
-        printed, said = process.communicate(timeout=60)
+        printed, said = process.communicate()
     assert process.returncode == 130
     assert said.endswith("interlace: interrupted: this is the best plan so far\n")
     answer = json.loads(printed)

@@ -1,10 +1,9 @@
 """Spans of requests and jobs, as a collector gets them."""
 
-import json
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,9 @@ from typing import Any
 import pytest
 
 from app.operations import tracing
-from tests.app.long import until
+from tests.app.here import here
 from tests.app.service import running, two_layers
+from tests.waiting import until
 
 pytest.importorskip("opentelemetry.sdk", reason="the extra interlace[telemetry] is not installed")
 collecting = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
@@ -49,24 +49,28 @@ def collector() -> Iterator[tuple[str, list[Any]]]:
             server.shutdown()
 
 
+@pytest.mark.live
 def test_spans_of_a_call_and_its_job(tmp_path: Path) -> None:
-    with (
-        collector() as (endpoint, spans),
-        running(
-            tmp_path,
-            OTEL_EXPORTER_OTLP_ENDPOINT=endpoint,
-            OTEL_EXPORTER_OTLP_COMPRESSION="none",
-            OTEL_BSP_SCHEDULE_DELAY="50",
-            NO_PROXY="127.0.0.1",
-        ) as service,
-    ):
-        client = service.client
-        named = {"traceparent": f"00-{TRACE}-{ABOVE}-01"}
-        plan = client.post("/v1/plans", json=two_layers(), headers=named).json()["id"]
-        client.get(f"/v1/plans/{plan}")
-        client.get("/healthz")
-        client.get("/metrics")
-        until(lambda: len(spans) >= 5)
+    with ExitStack() as stack:
+        with collector() as (endpoint, spans):
+            service = stack.enter_context(
+                running(
+                    tmp_path,
+                    OTEL_EXPORTER_OTLP_ENDPOINT=endpoint,
+                    OTEL_EXPORTER_OTLP_COMPRESSION="none",
+                    OTEL_BSP_SCHEDULE_DELAY="50",
+                    NO_PROXY="127.0.0.1",
+                )
+            )
+            client = service.client
+            named = {"traceparent": f"00-{TRACE}-{ABOVE}-01"}
+            plan = client.post("/v1/plans", json=two_layers(), headers=named).json()["id"]
+            client.get(f"/v1/plans/{plan}")
+            client.get("/healthz")
+            client.get("/metrics")
+            until(lambda: len(spans) >= 5)
+        assert service.post(two_layers()).status_code == 201, "a collector that is gone keeps none"
+    assert "Traceback" not in service.log.read_text()
     assert len(spans) == 5, "a call, its job with wait and work, another call; probes leave none"
     found = {span.name: span for span in spans}
     call, job = found["POST /v1/plans"], found["job plan"]
@@ -90,27 +94,8 @@ def test_spans_of_a_call_and_its_job(tmp_path: Path) -> None:
     assert not other.parent_span_id
 
 
-def test_a_server_without_the_extra_serves(tmp_path: Path) -> None:
-    without = "import sys\nsys.modules['opentelemetry.sdk.trace'] = None\n"
-    settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
-    with running(tmp_path, without, INTERLACE_LOG_FORMAT="json", **settings) as service:
-        assert service.client.get("/readyz").status_code == 200
-    lines = [json.loads(line) for line in service.log.read_text().splitlines()]
-    told = [line["message"] for line in lines if line["logger"] == "interlace.tracing"]
-    assert len(told) == 1
-    assert "interlace[telemetry]" in told[0]
-
-
-def test_a_collector_that_is_gone_keeps_nobody(tmp_path: Path) -> None:
-    with collector() as (endpoint, _):
-        pass
-    with running(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=endpoint, NO_PROXY="127.0.0.1") as service:
-        assert service.post(two_layers()).status_code == 201
-    assert "Traceback" not in service.log.read_text()
-
-
 def test_without_the_extra_it_is_said(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
@@ -122,6 +107,9 @@ def test_without_the_extra_it_is_said(
         "OTEL_EXPORTER_OTLP_ENDPOINT is set, but no traces are sent: they need the extra "
         "interlace[telemetry]"
     ]
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+    with here(tmp_path) as client:
+        assert client.get("/healthz").status_code == 200
 
 
 @pytest.mark.parametrize(

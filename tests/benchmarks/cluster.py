@@ -37,9 +37,9 @@ from app.services.sweeps.run import run as sweep
 from solver.models import MODELS
 from tests.app import postgres
 from tests.app.dask_cluster import DaskCluster, children_of, dask_cluster, ticks
-from tests.app.long import until
 from tests.benchmarks import kills
 from tests.benchmarks.cluster_cells import Timed, Timing, slowly
+from tests.waiting import until
 
 #: What a process of a cell may take [bytes].
 _MEMORY_BYTES = 2**31

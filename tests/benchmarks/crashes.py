@@ -22,8 +22,9 @@ from functools import partial
 from pathlib import Path
 
 from tests.app import postgres
-from tests.app.long import busy, gone, highs, search, sweep, until
+from tests.app.long import busy, gone, highs, search, sweep
 from tests.app.service import ROOT, Json, Service, running, two_layers
+from tests.waiting import until
 
 #: So long a job may take to be at work, and to end [s].
 _PATIENCE_S = 60.0
@@ -49,7 +50,7 @@ def begin(service: Service, path: str, body: Json) -> str:
 
 def at_work(service: Service, least: int = 1) -> list[int]:
     """Return the processes of the job at work, when it has so many that compute."""
-    until(lambda: len(busy(service)) >= least, _PATIENCE_S)
+    until(lambda: len(busy(service)) >= least)
     while True:
         with suppress(ProcessLookupError, IndexError):
             return _group(os.getpgid(busy(service)[0]))
@@ -92,10 +93,10 @@ def died(
             job = service.client.get(place).json()
             return (job["state"], job["attempts"]) == ("running", attempt)
 
-        until(has_begun, _PATIENCE_S)
+        until(has_begun)
         (process,) = at_work(service)
         os.kill(_parent(process) if above else process, how)
-        until(partial(gone, [process]), _PATIENCE_S)
+        until(partial(gone, [process]))
     if times == 1:
         return service.client.get(place, params={"wait": 60}).json(), next_job(service)
     took = next_job(service)

@@ -35,7 +35,7 @@ from app.services.examples import example
 from app.storage.database import Store
 from tests.app import postgres
 from tests.app.long import search
-from tests.app.service import Json, environment, two_layers
+from tests.app.service import Json, environment, note_start, two_layers
 
 SQLITE = "sqlite"
 DATABASES = (SQLITE, "postgresql")
@@ -138,6 +138,7 @@ class Server:
 
     def start(self) -> None:
         self.starts += 1
+        note_start()
         with (self.folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "app", "serve", "--port", str(self.port)],
