@@ -260,6 +260,7 @@ def test_one_line_a_fault(
         ),
     ],
 )
+@pytest.mark.live  # it looks an address up
 def test_one_line_errors(
     run: Run, arguments: list[str], settings: dict[str, str], code: int, part: str
 ) -> None:

@@ -62,6 +62,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("command", [("config", "show"), ("serve",), ("backup", "x")])
+@pytest.mark.live  # it looks an address up
 def test_wrong_values_are_named_all_at_once(
     tmp_path: Path, command: tuple[str, ...], run: Run
 ) -> None:
