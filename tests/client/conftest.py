@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -11,6 +12,13 @@ from tests.app.service import Service
 from tests.client.fake import FakeService
 
 Ask = Callable[..., Any]
+
+
+@dataclass
+class Clock:
+    """How much later it is for the clients than for others [s]."""
+
+    ahead_s: float = 0.0
 
 
 def asked(kind: type, base_url: str, method: str, *args: Any, client: Any, **named: Any) -> Any:
@@ -50,6 +58,16 @@ def ask_server(request: pytest.FixtureRequest, service: Service) -> Ask:
 
     def call(method: str, *args: Any, **named: Any) -> Any:
         url = str(service.client.base_url)
-        return asked(request.param, url, method, *args, client={}, **named)
+        return asked(request.param, url, method, *args, client={"timeout": 3_600}, **named)
 
     return call
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clients' clock, which a test may put forward; a job is cancelled without haste."""
+    found, real = Clock(), vars(sending)["monotonic"]
+    for module in (sending, waiting):
+        monkeypatch.setattr(module, "monotonic", lambda: real() + found.ahead_s)
+    monkeypatch.setattr(waiting, "_CANCEL_S", 3_600.0)
+    return found

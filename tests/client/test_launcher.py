@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -53,21 +54,28 @@ def ended(ranks: Sequence[subprocess.Popen[str]]) -> list[tuple[str, str]]:
     return told
 
 
-def launched(folder: Path, service: str, world: int = 3, **options: Any) -> list[tuple[str, str]]:
+def launched(folder: Path, service: str, **options: Any) -> list[tuple[str, str]]:
     """Run all ranks, the asking one started last; return what each printed and complained of."""
     known: Json = {"request": folder / "request.json", "plan": folder / "plan", "job": "4711"}
-    every = {"service": service, **known, **options}
-    return ended([started(rank, **every) for rank in reversed(range(world))])
+    every = {"service": service, "timeout_s": 3_600, **known, **options}
+    return ended([started(rank, **every) for rank in reversed(range(3))])
 
 
 @pytest.fixture
-def rank_0(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run the rank that asks, inside this process; give its exit code and what it printed."""
+def launcher(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The launcher as a module."""
     monkeypatch.syspath_prepend(LAUNCHER.parent)
-    launcher = importlib.import_module(LAUNCHER.stem)
-    monkeypatch.setenv("RANK", "0")
+    return importlib.import_module(LAUNCHER.stem)
 
-    def run(**options: object) -> tuple[int, str, str]:
+
+@pytest.fixture
+def inside(
+    launcher: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Any:
+    """Run a rank inside this process; give its exit code and what it printed."""
+
+    def run(rank: int, **options: object) -> tuple[int, str, str]:
+        monkeypatch.setenv("RANK", str(rank))
         words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
         monkeypatch.setattr(sys, "argv", [LAUNCHER.name, *words])
         try:
@@ -93,23 +101,36 @@ def test_all_ranks_train_with_one_plan(service: Service, tmp_path: Path) -> None
     assert len(service.client.get("/v1/plans", params=tagged).json()["plans"]) == before + 1
 
 
-def test_second_run_takes_the_second_plan(service: Service, tmp_path: Path) -> None:
+def test_second_run_takes_the_second_plan(
+    service: Service,
+    tmp_path: Path,
+    launcher: ModuleType,
+    inside: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The other rank is there first: it waits, and only then does its run's first rank begin."""
     url = str(service.client.base_url)
-    options: Json = {"service": url, "plan": tmp_path / "plan", "request": asked(tmp_path)}
-    ((first, _),) = ended([started(0, job="1", **options)])
+    options: Json = {"service": url, "plan": tmp_path / "plan", "timeout_s": 3_600}
+    options["request"] = asked(tmp_path)
+    _, first, _ = inside(0, job="1", **options)
     asked(tmp_path, startup_us=900)
-    waits = started(1, job="2", **options)
-    with pytest.raises(subprocess.TimeoutExpired):  # long enough to find the first plan
-        waits.wait(1.5)
-    (second, _), (other, _) = ended([started(0, job="2", **options), waits])
+    seconds: list[str] = []
+
+    def sleep(_seconds: float) -> None:
+        seconds.append(inside(0, job="2", **options)[1])
+
+    time = SimpleNamespace(monotonic=lambda: 0.0, sleep=sleep)
+    monkeypatch.setattr(launcher, "time", time)
+    _, other, _ = inside(1, job="2", **options)
+    (second,) = seconds
     assert second == other
     assert second.startswith("training with ")
     assert first.startswith("training with ")
     assert first != second
 
 
-def test_plan_of_another_job_is_gone_before_rank_0_asks(tmp_path: Path) -> None:
-    asked(tmp_path)
+@pytest.mark.live
+def test_plan_of_another_job_is_gone_before_rank_0_asks(tmp_path: Path, inside: Any) -> None:
     plan = tmp_path / "plan"
     plan.write_text(json.dumps({"job": "1", "plan": PLAN}))
     was_there = []
@@ -119,31 +140,42 @@ def test_plan_of_another_job_is_gone_before_rank_0_asks(tmp_path: Path) -> None:
         return httpx2.Response(404, content=b"")
 
     with Scripted(refuse) as server:
-        ((out, _),) = launched(tmp_path, server.url, world=1, job="2")
+        request = asked(tmp_path)
+        _, out, _ = inside(0, service=server.url, request=request, plan=plan, job="2")
     assert out == WITHOUT
     assert was_there == [False]
     assert json.loads(plan.read_text()) == {"job": "2", "plan": None}
 
 
-def test_ranks_started_again_take_the_same_plan(service: Service, tmp_path: Path) -> None:
-    asked(tmp_path)
-    ((first, _),) = launched(tmp_path, str(service.client.base_url), world=1)
-    told = launched(tmp_path, NOWHERE, world=2)  # rank 0 alone would find no plan now
-    assert {out for out, _ in told} == {first}
+def test_ranks_started_again_take_the_same_plan(
+    service: Service, tmp_path: Path, inside: Any
+) -> None:
+    options: Json = {"request": asked(tmp_path), "plan": tmp_path / "plan", "job": "4711"}
+    _, first, _ = inside(0, service=service.client.base_url, timeout_s=3_600, **options)
+    for rank in (1, 0):  # rank 0 alone would find no plan now
+        assert inside(rank, service=NOWHERE, **options)[1] == first
     assert first.startswith("training with ")
 
 
-@pytest.mark.parametrize("listens", [False, True], ids=["down", "hung"])
-def test_training_starts_without_the_service(tmp_path: Path, listens: bool) -> None:
+@pytest.mark.live
+def test_training_starts_without_the_service(tmp_path: Path) -> None:
+    """It hangs; no rank waits longer than it may."""
     asked(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
-        if not listens:
-            server.close()
         told = launched(tmp_path, url, timeout_s=1)
     assert {out for out, _ in told} == {WITHOUT}
     assert f"[rank 0] POST {url}/v1/plans: " in told[-1][1]
     assert "There is no plan." in told[-1][1]
+
+
+@pytest.mark.live
+def test_training_starts_when_the_service_is_down(tmp_path: Path, inside: Any) -> None:
+    options: Json = {"request": asked(tmp_path), "plan": tmp_path / "plan", "job": "4711"}
+    _, out, error = inside(0, service=NOWHERE, timeout_s=1, **options)
+    assert out == WITHOUT
+    assert f"[rank 0] POST {NOWHERE}/v1/plans: " in error
+    assert inside(1, service=NOWHERE, **options)[1] == WITHOUT
 
 
 @pytest.mark.parametrize(
@@ -157,12 +189,12 @@ def test_training_starts_without_the_service(tmp_path: Path, listens: bool) -> N
     ],
 )
 def test_training_starts_without_a_request(
-    tmp_path: Path, rank_0: Any, content: bytes | None, service: str, why: str
+    tmp_path: Path, inside: Any, content: bytes | None, service: str, why: str
 ) -> None:
     request, plan = tmp_path / "request.json", tmp_path / "plan"
     if content is not None:
         request.write_bytes(content)
-    code, out, error = rank_0(service=service, request=request, plan=plan, job="1", timeout_s=5)
+    code, out, error = inside(0, service=service, request=request, plan=plan, job="1", timeout_s=5)
     assert (code, out) == (0, WITHOUT)
     assert json.loads(plan.read_text()) == {"job": "1", "plan": None}
     assert error.startswith("[rank 0] ")
@@ -172,20 +204,24 @@ def test_training_starts_without_a_request(
 
 
 def test_plan_that_cannot_be_shared_is_not_used(
-    service: Service, tmp_path: Path, rank_0: Any
+    service: Service, tmp_path: Path, inside: Any
 ) -> None:
-    place = {"service": service.client.base_url, "plan": tmp_path / "nowhere" / "plan"}
-    code, out, error = rank_0(**place, request=asked(tmp_path), job="1")
+    place = {
+        "service": service.client.base_url,
+        "timeout_s": 3_600,
+        "plan": tmp_path / "nowhere" / "plan",
+    }
+    code, out, error = inside(0, **place, request=asked(tmp_path), job="1")
     assert (code, out) == (0, WITHOUT)
     assert "the other ranks cannot have it" in error
     assert "Traceback" not in error
 
 
 @pytest.mark.parametrize("job", [None, "", " "])
-def test_job_must_be_named(tmp_path: Path, rank_0: Any, job: str | None) -> None:
+def test_job_must_be_named(tmp_path: Path, inside: Any, job: str | None) -> None:
     word = {} if job is None else {"job": job}
-    code, _, error = rank_0(
-        service=NOWHERE, request=asked(tmp_path), plan=tmp_path / "plan", **word
+    code, _, error = inside(
+        0, service=NOWHERE, request=asked(tmp_path), plan=tmp_path / "plan", **word
     )
     assert code == 2
     assert "--job" in error
