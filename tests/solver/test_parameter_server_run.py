@@ -305,7 +305,7 @@ def about(time):
 
 
 @given(runs())
-@settings(max_examples=cases(2000))
+@settings(max_examples=cases(2000, one_in=25))
 def test_a_run_is_that_of_the_printed_algorithm(case):
     steps, workers, links, options = case
     run = run_steps(steps, workers, links, options, range(options.steps))
