@@ -100,21 +100,14 @@ def _is_there(process: int) -> bool:
         return not Path("/proc/self/stat").is_file()
 
 
-<<<<<<< HEAD
 def _times(server: Service) -> dict[int, tuple[int, bool]]:
-    """Return what each process below a server's children has computed [ticks], and if it would."""
-    parents: dict[int, int] = {}
-    spent: dict[int, tuple[int, bool]] = {}
-=======
-def _times(server: Service) -> dict[int, int]:
-    """Return the time that each process below a server's children has computed [ticks].
+    """Return what each process below a server's children has computed [ticks], and if it would.
 
     Without those that read small bodies, which step aside for nobody.
     """
     parents: dict[int, int] = {}
-    spent: dict[int, int] = {}
+    spent: dict[int, tuple[int, bool]] = {}
     nice: dict[int, int] = {}
->>>>>>> start
     for process in Path("/proc").glob("[0-9]*"):
         try:
             fields = (process / "stat").read_text().rpartition(")")[2].split()
@@ -122,13 +115,9 @@ def _times(server: Service) -> dict[int, int]:
             continue  # it ended meanwhile
         if fields[0] != "Z":
             parents[int(process.name)] = int(fields[1])
-<<<<<<< HEAD
             ticks = int(fields[11]) + int(fields[12])
             spent[int(process.name)] = (ticks, fields[0] == "R")
-=======
-            spent[int(process.name)] = int(fields[11]) + int(fields[12])
             nice[int(process.name)] = int(fields[16])
->>>>>>> start
     found = {}
     for pid in parents:
         line = [pid]
