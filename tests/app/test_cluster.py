@@ -81,6 +81,11 @@ def lasting(answer: Json) -> Json:
     return {key: value for key, value in answer.items() if key not in VOLATILE}
 
 
+def small(**options: Any) -> Json:
+    """Return a request that no slow machine makes late: jobs here have no grace."""
+    return two_layers(time_limit_s=600, **options)
+
+
 def sweep(cells: int, **more: object) -> Json:
     body = two_layers()
     axes = {"workers": [2, 4], "bandwidths_gbps": list(range(1, cells // 2 + 1))}
@@ -94,14 +99,14 @@ def local(service: Service) -> Service:
 
 
 def test_a_plan_is_the_same_as_here(place: Place, local: Service) -> None:
-    there, here = place.service.post(two_layers()), local.post(two_layers())
+    there, here = place.service.post(small()), local.post(small())
     assert there.status_code == here.status_code == 201, there.text
     assert lasting(there.json()) == lasting(here.json())
     assert "Job sent to the cluster" in place.service.log.read_text()
 
 
 def test_what_a_request_names_goes_with_it(place: Place) -> None:
-    service, body = place.service, two_layers()
+    service, body = place.service, small()
     points = [[10**k, 50 + 0.001 * 10**k] for k in range(3, 8)]
     made = service.client.post("/v1/cost-models", json={"samples": points})
     assert made.status_code == 201, made.text
@@ -123,13 +128,14 @@ def test_an_import_is_kept_by_the_server(place: Place) -> None:
     answer = service.client.post("/v1/graphs", content=text, headers=headers)
     assert answer.status_code == 201, answer.text
     graph = answer.json()["id"]
-    body = {"graph_id": graph, "cluster": two_layers()["cluster"]}
+    body = {**small(), "graph_id": graph}
+    del body["graph"]
     assert service.post(body).status_code == 201
 
 
 def test_a_fault_is_told_as_here(place: Place, local: Service) -> None:
-    body = two_layers()
-    body["options"] = {"fusion": "maxmin", "schedule": "lp", "slot_us": 1e-6}
+    body = small()
+    body["options"] = {"fusion": "maxmin", "schedule": "lp", "slot_us": 1e-6, "time_limit_s": 600}
     there, here = place.service.post(body), local.post(body)
     assert there.status_code == here.status_code >= 400
     kept = ("code", "detail", "errors", "status")
@@ -152,7 +158,7 @@ def test_progress_and_cancel(place: Place) -> None:
     cancelled = service.client.post(f"{job}/cancel").json()
     until(lambda: gone([child]))
     assert (cancelled["state"], cancelled["status"]) == ("cancelled", "feasible")
-    assert service.post(two_layers(seed=7)).status_code == 201  # the worker is free
+    assert service.post(small(seed=7)).status_code == 201  # the worker is free
 
 
 def test_a_cancelled_sweep_frees_the_workers(place: Place) -> None:
@@ -164,19 +170,19 @@ def test_a_cancelled_sweep_frees_the_workers(place: Place) -> None:
     assert service.client.post(f"{job}/cancel").json()["state"] == "cancelled"
     until(lambda: gone([child]))
     until(lambda: not computing(place.cluster))
-    assert service.post(two_layers(seed=8)).status_code == 201
+    assert service.post(small(seed=8)).status_code == 201
 
 
 def test_a_job_that_needs_too_much_memory(place: Place) -> None:
     service = place.service
     ops = [{"id": f"b{i}", "kind": "compute", "duration_us": 1} for i in range(600_000)]
     ops.append({"id": "g", "kind": "all_reduce", "bytes": 1_000, "after": ["b0"]})
-    body = {"graph": {"ops": ops}, "cluster": two_layers()["cluster"]}
+    body = {**small(), "graph": {"ops": ops}}
     found = ended(service, begin(service, body))
     assert (found["state"], found["error"]["status"]) == ("failed", 503)
     code, attempts = found["error"]["code"], found["attempts"]
     assert code == "out_of_memory" or (code, attempts) == ("worker_died", MAX_JOB_ATTEMPTS)
-    assert service.post(two_layers()).status_code == 201
+    assert service.post(small()).status_code == 201
 
 
 def test_a_job_that_takes_too_long_is_ended(place: Place) -> None:
@@ -272,7 +278,7 @@ def test_a_server_starts_without_its_scheduler_and_is_killed(tmp_path: Path) -> 
     cluster = DaskCluster(tmp_path)
     try:
         with running(tmp_path, INTERLACE_SCHEDULER=cluster.address) as service:
-            job = begin(service, two_layers())
+            job = begin(service, small())
             assert not is_ready(service)
             assert look(service, job)["state"] == QUEUED
             cluster.start_scheduler()

@@ -31,7 +31,7 @@ def server(request: pytest.FixtureRequest) -> Service:
 
 
 def named(name: str) -> Json:
-    body = two_layers()
+    body = two_layers(time_limit_s=600)  # no slow machine makes it late
     body["graph"]["name"] = name
     return body
 

@@ -248,7 +248,7 @@ def test_a_child_that_dies_once_is_made_good(lives: Lives) -> None:
 def test_a_job_that_needs_too_much_memory(one_worker: Service) -> None:
     ops = [{"id": f"b{i}", "kind": "compute", "duration_us": 1} for i in range(600_000)]
     ops.append({"id": "g", "kind": "all_reduce", "bytes": 1_000, "after": ["b0"]})
-    body = {"graph": {"ops": ops}, "cluster": two_layers()["cluster"]}
+    body = {**two_layers(time_limit_s=600), "graph": {"ops": ops}}
     place = begin(one_worker, body)
     until(lambda: job(one_worker, place)["finished_at"])
     found = job(one_worker, place)
@@ -256,7 +256,9 @@ def test_a_job_that_needs_too_much_memory(one_worker: Service) -> None:
     # a library that crashes where memory ends is tried again
     code, attempts = found["error"]["code"], found["attempts"]
     assert code == "out_of_memory" or (code, attempts) == ("worker_died", MAX_JOB_ATTEMPTS)
-    assert one_worker.post(two_layers()).status_code == 201  # how soon: tests.benchmarks.crashes
+    assert (
+        one_worker.post(two_layers(time_limit_s=600)).status_code == 201
+    )  # how soon: tests.benchmarks.crashes
 
 
 def test_a_child_that_dies_while_the_database_cannot_be_used(
@@ -334,5 +336,5 @@ def test_what_forks_the_children_may_hang(one_worker: Service) -> None:
     until(lambda: service.client.get("/readyz").status_code == 200)
     until(lambda: job(service, place)["attempts"] == 2)
     assert service.client.post(f"{place}/cancel").json()["state"] == "cancelled"
-    assert service.post(two_layers()).status_code == 201
+    assert service.post(two_layers(time_limit_s=600)).status_code == 201
     until(lambda: gone([forker]))
