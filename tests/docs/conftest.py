@@ -1,25 +1,15 @@
-"""One server and one command for the examples of all pages."""
+"""One command for the examples of all pages; their server is that of all tests."""
 
 import os
-import select
 import subprocess
 import sys
 from collections.abc import Iterator
 
 import pytest
 
-from tests.app.service import Service, environment, running
+from tests.app.service import environment
 from tests.docs.blocks import ROOT
 from tests.docs.commands import SHIM
-
-#: All of the command is imported in so much time, on a busy machine too [s].
-_START_S = 240
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with running(tmp_path_factory.mktemp("server")) as service:
-        yield service
 
 
 @pytest.fixture(scope="session")
@@ -43,8 +33,6 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     )
     assert process.stdout is not None
     try:
-        readable, _, _ = select.select([process.stdout], [], [], _START_S)
-        assert readable, "the command's process has not begun"
         assert process.stdout.readline() == "ready\n"
         paths = os.pathsep.join([str(folder), os.environ["PATH"]])
         yield environment(folder / "data") | {"PATH": paths, "COLUMNS": "100"}

@@ -48,7 +48,10 @@ _NET = [
     {"name": "l1", "forward_us": 9, "backward_us": 20, "gradients": [["a", 200], ["b", 100]]},
     {"name": "l2", "forward_us": 30, "backward_us": 40, "gradients": [["c", 400]]},
 ]
-pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="no curl here")
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(shutil.which("curl") is None, reason="no curl here"),
+]
 
 
 @pytest.fixture
@@ -103,9 +106,9 @@ def _nccl_log(shares: int = 2, operation: str = "sum") -> str:
 class Reader:
     """Someone who does what a page says, block by block."""
 
-    def __init__(self, folder: Path, server: Service, shell: dict[str, str]) -> None:
+    def __init__(self, folder: Path, service: Service, shell: dict[str, str]) -> None:
         self._folder = folder
-        self._server = server
+        self._server = service
         self._shell = shell
         self._names: dict[str, Any] = {"__name__": "__main__"}
         self._printed: str | None = None
@@ -141,7 +144,6 @@ class Reader:
             env=self._shell,
             capture_output=True,
             text=True,
-            timeout=120,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
@@ -179,8 +181,8 @@ def _compare(said: Any, answered: Any) -> None:
 
 
 @pytest.mark.parametrize("page", pages())
-def test_page(page: str, folder: Path, server: Service, shell: dict[str, str]) -> None:
-    reader = Reader(folder, server, shell)
+def test_page(page: str, folder: Path, service: Service, shell: dict[str, str]) -> None:
+    reader = Reader(folder, service, shell)
     for block in blocks_of((ROOT / page).read_text("utf-8")):
         if block.is_run:
             try:
@@ -190,8 +192,22 @@ def test_page(page: str, folder: Path, server: Service, shell: dict[str, str]) -
                 raise
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, shell: dict[str, str]) -> Path:
+    """What the command itself has made before: a graph, its plan, a cost model."""
+    found = tmp_path_factory.mktemp("made")
+    (found / "nccl.log").write_text(_nccl_log())
+    for line in (
+        "interlace example vgg16 > graph.json",
+        "interlace plan graph.json --json > plan.json",
+        "interlace calibrate nccl.log --json > model.json",
+    ):
+        subprocess.run(["bash", "-c", line], cwd=found, env=shell, check=True)
+    return found
+
+
 @pytest.fixture
-def desk(folder: Path, shell: dict[str, str]) -> Path:
+def desk(folder: Path, made: Path) -> Path:
     """The files that the help of the command speaks of."""
     (folder / "times.csv").write_text(_TIMES)
     (folder / "layers.json").write_text(json.dumps({"layers": _LAYERS}))
@@ -200,12 +216,7 @@ def desk(folder: Path, shell: dict[str, str]) -> Path:
     (folder / "trace.json.gz").symlink_to("rank0.json.gz")
     (folder / "resnet50").mkdir()
     (folder / "resnet50" / "graph.txt").symlink_to(folder / "graph.txt")
-    for line in (
-        "interlace example vgg16 > graph.json",
-        "interlace plan graph.json --json > plan.json",
-        "interlace calibrate nccl.log --json > model.json",
-    ):
-        subprocess.run(["bash", "-c", line], cwd=folder, env=shell, check=True)
+    shutil.copytree(made, folder, dirs_exist_ok=True)
     return folder
 
 
@@ -219,5 +230,5 @@ def _examples_of_help() -> list[str]:
 
 
 @pytest.mark.parametrize("line", dict.fromkeys(_examples_of_help()))
-def test_help(line: str, desk: Path, server: Service, shell: dict[str, str]) -> None:
-    Reader(desk, server, shell).do(Block(0, "sh", line, ""))
+def test_help(line: str, desk: Path, service: Service, shell: dict[str, str]) -> None:
+    Reader(desk, service, shell).do(Block(0, "sh", line, ""))

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
-from tests.app.service import Service, running
+from tests.app.service import Service
 
 #: Debian's browser; its wrapper's services stay quiet without a network.
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -19,8 +19,9 @@ CHROMIUM_ARGUMENTS = [
     "--disable-sync",
     "--no-first-run",
 ]
-#: A page waits for its server, which shares the machine with others [ms].
-PATIENCE_MS = 60_000
+#: A page waits for its server, which shares the machine with others [ms]; the watchdog of all
+#: tests has little more patience.
+PATIENCE_MS = 600_000
 expect.set_options(timeout=PATIENCE_MS)
 
 
@@ -32,12 +33,6 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGUMENTS)
         yield browser
         browser.close()
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with running(tmp_path_factory.mktemp("pages")) as found:
-        yield found
 
 
 @pytest.fixture

@@ -39,6 +39,15 @@ def test_the_list_is_shown_to_who_has_a_key(page: Page, guarded: Keyed) -> None:
     expect(page.locator(".jobs tbody tr")).to_have_count(2)
 
 
+def test_who_has_asked_nothing_is_told_so(page: Page, guarded: Keyed) -> None:
+    page.goto("/")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Key").fill(guarded.key("carol"))
+    dialog.get_by_role("button", name="Use it").click()
+    expect(page.locator(".empty")).to_contain_text("Nothing was asked yet.")
+    assert breaches(page) == []
+
+
 def test_who_gives_no_key_is_not_asked_again(page: Page, guarded: Keyed) -> None:
     with page.expect_response("**/v1/jobs*"):
         page.goto("/")

@@ -13,6 +13,7 @@ from solver.traces import READERS
 from tests.app.compiled import COMPILED
 from tests.app.service import Json, Service, two_layers
 from tests.pages.accessible import breaches, everywhere
+from tests.pages.ended import ended
 
 DATA = Path(__file__).parents[1] / "data"
 TRACE = [DATA / f"kineto_gloo_{rank}.json.gz" for rank in (0, 1)]
@@ -35,7 +36,7 @@ def request_of(page: Page, service: Service) -> Json:
     """Return what the plan on the page was asked."""
     page.wait_for_url(re.compile(r"/plans/\w+$"))
     job_id = page.url.rpartition("/")[2]
-    asked: Json = service.client.get(f"/v1/plans/{job_id}", params={"wait": 60}).json()["request"]
+    asked: Json = ended(service, f"/v1/plans/{job_id}")["request"]
     return asked
 
 
@@ -113,7 +114,7 @@ def test_a_sweep_of_a_graph(page: Page, service: Service) -> None:
     section.get_by_role("button", name="Sweep").click()
     page.wait_for_url(re.compile(r"/sweeps/\w+$"))
     place = f"/v1/sweeps/{page.url.rpartition('/')[2]}"
-    assert len(service.client.get(place, params={"wait": 60}).json()["cells"]) == 4
+    assert len(ended(service, place)["cells"]) == 4
 
 
 def test_a_compiled_graph_keeps_its_costs(page: Page, service: Service, tmp_path: Path) -> None:

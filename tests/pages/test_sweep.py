@@ -11,6 +11,7 @@ from app.services.examples import TWO_LAYERS
 from tests.app.service import Json, Service
 from tests.pages.accessible import breaches
 from tests.pages.downloads import rows_of, saved
+from tests.pages.ended import ended
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 HOROVOD = "horovod:cycle_time_us=5000"
@@ -122,7 +123,7 @@ def test_a_click_on_a_cell_opens_its_simulation(
     cells.click(position={"x": box["width"] * 5 / 6, "y": box["height"] / 2})
     page.wait_for_url(re.compile(r"/simulations/\w+$"))
     made = page.url.rsplit("/", 1)[1]
-    found = service.client.get(f"/v1/simulations/{made}", params={"wait": 60}).json()
+    found = ended(service, f"/v1/simulations/{made}")
     time = cell_of(sweep, 8, 10, 50)["iteration_time_us"][HOROVOD]
     assert found["iteration_time_us"] == pytest.approx(time)
     assert found["policy"]["parameters"]["cycle_time_us"] == 5000
@@ -137,7 +138,7 @@ def test_enter_on_a_row_opens_its_plan(
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(r"/plans/\w+$"))
     made = page.url.rsplit("/", 1)[1]
-    found = service.client.get(f"/v1/plans/{made}", params={"wait": 60}).json()
+    found = ended(service, f"/v1/plans/{made}")
     cell = sweep["cells"][-1]
     assert found["iteration_time_us"] == pytest.approx(cell["iteration_time_us"]["plan"])
     assert [each["policy"] for each in found["baselines"]] == ["wfbp", "horovod"]
