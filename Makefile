@@ -2,11 +2,13 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-# a file's tests share their servers, so one process has them all
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+# uv installs in a tenth of the time of pip, whose configuration it does not read
+UV = $$(command -v uv || echo $(BIN)/uv)
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --constraint constraints.txt
+# tests of one group share a server, so one process has them all
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
-.PHONY: help demo test test-all test-long test-torch compiled coverage lint docs pictures screenshots openapi bench reproduce suite general programs testbed mutants clean
+.PHONY: help demo test test-live test-torch test-long compiled wheels coverage lint docs pictures screenshots openapi bench reproduce suite general programs testbed mutants clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -15,20 +17,29 @@ help:  ## list the targets
 demo: $(VENV)/installed  ## start a server, plan T5-small over HTTP, print the answer
 	$(BIN)/interlace demo
 
-test: $(VENV)/installed-dev  ## run the tests, of the randomized ones a sample
-	$(PYTEST)
+test: $(VENV)/installed-dev  ## run the pure tests, and a smoke of server, page and command
+	$(PYTEST) --lane test
 
-test-all: $(VENV)/installed-dev  ## run the tests with every case of the randomized ones
-	$(PYTEST) --full
-
-test-long: $(VENV)/installed-dev  ## run what test-all does and test did not: the randomized ones, all cases
-	$(PYTEST) --longer
+test-live: $(VENV)/installed-dev  ## run what needs servers, browsers, databases, Dask, kills
+	$(PYTEST) --lane live
 
 test-torch: $(VENV)/installed-torch  ## run the exports for PyTorch under PyTorch (some 200 MB)
-	$(BIN)/python -m pytest tests/torch
+	$(BIN)/python -m pytest --lane torch
+
+test-long: $(VENV)/installed-dev  ## run all cases of the randomized tests, and exact rivals; PART=2/6
+	$(PYTEST) --lane long $(if $(PART),--part $(PART))
 
 compiled: $(VENV)/installed-dev  ## compile the solver's inner loops anew after a change to them
-	$(BIN)/python setup.py --quiet build_ext --inplace
+	@$(compile)
+
+wheels: $(VENV)/installed-dev  ## build a compiled wheel in dist/ for each Python from 3.11 to 3.14 here
+	@for version in 3.11 3.12 3.13 3.14; do \
+	  if python=$$($(UV) python find --no-python-downloads --system $$version 2>/dev/null); then \
+	    echo "Building the wheel for Python $$version."; \
+	    $(UV) build --quiet --wheel --python $$python --out-dir dist || exit 1; \
+	  else echo "No Python $$version here: no wheel for it."; fi; \
+	done
+	@ls dist/*.whl
 
 coverage: $(VENV)/installed-dev  ## measure which branches of solver/ the tests reach
 	$(PYTEST) tests/solver tests/test_public.py --cov --cov-report=term:skip-covered
@@ -75,37 +86,52 @@ mutants: $(VENV)/installed-mutants  ## measure which small faults in the solver 
 
 INPUTS := $(BIN)/python pyproject.toml constraints.txt setup.py
 
+# a line every three seconds until the recipe's line ends
+still = (while sleep 3 > /dev/null; do echo "  still at it"; done) & trap "kill $$!" EXIT
+
+# $(call install,WHAT,FOR WHAT): by uv, or by pip where uv cannot be had or fails
+define install
+@echo "Installing Interlace and the libraries that $(2) in $(VENV), once."
+@$(still); export INTERLACE_COMPILE=0 UV_SYSTEM_CERTS=1; \
+  if { command -v uv > /dev/null || $(PIP) --retries 1 uv; } \
+    && $(UV) pip install --quiet --python $(BIN)/python --constraint constraints.txt $(1); \
+  then :; else echo "  uv cannot be had here or failed; pip takes a minute or two."; $(PIP) $(1); fi
+endef
+
+# the solver's inner loops, where there is a compiler; without one the same lines run as Python
+compile = $(still); echo "Compiling the solver's inner loops: half a minute on two cores." \
+  && $(BIN)/python setup.py --quiet build_ext --inplace
+
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Interlace needs Python 3.11 or newer; set PYTHON=/path/to/one."; exit 1; }
 	@echo "Making an environment in $(VENV) with $$($(PYTHON) --version)."
-	@$(PYTHON) -m venv $(VENV) \
+	@$(still); $(PYTHON) -m venv $(VENV) \
 	  || { rm -rf $(VENV); echo "No venv in this Python; on Debian: apt-get install python3-venv"; exit 1; }
 
 $(VENV)/installed: $(INPUTS)
-	@echo "Installing Interlace and the libraries that it needs in $(VENV): a minute or two, once."
-	@$(PIP) --editable ./client --editable .
+	$(call install,--editable ./client --editable '.[service]',the service needs)
 	@touch $@
 
 $(VENV)/installed-dev: $(INPUTS)
-	@echo "Installing Interlace and what its tests need in $(VENV): a minute or two, once."
-	@$(PIP) --editable ./client --editable '.[dev]'
+	$(call install,--editable ./client --editable '.[dev]',its tests need)
+	@$(compile)
 	@touch $(VENV)/installed $@
 
-$(VENV)/installed-torch: $(INPUTS)
+$(VENV)/installed-torch: $(VENV)/installed-dev
 	@echo "Installing PyTorch, with which the exports for it are tested, in $(VENV), once."
-	@$(PIP) --editable ./client --editable '.[dev,torch]'
-	@touch $(VENV)/installed $(VENV)/installed-dev $@
+	@$(still); $(PIP) --editable ./client --editable '.[dev,torch]'
+	@touch $@
 
-$(VENV)/installed-mutants: $(INPUTS)
-	@echo "Installing what mutates the solver in $(VENV), once."
-	$(PIP) --editable ./client --editable '.[dev,mutants]'
-	@touch $(VENV)/installed $(VENV)/installed-dev $@
+$(VENV)/installed-mutants: $(VENV)/installed-dev
+	$(call install,--editable ./client --editable '.[dev$(comma)mutants]',mutate the solver)
+	@touch $@
 
 $(VENV)/installed-docs: $(INPUTS)
-	@echo "Installing Interlace and what its docs need in $(VENV): a minute or two, once."
-	@$(PIP) --editable ./client --editable '.[docs]'
+	$(call install,--editable ./client --editable '.[docs]',its docs need)
 	@touch $(VENV)/installed $@
+
+comma := ,
 
 clean:  ## remove everything that was made
 	rm -rf $(VENV) build dist site *.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,13 +1,15 @@
 """Settings of the whole suite."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from _pytest.terminal import TerminalReporter
 from hypothesis import Phase, settings
 
-from tests import sampling
+from tests import lanes, sampling
 from tests.app import postgres
 from tests.app.postgres import Cluster
 from tests.app.service import Service, running
@@ -19,13 +21,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--full", action="store_true", help="try all cases of the randomized tests, not a sample"
     )
-    parser.addoption(
-        "--longer", action="store_true", help="run only what --full makes longer, all of it"
-    )
+    lanes.add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    sampling.full = config.getoption("full") or config.getoption("longer")
+    lanes.configure(config)
+    sampling.full = config.getoption("full") or config.getoption("lane") == "long"
     settings.register_profile(
         "suite",
         deadline=None,
@@ -40,19 +41,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("longer"):
-        longer = [item for item in items if _is_sampled(item)]
-        config.hook.pytest_deselected(items=[item for item in items if item not in set(longer)])
-        items[:] = longer
+    lanes.select(config, items)
 
 
-def _is_sampled(item: pytest.Item) -> bool:
-    """Tell whether the module of a test has to do with samples, or with Hypothesis."""
-    if not isinstance(item, pytest.Function):
-        return False
-    names = (getattr(each, "__module__", None) for each in vars(item.module).values())
-    from_there = any(str(name).startswith(("hypothesis", "tests.sampling")) for name in names)
-    return from_there or sampling in vars(item.module).values()
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    return (yield from lanes.guarded(item))
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    reports = [each for found in terminalreporter.stats.values() for each in found]
+    tests = [each for each in reports if isinstance(each, pytest.TestReport)]
+    for line in lanes.name_dear(tests):
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")
@@ -72,7 +73,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
+def postgresql() -> Iterator[Cluster]:
     """A PostgreSQL of the tests' own."""
     if why := postgres.missing():
         pytest.skip(why)
@@ -80,10 +81,12 @@ def cluster() -> Iterator[Cluster]:
         yield found
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.live)]
+)
 def database(request: pytest.FixtureRequest) -> Callable[[], str | None]:
     """What gives the URL of a new database of each kind: None is the file that is the default."""
     if request.param == "sqlite":
         return lambda: None
-    found: Cluster = request.getfixturevalue("cluster")
+    found: Cluster = request.getfixturevalue("postgresql")
     return found.make

@@ -64,7 +64,8 @@ def failure_of(error: Exception) -> Failure | None:
     if isinstance(error, typer.Abort):
         return Failure("interrupted", code=INTERRUPTED)
     if isinstance(error, OSError):
-        return Failure(": ".join(filter(None, [error.filename, error.strerror])))
+        said = ": ".join(filter(None, [error.filename, error.strerror]))
+        return Failure(said or f"{type(error).__name__} {error}".strip())  # a time-out has neither
     return Failure(str(error)) if isinstance(error, Refusal) else None
 
 

@@ -144,18 +144,18 @@ def test_what_a_removed_database_left(tmp_path: Path, run: Run) -> None:
 
 
 def test_a_dump_that_cannot_be_made(
-    tmp_path: Path, cluster: Cluster, run: Run, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, postgresql: Cluster, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is left of it, and no password is shown."""
     file = tmp_path / "copy"
-    away = f"postgresql://u:geheim@/none?host={cluster.folder}"
+    away = f"postgresql://u:geheim@/none?host={postgresql.folder}"
     done = run("backup", str(file), INTERLACE_DATABASE_URL=away)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert 'role "u" does not exist' in done.stderr
     assert "geheim" not in done.stderr
     with monkeypatch.context() as patch:
         patch.setenv("PATH", str(tmp_path))
-        done = run("backup", str(file), INTERLACE_DATABASE_URL=cluster.make())
+        done = run("backup", str(file), INTERLACE_DATABASE_URL=postgresql.make())
     assert done.stderr == (
         f"interlace: {file}: pg_dump is not installed; PostgreSQL's client programs have it\n"
     )

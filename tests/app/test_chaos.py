@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tests import sampling
 from tests.app import postgres
 from tests.app.long import needs_proc
 
@@ -13,7 +12,7 @@ MISSING = postgres.missing()
 
 @needs_proc
 @pytest.mark.timeout(1_500)
-@pytest.mark.skipif(not sampling.full, reason="five minutes of chaos: --full")
+@pytest.mark.long
 @pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
 def test_nothing_is_lost_stuck_or_left(tmp_path: Path) -> None:
     pytest.importorskip("distributed")

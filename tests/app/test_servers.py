@@ -57,9 +57,9 @@ def begin(service: Service, body: Json) -> str:
 
 
 @needs_proc
-def test_clocks_that_differ(tmp_path: Path, cluster: Cluster) -> None:
+def test_clocks_that_differ(tmp_path: Path, postgresql: Cluster) -> None:
     """Neither server takes the other's job for one that nobody works on."""
-    url = cluster.make()
+    url = postgresql.make()
     right, wrong = tmp_path / "right", tmp_path / "wrong"
     with (
         running(right, database_url=url, **with_clock(right, 0)) as one,
@@ -90,9 +90,9 @@ def state(service: Service, place: str) -> str:
 
 
 @needs_proc
-def test_a_database_that_goes_and_comes(tmp_path: Path, cluster: Cluster) -> None:
+def test_a_database_that_goes_and_comes(tmp_path: Path, postgresql: Cluster) -> None:
     """Longer than a job may be silent: still neither server takes the other's."""
-    url = cluster.make()
+    url = postgresql.make()
     with ExitStack() as both:
         servers = []
         for name in "ab":
@@ -109,7 +109,7 @@ def test_a_database_that_goes_and_comes(tmp_path: Path, cluster: Cluster) -> Non
         with ThreadPoolExecutor(1) as listeners:
             stream = listeners.submit(client.get, f"{places[0]}/events")
             until(lambda: client.get(places[0]).json()["progress"])
-            cluster.stop()
+            postgresql.stop()
             began = time.monotonic()
             for answer in (
                 client.get(places[0]),
@@ -123,14 +123,14 @@ def test_a_database_that_goes_and_comes(tmp_path: Path, cluster: Cluster) -> Non
                 faults(answer)
                 assert (answer.status_code, answer.json()["code"]) == (503, "storage_unavailable")
                 assert int(answer.headers["retry-after"]) > 0
-                assert str(cluster.folder) not in answer.text, "where it is, the log is told"
-            assert str(cluster.folder) in one.log.read_text()
+                assert str(postgresql.folder) not in answer.text, "where it is, the log is told"
+            assert str(postgresql.folder) in one.log.read_text()
             assert client.get("/healthz").status_code == 200
             assert "interlace_storage_up 0.0" in client.get("/metrics").text
             assert "event: running" in stream.result().text
         while time.monotonic() - began < SILENT_S + 1:
             time.sleep(0.1)
-        cluster.start()
+        postgresql.start()
         for service in servers:
             until(lambda: service.client.get("/readyz").status_code == 200)  # noqa: B023
         beats = [client.get(place).json()["progress"]["heartbeat_at"] for place in places]
@@ -151,9 +151,9 @@ def test_a_database_that_goes_and_comes(tmp_path: Path, cluster: Cluster) -> Non
 
 
 @needs_proc
-def test_restarts_under_load(tmp_path: Path, cluster: Cluster) -> None:
+def test_restarts_under_load(tmp_path: Path, postgresql: Cluster) -> None:
     """What python -m tests.benchmarks.restarts does for minutes, for seconds."""
-    found, is_good = restarted(tmp_path, cluster, seconds=14, every_s=4, seed=1)
+    found, is_good = restarted(tmp_path, postgresql, seconds=14, every_s=4, seed=1)
     assert is_good, found
 
 
@@ -218,12 +218,12 @@ def _unusable(*_: object) -> dict[str, object]:
     raise StorageUnavailable("It is away.")
 
 
-def test_new_connections_after_a_restart(cluster: Cluster, tmp_path: Path) -> None:
+def test_new_connections_after_a_restart(postgresql: Cluster, tmp_path: Path) -> None:
     """None of those that are kept is used that the restart has cut."""
-    with closing(Store(Settings(data_dir=tmp_path, database_url=cluster.make()))) as store:
+    with closing(Store(Settings(data_dir=tmp_path, database_url=postgresql.make()))) as store:
         store.check()
-        cluster.stop("immediate")
+        postgresql.stop("immediate")
         with pytest.raises(StorageUnavailable, match=r"^The database cannot be used: it does"):
             store.check()
-        cluster.start()
+        postgresql.start()
         store.check()

@@ -2,7 +2,8 @@
 
 Run it with ``make mutants``, or ``python -m tests.benchmarks.mutants [--sample 200] [--seed 0]
 [--out FILE]`` where the extra ``mutants`` is installed. ``--again FILE`` tries the mutants of an
-earlier ``--out`` on the code and the tests as they are now. PROTOCOL.md says what is measured.
+earlier ``--out`` on the code and the tests as they are now, with ``--survivors`` those alone that
+nothing killed. PROTOCOL.md says what is measured.
 Linux only.
 """
 
@@ -13,6 +14,7 @@ import math
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -52,7 +54,13 @@ WAIT = 10
 FIRST_S = 10
 #: The most memory of a process that runs tests [bytes].
 MEMORY = 6 * 2**30
-KILLED, LIMIT, SURVIVED, UNCLEAR = "killed", "limit", "survived", "unclear"
+KILLED, LIMIT, SURVIVED, UNFINISHED, UNCLEAR = (
+    "killed",
+    "limit",
+    "survived",
+    "unfinished",
+    "unclear",
+)
 
 
 @dataclass(frozen=True)
@@ -81,6 +89,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--again", type=Path, help="the same mutants as in an earlier --out")
+    parser.add_argument("--survivors", action="store_true", help="of these the ones not killed")
     parser.add_argument("--out", type=Path, help="the verdicts as JSON")
     parser.add_argument("--tests", nargs="+", default=["tests/solver"])
     parser.add_argument("--pytest", default="", help="further options of pytest")
@@ -90,6 +99,8 @@ def main() -> None:
     args = parser.parse_args()
     everything = sites()
     earlier = _read(args.again) if args.again else []
+    if args.survivors:
+        earlier = [each for each in earlier if each.outcome not in {KILLED, LIMIT}]
     drawn = [verdict.mutant for verdict in earlier] or sample(everything, args.sample, args.seed)
     out = args.out and args.out.absolute()
     verdicts: list[Verdict] = []
@@ -108,7 +119,7 @@ def main() -> None:
                 out.write_text(json.dumps([asdict(each) for each in verdicts], indent=1))
         flaky = failing({verdict.killer for verdict in verdicts}, args.pytest)
     for verdict in verdicts:
-        if verdict.outcome in {SURVIVED, UNCLEAR}:
+        if verdict.outcome in {SURVIVED, UNFINISHED, UNCLEAR}:
             print(f"\n{verdict.outcome} {_share(verdict)}\n{verdict.diff}")
     print(f"\nTests that killed and fail without a mutant, too: {', '.join(flaky) or 'none'}")
     print(summary(verdicts))
@@ -122,7 +133,7 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     return (
         f"{counts[KILLED] + counts[LIMIT]} of {len(verdicts)} mutants killed, "
         f"{counts[LIMIT]} of them by a limit; {counts[SURVIVED]} survived, "
-        f"{counts[UNCLEAR]} unclear"
+        f"{counts[UNFINISHED]} unfinished, {counts[UNCLEAR]} unclear"
     )
 
 
@@ -147,7 +158,7 @@ def _read(path: Path) -> list[Verdict]:
 def _copy(folder: Path) -> Path:
     """Copy the project, beside the same folder of real traces, to make mutants there."""
     project = folder / "project"
-    shutil.copytree(ROOT, project, ignore=shutil.ignore_patterns(".*", "__pycache__", "build"))
+    shutil.copytree(ROOT, project, ignore=shutil.ignore_patterns(".*", "__pycache__"))
     if SHARED.is_dir():
         (folder / SHARED.parent.name).symlink_to(SHARED.parent)
     compileall.compile_dir(project, quiet=1)  # once: cosmic-ray lets tests compile nothing for good
@@ -217,19 +228,36 @@ def judge(mutant: Mutant, site: Site, recording: Recording, args: argparse.Names
     path = Path(site.module)
     path.write_text(text)
     try:
-        for tests, took_s in rounds(covers, recording, args.most_s):
+        if not _compiled(path):
+            outcome, killer = KILLED, "the compiler"
+        for tests, took_s in rounds(covers, recording, args.most_s) if outcome == SURVIVED else ():
             count += len(tests)
             limit_s = START_S + round(TIMES * took_s)
             passed, output = _selected(tests, f"-x {args.pytest}", limit_s)
             if not passed:
                 outcome, killer = _ending(output)
                 break
+        else:
+            if outcome == SURVIVED and count < len(covers):
+                outcome = UNFINISHED
     finally:
         shutil.copy2(ROOT / site.module, path)  # its time, too: what Python has compiled stays
+        for made in path.parent.glob(f"{path.stem}.*.so"):
+            shutil.copy2(ROOT / made, made)
+        Path("build", "cython", path).with_suffix(".c").unlink(missing_ok=True)  # the mutant's
     seconds = round(time.perf_counter() - began, 1)
     lines = original.splitlines(), text.splitlines()
     diff = unified_diff(*lines, f"a/{site.module}", f"b/{site.module}", lineterm="")
     return Verdict(mutant, outcome, count, len(covers), seconds, killer, "\n".join(diff))
+
+
+def _compiled(path: Path) -> bool:
+    """Compile a mutant whose module is compiled; tell whether that was possible."""
+    if not list(path.parent.glob(f"{path.stem}.*.so")):
+        return True
+    command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    return done.returncode == 0 and "failed" not in done.stderr  # the modules are optional
 
 
 def _ending(output: str) -> tuple[str, str]:

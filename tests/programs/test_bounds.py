@@ -34,6 +34,7 @@ def _gather(name: str, size: int, *after: str) -> Op:
 
 
 @pytest.mark.timeout(2_400)  # all cases are one call of CP-SAT
+@pytest.mark.long
 def test_bound_is_never_above_the_optimum() -> None:
     problems = [
         small(seed, 6 + seed % 3, 2 + seed % 2) for seed in range(2000 if sampling.full else 40)
@@ -44,6 +45,7 @@ def test_bound_is_never_above_the_optimum() -> None:
         assert lower_bound(problem).value_us <= value * (1 + 1e-9)
 
 
+@pytest.mark.long
 def test_bound_of_layers_is_never_above_the_optimum() -> None:
     """What cannot be hidden at either end, where that decides."""
     problems = [layers(seed) for seed in range(cases(60, 12))]
@@ -55,6 +57,7 @@ def test_bound_of_layers_is_never_above_the_optimum() -> None:
         assert bound.value_us <= value * (1 + 1e-9)
 
 
+@pytest.mark.long
 def test_both_oracles_agree() -> None:
     problems = [small(seed, 5, 2) for seed in range(1000, 1000 + cases(50, 10))]
     assert [by_hand(problem) for problem in problems] == [value for value, _ in optima(problems)]

@@ -70,6 +70,7 @@ def test_every_family_is_drawn():
 
 
 @pytest.mark.parametrize("cut", [False, True])
+@pytest.mark.long
 def test_cp_sat_is_every_bucket_and_order(cut):
     cases = [case(seed, 2, 4) for seed in range(60)]
     if cut:  # at every byte, so small ones only
@@ -81,6 +82,7 @@ def test_cp_sat_is_every_bucket_and_order(cut):
         assert found.value == dag_oracles.time_of(drawn, found.launches), drawn.name
 
 
+@pytest.mark.long
 def test_bound_is_never_above_the_optimum():
     for drawn, answer in zip(small(FEW), optima(FEW, 1, 60.0), strict=True):
         assert answer.closed
@@ -89,6 +91,7 @@ def test_bound_is_never_above_the_optimum():
 
 
 @pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.long
 def test_bound_is_never_above_many_optima(parts):
     """Uncut all close; of two parts a bucket most do, and of the others a plan counts."""
     answers = optima(MANY, parts, 60.0 if parts == 1 else 0.01)
@@ -99,6 +102,7 @@ def test_bound_is_never_above_many_optima(parts):
             assert bound(drawn) <= answer.value + 1e-6, drawn.name
 
 
+@pytest.mark.long
 def test_plan_is_near_the_optimum(monkeypatch):
     """Of the uncut plans, with a tenth of the moves; a plan with cuts may be shorter."""
     monkeypatch.setattr(IMPROVE, "_MOVES", 2000)

@@ -1,6 +1,7 @@
 """Solvers that work differently find the same optimum."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 
 from solver.schedule import Jobs, jackson, lp
@@ -18,6 +19,7 @@ def test_the_lexicographic_lp_and_the_one_lp_weights_agree(problem):
     assert oracles.weighted_value(problem) == value
 
 
+@pytest.mark.long
 def test_cp_sat_agrees():
     generator = np.random.default_rng(0)
     problems = []

@@ -157,7 +157,7 @@ def test_a_server_shared_by_two_takes_twice_as_long() -> None:
 
 def test_the_shape_of_figure_18() -> None:
     """Eight jobs of eight workers: AlexNet is bound by its network, ResNet 50 computes longer."""
-    server = SharedServer(10.0, 56.0, 10, chunk_bytes=4_850_000)
+    server = SharedServer(10.0, 56.0, 10, chunk_bytes=9_700_000)
     lost = {}
     for name, size, batch in (("alexnet", 194_000_000, 16e3), ("resnet50", 97_000_000, 161e3)):
         lost[name] = [

@@ -110,6 +110,7 @@ def test_a_table_in_print(capsys):
     ]
 
 
+@pytest.mark.long
 def test_the_quick_mode_says_why_where_it_differs():
     command = [sys.executable, "-m", "tests.benchmarks.reproduce", "--quick"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

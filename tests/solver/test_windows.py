@@ -60,6 +60,7 @@ def test_plain_modules_give_the_same_figures(plain):
 
 
 @pytest.mark.parametrize(("least", "most", "count"), [(2, 6, 2000), (4, 8, 400)])
+@pytest.mark.long
 def test_never_above_an_optimum(least, most, count):
     """CP-SAT's plans of up to two parts a bucket; whether they are the best does not matter."""
     drawn = [case(seed, least, most) for seed in range(cases(count))]
@@ -107,6 +108,7 @@ def blocks(count: int, gap: float, startup: float) -> Case:
     return Case("blocks", build("b", ops), {Lane(NETWORK, k): c for k, c in lanes.items()})
 
 
+@pytest.mark.long
 def test_a_gap_is_lost_or_paid_for():
     """Three gathers of 5 us, gaps of 3 us between, 6 us of reduces, with start-ups of 4 us.
 
@@ -121,6 +123,7 @@ def test_a_gap_is_lost_or_paid_for():
     assert (bound.kind, bound.members) == (WINDOWS, tuple(range(6)))
 
 
+@pytest.mark.long
 def test_what_lies_around_another_is_sent_twice():
     """A long tensor that must begin before an urgent one and end after it pays two start-ups.
 
