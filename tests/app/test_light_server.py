@@ -48,6 +48,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.live
 def test_the_server_imports_nothing_that_computes(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", STARTED],

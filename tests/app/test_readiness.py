@@ -114,8 +114,9 @@ def test_the_process_that_starts_the_others_hangs(server: Service) -> None:
     places = [begin(server, search())]
     until(lambda: server.client.get(places[0]).json()["state"] == "running")
     (forker,) = forkers(server)
+    wanted = sweep(server)
     os.kill(forker, signal.SIGSTOP)
-    places.append(begin(server, sweep(server), "/v1/sweeps"))  # it needs a process of its own
+    places.append(begin(server, wanted, "/v1/sweeps"))  # it needs a process of its own
     until(lambda: "process that starts the others" in said(server))
     assert server.client.get("/readyz").json()["code"] == "workers_unavailable"
     until(lambda: not said(server))  # it was killed, and another one starts them
