@@ -143,7 +143,7 @@ def test_a_fault_is_told_as_here(place: Place, local: Service) -> None:
 
 
 def test_a_sweep_is_the_same_as_here(place: Place, local: Service) -> None:
-    body = sweep(200)
+    body = sweep(40)
     there, here = (each.post(body, SWEEPS) for each in (place.service, local))
     assert there.status_code == here.status_code == 201, there.text
     assert lasting(there.json()) == lasting(here.json())
@@ -218,7 +218,7 @@ def test_a_lost_worker_costs_an_attempt(place: Place) -> None:
 
 def test_a_lost_worker_costs_a_sweep_its_cells_only(place: Place, local: Service) -> None:
     service, cluster = place
-    body = sweep(400, policies=["wfbp", "pace", "plan"])
+    body = sweep(100, policies=["wfbp", "pace", "plan"])
     job = begin(service, body, SWEEPS)
     until(lambda: (look(service, job)["progress"] or {}).get("completed"))
     cluster.kill_worker()
