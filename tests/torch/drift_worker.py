@@ -48,7 +48,7 @@ class Scripted:
 
     def plan(self, graph, cluster, *, barrier):
         self.asked.set()
-        assert self.go.wait(60)
+        assert self.go.wait()
         if isinstance(self.answer, Exception):
             raise self.answer
         us = self.simulate(graph, cluster, self.answer, barrier=barrier)
@@ -101,8 +101,8 @@ class Steered:
     def wait_planned(self) -> None:
         """Have the first rank wait until its planner has answered."""
         if self.rank == 0:
-            assert self.planner.asked.wait(60)
-            assert self.steering._judge.planning.wait(60)
+            assert self.planner.asked.wait()
+            assert self.steering._judge.planning.wait()
 
 
 def a_better_plan_is_taken_at_the_same_step(_folder: Path, rank: int) -> None:

@@ -24,7 +24,7 @@ def kernels(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def went(kernels, tmp_path_factory):
-    return outcomes(PROGRAM, tmp_path_factory.mktemp("compiled"), limit=240)
+    return outcomes(PROGRAM, tmp_path_factory.mktemp("compiled"))
 
 
 @pytest.mark.parametrize("name", names_in(PROGRAM))
@@ -42,7 +42,6 @@ def test_the_example_captures_plans_and_trains(kernels):
         capture_output=True,
         text=True,
         env=environment,
-        timeout=250,
     )
     assert done.returncode == 0, done.stderr
     forward, backward, *rest = done.stdout.splitlines()

@@ -10,7 +10,7 @@ from interlace_client.torch.drift import ServiceRun
 from tests.torch.virtual_training import Run
 
 
-def test_a_service_plans_and_keeps_what_was_measured(service):
+def test_a_service_plans_and_keeps_what_was_measured(service, patient):
     url = str(service.client.base_url)
     history = ServiceRun(url, name="five layers")
     run = Run(planner=Planner(url), history=history)

@@ -16,7 +16,7 @@ STEPS = {2: 1000, 3: 1000, 4: 1000} if sampling.full else {4: 40}
 def outcomes(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("crowd")
     steps = STEPS[request.param]
-    return workers.outcomes(PROGRAM, folder, request.param, str(steps), limit=120 + steps)
+    return workers.outcomes(PROGRAM, folder, request.param, str(steps))
 
 
 @pytest.mark.parametrize("name", workers.names_in(PROGRAM))

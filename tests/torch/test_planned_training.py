@@ -22,7 +22,6 @@ def trained(*flags: str) -> str:
         check=False,
         capture_output=True,
         text=True,
-        timeout=250,
     )
     assert done.returncode == 0, done.stderr
     # one that is left may abort the process at its exit: see tests.ending

@@ -13,6 +13,7 @@ from tests.torch import workers
 
 pytest.importorskip("torch")
 
+from interlace_client import Client
 from interlace_client.torch import planner as planners
 from interlace_client.torch.advice import advice_of
 from interlace_client.torch.planner import NoAnswer, Planner
@@ -33,7 +34,7 @@ def test_two_workers(outcomes, name):
 
 
 @pytest.fixture(params=["service", "command"])
-def planner(request: pytest.FixtureRequest) -> Planner:
+def planner(request: pytest.FixtureRequest, patient: None) -> Planner:
     if request.param == "command":
         return Planner(time_limit_s=5)
     service = request.getfixturevalue("service")
@@ -71,8 +72,19 @@ def test_nobody_answers():
         Planner("ftp://x").plan(GRAPH, CLUSTER)
 
 
-def test_the_best_so_far_where_the_time_is_up(service, monkeypatch):
-    monkeypatch.setattr(planners, "_MORE_S", -45)  # 15 s are left
+def test_the_best_so_far_where_the_time_is_up(service, monkeypatch, clock):
+    """It is up as soon as a plan was told of."""
+
+    def hear(progress):
+        if progress.incumbent_us:
+            clock.ahead_s = 7_200.0
+
+    class Told(Client):
+        def plan(self, *args, **how):
+            return super().plan(*args, on_progress=hear, **how)
+
+    monkeypatch.setattr(planners, "Client", Told)
+    monkeypatch.setattr(planners, "_MORE_S", 3_600)
     body = search()
     plan = Planner(str(service.client.base_url), 60).plan(body["graph"], body["cluster"])
     assert plan["buckets"]

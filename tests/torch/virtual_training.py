@@ -158,7 +158,7 @@ class Run:
             self.optimizer.step()
             self.optimizer.zero_grad()
             self.times.append(self.clock.now - began)
-            assert self.steering._judge.planning.wait(60)
+            assert self.steering._judge.planning.wait()
 
     def compute_takes(self, factor: float) -> None:
         """Have all compute take so many times as long as at first."""

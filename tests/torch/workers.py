@@ -11,17 +11,18 @@ import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tests.waiting import until
+
 ROOT = Path(__file__).parents[2]
-#: How long the workers are waited for, each [s].
-_LIMIT = 120
 
 Scenario = Callable[[Path, int], None]
 
 
-def outcomes(
-    program: str, folder: Path, ranks: int = 2, *options: str, limit: float = _LIMIT
-) -> dict[str, str]:
-    """Run a program of :func:`go_through` as workers; say of each scenario how it went."""
+def outcomes(program: str, folder: Path, ranks: int = 2, *options: str) -> dict[str, str]:
+    """Run a program of :func:`go_through` as workers; say of each scenario how it went.
+
+    When one of them has ended before its last scenario, or failed, the others wait for it in vain.
+    """
     path = os.pathsep.join(map(str, (ROOT, ROOT / "client")))  # this checkout's code
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     workers = []
@@ -32,21 +33,34 @@ def outcomes(
             workers.append(
                 subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
             )
+    count = len(names_in(program))
     try:
-        for worker in workers:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                worker.wait(timeout=limit)
+        until(lambda: _are_over(workers, folder, count))
     finally:
         for worker in workers:
             worker.kill()
             worker.wait()
     found: dict[str, str] = {}
     for rank in range(ranks):
-        lines = (folder / str(rank) / "outcomes").read_text().splitlines()
-        for name, said in map(json.loads, lines):
+        for name, said in _written(folder, rank):
             found[name] = found.get(name, "") + (f"worker {rank}: {said}\n" if said else "")
     assert found, (folder / "0.log").read_text()
     return found
+
+
+def _written(folder: Path, rank: int) -> list[tuple[str, str]]:
+    """Return what a worker wrote of its scenarios."""
+    path = folder / str(rank) / "outcomes"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def _are_over(workers: list[subprocess.Popen[bytes]], folder: Path, scenarios: int) -> bool:
+    """Tell whether all workers have ended, or one of them without all its scenarios."""
+    ended = [rank for rank, worker in enumerate(workers) if worker.poll() is not None]
+    written = [_written(folder, rank) for rank in ended]
+    lost = [own for own in written if len(own) < scenarios or any(said for _, said in own)]
+    return len(ended) == len(workers) or bool(lost)
 
 
 def names_in(program: str) -> list[str]:
