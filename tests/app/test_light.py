@@ -36,6 +36,7 @@ finally:
 """
 
 
+@pytest.mark.live
 def test_neither_the_library_nor_a_plan_imports_more_than_it_needs(tmp_path: Path) -> None:
     (tmp_path / "two.json").write_text(json.dumps(TWO_LAYERS))
     done = subprocess.run(

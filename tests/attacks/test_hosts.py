@@ -114,6 +114,7 @@ def test_names_that_are_allowed(open_to_some: TestClient) -> None:
         assert open_to_some.get("/healthz", headers={"host": host}).status_code == 421
 
 
+@pytest.mark.live  # a body is read by a child
 def test_a_page_that_is_allowed(open_to_some: TestClient) -> None:
     """Its browser asks first, is told so, and shows the page the answer."""
     allowed = {"origin": "https://page.example"}
