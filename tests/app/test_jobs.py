@@ -15,7 +15,7 @@ from app.schemas.lists import JobOut, Progress
 from app.schemas.plans import PlanAnswer
 from app.storage.tables import JobRow, KeyRow, PayloadRow, TagRow
 from tests.app.here import here
-from tests.app.long import busy, drafted_us, gone, highs, needs_proc, search
+from tests.app.long import busy, drafted_us, highs, needs_proc, search
 from tests.app.long import sweep as long_sweep
 from tests.app.service import Json, Service, faults, two_layers
 from tests.waiting import until
@@ -237,16 +237,14 @@ def test_cancel_keeps_the_best_and_the_bound_that_were_told_last(server: Service
 def test_cancel_frees_the_processor_while_highs_runs(server: Service) -> None:
     job_id = begin(server, highs()).json()["id"]
     until(lambda: busy(server))
-    at_work = busy(server)
     assert cancel(server, job_id)["state"] == "cancelled"
-    until(lambda: gone(at_work))
+    until(lambda: not busy(server))
 
 
 def test_delete(server: Service) -> None:
     done = server.post(two_layers()).headers["location"]
     begun = begin(server, highs()).headers["location"]
     until(lambda: busy(server))
-    at_work = busy(server)
     for place in (done, begun):
         assert server.client.delete(place).status_code == 204
         for answer in (
@@ -257,7 +255,7 @@ def test_delete(server: Service) -> None:
         ):
             faults(answer)
             assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
-    until(lambda: gone(at_work))
+    until(lambda: not busy(server))
 
 
 def events(text: str) -> list[dict[str, str]]:
