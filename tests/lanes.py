@@ -20,7 +20,12 @@ from tests import sampling
 
 LANES = ("test", "live", "torch", "long")
 #: Whoever asks for one of these has a server, a database, a browser or a cluster.
-LIVE_FIXTURES = frozenset({"service", "ask_server", "postgresql", "chromium", "server", "shell"})
+LIVE_FIXTURES = frozenset(
+    {
+        *("service", "ask_server", "keyed_server", "one_worker", "on_postgresql", "server"),
+        *("postgresql", "chromium", "shell"),
+    }
+)
 #: CPU time of one pure test [s]: above the first it is named at the end, above the second it fails.
 NAMED_S, MOST_S = 2.0, 6.0
 #: What a pure test does not do, as Python's audit events call it.
