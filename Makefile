@@ -21,7 +21,7 @@ test: $(VENV)/installed-dev  ## run the pure tests, and a smoke of server, page 
 	$(PYTEST) --lane test
 
 test-live: $(VENV)/installed-dev  ## run what needs servers, browsers, databases, Dask, kills
-	$(PYTEST) --lane live
+	$(PYTEST) --lane live $(if $(AGAIN),--last-failed --last-failed-no-failures none)
 
 test-torch: $(VENV)/installed-torch  ## run the exports for PyTorch under PyTorch (some 200 MB)
 	$(BIN)/python -m pytest --lane torch
