@@ -54,10 +54,11 @@ def test_the_form_predicts_and_its_address_does_it_again(page: Page) -> None:
     page.get_by_label("Start-up [us]").fill("5")
     page.get_by_role("button", name="Predict").click()
     expect(page.locator("#figures tbody tr")).to_have_count(2)
-    said = page.locator("#notes .lead").inner_text()
-    assert "With 8 workers and 1 Gbit/s" in said
+    lead = page.locator("#notes .lead")
+    expect(lead).to_contain_text("With 8 workers and 1 Gbit/s")
+    said = lead.inner_text()
     page.goto(page.url)
-    expect(page.locator("#notes .lead")).to_have_text(said)
+    expect(lead).to_have_text(said)
     page.get_by_role("checkbox", name="ddp").uncheck()
     expect(page.locator("#curves .legendtext", has_text=re.compile("^ddp$"))).to_have_count(0)
 
