@@ -24,7 +24,7 @@ test-live: $(VENV)/installed-dev  ## run what needs servers, browsers, databases
 	$(PYTEST) --lane live $(if $(AGAIN),--last-failed --last-failed-no-failures none)
 
 test-torch: $(VENV)/installed-torch  ## run the exports for PyTorch under PyTorch (some 200 MB)
-	$(BIN)/python -m pytest --lane torch
+	$(BIN)/python -m pytest --lane torch tests/torch
 
 test-long: $(VENV)/installed-dev  ## run all cases of the randomized tests, and exact rivals; PART=2/6
 	$(PYTEST) --lane long $(if $(PART),--part $(PART))
