@@ -9,6 +9,7 @@ const ROWS = 20;
  * Show rows in a table.
  *
  * columns: [{ name, of: row => value to sort by, show: row => text or element, unit?, isText? }];
+ *   one without a name holds what is done to a row, and is not sorted by.
  * options: caption, key: row => id, onselect: (row or null), filter: row => text that a search looks in,
  * sort: { column: index, down: bool }, empty: what is said when there are none.
  * Returns { select(id) } which marks a row, and turns to its page.
@@ -45,6 +46,9 @@ export function table(host, columns, rows, { caption, key, onselect, filter, sor
     fill(
       head,
       columns.map((column, i) => {
+        if (column.name === "") {
+          return el("th", { scope: "col" }, el("span", { class: "unseen" }, "Actions"));
+        }
         const isSorted = order?.column === i;
         return el(
           "th",
