@@ -51,3 +51,9 @@ def on_postgresql(
     with running(folder, database_url=postgresql.make()) as found:
         yield found.warmed()
         assert "Traceback" not in found.log.read_text(), "the server failed inside"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fonts() -> None:
+    """Have matplotlib ask a program for the fonts of this machine, which no pure test does."""
+    pytest.importorskip("matplotlib.font_manager")
