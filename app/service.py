@@ -26,7 +26,7 @@ from app.http.problems import install
 from app.jobs.kinds import KINDS
 from app.jobs.pool import Pool
 from app.jobs.readiness import Readiness
-from app.jobs.table import Job
+from app.jobs.table import JobRecord
 from app.limits import MAX_BIG_BODIES
 from app.operations import tracing
 from app.operations.memory import GARBAGE
@@ -51,7 +51,7 @@ from app.routers import (
     sweeps,
 )
 from app.storage.database import Store
-from app.storage.quotas import Usage
+from app.storage.quotas import StoredUsage
 
 #: How many may have the jobs counted at once.
 _CHECKS = 4
@@ -87,7 +87,7 @@ _TOLD: dict[str, Any] = {
 }
 
 
-class Service(FastAPI):
+class ServiceApp(FastAPI):
     """FastAPI, with an OpenAPI document that knows the bodies and the problems."""
 
     def openapi(self) -> dict[str, object]:
@@ -130,10 +130,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     store.close()
 
 
-def _counted(metrics: Metrics, spans: TracerProvider | None) -> Callable[[Job], None]:
+def _counted(metrics: Metrics, spans: TracerProvider | None) -> Callable[[JobRecord], None]:
     """Count each job that has ended, and trace it."""
 
-    def count(job: Job) -> None:
+    def count(job: JobRecord) -> None:
         finished_at = job.finished_at or job.created_at
         metrics.job_ended(job.kind, job.state, job.created_at, job.started_at, finished_at)
         if spans is not None:
@@ -176,7 +176,7 @@ def _include(app: FastAPI) -> None:
 
 def document(_store: Store) -> Answered:
     """Write the OpenAPI document: its models are the solver's, so a child does it."""
-    app = Service(**_TOLD)
+    app = ServiceApp(**_TOLD)
     _include(app)
     return Answered(json.dumps(app.openapi(), ensure_ascii=False).encode())
 
@@ -187,14 +187,16 @@ def create_app(settings: Settings | None = None, bound: str | None = None) -> Fa
     ``bound`` is the name or address that it is served at, if that is known.
     """
     spans = tracing.provider_of()
-    app = Service(**_TOLD, openapi_url=None, lifespan=_lifespan, telemetry=tracing.telemetry(spans))
+    app = ServiceApp(
+        **_TOLD, openapi_url=None, lifespan=_lifespan, telemetry=tracing.telemetry(spans)
+    )
     app.state.spans = spans
     app.state.document = None
     app.state.settings = settings or Settings()
     app.state.bound = bound
     app.state.metrics = Metrics(tuple(KINDS))
     app.state.store = Store(app.state.settings)
-    app.state.usage = Usage(app.state.store)
+    app.state.usage = StoredUsage(app.state.store)
     at_once = os.cpu_count() or 1
     app.state.pool = Pool(
         app.state.store,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from solver.parameter_server.steps import StepOp, build_step
     from solver.parameter_server.throughput import predict as predict_parameter_server
     from solver.placements.chunks import Key
-    from solver.placements.plan import Options as PlacementOptions
+    from solver.placements.plan import PlacementOptions as PlacementOptions
     from solver.placements.plan import keys_of, plan_placements
     from solver.planning.plan import Options, plan
     from solver.planning.result import Plan
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from solver.policies.choice import Choice
     from solver.prediction.scaling import predict
     from solver.prediction.sweep import sweep
-    from solver.programs.plan import Options as ProgramOptions
+    from solver.programs.plan import ProgramOptions as ProgramOptions
     from solver.programs.plan import plan as plan_program
-    from solver.programs.problem import Limits as ProgramLimits
-    from solver.programs.problem import Problem as ProgramProblem
+    from solver.programs.problem import ProgramLimits as ProgramLimits
+    from solver.programs.problem import ProgramProblem as ProgramProblem
     from solver.programs.result import ProgramPlan
     from solver.simulation.engine import simulate
     from solver.simulation.timeline import chrome_trace
@@ -112,12 +112,12 @@ _HOMES = {
     "Key": "solver.placements.chunks.Key",
     "Op": "solver.graph.Op",
     "Options": "solver.planning.plan.Options",
-    "PlacementOptions": "solver.placements.plan.Options",
+    "PlacementOptions": "solver.placements.plan.PlacementOptions",
     "Plan": "solver.planning.result.Plan",
-    "ProgramLimits": "solver.programs.problem.Limits",
-    "ProgramOptions": "solver.programs.plan.Options",
+    "ProgramLimits": "solver.programs.problem.ProgramLimits",
+    "ProgramOptions": "solver.programs.plan.ProgramOptions",
     "ProgramPlan": "solver.programs.result.ProgramPlan",
-    "ProgramProblem": "solver.programs.problem.Problem",
+    "ProgramProblem": "solver.programs.problem.ProgramProblem",
     "StepOp": "solver.parameter_server.steps.StepOp",
     "ThroughputOptions": "solver.parameter_server.options.ThroughputOptions",
     "alike": "solver.costs.alike",

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from solver.buckets import Launch
-from solver.costs import Cluster, Cost, Curve, Network, cost_of
+from solver.costs import Cluster, Cost, Network, PiecewiseCost, cost_of
 from solver.graph import ALL_REDUCE, COLLECTIVES, COMPUTE, NETWORK, Graph, Op, build
 from solver.schedule import Jobs
 
@@ -70,7 +70,7 @@ def measured_costs(draw) -> Cost:
 @st.composite
 def piecewise_costs(draw) -> Cost:
     """Jumps up and down at the threshold, flat at first or not, and lines through the origin."""
-    curve = Curve(
+    curve = PiecewiseCost(
         threshold_bytes=draw(st.sampled_from([1, 50_000, 250_000, 600_000, 10_000_000])),
         log_us=draw(st.sampled_from([0.0, 5.0, 20.0, 100.0])),
         log_constant_us=draw(st.sampled_from([-1500.0, -250.0, 0.0, 50.0])),

@@ -11,10 +11,10 @@ from typing import IO, Any, TypeVar
 
 from anyio import CancelScope, CapacityLimiter, fail_after, to_thread
 
-from app.calls.messages import Call, Told
+from app.calls.messages import Call, CallResult
 from app.errors import QueueFull, TimeLimit, WorkerDied, WorkersUnavailable
 from app.jobs.deaths import reason_of
-from app.jobs.process import Child, fork, kill
+from app.jobs.process import JobProcess, fork, kill
 from app.limits import MAX_TURN_S
 from app.operations.settings import Settings
 
@@ -51,7 +51,7 @@ class Children:
         self._settings, self._limit_s = settings, settings.answer_limit_s
         self._turns = CapacityLimiter(at_once)
         self._threads = CapacityLimiter(4 * at_once)
-        self._idle: list[Child] = []
+        self._idle: list[JobProcess] = []
         self._context = multiprocessing.get_context("forkserver")
         self._is_closed = False
 
@@ -110,7 +110,7 @@ class Children:
                     await self._threaded(_bury, child)
         return told.result._replace(content=content) if told.has_content else told.result
 
-    async def _child(self) -> Child:
+    async def _child(self) -> JobProcess:
         """Return a child that waits for a call, or a new one."""
         while self._idle:
             child = self._idle.pop()
@@ -124,7 +124,9 @@ class Children:
             detail = "No process can be started for the answer; the log says why."
             raise WorkersUnavailable(detail) from None
 
-    async def _asked(self, child: Child, call: Call, file: IO[bytes] | None) -> tuple[Told, bytes]:
+    async def _asked(
+        self, child: JobProcess, call: Call, file: IO[bytes] | None
+    ) -> tuple[CallResult, bytes]:
         pid = child.process.pid
         assert pid is not None, "it was started"
 
@@ -133,8 +135,8 @@ class Children:
             if file is not None:
                 send_handle(child.pipe, file.fileno(), pid)
 
-        def receive() -> tuple[Told, bytes]:
-            told: Told = child.pipe.recv()
+        def receive() -> tuple[CallResult, bytes]:
+            told: CallResult = child.pipe.recv()
             return told, child.pipe.recv_bytes() if told.has_content else b""
 
         await self._abandoned(send)
@@ -173,7 +175,7 @@ async def _readable(pipe: Connection) -> None:
         loop.remove_reader(pipe.fileno())
 
 
-def _bury(child: Child) -> None:
+def _bury(child: JobProcess) -> None:
     """Wait for the end of a child that was killed, and forget it."""
     child.process.join(_GONE_S)
     child.pipe.close()

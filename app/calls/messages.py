@@ -39,7 +39,7 @@ class Refused(NamedTuple):
     retry_after_s: int | None
 
 
-class Told(NamedTuple):
+class CallResult(NamedTuple):
     """What a process tells of a call: its answer, whose content follows, or another result."""
 
     result: Any

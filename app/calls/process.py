@@ -13,7 +13,7 @@ from multiprocessing.reduction import recv_handle
 from threading import Thread
 from typing import Any
 
-from app.calls.messages import Answered, Call, Refused, Told
+from app.calls.messages import Answered, Call, CallResult, Refused
 from app.errors import Refusal, problem_details
 from app.jobs.worker import bound
 from app.operations.logs import REQUEST_ID
@@ -51,10 +51,10 @@ def _serve(settings: Settings, pipe: Connection) -> None:
             result = _result(store, _asked(pipe))
             is_last = done == _CALLS or _is_large()
             if isinstance(result, Answered):
-                pipe.send(Told(result._replace(content=b""), is_last, has_content=True))
+                pipe.send(CallResult(result._replace(content=b""), is_last, has_content=True))
                 pipe.send_bytes(result.content)
             else:
-                pipe.send(Told(result, is_last, has_content=False))
+                pipe.send(CallResult(result, is_last, has_content=False))
             if is_last:
                 break
             del result

@@ -27,7 +27,7 @@ from app.schemas.runs import (
 )
 from app.services import runs
 from app.storage.database import Store
-from app.storage.idempotency import Key
+from app.storage.idempotency import IdempotencyKey
 from app.storage.json_text import with_fields
 from app.storage.library import library_of
 from app.storage.runs import life, plans, steps
@@ -36,7 +36,7 @@ from app.storage.runs.plans import NewPlan
 
 def begin(store: Store, body: bytes, place: str, key: str | None) -> Answered:
     """Begin a run; it is found below a place."""
-    used = None if key is None else Key.of(key, store.caller, "run", body)
+    used = None if key is None else IdempotencyKey.of(key, store.caller, "run", body)
     run_id = life.of_key(store, used) if used else None
     if run_id is None:
         planned = _planned(store, body, RunRequest, {})
@@ -115,7 +115,7 @@ def _json(answer: AnswerModel) -> Answered:
 def _told(store: Store, run_id: str) -> RunOut:
     """Return a run with what its steps say of its plans."""
     run, taken, figures = steps.reported(store, run_id)
-    measured = runs.Measured(*figures)
+    measured = runs.MeasuredSteps(*figures)
     every, chosen = runs.thinned(measured.steps)
     return RunOut.of(
         run,

@@ -13,7 +13,7 @@ from app.jobs.requests import Checked, import_job, job_of
 from app.jobs.submission import Asked, NewJob, Receipt, add_all, id_of_key
 from app.reading.traces import parameters_of
 from app.storage.database import Store
-from app.storage.idempotency import Key
+from app.storage.idempotency import IdempotencyKey
 
 
 def checked(store: Store, body: bytes, kind: str) -> Checked:
@@ -74,7 +74,7 @@ def _added(
     """Keep a job, or find the one that answers; ``content`` is what a key must repeat."""
     key = None
     if wanted.key is not None:
-        key = Key.of(wanted.key, store.caller, kind, *content(), *wanted.tags)
+        key = IdempotencyKey.of(wanted.key, store.caller, kind, *content(), *wanted.tags)
         if (job_id := id_of_key(store, key)) is not None:
             return Receipt(job_id)
     asked = replace(new(), traceparent=wanted.traceparent)

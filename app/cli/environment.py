@@ -2,7 +2,7 @@
 
 from pydantic import ValidationError
 
-from app.cli.failures import MISUSED, Failure
+from app.cli.failures import MISUSED, CommandFailure
 from app.operations.settings import Settings
 
 
@@ -15,4 +15,4 @@ def settings() -> Settings:
             f"INTERLACE_{str(item['loc'][0]).upper()}: {item['msg']}"
             for item in error.errors(include_url=False)
         ]
-        raise Failure(*lines, code=MISUSED) from None
+        raise CommandFailure(*lines, code=MISUSED) from None

@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from app.cli.failures import MISUSED, Failure
+from app.cli.failures import MISUSED, CommandFailure
 
 #: The extras of the distribution, and the modules of each that are imported by name.
 _EXTRAS = {
@@ -49,14 +49,14 @@ def check_extra(what: str, extra: str, *, is_taken: bool = True) -> None:
         raise _missing(what, extra)
 
 
-def missing_extra(what: str, error: ModuleNotFoundError) -> Failure | None:
+def missing_extra(what: str, error: ModuleNotFoundError) -> CommandFailure | None:
     """Return what to say of a module that was not found; None when no extra brings it."""
     module = (error.name or "").partition(".")[0]
     extra = next((name for name, modules in _EXTRAS.items() if module in modules), None)
     return None if extra is None else _missing(what, extra)
 
 
-def _missing(what: str, extra: str) -> Failure:
-    return Failure(
+def _missing(what: str, extra: str) -> CommandFailure:
+    return CommandFailure(
         f"{what} needs the extra {extra!r}: pip install 'interlace[{extra}]'", code=MISUSED
     )

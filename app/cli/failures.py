@@ -40,7 +40,7 @@ _FIELD = re.compile(r"`(extrapolate|kinds?|mixed)`")
 _LINES = 10
 
 
-class Failure(Exception):
+class CommandFailure(Exception):
     """The end of the command: what to say, and its exit code."""
 
     def __init__(self, *lines: str, code: int = FAILED) -> None:
@@ -54,19 +54,21 @@ def complain(line: str) -> None:
     print(f"interlace: {line}", file=sys.stderr)
 
 
-def failure_of(error: Exception) -> Failure | None:
+def failure_of(error: Exception) -> CommandFailure | None:
     """Return what to say of an error; None when it is a bug."""
-    if isinstance(error, Failure):
+    if isinstance(error, CommandFailure):
         return error
     wrong_use = getattr(error, "format_message", None)  # whichever click typer brings
     if wrong_use:
-        return Failure(" ".join(wrong_use().split()), code=MISUSED)
+        return CommandFailure(" ".join(wrong_use().split()), code=MISUSED)
     if isinstance(error, typer.Abort):
-        return Failure("interrupted", code=INTERRUPTED)
+        return CommandFailure("interrupted", code=INTERRUPTED)
     if isinstance(error, OSError):
         said = ": ".join(filter(None, [error.filename, error.strerror]))
-        return Failure(said or f"{type(error).__name__} {error}".strip())  # a time-out has neither
-    return Failure(str(error)) if isinstance(error, Refusal) else None
+        return CommandFailure(
+            said or f"{type(error).__name__} {error}".strip()
+        )  # a time-out has neither
+    return CommandFailure(str(error)) if isinstance(error, Refusal) else None
 
 
 @contextmanager
@@ -89,12 +91,12 @@ def explaining(
     except InterlaceError as error:
         raise _faults(error.faults, source, flags, places or {}) from None
     except Refusal as error:
-        raise Failure(f"{source}: {error}") from None
+        raise CommandFailure(f"{source}: {error}") from None
 
 
 def _faults(
     faults: Sequence[Fault], source: str, flags: dict[str, Any], places: Mapping[str, str]
-) -> Failure:
+) -> CommandFailure:
     blamed = [_flag(fault.pointer, flags) for fault in faults[:_LINES]]
     lines = [
         f"{flag or _place(fault.pointer, source, places)}: {_said(fault.detail)}"
@@ -102,7 +104,7 @@ def _faults(
     ]
     if len(faults) > _LINES:
         lines.append(f"{source}: {len(faults) - _LINES} more faults.")
-    return Failure(*lines, code=MISUSED if any(blamed) else FAILED)
+    return CommandFailure(*lines, code=MISUSED if any(blamed) else FAILED)
 
 
 def _place(pointer: str, source: str, places: Mapping[str, str]) -> str:

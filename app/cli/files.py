@@ -19,7 +19,7 @@ from app.reading.traces import parameters_of, read_files, recognised, report_of
 from app.reading.unpacking import unpacked
 from app.reading.wording import shown
 from app.schemas.plans import PlanRequest
-from app.schemas.problem import Problem, graph_json
+from app.schemas.problem import CheckedRequest, graph_json
 from app.schemas.program_options import SimulatedOptions, SweptOptions
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
@@ -53,7 +53,7 @@ _SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class GraphSource:
     """Files, and what flags say of the graph that they hold.
 
     Attributes
@@ -84,8 +84,8 @@ class Source:
 
 
 def read_plan(
-    source: Source, options: Json, what_if: list[Json]
-) -> tuple[Problem[PlanRequest], Report | None]:
+    source: GraphSource, options: Json, what_if: list[Json]
+) -> tuple[CheckedRequest[PlanRequest], Report | None]:
     """Read files as a problem to plan; of a trace also report what was dropped and assumed.
 
     ``options`` and ``what_if`` are what flags say; they win over the file. A trace whose buckets
@@ -105,7 +105,7 @@ def read_plan(
     return problem_of(read_parsed(raw, PlanRequest)), report
 
 
-def read_simulation(source: Source, fields: Json) -> "Problem[SimulationRequest]":
+def read_simulation(source: GraphSource, fields: Json) -> "CheckedRequest[SimulationRequest]":
     """Read a file as a problem to simulate, as :func:`read_plan` does.
 
     ``fields`` are the others of a request for a simulation; a policy of today unless they have one
@@ -132,7 +132,7 @@ def read_simulation(source: Source, fields: Json) -> "Problem[SimulationRequest]
     return problem_of(read_parsed(raw, SimulationRequest))
 
 
-def read_prediction(source: Source, fields: Json) -> "tuple[Graph | None, PredictionRequest]":
+def read_prediction(source: GraphSource, fields: Json) -> "tuple[Graph | None, PredictionRequest]":
     """Read files as an iteration that is to be predicted: a graph, or layers.
 
     ``fields`` are the others of the request. Of a request for a plan the graph and the cluster are
@@ -144,7 +144,7 @@ def read_prediction(source: Source, fields: Json) -> "tuple[Graph | None, Predic
     return read_parsed(_with(raw, fields), PredictionRequest)
 
 
-def read_sweep(source: Source, fields: Json) -> "Problem[SweepRequest]":
+def read_sweep(source: GraphSource, fields: Json) -> "CheckedRequest[SweepRequest]":
     """Read files as an iteration that is to be swept, as :func:`read_prediction` does.
 
     Of a request for a plan what programs are made with is taken, too, and its limits of memory.
@@ -159,7 +159,7 @@ def read_sweep(source: Source, fields: Json) -> "Problem[SweepRequest]":
 
 
 def read_steps(
-    source: Source, fields: Json
+    source: GraphSource, fields: Json
 ) -> "tuple[Graph | None, ParameterServerRequest, tuple[str, ...]]":
     """Read files as steps through parameter servers: profiled ones, a graph, or layers.
 
@@ -178,10 +178,10 @@ def read_steps(
     return *read_parsed(raw, ParameterServerRequest), notes
 
 
-def _steps_told(source: Source) -> tuple[Any, tuple[str, ...]]:
+def _steps_told(source: GraphSource) -> tuple[Any, tuple[str, ...]]:
     """Return what files hold as a request about steps, and what was assumed for these."""
     found = _opened(source)
-    if isinstance(found, _Opened):
+    if isinstance(found, _OpenedTrace):
         from app.services.trace_steps import notes_on, steps_out
 
         made = steps_out(found.trace, found.options)
@@ -223,7 +223,7 @@ def _of_layers(raw: Json) -> Json:
     return {"graph": graph_json(iteration("layers", layers)), **rest}
 
 
-def read_placements(source: Source, fields: Json) -> "tuple[Graph | None, PlacementsRequest]":
+def read_placements(source: GraphSource, fields: Json) -> "tuple[Graph | None, PlacementsRequest]":
     """Read files as a model whose servers are to be placed, as :func:`read_prediction` does.
 
     Workers and bandwidth are those of the cluster where there is a graph; a request that brings
@@ -245,11 +245,11 @@ def _with(raw: Any, fields: Json) -> Any:
 
 def read_graph(content: bytes, name: str) -> Any:
     """Return the graph of a file as a request has it, unchecked."""
-    raw, _ = _read(Source(name, [content], {}))
+    raw, _ = _read(GraphSource(name, [content], {}))
     return raw.get("graph") if isinstance(raw, dict) else raw
 
 
-def _read(source: Source) -> tuple[Any, Report | None]:
+def _read(source: GraphSource) -> tuple[Any, Report | None]:
     """Return files as a request that may lack options, with a cluster."""
     raw, report = _told(source)
     if not isinstance(raw, dict):
@@ -260,20 +260,20 @@ def _read(source: Source) -> tuple[Any, Report | None]:
     return {**raw, "cluster": on(own, source.cluster, channels_of(raw))}, report
 
 
-class _Opened(NamedTuple):
+class _OpenedTrace(NamedTuple):
     """A trace, and what it was read with."""
 
     trace: Trace
     options: TraceOptions
 
 
-def _told(source: Source) -> tuple[Any, Report | None]:
+def _told(source: GraphSource) -> tuple[Any, Report | None]:
     """Return what files hold as a request that may lack options and a cluster."""
     found = _opened(source)
-    return _of_trace(found) if isinstance(found, _Opened) else _of_json(found)
+    return _of_trace(found) if isinstance(found, _OpenedTrace) else _of_json(found)
 
 
-def _opened(source: Source) -> Any:
+def _opened(source: GraphSource) -> Any:
     """Read files: a trace, else JSON, unchecked."""
     content = unpacked(source.contents[0], MAX_UNPACKED_BYTES).removeprefix(BOM_UTF8)
     is_own = _OWN.match(content) is not None
@@ -281,7 +281,7 @@ def _opened(source: Source) -> Any:
         options = TraceOptions(
             called(source.name), source.step, parameters_of(source.parameters), source.rank
         )
-        return _Opened(read_files(source.contents, None, options), options)
+        return _OpenedTrace(read_files(source.contents, None, options), options)
     if not content.lstrip().startswith((b"{", b"[")):
         raise _unknown(content)
     about = {"/step": source.step, "/parameters": source.parameters, "/rank": source.rank}
@@ -311,7 +311,7 @@ def _merged(under: Any, over: Json) -> Any:
     return {**under, **over} if isinstance(under, dict) else under
 
 
-def _of_trace(opened: _Opened) -> tuple[Json, Report]:
+def _of_trace(opened: _OpenedTrace) -> tuple[Json, Report]:
     from app.services.trace_clusters import with_cluster
 
     trace, about = with_cluster(opened.trace)

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy.exc import ArgumentError
 
 from app.cli import environment
-from app.cli.failures import MISUSED, Failure
+from app.cli.failures import MISUSED, CommandFailure
 from app.operations.callers import SCOPES
 from app.storage import audit, keys
-from app.storage.audit import Change
+from app.storage.audit import AuditEntry
 from app.storage.clock import now
 from app.storage.database import Store
 from app.storage.keys import ApiKey, NewKey
@@ -29,10 +29,10 @@ def make(new: NewKey) -> tuple[str, ApiKey]:
     """
     for scope in new.scopes:
         if scope not in SCOPES:
-            raise Failure(f"--scope: {scope!r} is none of {', '.join(SCOPES)}", code=MISUSED)
+            raise CommandFailure(f"--scope: {scope!r} is none of {', '.join(SCOPES)}", code=MISUSED)
     for flag, word in (("--owner", new.owner), ("--team", new.team)):
         if word is not None and not (0 < len(word) <= _WORD and word.isprintable()):
-            raise Failure(f"{flag}: wants 1 to {_WORD} printable characters", code=MISUSED)
+            raise CommandFailure(f"{flag}: wants 1 to {_WORD} printable characters", code=MISUSED)
     with _store() as store:
         return keys.make(store, new)
 
@@ -67,7 +67,7 @@ def listed() -> list[tuple[ApiKey, str]]:
         return [(key, key.state(now())) for key in keys.listed(store)]
 
 
-def changes(limit: int, since: str | None, owner: str | None, key: str | None) -> list[Change]:
+def changes(limit: int, since: str | None, owner: str | None, key: str | None) -> list[AuditEntry]:
     """Return who changed what, the newest first."""
     with _store() as store, store.reading() as connection:
         return audit.listed(connection, limit=limit, since=since, owner=owner, key=key)
@@ -89,7 +89,7 @@ def _store() -> Iterator[Store]:
         store = Store(environment.settings())
     except ArgumentError as error:
         lines = str(error).splitlines()
-        raise Failure(f"INTERLACE_DATABASE_URL: {lines[0]}", code=MISUSED) from None
+        raise CommandFailure(f"INTERLACE_DATABASE_URL: {lines[0]}", code=MISUSED) from None
     try:
         yield store
     finally:

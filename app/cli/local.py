@@ -2,15 +2,15 @@
 
 from collections.abc import Callable
 
-from app.cli.failures import Failure
+from app.cli.failures import CommandFailure
 from app.cli.interrupts import INTERRUPTED, interruptible
 from app.cli.progress import Stage, following
 from app.schemas.plans import PlanAnswer, PlanRequest
-from app.schemas.problem import Problem
+from app.schemas.problem import CheckedRequest
 from app.services.plans import solve
 
 
-def plan(problem: Problem[PlanRequest], *, in_lines: bool) -> tuple[PlanAnswer, bool]:
+def plan(problem: CheckedRequest[PlanRequest], *, in_lines: bool) -> tuple[PlanAnswer, bool]:
     """Plan one training iteration; when interrupted, answer with the best plan so far.
 
     Parameters
@@ -38,7 +38,7 @@ def plan(problem: Problem[PlanRequest], *, in_lines: bool) -> tuple[PlanAnswer, 
         except KeyboardInterrupt:
             pass
     if watch.text_of is None:  # from here on another interrupt ends the command at once
-        raise Failure("interrupted", code=INTERRUPTED)
+        raise CommandFailure("interrupted", code=INTERRUPTED)
     return PlanAnswer.model_validate_json(watch.text_of()), True
 
 

@@ -67,7 +67,7 @@ class _Flags:
         return params
 
 
-class _Group(_Flags, TyperGroup):
+class _CommandGroup(_Flags, TyperGroup):
     """The program, or a command that has commands."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -123,7 +123,7 @@ def interlace(
 def _program(names: Iterable[str]) -> typer.Typer:
     """Make the program with some commands: typer looks at the flags of all that there are."""
     program = typer.Typer(
-        cls=_Group,
+        cls=_CommandGroup,
         invoke_without_command=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
@@ -135,8 +135,8 @@ def _program(names: Iterable[str]) -> typer.Typer:
 
 
 app = _program(COMMANDS)
-app.add_typer(config, name="config", cls=_Group)
-app.add_typer(keys, name="keys", cls=_Group)
+app.add_typer(config, name="config", cls=_CommandGroup)
+app.add_typer(keys, name="keys", cls=_CommandGroup)
 
 
 def run() -> int:

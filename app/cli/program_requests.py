@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from app.schemas.program_options import ProgramOptions
+from app.schemas.program_options import ProgramOptionsBody
 
 Json = dict[str, Any]
 
 
-def options_of(request: Json, model: type[ProgramOptions]) -> Json:
+def options_of(request: Json, model: type[ProgramOptionsBody]) -> Json:
     """Return what a request says of programs in its options, unchecked."""
     options = request.get("options")
     own = options if isinstance(options, dict) else {}

@@ -50,7 +50,7 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
 def following(*, in_lines: bool = False) -> Iterator[Callable[[Stage], None]]:
     """Show how far work is: a bar in a terminal, elsewhere lines where they are wanted."""
     if not sys.stderr.isatty():
-        yield _Lines().show if in_lines else lambda _stage: None
+        yield _ProgressLines().show if in_lines else lambda _stage: None
     else:
         from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 
@@ -70,7 +70,7 @@ def following(*, in_lines: bool = False) -> Iterator[Callable[[Stage], None]]:
             yield show
 
 
-class _Lines:
+class _ProgressLines:
     """Prints a line for each phase, and another one when it takes long."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from uuid import uuid4
 import typer
 from pydantic import ValidationError
 
-from app.cli.failures import FAILED, Failure, complain
+from app.cli.failures import FAILED, CommandFailure, complain
 from app.cli.interrupts import INTERRUPTED, interruptible
 from app.cli.progress import Stage, following
 from app.codes import code_of
@@ -29,7 +29,7 @@ from app.schemas.placement_answer import PlacementsAnswer
 from app.schemas.placements import PlacementsRequest
 from app.schemas.plans import PlanAnswer, PlanRequest
 from app.schemas.predictions import PredictionAnswer, PredictionRequest
-from app.schemas.problem import Problem, graph_json
+from app.schemas.problem import CheckedRequest, graph_json
 from app.schemas.runs import RunOut
 from app.schemas.simulations import SimulationAnswer, SimulationRequest
 from app.schemas.sweeps import SweepAnswer, SweepRequest
@@ -47,7 +47,7 @@ from interlace_client import (
     Progress,
     Unreachable,
 )
-from interlace_client.options import Waiting
+from interlace_client.options import WaitOptions
 from interlace_client.problems import Unauthenticated
 from solver.errors import Fault
 from solver.graph import Graph
@@ -93,7 +93,7 @@ class Server:
     """A service, and how its jobs are posted.
 
     Every method returns what its local counterpart does, and raises the same faults; whatever else
-    goes wrong is a :class:`Failure`.
+    goes wrong is a :class:`CommandFailure`.
 
     Attributes
     ----------
@@ -109,15 +109,15 @@ class Server:
     tags: tuple[str, ...] = ()
     is_fresh: bool = False
 
-    def plan(self, problem: Problem[PlanRequest], *, in_lines: bool = False) -> PlanAnswer:
+    def plan(self, problem: CheckedRequest[PlanRequest], *, in_lines: bool = False) -> PlanAnswer:
         """Plan one training iteration; ``in_lines`` says in any case how far it is."""
         return self._solved(PLANS, problem.request, problem.graph, PlanAnswer, in_lines=in_lines)
 
-    def simulate(self, problem: Problem[SimulationRequest]) -> SimulationAnswer:
+    def simulate(self, problem: CheckedRequest[SimulationRequest]) -> SimulationAnswer:
         """Simulate one training iteration."""
         return self._solved(SIMULATIONS, problem.request, problem.graph, SimulationAnswer)
 
-    def sweep(self, problem: Problem[SweepRequest]) -> SweepAnswer:
+    def sweep(self, problem: CheckedRequest[SweepRequest]) -> SweepAnswer:
         """Compute all cells, and what follows from them."""
         return self._solved(SWEEPS, problem.request, problem.graph, SweepAnswer)
 
@@ -175,7 +175,7 @@ class Server:
         ``parameters`` are those of the options as JSON.
         """
 
-        def post(client: Client, waiting: Waiting) -> ImportedGraph:
+        def post(client: Client, waiting: WaitOptions) -> ImportedGraph:
             content = files[0] if len(files) == 1 else files
             query = {
                 "format": form,
@@ -216,10 +216,10 @@ class Server:
             return self._as(model, client.post(path, body))
 
     def _done(
-        self, kind: Kind[Any], post: Callable[[Client, Waiting], T], *, in_lines: bool = False
+        self, kind: Kind[Any], post: Callable[[Client, WaitOptions], T], *, in_lines: bool = False
     ) -> T:
         """Post a job and wait for its end; cancel it when the user interrupts."""
-        waiting = Waiting(
+        waiting = WaitOptions(
             tags=self.tags, use_stored=not self.is_fresh, idempotency_key=f"{uuid4()}"
         )
         ids: list[str] = []
@@ -237,19 +237,19 @@ class Server:
                         ids[:] = [progress.job_id]
                         show(_stage(progress))
 
-                    return post(client, Waiting(**waiting, on_progress=follow))
+                    return post(client, WaitOptions(**waiting, on_progress=follow))
             except KeyboardInterrupt:
                 try:
                     line = self._cancel(kind, post, waiting, ids)
                 except KeyboardInterrupt:
                     line = "; ".join(["interrupted", *ids])
-                raise Failure(line, code=INTERRUPTED) from None
+                raise CommandFailure(line, code=INTERRUPTED) from None
 
     def _cancel(
         self,
         kind: Kind[Any],
-        post: Callable[[Client, Waiting], object],
-        waiting: Waiting,
+        post: Callable[[Client, WaitOptions], object],
+        waiting: WaitOptions,
         ids: list[str],
     ) -> str:
         """Cancel a job; return what to say of it."""
@@ -261,7 +261,7 @@ class Server:
         with self._explaining(INTERRUPTED), self._client(retries=0) as client:
             if not ids:  # the answer was on its way, perhaps: the same key is the same job
                 with suppress(_IdKnown):
-                    post(client, Waiting(**waiting, on_progress=note))
+                    post(client, WaitOptions(**waiting, on_progress=note))
             if not ids:
                 return "interrupted"
             job = client.cancel(client.get(kind, ids[0]))
@@ -319,7 +319,7 @@ class Server:
 
     def _give_up(self, why: str, code: int = FAILED) -> NoReturn:
         shown = re.sub(r"//[^/]*@", "//", self.url)  # a password is not for logs
-        raise Failure(" ".join(f"{shown}: {why}".split()), code=code) from None
+        raise CommandFailure(" ".join(f"{shown}: {why}".split()), code=code) from None
 
 
 def _stage(progress: Progress) -> Stage:

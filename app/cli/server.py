@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from sqlalchemy.exc import ArgumentError
 
 from app.cli import environment
-from app.cli.failures import MISUSED, Failure
+from app.cli.failures import MISUSED, CommandFailure
 from app.cli.interrupts import INTERRUPTED, interruptible
 from app.errors import StorageUnavailable
 from app.http.protocol import Protocol
@@ -47,7 +47,7 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
     """
     family, address = _resolve(host, port)
     if not (allow_remote or ipaddress.ip_address(address[0].split("%")[0]).is_loopback):
-        raise Failure(
+        raise CommandFailure(
             f"{host} is not loopback; use --allow-remote to let others in, who then need API keys.",
             code=MISUSED,
         )
@@ -61,10 +61,10 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
         app.state.store.prepare()
         check_sockets()
     except UnusablePlace as error:
-        raise Failure(str(error)) from None
+        raise CommandFailure(str(error)) from None
     except ArgumentError as error:
         lines = str(error).splitlines()
-        raise Failure(f"INTERLACE_DATABASE_URL: {lines[0]}", code=MISUSED) from None
+        raise CommandFailure(f"INTERLACE_DATABASE_URL: {lines[0]}", code=MISUSED) from None
     # with the protocol named, asyncio sends small answers at once (TCP_NODELAY)
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -73,7 +73,7 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
             listener.listen()  # a client that reads the line below can connect at once
         except OSError as error:
             why = "is in use" if error.errno == errno.EADDRINUSE else f"fails: {error.strerror}"
-            raise Failure(f"Port {port} on {host} {why}.") from None
+            raise CommandFailure(f"Port {port} on {host} {why}.") from None
         if settings.require_keys:
             _check_keys(app.state.store)
         logs.install(settings.log_format, settings.log_level)
@@ -85,7 +85,7 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
             try:
                 _Server(app).run(sockets=[listener])
             except KeyboardInterrupt:  # raised again when all is in order, and logged
-                raise Failure(code=INTERRUPTED) from None
+                raise CommandFailure(code=INTERRUPTED) from None
 
 
 def _check_keys(store: Store) -> None:
@@ -93,9 +93,9 @@ def _check_keys(store: Store) -> None:
     try:
         found = is_any_usable(store)
     except StorageUnavailable as error:
-        raise Failure(f"The keys cannot be read: {error}") from None
+        raise CommandFailure(f"The keys cannot be read: {error}") from None
     if not found:
-        raise Failure(
+        raise CommandFailure(
             "Nobody could call the service: it requires API keys and no usable one exists; "
             "make one with 'interlace keys make NAME --owner OWNER'."
         )
@@ -126,6 +126,6 @@ def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, tuple[str, int
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise Failure(f"Host {host!r} is unknown.") from None
+        raise CommandFailure(f"Host {host!r} is unknown.") from None
     family, _, _, _, address = addresses[0]
     return family, (str(address[0]), port)

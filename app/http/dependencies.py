@@ -7,7 +7,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Query, Request
 
 from app.http.preferences import Preferences, PreferencesDep
-from app.http.work import IntakeDep, ReadersDep, Work
+from app.http.work import CallWork, IntakeDep, ReadersDep
 from app.jobs.pool import Pool
 from app.jobs.readiness import Readiness
 from app.limits import (
@@ -16,7 +16,7 @@ from app.limits import (
 from app.operations.callers import Caller
 from app.operations.settings import Settings
 from app.storage.database import Store
-from app.storage.quotas import Usage
+from app.storage.quotas import StoredUsage
 
 
 async def caller_of(request: Request) -> Caller | None:
@@ -106,18 +106,18 @@ class Submitter:
     store: Store
     pool: Pool
     turns: CapacityLimiter
-    intake: Work
-    readers: Work
+    intake: CallWork
+    readers: CallWork
 
 
-async def usage_of(request: Request) -> Usage:
+async def usage_of(request: Request) -> StoredUsage:
     """Return what owners use."""
-    usage: Usage = request.app.state.usage
+    usage: StoredUsage = request.app.state.usage
     return usage
 
 
 async def room_of(
-    request: Request, caller: CallerDep, usage: Annotated[Usage, Depends(usage_of)]
+    request: Request, caller: CallerDep, usage: Annotated[StoredUsage, Depends(usage_of)]
 ) -> None:
     """Let a call go on that keeps something new, or raise QuotaUsedUp."""
     if caller is not None:

@@ -79,7 +79,7 @@ class Keys:
         self._app, self._store, self._quotas, self._required = app, store, quotas, required
         self._verified: TTLCache[bytes, Caller] = TTLCache(_KNOWN, REVOKED_WITHIN_S)
         self._asked: dict[bytes, asyncio.Task[Caller | None]] = {}
-        self._rates: LRUCache[str, _Bucket] = LRUCache(_KNOWN)
+        self._rates: LRUCache[str, _TokenBucket] = LRUCache(_KNOWN)
         self._noted: LRUCache[str, float] = LRUCache(_KNOWN)
         self._lookers = CapacityLimiter(_LOOKERS)
 
@@ -148,7 +148,7 @@ class Keys:
         assert caller.key_id is not None, "it was found"
         bucket = self._rates.get(caller.key_id)
         if bucket is None or bucket.rate != rate:
-            bucket = self._rates[caller.key_id] = _Bucket(rate)
+            bucket = self._rates[caller.key_id] = _TokenBucket(rate)
         bucket.take()
 
     async def _refuse(self, caller: Caller, needed: Scope, scope: Connection) -> None:
@@ -208,7 +208,7 @@ class _Stream:
         await self._send(message)
 
 
-class _Bucket:
+class _TokenBucket:
     """Tokens of one key, of which a request takes one: a second's worth at most."""
 
     def __init__(self, rate: float) -> None:

@@ -14,7 +14,7 @@ from app.http.problems import answer
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class CallWork:
     """The children that a call may use, and the call."""
 
     request: Request
@@ -70,25 +70,25 @@ class Work:
         return Response(found.content, found.status, dict(found.headers), found.media_type)
 
 
-async def answers_of(request: Request) -> Work:
+async def answers_of(request: Request) -> CallWork:
     """Return who works out answers that may take long."""
-    return Work(request, request.app.state.answers)
+    return CallWork(request, request.app.state.answers)
 
 
-async def intake_of(request: Request) -> Work:
+async def intake_of(request: Request) -> CallWork:
     """Return who reads bodies that are too large for the server: predictions do not delay them."""
-    return Work(request, request.app.state.intake)
+    return CallWork(request, request.app.state.intake)
 
 
-async def readers_of(request: Request) -> Work:
+async def readers_of(request: Request) -> CallWork:
     """Return who reads what is small, and looks up what is told of at once."""
-    return Work(request, request.app.state.readers)
+    return CallWork(request, request.app.state.readers)
 
 
-AnswersDep = Annotated[Work, Depends(answers_of)]
+AnswersDep = Annotated[CallWork, Depends(answers_of)]
 
 
-IntakeDep = Annotated[Work, Depends(intake_of)]
+IntakeDep = Annotated[CallWork, Depends(intake_of)]
 
 
-ReadersDep = Annotated[Work, Depends(readers_of)]
+ReadersDep = Annotated[CallWork, Depends(readers_of)]

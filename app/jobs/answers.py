@@ -7,7 +7,7 @@ from cachetools import LRUCache
 from app.jobs import table as jobs
 from app.jobs.kinds import KINDS
 from app.jobs.rows import RESULT
-from app.jobs.table import Job
+from app.jobs.table import JobRecord
 from app.schemas.lists import JobSummary
 from app.storage.database import Store
 from app.storage.json_text import with_fields
@@ -26,7 +26,7 @@ class Answers:
         self._store = store
         self._kept: LRUCache[tuple[str, int], bytes] = LRUCache(_KEPT_BYTES, len)
 
-    async def text_of(self, job: Job) -> bytes:
+    async def text_of(self, job: JobRecord) -> bytes:
         """Write a job with its answer when it has ended, as JSON text."""
         if not job.has_ended:
             return text_of(job.kind, job, None)
@@ -39,7 +39,7 @@ class Answers:
         return text
 
 
-def text_of(kind: str, job: Job, result: bytes | None) -> bytes:
+def text_of(kind: str, job: JobRecord, result: bytes | None) -> bytes:
     """Write a job with its answer, or with nulls in its place: a JSON object."""
     light = job.light()
     if result is None:
@@ -47,7 +47,7 @@ def text_of(kind: str, job: Job, result: bytes | None) -> bytes:
     return with_fields(light, result)
 
 
-def row_of(job: Job, summary: type[JobSummary]) -> JobSummary:
+def row_of(job: JobRecord, summary: type[JobSummary]) -> JobSummary:
     """Write a job for a list; what a draft gave is not told before the end."""
     known = dict.fromkeys(summary.model_fields.keys() - JobSummary.model_fields.keys())
     found = {**known, **(job.summary if job.has_ended else {}), "kind": job.kind}

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from app.jobs.kinds import SWEEP
-from app.jobs.messages import Draft
+from app.jobs.messages import DraftAnswer
 
 
 class _Plan(msgspec.Struct):
@@ -24,17 +24,17 @@ class _Sweep(msgspec.Struct):
 _PLAN, _SWEEP = msgspec.json.Decoder(_Plan), msgspec.json.Decoder(_Sweep)
 
 
-def draft_of(kind: str, text: bytes) -> tuple[Draft, dict[str, Any]]:
+def draft_of(kind: str, text: bytes) -> tuple[DraftAnswer, dict[str, Any]]:
     """Return an answer in the making as a draft, and what it says of the progress."""
     if kind == SWEEP:
-        return Draft(text, {"cells": len(_SWEEP.decode(text).cells)}), {}
+        return DraftAnswer(text, {"cells": len(_SWEEP.decode(text).cells)}), {}
     plan = _PLAN.decode(text)
     light = {
         "status": plan.status,
         "iteration_time_us": plan.iteration_time_us,
         "gap": plan.gap,
     }
-    return Draft(text, light), reached(plan.iteration_time_us, plan.lower_bound_us)
+    return DraftAnswer(text, light), reached(plan.iteration_time_us, plan.lower_bound_us)
 
 
 def reached(incumbent_us: float | None, lower_bound_us: float | None) -> dict[str, Any]:

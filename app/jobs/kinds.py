@@ -9,7 +9,7 @@ PARAMETER_SERVER = "parameter_server"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class JobKind:
     """A kind of job.
 
     Attributes
@@ -49,16 +49,16 @@ _IMPORT = "graph_id cluster costs steps report"
 
 
 KINDS = {
-    PLAN: Kind("plan", "/v1/plans", tuple(_PLAN.split()), "solves"),
-    SIMULATION: Kind("simulation", "/v1/simulations", tuple(_SIMULATION.split()), "solves"),
-    SWEEP: Kind("sweep", "/v1/sweeps", tuple(_SWEEP.split()), "sweeps"),
-    PARAMETER_SERVER: Kind(
+    PLAN: JobKind("plan", "/v1/plans", tuple(_PLAN.split()), "solves"),
+    SIMULATION: JobKind("simulation", "/v1/simulations", tuple(_SIMULATION.split()), "solves"),
+    SWEEP: JobKind("sweep", "/v1/sweeps", tuple(_SWEEP.split()), "sweeps"),
+    PARAMETER_SERVER: JobKind(
         "prediction",
         "/v1/predictions/parameter-server",
         tuple(_PARAMETER_SERVER.split()),
         "predictions",
     ),
-    IMPORT: Kind("import", "/v1/imports", tuple(_IMPORT.split()), "solves"),
+    IMPORT: JobKind("import", "/v1/imports", tuple(_IMPORT.split()), "solves"),
 }
 
 

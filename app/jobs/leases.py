@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import or_, select, update
 
-from app.jobs.messages import Draft
+from app.jobs.messages import DraftAnswer
 from app.jobs.rows import (
     CANCELLED,
     DRAFT,
@@ -123,7 +123,9 @@ def describe(store: Store, job: Claim, name: str, limit_s: float) -> bool:
         return change(connection, job.number, job.lease, {"name": name, "limit_s": limit_s})
 
 
-def beat(store: Store, job: Claim, progress: Mapping[str, Any] | None, draft: Draft | None) -> bool:
+def beat(
+    store: Store, job: Claim, progress: Mapping[str, Any] | None, draft: DraftAnswer | None
+) -> bool:
     """Show that a job is at work, how far it is, and keep a better draft with its summary.
 
     False when the lease is another's.
@@ -137,7 +139,7 @@ def beat(store: Store, job: Claim, progress: Mapping[str, Any] | None, draft: Dr
     return True
 
 
-def _news(progress: Mapping[str, Any] | None, draft: Draft | None) -> dict[str, Any]:
+def _news(progress: Mapping[str, Any] | None, draft: DraftAnswer | None) -> dict[str, Any]:
     """Return what changes of a job that has told something."""
     values = {} if progress is None else {"progress": json.dumps(progress)}
     return values if draft is None else {**values, "summary": json.dumps(draft.summary)}
@@ -180,7 +182,7 @@ def settle(
     job: Claim,
     error: Mapping[str, Any] | None,
     progress: Mapping[str, Any] | None = None,
-    draft: Draft | None = None,
+    draft: DraftAnswer | None = None,
 ) -> bool:
     """End a job before it is done, with its draft: one that is told now, else the last.
 

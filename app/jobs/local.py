@@ -15,9 +15,18 @@ from app.jobs import leases
 from app.jobs.deaths import reason_of
 from app.jobs.kinds import KINDS
 from app.jobs.leases import Claim, Lease
-from app.jobs.messages import Described, Draft, Failed, Message, Returned, Succeeded, Told, Waits
+from app.jobs.messages import (
+    Described,
+    DraftAnswer,
+    Failed,
+    JobProgress,
+    Message,
+    Returned,
+    Succeeded,
+    Waits,
+)
 from app.jobs.orphans import name_server
-from app.jobs.process import Child, ask, give, has_gone, kill, start
+from app.jobs.process import JobProcess, ask, give, has_gone, kill, start
 from app.operations.settings import Settings
 from app.storage import graphs
 from app.storage.database import Store
@@ -70,7 +79,7 @@ class Local:
     ) -> None:
         self._store, self._settings = store, settings
         self._tell, self._on_end, self._on_death = tell, on_end, on_death
-        self._children: list[Child] = []
+        self._children: list[JobProcess] = []
         self._starting_since: float | None = None
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(list(_PRELOADED))
@@ -104,7 +113,7 @@ class Local:
         """Count the jobs of a queue that children are at."""
         return sum(KINDS[child.job.kind].queue == queue for child in self._children if child.job)
 
-    def ready(self) -> Child:
+    def ready(self) -> JobProcess:
         """Return a child that waits for a job, started if there is none.
 
         Raises
@@ -115,7 +124,7 @@ class Local:
         free = (c for c in self._children if c.is_free and not c.job and not c.was_killed)
         return next(free, None) or self._start()
 
-    def place(self, job: Claim, child: Child) -> None:
+    def place(self, job: Claim, child: JobProcess) -> None:
         """Let a child do a job."""
         give(child, job, time.monotonic())
 
@@ -160,7 +169,7 @@ class Local:
             child.process.join(_GONE_S)
         return left
 
-    def _start(self) -> Child:
+    def _start(self) -> JobProcess:
         self._starting_since = time.monotonic()
         try:
             child = start(self._context, self._settings, self._tell)
@@ -176,7 +185,7 @@ class Local:
         self._children.append(child)
         return child
 
-    def _take(self, child: Child, message: Message) -> None:
+    def _take(self, child: JobProcess, message: Message) -> None:
         """Write what a child told."""
         job = child.job
         if job is None:
@@ -186,10 +195,10 @@ class Local:
         match message:
             case Described(name, limit_s):
                 is_ours = leases.describe(self._store, job, name, limit_s)
-            case Told(progress, draft, True):
+            case JobProgress(progress, draft, True):
                 self._end(child, progress, draft)
                 return
-            case Told(progress, draft):
+            case JobProgress(progress, draft):
                 is_ours = leases.beat(self._store, job, progress, draft)
                 child.told_at = time.monotonic()
             case Succeeded(answer, summary, graph):
@@ -208,7 +217,7 @@ class Local:
             kill(child)
             self._leave(child)
 
-    def _show(self, child: Child, job: Claim) -> None:
+    def _show(self, child: JobProcess, job: Claim) -> None:
         """Show that a job whose child says nothing is seen to: it may hardly get a processor."""
         if leases.beat(self._store, job, None, None):
             child.told_at = time.monotonic()
@@ -217,7 +226,10 @@ class Local:
             self._leave(child)
 
     def _end(
-        self, child: Child, progress: dict[str, Any] | None = None, draft: Draft | None = None
+        self,
+        child: JobProcess,
+        progress: dict[str, Any] | None = None,
+        draft: DraftAnswer | None = None,
     ) -> None:
         """End a job with the best that is in hand: first its child, whatever the database does."""
         kill(child)
@@ -226,7 +238,7 @@ class Local:
         leases.settle(self._store, job, child.error, progress, draft)
         self._leave(child)
 
-    def _bury(self, child: Child) -> None:
+    def _bury(self, child: JobProcess) -> None:
         """See what a child that has ended leaves: nothing, or a job that has not."""
         if child.job is not None:
             if child.asked_at is not None:
@@ -239,7 +251,7 @@ class Local:
         with suppress(ValueError):  # it was not seen to end
             child.process.close()
 
-    def _leave(self, child: Child) -> None:
+    def _leave(self, child: JobProcess) -> None:
         job, child.job = child.job, None
         assert job is not None, "it had a job"
         self._on_end(job, time.monotonic() - child.since)

@@ -16,7 +16,7 @@ class HandIn:
     lease: str
 
 
-class Draft(NamedTuple):
+class DraftAnswer(NamedTuple):
     """An answer that could be given by now: its JSON text, and what a list shows of it."""
 
     text: bytes
@@ -32,14 +32,14 @@ class Described:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class JobProgress:
     """The job is at work: how far it is and a better draft, None where nothing is new.
 
     ``is_last`` answers :class:`HandIn`: nothing better was told of before.
     """
 
     progress: dict[str, Any] | None
-    draft: Draft | None = field(repr=False)
+    draft: DraftAnswer | None = field(repr=False)
     is_last: bool = False
 
 
@@ -77,4 +77,4 @@ Outcome = Succeeded | Failed | Returned
 
 
 #: What the process of a job tells.
-Message = Described | Told | Outcome | Waits
+Message = Described | JobProgress | Outcome | Waits

@@ -36,9 +36,9 @@ from app.jobs.leases import Claim
 from app.jobs.local import HAND_IN_S, Local
 from app.jobs.requests import Requests
 from app.jobs.submission import Asked, Receipt, Room
-from app.jobs.table import Job
+from app.jobs.table import JobRecord
 from app.jobs.together import Together
-from app.jobs.waiting import Waiting
+from app.jobs.waiting import WaitingCalls
 from app.limits import MAX_JOB_ATTEMPTS
 from app.operations.callers import Caller
 from app.operations.settings import Settings
@@ -46,7 +46,7 @@ from app.storage.database import Store
 from app.storage.quotas import add_solving
 
 if TYPE_CHECKING:
-    from app.jobs.engines.dask import Cluster
+    from app.jobs.engines.dask import DaskConnection
     from app.jobs.engines.remote import Remote
 
 #: The thread looks at its rows this often [s], at those of other servers, and at old ones.
@@ -83,7 +83,7 @@ class Pool:
         self,
         store: Store,
         settings: Settings,
-        on_end: Callable[[Job], None] = lambda _: None,
+        on_end: Callable[[JobRecord], None] = lambda _: None,
         on_death: Callable[[str, str], None] = lambda _kind, _reason: None,
     ) -> None:
         self._store, self._settings = store, settings
@@ -94,7 +94,7 @@ class Pool:
         self._hear: Connection
         self._hear, self._wake_up = Pipe(duplex=False)
         self._is_woken, self._lock = False, Lock()
-        self._waiting = Waiting(store)
+        self._waiting = WaitingCalls(store)
         self.answers, self.requests = Answers(store), Requests()
         self.room = Room(settings.max_queued, settings.max_queued_bytes)
         self._intake = Together(self._take, _AT_ONCE)
@@ -102,7 +102,7 @@ class Pool:
         self._trouble: str | None = None
         self._is_new = True
         self._leaving, self._stopped = Event(), Event()
-        self._cluster: Cluster | None = None
+        self._cluster: DaskConnection | None = None
         self._remote: Remote | None = None
         self._due = dict.fromkeys(("look", "recover", "expire"), 0.0)
         self._thread = Thread(target=self._run, name="jobs", daemon=True)
@@ -131,14 +131,14 @@ class Pool:
         seconds: float,
         revision: int | None = None,
         caller: Caller | None = None,
-    ) -> Job:
+    ) -> JobRecord:
         """Return a job that a caller sees when it has ended, has left a revision, or after so long.
 
         Also when the server is to leave.
         """
         return await self._waiting.wait(kind, job_id, seconds, revision, caller)
 
-    async def cancel(self, kind: str, job_id: str, caller: Caller | None = None) -> Job:
+    async def cancel(self, kind: str, job_id: str, caller: Caller | None = None) -> JobRecord:
         """End a job that a caller sees and that has not ended, with the best that is in hand.
 
         Its server asks the child for it, whatever server that is; one that does not answer in time
@@ -181,10 +181,10 @@ class Pool:
 
     def _connect(self, scheduler: str) -> None:
         """Have jobs done by the workers of a Dask scheduler."""
-        from app.jobs.engines.dask import Cluster  # noqa: PLC0415 - an extra
+        from app.jobs.engines.dask import DaskConnection  # noqa: PLC0415 - an extra
         from app.jobs.engines.remote import Remote  # noqa: PLC0415
 
-        self._cluster = Cluster(scheduler, self._wake)
+        self._cluster = DaskConnection(scheduler, self._wake)
         self._remote = Remote(self._store, self._settings, self._cluster, self._left, self._lost)
         self._cluster.start()
 

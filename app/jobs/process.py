@@ -30,7 +30,7 @@ _LAST_S = 2.0
 
 
 @dataclass(slots=True, eq=False)
-class Child:
+class JobProcess:
     """A process, and the job that it is at, since when; None when it waits for one.
 
     ``told_at`` is when its job was last shown to be at work. ``inbox`` is what it told and nobody
@@ -55,7 +55,7 @@ def fork(
     context: ForkServerContext,
     settings: Settings,
     serve: str,
-) -> Child:
+) -> JobProcess:
     """Start a process that serves whoever has the other side of its pipe.
 
     ``serve(settings, pipe)`` is named by reference (:mod:`app.references`).
@@ -81,14 +81,14 @@ def fork(
     finally:
         is_over.set()
         theirs.close()
-    return Child(process, ours)
+    return JobProcess(process, ours)
 
 
 def _begin(serve: str, settings: Settings, pipe: Connection) -> None:
     resolve(serve)(settings, pipe)
 
 
-def start(context: ForkServerContext, settings: Settings, tell: Callable[[], None]) -> Child:
+def start(context: ForkServerContext, settings: Settings, tell: Callable[[], None]) -> JobProcess:
     """Start a process that waits for jobs; ``tell`` is called when it has told something.
 
     A thread reads what it tells: a process that is stopped in the middle of a word keeps nobody
@@ -127,7 +127,7 @@ def _computed() -> tuple[int, int]:
     return pid, int(fields[11]) + int(fields[12])
 
 
-def _hear(child: Child, tell: Callable[[], None]) -> None:
+def _hear(child: JobProcess, tell: Callable[[], None]) -> None:
     try:
         while True:
             child.inbox.append(child.pipe.recv())
@@ -136,7 +136,7 @@ def _hear(child: Child, tell: Callable[[], None]) -> None:
         tell()
 
 
-def give(child: Child, job: Claim, now: float) -> None:
+def give(child: JobProcess, job: Claim, now: float) -> None:
     """Let a child do a job."""
     child.job, child.since, child.told_at, child.is_free = job, now, now, False
     child.asked_at, child.error = None, None
@@ -144,7 +144,7 @@ def give(child: Child, job: Claim, now: float) -> None:
         child.pipe.send(job)
 
 
-def ask(child: Child, now: float, error: dict[str, Any] | None) -> None:
+def ask(child: JobProcess, now: float, error: dict[str, Any] | None) -> None:
     """Ask for what a child has in hand of its job, which is to end."""
     assert child.job is not None, "it has a job"
     child.asked_at, child.error = now, error
@@ -152,7 +152,7 @@ def ask(child: Child, now: float, error: dict[str, Any] | None) -> None:
         child.pipe.send(HandIn(child.job.lease))
 
 
-def has_gone(child: Child) -> bool:
+def has_gone(child: JobProcess) -> bool:
     """Tell whether a child has ended, and all that it told is in its inbox.
 
     One that has let go of its pipe has, even if the process that forked it does not say so.
@@ -166,7 +166,7 @@ def has_gone(child: Child) -> bool:
     return True
 
 
-def kill(child: Child) -> None:
+def kill(child: JobProcess) -> None:
     """End a child and all that it started."""
     child.was_killed = True
     pid = child.process.pid

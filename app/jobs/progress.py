@@ -10,7 +10,7 @@ from typing import Any, Self
 from app.errors import StorageUnavailable
 from app.jobs.drafts import draft_of, is_worse, reached
 from app.jobs.leases import Claim
-from app.jobs.messages import Described, Draft, Message, Told
+from app.jobs.messages import Described, DraftAnswer, JobProgress, Message
 
 #: How often what is new is told [s].
 _TELL_S = 0.5
@@ -109,12 +109,12 @@ class ProgressWriter:
             except OSError:  # the server has gone, and so is this process soon
                 return
 
-    def _news(self, *, is_last: bool) -> Told:
+    def _news(self, *, is_last: bool) -> JobProgress:
         """Return what is new; in the end also what rests."""
         progress, text_of = self._progress, self._text_of  # in this order: see draft
         self._told = progress
         if text_of is None or not (is_last or time.monotonic() >= self._draft_due):
-            return Told(progress, None, is_last)
+            return JobProgress(progress, None, is_last)
         self._text_of = None
         began = time.monotonic()
         try:
@@ -129,9 +129,9 @@ class ProgressWriter:
         self._draft_due = time.monotonic() + _REST * (time.monotonic() - began)
         if is_last and draft is not None and progress is not None:
             progress = {**progress, **says}  # it may be better than what was told
-        return Told(progress, draft, is_last)
+        return JobProgress(progress, draft, is_last)
 
-    def _written(self, text_of: Callable[[], str]) -> tuple[Draft | None, dict[str, Any]]:
+    def _written(self, text_of: Callable[[], str]) -> tuple[DraftAnswer | None, dict[str, Any]]:
         """Return a draft, None if an attempt before had a better one."""
         if self._best is None:
             self._best = self._drafted()

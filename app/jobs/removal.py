@@ -7,10 +7,10 @@ from app.jobs.rows import QUEUED, REQUEST, RUNNING
 from app.storage import audit
 from app.storage.database import KINDS, Store
 from app.storage.owners import visible
-from app.storage.tables import JobRow, PayloadRow, Row
+from app.storage.tables import JobRow, OwnedRow, PayloadRow
 
 
-def remove(store: Store, kind: type[Row], row_id: str) -> None:
+def remove(store: Store, kind: type[OwnedRow], row_id: str) -> None:
     """Delete what has this id.
 
     Requests that wait or are worked on are searched for the id before the transaction that deletes,
@@ -36,7 +36,7 @@ def remove(store: Store, kind: type[Row], row_id: str) -> None:
         audit.note(connection, store.caller, "delete", KINDS[kind], row_id)
 
 
-def _check_unused(connection: Connection, kind: type[Row], row_id: str, above: int) -> None:
+def _check_unused(connection: Connection, kind: type[OwnedRow], row_id: str, above: int) -> None:
     """Raise InUse when a job with a number above one names an id and has not ended."""
     is_shared = connection.dialect.name == "postgresql"
     position = func.pg_catalog.position if is_shared else func.instr

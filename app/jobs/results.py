@@ -8,14 +8,14 @@ from app.jobs.kinds import MODELS, PARAMETER_SERVER, PLAN, SWEEP
 from app.reading.requests import problem_of, read_body
 from app.references import resolve
 from app.schemas.parameter_servers import ParameterServerAnswer, ParameterServerRequest
-from app.schemas.problem import Problem
+from app.schemas.problem import CheckedRequest
 from app.schemas.sweeps import SweepAnswer
 from app.storage.database import Store
 from app.storage.library import library_of
 from solver.graph import Graph
 
 
-def problem_and_answer(store: Store, kind: str, job_id: str) -> tuple[Problem[Any], bytes]:
+def problem_and_answer(store: Store, kind: str, job_id: str) -> tuple[CheckedRequest[Any], bytes]:
     """Return the problem of a job, and its answer as JSON text.
 
     Raises

@@ -15,7 +15,7 @@ from app.operations.callers import Caller
 from app.storage import audit
 from app.storage.clock import Moment
 from app.storage.database import Store
-from app.storage.idempotency import Key, counts_since
+from app.storage.idempotency import IdempotencyKey, counts_since
 from app.storage.owners import own, values_of
 from app.storage.quotas import check_queue
 from app.storage.tables import JobRow, KeyRow, PayloadRow, TagRow
@@ -89,7 +89,7 @@ class Asked:
     """
 
     new: NewJob
-    key: Key | None = None
+    key: IdempotencyKey | None = None
     fresh: bool = False
 
 
@@ -181,7 +181,7 @@ def _add(connection: Connection, asked: Asked, queues: _Queues) -> Receipt:
     return Receipt(job_id, is_stored=job is not None)
 
 
-def id_of_key(store: Store, key: Key) -> str | None:
+def id_of_key(store: Store, key: IdempotencyKey) -> str | None:
     """Return the id of the job that a key stands for, None when it is new.
 
     Raises
@@ -221,7 +221,7 @@ def _insert(connection: Connection, new: NewJob) -> tuple[int, str]:
     return key[0], job_id
 
 
-def _of_key(connection: Connection, key: Key) -> str | None:
+def _of_key(connection: Connection, key: IdempotencyKey) -> str | None:
     """Find the job of a key that still counts."""
     query = select(KeyRow.fingerprint, JobRow.id).join(JobRow, JobRow.number == KeyRow.job)
     counts = KeyRow.created_at > counts_since()

@@ -59,7 +59,7 @@ _LIGHT: tuple[Any, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobRecord:
     """A job without what is large; ``owner`` and ``team`` are whose it is, and are not told."""
 
     number: int
@@ -100,13 +100,13 @@ class Job:
         }
 
 
-def get(store: Store, kind: str, job_id: str) -> Job:
+def get(store: Store, kind: str, job_id: str) -> JobRecord:
     """Return a job, or raise NotFound."""
     with store.reading() as connection:
         return _get(connection, kind, job_id, store.caller)
 
 
-def get_all(store: Store, asked: Sequence[tuple[str, str]]) -> list[Job | Exception]:
+def get_all(store: Store, asked: Sequence[tuple[str, str]]) -> list[JobRecord | Exception]:
     """Return the job of each kind and id, or its NotFound: two looks at the database for all."""
     with store.reading() as connection:
         ids = {job_id for _, job_id in asked}
@@ -180,7 +180,7 @@ def listed(
     states: Sequence[str],
     tags: Sequence[str],
     text: str = "",
-) -> list[Job]:
+) -> list[JobRecord]:
     """Return jobs, the newest first: of these kinds and in these states, of any where none is said.
 
     ``below`` is what their numbers are below; they have all the tags, and the text in their name.
@@ -203,7 +203,7 @@ def listed(
     return [_job(row, words.get(row["number"], [])) for row in rows]
 
 
-def ask_to_end(store: Store, kind: str, job_id: str) -> Job:
+def ask_to_end(store: Store, kind: str, job_id: str) -> JobRecord:
     """End a job that waits; ask the server of one at work to end it with the best in hand.
 
     That is the change that is kept of a cancel, whatever then ends the job; asking again is none.
@@ -223,7 +223,7 @@ def ask_to_end(store: Store, kind: str, job_id: str) -> Job:
         return _get(connection, kind, job_id, store.caller)
 
 
-def cancel(store: Store, kind: str, job_id: str) -> Job:
+def cancel(store: Store, kind: str, job_id: str) -> JobRecord:
     """End a job that has not ended, and keep its last draft; its server finds its lease gone."""
     with store.changing() as connection:
         job = _get(connection, kind, job_id, store.caller, locked=True)
@@ -232,7 +232,7 @@ def cancel(store: Store, kind: str, job_id: str) -> Job:
         return _get(connection, kind, job_id, store.caller)
 
 
-def _cancel(connection: Connection, job: Job) -> None:
+def _cancel(connection: Connection, job: JobRecord) -> None:
     change(connection, job.number, None, {**end(CANCELLED), "content": None})
     take_draft(connection, job.number)
 
@@ -284,7 +284,7 @@ def _light() -> Select[Any]:
 
 def _get(
     connection: Connection, kind: str, job_id: str, caller: Caller | None, *, locked: bool = False
-) -> Job:
+) -> JobRecord:
     query = _light().where(JobRow.id == job_id, JobRow.kind == kind, visible(JobRow, caller))
     if locked:  # until the end of the transaction nobody else changes it
         query = query.with_for_update()
@@ -304,12 +304,12 @@ def _tags(connection: Connection, numbers: Sequence[int]) -> dict[int, list[str]
     return found
 
 
-def _job(row: Mapping[Any, Any], tags: list[str]) -> Job:
+def _job(row: Mapping[Any, Any], tags: list[str]) -> JobRecord:
     values = dict(row)
     told, beat_at = values.pop("progress"), values.pop("heartbeat_at")
     error = values.pop("error")
     progress = dict.fromkeys(_PROGRESS) | (json.loads(told) if told else {})
-    return Job(
+    return JobRecord(
         **{**values, "summary": json.loads(values["summary"])},
         progress={**progress, "heartbeat_at": beat_at} if told or beat_at else None,
         error=json.loads(error) if error else None,

@@ -11,7 +11,7 @@ from anyio import CapacityLimiter, to_thread
 
 from app.errors import StorageUnavailable
 from app.jobs import table as jobs
-from app.jobs.table import Job
+from app.jobs.table import JobRecord
 from app.jobs.together import Together
 from app.operations.callers import Caller
 from app.storage.database import Store
@@ -37,7 +37,7 @@ class _News:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-class Waiting:
+class WaitingCalls:
     """The calls of one server that wait; all but :meth:`look_soon` is for its event loop."""
 
     def __init__(self, store: Store) -> None:
@@ -73,7 +73,7 @@ class Waiting:
         seconds: float,
         revision: int | None = None,
         caller: Caller | None = None,
-    ) -> Job:
+    ) -> JobRecord:
         """Return a job when it has ended, has left a revision, or after so long [s].
 
         Also when the server is to leave. O(1) looks at the database, however long it takes.
@@ -105,7 +105,7 @@ class Waiting:
             if not news.waiters:
                 del self._news[job_id]
 
-    async def _read(self, kind: str, job_id: str) -> Job:
+    async def _read(self, kind: str, job_id: str) -> JobRecord:
         return await self._jobs.ask((kind, job_id))
 
     async def _look(self) -> None:

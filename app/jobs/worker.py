@@ -69,7 +69,7 @@ def work(settings: Settings, pipe: Connection) -> None:
     has become large or old.
     """
     bound(settings)
-    line = Line(pipe)
+    line = ServerPipe(pipe)
     store = Store(settings, is_migrated=True)
     with suppress(OSError):
         for done in range(1, _JOBS + 1):
@@ -93,7 +93,7 @@ def bound(settings: Settings, nice: int = _NICE) -> None:
     logs.install(settings.log_format, settings.log_level)
 
 
-class Line:
+class ServerPipe:
     """The pipe to the server, as a child has it.
 
     A thread hears, whatever the job does: that the server has gone is the end of this process and
@@ -140,7 +140,7 @@ class Line:
             self._report.hand_in()
 
 
-class Source(Protocol):
+class TaskSource(Protocol):
     """Where what a job is done with comes from."""
 
     def drafted(self, job: Claim) -> dict[str, Any]:
@@ -176,7 +176,7 @@ class _Here:
         return Cells(self.settings.scheduler, self.settings.job_memory_bytes)
 
 
-def outcome_of(job: Claim, line: Line, source: Source) -> Outcome:
+def outcome_of(job: Claim, line: ServerPipe, source: TaskSource) -> Outcome:
     """Do a job."""
     JOB_ID.set(job.id)
     REQUEST_ID.set(job.request_id or None)
@@ -197,7 +197,7 @@ def outcome_of(job: Claim, line: Line, source: Source) -> Outcome:
             line.take(None)
 
 
-def _done(job: Claim, report: ProgressWriter, source: Source) -> Succeeded:
+def _done(job: Claim, report: ProgressWriter, source: TaskSource) -> Succeeded:
     """Work."""
     done: Done = resolve(WORK[job.kind])(source.inputs(job), report)
     return Succeeded(done.answer.encode(), done.summary, done.graph)

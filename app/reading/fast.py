@@ -19,7 +19,7 @@ from solver.limits import MAX_BYTES, MAX_COMPUTE_SLOWDOWN, MAX_DURATION_US
 _Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_CHARACTERS)]
 
 
-class _Op(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class _FastOp(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """An op of any kind."""
 
     id: _Name
@@ -43,7 +43,7 @@ class _Op(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class _Graph(msgspec.Struct, forbid_unknown_fields=True):
-    ops: Annotated[list[_Op], Meta(max_length=MAX_OPS)]
+    ops: Annotated[list[_FastOp], Meta(max_length=MAX_OPS)]
     name: str | UnsetType = UNSET
     streams: msgspec.Raw | UnsetType = UNSET
     buffers: msgspec.Raw | UnsetType = UNSET
@@ -123,7 +123,7 @@ def _ops_of(graph: _Graph) -> list[Op] | None:
     return ops
 
 
-def _sent(op: _Op) -> tuple[object, ...]:
+def _sent(op: _FastOp) -> tuple[object, ...]:
     """Return the fields that a collective alone has."""
     return op.bytes, op.channel, op.element_bytes, op.fuse_key, op.cut
 

@@ -11,7 +11,7 @@ from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Graph, first_of
 from solver.limits import MIN_TIME_US
 from solver.placements.chunks import Key, chunk_count
 from solver.placements.jobs import SharedServer
-from solver.placements.plan import Options, placement_faults
+from solver.placements.plan import PlacementOptions, placement_faults
 
 #: Fields that the solver calls otherwise.
 _FIELDS = {
@@ -57,7 +57,7 @@ def faults_of(request: PlacementsRequest, graph: Graph | None) -> list[Fault]:
     return [*faults, *_work_faults(request, keys), *own]
 
 
-def options_of(request: PlacementsRequest) -> Options:
+def options_of(request: PlacementsRequest) -> PlacementOptions:
     """Return the options as the solver knows them; jobs without a bandwidth get any."""
     gbps, jobs = request.gbps() or _ANY_GBPS, request.jobs or ()
     racks, prices = request.racks, request.prices
@@ -69,7 +69,7 @@ def options_of(request: PlacementsRequest) -> Options:
         request.aggregate_gbytes_per_s,
         request.chunk_bytes,
     )
-    return Options(
+    return PlacementOptions(
         servers=request.servers,
         chunk_bytes=request.chunk_bytes,
         interfaces=request.interfaces_per_server,

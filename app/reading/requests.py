@@ -22,7 +22,7 @@ from app.reading.step_faults import readable_step_faults, step_faults
 from app.schemas.base import RequestModel
 from app.schemas.clusters import ClusterBody
 from app.schemas.graphs import ClusterRequest, GraphBody, GraphRequest
-from app.schemas.problem import Problem
+from app.schemas.problem import CheckedRequest
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import Graph, Op
@@ -185,11 +185,11 @@ def checked_plain(raw: Any, model: type[Plain]) -> Plain:
     return request
 
 
-def problem_of(checked: tuple[Graph | None, Request]) -> Problem[Request]:
+def problem_of(checked: tuple[Graph | None, Request]) -> CheckedRequest[Request]:
     """Return what was read of a request that has a graph."""
     graph, request = checked
     assert graph is not None, "such a request does not fit without a graph"
-    return Problem(graph, request)
+    return CheckedRequest(graph, request)
 
 
 def _refuse_misfit(raw: Any, model: type[Request]) -> None:

@@ -9,7 +9,7 @@ from app.schemas.profiled_steps import ProfiledStepBody
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidSteps
 from solver.limits import MAX_FAULTS_SOUGHT
-from solver.parameter_server.steps import Step, build_step, servers_of
+from solver.parameter_server.steps import ServerStep, build_step, servers_of
 
 
 def step_faults(bodies: Sequence[ProfiledStepBody]) -> list[Fault]:
@@ -18,7 +18,7 @@ def step_faults(bodies: Sequence[ProfiledStepBody]) -> list[Fault]:
     if edges > MAX_STEP_EDGES:
         detail = f"Steps: at most {MAX_STEP_EDGES:,} edges are taken in all, got {edges:,}."
         return [Fault("/steps", FaultCode.OUT_OF_RANGE, detail)]
-    steps: list[Step] = []
+    steps: list[ServerStep] = []
     faults: list[Fault] = []
     for i, body in enumerate(bodies):
         try:
@@ -45,7 +45,7 @@ def readable_step_faults(raw: Any, shape: Sequence[Fault]) -> list[Fault]:
     return [_moved(fault, fit) for fault in found]
 
 
-def _server_faults(steps: Sequence[Step]) -> Iterator[Fault]:
+def _server_faults(steps: Sequence[ServerStep]) -> Iterator[Fault]:
     if not steps:
         return
     try:

@@ -35,7 +35,7 @@ from solver.traces.trace import Report, Trace, TraceOptions, totals, without_gra
 FORMAT = "interlace"
 
 
-class _File(RequestModel):
+class _TraceFile(RequestModel):
     graph: GraphBody
 
 
@@ -58,7 +58,7 @@ def read_own(content: bytes, options: TraceOptions) -> Trace | None:
         raw = {"graph": raw}
     if not isinstance(raw.get("graph"), dict) or "ops" not in raw["graph"]:
         return None
-    body = checked_plain({"graph": raw["graph"]}, _File).graph
+    body = checked_plain({"graph": raw["graph"]}, _TraceFile).graph
     try:
         graph = build(options.name or body.name, body.ops_of(), body.buffers_of(), body.free())
     except InterlaceError as error:

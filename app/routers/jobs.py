@@ -27,12 +27,12 @@ from app.jobs.pool import Pool
 from app.jobs.requests import job_of
 from app.jobs.rows import FAILED, STATES, TIMED_OUT
 from app.jobs.submission import Asked, Receipt, id_of_key
-from app.jobs.table import Job
+from app.jobs.table import JobRecord
 from app.limits import MAX_CALL_TAGS
 from app.operations.tracing import here
 from app.schemas.base import OneOf
-from app.schemas.lists import JobSummary, Page
-from app.storage.idempotency import Key
+from app.schemas.lists import JobPage, JobSummary
+from app.storage.idempotency import IdempotencyKey
 
 #: When a client should look again at a job that has not ended [s].
 RETRY_AFTER_S = 1
@@ -75,7 +75,7 @@ TagsDep = Annotated[
 ]
 
 
-def paged(found: list[Job], limit: int) -> tuple[list[Job], str | None]:
+def paged(found: list[JobRecord], limit: int) -> tuple[list[JobRecord], str | None]:
     """Return a page of jobs, of which one more was looked for, and the cursor of the next one."""
     rows = found[:limit]
     return rows, str(rows[-1].number) if len(found) > limit else None
@@ -91,7 +91,7 @@ async def submit(kind: str, body: HeldBody, by: Submitter) -> Response:
     wishes, requests = by.preferences, by.pool.requests
     key, receipt = None, None
     if wishes.key is not None:
-        key = Key.of(wishes.key, by.store.caller, kind, body, *wishes.tags)
+        key = IdempotencyKey.of(wishes.key, by.store.caller, kind, body, *wishes.tags)
         job_id = await to_thread.run_sync(id_of_key, by.store, key, limiter=by.turns)
         receipt = None if job_id is None else Receipt(job_id)
     if receipt is None:
@@ -122,7 +122,7 @@ async def submit_large(
 
 async def begin_large(
     kind: str, body: HeldBody, by: Submitter, work: str, *given: Any
-) -> tuple[Job, Receipt] | Response:
+) -> tuple[JobRecord, Receipt] | Response:
     """Have a child make a job of a body, and wait for its end; an answer when it is refused."""
     wishes = by.preferences
     wanted = Wanted(wishes.tags, by.request_id, wishes.key, wishes.fresh, by.pool.room, here())
@@ -136,7 +136,7 @@ async def begin_large(
     return job, receipt
 
 
-async def answer_to(wishes: Preferences, job: Job, receipt: Receipt, pool: Pool) -> Response:
+async def answer_to(wishes: Preferences, job: JobRecord, receipt: Receipt, pool: Pool) -> Response:
     """Answer a POST: 201 when the job has ended, 202 until then, its problem when it failed."""
     place = f"{KINDS[job.kind].prefix}/{job.id}"
     headers = {"Location": place, **acknowledged(wishes, receipt)}
@@ -160,12 +160,12 @@ def acknowledged(wishes: Preferences, receipt: Receipt) -> dict[str, str]:
 
 
 def add_routes(
-    router: APIRouter, kind: str, out: str, row: type[JobSummary], page: type[Page]
+    router: APIRouter, kind: str, out: str, row: type[JobSummary], page: type[JobPage]
 ) -> None:
     """Add what every kind of job is asked, but for how one is begun."""
     word = KINDS[kind].word
     one = f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
-    plural = next(iter(page.model_fields.keys() - Page.model_fields.keys()))
+    plural = next(iter(page.model_fields.keys() - JobPage.model_fields.keys()))
 
     @router.get(
         "",
@@ -179,7 +179,7 @@ def add_routes(
         cursor: CursorDep = None,
         state: StatesDep = [],  # noqa: B006 - FastAPI copies it
         tag: TagsDep = [],  # noqa: B006
-    ) -> Page:
+    ) -> JobPage:
         below = None if cursor is None else int(cursor)
         found = jobs.listed(store, [kind], limit=limit + 1, below=below, states=state, tags=tag)
         rows, more = paged(found, limit)
@@ -286,14 +286,14 @@ def _add_request(router: APIRouter, kind: str) -> None:
 
 
 async def _answer(
-    job: Job, pool: Pool, status: HTTPStatus, headers: dict[str, str] | None = None
+    job: JobRecord, pool: Pool, status: HTTPStatus, headers: dict[str, str] | None = None
 ) -> Response:
     """Answer with a job, and its result when it has ended."""
     text = await pool.answers.text_of(job)
     return Response(text, status, {"ETag": _etag(job), **(headers or {})}, "application/json")
 
 
-async def _events(kind: str, job: Job, heard: int | None, pool: Pool) -> AsyncIterator[bytes]:
+async def _events(kind: str, job: JobRecord, heard: int | None, pool: Pool) -> AsyncIterator[bytes]:
     """Yield an event for each revision that is seen, the last one when the job has ended."""
     said_at = time.monotonic()
     while True:
@@ -312,7 +312,7 @@ async def _events(kind: str, job: Job, heard: int | None, pool: Pool) -> AsyncIt
             return
 
 
-def _etag(job: Job) -> str:
+def _etag(job: JobRecord) -> str:
     return f'"{job.id}-{job.revision}"'
 
 

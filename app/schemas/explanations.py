@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from app.schemas.base import AnswerModel
-from solver.explanation.critical import Step
+from solver.explanation.critical import PathStep
 from solver.explanation.explain import Breakdown, TensorTimes
 from solver.explanation.sensitivity import Sensitivity
 
@@ -30,7 +30,7 @@ class ExplainedAnswer(AnswerModel):
         Field(description="The iteration simulated again with one thing cheaper at a time."),
     ]
     critical_path: Annotated[
-        list[Step] | None,
+        list[PathStep] | None,
         Field(description="Ops, launches and waits from 0 to the iteration time."),
     ]
     tensors: Annotated[

@@ -109,7 +109,7 @@ class JobEntry(PlanSummary, SimulationSummary, SweepSummary, ParameterServerSumm
     kind: Literal["plan", "simulation", "sweep", "parameter_server", "import"]
 
 
-class Page(AnswerModel):
+class JobPage(AnswerModel):
     """Jobs, the newest first."""
 
     next_cursor: Annotated[
@@ -117,37 +117,37 @@ class Page(AnswerModel):
     ]
 
 
-class PlanList(Page):
+class PlanList(JobPage):
     """Plans, the newest first."""
 
     plans: list[PlanSummary]
 
 
-class SimulationList(Page):
+class SimulationList(JobPage):
     """Simulations, the newest first."""
 
     simulations: list[SimulationSummary]
 
 
-class SweepList(Page):
+class SweepList(JobPage):
     """Sweeps, the newest first."""
 
     sweeps: list[SweepSummary]
 
 
-class ParameterServerList(Page):
+class ParameterServerList(JobPage):
     """Predictions of training through parameter servers, the newest first."""
 
     predictions: list[ParameterServerSummary]
 
 
-class ImportList(Page):
+class ImportList(JobPage):
     """Imports, the newest first."""
 
     imports: list[ImportSummary]
 
 
-class JobList(Page):
+class JobList(JobPage):
     """Jobs of all kinds, the newest first."""
 
     jobs: list[JobEntry]

@@ -6,7 +6,16 @@ from pydantic import Field, Strict
 
 from app.limits import MAX_BANDWIDTH_GBPS, MAX_NAME_CHARACTERS, MAX_STARTUP_US, MIN_BANDWIDTH_GBPS
 from app.schemas.base import PLAIN, Name, OneOf, RequestModel
-from solver.costs import ALGORITHMS, LINEAR, MEASURED, PIECEWISE, PLACEMENTS, RING, TABLE, Curve
+from solver.costs import (
+    ALGORITHMS,
+    LINEAR,
+    MEASURED,
+    PIECEWISE,
+    PLACEMENTS,
+    RING,
+    TABLE,
+    PiecewiseCost,
+)
 from solver.limits import MAX_BYTES, MAX_DURATION_US, MAX_TABLE_SIZES, MAX_WORKERS
 
 Microseconds = Annotated[float, Field(ge=0, le=MAX_STARTUP_US)]
@@ -188,7 +197,7 @@ class CostModelBody(NetworkBody):
 
     def cluster_fields(self) -> dict[str, Any]:
         """Return what the solver's cluster and this have in common."""
-        curve = Curve(**self.piecewise.model_dump()) if self.piecewise else None
+        curve = PiecewiseCost(**self.piecewise.model_dump()) if self.piecewise else None
         line = {"constant_us": self.constant_us, "us_per_byte": self.us_per_byte}
         return {**super().cluster_fields(), **line, "piecewise": curve}
 

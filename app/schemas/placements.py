@@ -20,7 +20,7 @@ from solver.limits import (
     MIN_TIME_US,
 )
 from solver.placements.chunks import CHUNK_BYTES, Key
-from solver.placements.jobs import Job
+from solver.placements.jobs import TrainingJob
 from solver.placements.prices import Ports, Prices, workers_beside
 from solver.placements.rack_transfers import ACROSS, SHARDED
 from solver.placements.racks import Racks
@@ -191,10 +191,12 @@ class JobBody(RequestModel):
     batch_time_us: Annotated[BatchTime, Field(description="Compute time of a step [us].")]
     workers: Annotated[Workers, Field(description="Each on a host of its own.")]
 
-    def to_job(self, number: int) -> Job:
+    def to_job(self, number: int) -> TrainingJob:
         """Return the job as the solver knows it."""
         name = self.name or f"job {number}"
-        return Job(name, (Key("model", self.model_bytes),), self.batch_time_us, self.workers)
+        return TrainingJob(
+            name, (Key("model", self.model_bytes),), self.batch_time_us, self.workers
+        )
 
 
 class PlacementsRequest(RequestModel):

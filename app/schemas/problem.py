@@ -13,7 +13,7 @@ Request = TypeVar("Request", bound=RequestModel)
 
 
 @dataclass(frozen=True, slots=True)
-class Problem(Generic[Request]):
+class CheckedRequest(Generic[Request]):
     """A checked graph, and a request for it that fits the schema; its own graph does not count."""
 
     graph: Graph

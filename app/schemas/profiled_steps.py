@@ -9,7 +9,7 @@ from app.limits import MAX_STEP_OPS
 from app.schemas.base import Name, RequestModel
 from app.schemas.graphs import After
 from solver.limits import MAX_BYTES, MAX_DURATION_US
-from solver.parameter_server.steps import Step, StepOp
+from solver.parameter_server.steps import ServerStep, StepOp
 
 
 class ProfiledOpBody(RequestModel):
@@ -56,7 +56,7 @@ class ProfiledStepBody(RequestModel):
         ]
 
 
-def steps_json(steps: Iterable[Step]) -> list[dict[str, Any]]:
+def steps_json(steps: Iterable[ServerStep]) -> list[dict[str, Any]]:
     """Return steps as they are posted."""
     return [{"ops": [_op_json(op) for op in step.ops]} for step in steps]
 

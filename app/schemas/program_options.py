@@ -57,7 +57,7 @@ MarginUs = Annotated[
 ]
 
 
-class ProgramOptions(RequestModel):
+class ProgramOptionsBody(RequestModel):
     """What a program is made and simulated with; any that is given asks for one."""
 
     copy_gbps: CopyGbps = None
@@ -65,18 +65,18 @@ class ProgramOptions(RequestModel):
     max_bytes_under_way: MaxBytesUnderWay = None
 
 
-class SimulatedOptions(ProgramOptions):
+class SimulatedOptions(ProgramOptionsBody):
     """Of one program, with its limit of memory: policies keep it if they can."""
 
     memory_limit_bytes: MemoryLimit = None
 
 
-class SweptOptions(ProgramOptions):
+class SweptOptions(ProgramOptionsBody):
     """Of the programs of all cells."""
 
     margin_us: MarginUs = None
 
 
-def is_empty(options: ProgramOptions) -> bool:
+def is_empty(options: ProgramOptionsBody) -> bool:
     """Tell whether no option is given."""
     return all(getattr(options, name) is None for name in type(options).model_fields)

@@ -91,7 +91,7 @@ class RunPlanRequest(PlannedRequest):
     ]
 
 
-class StepBody(RequestModel):
+class RunStepBody(RequestModel):
     """One step of a run."""
 
     step: StepNumber
@@ -111,7 +111,7 @@ class StepBody(RequestModel):
 class StepsRequest(RequestModel):
     """Steps of a run, in ascending order."""
 
-    steps: Annotated[list[StepBody], Field(min_length=1, max_length=MAX_REPORTED_STEPS)]
+    steps: Annotated[list[RunStepBody], Field(min_length=1, max_length=MAX_REPORTED_STEPS)]
 
     def faults(self) -> Iterator[Fault]:
         """List the steps that are not in order."""

@@ -101,7 +101,7 @@ class ScheduleBody(RequestModel):
     parts: Annotated[list[PartBody], FailFast(), Field(max_length=MAX_SIMULATED_LAUNCHES)]
 
 
-class StepBody(RequestModel):
+class HostStepBody(RequestModel):
     """One step of a program; other fields of an answer are not read."""
 
     model_config = ConfigDict(extra="ignore")
@@ -122,7 +122,7 @@ class PlanBody(RequestModel):
     buckets: Annotated[list[BucketBody], FailFast(), Field(max_length=MAX_OPS)]
     schedule: ScheduleBody
     program: Annotated[
-        list[StepBody] | None,
+        list[HostStepBody] | None,
         FailFast(),
         Field(
             max_length=4 * MAX_PROGRAM_OPS,

@@ -58,7 +58,7 @@ def source_of(request: CostModelRequest) -> str:
     return next(source for source in SOURCES if getattr(request, source) is not None)
 
 
-class _Run(NamedTuple):
+class _BenchmarkRun(NamedTuple):
     """A run of a text, where that stands, and which collective the request says it is."""
 
     source: str
@@ -78,7 +78,7 @@ class _Run(NamedTuple):
         return self.own or self.given
 
 
-def _runs(request: CostModelRequest) -> Iterator[_Run]:
+def _runs(request: CostModelRequest) -> Iterator[_BenchmarkRun]:
     """Read the runs of all texts.
 
     Raises
@@ -100,12 +100,12 @@ def _runs(request: CostModelRequest) -> Iterator[_Run]:
             faults += [Fault(source, f.code, f.detail) for f in error.faults]
         else:
             given = kind or request.kind
-            yield from (_Run(source, run, given, kind is not None) for run in runs)
+            yield from (_BenchmarkRun(source, run, given, kind is not None) for run in runs)
     if faults:
         raise InvalidRequest(faults)
 
 
-def _given_faults(request: CostModelRequest, runs: Sequence[_Run]) -> list[Fault]:
+def _given_faults(request: CostModelRequest, runs: Sequence[_BenchmarkRun]) -> list[Fault]:
     """Find a collective that was given and counts for no run."""
     told = list(dict.fromkeys(run.own for run in runs if run.own))
     if request.kind is None or request.kind in told:
@@ -116,7 +116,7 @@ def _given_faults(request: CostModelRequest, runs: Sequence[_Run]) -> list[Fault
     return [Fault("/kind", FaultCode.OUT_OF_RANGE, detail)]
 
 
-def _kind_fault(run: _Run) -> Fault | None:
+def _kind_fault(run: _BenchmarkRun) -> Fault | None:
     """Say what is wrong with the collective of a run, if anything."""
     own, possible = run.own, run.measurements.possible
     planned = [kind for kind in possible if kind in KINDS]

@@ -18,7 +18,7 @@ from app.schemas.networks import CostModelBody, Table
 from app.services.benchmarks import measured
 from app.services.cost_models import fits_of, kinds_of, some_workers
 from solver.calibration.fits import Fit, Model, Points, Samples
-from solver.costs import Cost, Curve, cost_of
+from solver.costs import Cost, PiecewiseCost, cost_of
 from solver.graph import ALL_REDUCE
 from solver.limits import MAX_BYTES
 from solver.units import IntArray
@@ -120,7 +120,7 @@ def _bends(parameters: Model) -> list[int]:
     """List the points of a table, or both sides of a threshold [bytes]."""
     if isinstance(parameters, Points):
         return [size for size, _ in parameters.points]
-    return _jump(parameters.threshold_bytes) if isinstance(parameters, Curve) else []
+    return _jump(parameters.threshold_bytes) if isinstance(parameters, PiecewiseCost) else []
 
 
 def _jump(threshold_bytes: int) -> list[int]:

@@ -18,16 +18,16 @@ from app.services.benchmarks import SOURCES, measured, source_of
 from solver.calibration.fits import (
     FITS,
     Fit,
-    Line,
     Points,
     Samples,
+    StraightLine,
     best_fit,
     fit_all,
     fit_piecewise,
     fit_table,
 )
 from solver.codes import FaultCode
-from solver.costs import PIECEWISE, TABLE, Curve, cost_of
+from solver.costs import PIECEWISE, TABLE, PiecewiseCost, cost_of
 from solver.errors import Fault, InvalidCluster, InvalidMeasurements
 from solver.graph import ALL_REDUCE
 from solver.limits import MAX_WORKERS
@@ -206,9 +206,9 @@ def _model(request: CostModelRequest, fit: Fit, workers: int | None) -> CostMode
     """Write a fit as a cost model."""
     found = fit.parameters
     figures: dict[str, Any]
-    if isinstance(found, Line):
+    if isinstance(found, StraightLine):
         figures = {"constant_us": found.startup_us, "us_per_byte": found.us_per_byte}
-    elif isinstance(found, Curve):
+    elif isinstance(found, PiecewiseCost):
         figures = {"piecewise": found}
     else:
         figures = {"table": found.points}

@@ -7,9 +7,9 @@ from typing import Protocol
 
 from app.schemas.explanations import UNEXPLAINED
 from app.schemas.plans import PlanRequest
-from app.schemas.problem import Problem
+from app.schemas.problem import CheckedRequest
 from app.services.plan_answer import plan_answer
-from solver.planning.progress import POLICIES, Progress
+from solver.planning.progress import POLICIES, PlanProgress
 from solver.planning.result import Plan
 
 #: The phases that follow the solver's.
@@ -37,10 +37,12 @@ class Follower(Protocol):
         """
 
 
-class Following(Progress):
+class Following(PlanProgress):
     """Tells a follower what the solver tells."""
 
-    def __init__(self, problem: Problem[PlanRequest], began: float, follower: Follower) -> None:
+    def __init__(
+        self, problem: CheckedRequest[PlanRequest], began: float, follower: Follower
+    ) -> None:
         self._problem = problem
         self._began = began
         self._follower = follower

@@ -18,7 +18,7 @@ from solver.costs import Cluster
 from solver.errors import Fault, InterlaceError
 from solver.estimation.estimate import Estimate, estimate
 from solver.estimation.parameters import BANDWIDTH, HOP, SHARE, STARTUP
-from solver.estimation.runs import Run
+from solver.estimation.runs import MeasuredRun
 from solver.estimation.times_table import TimesRow, read_times, runs_of
 from solver.graph import Graph, build
 from solver.limits import MAX_RUN_STEPS
@@ -120,7 +120,7 @@ def _on(body: ClusterBody, workers: int) -> Cluster:
     return body.model_copy(update={"workers": workers}).to_cluster()
 
 
-def _cost_faults(body: ClusterBody, runs: Sequence[Run]) -> Iterator[Fault]:
+def _cost_faults(body: ClusterBody, runs: Sequence[MeasuredRun]) -> Iterator[Fault]:
     """List why the cluster has no cost for a graph and a number of workers."""
     seen = set()
     for each in runs:
@@ -132,7 +132,7 @@ def _cost_faults(body: ClusterBody, runs: Sequence[Run]) -> Iterator[Fault]:
         yield from lane_faults([each.graph.ops[i] for i in each.graph.collectives], cluster)
 
 
-def _work_faults(runs: Sequence[Run]) -> Iterator[Fault]:
+def _work_faults(runs: Sequence[MeasuredRun]) -> Iterator[Fault]:
     steps = sum(
         len(each.graph.ops) + launches_of(each.choice, chain_of(each.graph).bytes.tolist())[0]
         for each in runs
@@ -145,7 +145,7 @@ def _work_faults(runs: Sequence[Run]) -> Iterator[Fault]:
         yield Fault("/rows", FaultCode.OUT_OF_RANGE, detail)
 
 
-def _summary(found: Estimate, runs: Sequence[Run]) -> Iterator[str]:
+def _summary(found: Estimate, runs: Sequence[MeasuredRun]) -> Iterator[str]:
     timed = sum(run.time_us is not None for run in runs)
     yield (
         f"{timed:,} rows have a time and {len(runs) - timed:,} are predicted; the median error of "
@@ -166,7 +166,9 @@ def _is_direct(choice: Choice) -> bool:
     return choice.policy == "bytescheduler" and "cycle_time_us" not in dict(choice.parameters)
 
 
-def _costs(body: ClusterBody, runs: Sequence[Run], found: Estimate) -> Iterator[NetworkCost]:
+def _costs(
+    body: ClusterBody, runs: Sequence[MeasuredRun], found: Estimate
+) -> Iterator[NetworkCost]:
     """Write a cost model for each network, and each nominal bandwidth of its rows."""
     used = {(each.parameter.name, each.parameter.of): each.used for each in found.parameters}
     for network, nominal in dict.fromkeys((run.network, run.bandwidth_gbps) for run in runs):

@@ -8,7 +8,7 @@ from app.schemas.schedules import Bucket, Part
 from app.services.program_problems import ASSUMED_COPY_GBPS
 from solver.graph import Graph
 from solver.planning.times import IterationTimes
-from solver.programs.execute import Span, bucket_id
+from solver.programs.execute import HostSpan, bucket_id
 from solver.programs.problem import compute_time, copies_of
 from solver.programs.program import COMPUTE as ASK_COMPUTE
 from solver.programs.program import LAUNCH
@@ -32,9 +32,9 @@ def times_of(done: Executed) -> IterationTimes:
     )
 
 
-def launches_of(done: Executed) -> list[Span]:
+def launches_of(done: Executed) -> list[HostSpan]:
     """Return when each bucket was launched, in the order of the buckets."""
-    found = [Span(0.0, 0.0)] * len(done.program.buckets)
+    found = [HostSpan(0.0, 0.0)] * len(done.program.buckets)
     for (do, what), span in zip(done.program.steps, done.run.spans, strict=True):
         if do == LAUNCH:
             found[what] = span

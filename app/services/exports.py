@@ -10,7 +10,7 @@ from app.errors import NotFound
 from app.reading.program_faults import is_program
 from app.schemas.exports import ExportedFile, ExportOut
 from app.schemas.plans import PlanRequest
-from app.schemas.problem import Problem
+from app.schemas.problem import CheckedRequest
 from app.schemas.schedules import PlanBody, Schedule
 from app.schemas.simulations import SimulationRequest
 from app.services.graphs import lightened
@@ -32,7 +32,7 @@ from solver.units import same
 
 
 def exported(
-    problem: Problem[PlanRequest] | Problem[SimulationRequest], answer: Any, form: str
+    problem: CheckedRequest[PlanRequest] | CheckedRequest[SimulationRequest], answer: Any, form: str
 ) -> Export:
     """Write a plan, or what a policy launches, in a format of :data:`solver.exports.EXPORTS`.
 
@@ -79,7 +79,9 @@ def exported(
     return replace(written, notes=(note, *written.notes))
 
 
-def check_format(problem: Problem[PlanRequest] | Problem[SimulationRequest], form: str) -> None:
+def check_format(
+    problem: CheckedRequest[PlanRequest] | CheckedRequest[SimulationRequest], form: str
+) -> None:
     """Check that a format is written of programs, where a program is planned, or of other plans.
 
     Raises
@@ -94,7 +96,7 @@ def check_format(problem: Problem[PlanRequest] | Problem[SimulationRequest], for
         raise InvalidPlan([only_of_programs(form)])
 
 
-def with_usual_barrier(problem: Problem[PlanRequest]) -> Problem[PlanRequest]:
+def with_usual_barrier(problem: CheckedRequest[PlanRequest]) -> CheckedRequest[PlanRequest]:
     """Plan with a barrier, as an optimizer's step is one; a program has none."""
     if _is_program(problem):
         return problem
@@ -102,11 +104,11 @@ def with_usual_barrier(problem: Problem[PlanRequest]) -> Problem[PlanRequest]:
     return replace(problem, request=problem.request.model_copy(update={"options": options}))
 
 
-def _is_program(problem: Problem[PlanRequest] | Problem[SimulationRequest]) -> bool:
+def _is_program(problem: CheckedRequest[PlanRequest] | CheckedRequest[SimulationRequest]) -> bool:
     return is_program(problem.graph, problem.request)
 
 
-def _graph_of(problem: Problem[PlanRequest] | Problem[SimulationRequest]) -> Graph:
+def _graph_of(problem: CheckedRequest[PlanRequest] | CheckedRequest[SimulationRequest]) -> Graph:
     """Return the graph as it was planned or simulated."""
     if isinstance(problem.request, SimulationRequest):
         return simulated_graph(problem.graph, problem.request)

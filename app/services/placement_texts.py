@@ -10,7 +10,7 @@ from solver.limits import MAX_WORKERS
 from solver.placements.bandwidth import is_colocated
 from solver.placements.plan import Placements
 from solver.placements.prices import Comparison
-from solver.placements.racks import Reduction
+from solver.placements.racks import RackReduction
 
 #: From here on figures are whole.
 _WHOLE = 10_000
@@ -143,7 +143,7 @@ def _with_workers(most: int | None) -> str:
     return "with one worker alone" if most == 1 else f"with up to {most:,} workers"
 
 
-def racks_text(reduction: Reduction) -> str:
+def racks_text(reduction: RackReduction) -> str:
     """Say what the inequality decides, and whether the simulations decide the same."""
     left = reduction.cross_rack_us
     right = reduction.in_rack_us + reduction.between_servers_us

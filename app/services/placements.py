@@ -43,7 +43,7 @@ from solver.placements.plan import (
     plan_placements,
 )
 from solver.placements.prices import Comparison, Value
-from solver.placements.racks import Reduction, Ways
+from solver.placements.racks import RackReduction, Ways
 from solver.schedule import Jobs, jackson
 from solver.units import bytes_per_us
 
@@ -207,7 +207,7 @@ def _levels(levels: Sequence[Level]) -> list[LevelOut]:
     return [LevelOut.of(level, load_bytes=list(level.load_bytes)) for level in levels]
 
 
-def _racks(reduction: Reduction) -> RacksOut:
+def _racks(reduction: RackReduction) -> RacksOut:
     decided = reduction.is_hierarchical_faster
     ways = (reduction.in_steps, reduction.streamed)
     agrees, streamed = (None if w is None else w.is_hierarchical_faster == decided for w in ways)

@@ -3,7 +3,7 @@
 from app import VERSION
 from app.schemas.explanations import ExplainedAnswer
 from app.schemas.plans import PlanAnswer, PlanRequest, PlanRequestOut, WhatIf
-from app.schemas.problem import Problem, graph_sha256, ops_json
+from app.schemas.problem import CheckedRequest, graph_sha256, ops_json
 from app.schemas.schedules import Schedule
 from app.services.graphs import is_large
 from app.services.warnings import launched, search_of, slowed_of, units_of, warnings_of
@@ -13,7 +13,7 @@ from solver.prediction.osf import Osf
 
 
 def plan_answer(
-    problem: Problem[PlanRequest],
+    problem: CheckedRequest[PlanRequest],
     plan: Plan,
     why: ExplainedAnswer,
     changed: Plan | None,

@@ -9,7 +9,7 @@ from app.names import FIFO
 from app.reading.program_faults import is_program
 from app.schemas.explanations import UNEXPLAINED, ExplainedAnswer
 from app.schemas.plans import PlanAnswer, PlanRequest
-from app.schemas.problem import Problem
+from app.schemas.problem import CheckedRequest
 from app.schemas.schedules import PlanBody
 from app.services.drafts import EXPLANATION, WHAT_IF, Follower, Following
 from app.services.explanations import explained
@@ -36,7 +36,7 @@ from solver.simulation.what_if import carry_over
 _LEAST_S = 0.1
 
 
-def solve(problem: Problem[PlanRequest], watch: Follower | None = None) -> PlanAnswer:
+def solve(problem: CheckedRequest[PlanRequest], watch: Follower | None = None) -> PlanAnswer:
     """Plan one training iteration, with and without a barrier; say why; plan the what-if.
 
     ``watch`` is told how it goes, and changes nothing of the answer unless the time limit cuts the
@@ -90,7 +90,7 @@ def _why(network: Network, found: Plan) -> ExplainedAnswer:
 
 
 def timeline(
-    problem: Problem[PlanRequest], answer: Any, beside: str | None = None
+    problem: CheckedRequest[PlanRequest], answer: Any, beside: str | None = None
 ) -> dict[str, Any]:
     """Draw a plan as a Chrome trace, beside one of :data:`app.names.RIVALS`.
 

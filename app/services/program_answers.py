@@ -12,7 +12,7 @@ from app.schemas.plans import (
     Proof,
     WhatIf,
 )
-from app.schemas.problem import Problem, graph_sha256
+from app.schemas.problem import CheckedRequest, graph_sha256
 from app.schemas.programs import FrontPoint
 from app.schemas.schedules import Schedule
 from app.services.executed_programs import (
@@ -41,7 +41,7 @@ from solver.units import same
 
 
 def program_answer(
-    problem: Problem[PlanRequest],
+    problem: CheckedRequest[PlanRequest],
     planned: ProgramPlan,
     why: ProgramExplanation | None,
     front: list[FrontPoint] | None,

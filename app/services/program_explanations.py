@@ -6,10 +6,10 @@ from itertools import pairwise
 from app.schemas.explanations import UNEXPLAINED, ExplainedAnswer
 from app.schemas.programs import FrontPoint, LaunchReason, MovedLaunch, PathTimes
 from app.services.graphs import is_large
-from solver.explanation.critical import Step
+from solver.explanation.critical import PathStep
 from solver.explanation.sensitivity import Sensitivity
 from solver.programs.execute import bucket_id
-from solver.programs.explanation.critical import PathStep
+from solver.programs.explanation.critical import ProgramPathStep
 from solver.programs.explanation.explain import ProgramExplanation, explain_program
 from solver.programs.explanation.sentences import above_limit, gib, more_memory, reason, summary
 from solver.programs.replanned import MoreMemory
@@ -75,9 +75,9 @@ def launch_reasons_of(planned: Executed, why: ProgramExplanation) -> list[Launch
     ]
 
 
-def _step(step: PathStep) -> Step:
+def _step(step: ProgramPathStep) -> PathStep:
     kind, part = (step.do, None) if step.kind is None else (step.kind, 1)
-    return Step(kind, step.ops, step.start_us, step.end_us, step.why, step.channel, part)
+    return PathStep(kind, step.ops, step.start_us, step.end_us, step.why, step.channel, part)
 
 
 def _along(front: Sequence[FrontPoint]) -> list[str]:

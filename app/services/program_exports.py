@@ -10,11 +10,11 @@ from solver.errors import Fault, InvalidPlan
 from solver.exports.exporter import Export
 from solver.exports.programs import PROGRAM_EXPORTS
 from solver.programs.explicit import NamedBucket, NamedStep, explicit_program
-from solver.programs.problem import Problem as ProgramProblem
+from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 
 
-class _Bucket(BaseModel):
+class _AnsweredBucket(BaseModel):
     id: str
     tensors: list[str]
 
@@ -31,7 +31,7 @@ class _Memory(BaseModel):
 class _Answer(BaseModel):
     """What of an answer makes its program."""
 
-    buckets: list[_Bucket]
+    buckets: list[_AnsweredBucket]
     program: list[_Step]
     memory: _Memory = Field(default_factory=_Memory)
 

@@ -3,14 +3,13 @@
 from app.schemas.clusters import ClusterBody
 from app.schemas.plan_options import OptionsBody
 from app.schemas.plans import PlanRequest
-from app.schemas.problem import Problem
-from app.schemas.program_options import ProgramOptions
+from app.schemas.problem import CheckedRequest
+from app.schemas.program_options import ProgramOptionsBody
 from app.schemas.simulations import SimulationRequest
 from solver.costs import network_of
 from solver.graph import Graph
-from solver.programs.plan import Options
-from solver.programs.problem import Limits
-from solver.programs.problem import Problem as ProgramProblem
+from solver.programs.plan import ProgramOptions
+from solver.programs.problem import ProgramLimits, ProgramProblem
 
 #: Speed of copies where nothing is said [Gbit/s]: 3.35 TB/s, the memory of an H100.
 ASSUMED_COPY_GBPS = 26_800.0
@@ -20,7 +19,7 @@ _USUAL = ("in_order", "inductor", "simple_overlap", "xla_lhs")
 
 
 #: What a program is made of, and simulated with.
-Asked = Problem[PlanRequest] | Problem[SimulationRequest]
+Asked = CheckedRequest[PlanRequest] | CheckedRequest[SimulationRequest]
 
 
 def program_problem(problem: Asked, limit: int | None) -> ProgramProblem:
@@ -30,20 +29,20 @@ def program_problem(problem: Asked, limit: int | None) -> ProgramProblem:
 
 
 def problem_on(
-    graph: Graph, cluster: ClusterBody, options: OptionsBody | ProgramOptions, limit: int | None
+    graph: Graph, cluster: ClusterBody, options: OptionsBody | ProgramOptionsBody, limit: int | None
 ) -> ProgramProblem:
     """Return a program's problem on a cluster, with so much memory [bytes]."""
-    limits = Limits(limit, options.max_bucket_bytes, options.max_bytes_under_way)
+    limits = ProgramLimits(limit, options.max_bucket_bytes, options.max_bytes_under_way)
     copies = ASSUMED_COPY_GBPS if options.copy_gbps is None else options.copy_gbps
     return ProgramProblem(graph, network_of(cluster.to_cluster()), copies, limits)
 
 
-def program_options(request: PlanRequest) -> Options:
+def program_options(request: PlanRequest) -> ProgramOptions:
     """Return how to plan; what else is planned, a what-if and more memory, shares the time."""
     options = request.options
     given = {} if options.margin_us is None else {"margin_us": options.margin_us}
     plans = 1 + len(options.more_memory_bytes or ()) + bool(request.what_if)
-    return Options(
+    return ProgramOptions(
         baselines=policies_of(request),
         seed=options.seed,
         time_limit_s=options.time_limit_s / plans,

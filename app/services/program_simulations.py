@@ -6,7 +6,7 @@ from typing import Any
 
 from app import VERSION
 from app.errors import InvalidRequest, within
-from app.schemas.problem import Problem, graph_sha256
+from app.schemas.problem import CheckedRequest, graph_sha256
 from app.schemas.schedules import Launches
 from app.schemas.simulations import (
     SimulatedPolicy,
@@ -41,7 +41,7 @@ from solver.programs.check import program_faults
 from solver.programs.execute import execute
 from solver.programs.explicit import explicit_program
 from solver.programs.policies import POLICIES
-from solver.programs.problem import Problem as ProgramProblem
+from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 from solver.programs.replanned import changed_graph
 from solver.programs.result import Executed
@@ -50,7 +50,7 @@ from solver.programs.result import Executed
 _PLAN = "plan"
 
 
-def simulate_program(problem: Problem[SimulationRequest]) -> SimulationAnswer:
+def simulate_program(problem: CheckedRequest[SimulationRequest]) -> SimulationAnswer:
     """Execute a program, and say what it does and why it takes that long.
 
     A limit of memory is what the rules try to keep; that a program takes more is said.
@@ -90,19 +90,19 @@ def simulate_program(problem: Problem[SimulationRequest]) -> SimulationAnswer:
     )
 
 
-def program_time_us(problem: Problem[SimulationRequest]) -> float:
+def program_time_us(problem: CheckedRequest[SimulationRequest]) -> float:
     """Execute as :func:`simulate_program` does, and return the time alone [us]."""
     return _executed(problem).run.iteration_time
 
 
-def simulated_timeline(problem: Problem[SimulationRequest]) -> dict[str, Any]:
+def simulated_timeline(problem: CheckedRequest[SimulationRequest]) -> dict[str, Any]:
     """Draw a simulated program as a Chrome trace, beside the order of the graph."""
     done, policy = _executed(problem), problem.request.policy
     trace, _ = trace_of(done.problem, done.program, policy.policy if policy else _PLAN)
     return trace
 
 
-def _executed(problem: Problem[SimulationRequest]) -> Executed:
+def _executed(problem: CheckedRequest[SimulationRequest]) -> Executed:
     request = problem.request
     if faults := request.source_faults():
         raise InvalidRequest(faults)
@@ -134,7 +134,7 @@ def _channels(done: Executed, bins: int) -> list[Usage]:
     return list(usage_of(dict(sorted(by_channel.items())), done.run.iteration_time, bins))
 
 
-def _what_if(problem: Problem[SimulationRequest], done: Executed) -> SimulatedWhatIf | None:
+def _what_if(problem: CheckedRequest[SimulationRequest], done: Executed) -> SimulatedWhatIf | None:
     """Execute what the policy makes of the changed graph, or the program that is given."""
     request = problem.request
     if not request.what_if:

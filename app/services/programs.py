@@ -10,7 +10,7 @@ from app.schemas.plans import (
     PlanAnswer,
     PlanRequest,
 )
-from app.schemas.problem import Problem
+from app.schemas.problem import CheckedRequest
 from app.schemas.programs import FrontPoint
 from app.services.drafts import EXPLANATION, WHAT_IF, Follower
 from app.services.graphs import what_if
@@ -26,7 +26,7 @@ from solver.errors import InvalidGraph, InvalidOptions
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import execute
 from solver.programs.plan import Report, plan
-from solver.programs.problem import Problem as ProgramProblem
+from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 from solver.programs.replanned import MoreMemory, with_changes, with_more_memory
 from solver.programs.result import FEASIBLE, OPTIMAL, ProgramPlan
@@ -43,7 +43,9 @@ class _Limited(NamedTuple):
     why_not: InvalidOptions | None
 
 
-def solve_program(problem: Problem[PlanRequest], watch: Follower | None = None) -> PlanAnswer:
+def solve_program(
+    problem: CheckedRequest[PlanRequest], watch: Follower | None = None
+) -> PlanAnswer:
     """Plan a program for each limit of memory; the answer is that of the largest that has one.
 
     Raises
@@ -78,13 +80,13 @@ def solve_program(problem: Problem[PlanRequest], watch: Follower | None = None) 
     return program_answer(problem, planned, why, front, more, changed, runtime)
 
 
-def _more(problem: Problem[PlanRequest], planned: ProgramPlan) -> tuple[MoreMemory, ...]:
+def _more(problem: CheckedRequest[PlanRequest], planned: ProgramPlan) -> tuple[MoreMemory, ...]:
     extras = problem.request.options.more_memory_bytes or ()
     return with_more_memory(planned, extras, program_options(problem.request)) if extras else ()
 
 
 def _changed(
-    problem: Problem[PlanRequest], planned: ProgramPlan, watch: Follower | None
+    problem: CheckedRequest[PlanRequest], planned: ProgramPlan, watch: Follower | None
 ) -> ProgramPlan | None:
     """Plan the graph with the changes that are asked for; None when none are."""
     changes = [change.to_change() for change in problem.request.what_if]
@@ -109,7 +111,7 @@ class _Following(NamedTuple):
     done: int
     limits: int
 
-    def of(self, problem: Problem[PlanRequest], planned: ProgramProblem) -> Report:
+    def of(self, problem: CheckedRequest[PlanRequest], planned: ProgramProblem) -> Report:
         """Return what is told of each better program."""
         began = time.perf_counter()
         self.watch.progress(SEARCH, self.done, self.limits, None, None)
@@ -129,7 +131,7 @@ class _Following(NamedTuple):
 
 
 def _planned(
-    problem: Problem[PlanRequest],
+    problem: CheckedRequest[PlanRequest],
     limit: int | None,
     tried: list[_Limited],
     follow: _Following | None,

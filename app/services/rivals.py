@@ -3,7 +3,7 @@
 from app.errors import InvalidRequest
 from app.names import FIFO, IN_ORDER
 from app.schemas.plans import PlanRequest
-from app.schemas.problem import Problem
+from app.schemas.problem import CheckedRequest
 from solver.chain import chain_of
 from solver.codes import FaultCode
 from solver.costs import Network
@@ -18,7 +18,7 @@ _PLACE = "/query/beside"
 
 
 def ran(
-    problem: Problem[PlanRequest], graph: Graph, network: Network, name: str
+    problem: CheckedRequest[PlanRequest], graph: Graph, network: Network, name: str
 ) -> tuple[Graph, Timeline]:
     """Simulate what stands beside a plan of a graph; return what it ran on, too.
 

@@ -8,14 +8,14 @@ import numpy as np
 from app.errors import InvalidRequest
 from app.limits import MAX_HISTORY_STEPS
 from app.reading.runs import Planned
-from app.schemas.problem import Problem, graph_text
+from app.schemas.problem import CheckedRequest, graph_text
 from app.schemas.runs import PredictionError
 from app.schemas.simulations import SimulationRequest
 from app.services.simulations import iteration_time_us
 from solver.errors import Fault
 
 
-class Measured(NamedTuple):
+class MeasuredSteps(NamedTuple):
     """Steps of a run in ascending order, a number of each: step, place of its plan, times [us]."""
 
     steps: np.ndarray
@@ -24,7 +24,7 @@ class Measured(NamedTuple):
     predicted_us: np.ndarray
 
 
-class Outcome(NamedTuple):
+class PlanOutcome(NamedTuple):
     """How the steps under a plan went: how many, their median [us], how far off predictions were.
 
     The last two are None without steps.
@@ -50,7 +50,7 @@ def predicted_us(planned: Planned, *, barrier: bool) -> float:
         graph=request.graph, cluster=request.cluster, plan=request.plan, barrier=barrier
     )
     try:
-        simulated = iteration_time_us(Problem(planned.graph, asked))
+        simulated = iteration_time_us(CheckedRequest(planned.graph, asked))
     except InvalidRequest as error:
         if planned.plan_id is None:
             raise
@@ -74,15 +74,15 @@ def request_text(planned: Planned, *, barrier: bool) -> str:
     return f'{{"graph":{graph},"cluster":{cluster},"plan":{plan},"barrier":{flag}}}'
 
 
-def outcome(run: Measured, plan: int | None = None) -> Outcome:
+def outcome(run: MeasuredSteps, plan: int | None = None) -> PlanOutcome:
     """Tell how the steps under a plan went, or all of them."""
     which = slice(None) if plan is None else run.plans == plan
     measured, predicted = run.measured_us[which], run.predicted_us[which]
     if not measured.size:
-        return Outcome(0, None, None)
+        return PlanOutcome(0, None, None)
     median, p95 = np.quantile(np.abs(predicted / measured - 1), [0.5, 0.95])
     error = PredictionError(median=float(median), p95=float(p95))
-    return Outcome(measured.size, float(np.median(measured)), error)
+    return PlanOutcome(measured.size, float(np.median(measured)), error)
 
 
 def thinned(steps: np.ndarray) -> tuple[int, Sequence[int]]:

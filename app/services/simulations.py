@@ -9,7 +9,7 @@ from app.errors import InvalidRequest, within
 from app.limits import MAX_JITTER_STEPS, MAX_SIMULATED_LAUNCHES
 from app.reading.program_faults import is_program
 from app.schemas.explanations import UNEXPLAINED
-from app.schemas.problem import Problem, graph_sha256
+from app.schemas.problem import CheckedRequest, graph_sha256
 from app.schemas.schedules import Launches
 from app.schemas.simulations import (
     SimulatedWhatIf,
@@ -55,7 +55,7 @@ WHAT_IF = "what_if"
 _Found = TypeVar("_Found")
 
 
-def run(problem: Problem[SimulationRequest]) -> SimulationAnswer:
+def run(problem: CheckedRequest[SimulationRequest]) -> SimulationAnswer:
     """Simulate one training iteration.
 
     Raises
@@ -96,7 +96,7 @@ def run(problem: Problem[SimulationRequest]) -> SimulationAnswer:
     )
 
 
-def iteration_time_us(problem: Problem[SimulationRequest]) -> float:
+def iteration_time_us(problem: CheckedRequest[SimulationRequest]) -> float:
     """Simulate as :func:`run` does, and return the time alone [us]."""
     if is_program(problem.graph, problem.request):
         return program_time_us(problem)
@@ -104,7 +104,9 @@ def iteration_time_us(problem: Problem[SimulationRequest]) -> float:
     return _simulated(iteration_time, graph, network, rerun)
 
 
-def timeline(problem: Problem[SimulationRequest], *, is_changed: bool = False) -> dict[str, Any]:
+def timeline(
+    problem: CheckedRequest[SimulationRequest], *, is_changed: bool = False
+) -> dict[str, Any]:
     """Draw a simulation as a Chrome trace, and the changed graph as :data:`WHAT_IF` below it.
 
     Raises
@@ -132,7 +134,9 @@ def timeline(problem: Problem[SimulationRequest], *, is_changed: bool = False) -
     return chrome_trace(graph, timelines, times, graphs)
 
 
-def _prepared(problem: Problem[SimulationRequest]) -> tuple[Graph, Network, Choice | None, Rerun]:
+def _prepared(
+    problem: CheckedRequest[SimulationRequest],
+) -> tuple[Graph, Network, Choice | None, Rerun]:
     """Return what is simulated, and how; the policy with its parameters as they are used."""
     request = problem.request
     graph = simulated_graph(problem.graph, request)
@@ -247,7 +251,10 @@ def _decided(graph: Graph, network: Network, choice: Choice) -> Policy:
 
 
 def _what_if(
-    problem: Problem[SimulationRequest], network: Network, rerun: Rerun, times: IterationTimes
+    problem: CheckedRequest[SimulationRequest],
+    network: Network,
+    rerun: Rerun,
+    times: IterationTimes,
 ) -> SimulatedWhatIf | None:
     """Simulate the changed graph, and compare it with the figures of the graph as it is."""
     changed = what_if(problem.graph, problem.request.what_if)

@@ -19,7 +19,7 @@ from solver.costs import LINEAR, TABLE
 from solver.costs.algorithms.stepwise import ring_effort
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Graph
 from solver.limits import MAX_WORKERS
-from solver.traces import Channel, Trace
+from solver.traces import Trace, TraceChannel
 from solver.units import bytes_per_us
 
 Json = dict[str, Any]
@@ -181,7 +181,7 @@ def _launches(trace: Trace, channel: str) -> dict[str, list[tuple[int, float]]]:
 def _suggestion(
     name: str,
     kinds: Sequence[str],
-    known: Channel | None,
+    known: TraceChannel | None,
     world: int,
     launches: Mapping[str, Sequence[tuple[int, float]]],
 ) -> _Suggestion:

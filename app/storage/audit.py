@@ -14,7 +14,7 @@ _LOG = logging.getLogger("interlace.audit")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AuditEntry:
     """A change as it is listed.
 
     Attributes
@@ -42,7 +42,7 @@ class Change:
     status: int
 
 
-_COLUMNS = tuple(AuditRow.__table__.columns[field] for field in Change.__dataclass_fields__)
+_COLUMNS = tuple(AuditRow.__table__.columns[field] for field in AuditEntry.__dataclass_fields__)
 
 
 def note(
@@ -95,7 +95,7 @@ def listed(
     since: str | None = None,
     owner: str | None = None,
     key: str | None = None,
-) -> list[Change]:
+) -> list[AuditEntry]:
     """Return changes, the newest first: from a time of day on, by an owner, with a key."""
     query = select(*_COLUMNS).order_by(AuditRow.number.desc()).limit(limit)
     for column, value in ((AuditRow.owner, owner), (AuditRow.key, key)):
@@ -103,7 +103,7 @@ def listed(
             query = query.where(column == value)
     if since is not None:
         query = query.where(AuditRow.at >= since)
-    return [Change(**row) for row in connection.execute(query).mappings()]
+    return [AuditEntry(**row) for row in connection.execute(query).mappings()]
 
 
 def expire(connection: Connection, before: str) -> None:

@@ -23,16 +23,16 @@ from app.storage import audit, place, postgresql, revisions
 from app.storage.causes import FAILURES, cause_of
 from app.storage.clock import ago
 from app.storage.owners import values_of, visible
-from app.storage.tables import Base, CostModelRow, GraphRow, Row
+from app.storage.tables import Base, CostModelRow, GraphRow, OwnedRow
 
-AnyRow = TypeVar("AnyRow", bound=Row)
+AnyRow = TypeVar("AnyRow", bound=OwnedRow)
 
 
 _LOG = logging.getLogger("interlace.storage")
 
 
 #: What is kept under an id, and what one is called.
-KINDS: dict[type[Row], str] = {
+KINDS: dict[type[OwnedRow], str] = {
     CostModelRow: "cost model",
     GraphRow: "graph",
 }
@@ -67,7 +67,7 @@ class Store:
         self._changing = self._engine.execution_options(write=not is_shared)
         #: The file of a database that is one.
         self.file = _file_of(url)
-        self._opened = _Opened(is_migrated)
+        self._opened = _OpenStore(is_migrated)
         self._lock = Lock()
 
     def seen_by(self, caller: Caller | None) -> Self:
@@ -154,13 +154,13 @@ class Store:
                 connection.exec_driver_sql(f"SET LOCAL statement_timeout = {1e3 * within_s:.0f}")
                 connection.exec_driver_sql("UPDATE alembic_version SET version_num = version_num")
 
-    def add(self, row: Row) -> None:
+    def add(self, row: OwnedRow) -> None:
         """Keep something."""
         with self.writing() as connection:
             connection.execute(insert(type(row)).values(_values(row, self.caller)))
             audit.note(connection, self.caller, "make", KINDS[type(row)], row.id)
 
-    def put(self, row: Row) -> None:
+    def put(self, row: OwnedRow) -> None:
         """Keep something in the place of what has its id."""
         kind = type(row)
         with self.writing() as connection:
@@ -177,7 +177,7 @@ class Store:
             raise NotFound(f"No {KINDS[kind]} has this id.")
         return row
 
-    def request_bytes(self, kind: type[Row], result_id: str) -> int:
+    def request_bytes(self, kind: type[OwnedRow], result_id: str) -> int:
         """Return how long the request of a result is [bytes, of ASCII]; 0 when there is none."""
         which = (kind.id == result_id, visible(kind, self.caller))
         query = select(func.length(kind.request)).where(*which)
@@ -197,7 +197,7 @@ class Store:
         self._engine.dispose()
 
 
-def _values(row: Row, caller: Caller | None) -> dict[str, Any]:
+def _values(row: OwnedRow, caller: Caller | None) -> dict[str, Any]:
     """Return the columns of a new row of somebody; the database numbers it."""
     columns = [column.key for column in type(row).__table__.columns if column.key != "number"]
     sized = {"bytes": len(row.request) + len(row.result), "used_at": row.created_at}
@@ -205,7 +205,7 @@ def _values(row: Row, caller: Caller | None) -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class _Opened:
+class _OpenStore:
     """Whether a store is open, and the file of its database then; all who see it share this."""
 
     is_so: bool

@@ -13,7 +13,7 @@ from solver.errors import Fault
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class IdempotencyKey:
     """An idempotency key, and a hash of what it is used for."""
 
     key: str

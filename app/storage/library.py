@@ -8,7 +8,7 @@ from sqlalchemy import delete, func, select, update
 from app.errors import NotFound, StorageUnavailable
 from app.storage.clock import Moment, ago, shifted
 from app.storage.database import Store
-from app.storage.tables import CostModelRow, GraphRow, Row
+from app.storage.tables import CostModelRow, GraphRow, OwnedRow
 
 if TYPE_CHECKING:
     from app.reading.references import Library
@@ -67,7 +67,7 @@ def expire(store: Store, days: float, at: str) -> int:
     return count
 
 
-def _use(store: Store, stored: Row) -> None:
+def _use(store: Store, stored: OwnedRow) -> None:
     """Note that something is used, unless that was noted not long ago."""
     kind = type(stored)
     last = func.coalesce(kind.used_at, kind.created_at)

@@ -20,7 +20,7 @@ from app.storage.tables import CostModelRow, GraphRow, JobRow, UsageRow
 _STORED_S, _OWNERS = 10.0, 10_000
 
 
-class Usage:
+class StoredUsage:
     """What owners have stored, as one server has seen it last; for any thread."""
 
     def __init__(self, store: Store) -> None:

@@ -39,7 +39,7 @@ class Owned:
     team: Mapped[str | None] = mapped_column(String(64))
 
 
-class Row(Owned, Base):
+class OwnedRow(Owned, Base):
     """Something kept under an id; ``number`` grows, so it orders them by age.
 
     ``request`` is what was posted, defaults filled in, ``result`` the answer without id and age:
@@ -58,7 +58,7 @@ class Row(Owned, Base):
     used_at: Mapped[str | None] = mapped_column(String(32))
 
 
-class CostModelRow(Row):
+class CostModelRow(OwnedRow):
     """A cost model of this algorithm."""
 
     __tablename__ = "cost_models"
@@ -67,7 +67,7 @@ class CostModelRow(Row):
     algorithm: Mapped[str] = mapped_column(String(32))
 
 
-class GraphRow(Row):
+class GraphRow(OwnedRow):
     """A graph read from files of another tool; its id is made of its content."""
 
     __tablename__ = "graphs"

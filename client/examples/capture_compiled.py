@@ -18,7 +18,7 @@ from interlace_client.torch.compiled import Costs, capture_compiled, fake_ranks
 WIDTH, HEADS, LAYERS, TOKENS, BATCH = 1024, 8, 4, 512, 2
 
 
-class Gathered(nn.Module):  # type: ignore[misc]  # PyTorch, which lint does without
+class ShardedParameter(nn.Module):  # type: ignore[misc]  # PyTorch, which lint does without
     """A sharded parameter, gathered when it is used; its gradient is reduced and scattered."""
 
     def forward(self, weight: DTensor) -> torch.Tensor:
@@ -27,7 +27,7 @@ class Gathered(nn.Module):  # type: ignore[misc]  # PyTorch, which lint does wit
         return whole.to_local(grad_placements=[Partial("avg")])
 
 
-class Block(nn.Module):  # type: ignore[misc]  # PyTorch, which lint does without
+class TransformerLayer(nn.Module):  # type: ignore[misc]  # PyTorch, which lint does without
     """A transformer's layer."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ def sharded(model: nn.Module, mesh: DeviceMesh) -> nn.Module:
             local = weight.detach().chunk(ranks)[0].clone()
             shard = DTensor.from_local(local, mesh, [Shard(0)], run_check=False)
             setattr(module, name, nn.Parameter(shard))
-            parametrize.register_parametrization(module, name, Gathered(), unsafe=True)
+            parametrize.register_parametrization(module, name, ShardedParameter(), unsafe=True)
     return model
 
 
@@ -66,7 +66,7 @@ def main(path: str, ranks: int) -> None:
     with fake_ranks(ranks):
         mesh = init_device_mesh("cpu", (ranks,))  # of real tensors
         with FakeTensorMode(allow_non_fake_inputs=True):
-            model = sharded(nn.Sequential(*(Block() for _ in range(LAYERS))), mesh)
+            model = sharded(nn.Sequential(*(TransformerLayer() for _ in range(LAYERS))), mesh)
             inputs = torch.empty(BATCH, TOKENS, WIDTH, dtype=torch.bfloat16)
         captured = capture_compiled(
             model, [inputs], name=f"transformer on {ranks} GPUs", costs=Costs(gpu="h100")

@@ -43,7 +43,7 @@ COSTS = Costs(
 )
 
 
-class Gathered(torch.autograd.Function):  # type: ignore[misc]  # PyTorch, as below
+class GatherWeight(torch.autograd.Function):  # type: ignore[misc]  # PyTorch, as below
     """A whole weight of its shards; its gradient is summed into shards."""
 
     @staticmethod
@@ -57,7 +57,7 @@ class Gathered(torch.autograd.Function):  # type: ignore[misc]  # PyTorch, as be
         return fc.reduce_scatter_tensor(grad.contiguous(), "sum", 0, dist.group.WORLD)
 
 
-class Block(nn.Module):  # type: ignore[misc]  # PyTorch, which lint does without
+class ShardedLayer(nn.Module):  # type: ignore[misc]  # PyTorch, which lint does without
     """A transformer's layer, each weight sharded over all ranks."""
 
     def __init__(self) -> None:
@@ -68,16 +68,16 @@ class Block(nn.Module):  # type: ignore[misc]  # PyTorch, which lint does withou
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Attend, then transform each token."""
-        q, k, v = (x @ Gathered.apply(self.qkv).t()).chunk(3, -1)
-        x = x + (q @ k.transpose(-1, -2) / 8).softmax(-1) @ v @ Gathered.apply(self.out).t()
-        return x + torch.relu(x @ Gathered.apply(self.up).t()) @ Gathered.apply(self.down)
+        q, k, v = (x @ GatherWeight.apply(self.qkv).t()).chunk(3, -1)
+        x = x + (q @ k.transpose(-1, -2) / 8).softmax(-1) @ v @ GatherWeight.apply(self.out).t()
+        return x + torch.relu(x @ GatherWeight.apply(self.up).t()) @ GatherWeight.apply(self.down)
 
 
 def trained(layers: int, steps: int, compiling: Callable[..., Any] | PlannedPass) -> list[Any]:
     """Train from the same start, compiled through a pass; return all losses and gradients."""
     torch.compiler.reset()
     torch.manual_seed(dist.get_rank())
-    model = nn.Sequential(*(Block() for _ in range(layers)))
+    model = nn.Sequential(*(ShardedLayer() for _ in range(layers)))
     compiled = torch.compile(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     seen = []

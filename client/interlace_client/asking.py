@@ -20,7 +20,7 @@ from interlace_client.errors import UnexpectedAnswer
 from interlace_client.jobs import IMPORTS, PARAMETER_SERVERS, Job, Kind, Page
 from interlace_client.options import How, split
 from interlace_client.results import ImportedGraph, Json, Placements, Throughput
-from interlace_client.sending import Call, Deadline, Steps, Tries, done, sent, shaped
+from interlace_client.sending import Deadline, ServiceCall, Steps, Tries, done, sent, shaped
 from interlace_client.waiting import answered, job_of, patience, stopped, waited
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def import_graph(files: Files, keywords: Mapping[str, Any], tries: Tries) -> Ste
         if found.id is None:
             return found
         path = f"/v1/graphs/{quote(found.id, safe='')}"
-        raw = yield from answered(Call("GET", path), tries, deadline)
+        raw = yield from answered(ServiceCall("GET", path), tries, deadline)
     graph = shaped(ImportedGraph.of, raw)
     if graph is None:
         raise UnexpectedAnswer("The graph has no report.")
@@ -91,7 +91,7 @@ def wait(job: Job[T], how: How, tries: Tries) -> Steps[T]:
 
 def get(kind: Kind[T], name: str, tries: Tries) -> Steps[Job[T]]:
     """Get a job by its id."""
-    call = Call("GET", f"{kind.path}/{quote(name, safe='')}")
+    call = ServiceCall("GET", f"{kind.path}/{quote(name, safe='')}")
     return job_of(kind, (yield from answered(call, tries, _NEVER)))
 
 
@@ -107,7 +107,7 @@ def delete(job: Job[Any], tries: Tries) -> Steps[None]:
 
 def deleted(path: str, tries: Tries) -> Steps[None]:
     """Delete what is at a path."""
-    answer = yield from sent(Call("DELETE", path), tries, _NEVER)
+    answer = yield from sent(ServiceCall("DELETE", path), tries, _NEVER)
     was_first = answer.attempt == 0  # else the answer to an earlier try may have been lost
     if answer.status != _NO_CONTENT and (was_first or answer.status != _NOT_FOUND):
         done(answer)
@@ -134,12 +134,12 @@ def page(
 def page_of(path: str, params: Mapping[str, Any], tries: Tries) -> Steps[Json]:
     """Get a list, of which what is None or empty says nothing."""
     given = {name: value for name, value in params.items() if value not in (None, [])}
-    return (yield from answered(Call("GET", path, given), tries, _NEVER))
+    return (yield from answered(ServiceCall("GET", path, given), tries, _NEVER))
 
 
 def read(path: str, tries: Tries) -> Steps[Json]:
     """Get a JSON object of the service."""
-    return (yield from answered(Call("GET", path), tries, _NEVER))
+    return (yield from answered(ServiceCall("GET", path), tries, _NEVER))
 
 
 def post(path: str, request: Mapping[str, Any], tries: Tries) -> Steps[Json]:
@@ -162,7 +162,7 @@ def posted(
     how: How,
     wait_s: float | None,
     params: Mapping[str, Any] | None = None,
-) -> Call:
+) -> ServiceCall:
     """Return a request that may be sent again: with its key it is the same job."""
     body, media = content
     headers = {
@@ -174,4 +174,4 @@ def posted(
     given = dict(params or {})
     if how.tags:
         given["tag"] = list(how.tags)
-    return Call("POST", path, given, headers, body, wait_s)
+    return ServiceCall("POST", path, given, headers, body, wait_s)

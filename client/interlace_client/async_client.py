@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         Starting,
         Sweeping,
         TakingOver,
-        Waiting,
+        WaitOptions,
     )
     from interlace_client.reporting import RunOrId
     from interlace_client.results import (
@@ -113,7 +113,9 @@ class AsyncClient:
         """Read a file of another tool, or several of one recording, as a graph."""
         return await self._done(asking.import_graph(files, fields, self._tries))
 
-    async def run(self, kind: Kind[T], request: Mapping[str, Any], **waiting: Unpack[Waiting]) -> T:
+    async def run(
+        self, kind: Kind[T], request: Mapping[str, Any], **waiting: Unpack[WaitOptions]
+    ) -> T:
         """Send a whole request, such as one of ``/v1/examples``, and wait for its result."""
         return await self._done(asking.run(kind, request, How(**waiting), self._tries))
 

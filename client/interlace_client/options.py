@@ -40,7 +40,7 @@ _Fields = Mapping[str, Any]
 _Policy = Union[str, _Fields]
 
 
-class Waiting(TypedDict, total=False):
+class WaitOptions(TypedDict, total=False):
     """Of every method that waits for a job that it makes."""
 
     tags: Sequence[str]
@@ -51,14 +51,14 @@ class Waiting(TypedDict, total=False):
     idempotency_key: str | None
 
 
-class Planning(Waiting, total=False):
+class Planning(WaitOptions, total=False):
     """Of a plan."""
 
     options: _Fields | None
     what_if: Sequence[_Fields] | None
 
 
-class Simulating(Waiting, total=False):
+class Simulating(WaitOptions, total=False):
     """Of a simulation; a :class:`Plan` stands for its JSON."""
 
     policy: _Policy | None
@@ -70,7 +70,7 @@ class Simulating(Waiting, total=False):
     options: _Fields | None
 
 
-class Sweeping(Waiting, total=False):
+class Sweeping(WaitOptions, total=False):
     """Of a sweep."""
 
     workers: Sequence[int] | None
@@ -85,7 +85,7 @@ class Sweeping(Waiting, total=False):
     options: _Fields | None
 
 
-class PredictingParameterServer(Waiting, total=False):
+class PredictingParameterServer(WaitOptions, total=False):
     """Of training through parameter servers: profiled steps, or a graph, or the id of one."""
 
     steps: Sequence[_Fields] | None
@@ -128,7 +128,7 @@ class Placing(TypedDict, total=False):
     jobs: Sequence[_Fields] | None
 
 
-class Importing(Waiting, total=False):
+class Importing(WaitOptions, total=False):
     """Of an import; ``parameters`` are the model's gradients, JSON as the API takes it.
 
     ``rank`` is the place of a file, from 0; left out, that of the slowest rank.
@@ -161,7 +161,7 @@ class TakingOver(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class How:
-    """How to submit a job and to wait for it: the fields of :class:`Waiting`."""
+    """How to submit a job and to wait for it: the fields of :class:`WaitOptions`."""
 
     tags: Sequence[str] = ()
     on_progress: Listener | None = None

@@ -10,7 +10,7 @@ from interlace_client.asking import deleted, page_of, posted
 from interlace_client.bodies import Graph, PlanOrId, graph_field, json_content, plan_field
 from interlace_client.options import How
 from interlace_client.runs import Run, RunPage, RunPlan, Step
-from interlace_client.sending import Call, Deadline, Steps, Tries, shaped
+from interlace_client.sending import Deadline, ServiceCall, Steps, Tries, shaped
 from interlace_client.waiting import answered
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def end(run: RunOrId, why: str, tries: Tries) -> Steps[Run]:
 
 def read(run: RunOrId, tries: Tries) -> Steps[Run]:
     """Get a run."""
-    return shaped(Run.of, (yield from answered(Call("GET", _path(run)), tries, _NEVER)))
+    return shaped(Run.of, (yield from answered(ServiceCall("GET", _path(run)), tries, _NEVER)))
 
 
 def delete(run: RunOrId, tries: Tries) -> Steps[None]:

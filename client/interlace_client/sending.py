@@ -36,7 +36,7 @@ _SHOWN = 200
 
 
 @dataclass(frozen=True)
-class Call:
+class ServiceCall:
     """A request; ``wait_s`` is how long the service may wait before it answers, at most [s]."""
 
     method: str
@@ -46,7 +46,7 @@ class Call:
     content: bytes | None = None
     wait_s: float | None = None
 
-    def within(self, left: float | None) -> Call:
+    def within(self, left: float | None) -> ServiceCall:
         """Say how long the service may wait when so much time is left [s].
 
         Some is kept for the answer's way, so that it comes before the deadline; half for that of a
@@ -68,7 +68,7 @@ class Call:
 class Send:
     """To do: send, with so long for each phase, and for all of it if there is a deadline [s]."""
 
-    call: Call
+    call: ServiceCall
     phase_s: float
     whole_s: float | None
 
@@ -134,7 +134,7 @@ class Deadline:
         return None if self.at is None else max(self.at - monotonic(), 0)
 
 
-def sent(call: Call, tries: Tries, deadline: Deadline) -> Steps[Answer]:
+def sent(call: ServiceCall, tries: Tries, deadline: Deadline) -> Steps[Answer]:
     """Send until there is an answer that another try would not better.
 
     Raises

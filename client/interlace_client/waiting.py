@@ -16,8 +16,8 @@ from interlace_client.errors import (
 )
 from interlace_client.jobs import Job, Kind
 from interlace_client.sending import (
-    Call,
     Deadline,
+    ServiceCall,
     Sleep,
     Steps,
     Tell,
@@ -63,7 +63,7 @@ def waited(job: Job[T], how: How, tries: Tries, deadline: Deadline) -> Steps[T]:
         left = deadline.left()
         if left is not None and left <= _TOO_LATE_S:
             return (yield from _late(job, how, tries))
-        asked, call = monotonic(), Call("GET", job.path, wait_s=patience(how))
+        asked, call = monotonic(), ServiceCall("GET", job.path, wait_s=patience(how))
         try:
             known, job = job, job_of(job.kind, (yield from answered(call, tries, deadline)))
         except InterlaceError as error:
@@ -79,11 +79,11 @@ def waited(job: Job[T], how: How, tries: Tries, deadline: Deadline) -> Steps[T]:
 
 def stopped(job: Job[T], tries: Tries, deadline: Deadline) -> Steps[Job[T]]:
     """Cancel a job; return what it is then."""
-    call = Call("POST", f"{job.path}/cancel", headers={"Idempotency-Key": str(uuid4())})
+    call = ServiceCall("POST", f"{job.path}/cancel", headers={"Idempotency-Key": str(uuid4())})
     return job_of(job.kind, (yield from answered(call, tries, deadline)))
 
 
-def answered(call: Call, tries: Tries, deadline: Deadline) -> Steps[Json]:
+def answered(call: ServiceCall, tries: Tries, deadline: Deadline) -> Steps[Json]:
     """Send, and read what comes."""
     return done((yield from sent(call, tries, deadline)))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from docs.generate.markdown import number, sections, table
 from solver.policies import POLICIES
-from solver.policies.choice import PARAMETERS, Parameter, defaults
+from solver.policies.choice import PARAMETERS, ParameterRange, defaults
 
 
 def policies() -> str:
@@ -27,7 +27,7 @@ def _policy(name: str) -> Iterator[str]:
             yield written[section]
 
 
-def _range(rule: Parameter) -> str:
+def _range(rule: ParameterRange) -> str:
     if rule.kind is bool:
         return "false or true"
     return f"{number(rule.least)} to {number(rule.most)}"

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from solver.calibration.fits.fit import Line
+from solver.calibration.fits.fit import StraightLine
 from solver.calibration.fits.samples import Samples
 from solver.calibration.fits.straight import moments, straight
 from solver.calibration.measurements.readings import broken_rule
@@ -62,7 +62,7 @@ class KindFit:
     """
 
     kind: str
-    line: Line
+    line: StraightLine
     basis: Basis
     launches: int
     left_out: int
@@ -138,7 +138,7 @@ def _fit(kind: _Launches, shared: float | None, workers: int) -> KindFit:
         basis, line = "shared_bandwidth", _with_slope(kind, shared * _passes(kind.kind, workers))
     if line is None:
         startup = min(ASSUMED_STARTUP_US, kind.half_startup)
-        basis, line = "assumed_startup", Line(startup, _slope(kind, startup))
+        basis, line = "assumed_startup", StraightLine(startup, _slope(kind, startup))
     misses = np.abs((line.startup_us + line.us_per_byte * kind.sizes) / kind.times - 1)
     return KindFit(
         kind.kind,
@@ -167,24 +167,24 @@ def _shared_bandwidth(kinds: Sequence[_Launches], workers: int) -> float | None:
     return line.us_per_byte if line else None
 
 
-def _line(kind: _Launches) -> Line | None:
+def _line(kind: _Launches) -> StraightLine | None:
     """Return the line of least relative error; None when it does not rise."""
     best = straight(moments(kind.sizes, kind.times))
-    line = Line(float(best.constant), float(best.slope))
+    line = StraightLine(float(best.constant), float(best.slope))
     if line.startup_us > kind.longest_startup:
-        line = Line(kind.longest_startup, _slope(kind, kind.longest_startup))
+        line = StraightLine(kind.longest_startup, _slope(kind, kind.longest_startup))
     rise = line.us_per_byte * float(kind.sizes.max())
     return line if rise > slack(float(kind.times.max())) else None
 
 
-def _with_slope(kind: _Launches, slope: float) -> Line:
+def _with_slope(kind: _Launches, slope: float) -> StraightLine:
     """Return the best line of this slope; where none has an allowed start-up, another slope."""
     weights = kind.times**-2.0
     constant = float((weights * (kind.times - slope * kind.sizes)).sum() / weights.sum())
     if 0 <= constant <= kind.longest_startup:
-        return Line(constant, slope)
+        return StraightLine(constant, slope)
     startup = min(max(constant, 0.0), kind.half_startup)
-    return Line(startup, _slope(kind, startup))
+    return StraightLine(startup, _slope(kind, startup))
 
 
 def _slope(kind: _Launches, startup: float) -> float:

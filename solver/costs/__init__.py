@@ -14,8 +14,8 @@ from solver.costs.algorithms.stepwise import ring
 from solver.costs.cluster import LINEAR, PIECEWISE, RING, TABLE, Cluster
 from solver.costs.cost import Cost, scale
 from solver.costs.functions.affine import Affine
-from solver.costs.functions.measured import Measured
-from solver.costs.functions.piecewise import Curve, Piecewise
+from solver.costs.functions.measured import MeasuredCost
+from solver.costs.functions.piecewise import Piecewise, PiecewiseCost
 from solver.costs.network import Lane, Network, alike, network_of
 
 __all__ = [
@@ -29,11 +29,11 @@ __all__ = [
     "Affine",
     "Cluster",
     "Cost",
-    "Curve",
     "Lane",
-    "Measured",
+    "MeasuredCost",
     "Network",
     "Piecewise",
+    "PiecewiseCost",
     "alike",
     "cost_of",
     "is_extrapolated",

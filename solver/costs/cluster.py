@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from solver.codes import FaultCode
-from solver.costs.functions.piecewise import Curve
+from solver.costs.functions.piecewise import PiecewiseCost
 from solver.errors import Fault
 
 RING = "ring"
@@ -86,7 +86,7 @@ class Cluster:
     placement: str = "cs"
     constant_us: float = 0.0
     us_per_byte: float | None = None
-    piecewise: Curve | None = None
+    piecewise: PiecewiseCost | None = None
     measured_workers: int | None = None
     measured_gbps: float | None = None
     extrapolate: bool = False

@@ -10,10 +10,10 @@ import numpy as np
 from solver.codes import FaultCode
 from solver.costs import Cluster
 from solver.errors import Fault, InvalidMeasurements
-from solver.estimation.least_squares import Problem, covariance, merged
-from solver.estimation.parameters import COMPUTE, Parameter, parameters_of
+from solver.estimation.least_squares import EstimationProblem, covariance, merged
+from solver.estimation.parameters import COMPUTE, EstimatedParameter, parameters_of
 from solver.estimation.refinement import MIDDLE, begun, noise_of
-from solver.estimation.runs import Run
+from solver.estimation.runs import MeasuredRun
 from solver.estimation.simulated import Simulator, Values
 from solver.units import FloatArray
 
@@ -51,7 +51,7 @@ class Estimated:
         Why there is no value; None where there is one.
     """
 
-    parameter: Parameter
+    parameter: EstimatedParameter
     value: float | None
     error: float | None
     used: float
@@ -89,7 +89,7 @@ class Estimate:
 
 
 def estimate(
-    runs: Sequence[Run],
+    runs: Sequence[MeasuredRun],
     cluster: Cluster | Callable[[int], Cluster],
     parameters: Sequence[str] = (),
 ) -> Estimate:
@@ -131,7 +131,7 @@ def estimate(
         raise InvalidMeasurements([Fault("/rows", FaultCode.MISSING_FIELD, detail)])
     on = cluster if callable(cluster) else lambda n: replace(cluster, workers=n)
     chosen = parameters_of(runs, on(max(run.workers for run in runs)), parameters)
-    problem = Problem(Simulator(on), known, np.log([run.time_us or 0.0 for run in known]))
+    problem = EstimationProblem(Simulator(on), known, np.log([run.time_us or 0.0 for run in known]))
     free = [p for p in chosen if any(p.touches(run) for run in known)]
     reasons = {p: _UNSEEN for p in chosen if p not in free}
     values = begun(problem, chosen, free)
@@ -139,17 +139,19 @@ def estimate(
     return _told(problem, runs, chosen, free, values, reasons)
 
 
-def _sure(problem: Problem, values: Values, free: Sequence[Parameter]) -> FloatArray:
+def _sure(
+    problem: EstimationProblem, values: Values, free: Sequence[EstimatedParameter]
+) -> FloatArray:
     """Return the lesser of the slopes on both sides: beside a jump one of them tells nothing."""
     up, down = (problem.slopes(values, free, by) for by in (MIDDLE, -MIDDLE))
     return np.where(np.abs(up) < np.abs(down), up, down)
 
 
 def _reason(
-    problem: Problem,
+    problem: EstimationProblem,
     at: int,
     loose: Sequence[int],
-    free: Sequence[Parameter],
+    free: Sequence[EstimatedParameter],
     values: Values,
     after: FloatArray,
 ) -> str:
@@ -171,11 +173,11 @@ def _reason(
 
 
 def _of_other_models(
-    free: Sequence[Parameter],
+    free: Sequence[EstimatedParameter],
     values: Values,
-    known: Sequence[Run],
-    reasons: dict[Parameter, str],
-) -> dict[Parameter, float]:
+    known: Sequence[MeasuredRun],
+    reasons: dict[EstimatedParameter, str],
+) -> dict[EstimatedParameter, float]:
     """Give models of which no run was timed the mean speed of those that have one."""
     timed = {run.model for run in known}
     speeds = [log(values[p]) for p in free if p.name == COMPUTE]
@@ -186,12 +188,12 @@ def _of_other_models(
 
 
 def _told(
-    problem: Problem,
-    runs: Sequence[Run],
-    chosen: Sequence[Parameter],
-    free: Sequence[Parameter],
+    problem: EstimationProblem,
+    runs: Sequence[MeasuredRun],
+    chosen: Sequence[EstimatedParameter],
+    free: Sequence[EstimatedParameter],
     values: Values,
-    reasons: dict[Parameter, str],
+    reasons: dict[EstimatedParameter, str],
 ) -> Estimate:
     """Simulate all runs with the values, and say how certain these are."""
     noise = noise_of(problem, values, len(free))

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from solver.estimation.parameters import Parameter
-from solver.estimation.runs import Run
+from solver.estimation.parameters import EstimatedParameter
+from solver.estimation.runs import MeasuredRun
 from solver.estimation.simulated import Simulator, Values
 from solver.units import FloatArray
 
@@ -35,7 +35,7 @@ _LEAST_US = 1e-9
 
 
 @dataclass(slots=True)
-class Problem:
+class EstimationProblem:
     """Measured runs, what they are simulated by, and how often they were.
 
     Attributes
@@ -49,7 +49,7 @@ class Problem:
     """
 
     simulator: Simulator
-    runs: Sequence[Run]
+    runs: Sequence[MeasuredRun]
     logs: FloatArray
     simulations: int = 0
     _last: tuple[tuple[float, ...], FloatArray] | None = field(default=None)
@@ -61,7 +61,7 @@ class Problem:
             self._last = key, self._logs(values, range(len(self.runs))) - self.logs
         return self._last[1]
 
-    def slopes(self, values: Values, free: Sequence[Parameter], step: float) -> FloatArray:
+    def slopes(self, values: Values, free: Sequence[EstimatedParameter], step: float) -> FloatArray:
         """Return d log T / d log value of the free parameters, shape (n, p), by differences."""
         here = self.misfits(values)
         found = np.zeros((len(self.runs), len(free)))
@@ -83,12 +83,12 @@ class Problem:
 
 
 def fit(
-    problem: Problem,
-    free: Sequence[Parameter],
+    problem: EstimationProblem,
+    free: Sequence[EstimatedParameter],
     start: Values,
     noise: float,
     step: float,
-) -> dict[Parameter, float]:
+) -> dict[EstimatedParameter, float]:
     """Improve the free values from where they are.
 
     Parameters
@@ -115,7 +115,7 @@ def fit(
 
     medians, spreads, limits = _beforehand(free)
 
-    def values_at(x: FloatArray) -> dict[Parameter, float]:
+    def values_at(x: FloatArray) -> dict[EstimatedParameter, float]:
         return merged(start, dict(zip(free, np.exp(x).tolist(), strict=True)))
 
     def residuals(x: FloatArray) -> FloatArray:
@@ -144,8 +144,12 @@ def fit(
 
 
 def searched(
-    problem: Problem, free: Sequence[Parameter], start: Values, noise: float, step: float
-) -> dict[Parameter, float]:
+    problem: EstimationProblem,
+    free: Sequence[EstimatedParameter],
+    start: Values,
+    noise: float,
+    step: float,
+) -> dict[EstimatedParameter, float]:
     """Search along the axes of the uncertainty for a smaller sum.
 
     An axis is an eigenvector of the covariance; on it points at several distances on both sides
@@ -169,7 +173,9 @@ def searched(
     return best
 
 
-def objective(problem: Problem, free: Sequence[Parameter], values: Values, noise: float) -> float:
+def objective(
+    problem: EstimationProblem, free: Sequence[EstimatedParameter], values: Values, noise: float
+) -> float:
     """Return the sum that is minimised."""
     misfits = problem.misfits(values) / noise
     total = float(np.sum(np.sqrt(1 + misfits**2) - 1))
@@ -179,14 +185,14 @@ def objective(problem: Problem, free: Sequence[Parameter], values: Values, noise
     return total + float(np.sum(((_logs_of(free, values) - medians) / spreads) ** 2)) / 2
 
 
-def _beforehand(free: Sequence[Parameter]) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _beforehand(free: Sequence[EstimatedParameter]) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return medians, spreads and limits of the logarithms; the last have shape (2, p)."""
     medians = np.log([p.median for p in free])
     limits = np.log([[p.least for p in free], [p.most for p in free]])
     return medians, np.array([p.spread for p in free]), limits
 
 
-def _logs_of(free: Sequence[Parameter], values: Values) -> FloatArray:
+def _logs_of(free: Sequence[EstimatedParameter], values: Values) -> FloatArray:
     return np.log([max(values[p], p.least) for p in free])
 
 
@@ -196,6 +202,8 @@ def covariance(slopes: FloatArray, noise: float, spreads: FloatArray) -> FloatAr
     return np.asarray(np.linalg.inv(information), dtype=np.float64)
 
 
-def merged(values: Values, others: Mapping[Parameter, float]) -> dict[Parameter, float]:
+def merged(
+    values: Values, others: Mapping[EstimatedParameter, float]
+) -> dict[EstimatedParameter, float]:
     """Return the values with some of them replaced, in the same order."""
     return {parameter: others.get(parameter, value) for parameter, value in values.items()}

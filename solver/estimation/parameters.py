@@ -11,7 +11,7 @@ from statistics import median
 from solver.codes import FaultCode
 from solver.costs import MEASURED, Cluster
 from solver.errors import Fault, InvalidOptions
-from solver.estimation.runs import Run
+from solver.estimation.runs import MeasuredRun
 from solver.policies.choice import PARAMETERS, defaults
 
 COMPUTE, BANDWIDTH, SHARE = "compute_scale", "bandwidth_gbps", "bandwidth_share"
@@ -37,7 +37,7 @@ _SPREAD_OF_TRACES, _SPREAD_OF_POLICIES = 0.1, 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class EstimatedParameter:
     """A figure to estimate.
 
     Attributes
@@ -73,7 +73,7 @@ class Parameter:
         """Whether a policy has it; times may then jump with it."""
         return "." in self.name
 
-    def touches(self, run: Run) -> bool:
+    def touches(self, run: MeasuredRun) -> bool:
         """Tell whether the time of a run may depend on it."""
         if self.name == COMPUTE:
             return run.model == self.of
@@ -85,8 +85,8 @@ class Parameter:
 
 
 def parameters_of(
-    runs: Sequence[Run], cluster: Cluster, of_policies: Sequence[str] = ()
-) -> tuple[Parameter, ...]:
+    runs: Sequence[MeasuredRun], cluster: Cluster, of_policies: Sequence[str] = ()
+) -> tuple[EstimatedParameter, ...]:
     """List what is to be estimated, in the order in which it is kept.
 
     Of two figures that the runs tell only together the first is kept: speeds of generated models,
@@ -114,41 +114,45 @@ def parameters_of(
     )
 
 
-def _speed(model: str, *, is_timed: bool) -> Parameter:
+def _speed(model: str, *, is_timed: bool) -> EstimatedParameter:
     spread = _SPREAD_OF_TRACES if is_timed else _SPREADS[COMPUTE]
-    return Parameter(COMPUTE, model, 1.0, 1.0, spread, 1e-4, 1e4)
+    return EstimatedParameter(COMPUTE, model, 1.0, 1.0, spread, 1e-4, 1e4)
 
 
-def _bandwidth(cluster: Cluster, network: str, nominal: Sequence[float | None]) -> Parameter:
+def _bandwidth(
+    cluster: Cluster, network: str, nominal: Sequence[float | None]
+) -> EstimatedParameter:
     """Return the share of the nominal bandwidth where all runs have one, else the bandwidth."""
     if None not in nominal:
         share = _TYPICAL[SHARE]
-        return Parameter(SHARE, network, share, share, _SPREADS[SHARE], 1e-4, 1e2)
+        return EstimatedParameter(SHARE, network, share, share, _SPREADS[SHARE], 1e-4, 1e2)
     given = cluster.bandwidth_gbps or _TYPICAL[BANDWIDTH]
     limits = (_LEAST_GBPS, _MOST_GBPS)
-    return Parameter(BANDWIDTH, network, given, given, _SPREADS[BANDWIDTH], *limits)
+    return EstimatedParameter(BANDWIDTH, network, given, given, _SPREADS[BANDWIDTH], *limits)
 
 
-def _startup(cluster: Cluster, network: str) -> Parameter:
+def _startup(cluster: Cluster, network: str) -> EstimatedParameter:
     given = cluster.startup_us or _TYPICAL[STARTUP]
-    return Parameter(STARTUP, network, given, given, _SPREADS[STARTUP], NO_TIME_US, _MOST_US)
+    return EstimatedParameter(
+        STARTUP, network, given, given, _SPREADS[STARTUP], NO_TIME_US, _MOST_US
+    )
 
 
-def _hop(cluster: Cluster, network: str, nominal: Sequence[float | None]) -> Parameter:
+def _hop(cluster: Cluster, network: str, nominal: Sequence[float | None]) -> EstimatedParameter:
     """Return a hop; where nobody says its time, slow networks have slow ones."""
     known = [each for each in nominal if each is not None]
     gbps = median(known) if known else cluster.bandwidth_gbps or _TYPICAL[BANDWIDTH]
     typical = min(_MOST_HOP, max(_LEAST_HOP, _HOP / gbps))
     given = cluster.hop_us or typical
-    return Parameter(HOP, network, given, given, _SPREADS[HOP], NO_TIME_US, _MOST_US)
+    return EstimatedParameter(HOP, network, given, given, _SPREADS[HOP], NO_TIME_US, _MOST_US)
 
 
-def _of_policy(name: str) -> Parameter:
+def _of_policy(name: str) -> EstimatedParameter:
     policy, _, parameter = name.partition(".")
     rule, given = PARAMETERS[parameter], float(defaults(policy)[parameter])
     least = max(rule.least, NO_TIME_US)
     middle = given if given > least else _LEAST_HOP
-    return Parameter(name, "", given, middle, _SPREAD_OF_POLICIES, least, rule.most)
+    return EstimatedParameter(name, "", given, middle, _SPREAD_OF_POLICIES, least, rule.most)
 
 
 def _cluster_faults(cluster: Cluster) -> Iterator[Fault]:
@@ -160,7 +164,7 @@ def _cluster_faults(cluster: Cluster) -> Iterator[Fault]:
         yield Fault("/cluster/algorithm", FaultCode.OUT_OF_RANGE, detail)
 
 
-def _policy_faults(runs: Sequence[Run], names: Sequence[str]) -> Iterator[Fault]:
+def _policy_faults(runs: Sequence[MeasuredRun], names: Sequence[str]) -> Iterator[Fault]:
     """List the parameters that no policy of the runs has, or that are no times."""
     used = {run.choice.policy for run in runs}
     known = [

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solver.estimation.least_squares import Problem, fit, objective, searched
-from solver.estimation.parameters import Parameter
+from solver.estimation.least_squares import EstimationProblem, fit, objective, searched
+from solver.estimation.parameters import EstimatedParameter
 from solver.estimation.simulated import Values
 from solver.estimation.starts import starts
 
@@ -38,8 +38,10 @@ _REPEATS, _SETTLED = 12, 0.97
 
 
 def begun(
-    problem: Problem, parameters: Sequence[Parameter], free: Sequence[Parameter]
-) -> dict[Parameter, float]:
+    problem: EstimationProblem,
+    parameters: Sequence[EstimatedParameter],
+    free: Sequence[EstimatedParameter],
+) -> dict[EstimatedParameter, float]:
     """Fit what the runs may tell, from the best points of a grid."""
     held = {p: p.default for p in parameters if p not in free}
     smooth = [p for p in free if not p.is_of_policy]
@@ -47,7 +49,7 @@ def begun(
         fit(problem, smooth, start | held, _ROUGH, _COARSE) for start in starts(problem, parameters)
     ]
     rough.sort(key=lambda values: objective(problem, free, values, NOISE))
-    fits: list[dict[Parameter, float]] = []
+    fits: list[dict[EstimatedParameter, float]] = []
     for values in rough[:_BEST]:
         fits.append(_refined(problem, free, values))
         if noise_of(problem, fits[-1], len(free)) <= _GOOD:
@@ -55,7 +57,9 @@ def begun(
     return min(fits, key=lambda values: objective(problem, free, values, NOISE))
 
 
-def _refined(problem: Problem, free: Sequence[Parameter], values: Values) -> dict[Parameter, float]:
+def _refined(
+    problem: EstimationProblem, free: Sequence[EstimatedParameter], values: Values
+) -> dict[EstimatedParameter, float]:
     """Fit with ever smaller steps, and the noise that the fit before left.
 
     Times jump where a policy decides otherwise, such as at a tick of Horovod's clock: a long step
@@ -79,8 +83,8 @@ def _refined(problem: Problem, free: Sequence[Parameter], values: Values) -> dic
 
 
 def _settled(
-    problem: Problem, free: Sequence[Parameter], values: Values, noise: float
-) -> dict[Parameter, float]:
+    problem: EstimationProblem, free: Sequence[EstimatedParameter], values: Values, noise: float
+) -> dict[EstimatedParameter, float]:
     """Fit until the noise that is assumed is the one that is left."""
     found = dict(values)
     for _ in range(_REPEATS):
@@ -92,7 +96,7 @@ def _settled(
     return found
 
 
-def noise_of(problem: Problem, values: Values, count: int) -> float:
+def noise_of(problem: EstimationProblem, values: Values, count: int) -> float:
     """Return how far times and simulation are apart, as a share."""
     misfits = np.abs(problem.misfits(values))
     more = misfits.size - count

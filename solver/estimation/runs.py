@@ -10,7 +10,7 @@ CROSSES_ITERATIONS = ("tictac", "p3", "bytescheduler", "pace")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class MeasuredRun:
     """A training run on one cluster under one policy.
 
     Attributes

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field, replace
 
 from solver.chain import chain_of
 from solver.costs import Cluster, network_of
-from solver.estimation.parameters import BANDWIDTH, COMPUTE, HOP, SHARE, STARTUP, Parameter
-from solver.estimation.runs import Run
+from solver.estimation.parameters import BANDWIDTH, COMPUTE, HOP, SHARE, STARTUP, EstimatedParameter
+from solver.estimation.runs import MeasuredRun
 from solver.graph import Graph, with_barrier
 from solver.policies.choice import Choice, bind, resolve
 from solver.simulation.engine import costs_of, iteration_time
 
 #: A value for each parameter.
-Values = Mapping[Parameter, float]
+Values = Mapping[EstimatedParameter, float]
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class Simulator:
     _graphs: dict[tuple[int, bool], Graph] = field(default_factory=dict)
     _scaled: dict[tuple[int, bool], tuple[float, Graph]] = field(default_factory=dict)
 
-    def time(self, run: Run, values: Values) -> float:
+    def time(self, run: MeasuredRun, values: Values) -> float:
         """Return the time of an iteration of a run [us].
 
         Where no launch takes time nothing is sent, and nothing waits.
@@ -43,7 +43,7 @@ class Simulator:
         choice = resolve(_choice(run, known), graph, network)
         return iteration_time(graph, network, bind(choice))
 
-    def _cluster(self, run: Run, known: Mapping[str, float]) -> Cluster:
+    def _cluster(self, run: MeasuredRun, known: Mapping[str, float]) -> Cluster:
         cluster = self.cluster(run.workers)
         gbps = known.get(BANDWIDTH, cluster.bandwidth_gbps)
         if SHARE in known and run.bandwidth_gbps is not None:
@@ -55,7 +55,7 @@ class Simulator:
             hop_us=known.get(HOP, cluster.hop_us),
         )
 
-    def _graph(self, run: Run, scale: float) -> Graph:
+    def _graph(self, run: MeasuredRun, scale: float) -> Graph:
         """Return the graph of a run with its compute times so many times as long."""
         key = id(run.graph), run.choice.barrier
         if key not in self._graphs:
@@ -77,7 +77,7 @@ def at_speed(graph: Graph, scale: float) -> Graph:
     return replace(graph, ops=ops, durations=tuple(scale * each for each in graph.durations))
 
 
-def _choice(run: Run, known: Mapping[str, float]) -> Choice:
+def _choice(run: MeasuredRun, known: Mapping[str, float]) -> Choice:
     """Return the policy of a run with the parameters that are estimated; what it gives wins."""
     given = dict(run.choice.parameters)
     prefix = f"{run.choice.policy}."

@@ -8,9 +8,9 @@ from statistics import median
 import numpy as np
 
 from solver.chain import chain_of
-from solver.estimation.least_squares import Problem
-from solver.estimation.parameters import BANDWIDTH, COMPUTE, HOP, SHARE, STARTUP, Parameter
-from solver.estimation.runs import Run
+from solver.estimation.least_squares import EstimationProblem
+from solver.estimation.parameters import BANDWIDTH, COMPUTE, HOP, SHARE, STARTUP, EstimatedParameter
+from solver.estimation.runs import MeasuredRun
 
 #: Times the median, of each network alone.
 _GRID: Mapping[str, tuple[float, ...]] = {
@@ -30,9 +30,11 @@ _OF_POLICIES = (0.03, 0.06, 0.1, 0.18, 0.3, 0.6, 1.8, 3.0, 10.0)
 _BEST = 3
 
 
-def starts(problem: Problem, parameters: Sequence[Parameter]) -> list[dict[Parameter, float]]:
+def starts(
+    problem: EstimationProblem, parameters: Sequence[EstimatedParameter]
+) -> list[dict[EstimatedParameter, float]]:
     """Return values to begin at: the best of a grid, for each value of a policy's parameter."""
-    begun: list[dict[Parameter, float]] = []
+    begun: list[dict[EstimatedParameter, float]] = []
     for others in _policies(parameters):
         found = _ranked(problem, parameters, others)
         count = 1 if others else _BEST
@@ -41,11 +43,13 @@ def starts(problem: Problem, parameters: Sequence[Parameter]) -> list[dict[Param
 
 
 def _ranked(
-    problem: Problem, parameters: Sequence[Parameter], others: dict[Parameter, float]
-) -> list[tuple[float, dict[Parameter, float]]]:
+    problem: EstimationProblem,
+    parameters: Sequence[EstimatedParameter],
+    others: dict[EstimatedParameter, float],
+) -> list[tuple[float, dict[EstimatedParameter, float]]]:
     """Return the best points of a grid with the misfit of each."""
     networks = list(dict.fromkeys(run.network for run in problem.runs))
-    found: list[tuple[float, dict[Parameter, float]]] = []
+    found: list[tuple[float, dict[EstimatedParameter, float]]] = []
     for share in _SHARES:
         ranked: dict[str, list[tuple[float, int]]] = {network: [] for network in networks}
         begin = _begin(problem, parameters, share) | others
@@ -67,15 +71,15 @@ def _ranked(
 
 
 def _begin(
-    problem: Problem, parameters: Sequence[Parameter], share: float
-) -> dict[Parameter, float]:
+    problem: EstimationProblem, parameters: Sequence[EstimatedParameter], share: float
+) -> dict[EstimatedParameter, float]:
     """Return the medians, and compute at the speed that explains such a share of the times."""
     return {
         p: _speed(problem.runs, p.of, share) if p.name == COMPUTE else p.median for p in parameters
     }
 
 
-def _speed(runs: Sequence[Run], model: str, share: float) -> float:
+def _speed(runs: Sequence[MeasuredRun], model: str, share: float) -> float:
     """Return a speed: that of one worker, else less than leaves no time to send."""
     alone, least = [], inf
     for run in runs:
@@ -90,7 +94,7 @@ def _speed(runs: Sequence[Run], model: str, share: float) -> float:
     return share * least if least < inf else 1.0
 
 
-def _grid(parameters: Sequence[Parameter]) -> Iterator[dict[Parameter, float]]:
+def _grid(parameters: Sequence[EstimatedParameter]) -> Iterator[dict[EstimatedParameter, float]]:
     """Yield the points, the same in all networks."""
     names = [name for name in _GRID if any(p.name == name for p in parameters)]
     for factors in product(*(_GRID[name] for name in names)):
@@ -98,7 +102,9 @@ def _grid(parameters: Sequence[Parameter]) -> Iterator[dict[Parameter, float]]:
         yield {p: p.median * times[p.name] for p in parameters if p.name in times}
 
 
-def _policies(parameters: Sequence[Parameter]) -> Iterator[dict[Parameter, float]]:
+def _policies(
+    parameters: Sequence[EstimatedParameter],
+) -> Iterator[dict[EstimatedParameter, float]]:
     """Yield values of the policies' parameters, of which at most one is not its median."""
     yield {}
     for parameter in parameters:

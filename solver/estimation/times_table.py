@@ -17,7 +17,7 @@ from solver.calibration.measurements.lines import figure, lines_of
 from solver.chain import chain_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
-from solver.estimation.runs import Run, waits
+from solver.estimation.runs import MeasuredRun, waits
 from solver.graph import Graph, first_of
 from solver.limits import MAX_BATCH, MAX_RUNS, MAX_WORKERS, MIN_TIME_US
 from solver.models import MODELS
@@ -123,7 +123,7 @@ def read_times(text: str) -> tuple[TimesRow, ...]:
     return tuple(rows)
 
 
-def runs_of(rows: Sequence[TimesRow], graphs: Mapping[str, Graph]) -> tuple[Run, ...]:
+def runs_of(rows: Sequence[TimesRow], graphs: Mapping[str, Graph]) -> tuple[MeasuredRun, ...]:
     """Put graphs and models in the place of their names.
 
     Raises
@@ -132,7 +132,7 @@ def runs_of(rows: Sequence[TimesRow], graphs: Mapping[str, Graph]) -> tuple[Run,
         With every row that names an unknown model or graph, gives both or neither, gives a
         throughput without a batch or beside a time, or whose policy is wrong.
     """
-    runs: list[Run] = []
+    runs: list[MeasuredRun] = []
     made: dict[tuple[str, int | None], Graph] = {}
 
     def faults() -> Iterator[Fault]:
@@ -179,13 +179,13 @@ def _graph(row: TimesRow, graphs: Mapping[str, Graph]) -> Graph:
     return make(batch=row.batch) if row.batch and takes_batch else make()
 
 
-def _run(row: TimesRow, graph: Graph) -> Run:
+def _run(row: TimesRow, graph: Graph) -> MeasuredRun:
     """Return a run; what one worker's batch takes at a throughput is its time."""
     time = row.time_us
     if row.throughput is not None and row.batch is not None:
         time = row.workers * row.batch / row.throughput * 1e6
     barrier = waits(row.policy.policy) if row.barrier is None else row.barrier
-    return Run(
+    return MeasuredRun(
         model=row.model or row.graph or "",
         graph=graph,
         is_timed=row.graph is not None,

@@ -19,7 +19,7 @@ START, AFTER, STREAM, CHANNEL, POLICY = "start", "after", "stream", "channel", "
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """One piece of the critical path.
 
     Attributes
@@ -56,7 +56,7 @@ class Step:
 
 def critical_path(
     graph: Graph, chain: Chain, network: Network, timeline: Timeline
-) -> tuple[Step, ...]:
+) -> tuple[PathStep, ...]:
     """Walk back from the last end to time 0, always along what came last.
 
     A compute op starts with the latest end among its predecessors. A part starts with its bucket's
@@ -81,8 +81,8 @@ def critical_path(
     -----
     O(ops + edges + launches).
     """
-    walk = _Walk(graph, chain, network, timeline)
-    steps: list[Step] = []
+    walk = _CauseWalk(graph, chain, network, timeline)
+    steps: list[PathStep] = []
     here: int | None = timeline.ends.index(timeline.iteration_time)
     while here is not None:
         found, here = walk.back(here)
@@ -90,7 +90,7 @@ def critical_path(
     return tuple(reversed(steps))
 
 
-class _Walk:
+class _CauseWalk:
     """Finds what an op's end came from."""
 
     def __init__(self, graph: Graph, chain: Chain, network: Network, timeline: Timeline) -> None:
@@ -113,11 +113,11 @@ class _Walk:
             parts[launch.bucket] = self._part[-1]
             self._last |= {self._positions[i]: k for i in launch.bucket}
 
-    def back(self, op: int) -> tuple[list[Step], int | None]:
+    def back(self, op: int) -> tuple[list[PathStep], int | None]:
         """Return the steps that end with an op, the last one first, and the op they came after."""
         if op not in self._last:
             return self._compute(op)
-        steps: list[Step] = []
+        steps: list[PathStep] = []
         at: int | None = self._last[op]
         while at is not None:
             bucket, start, end, _, size = self._timeline.launches[at]
@@ -134,13 +134,13 @@ class _Walk:
             is_held_back = start > since
             why = POLICY if is_held_back else reason
             part = self._part[at]
-            steps.append(Step(lane.kind, tensors, start, end, why, lane.channel, part, slowed))
+            steps.append(PathStep(lane.kind, tensors, start, end, why, lane.channel, part, slowed))
             if is_held_back:
-                steps.append(Step(WAIT, tensors, since, start, POLICY, lane.channel))
+                steps.append(PathStep(WAIT, tensors, since, start, POLICY, lane.channel))
             at = previous if ready < free else None
         return steps, gate
 
-    def _compute(self, op: int) -> tuple[list[Step], int | None]:
+    def _compute(self, op: int) -> tuple[list[PathStep], int | None]:
         gate = self._latest(self._graph.preds[op])
         compute_op = self._graph.ops[op]
         reason = START
@@ -149,7 +149,7 @@ class _Walk:
         start, end = self._timeline.starts[op], self._timeline.ends[op]
         alone = self._graph.durations[op] if self._costs else end - start
         slowed = _longer(start, end, alone)
-        return [Step(COMPUTE, (compute_op.id,), start, end, reason, slowed_us=slowed)], gate
+        return [PathStep(COMPUTE, (compute_op.id,), start, end, reason, slowed_us=slowed)], gate
 
     def _gate(self, bucket: tuple[int, ...]) -> int | None:
         """Position of the op whose end released a bucket; None when nothing is before it."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from solver.chain import Chain, chain_of
 from solver.costs import Cost, Network, scale
-from solver.explanation.critical import Step, critical_path
+from solver.explanation.critical import PathStep, critical_path
 from solver.explanation.usage import Usage, usage
 from solver.graph import COMPUTE, Graph
 from solver.simulation.engine import Timeline, costs_of
@@ -93,7 +93,7 @@ class Explanation:
         Their use over time.
     """
 
-    critical_path: tuple[Step, ...]
+    critical_path: tuple[PathStep, ...]
     tensors: tuple[TensorTimes, ...]
     breakdown: Breakdown
     channels: tuple[Usage, ...]

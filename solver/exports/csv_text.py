@@ -11,7 +11,7 @@ _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _END = "\r\n"
 
 
-class _Lines:
+class _CsvLines:
     """The rows as they come, each ended by a newline alone."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ def csv_text(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     -----
     OWASP, CSV injection.
     """
-    lines = _Lines()
+    lines = _CsvLines()
     writer = csv.writer(lines, lineterminator=_END)
     writer.writerow(map(_cell, names))
     writer.writerows(map(_cell, row) for row in rows)

@@ -8,7 +8,7 @@ from solver.buckets import Launch
 Plan_contra = TypeVar("Plan_contra", contravariant=True)
 
 
-class Judge(Protocol[Plan_contra]):
+class PlanJudge(Protocol[Plan_contra]):
     """Judges the plans of one problem; what is known of a bucket is computed once."""
 
     def value(self, plan: Plan_contra, /) -> float:

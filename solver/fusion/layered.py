@@ -6,14 +6,14 @@ from functools import partial
 from itertools import chain as joined
 from math import inf
 
-from solver.buckets import Buckets, Launch, Launches, Members, whole_elements
+from solver.buckets import LaneBuckets, Launch, Launches, Members, whole_elements
 from solver.chain import Chain, on_channel, subchain
 from solver.costs import Cost
 from solver.fusion.chain.fewest import with_fewest_launches
 from solver.fusion.chain.joint import joint
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.maxmin import max_min, unfused
-from solver.fusion.search import Fusion, Order, Reporter, Search
+from solver.fusion.search import Fusion, Order, Reporter, SearchOptions
 from solver.fusion.ties import ceiling
 from solver.schedule import SCHEDULERS
 from solver.schedule.execute import cut_at_releases, follow, jobs_of, value_of
@@ -29,7 +29,7 @@ def decide(
     fusion: str,
     order: str,
     slot_us: float | None,
-    search: Search,
+    search: SearchOptions,
 ) -> Launches:
     """Choose buckets and launches of a layered chain, channel by channel.
 
@@ -159,7 +159,7 @@ def _order(cost: Cost, order: str, slot_us: float | None) -> Order:
     if order == "jackson":
         return partial(cut_at_releases, cost=cost)
 
-    def by_slots(buckets: Buckets) -> tuple[list[Launch], float]:
+    def by_slots(buckets: LaneBuckets) -> tuple[list[Launch], float]:
         slotted = on_slots(jobs_of(buckets, cost), slot_us, SCHEDULERS[order])
         launches = follow(slotted.schedule, slotted.grid, buckets)
         return launches, value_of(launches, buckets, cost)

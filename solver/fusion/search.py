@@ -6,14 +6,14 @@ Every fusion is called alike: chain, cost of a launch, how buckets become launch
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from solver.buckets import Buckets, Launch, Launches
+from solver.buckets import LaneBuckets, Launch, Launches
 from solver.chain import Chain
 from solver.costs import Cost
 from solver.simulation.engine import Policy
 
 #: How buckets become launches in order, and their simulated value [us]; raises InvalidOptions when
 #: these buckets cannot be scheduled as asked.
-Order = Callable[[Buckets], tuple[list[Launch], float]]
+Order = Callable[[LaneBuckets], tuple[list[Launch], float]]
 
 
 #: Takes launches that are a whole plan of what is searched, and their iteration time [us].
@@ -44,7 +44,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SearchOptions:
     """How long and how to search.
 
     Attributes
@@ -74,10 +74,10 @@ class Search:
     report: Reporter = unreported
 
 
-EVERYDAY = Search()
+EVERYDAY = SearchOptions()
 
 #: A fusion: chooses buckets, and returns their launches in the order in which they start.
-Fusion = Callable[[Chain, Cost, Order, Search], Launches]
+Fusion = Callable[[Chain, Cost, Order, SearchOptions], Launches]
 
 
 #: How many moves are made between two looks at the clock.

@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph
 from solver.graph.buffers import Buffer, buffer_faults
-from solver.graph.links import Node, Positions, link, short_cycle, stream_edges, topological_order
+from solver.graph.links import (
+    LinkedNode,
+    Positions,
+    link,
+    short_cycle,
+    stream_edges,
+    topological_order,
+)
 from solver.graph.slowdowns import slowdown_faults
 from solver.limits import MAX_BYTES, MAX_DURATION_US, MAX_FAULTS_SOUGHT
 
@@ -195,7 +202,7 @@ class Linked(NamedTuple):
     faults: tuple[Fault, ...]
 
 
-def linked(ops: Sequence[Node], free: Container[str] = ()) -> Linked:
+def linked(ops: Sequence[LinkedNode], free: Container[str] = ()) -> Linked:
     """Link ops by their names, and say what is wrong with these; O(ops + edges).
 
     Ops of the streams ``free`` are not linked to the next of their stream.
@@ -217,7 +224,7 @@ def first_of(faults: Iterator[Fault], place: str = "") -> list[Fault]:
     return first
 
 
-def _name_faults(ops: Sequence[Node]) -> Iterator[Fault]:
+def _name_faults(ops: Sequence[LinkedNode]) -> Iterator[Fault]:
     """List repeated ids, unknown ops and self loops."""
     first: dict[str, int] = {}
     for position, op in enumerate(ops):
@@ -242,7 +249,7 @@ def _name_faults(ops: Sequence[Node]) -> Iterator[Fault]:
                 )
 
 
-def _cycle_fault(ops: Sequence[Node], cycle: Sequence[int]) -> Fault:
+def _cycle_fault(ops: Sequence[LinkedNode], cycle: Sequence[int]) -> Fault:
     """Name a cycle, and which of its edges are the order of a stream."""
     by_stream = set(stream_edges(ops))
     steps = []

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 Positions = tuple[tuple[int, ...], ...]
 
 
-class Node(Protocol):
+class LinkedNode(Protocol):
     """What has a name, comes after others, and may be one of a stream."""
 
     @property
@@ -22,7 +22,7 @@ class Node(Protocol):
         """What runs one op at a time."""
 
 
-class Links(NamedTuple):
+class EdgePositions(NamedTuple):
     """Edges as positions.
 
     Attributes
@@ -38,7 +38,7 @@ class Links(NamedTuple):
     is_whole: bool
 
 
-def link(ops: Iterable[Node], free: Container[str] = ()) -> Links:
+def link(ops: Iterable[LinkedNode], free: Container[str] = ()) -> EdgePositions:
     """Find the positions of each op's predecessors and successors.
 
     The op before it in its stream is a predecessor as well, but in the streams ``free``. Of two
@@ -67,7 +67,7 @@ def link(ops: Iterable[Node], free: Container[str] = ()) -> Links:
     for i, above in enumerate(preds):
         for j in above:
             succs[j].append(i)
-    return Links(tuple(preds), tuple(map(tuple, succs)), is_whole)
+    return EdgePositions(tuple(preds), tuple(map(tuple, succs)), is_whole)
 
 
 def topological_order(preds: Sequence[Sequence[int]], succs: Sequence[Sequence[int]]) -> list[int]:
@@ -116,7 +116,7 @@ def _walk_back(last: int, start: int, came: dict[int, int]) -> list[int]:
     return cycle[::-1]
 
 
-def stream_edges(ops: Sequence[Node]) -> Iterator[tuple[int, int]]:
+def stream_edges(ops: Sequence[LinkedNode]) -> Iterator[tuple[int, int]]:
     """Yield the edges that streams add: an op's position and that of the next in its stream."""
     last: dict[str, int] = {}
     for i, op in enumerate(ops):

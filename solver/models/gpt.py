@@ -9,7 +9,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph
 from solver.graph import ALL_REDUCE, Graph
 from solver.models.layers import Layer
-from solver.models.parallel import Exchange, adam_us, model_parallel, not_positive
+from solver.models.parallel import ActivationExchange, adam_us, model_parallel, not_positive
 
 #: What Megatron-LM sustains on one V100 in 16-bit [FLOP/us]: 39 TFLOP/s.
 SPEED = 39e6
@@ -105,9 +105,9 @@ def tensor_parallel_gpt(
         return Layer(layer, flops / speed, 2 * flops / speed, gradients)
 
     positions = gpt.tokens * d
-    steps: list[Layer | Exchange] = [
+    steps: list[Layer | ActivationExchange] = [
         layer("embed", float(rows * d), gpt.vocabulary * d // ways + positions),
-        Exchange("embed.output", activations, ALL_REDUCE, None),
+        ActivationExchange("embed.output", activations, ALL_REDUCE, None),
     ]
     shared = 3 * d  # a norm's weight and bias, and the bias of the output
     attention = (8.0 * rows * d**2 + 4.0 * rows * gpt.tokens * d, 4 * d**2 + 3 * d)
@@ -116,14 +116,14 @@ def tensor_parallel_gpt(
         for part, (flops, split) in (("attention", attention), ("ffn", feed_forward)):
             block = f"layers.{i}.{part}"
             steps += [
-                Exchange(f"{block}.input", activations, None, ALL_REDUCE),
+                ActivationExchange(f"{block}.input", activations, None, ALL_REDUCE),
                 layer(block, flops, split // ways + shared),
-                Exchange(f"{block}.output", activations, ALL_REDUCE, None),
+                ActivationExchange(f"{block}.output", activations, ALL_REDUCE, None),
             ]
     steps += [
-        Exchange("head.input", activations, None, ALL_REDUCE),
+        ActivationExchange("head.input", activations, None, ALL_REDUCE),
         layer("head", 2.0 * rows * d * gpt.vocabulary, 2 * d),  # the last norm
-        Exchange("loss", 4 * rows, ALL_REDUCE, None),
+        ActivationExchange("loss", 4 * rows, ALL_REDUCE, None),
     ]
     held = sum(size for s in steps if isinstance(s, Layer) for _, size in s.gradients) / 2
     return model_parallel(name, steps, adam_us(held, MEMORY))

@@ -138,7 +138,7 @@ def _check_units(layers: Sequence[Layer], shards: int | None, limit: int) -> Non
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ActivationExchange:
     """Activations that the GPUs of a node exchange between two layers.
 
     What crosses in the forward pass crosses back in the backward pass: an all-reduce becomes
@@ -161,7 +161,9 @@ class Exchange:
     backward: str | None
 
 
-def model_parallel(name: str, steps: Sequence[Layer | Exchange], step_us: float = 0.0) -> Graph:
+def model_parallel(
+    name: str, steps: Sequence[Layer | ActivationExchange], step_us: float = 0.0
+) -> Graph:
     """Build the iteration of layers that are split over the GPUs of a node.
 
     The steps run one after another, forward and then back; exchanges go over the channel
@@ -204,7 +206,9 @@ def model_parallel(name: str, steps: Sequence[Layer | Exchange], step_us: float 
     return build(name, ops)
 
 
-def _pass(step: Layer | Exchange, after: tuple[str, ...], *, is_forward: bool) -> Op | None:
+def _pass(
+    step: Layer | ActivationExchange, after: tuple[str, ...], *, is_forward: bool
+) -> Op | None:
     """Return the op of a step in one of the passes; None for an exchange that is not in it."""
     name = f"{'forward' if is_forward else 'backward'}:{step.name}"
     if isinstance(step, Layer):

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solver.parameter_server.record import Service, StepsRun
-from solver.parameter_server.steps import DOWNLINK, SERVER, UPLINK, Step, servers_of
+from solver.parameter_server.record import ServicePeriod, StepsRun
+from solver.parameter_server.steps import DOWNLINK, SERVER, UPLINK, ServerStep, servers_of
 from solver.traces.dlc.grammar import CONFIRMATION, PARAMETER, PUSH, REQUEST
 from solver.traces.dlc.records import Records
 from solver.traces.dlc.text import text_of
@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 _Tensor = tuple[str | None, str]
 
 
-class _Op(NamedTuple):
+class _EndedOp(NamedTuple):
     """An op of a worker's step that has ended: when it was ready, and when it ended [us]."""
 
     ready: float
@@ -52,7 +52,7 @@ class _Message(NamedTuple):
     time_on_server: float
 
 
-def write_dlc(steps: Sequence[Step], run: StepsRun) -> dict[str, str]:
+def write_dlc(steps: Sequence[ServerStep], run: StepsRun) -> dict[str, str]:
     """Write the recorded steps of a run: ``w0.txt``, ..., ``s0.txt``, ... with their texts.
 
     An iteration is the pushes of a step and the parameters that the worker's next step gets, so the
@@ -88,13 +88,13 @@ def write_dlc(steps: Sequence[Step], run: StepsRun) -> dict[str, str]:
 
 
 def _messages(
-    steps: Sequence[Step],
+    steps: Sequence[ServerStep],
     run: StepsRun,
     servers: Sequence[str | None],
     keys: Mapping[tuple[str, _Tensor], int],
 ) -> Iterator[_Message]:
     """Yield the messages of all recorded steps."""
-    recorded: dict[tuple[int, int], list[Service]] = {}
+    recorded: dict[tuple[int, int], list[ServicePeriod]] = {}
     for service in run.services:
         recorded.setdefault((service.worker, service.step), []).append(service)
     first = min((service.step for service in run.services), default=0)
@@ -128,8 +128,8 @@ def _messages(
 
 
 def _updated(
-    steps: Sequence[Step],
-    recorded: Mapping[tuple[int, int], Sequence[Service]],
+    steps: Sequence[ServerStep],
+    recorded: Mapping[tuple[int, int], Sequence[ServicePeriod]],
     run: StepsRun,
     keys: Mapping[tuple[str, _Tensor], int],
 ) -> dict[tuple[int, int, int], float]:
@@ -163,7 +163,7 @@ def _updated(
     return updated
 
 
-def _ops(step: Step, done: Sequence[Service]) -> dict[int, _Op]:
+def _ops(step: ServerStep, done: Sequence[ServicePeriod]) -> dict[int, _EndedOp]:
     """Return the ops of a step that have ended, by position.
 
     Some source of a step is served when the step begins, so its first service tells when.
@@ -178,7 +178,7 @@ def _ops(step: Step, done: Sequence[Service]) -> dict[int, _Op]:
     for position, end in ends.items():
         if sent[position] >= _WHOLE * (step.ops[position].bytes or 0):
             ready = max((ends[j] for j in step.preds[position]), default=begin)
-            ops[position] = _Op(ready, end)
+            ops[position] = _EndedOp(ready, end)
     return ops
 
 
@@ -214,7 +214,7 @@ def _tensor(name: str, server: str | None) -> _Tensor:
     return server, called.removesuffix(f"@{server}")
 
 
-def _keys(steps: Sequence[Step]) -> dict[tuple[str, _Tensor], int]:
+def _keys(steps: Sequence[ServerStep]) -> dict[tuple[str, _Tensor], int]:
     """Give each tensor its key: by kind of link, and server and name."""
     sizes: dict[str, dict[_Tensor, int]] = {DOWNLINK: {}, UPLINK: {}}
     for step in steps:

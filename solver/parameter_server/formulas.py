@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from solver.parameter_server.links import Links
-from solver.parameter_server.record import RunOptions, Service
+from solver.parameter_server.links import ServerLinks
+from solver.parameter_server.record import RunOptions, ServicePeriod
 from solver.parameter_server.run import run_steps
-from solver.parameter_server.steps import DOWNLINK, UPLINK, Step, servers_of
+from solver.parameter_server.steps import DOWNLINK, UPLINK, ServerStep, servers_of
 from solver.units import bytes_per_us
 
 _US_PER_S = 1e6
 
 
-class Phases(NamedTuple):
+class StepPhases(NamedTuple):
     """The phases of one worker's step without others beside it, in the mean over steps [us].
 
     Attributes
@@ -37,7 +37,7 @@ class Phases(NamedTuple):
     step: float
 
 
-def phases_of(steps: Sequence[Step], links: Links) -> Phases:
+def phases_of(steps: Sequence[ServerStep], links: ServerLinks) -> StepPhases:
     """Measure the phases of one worker: each profiled step runs once, as long as profiled.
 
     Notes
@@ -49,10 +49,10 @@ def phases_of(steps: Sequence[Step], links: Links) -> Phases:
     measured = [
         _phases(step, run_steps([step], 1, links, once, range(1)).services) for step in steps
     ]
-    return Phases(*(sum(column) / len(measured) for column in zip(*measured, strict=True)))
+    return StepPhases(*(sum(column) / len(measured) for column in zip(*measured, strict=True)))
 
 
-def _phases(step: Step, services: Sequence[Service]) -> Phases:
+def _phases(step: ServerStep, services: Sequence[ServicePeriod]) -> StepPhases:
     end = max(service.end for service in services)
     down = [service for service in services if step.ops[service.op].kind == DOWNLINK]
     up = [service for service in services if step.ops[service.op].kind == UPLINK]
@@ -61,7 +61,7 @@ def _phases(step: Step, services: Sequence[Service]) -> Phases:
     up_start = min((service.start for service in up), default=end)
     up_end = max((service.end for service in up), default=end)
     compute = down_start + max(up_start - down_end, 0.0)
-    return Phases(down_end - down_start, compute, up_end - up_start, end - up_end, end)
+    return StepPhases(down_end - down_start, compute, up_end - up_start, end - up_end, end)
 
 
 class Busiest(NamedTuple):
@@ -79,7 +79,7 @@ class Busiest(NamedTuple):
     both: float
 
 
-def busiest_of(steps: Sequence[Step]) -> Busiest:
+def busiest_of(steps: Sequence[ServerStep]) -> Busiest:
     """Sum the bytes of steps by server and direction, and pick the server that carries most.
 
     A server's link is busiest by its busier direction; O(ops).
@@ -92,7 +92,7 @@ def busiest_of(steps: Sequence[Step]) -> Busiest:
     return max(loads, default=Busiest(0.0, 0.0))
 
 
-def lin(workers: int, batch_size: int, phases: Phases) -> float:
+def lin(workers: int, batch_size: int, phases: StepPhases) -> float:
     r"""Return Lin et al.'s throughput: a closed queueing network of phases [examples/s].
 
     Each worker goes round: the downlink phase and the uplink phase at a station each that serves

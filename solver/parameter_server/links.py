@@ -11,7 +11,7 @@ WIN_BYTES = 28_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class ServerLinks:
     """The network between workers and servers.
 
     Attributes
@@ -31,7 +31,7 @@ class Links:
     downlink_speed: float = 1.0
 
 
-def rate_of(name: str, links: Links) -> float:
+def rate_of(name: str, links: ServerLinks) -> float:
     """Return how much a link carries [bytes/us], by its name.
 
     Of a worker or of a server's cores it is a number that counts nowhere.

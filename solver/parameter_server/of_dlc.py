@@ -18,7 +18,7 @@ from solver.parameter_server.steps import (
     SERVER,
     UPLINK,
     WORKER,
-    Step,
+    ServerStep,
     StepOp,
     build_step,
 )
@@ -51,7 +51,7 @@ def steps_of(
     step: int | None = None,
     rank: int | None = None,
     most: int | None = None,
-) -> tuple[Step, ...]:
+) -> tuple[ServerStep, ...]:
     """Make a step of each iteration that a worker recorded as a whole, by worker and number.
 
     A step gets the parameters that the iteration before got, in the order of their requests; then
@@ -115,7 +115,7 @@ def whole_iterations(
 
 def _steps(
     worker: Records, nodes: Sequence[Records], iterations: Sequence[_Whole]
-) -> Iterator[Step]:
+) -> Iterator[ServerStep]:
     """Make a step of each of a worker's iterations."""
     if not iterations:
         return

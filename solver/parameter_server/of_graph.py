@@ -12,13 +12,13 @@ from solver.parameter_server.steps import (
     SERVER,
     UPLINK,
     WORKER,
-    Step,
+    ServerStep,
     StepOp,
     build_step,
 )
 
 
-def step_of(graph: Graph, servers: int = 1, update_us_per_byte: float = 0.0) -> Step:
+def step_of(graph: Graph, servers: int = 1, update_us_per_byte: float = 0.0) -> ServerStep:
     """Turn a graph of backward pass, all-reduces and next forward pass into a step.
 
     A step begins where the graph's collectives are: the forward part, which is all that comes

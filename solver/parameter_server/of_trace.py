@@ -7,7 +7,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidSteps, InvalidTrace
 from solver.parameter_server.of_dlc import steps_of, whole_iterations
 from solver.parameter_server.profiles import profiled_step, tasks_of
-from solver.parameter_server.steps import SERVER, UPLINK, Step, servers_of
+from solver.parameter_server.steps import SERVER, UPLINK, ServerStep, servers_of
 from solver.traces import Trace, TraceOptions
 
 _STEPS = "Steps for parameter servers are"
@@ -29,7 +29,7 @@ class TraceSteps:
         One sentence for each thing that was taken for given, beside what the reader reports.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[ServerStep, ...]
     assumed: tuple[str, ...]
 
 
@@ -101,7 +101,7 @@ def _of_rows(trace: Trace, options: TraceOptions, most: int, most_edges: int) ->
 
 
 def _thinned(
-    steps: Sequence[Step], total: int, most: int, most_edges: int, assumed: tuple[str, ...]
+    steps: Sequence[ServerStep], total: int, most: int, most_edges: int, assumed: tuple[str, ...]
 ) -> TraceSteps:
     """Take so many steps at most, and say so; ``total`` is how many the trace has."""
     edges = sum(len(before) for step in steps for before in step.preds)
@@ -114,7 +114,7 @@ def _thinned(
     return TraceSteps(tuple(steps), (*assumed, *_not_updated(steps)))
 
 
-def _not_updated(steps: Sequence[Step]) -> Iterator[str]:
+def _not_updated(steps: Sequence[ServerStep]) -> Iterator[str]:
     """Say of how many pushes no server does anything."""
     pushes = [
         any(step.ops[j].kind == SERVER for j in step.succs[i])

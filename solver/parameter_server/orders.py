@@ -5,10 +5,10 @@ from math import inf
 
 import numpy as np
 
-from solver.parameter_server.steps import DOWNLINK, Step, build_step
+from solver.parameter_server.steps import DOWNLINK, ServerStep, build_step
 
 
-def in_order(step: Step, order: str, seed: int) -> Step:
+def in_order(step: ServerStep, order: str, seed: int) -> ServerStep:
     """Rearrange a step's ops so that the downlinks ready at its start leave in an order.
 
     Of ops that are ready at once the first in the step is served first, so these downlinks change
@@ -54,26 +54,26 @@ def in_order(step: Step, order: str, seed: int) -> Step:
     return build_step(ops)
 
 
-def _fifo(_: Step, places: Sequence[int], __: int) -> list[int]:
+def _fifo(_: ServerStep, places: Sequence[int], __: int) -> list[int]:
     return list(places)
 
 
-def _tic(step: Step, places: Sequence[int], _: int) -> list[int]:
+def _tic(step: ServerStep, places: Sequence[int], _: int) -> list[int]:
     loads, fewest = _impending_loads(step)
     return sorted(places, key=lambda i: (loads[i], fewest[i], i))
 
 
-def _reverse(step: Step, places: Sequence[int], seed: int) -> list[int]:
+def _reverse(step: ServerStep, places: Sequence[int], seed: int) -> list[int]:
     return _tic(step, places, seed)[::-1]
 
 
-def _random(step: Step, places: Sequence[int], seed: int) -> list[int]:
+def _random(step: ServerStep, places: Sequence[int], seed: int) -> list[int]:
     by_name = sorted(places, key=lambda i: step.ops[i].id)
     permuted = np.random.Generator(np.random.PCG64(seed)).permutation(len(by_name))
     return [by_name[k] for k in permuted.tolist()]
 
 
-def _impending_loads(step: Step) -> tuple[dict[int, float], dict[int, float]]:
+def _impending_loads(step: ServerStep) -> tuple[dict[int, float], dict[int, float]]:
     """Compute of each downlink the M+ of TicTac's Algorithm 1, transfers at 1; inf without any.
 
     And how many downlinks an op that needs it needs at least, itself counted.
@@ -108,7 +108,7 @@ def _bits(mask: int) -> Iterator[int]:
 
 
 #: Each order's function of step, positions of the downlinks, and seed.
-_ORDERS: dict[str, Callable[[Step, Sequence[int], int], list[int]]] = {
+_ORDERS: dict[str, Callable[[ServerStep, Sequence[int], int], list[int]]] = {
     "fifo": _fifo,
     "tic": _tic,
     "reverse": _reverse,

@@ -6,10 +6,10 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidSteps
 from solver.graph import first_of
 from solver.limits import MAX_DURATION_US
-from solver.parameter_server.steps import DOWNLINK, SERVER, WORKER, Step, StepOp, build_step
+from solver.parameter_server.steps import DOWNLINK, SERVER, WORKER, ServerStep, StepOp, build_step
 
 
-def with_parsing(step: Step, us_per_byte: float, us: float) -> Step:
+def with_parsing(step: ServerStep, us_per_byte: float, us: float) -> ServerStep:
     r"""Put behind each transfer the op ``ID:parse`` that reads it, on who receives it.
 
     It takes :math:`\alpha \cdot size + \beta`: on the worker for a downlink, on its server for an

@@ -6,21 +6,21 @@ from typing import Final
 
 from solver.errors import Fault, InvalidSteps
 from solver.parameter_server.formulas import busiest_of
-from solver.parameter_server.links import Links
+from solver.parameter_server.links import ServerLinks
 from solver.parameter_server.options import DEFAULT_SPREAD, ThroughputOptions
 from solver.parameter_server.orders import in_order
 from solver.parameter_server.parsing import with_parsing
 from solver.parameter_server.record import RunOptions, StepsRun
 from solver.parameter_server.run import run_steps
 from solver.parameter_server.speedups import kinds_to_try
-from solver.parameter_server.steps import Step
+from solver.parameter_server.steps import ServerStep
 from solver.units import bytes_per_us
 
 #: What limits a row is asked of runs that count so many times fewer steps; there are up to six.
 _FEWER: Final = 5
 
 
-def prepare(steps: Sequence[Step], options: ThroughputOptions) -> tuple[Step, ...]:
+def prepare(steps: Sequence[ServerStep], options: ThroughputOptions) -> tuple[ServerStep, ...]:
     """Return the steps as they are run: with what receivers compute, and in the order asked for.
 
     Raises
@@ -42,7 +42,7 @@ def prepare(steps: Sequence[Step], options: ThroughputOptions) -> tuple[Step, ..
 
 
 def run_of(
-    prepared: Sequence[Step],
+    prepared: Sequence[ServerStep],
     options: ThroughputOptions,
     bandwidth_gbps: float,
     workers: int,
@@ -65,13 +65,13 @@ def run_of(
     only_recorded
         Whether to end as soon as every worker has done these; up to there nothing differs.
     """
-    links = Links(bandwidth_gbps, options.win_bytes)
+    links = ServerLinks(bandwidth_gbps, options.win_bytes)
     how = run_options(prepared, options, bandwidth_gbps, workers)
     return run_steps(prepared, workers, links, how, recorded, only_recorded=only_recorded)
 
 
 def run_options(
-    prepared: Sequence[Step], options: ThroughputOptions, bandwidth_gbps: float, workers: int
+    prepared: Sequence[ServerStep], options: ThroughputOptions, bandwidth_gbps: float, workers: int
 ) -> RunOptions:
     """Return how a row is run: workers whose steps vary begin one after the other.
 
@@ -91,24 +91,24 @@ def run_options(
     )
 
 
-def is_staggered(prepared: Sequence[Step], options: ThroughputOptions) -> bool:
+def is_staggered(prepared: Sequence[ServerStep], options: ThroughputOptions) -> bool:
     """Tell whether workers begin one after the other: where their steps vary, out of step."""
     varies = _spread(prepared, options) > 0 or not are_alike(prepared)
     return varies and not options.synchronous
 
 
-def _spread(prepared: Sequence[Step], options: ThroughputOptions) -> float:
+def _spread(prepared: Sequence[ServerStep], options: ThroughputOptions) -> float:
     if options.spread is not None:
         return options.spread
     return DEFAULT_SPREAD if are_alike(prepared) else 0.0
 
 
-def are_alike(steps: Sequence[Step]) -> bool:
+def are_alike(steps: Sequence[ServerStep]) -> bool:
     """Tell whether all profiled steps are the same."""
     return all(step.ops == steps[0].ops for step in steps)
 
 
-def steps_of_row(prepared: Sequence[Step], options: ThroughputOptions) -> int:
+def steps_of_row(prepared: Sequence[ServerStep], options: ThroughputOptions) -> int:
     """Count the steps that a worker of a row does, those that explain it included."""
     if not options.explain:
         return options.steps

@@ -10,7 +10,7 @@ from solver.parameter_server.steps import (
     SERVER,
     UPLINK,
     WORKER,
-    Step,
+    ServerStep,
     StepOp,
     build_step,
 )
@@ -22,7 +22,7 @@ def profiled_step(
     worker: str | None = None,
     servers: str = "ps",
     hosts: Sequence[str] = (),
-) -> Step:
+) -> ServerStep:
     """Build the step of a worker and of the servers that it pulls from and pushes to.
 
     What other workers computed and sent is left out, with the order that it made.

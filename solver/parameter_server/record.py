@@ -36,7 +36,7 @@ class RunOptions:
     stagger_us: float = 0.0
 
 
-class Service(NamedTuple):
+class ServicePeriod(NamedTuple):
     """What a resource did for an op at one go.
 
     Attributes
@@ -99,7 +99,7 @@ class StepsRun:
     steps: int
     names: tuple[str, ...]
     busy: tuple[float, ...]
-    services: tuple[Service, ...]
+    services: tuple[ServicePeriod, ...]
     events: int
     is_synchronous: bool
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class WhatIf:
+class FasterResourceRow:
     """The same run with one resource faster, all servers' at once.
 
     Attributes
@@ -62,7 +62,7 @@ class ThroughputRow:
     step_us: float
     utilisation: tuple[tuple[str, float], ...]
     limited_by: str | None
-    what_if: tuple[WhatIf, ...]
+    what_if: tuple[FasterResourceRow, ...]
     lin: float
     cynthia: float
     bound: float

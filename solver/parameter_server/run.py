@@ -4,7 +4,7 @@ The algorithm is 3.1 of the paper with the repairs of MODEL.md section 13. A res
 serves one op at a time, what is ready first first. What a worker computes, and what a server
 computes for it, takes as long as in its profile. The links are shared: an op on a link is done in
 one service of its bytes or, with flow control, in two, and all that is in service on a link is
-served at one speed, which :class:`~solver.simulation.clock.Clock` keeps.
+served at one speed, which :class:`~solver.simulation.clock.SharedProgress` keeps.
 """
 
 from collections import deque
@@ -15,18 +15,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solver.parameter_server.links import Links, rate_of, share
-from solver.parameter_server.record import RunOptions, Service, StepsRun, resources_of
-from solver.parameter_server.steps import Step, servers_of
-from solver.simulation.clock import Clock
+from solver.parameter_server.links import ServerLinks, rate_of, share
+from solver.parameter_server.record import RunOptions, ServicePeriod, StepsRun, resources_of
+from solver.parameter_server.steps import ServerStep, servers_of
+from solver.simulation.clock import SharedProgress
 from solver.simulation.factors import lognormal
 from solver.units import slack
 
 
 def run_steps(
-    steps: Sequence[Step],
+    steps: Sequence[ServerStep],
     workers: int,
-    links: Links,
+    links: ServerLinks,
     options: RunOptions,
     recorded: range = range(0),
     *,
@@ -64,7 +64,7 @@ def run_steps(
            sections 3.2.2, 3.3 and 5.
     """
     last = recorded.stop if only_recorded else None
-    return _Run(steps, workers, links, options, recorded, last).run()
+    return _ServerRun(steps, workers, links, options, recorded, last).run()
 
 
 class _Profile(NamedTuple):
@@ -77,7 +77,7 @@ class _Profile(NamedTuple):
     sources: list[int]
 
 
-def _profile_of(step: Step, names: Sequence[str], rates: Sequence[float]) -> _Profile:
+def _profile_of(step: ServerStep, names: Sequence[str], rates: Sequence[float]) -> _Profile:
     number = {name: r for r, name in enumerate(names)}
     resource = [number[op.resource] for op in step.ops]
     return _Profile(
@@ -99,7 +99,7 @@ def _draw(profiles: int, options: RunOptions, worker: int) -> tuple[list[int], l
     return drawn.tolist(), lognormal(random, options.spread, options.steps).tolist()
 
 
-class _Run:
+class _ServerRun:
     """A run in progress.
 
     What worker ``w`` does on resource ``r`` has the number ``w * (number of resources) + r``: its
@@ -108,9 +108,9 @@ class _Run:
 
     def __init__(
         self,
-        steps: Sequence[Step],
+        steps: Sequence[ServerStep],
         workers: int,
-        links: Links,
+        links: ServerLinks,
         options: RunOptions,
         recorded: range,
         last: int | None,
@@ -140,7 +140,7 @@ class _Run:
         self._waiting: list[list[int]] = [[] for _ in range(workers)]
         self._left = [0] * workers  # ops that have not ended
         self._heap: list[tuple[float, int]] = []  # ends of what is computed
-        self._clocks = [Clock(1.0) for _ in range(2 * len(servers))]
+        self._clocks = [SharedProgress(1.0) for _ in range(2 * len(servers))]
         self._active: list[dict[int, None]] = [{} for _ in self._clocks]  # workers on each link
         self._begun = [0.0] * len(self._names)  # of each resource, begun so far [us]
         self._ends: list[list[float]] = [[] for _ in range(workers)]
@@ -151,7 +151,7 @@ class _Run:
         self._before = [0.0] * len(self._names)  # done by the start
         self._events = 0
         self._started: dict[int, tuple[float, float]] = {}  # recorded services: start, amount
-        self._services: list[Service] = []
+        self._services: list[ServicePeriod] = []
 
     def run(self) -> StepsRun:
         """Handle ends until the first worker has done its steps."""
@@ -346,4 +346,4 @@ class _Run:
             is_transfer = resource >= self._first_link
             size = round(amount * self._rates[resource]) if is_transfer else None
             profile, op = self._drawn[worker][number], self._serving[place]
-            self._services.append(Service(worker, number, profile, op, size, start, now))
+            self._services.append(ServicePeriod(worker, number, profile, op, size, start, now))

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from solver.parameter_server.interval import Pace, pace_of
-from solver.parameter_server.links import Links
+from solver.parameter_server.links import ServerLinks
 from solver.parameter_server.record import StepsRun
-from solver.parameter_server.steps import DOWNLINK, RESOURCES, UPLINK, Step
+from solver.parameter_server.steps import DOWNLINK, RESOURCES, UPLINK, ServerStep
 from solver.units import TOLERANCE
 
 #: So many times as fast a resource is tried.
@@ -17,7 +17,7 @@ SPEEDUP: Final = 2.0
 LINKS: Final = "links"
 
 #: Runs steps with so many workers over links.
-Rerun = Callable[[Sequence[Step], Links], StepsRun]
+Rerun = Callable[[Sequence[ServerStep], ServerLinks], StepsRun]
 
 
 class Gains(NamedTuple):
@@ -44,7 +44,7 @@ class Gains(NamedTuple):
         return self.before.mean_us / self.paces[kind].mean_us - 1
 
 
-def gains_of(steps: Sequence[Step], links: Links, rerun: Rerun) -> Gains:
+def gains_of(steps: Sequence[ServerStep], links: ServerLinks, rerun: Rerun) -> Gains:
     """Try each kind of resource that is in use at :data:`SPEEDUP` times its speed.
 
     The directions of a link are tried apart and together, its ends together alone: uplinks are
@@ -71,14 +71,16 @@ def gains_of(steps: Sequence[Step], links: Links, rerun: Rerun) -> Gains:
     return Gains(before, paces, limit)
 
 
-def kinds_to_try(steps: Sequence[Step]) -> tuple[str, ...]:
+def kinds_to_try(steps: Sequence[ServerStep]) -> tuple[str, ...]:
     """Name the kinds of resources in use, and both links where both are."""
     used = {op.kind for step in steps for op in step.ops if op.bytes or op.duration_us}
     both = (LINKS,) if {UPLINK, DOWNLINK} <= used else ()
     return (*(kind for kind in RESOURCES if kind in used), *both)
 
 
-def _faster(kind: str, steps: Sequence[Step], links: Links) -> tuple[Sequence[Step], Links]:
+def _faster(
+    kind: str, steps: Sequence[ServerStep], links: ServerLinks
+) -> tuple[Sequence[ServerStep], ServerLinks]:
     if kind in {UPLINK, LINKS}:
         links = replace(links, uplink_speed=links.uplink_speed * SPEEDUP)
     if kind in {DOWNLINK, LINKS}:
@@ -88,7 +90,7 @@ def _faster(kind: str, steps: Sequence[Step], links: Links) -> tuple[Sequence[St
     return [_shorter(step, kind) for step in steps], links
 
 
-def _shorter(step: Step, kind: str) -> Step:
+def _shorter(step: ServerStep, kind: str) -> ServerStep:
     """Return a step in which what the worker or the servers compute takes less time."""
     ops = (
         op._replace(duration_us=(op.duration_us or 0.0) / SPEEDUP) if op.kind == kind else op

@@ -61,7 +61,7 @@ class StepOp(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ServerStep:
     """A checked step; build it with :func:`build_step`.
 
     Attributes
@@ -88,7 +88,7 @@ class Step:
         return sum(op.bytes or 0 for op in self.ops if op.kind == kind and op.server == server)
 
 
-def build_step(ops: Iterable[StepOp]) -> Step:
+def build_step(ops: Iterable[StepOp]) -> ServerStep:
     """Check ops and link them to a step.
 
     Raises
@@ -108,10 +108,10 @@ def build_step(ops: Iterable[StepOp]) -> Step:
     faults += _whole_faults(ops, servers)
     if faults:
         raise InvalidSteps(faults)
-    return Step(ops, preds, succs, order, servers)
+    return ServerStep(ops, preds, succs, order, servers)
 
 
-def servers_of(steps: Sequence[Step]) -> tuple[str | None, ...]:
+def servers_of(steps: Sequence[ServerStep]) -> tuple[str | None, ...]:
     """Name the servers of steps, in the order of their first op.
 
     Raises

@@ -7,7 +7,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions, InvalidSteps
 from solver.limits import MIN_TIME_US
 from solver.parameter_server.formulas import (
-    Phases,
+    StepPhases,
     busiest_of,
     ceiling,
     cynthia,
@@ -16,7 +16,7 @@ from solver.parameter_server.formulas import (
     simple_bound,
 )
 from solver.parameter_server.interval import drifts, examples_per_s, pace_of
-from solver.parameter_server.links import Links
+from solver.parameter_server.links import ServerLinks
 from solver.parameter_server.options import DEFAULT_SPREAD, ThroughputOptions, option_faults
 from solver.parameter_server.prepared import (
     are_alike,
@@ -27,16 +27,21 @@ from solver.parameter_server.prepared import (
     run_options,
 )
 from solver.parameter_server.record import RunOptions, StepsRun
-from solver.parameter_server.rows import Throughput, ThroughputKnee, ThroughputRow, WhatIf
+from solver.parameter_server.rows import (
+    FasterResourceRow,
+    Throughput,
+    ThroughputKnee,
+    ThroughputRow,
+)
 from solver.parameter_server.run import run_steps
 from solver.parameter_server.speedups import SPEEDUP, gains_of
-from solver.parameter_server.steps import SERVER, WORKER, Step, servers_of
+from solver.parameter_server.steps import SERVER, WORKER, ServerStep, servers_of
 from solver.simulation.knee import knee_of, workers_text
 from solver.units import bytes_per_us
 
 
 def predict(
-    steps: Sequence[Step],
+    steps: Sequence[ServerStep],
     options: ThroughputOptions,
     report: Callable[[int, int], None] | None = None,
 ) -> Throughput:
@@ -99,15 +104,17 @@ def predict(
 class _Alone:
     """One worker at a bandwidth, and what follows from it for many."""
 
-    links: Links
+    links: ServerLinks
     run: StepsRun
-    phases: Phases
+    phases: StepPhases
     both_ways_us: float
     ceiling: float | None
 
 
-def _alone(prepared: Sequence[Step], options: ThroughputOptions, bandwidth_gbps: float) -> _Alone:
-    links = Links(bandwidth_gbps, options.win_bytes)
+def _alone(
+    prepared: Sequence[ServerStep], options: ThroughputOptions, bandwidth_gbps: float
+) -> _Alone:
+    links = ServerLinks(bandwidth_gbps, options.win_bytes)
     run = run_of(prepared, options, bandwidth_gbps, 1)
     busiest = busiest_of(prepared)
     return _Alone(
@@ -120,12 +127,12 @@ def _alone(prepared: Sequence[Step], options: ThroughputOptions, bandwidth_gbps:
 
 
 def _row(
-    prepared: Sequence[Step], options: ThroughputOptions, alone: _Alone, run: StepsRun
+    prepared: Sequence[ServerStep], options: ThroughputOptions, alone: _Alone, run: StepsRun
 ) -> ThroughputRow:
     links, workers, batch_size = alone.links, run.workers, options.batch_size
     pace = pace_of(run)
     rate, low, high = examples_per_s(pace, batch_size)
-    tried: tuple[WhatIf, ...] = ()
+    tried: tuple[FasterResourceRow, ...] = ()
     limited_by = None
     if options.explain:
         few = fewer(run_options(prepared, options, links.bandwidth_gbps, workers))
@@ -134,7 +141,7 @@ def _row(
         )
         limited_by = gains.limit
         tried = tuple(
-            WhatIf(kind, SPEEDUP, examples_per_s(pace, batch_size)[0], gains.of(kind))
+            FasterResourceRow(kind, SPEEDUP, examples_per_s(pace, batch_size)[0], gains.of(kind))
             for kind, pace in gains.paces.items()
         )
     return ThroughputRow(
@@ -184,7 +191,7 @@ def _knee(rows: Sequence[ThroughputRow], ceiling: float | None) -> ThroughputKne
     return ThroughputKnee(bandwidth, workers, ceiling, f"{text}.")
 
 
-def _notes(steps: Sequence[Step], options: ThroughputOptions) -> list[str]:
+def _notes(steps: Sequence[ServerStep], options: ThroughputOptions) -> list[str]:
     notes = []
     if are_alike(steps) and not options.synchronous:
         if options.spread is None:
@@ -226,7 +233,7 @@ def _drifting(row: ThroughputRow) -> str:
     )
 
 
-def _idle_faults(steps: Sequence[Step]) -> Iterator[Fault]:
+def _idle_faults(steps: Sequence[ServerStep]) -> Iterator[Fault]:
     for i, step in enumerate(steps):
         is_short = sum(op.duration_us or 0.0 for op in step.ops) < MIN_TIME_US
         if is_short and not any(op.bytes for op in step.ops):

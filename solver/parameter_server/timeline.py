@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from solver.parameter_server.record import StepsRun
-from solver.parameter_server.steps import Step
+from solver.parameter_server.steps import ServerStep
 
 Event = dict[str, Any]
 
 
-def steps_trace(steps: Sequence[Step], run: StepsRun) -> dict[str, Any]:
+def steps_trace(steps: Sequence[ServerStep], run: StepsRun) -> dict[str, Any]:
     """Lay out the services of a run: a process for each worker, in it a thread for each resource.
 
     The category of an event is the kind of its resource; its arguments are the number of the

@@ -54,7 +54,7 @@ class Hosts:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class BatchExchange:
     """The bandwidth at which a simulated exchange takes the time of a batch.
 
     Attributes
@@ -81,7 +81,7 @@ def exchange(
     batch_time_us: float,
     chunk_bytes: int,
     most_transfers: int = MAX_SIMULATED_TRANSFERS,
-) -> Exchange | None:
+) -> BatchExchange | None:
     """Find the bandwidth at which one exchange takes the time of a batch.
 
     All gradients exist at time 0 and leave in the order of the keys. Where only transfers take
@@ -120,9 +120,9 @@ def exchange(
         per_byte = _longest(graph, hosts, batch_time_us) if searched else None
         if not searched:
             per_byte = batch_time_us / exchange_us(graph, hosts, 1.0)
-        return Exchange(None if per_byte is None else gbps_of(2 / per_byte), size, transfers)
+        return BatchExchange(None if per_byte is None else gbps_of(2 / per_byte), size, transfers)
     hidden = not searched or exchange_us(exchange_graph(layout, hosts), hosts, 0.0) <= batch_time_us
-    return Exchange(0.0 if hidden else None, size, 0)
+    return BatchExchange(0.0 if hidden else None, size, 0)
 
 
 def transfer_count(hosts: Hosts, chunks: int) -> int:

@@ -39,7 +39,7 @@ _ENDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TrainingJob:
     """A training job.
 
     Attributes
@@ -139,7 +139,7 @@ class Sharing:
 
 
 def share(
-    jobs: Sequence[Job], server: SharedServer, most_transfers: int = MAX_SIMULATED_TRANSFERS
+    jobs: Sequence[TrainingJob], server: SharedServer, most_transfers: int = MAX_SIMULATED_TRANSFERS
 ) -> Sharing | None:
     """Simulate jobs that share a server, and each by itself.
 
@@ -192,11 +192,11 @@ def share(
     return Sharing(tuple(found), size, transfers)
 
 
-def _unnamed(job: Job) -> Job:
+def _unnamed(job: TrainingJob) -> TrainingJob:
     return replace(job, name="")
 
 
-def _alone(job: Job, server: SharedServer, most_transfers: int) -> tuple[int, float]:
+def _alone(job: TrainingJob, server: SharedServer, most_transfers: int) -> tuple[int, float]:
     """Return the chunk size [bytes] and the time of a step [us] of a job by itself."""
     size = _chunk([job], [1], server, most_transfers)
     assert size is not None, "twelve steps of it and more were simulated"
@@ -204,7 +204,7 @@ def _alone(job: Job, server: SharedServer, most_transfers: int) -> tuple[int, fl
 
 
 def _together(
-    jobs: Sequence[Job], server: SharedServer, most_transfers: int
+    jobs: Sequence[TrainingJob], server: SharedServer, most_transfers: int
 ) -> tuple[int, int, list[list[float]]] | None:
     """Simulate all jobs until each has ends enough in the window.
 
@@ -233,7 +233,7 @@ def _in_window(ends_of: Sequence[Sequence[float]]) -> list[list[float]]:
 
 
 def _chunk(
-    jobs: Sequence[Job], steps: Sequence[int], server: SharedServer, most_transfers: int
+    jobs: Sequence[TrainingJob], steps: Sequence[int], server: SharedServer, most_transfers: int
 ) -> int | None:
     return simulated_chunk(
         server.chunk_bytes,
@@ -243,7 +243,7 @@ def _chunk(
     )
 
 
-def _steps(jobs: Sequence[Job], server: SharedServer) -> list[int]:
+def _steps(jobs: Sequence[TrainingJob], server: SharedServer) -> list[int]:
     """Give every job as many steps as keep it busy while the longest one runs its own."""
     alone = []
     for job in jobs:
@@ -254,7 +254,7 @@ def _steps(jobs: Sequence[Job], server: SharedServer) -> list[int]:
     return [math.ceil(_STEPS * max(alone) / time) for time in alone]
 
 
-def _transfer_count(jobs: Sequence[Job], steps: Sequence[int], size: int) -> int:
+def _transfer_count(jobs: Sequence[TrainingJob], steps: Sequence[int], size: int) -> int:
     return sum(
         2 * count * job.workers * chunk_count(job.keys, size)
         for job, count in zip(jobs, steps, strict=True)
@@ -262,7 +262,7 @@ def _transfer_count(jobs: Sequence[Job], steps: Sequence[int], size: int) -> int
 
 
 def _step_ends(
-    jobs: Sequence[Job], steps: Sequence[int], server: SharedServer, size: int
+    jobs: Sequence[TrainingJob], steps: Sequence[int], server: SharedServer, size: int
 ) -> list[list[float]]:
     """Simulate jobs that begin at once, and return when each step of each ends [us]."""
     keys = [key for job in jobs for key in job.keys]
@@ -301,7 +301,7 @@ def _step(
     of_job: str,
     name: str,
     chunks: Sequence[Chunk],
-    job: Job,
+    job: TrainingJob,
     begin: tuple[str, ...],
     server: SharedServer,
 ) -> tuple[str, ...]:
@@ -327,7 +327,7 @@ def _step(
     return join(ops, f"{name}.end", ended)
 
 
-def job_faults(jobs: Sequence[Job]) -> Iterator[Fault]:
+def job_faults(jobs: Sequence[TrainingJob]) -> Iterator[Fault]:
     """Find everything that is wrong with jobs, from ``/jobs`` on."""
     if not jobs:
         yield Fault("/jobs", FaultCode.MISSING_FIELD, "There are no jobs.")

@@ -26,15 +26,22 @@ from solver.placements.chunks import (
     key_faults,
     lay_out,
 )
-from solver.placements.exchange import Exchange, Hosts, exchange
-from solver.placements.jobs import Job, SharedServer, Sharing, job_faults, server_faults, share
+from solver.placements.exchange import BatchExchange, Hosts, exchange
+from solver.placements.jobs import (
+    SharedServer,
+    Sharing,
+    TrainingJob,
+    job_faults,
+    server_faults,
+    share,
+)
 from solver.placements.prices import Comparison, Prices, compare_prices, price_faults
-from solver.placements.racks import Racks, Reduction, rack_faults, reduction
+from solver.placements.racks import RackReduction, Racks, rack_faults, reduction
 from solver.placements.ranges import real, whole
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class PlacementOptions:
     """How servers are made, and what of them is simulated.
 
     Attributes
@@ -72,7 +79,7 @@ class Options:
     aggregate_gbytes_per_s: float | None = None
     simulated: tuple[str, ...] = PLACEMENTS
     racks: Racks | None = None
-    jobs: tuple[Job, ...] = ()
+    jobs: tuple[TrainingJob, ...] = ()
     server: SharedServer | None = None
     prices: Prices | None = None
     most_transfers: int = MAX_SIMULATED_TRANSFERS
@@ -95,7 +102,7 @@ class Placement:
 
     need: Need
     levels: tuple[Level, ...]
-    simulated: Exchange | None
+    simulated: BatchExchange | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +136,7 @@ class Placements:
     chunk_bytes: int
     chunks: int
     placements: tuple[Placement, ...]
-    reduction: Reduction | None
+    reduction: RackReduction | None
     sharing: Sharing | None
     comparison: Comparison | None
 
@@ -144,7 +151,7 @@ def plan_placements(
     keys: Sequence[Key],
     batch_time_us: float,
     workers: int,
-    options: Options = Options(),
+    options: PlacementOptions = PlacementOptions(),
 ) -> Placements:
     """Compare the four placements of parameter servers for a model.
 
@@ -206,7 +213,7 @@ def plan_placements(
 
 
 def placement_faults(
-    keys: Sequence[Key], batch_time_us: float, workers: int, options: Options
+    keys: Sequence[Key], batch_time_us: float, workers: int, options: PlacementOptions
 ) -> list[Fault]:
     """Find everything that :func:`plan_placements` refuses."""
     of_keys, numbers = key_faults(keys), list(_number_faults(batch_time_us, workers, options))
@@ -217,7 +224,9 @@ def placement_faults(
     return [*faults, *_part_faults(options)]
 
 
-def _number_faults(batch_time_us: float, workers: int, options: Options) -> Iterator[Fault]:
+def _number_faults(
+    batch_time_us: float, workers: int, options: PlacementOptions
+) -> Iterator[Fault]:
     yield from real("/batch_time_us", "batch_time_us", batch_time_us, MAX_DURATION_US)
     yield from whole("/workers", "workers", workers, MAX_WORKERS)
     for name, most in (
@@ -239,7 +248,7 @@ def _number_faults(batch_time_us: float, workers: int, options: Options) -> Iter
             yield Fault(f"/simulated/{i}", FaultCode.OUT_OF_RANGE, detail)
 
 
-def _size_faults(keys: Sequence[Key], workers: int, options: Options) -> Iterator[Fault]:
+def _size_faults(keys: Sequence[Key], workers: int, options: PlacementOptions) -> Iterator[Fault]:
     """Find what fits by itself and not together."""
     servers = workers if options.servers is None else options.servers
     factors = {
@@ -255,7 +264,7 @@ def _size_faults(keys: Sequence[Key], workers: int, options: Options) -> Iterato
         yield Fault("/chunk_bytes", FaultCode.OUT_OF_RANGE, detail)
 
 
-def _part_faults(options: Options) -> Iterator[Fault]:
+def _part_faults(options: PlacementOptions) -> Iterator[Fault]:
     """Find what is wrong with racks, jobs and prices."""
     if options.racks:
         yield from _under("/racks", rack_faults(options.racks))

@@ -72,7 +72,7 @@ class Ways:
 
 
 @dataclass(frozen=True, slots=True)
-class Reduction:
+class RackReduction:
     """Whether a reduction in each rack comes first, by the inequality and by simulation.
 
     Attributes
@@ -109,7 +109,7 @@ class Reduction:
 
 def reduction(
     keys: Sequence[Key], racks: Racks, most_transfers: int = MAX_SIMULATED_TRANSFERS
-) -> Reduction:
+) -> RackReduction:
     r"""Decide whether each rack reduces by itself before the racks exchange.
 
     With R racks of N workers the inequality is, for each byte of the model and one direction,
@@ -174,7 +174,7 @@ def reduction(
             )
             for steps in (True, False)
         )
-    return Reduction(
+    return RackReduction(
         cross_rack_us=left,
         in_rack_us=in_rack,
         between_servers_us=between,

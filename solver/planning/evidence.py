@@ -28,7 +28,7 @@ from solver.simulation.replay import replay
 from solver.units import same
 
 
-class SimulatedPolicy(NamedTuple):
+class PolicyRun(NamedTuple):
     """A policy, its parameters as used, its time [us] and launches.
 
     The launches are a plan without the policy's own barrier as well. There are none, and no time,
@@ -45,7 +45,7 @@ def plan_of(
     network: Network,
     launches: Sequence[Launch],
     bound: LowerBound,
-    baselines: Sequence[SimulatedPolicy],
+    baselines: Sequence[PolicyRun],
     ideal: Ideal | None = None,
 ) -> Plan:
     """Simulate launches and state them as a plan.
@@ -124,7 +124,7 @@ def _slotted(ideal: Ideal | None, labels: Labels) -> SlottedSchedule | None:
     )
 
 
-def _baseline(policy: SimulatedPolicy, plan_time: float, bound: float) -> Baseline:
+def _baseline(policy: PolicyRun, plan_time: float, bound: float) -> Baseline:
     choice, time, _ = policy
     return Baseline(
         policy=choice.policy,

@@ -20,12 +20,12 @@ from solver.errors import Fault, InvalidOptions
 from solver.fusion import layered
 from solver.fusion.general.decide import decide
 from solver.fusion.layered import FUSIONS
-from solver.fusion.search import Search, unreported
+from solver.fusion.search import SearchOptions, unreported
 from solver.graph import Graph, with_barrier
 from solver.planning.again import as_it_ran, costs_as_they_were, renumbered
-from solver.planning.evidence import SimulatedPolicy, plan_of
+from solver.planning.evidence import PolicyRun, plan_of
 from solver.planning.ideal import ideal_of
-from solver.planning.progress import BOUND, POLICIES, SEARCH, SILENT, SLOTS, Incumbent, Progress
+from solver.planning.progress import BOUND, POLICIES, SEARCH, SILENT, SLOTS, Incumbent, PlanProgress
 from solver.planning.result import OPTIMAL, Plan
 from solver.policies.choice import Choice, applies, bind, candidates, choice_faults, resolve
 from solver.schedule import SCHEDULERS
@@ -85,7 +85,7 @@ def plan(
     graph: Graph,
     network: Network,
     options: Options = Options(),
-    progress: Progress = SILENT,
+    progress: PlanProgress = SILENT,
 ) -> Plan:
     """Fuse, schedule, simulate, bound and compare.
 
@@ -116,7 +116,7 @@ def plan(
     ends = max(began + options.time_limit_s, monotonic() + options.time_limit_s * _SEARCHED)
     contended = is_contended(graph, network)
     is_repeated = contended and options.fusion == "joint"
-    search = Search(
+    search = SearchOptions(
         options.seed,
         (ends - monotonic()) / (1 + (_ROUNDS if is_repeated else 0)),
         options.effort,
@@ -185,7 +185,7 @@ def _with_contention(alone: LowerBound, graph: Graph, network: Network) -> Lower
 
 
 def _decide(
-    graph: Graph, chain: Chain, costs: Sequence[Cost], options: Options, search: Search
+    graph: Graph, chain: Chain, costs: Sequence[Cost], options: Options, search: SearchOptions
 ) -> tuple[Launch, ...]:
     """Choose buckets and launches."""
     fuse = options.fusion != "none"
@@ -205,7 +205,9 @@ def _decide(
     return launches
 
 
-def _as_if_without_keys(chain: Chain, costs: Sequence[Cost], search: Search) -> tuple[Launch, ...]:
+def _as_if_without_keys(
+    chain: Chain, costs: Sequence[Cost], search: SearchOptions
+) -> tuple[Launch, ...]:
     """Plan each channel as if all its tensors might be fused, and part what may not be."""
     free = without_keys(chain)
     shared = [costs[chain.lane[free.lane.index(k)]] for k in range(len(free.lanes))]
@@ -218,7 +220,7 @@ def _decide_again(
     graph: Graph,
     network: Network,
     options: Options,
-    search: Search,
+    search: SearchOptions,
     incumbent: Incumbent,
     launches: tuple[Launch, ...],
 ) -> tuple[Launch, ...]:
@@ -248,7 +250,7 @@ def _decide_again(
 
 
 def _is_open(
-    chain: Chain, costs: Sequence[Cost], launches: Sequence[Launch], search: Search
+    chain: Chain, costs: Sequence[Cost], launches: Sequence[Launch], search: SearchOptions
 ) -> bool:
     """Tell whether a plan of no layer chain is above the bound: tails do not ascend in it."""
     tensors = [on_channel(chain, channel) for channel in chain.channels]
@@ -310,8 +312,8 @@ def _why_not(chain: Chain, graph: Graph) -> str:
 
 
 def _baselines(
-    graph: Graph, network: Network, options: Options, incumbent: Incumbent, progress: Progress
-) -> list[SimulatedPolicy]:
+    graph: Graph, network: Network, options: Options, incumbent: Incumbent, progress: PlanProgress
+) -> list[PolicyRun]:
     """Simulate the baselines."""
     progress.phase(POLICIES, 0, len(options.baselines))
     incumbent.offer_fifo()
@@ -323,13 +325,13 @@ def _baselines(
     return baselines
 
 
-def _baseline(graph: Graph, network: Network, choice: Choice, options: Options) -> SimulatedPolicy:
+def _baseline(graph: Graph, network: Network, choice: Choice, options: Options) -> PolicyRun:
     """Simulate a policy."""
     ran, choice, policy = _prepared(graph, network, choice, options)
     if policy is None:
-        return SimulatedPolicy(choice, None, ())
+        return PolicyRun(choice, None, ())
     timeline = simulate(ran, network, policy)
-    return SimulatedPolicy(choice, timeline.iteration_time, timeline.plan)
+    return PolicyRun(choice, timeline.iteration_time, timeline.plan)
 
 
 def _prepared(

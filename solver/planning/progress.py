@@ -11,7 +11,7 @@ from solver.costs import Network
 from solver.fusion.search import Candidate
 from solver.graph import Graph
 from solver.limits import MAX_SEARCHED_LAUNCHES
-from solver.planning.evidence import SimulatedPolicy, plan_of
+from solver.planning.evidence import PolicyRun, plan_of
 from solver.planning.result import Plan
 from solver.policies import wfbp
 from solver.simulation.contention import is_contended
@@ -24,7 +24,7 @@ from solver.units import slack
 POLICIES, BOUND, SEARCH, SLOTS = "policies", "bound", "search", "slots"
 
 
-class Progress:
+class PlanProgress:
     """Notes the progress of a plan, called by the thread that makes it; by itself it does nothing.
 
     It changes nothing of the plan, unless the time limit cuts the search short.
@@ -45,7 +45,7 @@ class Progress:
 
 
 #: Progress that nobody follows.
-SILENT = Progress()
+SILENT = PlanProgress()
 
 
 class Incumbent:
@@ -56,7 +56,7 @@ class Incumbent:
     across is the plan.
     """
 
-    def __init__(self, graph: Graph, network: Network, fusion: str, progress: Progress) -> None:
+    def __init__(self, graph: Graph, network: Network, fusion: str, progress: PlanProgress) -> None:
         self._graph = graph
         self._network = network
         self._progress = progress
@@ -65,7 +65,7 @@ class Incumbent:
         self._value = inf
         self._launches: tuple[Launch, ...] = ()
         self._bound = LowerBound(chain_of(graph).compute_time, COMPUTE)
-        self._baselines: tuple[SimulatedPolicy, ...] = ()
+        self._baselines: tuple[PolicyRun, ...] = ()
         progress.bound(self._bound.value)
 
     def raise_bound(self, bound: LowerBound) -> None:
@@ -79,7 +79,7 @@ class Incumbent:
             timeline = simulate(self._graph, self._network, wfbp)
             self.offer(timeline.plan, timeline.iteration_time)
 
-    def offer_baseline(self, policy: SimulatedPolicy) -> None:
+    def offer_baseline(self, policy: PolicyRun) -> None:
         """Take a policy, and its launches: as early as may be, they take its time or less.
 
         Under contention a policy that waits may be faster than its launches.

@@ -10,7 +10,7 @@ from solver.chain import Chain, chain_of
 from solver.costs import Cost, Network
 from solver.graph import Graph
 from solver.limits import MAX_BYTES, MAX_TUNED_LAUNCHES
-from solver.policies.horovod import Loop, Settings
+from solver.policies.horovod import HorovodLoop, Loop
 from solver.simulation.engine import Rule, iteration_time
 from solver.simulation.kernel.credit import CreditQueue
 from solver.simulation.rules import credit_queues, most_urgent, slice_count, slice_tensors
@@ -77,7 +77,7 @@ def bytescheduler(
     issuing = credit_queues(units, most_urgent(units, chain), chain, int(credit_bytes))
     if cycle_time_us is None:
         return issuing
-    settings = Settings(cycle_time_us, MAX_BYTES, tensor_time=tensor_time_us)
+    settings = HorovodLoop(cycle_time_us, MAX_BYTES, tensor_time=tensor_time_us)
     return [_OverHorovod(queue, chain, settings) for queue in issuing]
 
 
@@ -125,7 +125,7 @@ def _grid(chain: Chain, partition: int | str, credit: int | str) -> Iterator[tup
 class _OverHorovod:
     """Sends slices as Horovod's loop hands them over; to the loop each is a tensor."""
 
-    def __init__(self, issuing: CreditQueue, chain: Chain, settings: Settings) -> None:
+    def __init__(self, issuing: CreditQueue, chain: Chain, settings: HorovodLoop) -> None:
         self._issuing = issuing
         self._chain = chain
         self._slices: list[Launch] = []

@@ -23,7 +23,7 @@ from solver.simulation.rules import slice_count
 Value = float | str
 
 
-class Parameter(NamedTuple):
+class ParameterRange(NamedTuple):
     """What a parameter may be: an integer or any number, in a range, or "auto"; true or false."""
 
     kind: type[int] | type[float] | type[bool]
@@ -35,26 +35,26 @@ class Parameter(NamedTuple):
 
 #: The parameters of all policies; a name means the same in each.
 PARAMETERS = {
-    "cycle_time_us": Parameter(float, 1e-3, 1e9, "Time between two cycles of Horovod [us]."),
-    "fusion_threshold_bytes": Parameter(int, 1, MAX_BYTES, "Most bytes of a fusion buffer."),
-    "waits_for_sends": Parameter(
+    "cycle_time_us": ParameterRange(float, 1e-3, 1e9, "Time between two cycles of Horovod [us]."),
+    "fusion_threshold_bytes": ParameterRange(int, 1, MAX_BYTES, "Most bytes of a fusion buffer."),
+    "waits_for_sends": ParameterRange(
         bool, 0, 1, "The loop waits for the end of each send: MPI and gloo, not NCCL."
     ),
-    "tensor_time_us": Parameter(
+    "tensor_time_us": ParameterRange(
         float, 0, 1e9, "Time of the loop for each tensor, before its buffer is handed over [us]."
     ),
-    "bucket_cap_mb": Parameter(float, 1e-6, 1e12, "Size at which a bucket closes [MiB]."),
-    "first_bucket_mb": Parameter(
+    "bucket_cap_mb": ParameterRange(float, 1e-6, 1e12, "Size at which a bucket closes [MiB]."),
+    "first_bucket_mb": ParameterRange(
         float,
         1e-6,
         1e12,
         "The same for the first bucket [MiB]; left out where `bucket_cap_mb` is given, it is that.",
     ),
-    "slice_bytes": Parameter(int, 1, MAX_BYTES, "Size of a slice."),
-    "partition_bytes": Parameter(
+    "slice_bytes": ParameterRange(int, 1, MAX_BYTES, "Size of a slice."),
+    "partition_bytes": ParameterRange(
         int, 1, MAX_BYTES, "Size of a slice; `auto` searches 1 to 64 MB.", auto=True
     ),
-    "credit_bytes": Parameter(
+    "credit_bytes": ParameterRange(
         int,
         1,
         MAX_BYTES,

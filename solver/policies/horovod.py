@@ -59,13 +59,13 @@ def horovod(
            common/ops/gpu_operations.cc (``FinalizeGPUQueue`` returns at once).
     """
     sizes = chain.bytes.tolist()
-    settings = Settings(
+    settings = HorovodLoop(
         cycle_time_us, fusion_threshold_bytes, waits=waits_for_sends, tensor_time=tensor_time_us
     )
     return [Loop(sizes, chain.lane, settings) for _ in chain.channels]
 
 
-class Settings(NamedTuple):
+class HorovodLoop(NamedTuple):
     """What a loop is set to: times [us], bytes of a buffer, and whether it waits for its sends."""
 
     cycle_time: float
@@ -77,7 +77,7 @@ class Settings(NamedTuple):
 class Loop:
     """The loop; ticks at which nothing is pending are computed, not simulated."""
 
-    def __init__(self, sizes: Sequence[int], lanes: Sequence[int], settings: Settings) -> None:
+    def __init__(self, sizes: Sequence[int], lanes: Sequence[int], settings: HorovodLoop) -> None:
         self._sizes = sizes
         self._lanes = lanes
         self._settings = settings

@@ -18,7 +18,7 @@ from solver.prediction.passes import Passes, passes_of_chain, why_no_chain
 from solver.simulation.contention import is_contended
 
 
-class Buffer(NamedTuple):
+class MergedLayers(NamedTuple):
     """Layers that are sent together.
 
     ``layers`` are their numbers, descending, ``bytes`` what is sent, and ``start`` the time of
@@ -55,7 +55,7 @@ class Scaling:
     t_comp: float
     t_update: float
     t_overlap: float
-    buffers: tuple[Buffer, ...]
+    buffers: tuple[MergedLayers, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ def _send(
         size = sum(passes.bytes[k] for k in members)
         free = start + cost.time(size)
         if size:
-            launched.append(Buffer(tuple(count - k for k in members), size, start))
+            launched.append(MergedLayers(tuple(count - k for k in members), size, start))
     time = passes.t_comp + (free - ends[-1])
     return Scaling(
         factor=passes.t_comp / time if time > 0 else None,

@@ -12,9 +12,9 @@ from solver.prediction.sweep import PLAN, TIE, Cell
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import execute
 from solver.programs.explanation.sentences import gib
-from solver.programs.plan import Options, plan
+from solver.programs.plan import ProgramOptions, plan
 from solver.programs.policies import POLICIES
-from solver.programs.problem import Problem, compute_time
+from solver.programs.problem import ProgramProblem, compute_time
 from solver.simulation.knee import knee_of
 
 #: No program was found that keeps the limit of memory.
@@ -45,7 +45,7 @@ class ProgramCell(Cell):
 
 
 def program_cell_of(
-    problem: Problem, cluster: Cluster, policies: Sequence[str], options: Options
+    problem: ProgramProblem, cluster: Cluster, policies: Sequence[str], options: ProgramOptions
 ) -> ProgramCell:
     """Compute one cell of a sweep.
 

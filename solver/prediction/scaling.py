@@ -38,7 +38,7 @@ class AdaFusion:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class WorkersRow:
     """What so many workers give; a factor is compute time / iteration time.
 
     Attributes
@@ -103,7 +103,7 @@ def predict(
     networks: Iterable[tuple[int, Network]],
     options: ScalingOptions = ScalingOptions(),
     passes: Passes | None = None,
-) -> tuple[Row, ...]:
+) -> tuple[WorkersRow, ...]:
     """Predict one row for each number of workers and the network that they make.
 
     Parameters
@@ -165,7 +165,7 @@ def _row(
     network: Network,
     options: ScalingOptions,
     limit: float,
-) -> Row:
+) -> WorkersRow:
     chain = chain_of(graph)
     costs, compute = costs_of(chain, network), chain.compute_time
     takes_time = any(cost.time(1) > 0 for cost in costs)
@@ -187,7 +187,7 @@ def _row(
         return osf_fusion(passes, costs[0], size, options.timeout, **how).factor
 
     best = plan(graph, network, Options(baselines=(), time_limit_s=limit))
-    return Row(
+    return WorkersRow(
         workers=workers,
         csf=None if passes is None else csf(passes, costs[0]),
         osf=alone.factor if alone else None,

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import COMPUTE as COMPUTE_KIND
-from solver.programs.execute import Run, bucket_id
-from solver.programs.problem import Problem, is_fusable
+from solver.programs.execute import ProgramRun, bucket_id
+from solver.programs.problem import ProgramProblem, is_fusable
 from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT, Program
 
 
-def program_faults(problem: Problem, program: Program) -> Iterator[Fault]:
+def program_faults(problem: ProgramProblem, program: Program) -> Iterator[Fault]:
     """List what is wrong with a program, at ``/buckets`` and ``/program``.
 
     Each collective is in one bucket, of one lane and not above the limit; each op is asked for
@@ -21,10 +21,10 @@ def program_faults(problem: Problem, program: Program) -> Iterator[Fault]:
     buckets = list(_bucket_faults(problem, program))
     yield from buckets
     if not buckets:
-        yield from _Host(problem, program).faults()
+        yield from _HostChecks(problem, program).faults()
 
 
-def _bucket_faults(problem: Problem, program: Program) -> Iterator[Fault]:
+def _bucket_faults(problem: ProgramProblem, program: Program) -> Iterator[Fault]:
     """List what is wrong with the buckets."""
     collectives = set(problem.graph.collectives)
     seen: set[int] = set()
@@ -41,10 +41,10 @@ def _bucket_faults(problem: Problem, program: Program) -> Iterator[Fault]:
         yield Fault("/buckets", FaultCode.MISSING_FIELD, detail)
 
 
-class _Host:
+class _HostChecks:
     """What the host has asked for so far."""
 
-    def __init__(self, problem: Problem, program: Program) -> None:
+    def __init__(self, problem: ProgramProblem, program: Program) -> None:
         self.graph, self.program = problem.graph, program
         self.most = problem.limits.under_way_bytes
         self.done: set[int] = set()
@@ -93,7 +93,7 @@ class _Host:
                     yield f"{self.graph.ops[i].id!r} comes after {self.graph.ops[j].id!r}."
 
 
-def memory_faults(problem: Problem, run: Run) -> Iterator[Fault]:
+def memory_faults(problem: ProgramProblem, run: ProgramRun) -> Iterator[Fault]:
     """Say where a run takes more memory than allowed."""
     most = problem.limits.memory_bytes
     if most is not None and run.peak_bytes > most:

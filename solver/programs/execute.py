@@ -6,11 +6,11 @@ from typing import NamedTuple
 from solver.graph import COMPUTE as COMPUTE_KIND
 from solver.graph import Graph
 from solver.graph.links import Positions
-from solver.programs.problem import Problem, copies_of, launch_time
+from solver.programs.problem import ProgramProblem, copies_of, launch_time
 from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT, Program
 
 
-class Span(NamedTuple):
+class HostSpan(NamedTuple):
     """When a step of a program ran [us]; of a wait how long it held its streams."""
 
     start: float
@@ -30,7 +30,7 @@ class Holding(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ProgramRun:
     """What a program takes.
 
     Attributes
@@ -48,14 +48,14 @@ class Run:
     """
 
     iteration_time: float
-    spans: tuple[Span, ...]
+    spans: tuple[HostSpan, ...]
     holdings: tuple[Holding, ...]
     profile: tuple[tuple[float, int], ...]
     peak_bytes: int
     peak_us: float
 
 
-def execute(problem: Problem, program: Program) -> Run:
+def execute(problem: ProgramProblem, program: Program) -> ProgramRun:
     """Simulate a program as a stream-based runtime executes it.
 
     The host is never late. A stream runs what was asked of it, in order; an op starts when its
@@ -80,13 +80,13 @@ def execute(problem: Problem, program: Program) -> Run:
     time = max((span.end for span in spans), default=0.0)
     holdings = _holdings(problem, program, spans, time)
     profile, peak, at = _profile(holdings)
-    return Run(time, tuple(spans), holdings, profile, peak, at)
+    return ProgramRun(time, tuple(spans), holdings, profile, peak, at)
 
 
 class _Machine:
     """The streams and channels of a rank, and when they are free."""
 
-    def __init__(self, problem: Problem, program: Program) -> None:
+    def __init__(self, problem: ProgramProblem, program: Program) -> None:
         graph = problem.graph
         self.problem, self.graph, self.buckets = problem, graph, program.buckets
         self.streams = streams_of(graph)
@@ -96,7 +96,7 @@ class _Machine:
         self.ended = [0.0] * len(graph.ops)
         self.launched = [0.0] * len(program.buckets)
 
-    def take(self, do: str, what: int) -> Span:
+    def take(self, do: str, what: int) -> HostSpan:
         """Run a step."""
         if do == COMPUTE:
             return self._compute(what)
@@ -122,36 +122,36 @@ class _Machine:
         found = (self.streams[j] for i in self.buckets[b] for j in links[i])
         return [self.homes[b], *(stream for stream in found if stream >= 0)]
 
-    def _compute(self, i: int) -> Span:
+    def _compute(self, i: int) -> HostSpan:
         on = self.streams[i]
         before = (self.ended[j] for j in self.graph.preds[i])
         start = max([self.stream_at.get(on, 0.0), *before])
         self.stream_at[on] = self.ended[i] = start + self.graph.durations[i]
-        return Span(start, self.ended[i])
+        return HostSpan(start, self.ended[i])
 
-    def _copy(self, b: int, earliest: float, time: float) -> Span:
+    def _copy(self, b: int, earliest: float, time: float) -> HostSpan:
         home = self.homes[b]
         start = max(self.stream_at.get(home, 0.0), earliest)
         self.stream_at[home] = start + time
-        return Span(start, start + time)
+        return HostSpan(start, start + time)
 
-    def _launch(self, b: int) -> Span:
+    def _launch(self, b: int) -> HostSpan:
         members = self.buckets[b]
         channel = self.graph.ops[members[0]].channel
         streams = (self.stream_at.get(on, 0.0) for on in self._near(b, self.graph.preds))
         start = max([self.channel_at.get(channel, 0.0), self._inputs(b), *streams])
         end = start + launch_time(self.problem, members)
         self.channel_at[channel] = self.launched[b] = end
-        return Span(start, end)
+        return HostSpan(start, end)
 
-    def _wait(self, b: int) -> Span:
+    def _wait(self, b: int) -> HostSpan:
         end = self.launched[b]
         begin = self.stream_at.get(self.homes[b], 0.0)
         for on in self._near(b, self.graph.succs):
             self.stream_at[on] = max(self.stream_at.get(on, 0.0), end)
         for i in self.buckets[b]:
             self.ended[i] = end
-        return Span(begin, max(begin, end))
+        return HostSpan(begin, max(begin, end))
 
 
 def streams_of(graph: Graph) -> list[int]:
@@ -178,11 +178,11 @@ def home_of(graph: Graph, streams: list[int], members: tuple[int, ...]) -> int:
 
 
 def _holdings(
-    problem: Problem, program: Program, spans: list[Span], time: float
+    problem: ProgramProblem, program: Program, spans: list[HostSpan], time: float
 ) -> tuple[Holding, ...]:
     """Find from when to when buffers and copies are live."""
     graph = problem.graph
-    at: dict[str, dict[int, Span]] = {do: {} for do in (COMPUTE, PACK, LAUNCH, WAIT, UNPACK)}
+    at: dict[str, dict[int, HostSpan]] = {do: {} for do in (COMPUTE, PACK, LAUNCH, WAIT, UNPACK)}
     for (do, what), span in zip(program.steps, spans, strict=True):
         at[do][what] = span
     writes = {graph.ops[i].id: span for i, span in at[COMPUTE].items()}
@@ -193,14 +193,14 @@ def _holdings(
         over = sent.end if is_one else at[UNPACK][b].end
         for i in members:
             reads[graph.ops[i].id] = sent
-            writes[graph.ops[i].id] = Span(sent.start, over)
+            writes[graph.ops[i].id] = HostSpan(sent.start, over)
         if not is_one:
             sizes, name = copies_of(problem, members), bucket_id(b)
             packed = Holding(at[PACK][b].start, sent.end, sizes.packed_bytes, f"{name} packed")
             copies += [packed, Holding(sent.start, over, sizes.unpacked_bytes, f"{name} unpacked")]
     buffers = []
     for buffer in graph.buffers:
-        own = Span(0.0, 0.0) if buffer.written_by is None else writes[buffer.written_by]
+        own = HostSpan(0.0, 0.0) if buffer.written_by is None else writes[buffer.written_by]
         ends = (reads[reader].end for reader in buffer.read_by)
         end = time if buffer.kept else max([own.end, *ends])
         buffers.append(Holding(own.start, end, buffer.bytes, buffer.id))

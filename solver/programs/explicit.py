@@ -7,8 +7,8 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidPlan
 from solver.graph import first_of
 from solver.programs.check import program_faults
-from solver.programs.problem import Problem
-from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT, Program, Step
+from solver.programs.problem import ProgramProblem
+from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT, HostStep, Program
 
 
 class NamedBucket(NamedTuple):
@@ -26,7 +26,7 @@ class NamedStep(NamedTuple):
 
 
 def explicit_program(
-    problem: Problem, buckets: Sequence[NamedBucket], steps: Sequence[NamedStep]
+    problem: ProgramProblem, buckets: Sequence[NamedBucket], steps: Sequence[NamedStep]
 ) -> Program:
     """Read a program of a graph.
 
@@ -47,7 +47,8 @@ def explicit_program(
     program = Program(
         tuple(tuple(sorted(ops[name] for name in bucket.tensors)) for bucket in buckets),
         tuple(
-            Step(each.do, ops[each.id] if each.do == COMPUTE else places[each.id]) for each in steps
+            HostStep(each.do, ops[each.id] if each.do == COMPUTE else places[each.id])
+            for each in steps
         ),
     )
     if faults := first_of(program_faults(problem, program)):

@@ -7,20 +7,20 @@ from time import monotonic
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
 from solver.programs.bounds.bound import lower_bound
-from solver.programs.execute import Run, execute
+from solver.programs.execute import ProgramRun, execute
 from solver.programs.policies import POLICIES
-from solver.programs.problem import Problem
+from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
-from solver.programs.result import FEASIBLE, OPTIMAL, Baseline, ProgramPlan
-from solver.programs.search.changes import Changes
+from solver.programs.result import FEASIBLE, OPTIMAL, ProgramBaseline, ProgramPlan
+from solver.programs.search.changes import UndoableDraft
 from solver.programs.search.flat import Flat, is_one_stream
 from solver.programs.search.late import put_off
-from solver.programs.search.search import Search
+from solver.programs.search.search import ProgramSearch
 from solver.units import same
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ProgramOptions:
     """How to plan.
 
     Attributes
@@ -48,8 +48,8 @@ Report = Callable[[Program, float], None]
 
 
 def plan(
-    problem: Problem,
-    options: Options = Options(),
+    problem: ProgramProblem,
+    options: ProgramOptions = ProgramOptions(),
     report: Report = lambda _program, _time: None,
     known: tuple[Program, ...] = (),
 ) -> ProgramPlan:
@@ -69,7 +69,7 @@ def plan(
     if faults := list(_option_faults(options)):
         raise InvalidOptions(faults)
     first = (POLICIES["in_order"](problem), *known)
-    search = Search(problem, report) if is_one_stream(problem) else None
+    search = ProgramSearch(problem, report) if is_one_stream(problem) else None
     if search:
         search.begin(first)
     names = dict.fromkeys((*options.baselines, *(() if search else POLICIES)))
@@ -93,7 +93,7 @@ def plan(
     if options.margin_us is not None and is_one_stream(problem):
         program, run = _later(problem, program, run, options.margin_us)
     baselines = tuple(
-        Baseline(name, runs[name].iteration_time, runs[name].peak_bytes)
+        ProgramBaseline(name, runs[name].iteration_time, runs[name].peak_bytes)
         for name in options.baselines
     )
     status = OPTIMAL if same(run.iteration_time, bound.value_us) else FEASIBLE
@@ -101,7 +101,9 @@ def plan(
     return ProgramPlan(problem, program, run, status, bound, baselines, is_cut_short)
 
 
-def _best(problem: Problem, found: list[tuple[Program, Run]], least: int) -> tuple[Program, Run]:
+def _best(
+    problem: ProgramProblem, found: list[tuple[Program, ProgramRun]], least: int
+) -> tuple[Program, ProgramRun]:
     """Return the fastest that keeps the memory limit, of equals the one of least memory.
 
     ``least`` is the least memory of any program looked at [bytes].
@@ -121,9 +123,11 @@ def _size(count: int | None) -> str:
     return f"{count or 0:,} bytes ({(count or 0) / 2**30:.3f} GiB)"
 
 
-def _later(problem: Problem, program: Program, run: Run, margin_us: float) -> tuple[Program, Run]:
+def _later(
+    problem: ProgramProblem, program: Program, run: ProgramRun, margin_us: float
+) -> tuple[Program, ProgramRun]:
     """Put launches off, unless that takes longer or more memory."""
-    draft = Changes(Flat(problem))
+    draft = UndoableDraft(Flat(problem))
     draft.follow(program, is_eager=True)
     put_off(draft, margin_us)
     other = draft.program()
@@ -132,7 +136,7 @@ def _later(problem: Problem, program: Program, run: Run, margin_us: float) -> tu
     return (other, after) if is_better else (program, run)
 
 
-def _option_faults(options: Options) -> Iterator[Fault]:
+def _option_faults(options: ProgramOptions) -> Iterator[Fault]:
     for i, name in enumerate(options.baselines):
         if name not in POLICIES:
             detail = f"Of programs the policies are {', '.join(POLICIES)}; got {name!r}."

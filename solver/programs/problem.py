@@ -12,7 +12,7 @@ _BYTES_PER_US = 125.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ProgramLimits:
     """What a program must keep; None where nothing is said.
 
     Attributes
@@ -32,7 +32,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class ProgramProblem:
     """A graph whose order of compute, launches and buckets are to be chosen together.
 
     Attributes
@@ -53,7 +53,7 @@ class Problem:
     graph: Graph
     network: Network
     copy_gbps: float | None = None
-    limits: Limits = Limits()
+    limits: ProgramLimits = ProgramLimits()
     memo: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
 
 
@@ -63,7 +63,7 @@ def lane_of(graph: Graph, position: int) -> Lane:
     return Lane(op.channel, op.kind, op.fuse_key, op.element_bytes)
 
 
-def launch_time(problem: Problem, members: Sequence[int]) -> float:
+def launch_time(problem: ProgramProblem, members: Sequence[int]) -> float:
     """Time of one launch of the collectives at these positions [us]."""
     ops = problem.graph.ops
     lane = lane_of(problem.graph, members[0])
@@ -91,7 +91,7 @@ class Copies:
 NO_COPIES = Copies(0, 0, 0.0, 0.0)
 
 
-def copies_of(problem: Problem, members: Sequence[int]) -> Copies:
+def copies_of(problem: ProgramProblem, members: Sequence[int]) -> Copies:
     """Return the copies of a bucket of the collectives at these positions; none of one alone.
 
     What is packed is what the collectives read, what is unpacked is what they write: shards of an
@@ -110,12 +110,12 @@ def copies_of(problem: Problem, members: Sequence[int]) -> Copies:
     return Copies(packed, unpacked, copy_us(problem, packed), copy_us(problem, unpacked))
 
 
-def copy_us(problem: Problem, size: int) -> float:
+def copy_us(problem: ProgramProblem, size: int) -> float:
     """Time to read and write so many bytes on the compute stream [us]."""
     return 0.0 if problem.copy_gbps is None else 2 * size / (problem.copy_gbps * _BYTES_PER_US)
 
 
-def is_fusable(problem: Problem, members: Iterable[int]) -> bool:
+def is_fusable(problem: ProgramProblem, members: Iterable[int]) -> bool:
     """Tell whether collectives may be one bucket, by lane and size; one may still need another."""
     members = tuple(members)
     graph, most = problem.graph, problem.limits.bucket_bytes

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from solver.programs.problem import Problem
+from solver.programs.problem import ProgramProblem
 
 COMPUTE = "compute"
 
@@ -21,7 +21,7 @@ PACK = "pack"
 UNPACK = "unpack"
 
 
-class Step(NamedTuple):
+class HostStep(NamedTuple):
     """One thing that the host asks for.
 
     Attributes
@@ -50,11 +50,11 @@ class Program:
     """
 
     buckets: tuple[tuple[int, ...], ...]
-    steps: tuple[Step, ...]
+    steps: tuple[HostStep, ...]
 
 
 def with_waits(
-    problem: Problem, buckets: Iterable[Iterable[int]], order: Iterable[tuple[str, int]]
+    problem: ProgramProblem, buckets: Iterable[Iterable[int]], order: Iterable[tuple[str, int]]
 ) -> Program:
     """Complete an order of compute and launches to a program.
 
@@ -72,13 +72,13 @@ def with_waits(
     -----
     O(items + edges).
     """
-    host = _Host(problem, tuple(tuple(sorted(members)) for members in buckets))
+    host = _HostSteps(problem, tuple(tuple(sorted(members)) for members in buckets))
     for do, what in order:
         if do == WAIT:
             host.finish(what)
         elif do == COMPUTE:
             host.wait_for((what,))
-            host.steps.append(Step(do, what))
+            host.steps.append(HostStep(do, what))
         else:
             host.launch(what)
     for b in tuple(host.under_way):
@@ -86,10 +86,10 @@ def with_waits(
     return Program(host.buckets, tuple(host.steps))
 
 
-class _Host:
+class _HostSteps:
     """The steps asked for, and the buckets under way, in the order of their launches."""
 
-    def __init__(self, problem: Problem, buckets: tuple[tuple[int, ...], ...]) -> None:
+    def __init__(self, problem: ProgramProblem, buckets: tuple[tuple[int, ...], ...]) -> None:
         ops = problem.graph.ops
         self.preds, self.buckets = problem.graph.preds, buckets
         self.sizes = [sum(ops[i].bytes or 0 for i in members) for members in buckets]
@@ -97,16 +97,16 @@ class _Host:
         self.most = problem.limits.under_way_bytes
         self.under_way: dict[int, None] = {}
         self.bytes = 0
-        self.steps: list[Step] = []
+        self.steps: list[HostStep] = []
 
     def finish(self, b: int) -> None:
         """Wait for a bucket and unpack it, unless that was done."""
         if b in self.under_way:
             del self.under_way[b]
             self.bytes -= self.sizes[b]
-            self.steps.append(Step(WAIT, b))
+            self.steps.append(HostStep(WAIT, b))
             if len(self.buckets[b]) > 1:
-                self.steps.append(Step(UNPACK, b))
+                self.steps.append(HostStep(UNPACK, b))
 
     def wait_for(self, members: tuple[int, ...]) -> None:
         """Wait for all that ops come after."""
@@ -123,5 +123,5 @@ class _Host:
         self.under_way[b] = None
         self.bytes += self.sizes[b]
         if len(self.buckets[b]) > 1:
-            self.steps.append(Step(PACK, b))
-        self.steps.append(Step(LAUNCH, b))
+            self.steps.append(HostStep(PACK, b))
+        self.steps.append(HostStep(LAUNCH, b))

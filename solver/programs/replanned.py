@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from solver.graph import COMPUTE, Graph
 from solver.programs.check import program_faults
-from solver.programs.plan import Options, plan
+from solver.programs.plan import ProgramOptions, plan
 from solver.programs.result import ProgramPlan
 from solver.simulation.what_if import Change, apply_changes
 from solver.units import same
@@ -34,7 +34,7 @@ class MoreMemory:
 
 
 def with_more_memory(
-    planned: ProgramPlan, extras: Sequence[int], options: Options
+    planned: ProgramPlan, extras: Sequence[int], options: ProgramOptions
 ) -> tuple[MoreMemory, ...]:
     """Plan again with a limit that is higher by each of these, ascending.
 
@@ -63,7 +63,9 @@ def with_more_memory(
     return tuple(found)
 
 
-def with_changes(planned: ProgramPlan, changes: Sequence[Change], options: Options) -> ProgramPlan:
+def with_changes(
+    planned: ProgramPlan, changes: Sequence[Change], options: ProgramOptions
+) -> ProgramPlan:
     """Plan the graph with some ops changed, within the same limits.
 
     Buffers stay as they are: an op that is removed takes no time and sends nothing, and what it

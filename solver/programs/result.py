@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from solver.programs.execute import Run
-from solver.programs.problem import Problem
+from solver.programs.execute import ProgramRun
+from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 
 OPTIMAL = "optimal"
@@ -13,7 +13,7 @@ FEASIBLE = "feasible"
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class ProgramBound:
     """The proven lower bound over all orders of compute, launches and buckets.
 
     Attributes
@@ -40,7 +40,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Baseline:
+class ProgramBaseline:
     """What a rule of today makes of the problem.
 
     ``iteration_time_us`` and ``peak_bytes`` are None where it makes no program; it may take more
@@ -64,9 +64,9 @@ class Executed:
         What the host asks for, and how that runs.
     """
 
-    problem: Problem
+    problem: ProgramProblem
     program: Program
-    run: Run
+    run: ProgramRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,6 @@ class ProgramPlan(Executed):
     """
 
     status: str
-    bound: Bound
-    baselines: tuple[Baseline, ...]
+    bound: ProgramBound
+    baselines: tuple[ProgramBaseline, ...]
     is_cut_short: bool = False

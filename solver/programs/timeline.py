@@ -5,8 +5,8 @@ from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 from solver.graph import COMPUTE as COMPUTE_KIND
-from solver.programs.execute import Run, bucket_id, home_of, streams_of
-from solver.programs.problem import Problem
+from solver.programs.execute import ProgramRun, bucket_id, home_of, streams_of
+from solver.programs.problem import ProgramProblem
 from solver.programs.program import COMPUTE, LAUNCH, WAIT, Program
 from solver.simulation.timeline import Event, name_event, span_event
 
@@ -23,7 +23,9 @@ class _Piece(NamedTuple):
 
 
 def program_trace(
-    problem: Problem, runs: Mapping[str, tuple[Program, Run]], other: Mapping[str, Any]
+    problem: ProgramProblem,
+    runs: Mapping[str, tuple[Program, ProgramRun]],
+    other: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Lay out runs of programs of a graph one below the other.
 
@@ -51,7 +53,9 @@ def program_trace(
     }
 
 
-def _events(problem: Problem, program: Program, run: Run, pid: int) -> Iterator[Event]:
+def _events(
+    problem: ProgramProblem, program: Program, run: ProgramRun, pid: int
+) -> Iterator[Event]:
     graph = problem.graph
     numbers, ops = streams_of(graph), graph.ops
     channels = sorted({ops[i].channel for i in graph.collectives})
@@ -105,7 +109,7 @@ def _streams(
         yield span_event(label, category, pid, tid, start, end, args)
 
 
-def _memory(problem: Problem, run: Run, pid: int) -> Iterator[Event]:
+def _memory(problem: ProgramProblem, run: ProgramRun, pid: int) -> Iterator[Event]:
     """Draw the memory over time; a graph without buffers has none."""
     if not run.holdings:
         return

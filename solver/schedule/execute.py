@@ -4,18 +4,18 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from solver.buckets import Buckets, Launch, largest_part, whole_elements
+from solver.buckets import LaneBuckets, Launch, largest_part, whole_elements
 from solver.costs import Cost
-from solver.schedule.jobs import Jobs, Piece, Schedule
+from solver.schedule.jobs import Jobs, PreemptiveSchedule, ServicePiece
 from solver.units import slack
 
 
-def jobs_of(buckets: Buckets, cost: Cost) -> Jobs:
+def jobs_of(buckets: LaneBuckets, cost: Cost) -> Jobs:
     """Buckets as jobs, each paying the start-up once."""
     return Jobs(buckets.release, cost.times(buckets.bytes), buckets.tail)
 
 
-def cut_at_releases(buckets: Buckets, cost: Cost) -> tuple[list[Launch], float]:
+def cut_at_releases(buckets: LaneBuckets, cost: Cost) -> tuple[list[Launch], float]:
     """Send the most urgent released bucket, cutting it when a more urgent one is released.
 
     The part that runs then carries the whole elements that fit by that release, and the rest pays
@@ -72,7 +72,7 @@ def cut_at_releases(buckets: Buckets, cost: Cost) -> tuple[list[Launch], float]:
     return launches, value
 
 
-def follow(schedule: Schedule, jobs: Jobs, buckets: Buckets) -> list[Launch]:
+def follow(schedule: PreemptiveSchedule, jobs: Jobs, buckets: LaneBuckets) -> list[Launch]:
     """Turn a slotted schedule's pieces into launches, in its order.
 
     A piece that serves x of a bucket's p slots carries floor(bytes x / p), down to whole elements,
@@ -81,7 +81,7 @@ def follow(schedule: Schedule, jobs: Jobs, buckets: Buckets) -> list[Launch]:
     """
     left = buckets.bytes.tolist()
     unserved = jobs.duration.tolist()
-    free = [Piece(j, r, r) for j, r in enumerate(jobs.release.tolist()) if not unserved[j]]
+    free = [ServicePiece(j, r, r) for j, r in enumerate(jobs.release.tolist()) if not unserved[j]]
     launches = []
     for piece in sorted([*free, *schedule.pieces], key=lambda piece: piece.start):
         served = piece.end - piece.start
@@ -97,7 +97,7 @@ def follow(schedule: Schedule, jobs: Jobs, buckets: Buckets) -> list[Launch]:
     return launches
 
 
-def value_of(launches: list[Launch], buckets: Buckets, cost: Cost) -> float:
+def value_of(launches: list[Launch], buckets: LaneBuckets, cost: Cost) -> float:
     """Replay launches in order, each no earlier than its release and the previous end [us]."""
     release, tail = buckets.release.tolist(), buckets.tail.tolist()
     left = buckets.bytes.tolist()

@@ -4,11 +4,11 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from solver.schedule.jobs import Jobs, Piece, Schedule, critical_of
+from solver.schedule.jobs import Jobs, PreemptiveSchedule, ServicePiece, critical_of
 from solver.units import FloatArray
 
 
-def jackson(jobs: Jobs) -> Schedule:
+def jackson(jobs: Jobs) -> PreemptiveSchedule:
     r"""Send the released job with the largest tail, preempting at releases.
 
     Minimises :math:`\max_j (C_j + q_j)` on one channel with preemption,
@@ -38,15 +38,15 @@ def jackson(jobs: Jobs) -> Schedule:
     .. [2] W. A. Horn, Some simple scheduling algorithms, 1974.
     """
     if not len(jobs):
-        return Schedule((), 0.0, None)
+        return PreemptiveSchedule((), 0.0, None)
     pieces, finish = _serve(jobs)
     value = finish + jobs.tail
     last = int(value.argmax())
     members = _critical(pieces, jobs.tail.tolist(), last, float(finish[last]))
-    return Schedule(tuple(pieces), float(value[last]), critical_of(jobs, members))
+    return PreemptiveSchedule(tuple(pieces), float(value[last]), critical_of(jobs, members))
 
 
-def _serve(jobs: Jobs) -> tuple[list[Piece], FloatArray]:
+def _serve(jobs: Jobs) -> tuple[list[ServicePiece], FloatArray]:
     """Run the rule; return the pieces in time order and each job's completion."""
     by_rank = np.lexsort((np.arange(len(jobs)), -jobs.tail))
     rank = np.empty(len(jobs), dtype=np.int64)
@@ -58,7 +58,7 @@ def _serve(jobs: Jobs) -> tuple[list[Piece], FloatArray]:
     ranks, times = rank[arrivals].tolist(), jobs.release[arrivals].tolist()
     finish = jobs.release[by_rank].tolist()
     times.append(float("inf"))
-    pieces: list[Piece] = []
+    pieces: list[ServicePiece] = []
     ready: list[int] = []
     now = 0.0
     at = 0
@@ -80,13 +80,13 @@ def _serve(jobs: Jobs) -> tuple[list[Piece], FloatArray]:
                 break
         else:
             finish[current] = now = end
-        pieces.append(Piece(job_of[current], start, now))
+        pieces.append(ServicePiece(job_of[current], start, now))
     completion = np.empty(len(jobs))
     completion[by_rank] = finish
     return pieces, completion
 
 
-def _critical(pieces: list[Piece], tail: list[float], last: int, finish: float) -> list[int]:
+def _critical(pieces: list[ServicePiece], tail: list[float], last: int, finish: float) -> list[int]:
     """Jobs served without a gap up to ``finish``, all with the last job's tail or more."""
     members = {last}
     start = finish

@@ -31,7 +31,7 @@ class Jobs:
         return len(self.release)
 
 
-class Piece(NamedTuple):
+class ServicePiece(NamedTuple):
     """Uninterrupted service of one job from ``start`` to ``end``."""
 
     job: int
@@ -50,7 +50,7 @@ class Critical:
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class PreemptiveSchedule:
     """A preemptive schedule that minimises max(completion + tail), and the proof.
 
     Attributes
@@ -63,7 +63,7 @@ class Schedule:
         The subset that proves the value, None without jobs.
     """
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ServicePiece, ...]
     value: float
     critical: Critical | None
 
@@ -82,12 +82,12 @@ def on_grid(jobs: Jobs, slot: float) -> Jobs:
     )
 
 
-def join_pieces(pieces: list[Piece]) -> tuple[Piece, ...]:
+def join_pieces(pieces: list[ServicePiece]) -> tuple[ServicePiece, ...]:
     """Join neighbouring pieces of one job that touch."""
-    merged: list[Piece] = []
+    merged: list[ServicePiece] = []
     for piece in pieces:
         if merged and merged[-1].job == piece.job and merged[-1].end == piece.start:
-            merged[-1] = Piece(piece.job, merged[-1].start, piece.end)
+            merged[-1] = ServicePiece(piece.job, merged[-1].start, piece.end)
         else:
             merged.append(piece)
     return tuple(merged)

@@ -9,7 +9,14 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
 from solver.limits import MAX_LP_BUCKETS
 from solver.schedule.jackson import jackson
-from solver.schedule.jobs import Critical, Jobs, Piece, Schedule, critical_of, join_pieces
+from solver.schedule.jobs import (
+    Critical,
+    Jobs,
+    PreemptiveSchedule,
+    ServicePiece,
+    critical_of,
+    join_pieces,
+)
 from solver.units import FloatArray, IntArray
 
 #: How far from a whole number a vertex's coordinate may be by rounding.
@@ -29,7 +36,7 @@ class _Windows:
     block: IntArray
 
 
-def lp(jobs: Jobs) -> Schedule:
+def lp(jobs: Jobs) -> PreemptiveSchedule:
     r"""Schedule slots by PACE's linear program after its reductions.
 
     Variables :math:`x_i(t) \in [0, 1]` for the slots in :math:`[r_i, D - q_i)`, rows (3)
@@ -83,7 +90,7 @@ def lp(jobs: Jobs) -> Schedule:
     return bisect(jobs, value - 1, value)
 
 
-def bisect(jobs: Jobs, infeasible: int, feasible: int) -> Schedule:
+def bisect(jobs: Jobs, infeasible: int, feasible: int) -> PreemptiveSchedule:
     """Find the least feasible horizon between two [slots], each of which is checked.
 
     Raises
@@ -92,7 +99,7 @@ def bisect(jobs: Jobs, infeasible: int, feasible: int) -> Schedule:
         When the ends are not what they are said to be.
     """
     if not len(jobs):
-        return Schedule((), 0.0, None)
+        return PreemptiveSchedule((), 0.0, None)
     pieces = _solve(jobs, feasible)
     cut = _solve(jobs, infeasible)
     if isinstance(pieces, Critical) or not isinstance(cut, Critical):
@@ -105,10 +112,10 @@ def bisect(jobs: Jobs, infeasible: int, feasible: int) -> Schedule:
             low, cut = middle, answer
         else:
             high, pieces = middle, answer
-    return Schedule(pieces, float(high), cut)
+    return PreemptiveSchedule(pieces, float(high), cut)
 
 
-def _solve(jobs: Jobs, horizon: int) -> tuple[Piece, ...] | Critical:
+def _solve(jobs: Jobs, horizon: int) -> tuple[ServicePiece, ...] | Critical:
     """Serve as much as fits before the horizon: a schedule when all fits, else the cut."""
     length = jobs.release + jobs.duration + jobs.tail
     if length.max() > horizon:
@@ -175,9 +182,9 @@ def _maximum_flow(jobs: Jobs, windows: _Windows) -> tuple[FloatArray, FloatArray
     return served, np.abs(np.array(solution.row_dual[: len(jobs)]))
 
 
-def _pieces(jobs: Jobs, windows: _Windows, served: FloatArray) -> tuple[Piece, ...]:
+def _pieces(jobs: Jobs, windows: _Windows, served: FloatArray) -> tuple[ServicePiece, ...]:
     """Lay out each block's slots: the job already running first, then most urgent first."""
-    pieces: list[Piece] = []
+    pieces: list[ServicePiece] = []
     used = np.flatnonzero(served)
     order = np.lexsort((windows.job[used], -jobs.tail[windows.job[used]], windows.block[used]))
     used = used[order]
@@ -189,7 +196,7 @@ def _pieces(jobs: Jobs, windows: _Windows, served: FloatArray) -> tuple[Piece, .
         entries.sort(key=lambda entry: entry[0] != running)
         now = float(windows.starts[windows.block[block[0]]])
         for job, slots in entries:
-            pieces.append(Piece(job, now, now + slots))
+            pieces.append(ServicePiece(job, now, now + slots))
             now += slots
     return join_pieces(pieces)
 

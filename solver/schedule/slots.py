@@ -7,7 +7,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
 from solver.limits import MAX_SLOTS
 from solver.schedule.jackson import jackson
-from solver.schedule.jobs import Jobs, Schedule, on_grid
+from solver.schedule.jobs import Jobs, PreemptiveSchedule, on_grid
 
 #: More slots than this are not told apart.
 _COUNTED = 1e15
@@ -18,11 +18,11 @@ class SlotSchedule(NamedTuple):
 
     slot: float
     grid: Jobs
-    schedule: Schedule
+    schedule: PreemptiveSchedule
 
 
 def on_slots(
-    jobs: Jobs, slot_us: float | None, scheduler: Callable[[Jobs], Schedule]
+    jobs: Jobs, slot_us: float | None, scheduler: Callable[[Jobs], PreemptiveSchedule]
 ) -> SlotSchedule:
     """Round jobs [us] up to slots and schedule them.
 

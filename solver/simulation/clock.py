@@ -4,7 +4,7 @@ from heapq import heappop, heappush, heapreplace
 from math import inf
 
 
-class Clock:
+class SharedProgress:
     """Things in progress, all at one speed, which may change.
 
     The clock K proceeds at the speed, so what begins at t and is ``length`` long ends when K has

@@ -13,7 +13,7 @@ from math import inf
 from solver.chain import chain_of
 from solver.costs import Cost, Network, scale
 from solver.graph import COMPUTE, Graph, Op
-from solver.simulation.clock import Clock
+from solver.simulation.clock import SharedProgress
 
 #: What an op states of its slowdowns.
 Statement = tuple[tuple[str, float], ...] | None
@@ -146,12 +146,14 @@ class UnderWay:
         self._slowest = [max(factors, default=1.0) for factors in contention.factors]
         self._carrying: set[int] = set()  # channels
         self._speeds: dict[int, float] = {}  # of sorts, while the same channels carry
-        self._startups = Clock(1.0)  # of launches, by channel
+        self._startups = SharedProgress(1.0)  # of launches, by channel
         self._rest: dict[int, float] = {}  # what these take alone after it, by channel
-        self._bytes: dict[int, tuple[Clock, set[int]]] = {  # of each card, with its channels
-            card: (Clock(1.0), set()) for card in contention.cards if card is not None
+        self._bytes: dict[
+            int, tuple[SharedProgress, set[int]]
+        ] = {  # of each card, with its channels
+            card: (SharedProgress(1.0), set()) for card in contention.cards if card is not None
         }
-        self._compute: dict[int, Clock] = {}  # of each sort that is under way
+        self._compute: dict[int, SharedProgress] = {}  # of each sort that is under way
         #: When the next thing ends at the present speeds [us]; inf when nothing is under way.
         self.next_end = inf
 
@@ -160,7 +162,7 @@ class UnderWay:
         sort = self._contention.sorts[op]
         clock = self._compute.get(sort)
         if clock is None:
-            clock = self._compute[sort] = Clock(self._speed(sort))
+            clock = self._compute[sort] = SharedProgress(self._speed(sort))
         clock.begin(op, self._slowest[sort] * duration, now)
         self.next_end = min(self.next_end, clock.next_end)
 

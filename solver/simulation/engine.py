@@ -21,7 +21,7 @@ from solver.chain import Chain, chain_of
 from solver.costs import Cost, Network
 from solver.graph import Graph
 from solver.simulation.contention import UnderWay, contention_of, is_contended, startup_of
-from solver.simulation.kernel.run import Run, run_of
+from solver.simulation.kernel.run import KernelRun, run_of
 
 _COMPUTES, _HAPPENS, _WAKES = -1, 0, 1
 
@@ -177,7 +177,7 @@ def _rules_of(graph: Graph, network: Network, policy: Policy) -> Sequence[Rule]:
     return policy(chain, costs_of(chain, network))
 
 
-def _flat_run(graph: Graph, network: Network, rules: Sequence[Rule]) -> Run | None:
+def _flat_run(graph: Graph, network: Network, rules: Sequence[Rule]) -> KernelRun | None:
     return None if is_contended(graph, network) else run_of(graph, network, rules)
 
 
@@ -188,7 +188,7 @@ def _engine(
     return engine(graph, network, lambda *_: rules, noise)
 
 
-def _time(run: Run, noise: Noise | None) -> float:
+def _time(run: KernelRun, noise: Noise | None) -> float:
     time = run.run(noise.durations, noise.factors) if noise else run.run()
     if run.unsent:
         raise Deadlock(run.unsent_tensors())

@@ -5,19 +5,19 @@ They are imported when they are first asked for: what a trace is, many know who 
 
 from typing import TYPE_CHECKING, Any
 
-from solver.traces.trace import Channel, Reader, Report, Sample, Total, Trace, TraceOptions
+from solver.traces.trace import Reader, Report, Sample, Total, Trace, TraceChannel, TraceOptions
 
 if TYPE_CHECKING:
     from solver.traces.readers import READERS, detect, read_trace
 
 __all__ = [
     "READERS",
-    "Channel",
     "Reader",
     "Report",
     "Sample",
     "Total",
     "Trace",
+    "TraceChannel",
     "TraceOptions",
     "detect",
     "read_trace",

@@ -24,7 +24,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Buffer:
+class RecordedBucket:
     """Tensors that were sent as one; times from the begin of the step.
 
     Attributes
@@ -75,7 +75,7 @@ class Communication:
     """
 
     tensors: int
-    buffers: tuple[Buffer, ...]
+    buffers: tuple[RecordedBucket, ...]
     shares: dict[str, Share]
     skew_us: float | None = None
     last_worker: int | None = None

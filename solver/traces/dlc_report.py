@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Iteration:
+class WorkerIteration:
     """One training iteration of one worker (Fig. 5).
 
     Attributes
@@ -49,7 +49,7 @@ class Iteration:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class DistributionFit:
     """The normal or log-normal distribution that is nearest to some values.
 
     Attributes
@@ -75,7 +75,7 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class OverheadSpread:
     """How an overhead spreads.
 
     Attributes
@@ -101,7 +101,7 @@ class Spread:
     mean_us: float
     maximum_us: int
     histogram: tuple[int, ...]
-    fit: Fit | None
+    fit: DistributionFit | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +120,10 @@ class Overhead:
         How many values are left out, as their times run back.
     """
 
-    overall: Spread | None
+    overall: OverheadSpread | None
     reason: str | None
-    by_key: tuple[Spread, ...] = ()
-    by_node: tuple[Spread, ...] = ()
+    by_key: tuple[OverheadSpread, ...] = ()
+    by_node: tuple[OverheadSpread, ...] = ()
     left_out: int = 0
 
 
@@ -220,7 +220,7 @@ class DlcReport:
 
     nodes: tuple[str, ...]
     is_synchronous: bool | None
-    iterations: tuple[Iteration, ...]
+    iterations: tuple[WorkerIteration, ...]
     overheads: Overheads
     volume: tuple[Volume, ...]
     message_lengths: tuple[MessageLengths, ...]

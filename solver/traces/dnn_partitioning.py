@@ -45,7 +45,7 @@ ASSUMED = (
 )
 
 
-class _Node(NamedTuple):
+class _LayerPass(NamedTuple):
     """One pass of a layer; ``colour`` is what it shares with the other."""
 
     id: int
@@ -64,8 +64,8 @@ class _Edge(NamedTuple):
 class _Pair(NamedTuple):
     """Both passes of a layer, and the bytes of its parameters."""
 
-    forward: _Node
-    backward: _Node
+    forward: _LayerPass
+    backward: _LayerPass
     bytes: int
 
 
@@ -138,7 +138,9 @@ def _outputs(edges: Iterable[_Edge]) -> dict[tuple[str, int], float]:
     return most_bytes
 
 
-def _pair(forward: _Node, backward: _Node, outputs: Mapping[tuple[str, int], float]) -> _Pair:
+def _pair(
+    forward: _LayerPass, backward: _LayerPass, outputs: Mapping[tuple[str, int], float]
+) -> _Pair:
     """Take a layer's output from its memory."""
     output = outputs.get(("leave", forward.id), outputs.get(("enter", backward.id), 0.0))
     return _Pair(forward, backward, max(0, round(forward.bytes - output)))
@@ -153,12 +155,12 @@ def _unsure(pairs: Iterable[_Pair], outputs: Mapping[tuple[str, int], float]) ->
             )
 
 
-def _pair_passes(nodes: Sequence[_Node]) -> list[tuple[_Node, _Node]]:
+def _pair_passes(nodes: Sequence[_LayerPass]) -> list[tuple[_LayerPass, _LayerPass]]:
     """Put the forward and the backward node of each colour class together."""
     if not any(node.is_backward for node in nodes):
         detail = "No node is a backward node: this is inference, which sends no gradients."
         raise InvalidTrace([Fault("/nodes", FaultCode.NO_BACKWARD, detail)])
-    classes: dict[int, list[_Node]] = {}
+    classes: dict[int, list[_LayerPass]] = {}
     faults = []
     for i, node in enumerate(nodes):
         if node.colour is None:
@@ -179,11 +181,11 @@ def _pair_passes(nodes: Sequence[_Node]) -> list[tuple[_Node, _Node]]:
     return [(forward, backward) for forward, backward in pairs]
 
 
-def _pass(node: _Node) -> bool:
+def _pass(node: _LayerPass) -> bool:
     return node.is_backward
 
 
-def _parse_lines(text: str) -> tuple[list[_Node], list[_Edge]]:
+def _parse_lines(text: str) -> tuple[list[_LayerPass], list[_Edge]]:
     """Read the JSON; with every fault."""
     try:
         content = json.loads(text)
@@ -204,8 +206,8 @@ def _parse_lines(text: str) -> tuple[list[_Node], list[_Edge]]:
     return [_node(node) for node in nodes], [_edge(edge) for edge in edges]
 
 
-def _node(fields: Mapping[str, Any]) -> _Node:
-    return _Node(
+def _node(fields: Mapping[str, Any]) -> _LayerPass:
+    return _LayerPass(
         fields["id"],
         float(fields["fpgaLatency"]),
         bool(fields.get("isBackwardNode")),

@@ -35,7 +35,7 @@ ASSUMED = (
 )
 
 
-class _Node(NamedTuple):
+class _StageNode(NamedTuple):
     number: int
     description: str
     forward_ms: float
@@ -88,20 +88,20 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     return Trace(graph, report)
 
 
-def _is_input(node: _Node) -> bool:
+def _is_input(node: _StageNode) -> bool:
     name = node.description
     return not node.bytes and (name.startswith("Input") or name == "input_ids")
 
 
-def _layer(node: _Node) -> Layer:
+def _layer(node: _StageNode) -> Layer:
     name = f"node{node.number}"
     gradients = ((name, node.bytes),) if node.bytes else ()
     return Layer(name, node.forward_ms * 1000, node.backward_ms * 1000, gradients)
 
 
-def _parse(text: str) -> tuple[dict[int, _Node], list[Edge], list[Fault]]:
+def _parse(text: str) -> tuple[dict[int, _StageNode], list[Edge], list[Fault]]:
     """Split a file in nodes, edges with their line, and faults."""
-    nodes: dict[int, _Node] = {}
+    nodes: dict[int, _StageNode] = {}
     edges: list[Edge] = []
     faults: list[Fault] = []
     for line, content in enumerate(text.splitlines(), start=1):
@@ -131,7 +131,7 @@ def _parse(text: str) -> tuple[dict[int, _Node], list[Edge], list[Fault]]:
     return nodes, edges, faults
 
 
-def _node(number: int, description: str, fields: Sequence[str]) -> _Node | str:
+def _node(number: int, description: str, fields: Sequence[str]) -> _StageNode | str:
     """Read a node's values, or say what is wrong with them."""
     values = {name: value for field in fields for name, value in _VALUE.findall(field)}
     numbers = []
@@ -144,4 +144,4 @@ def _node(number: int, description: str, fields: Sequence[str]) -> _Node | str:
             return f"node{number}: {field} must be 0 or more, got {values[field]}."
         numbers.append(value)
     forward, backward, size = numbers
-    return _Node(number, description, forward, backward, round(size))
+    return _StageNode(number, description, forward, backward, round(size))

@@ -13,7 +13,7 @@ from solver.traces.chrome import decode, fits, json_of
 _NOTHING = msgspec.Raw(b"{}")
 
 
-class Event(msgspec.Struct, gc=False):
+class ProfilerEvent(msgspec.Struct, gc=False):
     """One event; times are microseconds."""
 
     ph: str | None = None
@@ -41,11 +41,11 @@ class Event(msgspec.Struct, gc=False):
         return self.start + max(self.dur or 0.0, 0.0)
 
 
-class _File(msgspec.Struct, rename="camel"):
-    trace_events: list[Event]
+class _ProfilerFile(msgspec.Struct, rename="camel"):
+    trace_events: list[ProfilerEvent]
 
 
-_DECODER: msgspec.json.Decoder[_File] = msgspec.json.Decoder(_File)
+_DECODER: msgspec.json.Decoder[_ProfilerFile] = msgspec.json.Decoder(_ProfilerFile)
 
 
 class Events(NamedTuple):
@@ -61,7 +61,7 @@ class Events(NamedTuple):
         Names by process and thread.
     """
 
-    events: list[Event]
+    events: list[ProfilerEvent]
     processes: dict[int | str | None, str]
     threads: dict[tuple[int | str | None, int | str | None], str]
 
@@ -95,7 +95,7 @@ def parse(content: bytes, place: str) -> Events:
     return Events([event for event in events if event.name is not None], processes, threads)
 
 
-def _faults(events: list[Event], place: str) -> Iterator[Fault]:
+def _faults(events: list[ProfilerEvent], place: str) -> Iterator[Fault]:
     for i, event in enumerate(events):
         if event.ph == "X" and not (fits(event.ts) and fits(event.dur)):
             detail = f"Event {i}: ts and dur must be at most 2^53 us."

@@ -99,7 +99,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
+class TraceChannel:
     """A channel of the graph as the files describe it.
 
     Attributes
@@ -162,7 +162,7 @@ class Trace:
     graph: Graph | None
     report: Report
     measured: tuple[tuple[str, float], ...] = ()
-    channels: tuple[Channel, ...] = ()
+    channels: tuple[TraceChannel, ...] = ()
     samples: tuple[Sample, ...] = ()
     profiled: tuple[tuple[ProfiledOp, ...], ...] = ()
     messages: "tuple[Records, ...]" = ()

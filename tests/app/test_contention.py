@@ -15,7 +15,7 @@ from app.schemas.parameter_servers import ParameterServerRequest
 from app.schemas.placements import PlacementsRequest
 from app.schemas.plans import PlanRequest
 from app.schemas.predictions import PredictionRequest
-from app.schemas.problem import Problem
+from app.schemas.problem import CheckedRequest
 from app.services.parameter_servers.steps import steps_of
 from app.services.plans import solve
 from app.services.predictions import answer_of
@@ -60,9 +60,9 @@ def sharing() -> Json:
     }
 
 
-def problem(body: Json) -> Problem[PlanRequest]:
+def problem(body: Json) -> CheckedRequest[PlanRequest]:
     """Read a request as the service does."""
-    return Problem(*read_parsed(body, PlanRequest))
+    return CheckedRequest(*read_parsed(body, PlanRequest))
 
 
 def write(tmp_path: Path, body: Json) -> str:

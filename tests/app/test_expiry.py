@@ -21,7 +21,7 @@ from app.operations.settings import Settings
 from app.storage import clock, library
 from app.storage.clock import ago, distance_s, now, shifted
 from app.storage.database import Store
-from app.storage.idempotency import Key
+from app.storage.idempotency import IdempotencyKey
 from app.storage.tables import CostModelRow, GraphRow, JobRow
 
 DAY_S, HOUR_S = 86_400.0, 3_600.0
@@ -63,7 +63,9 @@ def store(tmp_path: Path) -> Store:
 def ended(store: Store, name: str, days: float = 0) -> str:
     """Keep a job that ended so many days ago, with an idempotency key of then."""
     new = NewJob("plan", name, b"{}", [], "r", 1.0, name)
-    [found] = intake.add_all(store, [Asked(new, Key(name, "f"), True)], Room(1_000, 2**40))
+    [found] = intake.add_all(
+        store, [Asked(new, IdempotencyKey(name, "f"), True)], Room(1_000, 2**40)
+    )
     assert isinstance(found, Receipt)
     jobs.cancel(store, "plan", found.id)
     with store.writing() as connection:
@@ -160,7 +162,7 @@ def test_keys_stay_when_the_clock_jumps(store: Store, times: Times) -> None:
     times.run(600)
     sweeps.sweep()
     times.ahead_s -= 40 * DAY_S
-    assert intake.id_of_key(store, Key("a", "f")) == job_id
+    assert intake.id_of_key(store, IdempotencyKey("a", "f")) == job_id
 
 
 def test_a_server_with_a_clock_of_the_future(

@@ -16,7 +16,7 @@ from app.jobs import leases
 from app.jobs import submission as intake
 from app.jobs import table as jobs
 from app.jobs.leases import Claim
-from app.jobs.messages import Draft
+from app.jobs.messages import DraftAnswer
 from app.jobs.rows import DRAFT, FILE, RESULT
 from app.jobs.submission import Asked, NewJob, Receipt, Room
 from app.operations.callers import Caller
@@ -24,7 +24,7 @@ from app.operations.settings import Settings
 from app.storage import audit
 from app.storage.clock import ago, now
 from app.storage.database import Store
-from app.storage.idempotency import Key
+from app.storage.idempotency import IdempotencyKey
 from app.storage.runs import life
 from app.storage.tables import GraphRow, JobRow, PayloadRow
 
@@ -62,7 +62,12 @@ def new(name: str = "a", **fields: Any) -> NewJob:
 
 
 def add(
-    store: Store, asked: NewJob, key: Key | None = None, *, fresh: bool = True, room: int = 10
+    store: Store,
+    asked: NewJob,
+    key: IdempotencyKey | None = None,
+    *,
+    fresh: bool = True,
+    room: int = 10,
 ) -> str:
     [found] = intake.add_all(store, [Asked(asked, key, fresh)], Room(room, 2**40))
     if isinstance(found, Exception):
@@ -131,12 +136,12 @@ def test_without_the_lease_nothing_is_written(store: Store, step: str) -> None:
     lost = claim(store)
     assert leases.hand_back(store, lost.number, lost.lease, died=False)
     mine = claim(store)
-    assert leases.beat(store, mine, None, Draft(b"{}", {}))
+    assert leases.beat(store, mine, None, DraftAnswer(b"{}", {}))
     before = jobs.get(store, "import", job_id)
     steps = {
         "succeed": lambda: leases.succeed(store, lost, b"{}", {}),
         "fail": lambda: leases.fail(store, lost, {}),
-        "beat": lambda: leases.beat(store, lost, {"phase": "x"}, Draft(b"worse", {})),
+        "beat": lambda: leases.beat(store, lost, {"phase": "x"}, DraftAnswer(b"worse", {})),
         "settle": lambda: leases.settle(store, lost, {}),
         "hand_back": lambda: leases.hand_back(store, lost.number, lost.lease, died=True),
         "describe": lambda: leases.describe(store, lost, "x", 9.0),
@@ -178,8 +183,8 @@ def test_a_job_at_work_is_asked_to_end(store: Store) -> None:
     assert jobs.ask_to_end(store, "plan", job_id).state == "running"
     assert leases.held(store, OWNER)[job.lease].is_cancelled
     assert jobs.ask_to_end(store, "plan", waits).state == "cancelled"
-    leases.beat(store, job, {"phase": "a"}, Draft(b"1", {"iteration_time_us": 5.0}))
-    last = Draft(b"2", {"iteration_time_us": 4.0})
+    leases.beat(store, job, {"phase": "a"}, DraftAnswer(b"1", {"iteration_time_us": 5.0}))
+    last = DraftAnswer(b"2", {"iteration_time_us": 4.0})
     assert leases.settle(store, job, None, {"phase": "b"}, last)
     found = jobs.get(store, "plan", job_id)
     assert (found.state, found.summary) == ("cancelled", last.summary)
@@ -232,7 +237,7 @@ def actions(store: Store) -> list[str]:
 def test_time_over_with_a_draft_in_hand(store: Store) -> None:
     job_id = add(store, new())
     job = claim(store)
-    leases.beat(store, job, None, Draft(b'{"a": 1}', {"iteration_time_us": 5.0}))
+    leases.beat(store, job, None, DraftAnswer(b'{"a": 1}', {"iteration_time_us": 5.0}))
     assert leases.drafted(store, job) == {"iteration_time_us": 5.0}
     assert leases.settle(store, job, {"code": "time_limit"})
     assert state(store, job_id) == "succeeded"
@@ -268,11 +273,11 @@ def test_a_busy_database_makes_nobody_silent(store: Store, monkeypatch: pytest.M
 
 
 def test_keys(store: Store) -> None:
-    key = Key("k", "f")
+    key = IdempotencyKey("k", "f")
     job_id = add(store, new(), key)
     assert add(store, new("other"), key) == job_id == intake.id_of_key(store, key)
     with pytest.raises(InvalidRequest):
-        add(store, new(), Key("k", "g"))
+        add(store, new(), IdempotencyKey("k", "g"))
     jobs.remove(store, "plan", job_id)
     assert intake.id_of_key(store, key) is None
     with pytest.raises(NotFound):
@@ -282,7 +287,7 @@ def test_keys(store: Store) -> None:
 def test_many_ask_with_one_key_at_once(store: Store, other: Store) -> None:
     """By way of two servers; each call is answered with the one job."""
     stores = [store, other]
-    key = Key("k", "f")
+    key = IdempotencyKey("k", "f")
     with ThreadPoolExecutor(48) as calls:
         ids = set(calls.map(lambda i: add(stores[i % 2], new(), key), range(288)))
     assert len(ids) == 1
@@ -311,7 +316,7 @@ def test_what_has_ended_is_not_cancelled(store: Store, other: Store, step: str) 
         for i in range(40):
             add(store, new(str(i)), room=100)
             job = claim(store)
-            leases.beat(store, job, None, Draft(b"draft", {}))
+            leases.beat(store, job, None, DraftAnswer(b"draft", {}))
             child, client = both.submit(ended, job), both.submit(cancelled, job)
             expected = own if child.result() else "cancelled"
             assert state(store, job.id) == client.result() == expected
@@ -327,7 +332,7 @@ def test_what_is_deleted_while_its_child_writes(store: Store, other: Store) -> N
     def written(job: Claim) -> None:
         start.wait()
         for _ in range(20):  # on and on, it could keep SQLite's lock from the other for seconds
-            leases.beat(store, job, {"phase": "x"}, Draft(b"draft", {}))
+            leases.beat(store, job, {"phase": "x"}, DraftAnswer(b"draft", {}))
 
     def deleted(job: Claim) -> None:
         start.wait()
@@ -337,10 +342,10 @@ def test_what_is_deleted_while_its_child_writes(store: Store, other: Store) -> N
         for i in range(20):
             add(store, new(str(i)), room=100)
             job = claim(store)
-            leases.beat(store, job, None, Draft(b"draft", {}))
+            leases.beat(store, job, None, DraftAnswer(b"draft", {}))
             for done in (both.submit(written, job), both.submit(deleted, job)):
                 done.result()
-            assert not leases.beat(store, job, {"phase": "x"}, Draft(b"draft", {}))
+            assert not leases.beat(store, job, {"phase": "x"}, DraftAnswer(b"draft", {}))
     with store.reading() as connection:
         assert connection.scalar(select(func.count()).select_from(PayloadRow)) == 0
 

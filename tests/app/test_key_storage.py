@@ -70,15 +70,20 @@ def test_some_key_is_usable(database: Callable[[], str | None], tmp_path: Path) 
     store.close()
 
 
+def model(name: str) -> CostModelRow:
+    """Return a cost model of two empty objects."""
+    return CostModelRow(
+        id=name, created_at="2026", name="", algorithm="x", request="{}", result="{}"
+    )
+
+
 def test_one_rule_in_two_forms(store: Store) -> None:
     """What :func:`may_see` says of a row, the database says of all rows."""
     rows = {}
     for i, caller in enumerate(CALLERS):
-        row = CostModelRow(
-            id=f"{i:016}", created_at="2026", name="", algorithm="x", request="{}", result="{}"
-        )
-        store.seen_by(caller).add(row)
-        rows[row.id] = caller
+        row_id = f"{i:016}"
+        store.seen_by(caller).add(model(row_id))
+        rows[row_id] = caller
     for caller in [*CALLERS, Caller("", None, frozenset())]:
         with store.reading() as connection:
             query = select(CostModelRow.id).where(visible(CostModelRow, caller))
@@ -107,21 +112,22 @@ def test_use_is_added_up_by_many(store: Store) -> None:
         assert quotas.solved_s(connection, "erin") == 20
     erin = Caller("erin", None, frozenset(), quotas=Quotas(solving_s=20))
     with pytest.raises(QuotaUsedUp, match="at most 20, now 20"):
-        quotas.Usage(store).check(erin)
+        quotas.StoredUsage(store).check(erin)
 
 
 def test_stored_bytes_of_an_owner(store: Store) -> None:
+    fay = Caller("fay", None, frozenset(), quotas=Quotas(stored_bytes=100))
+    store.seen_by(fay).add(model("stored"))
     with store.reading() as connection:
-        assert quotas.stored_bytes(connection, "alice") == 4, "two empty objects"
+        assert quotas.stored_bytes(connection, "fay") == 4, "two empty objects"
         assert quotas.stored_bytes(connection, "nobody") == 0
-    usage = quotas.Usage(store)
-    alice = Caller("alice", None, frozenset(), quotas=Quotas(stored_bytes=100))
-    usage.check(alice, 90)
+    usage = quotas.StoredUsage(store)
+    usage.check(fay, 90)
     with pytest.raises(QuotaUsedUp, match="bytes stored: at most 100, now 4"):
-        usage.check(alice, 97)
-    usage.check(alice, 96)
-    usage.check(alice, None)  # it comes in pieces: what is stored then is looked at next time
-    usage.check(alice, 90)
+        usage.check(fay, 97)
+    usage.check(fay, 96)
+    usage.check(fay, None)  # it comes in pieces: what is stored then is looked at next time
+    usage.check(fay, 90)
 
 
 def test_a_change_is_kept_with_its_transaction(store: Store) -> None:

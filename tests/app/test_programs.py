@@ -11,7 +11,7 @@ from app.errors import InvalidRequest
 from app.reading.compiled_graphs import compiled_request, is_compiled
 from app.reading.requests import problem_of, read_body, read_parsed
 from app.schemas.plans import PlanAnswer, PlanRequest
-from app.schemas.problem import Problem, graph_json, graph_sha256, graph_text
+from app.schemas.problem import CheckedRequest, graph_json, graph_sha256, graph_text
 from app.schemas.simulations import SimulationRequest
 from app.schemas.sweeps import SweepRequest
 from app.services.plans import solve
@@ -19,8 +19,8 @@ from solver.costs import network_of
 from solver.graph import build
 from solver.programs.check import program_faults
 from solver.programs.execute import execute
-from solver.programs.problem import Problem as ProgramProblem
-from solver.programs.program import Program, Step
+from solver.programs.problem import ProgramProblem
+from solver.programs.program import HostStep, Program
 from tests.app.command import Run
 from tests.app.compiled import COMPILED
 from tests.app.service import Json, Service, faults, two_layers
@@ -32,7 +32,7 @@ def request(**options: object) -> Json:
     return body | {"options": {"copy_gbps": 26_800, "time_limit_s": 1, **options}}
 
 
-def problem(body: Json) -> Problem[PlanRequest]:
+def problem(body: Json) -> CheckedRequest[PlanRequest]:
     return problem_of(read_parsed(body, PlanRequest))
 
 
@@ -49,7 +49,7 @@ def replayed(body: Json, answer: Json) -> tuple[float, int]:
     places = {op.id: i for i, op in enumerate(graph.ops)}
     numbers = {bucket["id"]: b for b, bucket in enumerate(answer["buckets"])}
     steps = [
-        Step(each["do"], places[each["id"]] if each["do"] == "compute" else numbers[each["id"]])
+        HostStep(each["do"], places[each["id"]] if each["do"] == "compute" else numbers[each["id"]])
         for each in answer["program"]
     ]
     members = [tuple(places[name] for name in each["tensors"]) for each in answer["buckets"]]

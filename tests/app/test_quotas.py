@@ -103,6 +103,6 @@ def test_time_is_added_up_by_day(server: Keyed) -> None:
     assert solved(server.store, "sybil") == 4.5
     sybil = Caller("sybil", None, frozenset(), quotas=Quotas(solving_s=4.4))
     with pytest.raises(QuotaUsedUp, match=r"at most 4\.4, now 4\.5"):
-        quotas.Usage(server.store).check(sybil)
-    quotas.Usage(server.store).check(Caller("sybil", None, frozenset(), quotas=Quotas()))
-    quotas.Usage(server.store).check(None)
+        quotas.StoredUsage(server.store).check(sybil)
+    quotas.StoredUsage(server.store).check(Caller("sybil", None, frozenset(), quotas=Quotas()))
+    quotas.StoredUsage(server.store).check(None)

@@ -17,7 +17,7 @@ from app.operations.settings import Settings
 from app.reading.references import NOTHING, LargeGraph
 from app.reading.runs import read_planned, read_short
 from app.routers.runs import EXAMPLE, PLAN_EXAMPLE, STEPS_EXAMPLE
-from app.schemas.runs import RunRequest, StepBody
+from app.schemas.runs import RunRequest, RunStepBody
 from app.services.runs import thinned
 from app.storage.clock import ago
 from app.storage.database import Store
@@ -38,8 +38,8 @@ def store(tmp_path: Path, database: Callable[[], str | None]) -> Iterator[Store]
     found.close()
 
 
-def step(number: int, plan: int = 0) -> StepBody:
-    return StepBody(step=number, measured_us=90, plan=plan)
+def step(number: int, plan: int = 0) -> RunStepBody:
+    return RunStepBody(step=number, measured_us=90, plan=plan)
 
 
 def counted(store: Store) -> list[int]:

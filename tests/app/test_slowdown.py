@@ -11,7 +11,7 @@ from app.reading.requests import read_parsed
 from app.schemas.clusters import ClusterBody
 from app.schemas.plans import PlanRequest
 from app.schemas.predictions import PredictionRequest
-from app.schemas.problem import Problem
+from app.schemas.problem import CheckedRequest
 from app.services.plans import solve
 from app.services.predictions import answer_of
 from tests.app.command import Run
@@ -22,9 +22,9 @@ G1_RELEASED = 800 + 2 * 900
 WFBP_US = 8750
 
 
-def problem(body: Json) -> Problem[PlanRequest]:
+def problem(body: Json) -> CheckedRequest[PlanRequest]:
     """Read a request as the service does."""
-    return Problem(*read_parsed(body, PlanRequest))
+    return CheckedRequest(*read_parsed(body, PlanRequest))
 
 
 def request_body(slowdown: float = 2, **options: object) -> Json:

@@ -18,7 +18,7 @@ from app.jobs import submission as intake
 from app.jobs import table as jobs
 from app.jobs.kinds import PLAN
 from app.jobs.pool import Pool
-from app.jobs.process import Child
+from app.jobs.process import JobProcess
 from app.jobs.submission import Asked, NewJob, Room
 from app.limits import MAX_JOB_ATTEMPTS
 from app.operations.settings import Settings
@@ -275,7 +275,7 @@ def test_a_child_that_dies_while_the_database_cannot_be_used(
     process.join()
     ours, _ = multiprocessing.Pipe()
     claimed = leases.claim(store, pool._server, [PLAN])
-    pool._local._children.append(Child(process, ours, claimed))
+    pool._local._children.append(JobProcess(process, ours, claimed))
     with monkeypatch.context() as broken:
         broken.setattr(leases, "hand_back", _unusable)
         with pytest.raises(StorageUnavailable):

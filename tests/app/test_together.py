@@ -23,7 +23,7 @@ from app.operations.settings import Settings
 from app.services.examples import TWO_LAYERS
 from app.storage.clock import now
 from app.storage.database import Store
-from app.storage.idempotency import Key
+from app.storage.idempotency import IdempotencyKey
 from app.storage.tables import GraphRow, JobRow
 
 
@@ -75,11 +75,11 @@ def test_what_the_work_raises_is_everybodys() -> None:
 
 
 def test_jobs_are_taken_together_each_by_its_own_rules(store: Store) -> None:
-    key = Key("k", "f")
+    key = IdempotencyKey("k", "f")
     asked = [
         Asked(new("a"), key),
         Asked(new("b"), key),  # the same call again: the first one's job
-        Asked(new("c"), Key("k", "other")),
+        Asked(new("c"), IdempotencyKey("k", "other")),
         Asked(new("d")),
         Asked(new("e")),  # no room any more
     ]

@@ -16,7 +16,7 @@ from app.services.trace_clusters import with_cluster
 from app.services.warnings import warnings_of
 from solver.costs import Lane, network_of
 from solver.graph import Op, build
-from solver.traces import Channel, Report, Sample, Trace
+from solver.traces import Report, Sample, Trace, TraceChannel
 from tests.app.command import Run
 from tests.app.compiled import COMPILED
 from tests.app.long import search
@@ -59,7 +59,7 @@ def trace(
     return Trace(
         build("made", ops),
         Report("kineto", 1, 0, len(ops), {}, **report),
-        channels=tuple(Channel(name, count, "a test") for name, count in workers),
+        channels=tuple(TraceChannel(name, count, "a test") for name, count in workers),
         samples=tuple(Sample(*launch) for launch in launches if launch[3]),
     )
 

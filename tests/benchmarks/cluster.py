@@ -30,7 +30,7 @@ from app.limits import MAX_CELL_TIME_LIMIT_S, MAX_SWEEP_LIMIT_S, MAX_SWEEP_PLANN
 from app.operations.cores import cores
 from app.schemas.clusters import ClusterBody
 from app.schemas.graphs import GraphBody
-from app.schemas.problem import Problem
+from app.schemas.problem import CheckedRequest
 from app.schemas.sweeps import SweepRequest
 from app.services.sweeps.parallel import Each
 from app.services.sweeps.run import run as sweep
@@ -85,7 +85,7 @@ def scaling(cells: int, counts: Sequence[int]) -> None:
             timed = TimedCells(Cells(cluster.address, _MEMORY_BYTES))
             ready(cluster, count)
             before = spent_s(cluster)
-            answer = sweep(Problem(graph, asked), each=timed)
+            answer = sweep(CheckedRequest(graph, asked), each=timed)
             used = [b - a for a, b in zip(before, spent_s(cluster), strict=True)]
         text = answer.model_dump_json(exclude={"runtime_s"})
         assert first in {None, text}, "another answer with other workers"

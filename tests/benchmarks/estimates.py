@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from statistics import median, quantiles
 
-from solver.costs import Cluster, Measured, alike
+from solver.costs import Cluster, MeasuredCost, alike
 from solver.estimation.estimate import Estimate, estimate
-from solver.estimation.runs import Run, waits
+from solver.estimation.runs import MeasuredRun, waits
 from solver.graph import Graph, with_barrier
 from solver.models import MODELS, resnet101, vgg19
 from solver.policies.choice import Choice, bind
@@ -91,7 +91,7 @@ def truth(case: Case, world: World) -> float:
     startup += 20 * (case.policy == "bytescheduler")
     per_byte = 2 * (n - 1) / n / world.bandwidths[case.network]
     times = tuple(startup + per_byte * (size + math.sqrt(1e5 * size)) for size in SIZES)
-    cost = Measured(SIZES, times, per_byte, 0.0)
+    cost = MeasuredCost(SIZES, times, per_byte, 0.0)
     barrier = with_barrier(graph) if waits(case.policy) else graph
     hidden = (("tensor_time_us", 8.0),) if case.policy == "horovod" else ()
     policy = bind(Choice(case.policy, parameters=hidden))
@@ -101,7 +101,7 @@ def truth(case: Case, world: World) -> float:
 def asked(cases: list[Case], known: Mapping[Case, float]) -> Estimate:
     """Estimate from what is known."""
     runs = [
-        Run(
+        MeasuredRun(
             case.model,
             GRAPHS[case.model],
             is_timed=False,

@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 
 from solver.planning.plan import Options, plan
-from solver.planning.progress import Progress
+from solver.planning.progress import PlanProgress
 from solver.planning.result import OPTIMAL, Plan
 from solver.units import TOLERANCE
 from tests.benchmarks.evaluator import speeds
@@ -53,7 +53,7 @@ class Row:
         return self.plan_us / self.known_us - 1
 
 
-class First(Progress):
+class First(PlanProgress):
     """Notes the CPU time at which the first plan is known [s]."""
 
     def __init__(self) -> None:

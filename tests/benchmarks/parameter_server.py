@@ -9,11 +9,11 @@ from collections.abc import Generator
 
 import simpy
 
-from solver.parameter_server.links import Links
+from solver.parameter_server.links import ServerLinks
 from solver.parameter_server.options import ThroughputOptions
 from solver.parameter_server.record import RunOptions
 from solver.parameter_server.run import run_steps
-from solver.parameter_server.steps import SERVER, WORKER, Step
+from solver.parameter_server.steps import SERVER, WORKER, ServerStep
 from solver.parameter_server.throughput import predict
 from solver.units import bytes_per_us
 from tests.training_steps import layered
@@ -44,7 +44,7 @@ def print_curves(steps: int) -> None:
         print(answer.knees[0].text)
 
 
-def by_simpy(step: Step, workers: int, gbps: float, count: int) -> tuple[float, int]:
+def by_simpy(step: ServerStep, workers: int, gbps: float, count: int) -> tuple[float, int]:
     """Run steps in SimPy: a process for each op; return the time [us], and how many ops ended.
 
     Cores are resources of each worker, links of all; a link carries one transfer at a time.
@@ -83,10 +83,12 @@ def by_simpy(step: Step, workers: int, gbps: float, count: int) -> tuple[float, 
 
 def print_speed(workers: int, steps: int, simpy_steps: int) -> None:
     step = layered(update_us=50.0)
-    run = run_steps([step], 1, Links(10.0, None), RunOptions(2, 0))
+    run = run_steps([step], 1, ServerLinks(10.0, None), RunOptions(2, 0))
     assert abs(run.end - by_simpy(step, 1, 10.0, 2)[0]) < 1
     start = time.process_time()
-    events = run_steps([step], workers, Links(10.0), RunOptions(steps, 50, spread=0.05)).events
+    events = run_steps(
+        [step], workers, ServerLinks(10.0), RunOptions(steps, 50, spread=0.05)
+    ).events
     ours = time.process_time() - start
     print(f"\n{workers} workers x {steps:,} steps x {len(step.ops)} ops, one server, one core:")
     print(f"  ours   {events:>11,} services {ours:>8.1f} s {events / ours:>10,.0f}/s")

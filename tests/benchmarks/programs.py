@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from solver.costs import Cost, Lane
 from solver.programs.execute import execute
-from solver.programs.plan import Options, plan
-from solver.programs.problem import Problem
+from solver.programs.plan import ProgramOptions, plan
+from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 from tests.programs.shared import PYTORCH, load
 
@@ -41,12 +41,12 @@ COLUMNS = (
 )
 
 
-def row(name: str) -> tuple[list[str], Problem, Program]:
+def row(name: str) -> tuple[list[str], ProgramProblem, Program]:
     """Plan a graph; return its row of the table, and the program."""
     best, peak = PYTORCH[name]
     problem = load(name, int(peak * GIB))
     began = time.process_time()
-    found = plan(problem, Options())
+    found = plan(problem, ProgramOptions())
     took = time.process_time() - began
     rules = {each.policy: each.iteration_time_us or 0.0 for each in found.baselines}
     own, bound = found.run.iteration_time, found.bound.value_us
@@ -71,7 +71,9 @@ def row(name: str) -> tuple[list[str], Problem, Program]:
     return cells, problem, found.program
 
 
-def jittered(problem: Problem, seed: int, compute: float, sent: float, times: float) -> Problem:
+def jittered(
+    problem: ProgramProblem, seed: int, compute: float, sent: float, times: float
+) -> ProgramProblem:
     """Return a problem whose ops and launches take other times."""
     draw = random.Random(seed)
     durations = tuple(
@@ -86,7 +88,7 @@ def jittered(problem: Problem, seed: int, compute: float, sent: float, times: fl
     return replace(problem, graph=graph, network=replace(problem.network, cost=cost))
 
 
-def survives(problem: Problem, program: Program, jitter: tuple[float, float, float]) -> str:
+def survives(problem: ProgramProblem, program: Program, jitter: tuple[float, float, float]) -> str:
     """Return the mean time of a program over ten draws [ms]."""
     runs = [execute(jittered(problem, seed, *jitter), program) for seed in range(10)]
     return f"{sum(run.iteration_time for run in runs) / len(runs) / 1e3:.1f}"

@@ -11,8 +11,8 @@ from itertools import chain
 
 from solver.costs import Cost, Lane, Network
 from solver.graph import Buffer, Graph, Op, build
-from solver.programs.plan import Options, plan
-from solver.programs.problem import Limits, Problem
+from solver.programs.plan import ProgramOptions, plan
+from solver.programs.problem import ProgramLimits, ProgramProblem
 from solver.programs.program import Program
 from tests.programs.shared import load
 
@@ -45,7 +45,7 @@ def _buffer(buffer: Buffer, name: str) -> Buffer:
     )
 
 
-def problem() -> Problem:
+def problem() -> ProgramProblem:
     """Return both graphs as one problem, without a limit of memory."""
     parts = [load(name) for name in GRAPHS]
 
@@ -58,7 +58,9 @@ def problem() -> Problem:
         for k, part in enumerate(parts)
     )
     graph = joined(parts[0].graph, parts[1].graph)
-    return Problem(graph, Network(cost, workers=tuple(workers)), parts[0].copy_gbps, Limits())
+    return ProgramProblem(
+        graph, Network(cost, workers=tuple(workers)), parts[0].copy_gbps, ProgramLimits()
+    )
 
 
 def main() -> None:
@@ -70,7 +72,7 @@ def main() -> None:
     def report(_program: Program, _value: float) -> None:
         first.append(time.process_time() - began)
 
-    found = plan(asked, Options(time_limit_s=600), report)
+    found = plan(asked, ProgramOptions(time_limit_s=600), report)
     took = time.process_time() - began
     graph, total = asked.graph, found.run.iteration_time
     print(f"{len(graph.ops):,} ops, {len(graph.collectives):,} collectives")

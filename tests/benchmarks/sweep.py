@@ -9,7 +9,7 @@ import time
 from app.operations.cores import cores
 from app.schemas.clusters import ClusterBody
 from app.schemas.graphs import GraphBody
-from app.schemas.problem import Problem
+from app.schemas.problem import CheckedRequest
 from app.schemas.sweeps import SweepRequest
 from app.services.sweeps.run import run
 from solver.costs import network_of
@@ -31,7 +31,7 @@ STEP = 9
 def main() -> None:
     graph = MODELS["resnet50"]()
     began = time.perf_counter()
-    answer = run(Problem(graph, REQUEST))
+    answer = run(CheckedRequest(graph, REQUEST))
     took = time.perf_counter() - began
     count = len(answer.cells)
     print(

@@ -10,7 +10,7 @@ import pytest
 
 import interlace_client
 from interlace_client import AsyncClient, Client
-from interlace_client.options import How, Waiting
+from interlace_client.options import How, WaitOptions
 from tests.app.service import ROOT
 
 PACKAGE = ROOT / "client" / "interlace_client"
@@ -64,7 +64,7 @@ def test_both_clients_are_alike(method: str) -> None:
 
 
 def test_options_of_waiting() -> None:
-    assert set(How.__dataclass_fields__) == set(Waiting.__annotations__)
+    assert set(How.__dataclass_fields__) == set(WaitOptions.__annotations__)
 
 
 def imports(tree: ast.Module) -> set[str]:

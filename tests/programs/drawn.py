@@ -4,9 +4,9 @@ import random
 
 from solver.costs import Cluster, network_of
 from solver.graph import COLLECTIVES, Buffer, Op, build
-from solver.programs.problem import Limits, Problem
+from solver.programs.problem import ProgramLimits, ProgramProblem
 
-NO_LIMITS = Limits()
+NO_LIMITS = ProgramLimits()
 
 
 def drawn(
@@ -17,8 +17,8 @@ def drawn(
     channels: int = 2,
     with_buffers: bool = True,
     is_free: bool = True,
-    limits: Limits = NO_LIMITS,
-) -> Problem:
+    limits: ProgramLimits = NO_LIMITS,
+) -> ProgramProblem:
     """Draw a problem: ops in a random order of kinds, on a coarse grid so that ties occur.
 
     Any op may come after any earlier one, so collectives may follow collectives, or nothing. The
@@ -60,7 +60,7 @@ def drawn(
     each = tuple((name, cluster) for name in sorted(names))
     whole = Cluster(4, bandwidth_gbps=1.0, channels=each)
     speed = rng.choice((None, 10.0, 1000.0))
-    return Problem(build("drawn", made, buffers, free), network_of(whole), speed, limits)
+    return ProgramProblem(build("drawn", made, buffers, free), network_of(whole), speed, limits)
 
 
 def _buffers(rng: random.Random, ops: list[Op]) -> list[Buffer]:

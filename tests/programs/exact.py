@@ -13,15 +13,15 @@ from typing import Any
 from solver.costs import Lane
 from solver.programs.check import memory_faults, program_faults
 from solver.programs.execute import execute
-from solver.programs.problem import Problem
-from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT, Program, Step
+from solver.programs.problem import ProgramProblem
+from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT, HostStep, Program
 
 #: Units of time of the oracle in a microsecond.
 _GRID = 4
 
 
 def optima(
-    problems: Sequence[Problem], effort: float = 20.0, most: Sequence[float] | None = None
+    problems: Sequence[ProgramProblem], effort: float = 20.0, most: Sequence[float] | None = None
 ) -> list[tuple[float | None, bool]]:
     """Return the least time [us] of each problem, None if nothing is feasible, and if proven.
 
@@ -43,7 +43,7 @@ def optima(
     return [(None if value is None else value / _GRID, proven) for value, proven in answers]
 
 
-def _plain(problem: Problem) -> dict[str, Any]:
+def _plain(problem: ProgramProblem) -> dict[str, Any]:
     """Write a problem in whole numbers."""
     graph = problem.graph
     at = {op.id: i for i, op in enumerate(graph.ops)}
@@ -108,7 +108,7 @@ def _whole(value: float) -> int:
     return round(value)
 
 
-def by_hand(problem: Problem) -> float | None:
+def by_hand(problem: ProgramProblem) -> float | None:
     """Return the least time of all programs, each of them run [us]; for very few ops."""
     best = None
     for buckets in _partitions(problem.graph.collectives):
@@ -132,18 +132,22 @@ def _partitions(items: Sequence[int]) -> Iterator[tuple[tuple[int, ...], ...]]:
                 yield ((first, *others), *more)
 
 
-def _orders(problem: Problem, buckets: tuple[tuple[int, ...], ...]) -> Iterator[tuple[Step, ...]]:
+def _orders(
+    problem: ProgramProblem, buckets: tuple[tuple[int, ...], ...]
+) -> Iterator[tuple[HostStep, ...]]:
     """List every order of the steps that has no fault; the faults decide, at the end of each."""
     chains = _chains(problem, buckets)
     total = sum(map(len, chains))
 
-    def is_ready(step: Step, done: set[int]) -> bool:
+    def is_ready(step: HostStep, done: set[int]) -> bool:
         if step.do not in {COMPUTE, PACK, LAUNCH}:
             return True
         members = (step.id,) if step.do == COMPUTE else buckets[step.id]
         return all(j in done for i in members for j in problem.graph.preds[i])
 
-    def extend(steps: list[Step], places: list[int], done: set[int]) -> Iterator[tuple[Step, ...]]:
+    def extend(
+        steps: list[HostStep], places: list[int], done: set[int]
+    ) -> Iterator[tuple[HostStep, ...]]:
         if total == len(steps):
             if not any(program_faults(problem, Program(buckets, tuple(steps)))):
                 yield tuple(steps)
@@ -163,12 +167,12 @@ def _orders(problem: Problem, buckets: tuple[tuple[int, ...], ...]) -> Iterator[
     yield from extend([], [0] * len(chains), set())
 
 
-def _chains(problem: Problem, buckets: tuple[tuple[int, ...], ...]) -> list[list[Step]]:
+def _chains(problem: ProgramProblem, buckets: tuple[tuple[int, ...], ...]) -> list[list[HostStep]]:
     """List the steps of each op of compute, and of each bucket in their order."""
     ops = problem.graph.ops
-    chains = [[Step(COMPUTE, i)] for i in range(len(ops)) if ops[i].kind == COMPUTE]
+    chains = [[HostStep(COMPUTE, i)] for i in range(len(ops)) if ops[i].kind == COMPUTE]
     for b, members in enumerate(buckets):
         copies = len(members) > 1
-        steps = [Step(PACK, b)] * copies + [Step(LAUNCH, b), Step(WAIT, b)]
-        chains.append(steps + [Step(UNPACK, b)] * copies)
+        steps = [HostStep(PACK, b)] * copies + [HostStep(LAUNCH, b), HostStep(WAIT, b)]
+        chains.append(steps + [HostStep(UNPACK, b)] * copies)
     return chains

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from solver.costs import Cluster, network_of
 from solver.graph import Buffer, Op, build
-from solver.programs.problem import Limits, Problem
+from solver.programs.problem import ProgramLimits, ProgramProblem
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data" / "compiled"
 
@@ -21,7 +21,7 @@ PYTORCH = {
 }
 
 
-def load(name: str, memory_bytes: int | None = None) -> Problem:
+def load(name: str, memory_bytes: int | None = None) -> ProgramProblem:
     """Read one of the graphs, the stream ``gpu`` free, with copies at 3.35 TB/s."""
     raw = json.loads(gzip.decompress((FOLDER / f"{name}.json.gz").read_bytes()))
     ops = [Op(**{**op, "after": tuple(op["after"])}) for op in raw["ops"]]
@@ -37,4 +37,4 @@ def load(name: str, memory_bytes: int | None = None) -> Problem:
         channels.append((channel, cluster))
     cluster = replace(channels[0][1], channels=tuple(channels))
     graph = build(raw["name"], ops, buffers, ["gpu"])
-    return Problem(graph, network_of(cluster), 26_800.0, Limits(memory_bytes))
+    return ProgramProblem(graph, network_of(cluster), 26_800.0, ProgramLimits(memory_bytes))

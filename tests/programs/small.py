@@ -6,15 +6,15 @@ from dataclasses import replace
 from solver.costs import Lane, Network
 from solver.costs.functions.affine import Affine
 from solver.graph import Buffer, Graph, Op, build
-from solver.programs.execute import Run, execute
+from solver.programs.execute import ProgramRun, execute
 from solver.programs.policies.in_order import in_order
-from solver.programs.problem import Limits, Problem
-from solver.programs.program import COMPUTE, LAUNCH, WAIT, Program, Step
+from solver.programs.problem import ProgramLimits, ProgramProblem
+from solver.programs.program import COMPUTE, LAUNCH, WAIT, HostStep, Program
 
 KINDS = ("all_gather", "reduce_scatter", "all_reduce")
 
 
-def small(seed: int, ops: int = 12, collectives: int = 5, memory: bool = True) -> Problem:
+def small(seed: int, ops: int = 12, collectives: int = 5, memory: bool = True) -> ProgramProblem:
     """Draw a problem of one free stream and two channels; a copy of n bytes takes n / 2 us.
 
     With ``memory`` it has a limit between the least that one op alone needs and the peak of the
@@ -33,7 +33,9 @@ def small(seed: int, ops: int = 12, collectives: int = 5, memory: bool = True) -
 
     copy = draw.choice((0.032, 0.064, None))
     network = Network(cost, workers=(("a", 2), ("b", 2)))
-    problem = Problem(graph, network, copy, Limits(bucket_bytes=draw.choice((None, None, 16))))
+    problem = ProgramProblem(
+        graph, network, copy, ProgramLimits(bucket_bytes=draw.choice((None, None, 16)))
+    )
     if not memory:
         return problem
     runs = [execute(problem, in_order(problem)), *(_shuffled(problem, draw) for _ in range(8))]
@@ -72,19 +74,19 @@ def _graph(draw: random.Random, ops: int, collectives: int) -> Graph:
     return build("small", found, buffers, ["s"])
 
 
-def _shuffled(problem: Problem, draw: random.Random) -> Run:
+def _shuffled(problem: ProgramProblem, draw: random.Random) -> ProgramRun:
     """Run a program of single launches in another order, each waited for at once."""
     graph = problem.graph
     places = {i: b for b, i in enumerate(graph.collectives)}
     waiting = [len(preds) for preds in graph.preds]
     ready = [i for i, count in enumerate(waiting) if count == 0]
-    steps: list[Step] = []
+    steps: list[HostStep] = []
     while ready:
         i = ready.pop(draw.randrange(len(ready)))
         if i in places:
-            steps += [Step(LAUNCH, places[i]), Step(WAIT, places[i])]
+            steps += [HostStep(LAUNCH, places[i]), HostStep(WAIT, places[i])]
         else:
-            steps.append(Step(COMPUTE, i))
+            steps.append(HostStep(COMPUTE, i))
         for j in graph.succs[i]:
             waiting[j] -= 1
             if waiting[j] == 0:
@@ -92,7 +94,7 @@ def _shuffled(problem: Problem, draw: random.Random) -> Run:
     return execute(problem, Program(tuple((i,) for i in graph.collectives), tuple(steps)))
 
 
-def layers(seed: int) -> Problem:
+def layers(seed: int) -> ProgramProblem:
     """Draw a backward pass of four layers on one channel, or the same with all edges reversed.
 
     Each layer but the last to run has a gradient that is sent beside the chain of its layers.
@@ -116,4 +118,4 @@ def layers(seed: int) -> Problem:
             ops.append(Op(name, "compute", float(draw.randint(1, 9)), None, after, stream="s"))
     price = Affine(float(draw.randint(0, 4)), draw.choice((0.5, 1.0)))
     network = Network(lambda _: price, workers=(("a", 2),))
-    return Problem(build("layers", ops, (), ["s"]), network, draw.choice((0.032, None)))
+    return ProgramProblem(build("layers", ops, (), ["s"]), network, draw.choice((0.032, None)))

@@ -12,7 +12,7 @@ from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import execute
 from solver.programs.plan import plan
 from solver.programs.policies import POLICIES
-from solver.programs.problem import Limits, Problem
+from solver.programs.problem import ProgramLimits, ProgramProblem
 from tests import sampling
 from tests.programs.exact import by_hand, optima
 from tests.programs.shared import FOLDER, PYTORCH, load
@@ -20,9 +20,9 @@ from tests.programs.small import layers, small
 from tests.sampling import cases
 
 
-def _problem(*ops: Op, startup: float = 1.0, per_byte: float = 1.0) -> Problem:
+def _problem(*ops: Op, startup: float = 1.0, per_byte: float = 1.0) -> ProgramProblem:
     network = Network(lambda _: Affine(startup, per_byte), workers=(("network", 2),))
-    return Problem(build("paper", ops, free=["s"]), network)
+    return ProgramProblem(build("paper", ops, free=["s"]), network)
 
 
 def _compute(name: str, time: float, *after: str) -> Op:
@@ -121,7 +121,7 @@ def test_a_chain_pays_each_start_up() -> None:
 def test_a_limit_of_buckets_splits_them() -> None:
     ops = [_gather(f"g{i}", 4) for i in range(4)]
     last = _compute("a", 0, *(op.id for op in ops))
-    problem = replace(_problem(*ops, last), limits=Limits(bucket_bytes=8))
+    problem = replace(_problem(*ops, last), limits=ProgramLimits(bucket_bytes=8))
     optimum = 2 * (1 + 8)
     assert lower_bound(_problem(*ops, last)).value_us == 1 + 16
     assert 1 + 16 <= lower_bound(problem).value_us <= optimum
@@ -178,7 +178,7 @@ def test_a_limit_of_buckets_does_not_raise_the_bound_above_a_program():
     network = network_of(replace(channel, channels=(("c", channel),)))
     graph = build("table", ops, (), ["s"])
     for limit in (None, 1000, 2000):
-        problem = Problem(graph, network, None, Limits(bucket_bytes=limit))
+        problem = ProgramProblem(graph, network, None, ProgramLimits(bucket_bytes=limit))
         found = plan(problem)
         assert found.run.iteration_time == 52.0
         assert found.bound.value_us == pytest.approx(52.0)

@@ -18,9 +18,9 @@ from solver.programs.explanation.holders import holds_of
 from solver.programs.explanation.sensitivity import program_sensitivities
 from solver.programs.explanation.sentences import gib, more_memory, reason, summary
 from solver.programs.policies import POLICIES
-from solver.programs.problem import Limits, Problem, is_fusable
-from solver.programs.program import COMPUTE, LAUNCH, WAIT, Program, Step, with_waits
-from solver.programs.result import FEASIBLE, Bound, ProgramPlan
+from solver.programs.problem import ProgramLimits, ProgramProblem, is_fusable
+from solver.programs.program import COMPUTE, LAUNCH, WAIT, HostStep, Program, with_waits
+from solver.programs.result import FEASIBLE, ProgramBound, ProgramPlan
 from solver.programs.timeline import program_trace
 from tests.programs.drawn import NO_LIMITS, drawn
 from tests.sampling import cases
@@ -32,14 +32,14 @@ COUNT = cases(300)
 def case(seed):
     """Draw a problem and a program of it, by a policy or with its buckets and order shuffled."""
     rng = random.Random(seed)
-    limit = Limits(under_way_bytes=rng.choice((None, None, 20_000)))
+    limit = ProgramLimits(under_way_bytes=rng.choice((None, None, 20_000)))
     problem = drawn(rng, limits=limit)
     program = fused(problem, rng)
     if rng.random() < 0.3:
         program = POLICIES[rng.choice(tuple(POLICIES))](problem)
     if faults := list(program_faults(problem, program)):
         assert limit.under_way_bytes is not None, faults
-        problem = replace(problem, limits=Limits())
+        problem = replace(problem, limits=ProgramLimits())
     run = execute(problem, program)
     tight = replace(problem.limits, memory_bytes=run.peak_bytes)
     problem = replace(problem, limits=rng.choice((problem.limits, tight)))
@@ -94,14 +94,14 @@ def paper(limits=NO_LIMITS, order=None):
     ]
     buffers = [Buffer("whole", 20, "x", ("c",)), Buffer("work", 5, "b", ("b",))]
     network = Network(lambda lane: Affine(0.0, 1.0), workers=(("net", 2),))
-    problem = Problem(build("paper", ops, buffers, ["s"]), network, None, limits)
+    problem = ProgramProblem(build("paper", ops, buffers, ["s"]), network, None, limits)
     asked = order or [(COMPUTE, 0), (COMPUTE, 1), (LAUNCH, 0), (COMPUTE, 3)]
     program = with_waits(problem, [(2,)], asked)
     return problem, program, execute(problem, program)
 
 
 def planned(problem, program, run):
-    return ProgramPlan(problem, program, run, FEASIBLE, Bound("path", 0.0), ())
+    return ProgramPlan(problem, program, run, FEASIBLE, ProgramBound("path", 0.0), ())
 
 
 def test_on_paper_the_host_asks_late() -> None:
@@ -129,7 +129,7 @@ def test_on_paper_the_host_asks_late() -> None:
 
 def test_on_paper_memory_keeps_a_launch() -> None:
     """Beside b the 20 bytes of x and its 5 are 25 from 10 us on; one after another 20."""
-    problem, program, run = paper(Limits(memory_bytes=20))
+    problem, program, run = paper(ProgramLimits(memory_bytes=20))
     (launch,) = launch_reasons(problem, program, run, holds_of(problem, program, run))
     assert (launch.why, launch.moved.excess_bytes, launch.moved.peak_us) == ("memory", 5, 10)
     said = reason(planned(problem, program, run), launch)
@@ -183,7 +183,7 @@ def test_the_critical_path_covers_the_iteration(seed: int) -> None:
 
 def programs_with(problem, program, bucket):
     """Every program with a launch asked for somewhere earlier that is one of the problem."""
-    free = replace(problem, limits=Limits())
+    free = replace(problem, limits=ProgramLimits())
     first = min(
         at for at, step in enumerate(program.steps) if step.id == bucket and step.do != COMPUTE
     )
@@ -195,7 +195,7 @@ def programs_with(problem, program, bucket):
 
 def start_of(problem, program, bucket):
     spans = execute(problem, program).spans
-    return spans[program.steps.index(Step(LAUNCH, bucket))].start
+    return spans[program.steps.index(HostStep(LAUNCH, bucket))].start
 
 
 @pytest.mark.parametrize("seed", range(COUNT))
@@ -287,9 +287,9 @@ def test_where_neither_alone_helps(word) -> None:
         Op("x", "all_reduce", None, 10, (), "net", cut=False),
     ]
     network = Network(lambda lane: Affine(0.0, 1.0), workers=(("net", 2),))
-    problem = Problem(build("even", ops), network)
-    asked = [Step(COMPUTE, 1), Step(LAUNCH, 0)][:: 1 if word == "compute" else -1]
-    program = Program(((2,),), (Step(COMPUTE, 0), *asked, Step(WAIT, 0)))
+    problem = ProgramProblem(build("even", ops), network)
+    asked = [HostStep(COMPUTE, 1), HostStep(LAUNCH, 0)][:: 1 if word == "compute" else -1]
+    program = Program(((2,),), (HostStep(COMPUTE, 0), *asked, HostStep(WAIT, 0)))
     run = execute(problem, program)
     why = explain_program(problem, program, run)
     assert (run.iteration_time, why.limited_by, len(why.critical_path)) == (10, word, 1)
@@ -304,7 +304,7 @@ def test_nothing_takes_time() -> None:
     problem, program, _ = paper()
     ops = [op._replace(duration_us=0.0) if op.kind == COMPUTE else op for op in problem.graph.ops]
     free = Network(lambda lane: Affine(0.0, 0.0), workers=(("net", 2),))
-    problem = Problem(build("none", ops, (), ["s"]), free)
+    problem = ProgramProblem(build("none", ops, (), ["s"]), free)
     run = execute(problem, program)
     why = explain_program(problem, program, run)
     assert (why.limited_by, why.critical_path) == (None, ())

@@ -8,7 +8,7 @@ from solver.programs.check import program_faults
 from solver.programs.execute import execute
 from solver.programs.plan import plan
 from solver.programs.policies.frugal import frugal, frugal_within
-from solver.programs.program import COMPUTE, LAUNCH, WAIT, Program, Step
+from solver.programs.program import COMPUTE, LAUNCH, WAIT, HostStep, Program
 from tests.programs.small import small
 from tests.sampling import cases
 
@@ -24,8 +24,8 @@ def peaks(problem):
         steps = []
         for i in order:
             is_sent = i in places
-            steps += [Step(LAUNCH, places[i]), Step(WAIT, places[i])] if is_sent else []
-            steps += [] if is_sent else [Step(COMPUTE, i)]
+            steps += [HostStep(LAUNCH, places[i]), HostStep(WAIT, places[i])] if is_sent else []
+            steps += [] if is_sent else [HostStep(COMPUTE, i)]
         program = Program(tuple((i,) for i in graph.collectives), tuple(steps))
         yield execute(problem, program).peak_bytes
 

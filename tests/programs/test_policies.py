@@ -15,23 +15,23 @@ from solver.programs.policies.inductor import inductor
 from solver.programs.policies.simple_overlap import simple_overlap
 from solver.programs.policies.tracked_memory import MemoryBackwards, TrackedMemory
 from solver.programs.policies.xla_lhs import xla_lhs
-from solver.programs.problem import Limits, Problem
+from solver.programs.problem import ProgramLimits, ProgramProblem
 from solver.programs.program import Program
 from tests.programs.drawn import drawn
 from tests.programs.shared import FOLDER, PYTORCH, load
 from tests.sampling import cases
 
 LIMITS = [
-    Limits(),
-    Limits(bucket_bytes=9000),
-    Limits(under_way_bytes=9000),
-    Limits(memory_bytes=3000, bucket_bytes=40_000, under_way_bytes=31_000),
+    ProgramLimits(),
+    ProgramLimits(bucket_bytes=9000),
+    ProgramLimits(under_way_bytes=9000),
+    ProgramLimits(memory_bytes=3000, bucket_bytes=40_000, under_way_bytes=31_000),
 ]
 
 
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("limits", LIMITS, ids=range(len(LIMITS)))
-def test_programs_have_no_faults(name: str, limits: Limits) -> None:
+def test_programs_have_no_faults(name: str, limits: ProgramLimits) -> None:
     for seed in range(cases(300)):
         rng = random.Random(seed)
         problem = drawn(
@@ -66,15 +66,15 @@ def test_same_problem_same_program(name: str) -> None:
         assert POLICIES[name](one) == POLICIES[name](other)
 
 
-def of_ops(*ops: Op, buffers: tuple[Buffer, ...] = ()) -> Problem:
+def of_ops(*ops: Op, buffers: tuple[Buffer, ...] = ()) -> ProgramProblem:
     """Make a problem in which a collective of so many bytes takes so many microseconds."""
     table = ((1, 1.0), (1000, 1000.0))
     cluster = Cluster(4, algorithm="table", table=table, tables=(("all_gather", table),))
     whole = Cluster(4, channels=(("net", cluster),), algorithm="table", table=table)
-    return Problem(build("paper", ops, buffers, ["gpu"]), network_of(whole))
+    return ProgramProblem(build("paper", ops, buffers, ["gpu"]), network_of(whole))
 
 
-def said(problem: Problem, program: Program) -> list[str]:
+def said(problem: ProgramProblem, program: Program) -> list[str]:
     """Say a program in words, with the names of ops."""
     ops = problem.graph.ops
     words = []
@@ -150,7 +150,7 @@ def test_inductor_has_no_budget_where_no_memory_is_known() -> None:
     assert execute(problem, program).iteration_time == 300.0
 
 
-def live_bytes(problem: Problem, order: list[int], at: int) -> tuple[int, int]:
+def live_bytes(problem: ProgramProblem, order: list[int], at: int) -> tuple[int, int]:
     """Bytes live after, and before, the op at a place of an order, by what buffers are."""
     graph = problem.graph
     place = {graph.ops[i].id: k for k, i in enumerate(order)}

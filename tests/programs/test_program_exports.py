@@ -22,7 +22,7 @@ from solver.programs.check import program_faults
 from solver.programs.execute import execute
 from solver.programs.policies import POLICIES
 from solver.programs.policies.in_order import in_order
-from solver.programs.problem import Limits, Problem, lane_of
+from solver.programs.problem import ProgramLimits, ProgramProblem, lane_of
 from solver.programs.program import COMPUTE, LAUNCH, Program, with_waits
 from tests.programs.drawn import drawn
 from tests.programs.shared import FOLDER, load
@@ -53,7 +53,7 @@ def gathers(*sizes, after=()):
         ops.append(Op(f"g{k}", GATHER, bytes=size, after=needs, cut=False))
     every = tuple(f"g{k}" for k in range(len(sizes)))
     ops.append(Op("last", "compute", 100.0, after=every, stream="gpu"))
-    return Problem(build("gathers", ops, (), ["gpu"]), NETWORK)
+    return ProgramProblem(build("gathers", ops, (), ["gpu"]), NETWORK)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_circle_through_two_buckets_is_none():
         Op("y", "compute", 1.0, after=("a0",), stream="gpu"),
         Op("b1", SCATTER, bytes=4, after=("y",)),
     ]
-    problem = Problem(build("circle", ops, (), ["gpu"]), NETWORK)
+    problem = ProgramProblem(build("circle", ops, (), ["gpu"]), NETWORK)
     order = list(problem.graph.collectives)
     assert ids(problem, combined(problem, order, {GATHER: 8, SCATTER: 8})) == ["a0 a1", "b0", "b1"]
     assert ids(problem, combined(problem, order, {SCATTER: 8})) == ["a0", "b0 b1", "a1"]
@@ -97,7 +97,7 @@ def test_a_circle_through_two_buckets_is_none():
 def test_of_a_reduce_scatter_the_output_counts():
     ops = [Op(f"s{k}", SCATTER, bytes=8) for k in range(2)]
     ops.append(Op("last", "compute", 1.0, after=("s0", "s1"), stream="gpu"))
-    problem = Problem(build("scatters", ops, (), ["gpu"]), NETWORK)
+    problem = ProgramProblem(build("scatters", ops, (), ["gpu"]), NETWORK)
     assert [output_bytes(problem, i) for i in (0, 1)] == [4, 4]
     assert ids(problem, combined(problem, [0, 1], {SCATTER: 8})) == ["s0 s1"]
     assert ids(problem, combined(problem, [0, 1], {SCATTER: 7})) == ["s0", "s1"]
@@ -193,7 +193,7 @@ def test_the_plans_own_buckets_come_back():
 def test_a_form_above_the_memory_limit_says_so(kept, is_above):
     buffers = [Buffer("b", 50, None, (), kept)]  # one that nobody reads and nobody keeps is none
     graph = build("more", gathers(4, 4).graph.ops, buffers, ["gpu"])
-    problem = Problem(graph, NETWORK, limits=Limits(memory_bytes=40))
+    problem = ProgramProblem(graph, NETWORK, limits=ProgramLimits(memory_bytes=40))
     notes = PROGRAM_EXPORTS["xla"](problem, in_order(problem)).notes
     assert any("more than the limit of 40 bytes" in note for note in notes) == is_above
 
@@ -219,7 +219,7 @@ def units_problem(limit=3):
     layers = [Layer(name, 100.0, 200.0, ((f"{name}.w", 8),)) for name in "abcd"]
     graph = fsdp("units", layers, limit=limit)
     ops = [op if op.kind == "compute" else op._replace(cut=False) for op in graph.ops]
-    return Problem(build("units", ops, (), ["gpu"]), NETWORK)
+    return ProgramProblem(build("units", ops, (), ["gpu"]), NETWORK)
 
 
 def written(problem, buckets, order):

@@ -12,12 +12,12 @@ from solver.errors import InvalidGraph, InvalidOptions
 from solver.graph import COMPUTE, Buffer, Op, build
 from solver.programs.check import memory_faults, program_faults
 from solver.programs.execute import execute
-from solver.programs.plan import Options, plan
+from solver.programs.plan import ProgramOptions, plan
 from solver.programs.policies.in_order import in_order, least_order
-from solver.programs.problem import Limits, Problem
-from solver.programs.search.anneal import Annealer
-from solver.programs.search.changes import Changes
-from solver.programs.search.draft import Draft
+from solver.programs.problem import ProgramLimits, ProgramProblem
+from solver.programs.search.anneal import ProgramAnnealer
+from solver.programs.search.changes import UndoableDraft
+from solver.programs.search.draft import ProgramDraft
 from solver.programs.search.flat import Flat
 from solver.programs.search.late import put_off
 from solver.programs.search.lister import Lister
@@ -55,7 +55,7 @@ def agrees(draft):
 def test_changes_keep_the_order_and_the_executor_agrees(seed):
     draw = random.Random(seed)
     problem = drawn(seed, under_way_bytes=draw.choice((None, 24)))
-    draft = Changes(Flat(problem))
+    draft = UndoableDraft(Flat(problem))
     in_place(problem, draft)
     draft.execute(inf)
     assert agrees(draft)
@@ -108,7 +108,7 @@ def buckets(draft):
 @pytest.mark.parametrize("seed", range(cases(500, 40)))
 def test_lists_are_in_order_both_ways(seed):
     problem = drawn(seed)
-    draft = Draft(Flat(problem))
+    draft = ProgramDraft(Flat(problem))
     lister = Lister(draft)
     draw = random.Random(seed)
     for window in (1, 3, 100):
@@ -129,7 +129,7 @@ def test_lists_are_in_order_both_ways(seed):
 @pytest.mark.parametrize("seed", range(cases(150)))
 def test_a_plan_keeps_its_limits_and_is_no_worse_than_any_rule(seed):
     problem = small(seed)
-    found = plan(problem, Options(margin_us=random.Random(seed).choice((None, 0.0, 10.0))))
+    found = plan(problem, ProgramOptions(margin_us=random.Random(seed).choice((None, 0.0, 10.0))))
     assert list(program_faults(problem, found.program)) == []
     assert list(memory_faults(problem, found.run)) == []
     assert found.bound.value_us <= found.run.iteration_time * (1 + 1e-9)
@@ -137,18 +137,18 @@ def test_a_plan_keeps_its_limits_and_is_no_worse_than_any_rule(seed):
     for rule in found.baselines:
         if rule.peak_bytes <= most:
             assert found.run.iteration_time <= rule.iteration_time_us
-    again = plan(problem, Options(margin_us=None))
-    assert seed % 5 or again == plan(problem, Options(margin_us=None))
+    again = plan(problem, ProgramOptions(margin_us=None))
+    assert seed % 5 or again == plan(problem, ProgramOptions(margin_us=None))
     assert again.run.iteration_time == found.run.iteration_time
 
 
 def test_compiled_or_not_the_program_is_the_same():
     """The same changes, one after another, in Python."""
     problem = drawn(3, memory_bytes=150)
-    flat, draft = Flat, Annealer
+    flat, draft = Flat, ProgramAnnealer
     (other_flat, other) = plain("solver.programs.search.flat", "solver.programs.search.anneal")
     runs = []
-    for make_flat, make in ((flat, draft), (other_flat.Flat, other.Annealer)):
+    for make_flat, make in ((flat, draft), (other_flat.Flat, other.ProgramAnnealer)):
         annealer = make(make_flat(problem), 7)
         in_place(problem, annealer)
         annealer.execute(inf)
@@ -164,7 +164,7 @@ def test_compiled_or_not_the_program_is_the_same():
 @pytest.mark.parametrize("seed", range(cases(400, 40)))
 def test_putting_launches_off_costs_nothing(seed):
     problem = drawn(seed)
-    draft = Changes(Flat(problem))
+    draft = UndoableDraft(Flat(problem))
     in_place(problem, draft)
     draft.execute(inf)
     time, peak = draft.value, draft.peak
@@ -177,7 +177,7 @@ def test_putting_launches_off_costs_nothing(seed):
 def test_a_gather_is_put_off_until_a_margin_before_its_need():
     """On paper: a gather of 10 us, needed at 100 us; three ops of 50 us on the stream."""
     problem = paper()
-    draft = Changes(Flat(problem))
+    draft = UndoableDraft(Flat(problem))
     for margin, start in ((0.0, 50.0), (60.0, 0.0), (45.0, 0.0)):
         draft.set_order([4, 0, 1, 2])  # the fourth op is launched first
         put_off(draft, margin)
@@ -199,7 +199,7 @@ def paper(limit=None):
         Buffer("input", 16, None, ("b",)),
     ]
     graph = build("paper", ops, buffers, ["s"])
-    return Problem(graph, alike(Affine(10.0, 0.0)), limits=Limits(memory_bytes=limit))
+    return ProgramProblem(graph, alike(Affine(10.0, 0.0)), limits=ProgramLimits(memory_bytes=limit))
 
 
 def test_a_limit_that_nothing_keeps_is_said_with_the_least_found():
@@ -214,11 +214,11 @@ def test_a_limit_that_nothing_keeps_is_said_with_the_least_found():
 
 def test_an_unknown_rule_is_refused():
     with pytest.raises(InvalidOptions, match="'wfbp'"):
-        plan(paper(), Options(baselines=("in_order", "wfbp")))
+        plan(paper(), ProgramOptions(baselines=("in_order", "wfbp")))
 
 
 def test_a_search_that_the_clock_ends_says_so():
-    found = plan(small(1, memory=False), Options(time_limit_s=0.0, baselines=()))
+    found = plan(small(1, memory=False), ProgramOptions(time_limit_s=0.0, baselines=()))
     assert found.is_cut_short or found.status == "optimal"
 
 
@@ -226,7 +226,7 @@ def test_a_search_that_the_clock_ends_says_so():
 @pytest.mark.parametrize("name", PYTORCH)
 def test_the_lists_alone_are_in_order_on_real_graphs(name):
     """Of each graph the executor agrees with the simulator, whatever the list."""
-    draft = Draft(Flat(load(name)))
+    draft = ProgramDraft(Flat(load(name)))
     lister = Lister(draft)
     for backwards in (False, True):
         for item in range(len(lister.urgency)):
@@ -242,7 +242,7 @@ def test_the_least_memory_need_not_be_slow():
     """At the peak of the graph's own order a program is nearly as fast as with more memory."""
     problem = load("llama3_8b_bw_64_2d")
     least = execute(problem, in_order(problem)).peak_bytes
-    found = plan(load("llama3_8b_bw_64_2d", least), Options(baselines=(), time_limit_s=60))
+    found = plan(load("llama3_8b_bw_64_2d", least), ProgramOptions(baselines=(), time_limit_s=60))
     assert found.run.peak_bytes <= least
     assert found.run.iteration_time < 139_200  # PyTorch's best, with more
 

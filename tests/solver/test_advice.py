@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from solver.buckets import Launch
 from solver.chain import chain_of
-from solver.costs import Affine, Cluster, Measured, alike, cost_of, scale
+from solver.costs import Affine, Cluster, MeasuredCost, alike, cost_of, scale
 from solver.explanation.advice import advise
 from solver.explanation.explain import explain
 from solver.explanation.sensitivity import sensitivities
@@ -281,5 +281,5 @@ def test_times_that_nobody_measures_are_not_spelt_out():
 
 
 def test_free_bandwidth_leaves_the_least_time_of_a_table():
-    cost = scale(Measured((100, 200), (30.0, 50.0), 0.2, 5.0), bandwidth=math.inf)
+    cost = scale(MeasuredCost((100, 200), (30.0, 50.0), 0.2, 5.0), bandwidth=math.inf)
     assert [cost.time(n) for n in (1, 150, 10_000)] == [35.0] * 3

@@ -10,8 +10,8 @@ import pytest
 
 from solver.buckets import Launch
 from solver.chain import chain_of
-from solver.costs import Affine, Lane, Measured, Network
-from solver.fusion.general.annealing.anneal import Annealer
+from solver.costs import Affine, Lane, MeasuredCost, Network
+from solver.fusion.general.annealing.anneal import PlanAnnealer
 from solver.fusion.general.flat import capacities, launches_of, least_times, plan_of, problem_of
 from solver.fusion.general.improve import Improvement, improve
 from solver.fusion.general.judge import GraphJudge
@@ -27,7 +27,7 @@ from tests.sampling import cases
 
 IMPROVE = importlib.import_module(improve.__module__)
 #: A launch of twice the bytes takes longer by what a table says, with two steps.
-STEPS = Measured((4, 8, 9, 30, 31, 60), (5.0, 6.0, 20.0, 25.0, 90.0, 100.0), 2.0, 0.0)
+STEPS = MeasuredCost((4, 8, 9, 30, 31, 60), (5.0, 6.0, 20.0, 25.0, 90.0, 100.0), 2.0, 0.0)
 
 
 def judge_of(drawn: Case, *, is_stepped: bool = False) -> GraphJudge:
@@ -71,9 +71,9 @@ def pieces(judge: GraphJudge) -> list[list[int]]:
     return [[8] for _ in judge.lane_costs]
 
 
-def annealer_of(judge: GraphJudge, lists, seed: int = 0, *, fuse: bool = True) -> Annealer:
+def annealer_of(judge: GraphJudge, lists, seed: int = 0, *, fuse: bool = True) -> PlanAnnealer:
     problem, capacity = problem_of(judge), capacities(judge, [lists])
-    annealer = Annealer(problem, urgency(judge), pieces(judge), capacity, seed, fuse=fuse)
+    annealer = PlanAnnealer(problem, urgency(judge), pieces(judge), capacity, seed, fuse=fuse)
     annealer.begin(plan_of(problem, capacity, lists))
     return annealer
 
@@ -201,7 +201,7 @@ def test_a_search_without_a_compiler_finds_the_same():
         graph = graph_py.build(drawn.name, [graph_py.Op(*op) for op in drawn.graph.ops])
         chain = chain_py.chain_of(graph)
         if is_stepped:
-            costs = [costs_py.Measured(STEPS.sizes, STEPS.measured, STEPS.slope, STEPS.startup)]
+            costs = [costs_py.MeasuredCost(STEPS.sizes, STEPS.measured, STEPS.slope, STEPS.startup)]
             costs *= len(chain.lanes)
         else:
             lines = [drawn.costs[Lane(*lane)] for lane in chain.lanes]
@@ -212,9 +212,11 @@ def test_a_search_without_a_compiler_finds_the_same():
         if seed % 2:  # no room for parts but where launches have been joined
             capacity = [len(launches) for launches in lists]
             start = plan_of(problem_of(ours), capacity, lists)
-            mine = Annealer(start.problem, urgency(ours), pieces(ours), capacity, seed, fuse=True)
+            mine = PlanAnnealer(
+                start.problem, urgency(ours), pieces(ours), capacity, seed, fuse=True
+            )
             mine.begin(start)
-        theirs = anneal_py.Annealer(
+        theirs = anneal_py.PlanAnnealer(
             problem, urgency(judge), pieces(judge), capacity, seed, fuse=True
         )
         theirs.begin(flat_py.plan_of(problem, capacity, lists))
@@ -238,7 +240,7 @@ def test_a_search_without_a_compiler_finds_the_same():
         assert (whole.value, whole.path, whole.starts) == (same.value, same.path, same.starts)
         middle = (whole.value / 3, whole.value * 2 / 3)
         assert_same_stretch(
-            window(whole, middle), window_py.window(same, middle), anneal_py.Annealer, flat_py
+            window(whole, middle), window_py.window(same, middle), anneal_py.PlanAnnealer, flat_py
         )
 
 
@@ -250,7 +252,7 @@ def assert_same_stretch(cut: Window, other, annealer, flat_py) -> None:
         return
     room = [2 * len(launches) + 8 for launches in cut.launches]
     args = [0.0] * len(cut.tensors), [[8] for _ in cut.lanes], room, 0
-    small = Annealer(cut.problem, *args, fuse=True)
+    small = PlanAnnealer(cut.problem, *args, fuse=True)
     small.begin(plan_of(cut.problem, room, cut.launches))
     smaller = annealer(other.problem, *args, fuse=True)
     smaller.begin(flat_py.plan_of(other.problem, room, other.launches))
@@ -298,7 +300,9 @@ def test_a_stretch_takes_what_the_whole_takes(is_stepped):
         assert cut.put_back(plan, lists) == lists
         assert plan.execute(inf) <= run.value * (1 + 1e-9)
         some = [[8] for _ in cut.lanes]
-        annealer = Annealer(cut.problem, [0.0] * len(cut.tensors), some, capacity, seed, fuse=True)
+        annealer = PlanAnnealer(
+            cut.problem, [0.0] * len(cut.tensors), some, capacity, seed, fuse=True
+        )
         annealer.begin(plan)
         passing = run.value if plan.value < run.value * (1 - 1e-9) else 0.0
         for temperature in (30.0, 3.0, 0.0):

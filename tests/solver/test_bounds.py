@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from solver.bounds.chain import lower_bound
 from solver.chain import chain_of
-from solver.costs import Affine, Measured, alike
+from solver.costs import Affine, MeasuredCost, alike
 from solver.fusion.chain.fifo import chain_cuts, chain_end
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
 from solver.simulation.engine import simulate
@@ -72,7 +72,7 @@ def test_compute_binds():
 def test_packing_binds_where_a_table_is_concave():
     # Hull edges underrate the middle of a concave table; h = T does not.
     graph = build("p", [Op("b", COMPUTE, 10.0), Op("g", ALL_REDUCE, None, 2_000, ("b",))])
-    cost = Measured((1_000, 2_000, 4_000), (10.0, 18.0, 20.0), 0.001, 0.0)
+    cost = MeasuredCost((1_000, 2_000, 4_000), (10.0, 18.0, 20.0), 0.001, 0.0)
     other = build(
         "q",
         [*graph.ops, Op("late", COMPUTE, 1.0), Op("h", ALL_REDUCE, None, 2_000, ("late",))],

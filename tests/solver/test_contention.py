@@ -15,7 +15,7 @@ from solver.bounds.slowed import with_slowdown
 from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.codes import FaultCode
-from solver.costs import Affine, Cluster, Measured, Network, Piecewise, alike, network_of
+from solver.costs import Affine, Cluster, MeasuredCost, Network, Piecewise, alike, network_of
 from solver.errors import InvalidGraph
 from solver.explanation.advice import advise
 from solver.explanation.explain import explain
@@ -132,7 +132,7 @@ def test_launches_on_one_card_share_its_bytes_and_not_their_start_ups():
 
 
 def test_a_table_shares_what_is_above_its_least_launch():
-    table = Measured((10, 100), (50.0, 140.0), 1.0, 5.0)
+    table = MeasuredCost((10, 100), (50.0, 140.0), 1.0, 5.0)
     graph = chain_graph(
         ("c", COMPUTE, 1.0), ("g", ALL_REDUCE, None, 100), ("h", ALL_GATHER, None, 5, (), "nvlink")
     )
@@ -222,7 +222,7 @@ def least_launch(cost):
     match cost:
         case Affine():
             return cost.startup
-        case Measured():
+        case MeasuredCost():
             return cost.startup + min(cost.measured)
         case Piecewise():
             return min(cost.time(1), cost.time(cost.curve.threshold_bytes))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.costs import Affine, Cluster, Lane, Measured, cost_of, network_of, scale
+from solver.costs import Affine, Cluster, Lane, MeasuredCost, cost_of, network_of, scale
 from solver.errors import InvalidCluster
 from tests.sampling import cases
 from tests.strategies import costs
@@ -31,7 +31,7 @@ def test_a_table_by_hand():
     assert cost.times(np.array([0, 1, 100, 150, 200, 300, 500])).tolist() == pytest.approx(
         [0, 15, 15, 20, 25, 35, 55]
     )
-    assert isinstance(cost, Measured)
+    assert isinstance(cost, MeasuredCost)
     assert cost.slope == pytest.approx((30 - 10) / 200)
 
 
@@ -82,10 +82,10 @@ def test_no_way_to_carry_bytes_beats_the_least(cost, parts):
 
 def test_a_table_that_rewards_splitting_keeps_a_valid_least():
     # 2 MB at once costs 100, as two halves 2 * 10: the least must not exceed 20
-    cost = Measured((1_000_000, 2_000_000), (10.0, 100.0), 1e-4, 0.0)
+    cost = MeasuredCost((1_000_000, 2_000_000), (10.0, 100.0), 1e-4, 0.0)
     assert cost.least(2_000_000)(np.array([2_000_000]))[0] <= 20
     # a falling table is not taken at its word either
-    falling = Measured((1_000, 2_000), (10.0, 5.0), 0.0, 0.0)
+    falling = MeasuredCost((1_000, 2_000), (10.0, 5.0), 0.0, 0.0)
     assert falling.least(2_000)(np.array([1_000]))[0] <= 5
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver.costs import MEASURED, Cluster, Curve, cost_of, is_extrapolated
+from solver.costs import MEASURED, Cluster, PiecewiseCost, cost_of, is_extrapolated
 from solver.errors import InvalidCluster
 
 CLUSTER = Cluster(
@@ -16,7 +16,7 @@ CLUSTER = Cluster(
     tables=(("broadcast", ((100, 20.0), (300, 60.0))),),
     constant_us=30,
     us_per_byte=0.5,
-    piecewise=Curve(64, 2.0, 12.0, 0.5, 20.0, 16.0),
+    piecewise=PiecewiseCost(64, 2.0, 12.0, 0.5, 20.0, 16.0),
     measured_workers=8,
     measured_gbps=100,
 )

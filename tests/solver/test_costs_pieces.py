@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from solver.costs import Affine, Cluster, Curve, Measured, Piecewise, cost_of, scale
+from solver.costs import Affine, Cluster, MeasuredCost, Piecewise, PiecewiseCost, cost_of, scale
 from tests.sampling import cases
 
 TOTALS = st.integers(1, 70)
@@ -17,7 +17,7 @@ SIZES = np.arange(1, 160)  # beyond every knot
 
 @st.composite
 def curves(draw):
-    return Curve(
+    return PiecewiseCost(
         threshold_bytes=draw(st.sampled_from([1, 2, 3, 8, 20, 33, 60, 100])),
         log_us=draw(st.sampled_from([0.0, 0.5, 1.0, 3.0, 10.0])),
         log_constant_us=draw(st.sampled_from([-8.0, 0.0, 0.7, 2.0, 15.0])),
@@ -37,7 +37,7 @@ def tables(draw):
     sizes = tuple(sorted(draw(st.sets(st.integers(1, 60), min_size=2, max_size=5))))
     times = tuple(draw(st.integers(1, 20)) * 0.5 for _ in sizes)
     slope = draw(st.sampled_from([0.0, 0.25, 2.0]))
-    return Measured(sizes, times, slope, draw(st.sampled_from([0.0, 2.0])))
+    return MeasuredCost(sizes, times, slope, draw(st.sampled_from([0.0, 2.0])))
 
 
 @st.composite
@@ -50,7 +50,7 @@ PIECES = st.one_of(piecewise(), tables(), lines())
 
 def test_a_curve_by_hand():
     # below 64 bytes 2 us a doubling less 1, from there on a byte in a half, never below 4
-    curve = Curve(64, 2.0, -1.0, 0.5, -20.0, 4.0)
+    curve = PiecewiseCost(64, 2.0, -1.0, 0.5, -20.0, 4.0)
     cost = Piecewise(curve, 10.0)
     sizes = [0, 1, 4, 8, 32, 63, 64, 100]
     times = [0, 14, 14, 15, 19, 9 + 2 * log2(63), 10 + 12, 10 + 30]
@@ -82,7 +82,7 @@ def test_what_takes_exactly_the_time_fits(cost, most, data):
 
 def test_more_may_fit_beyond_a_fall():
     # 50 bytes take more than 30, 64 do not
-    cost = Piecewise(Curve(64, 10.0, 0.0, 0.25, 0.0, 1.0), 0.0)
+    cost = Piecewise(PiecewiseCost(64, 10.0, 0.0, 0.25, 0.0, 1.0), 0.0)
     assert cost.time(50) > 30
     assert cost.fits(30.0, 63) == 8
     assert cost.fits(30.0, 200) == 120
@@ -124,8 +124,8 @@ def best_launches(times):
 
 @given(cost=PIECES, total=TOTALS)
 @settings(max_examples=cases(500))
-@example(cost=Piecewise(Curve(60, 10.0, 2.0, 1.0, 40.0, 0.5), 0.0), total=40)
-@example(cost=Piecewise(Curve(60, 3.0, -8.0, 1.0, 40.0, 2.0), 0.0), total=70)
+@example(cost=Piecewise(PiecewiseCost(60, 10.0, 2.0, 1.0, 40.0, 0.5), 0.0), total=40)
+@example(cost=Piecewise(PiecewiseCost(60, 3.0, -8.0, 1.0, 40.0, 2.0), 0.0), total=70)
 def test_oddness_is_what_other_launches_save(cost, total):
     """At least what two launches or a larger one save, at most what any launches save."""
     times = cost.times(np.arange(total + 1))
@@ -140,23 +140,23 @@ def test_oddness_is_what_other_launches_save(cost, total):
 
 def test_oddness_by_hand():
     # 4 bytes take 20 us: two launches of two 8 us, four of one 4 us
-    cost = Measured((1, 2, 4), (1.0, 4.0, 20.0), 8.0, 0.0)
+    cost = MeasuredCost((1, 2, 4), (1.0, 4.0, 20.0), 8.0, 0.0)
     assert cost.oddness(4) == 1 - 4 / 20
     assert cost.oddness(2) == 0.5
     assert cost.oddness(1) == 0
     # 2 bytes take 10 us, three 4
-    assert Measured((1, 2, 3), (3.0, 10.0, 4.0), 8.0, 0.0).oddness(3) == 0.6
+    assert MeasuredCost((1, 2, 3), (3.0, 10.0, 4.0), 8.0, 0.0).oddness(3) == 0.6
     # four bytes, no size of the table, take 4 us: two launches of two 2 us
-    assert Measured((2, 3, 5), (1.0, 3.0, 5.0), 8.0, 0.0).oddness(5) == 0.5
+    assert MeasuredCost((2, 3, 5), (1.0, 3.0, 5.0), 8.0, 0.0).oddness(5) == 0.5
     # what takes no time saves none
     assert Affine(0.0, 0.0).oddness(9) == 0
-    assert Measured((1, 9), (1.0, 1.0), 0.0, 0.0).stretch(0.0, 0.0).oddness(9) == 0
+    assert MeasuredCost((1, 9), (1.0, 1.0), 0.0, 0.0).stretch(0.0, 0.0).oddness(9) == 0
 
 
 def test_small_savings_add_up():
     """Two launches save little over one, but so they do over each of these, and so on."""
     sizes = tuple(2**k for k in range(21))
-    cost = Measured(sizes, tuple(size**1.02 for size in sizes), 1.0, 0.0)
+    cost = MeasuredCost(sizes, tuple(size**1.02 for size in sizes), 1.0, 0.0)
     assert cost.oddness(2) == pytest.approx(1 - 2**-0.02)
     assert cost.oddness(2**20) == pytest.approx(1 - 2**-0.4)
 
@@ -173,13 +173,13 @@ def test_no_size_is_thriftier(cost, least, more):
 
 
 def test_of_equally_thrifty_sizes_the_largest():
-    assert Measured((2, 4, 8), (1.0, 2.0, 16.0), 8.0, 0.0).thrifty(1, 8) == [4]
+    assert MeasuredCost((2, 4, 8), (1.0, 2.0, 16.0), 8.0, 0.0).thrifty(1, 8) == [4]
     assert Affine(0.0, 1.0).thrifty(1, 8) == [8]
 
 
 def test_sizes_before_a_step_are_thrifty():
     """Per byte 1 at 4, 2 just behind it, 1.5 at 8, and 1.25 at 16."""
-    steps = Measured((1, 4, 5, 8, 9, 16), (4.0, 4.0, 10.0, 12.0, 18.0, 20.0), 1.0, 0.0)
+    steps = MeasuredCost((1, 4, 5, 8, 9, 16), (4.0, 4.0, 10.0, 12.0, 18.0, 20.0), 1.0, 0.0)
     assert steps.thrifty(1, 16) == [4, 16, 8]
     assert steps.thrifty(5, 15) == [15, 8]
 
@@ -231,7 +231,7 @@ def test_stretching_by_nothing_changes_no_bit(cost, size):
 
 
 def test_infinite_bandwidth_leaves_the_least():
-    cost = scale(Piecewise(Curve(64, 2.0, 3.0, 0.5, 20.0, 4.0), 10.0), bandwidth=inf)
+    cost = scale(Piecewise(PiecewiseCost(64, 2.0, 3.0, 0.5, 20.0, 4.0), 10.0), bandwidth=inf)
     assert cost.time(1) == cost.time(10**9) == 14
 
 

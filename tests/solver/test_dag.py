@@ -10,11 +10,11 @@ import pytest
 from solver.bounds.general import lower_bound
 from solver.buckets import Launch
 from solver.chain import chain_of
-from solver.costs import Affine, Lane, Measured, alike
+from solver.costs import Affine, Lane, MeasuredCost, alike
 from solver.fusion.general.decide import decide
 from solver.fusion.general.improve import Improvement, improve
 from solver.fusion.general.judge import GraphJudge
-from solver.fusion.search import Search
+from solver.fusion.search import SearchOptions
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, NETWORK, Op, build
 from solver.planning.check import check
 from solver.planning.plan import Options, plan
@@ -30,10 +30,13 @@ DECIDE = importlib.import_module(decide.__module__)
 IMPROVE = importlib.import_module(improve.__module__)
 FEW, MANY = range(100), range(cases(2000))
 #: No search at all, and one that only ends with its moves.
-BRIEF, LONG = Search(time_limit_s=0.0), Search(time_limit_s=1000.0, candidates=candidates())
+BRIEF, LONG = (
+    SearchOptions(time_limit_s=0.0),
+    SearchOptions(time_limit_s=1000.0, candidates=candidates()),
+)
 
 
-def planned(drawn: Case, search: Search = BRIEF, *, fuse: bool = True):
+def planned(drawn: Case, search: SearchOptions = BRIEF, *, fuse: bool = True):
     chain = chain_of(drawn.graph)
     return decide(drawn.graph, chain, costs_of(chain, drawn.network), search, fuse=fuse)
 
@@ -229,7 +232,7 @@ def test_kinds_that_share_a_channel():
 
 
 #: A launch takes 1 us up to 32,768 bytes, and 100 us more for each doubling.
-STEEP = Measured(
+STEEP = MeasuredCost(
     tuple(32_768 * 2**k for k in range(16)), tuple(1.0 + 100 * k for k in range(16)), 1e-3, 0.0
 )
 
@@ -251,7 +254,7 @@ def test_no_more_parts_than_can_be_searched(monkeypatch):
     """Least time per byte is at 1 byte: as many launches are not tried, but four."""
     monkeypatch.setattr(DECIDE, "_PARTS", 4)
     ops = [Op("a", COMPUTE, 1.0), Op("g", ALL_REDUCE, None, 99_999, ("a",))]
-    cost = Measured((1, 10, 100_000), (1e-6, 20.0, 9e5), 9.0, 0.0)
+    cost = MeasuredCost((1, 10, 100_000), (1e-6, 20.0, 9e5), 9.0, 0.0)
     graph = build("many", ops)
     assert len(decide(graph, chain_of(graph), [cost], LONG)) == 4
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from solver.errors import InterlaceError, InvalidTrace
 from solver.graph import ALL_REDUCE
-from solver.traces import READERS, Channel, Total, TraceOptions, detect, dlc
+from solver.traces import READERS, Total, TraceChannel, TraceOptions, detect, dlc
 from solver.traces.dlc.distributions import nearest, spread_of
 from tests import dlc_oracle as oracle
 from tests.mangled import mangled
@@ -134,7 +134,7 @@ def test_the_graph_of_an_iteration():
         ("grad:0", None, 400, ("compute:0",)),
     ]
     assert trace.report.collectives == {ALL_REDUCE: Total(2, 500)}
-    assert trace.channels == (Channel("network", 2, "num_workers of the header"),)
+    assert trace.channels == (TraceChannel("network", 2, "num_workers of the header"),)
     assert "The graph is that of w1." in trace.report.assumed
     assert trace.report.dropped == (
         "w0: 2 set-up messages, 8 messages of the parameters' initialization.",

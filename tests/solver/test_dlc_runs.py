@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from solver.errors import InvalidSteps, InvalidTrace
 from solver.parameter_server.as_dlc import CONFIRMATION_BYTES, REQUEST_BYTES, write_dlc
-from solver.parameter_server.links import Links
+from solver.parameter_server.links import ServerLinks
 from solver.parameter_server.of_dlc import steps_of
 from solver.parameter_server.record import RunOptions
 from solver.parameter_server.run import run_steps
@@ -20,7 +20,7 @@ from tests.sampling import cases
 DATA = Path(__file__).parents[1] / "data"
 LENET = "sketchdlc/CynthiaProtector+SketchDLC/worker_0_lenet5_full.txt"
 #: 1 byte/us.
-SLOW = Links(0.008, None)
+SLOW = ServerLinks(0.008, None)
 
 
 def small(*names):
@@ -270,7 +270,7 @@ def test_the_mode_that_no_file_tells():
 
 def test_a_synchronous_push_that_not_all_have_sent_is_not_confirmed():
     """The run ends with the first worker's last step: the other is computing, or pushing."""
-    for links in (SLOW, Links(0.008, 4)):
+    for links in (SLOW, ServerLinks(0.008, 4)):
         options = RunOptions(steps=1, dropped=0, spread=0.3, seed=1, synchronous=True)
         late = build_step(
             [StepOp("begin", "worker", 50.0), StepOp("push:0", "uplink", None, 100, ("begin",))]
@@ -291,7 +291,7 @@ def test_ops_that_the_run_did_not_end_have_no_message():
     """A worker is stopped while it pushes, with flow control in its second service."""
     ops = [StepOp("compute", "worker", 50.0), StepOp("push:0", "uplink", None, 100, ("compute",))]
     step = build_step(ops)
-    for links in (SLOW, Links(0.008, 40)):
+    for links in (SLOW, ServerLinks(0.008, 40)):
         options = RunOptions(steps=1, dropped=0, spread=0.3, seed=1)
         run = run_steps([step], 2, links, options, range(1))
         texts = write_dlc([step], run)
@@ -323,7 +323,7 @@ def test_the_papers_worker_simulated_alone(shared):
     nodes = dlc.nodes_of([(shared / LENET).read_bytes()])
     steps = steps_of(nodes)
     assert steps[0].bytes_on("uplink", None) == 1_724_584
-    run = run_steps(steps, 1, Links(56.0), RunOptions(steps=4, dropped=0), recorded=range(4))
+    run = run_steps(steps, 1, ServerLinks(56.0), RunOptions(steps=4, dropped=0), recorded=range(4))
     texts = write_dlc(steps, run)
     iterations = read(texts).report.dlc.iterations
     assert all(abs(i.computation_us - 74_090) <= 1 for i in iterations)
@@ -358,7 +358,7 @@ def runs(draw):
                 after = (f"push:{key}",)
                 ops.append(StepOp(f"update:{key}", at("server", server), took, None, after))
         steps.append(build_step(ops))
-    links = Links(0.008, draw(st.sampled_from([None, 12])))
+    links = ServerLinks(0.008, draw(st.sampled_from([None, 12])))
     options = RunOptions(
         steps=draw(st.integers(2, 4)),
         dropped=0,

@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 from solver.costs import Affine, Cluster, alike, network_of
 from solver.errors import InvalidMeasurements, InvalidOptions
 from solver.estimation.estimate import estimate
-from solver.estimation.least_squares import Problem, fit, objective
-from solver.estimation.runs import Run
+from solver.estimation.least_squares import EstimationProblem, fit, objective
+from solver.estimation.runs import MeasuredRun
 from solver.estimation.times_table import TimesRow, is_times, read_times, runs_of
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
 from solver.models import MODELS
@@ -56,7 +56,7 @@ def true_time(model, workers, policy, speed=1.0, startup_us=120.0, hop_us=12.0, 
 
 def run(model, workers, policy, time=None, **more):
     waits = policy not in {"p3", "bytescheduler", "tictac", "pace"}
-    return Run(model, GRAPHS[model], False, workers, Choice(policy, waits), time, **more)
+    return MeasuredRun(model, GRAPHS[model], False, workers, Choice(policy, waits), time, **more)
 
 
 def timed(models, workers, policies, speed=1.0, noise=0.0, **truth):
@@ -199,7 +199,9 @@ def test_a_model_without_times_has_the_speed_of_the_others():
 
 def test_an_odd_time_does_not_decide():
     runs = timed(["small", "wide"], [1, 2, 4, 8, 16], ["wfbp", "ddp"])
-    odd = Run(**{f: getattr(runs[7], f) for f in Run.__slots__} | {"time_us": 2 * runs[7].time_us})
+    odd = MeasuredRun(
+        **{f: getattr(runs[7], f) for f in MeasuredRun.__slots__} | {"time_us": 2 * runs[7].time_us}
+    )
     found = estimate([*runs[:7], odd, *runs[8:]], CLUSTER)
     assert found.median_error < 0.01
     assert values_of(found)["bandwidth_gbps"] == pytest.approx(17, rel=0.1)
@@ -238,7 +240,10 @@ def one_tensor(bytes_=8_000_000):
 def test_the_likeliest_figures_by_another_search(share, given):
     """The iteration in a formula, the objective of MODEL.md section 2.1 by Nelder and Mead."""
     times = {1: 8_400.0} | {n: share * (7_000 + 4_000 * math.log2(n)) for n in given}
-    runs = [Run("one", one_tensor(), False, n, Choice("wfbp", True), t) for n, t in times.items()]
+    runs = [
+        MeasuredRun("one", one_tensor(), False, n, Choice("wfbp", True), t)
+        for n, t in times.items()
+    ]
     found = estimate(runs, Cluster(8, bandwidth_gbps=10, startup_us=50, hop_us=4))
     medians, spreads = np.log([1.0, 10.0, 50.0, 4.0]), np.array([1.0, 1.0, 1.1, 1.1])
 
@@ -279,8 +284,8 @@ def test_the_noise_of_a_single_row_is_no_start_up(noise, policy):
     real = simulate(
         with_barrier(graph) if waits else graph, network_of(fast), bind(Choice(policy))
     ).iteration_time
-    alone = Run("vgg16", graph, False, 1, Choice("wfbp", True), compute)
-    row = Run(
+    alone = MeasuredRun("vgg16", graph, False, 1, Choice("wfbp", True), compute)
+    row = MeasuredRun(
         "vgg16", graph, False, 8, Choice(policy, waits), real * math.exp(noise), "rdma", 100.0
     )
     found = estimate([alone, row], Cluster(8))
@@ -440,7 +445,7 @@ def test_a_search_that_is_cut_short_has_an_answer(monkeypatch):
 def test_nothing_free_is_nothing_to_fit():
     found = estimate(timed(["small"], [4], ["wfbp"]), CLUSTER).parameters
     [hop] = [each.parameter for each in found if each.parameter.name == "hop_us"]
-    none = Problem(None, (), np.zeros(0))
+    none = EstimationProblem(None, (), np.zeros(0))
     assert fit(none, (), {hop: 3.0}, 0.1, 0.1) == {hop: 3.0}
     assert none.slopes({hop: 3.0}, [hop], 0.1).shape == (0, 1)
     assert objective(none, (), {hop: 3.0}, 0.1) == 0

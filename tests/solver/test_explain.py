@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Affine, Cluster, alike, cost_of
-from solver.explanation.critical import WAIT, Step
+from solver.explanation.critical import WAIT, PathStep
 from solver.explanation.explain import Breakdown, TensorTimes, explain
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, NETWORK, Op, build
 from solver.policies import POLICIES
@@ -88,11 +88,11 @@ def test_a_tick_is_a_wait_and_a_stream_a_reason():
     # cycles at 0, 1000 (b, to 1300), 2000 (a, ready at 1300, to 2100)
     assert timeline.iteration_time == 2110
     assert found.critical_path == (
-        Step(COMPUTE, ("c0",), 0, 300, "start"),
-        Step(COMPUTE, ("c1",), 300, 1300, "stream"),
-        Step(WAIT, ("a",), 1300, 2000, "policy", NETWORK),
-        Step(ALL_REDUCE, ("a",), 2000, 2100, "policy", NETWORK, 1),
-        Step(COMPUTE, ("end",), 2100, 2110, "after"),
+        PathStep(COMPUTE, ("c0",), 0, 300, "start"),
+        PathStep(COMPUTE, ("c1",), 300, 1300, "stream"),
+        PathStep(WAIT, ("a",), 1300, 2000, "policy", NETWORK),
+        PathStep(ALL_REDUCE, ("a",), 2000, 2100, "policy", NETWORK, 1),
+        PathStep(COMPUTE, ("end",), 2100, 2110, "after"),
     )
     assert astuple(found.breakdown) == near(0, 0, 400, 700 + 700)
 
@@ -126,7 +126,7 @@ def test_an_iteration_without_time_has_no_bins():
     timeline, found = explained(graph, alike(Affine(0.0, 0.0)), POLICIES["wfbp"])
     assert timeline.iteration_time == 0
     assert (found.channels[0].busy, found.channels[0].gbps) == ((), ())
-    assert found.critical_path == (Step(COMPUTE, ("c",), 0, 0, "start"),)
+    assert found.critical_path == (PathStep(COMPUTE, ("c",), 0, 0, "start"),)
     assert found.tensors == (TensorTimes("a", ALL_REDUCE, NETWORK, 5, 0, 0, 0, 0, 0),)
 
 

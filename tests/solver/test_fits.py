@@ -14,8 +14,8 @@ from scipy.optimize import isotonic_regression, lsq_linear
 from solver.calibration.fits import (
     FITS,
     Errors,
-    Line,
     Points,
+    StraightLine,
     best_fit,
     cost_of_model,
     fit_all,
@@ -24,7 +24,7 @@ from solver.calibration.fits import (
     fit_table,
 )
 from solver.calibration.measurements import read_measurements
-from solver.costs import Affine, Curve, Measured, Piecewise
+from solver.costs import Affine, MeasuredCost, Piecewise, PiecewiseCost
 from solver.errors import InvalidMeasurements
 from solver.limits import MAX_BYTES, MAX_FAULTS_SOUGHT, MAX_TABLE_SIZES
 from tests.sampling import cases
@@ -53,7 +53,7 @@ def squared(model, given_samples):
     """Sum of squared relative errors, from the model's own formula."""
     total = 0.0
     for size, time in given_samples:
-        if isinstance(model, Line):
+        if isinstance(model, StraightLine):
             guess = model.startup_us + model.us_per_byte * size
         elif size < model.threshold_bytes:
             guess = model.log_us * log2(size) + model.log_constant_us
@@ -180,7 +180,7 @@ def test_a_line_comes_back(startup, per_byte):
 @pytest.mark.parametrize("is_given", [True, False])
 @pytest.mark.parametrize("log_constant", [30.0, -5.0])
 def test_a_curve_comes_back(is_given, log_constant):
-    curve = Curve(2**18, 4.0, log_constant, 6e-6, 90.0, 4.0 * 3 + log_constant)
+    curve = PiecewiseCost(2**18, 4.0, log_constant, 6e-6, 90.0, 4.0 * 3 + log_constant)
     cost = Piecewise(curve, 0.0)
     drawn = [(size, cost.time(size)) for size in SIZES]
     fit = fit_piecewise(drawn, 2**18 if is_given else None)
@@ -253,10 +253,10 @@ def test_too_few_sizes_are_not_validated():
 def test_the_cost_is_that_of_the_service():
     drawn = [(1000, 10.0), (2000, 14.0), (4000, 18.0), (8000, 26.0)]
     table = cost_of_model(fit_table(drawn).parameters)
-    assert isinstance(table, Measured)
+    assert isinstance(table, MeasuredCost)
     # constant below, linear between, the slope of the last doubling beyond
     assert [table.time(n) for n in (10, 3000, 16_000)] == [10.0, 16.0, 42.0]
-    assert cost_of_model(Line(5.0, 0.5)) == Affine(5.0, 0.5)
+    assert cost_of_model(StraightLine(5.0, 0.5)) == Affine(5.0, 0.5)
     curve = fitted(fit_piecewise(drawn))
     assert cost_of_model(curve) == Piecewise(curve, 0.0)
 

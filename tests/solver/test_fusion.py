@@ -13,7 +13,7 @@ from solver.costs import Affine, alike
 from solver.fusion.chain.maxmin import max_min, max_min_cuts
 from solver.fusion.fused import fused_ops
 from solver.fusion.layered import FUSIONS
-from solver.fusion.search import Search
+from solver.fusion.search import SearchOptions
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.models import MODELS
 from solver.planning.plan import Options, plan
@@ -56,7 +56,7 @@ def test_max_min_stops_at_the_time_limit():
     graph = MODELS["vgg16"]()
     chain, cost = chain_of(graph), Affine(50.0, 1e-3)
     order = partial(cut_at_releases, cost=cost)
-    hurried = max_min(chain, cost, order, Search(time_limit_s=-1.0))
+    hurried = max_min(chain, cost, order, SearchOptions(time_limit_s=-1.0))
     assert len({launch.bucket for launch in hurried}) == 1
     assert len({launch.bucket for launch in max_min(chain, cost, order)}) > 1
 

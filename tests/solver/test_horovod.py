@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from solver.errors import InterlaceError, InvalidTrace
 from solver.graph import ALL_REDUCE, COMPUTE
-from solver.traces import Channel, Sample, Total, TraceOptions, detect, horovod, read_trace
-from solver.traces.communication import Buffer, Share
+from solver.traces import Sample, Total, TraceChannel, TraceOptions, detect, horovod, read_trace
+from solver.traces.communication import RecordedBucket, Share
 from solver.traces.horovod.layers import matched
 from tests.horovod_events import (
     HEAD,
@@ -69,7 +69,7 @@ def test_a_step_by_hand():
     assert report.collectives == {ALL_REDUCE: Total(3, 700)}
     # B and A share 100 us by bytes
     assert trace.measured == ((B, 33.333), (A, 66.667), (C, 60))
-    assert trace.channels == (Channel("network", 2, "the ranks that were ready"),)
+    assert trace.channels == (TraceChannel("network", 2, "the ranks that were ready"),)
     both = (Sample("network", ALL_REDUCE, 300, 100), Sample("network", ALL_REDUCE, 400, 60))
     assert trace.samples == both * 2
     # C is released at 300, takes 60, and 500 us follow
@@ -92,8 +92,10 @@ def test_shares_by_hand():
         "other": Share(20, 0.075),  # 60
     }
     assert found.buffers == (
-        Buffer(ALL_REDUCE, ("allreduce.net.b", "allreduce.net.a"), 300, 0, 160, 200, 350, 100),
-        Buffer(ALL_REDUCE, ("allreduce.net.c",), 400, 300, 340, 400, 500, 60),
+        RecordedBucket(
+            ALL_REDUCE, ("allreduce.net.b", "allreduce.net.a"), 300, 0, 160, 200, 350, 100
+        ),
+        RecordedBucket(ALL_REDUCE, ("allreduce.net.c",), 400, 300, 340, 400, 500, 60),
     )
     assert found.tensors == 3
     assert (found.skew_us, found.last_worker) == (76.667, 0)  # 160, 50 and 20

@@ -21,7 +21,7 @@ from solver.fusion.chain.joint import joint
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.maxmin import max_min_cuts
 from solver.fusion.chain.nested import from_both_ends
-from solver.fusion.search import EVERYDAY, Budget, Search
+from solver.fusion.search import EVERYDAY, Budget, SearchOptions
 from solver.models import MODELS
 from solver.models.layers import Layer, iteration
 from solver.planning.plan import Options, plan
@@ -174,16 +174,16 @@ def test_the_same_seed_gives_the_same_plan(seed):
     generator = np.random.default_rng(3)
     for _ in range(10):
         chain, cost = drawn(generator, 10, layered=False)
-        first = joint_value(chain, cost, Search(seed))
-        assert first == joint_value(chain, cost, Search(seed))
+        first = joint_value(chain, cost, SearchOptions(seed))
+        assert first == joint_value(chain, cost, SearchOptions(seed))
 
 
 def test_without_time_the_answer_is_the_best_of_what_is_there():
     chain, cost = BY_HAND, Affine(400.0, 1e-3)
     value, sends = joint_value(chain, cost)
-    hurried, _ = joint_value(chain, cost, Search(time_limit_s=-1.0, effort=50))
+    hurried, _ = joint_value(chain, cost, SearchOptions(time_limit_s=-1.0, effort=50))
     assert (value, hurried) == (pytest.approx(2300), pytest.approx(2400))  # first in, first out
-    assert joint_value(chain, cost, Search(time_limit_s=-1.0, plans=(sends,)))[0] == value
+    assert joint_value(chain, cost, SearchOptions(time_limit_s=-1.0, plans=(sends,)))[0] == value
     assert from_both_ends(chain, cost, deadline=0.0) is None
 
 

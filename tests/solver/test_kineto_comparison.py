@@ -5,7 +5,7 @@ import pytest
 from solver.errors import InvalidTrace
 from solver.graph import COMPUTE, Op, build
 from solver.traces import Report, Sample, Trace, TraceOptions, kineto
-from solver.traces.kineto.comparison import Ranks, difference_said
+from solver.traces.kineto.comparison import RankComparison, difference_said
 from tests.kineto_events import AUTOGRAD, MAIN, NCCL, STEP, event, kernel, note, op, sized, small
 from tests.kineto_events import text as written
 
@@ -172,7 +172,7 @@ def test_waiting_for_stragglers_is_a_reason():
 
 
 def test_who_waits_is_counted():
-    ranks = Ranks(((5.0, 2.0, 9.0), (1.0, 2.0, 4.0)))
+    ranks = RankComparison(((5.0, 2.0, 9.0), (1.0, 2.0, 4.0)))
     assert ranks.least == [1.0, 2.0, 4.0]
     assert ranks.waited == [9.0, 0.0]
     assert (ranks.slowest, ranks.came_last) == (1, [1, 2])

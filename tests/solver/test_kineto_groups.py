@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from solver.errors import InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, COMPUTE, REDUCE_SCATTER
-from solver.traces import Channel, Sample, Total, TraceOptions, kineto
-from solver.traces.kineto.groups import Group, titles
+from solver.traces import Sample, Total, TraceChannel, TraceOptions, kineto
+from solver.traces.kineto.groups import ProcessGroup, titles
 from tests.kineto_events import AUTOGRAD, MAIN, NCCL, STEP, event, kernel, note, op, sized, text
 from tests.sampling import cases
 
@@ -214,7 +214,7 @@ def test_channels_of_different_groups_have_different_names():
     described = [("3", "dp 2"), ("1", "dp"), ("2", "dp"), ("4", "nvlink"), ("5", "network")]
     described += [("6", "default_pg"), ("7", "default_pg"), ("8", "dp\n2"), ("9\n", "")]
     described += [("10", "a" * 600), ("11", "a" * 600), ("12", "dp 2 2")]
-    names = titles([Group(name, description, 2) for name, description in described])
+    names = titles([ProcessGroup(name, description, 2) for name, description in described])
     assert list(names.values()) == [
         *("dp 2", "dp", "dp 2 2", "nvlink 4", "network 5", "network", "network 7", "dp 2 8"),
         *("group 9", "a" * 80 + "...", "a" * 80 + "... 11", "dp 2 2 12"),
@@ -226,7 +226,7 @@ def test_channels_of_different_groups_have_different_names():
     st.lists(st.tuples(st.text("12 \n", min_size=1), st.text("dp12 \n")), unique_by=lambda g: g[0])
 )
 def test_names_of_channels_are_different_and_plain(described):
-    names = titles([Group(name, description, 2) for name, description in described]).values()
+    names = titles([ProcessGroup(name, description, 2) for name, description in described]).values()
     assert len({*names, "nvlink"}) == len(described) + 1
     assert all(name and name.isprintable() and len(name) < 250 for name in names)
 
@@ -253,8 +253,8 @@ def test_streams_are_channels_where_no_group_is_written():
     trace = read(events, distributedInfo={"world_size": 16, "pg_config": GROUPS})
     source = "the stream: no group is written"
     assert trace.channels == (
-        Channel("gpu 0 stream 20", None, source),
-        Channel("gpu 0 stream 21", None, source),
+        TraceChannel("gpu 0 stream 20", None, source),
+        TraceChannel("gpu 0 stream 21", None, source),
     )
     assert any("The job has 3 process groups, but" in line for line in trace.report.warnings)
 
@@ -330,8 +330,8 @@ def several(*written, listed=()):
 def test_sizes_of_groups_without_names_tell_channels_apart():
     source = "the stream: no group is written, only its size"
     apart = (
-        Channel("gpu 0 stream 20 of 2", 2, source),
-        Channel("gpu 0 stream 20 of 8", 8, source),
+        TraceChannel("gpu 0 stream 20 of 2", 2, source),
+        TraceChannel("gpu 0 stream 20 of 8", 8, source),
     )
     sizes = {"Group size": 2}, {"Group size": 8}
     assert several(*sizes).channels == apart

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from solver.errors import InvalidTrace
 from solver.traces import TraceOptions, kineto
-from solver.traces.kineto.events import Args, Event
+from solver.traces.kineto.events import Args, KinetoEvent
 from solver.traces.kineto.launches import _called
-from solver.traces.kineto.recording import Span
+from solver.traces.kineto.recording import CpuSpan
 from solver.traces.kineto.sizes import elements_called
 from tests.kineto_events import MAIN, NCCL, event, kernel, note, sized, small, text
 from tests.sampling import cases
@@ -100,8 +100,8 @@ def spans(name):
 def span(name, at, counts):
     dims = msgspec.Raw(msgspec.json.encode([[count] for count in counts]))
     types = msgspec.Raw(msgspec.json.encode(["float"] * len(counts)))
-    event = Event(name=name, args=Args(dims=dims, types=types))
-    return Span(float(at), at + 1.0, "1 1", event)
+    event = KinetoEvent(name=name, args=Args(dims=dims, types=types))
+    return CpuSpan(float(at), at + 1.0, "1 1", event)
 
 
 @settings(max_examples=cases(300))

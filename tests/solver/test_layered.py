@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.costs import Affine, Measured, Network, alike
+from solver.costs import Affine, MeasuredCost, Network, alike
 from solver.errors import InvalidOptions
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, Op, build
 from solver.planning.check import check
@@ -122,7 +122,7 @@ def test_where_channels_are_no_problems_of_their_own_there_is_no_ideal(graph):
 
 def test_a_table_that_rewards_many_launches_is_searched_as_a_general_graph():
     # 1 MB in 400 us, half of it in 50: three launches or more are best
-    cost = Measured((250_000, 500_000, 1_000_000), (25.0, 50.0, 400.0), 7e-4, 0.0)
+    cost = MeasuredCost((250_000, 500_000, 1_000_000), (25.0, 50.0, 400.0), 7e-4, 0.0)
     answer = plan(one(1_000_000), alike(cost), Options(baselines=()))
     assert answer.iteration_time_us == pytest.approx(10 + 100 + 10)
     assert len(answer.parts) >= 2

@@ -111,7 +111,7 @@ def test_figures_are_those_of_the_judge():
             launches.append(Launch(bucket, size - size // 2))
         inner = slice(1, -1) if len(launches) > 2 else slice(None)
         two = [
-            module.Figures(
+            module.EarliestLaunches(
                 [judge.release[b[0]] for b, _ in launches],
                 [judge.tail[b[0]] for b, _ in launches],
                 [cost.time(size) for _, size in launches],
@@ -142,5 +142,5 @@ def test_figures_are_those_of_the_judge():
 def test_a_bucket_whose_last_part_is_to_come_decides_nothing():
     # three parts of one bucket, of 10 us each, and 5 us of compute behind: the first two as one
     for module in (figures, *plain(figures.__name__)):
-        launches = module.Figures([0.0] * 3, [5.0] * 3, [10.0] * 3, [0, 0, 1])
+        launches = module.EarliestLaunches([0.0] * 3, [5.0] * 3, [10.0] * 3, [0, 0, 1])
         assert launches.joined(0, 1, 0, 15.0) == 15.0 + 10.0 + 5.0

@@ -16,7 +16,7 @@ from solver.graph import (
     Graph,
 )
 from solver.models.layers import Layer, merge_layers
-from solver.models.parallel import Exchange, fsdp, model_parallel
+from solver.models.parallel import ActivationExchange, fsdp, model_parallel
 from solver.policies import POLICIES
 from solver.simulation.engine import simulate
 
@@ -156,11 +156,11 @@ def test_layers_become_one_unit():
     assert merge_layers("block", parts) == Layer("block", 21.0, 42.0, (("w0", 100), ("w1", 101)))
 
 
-Steps = list[Layer | Exchange]
+Steps = list[Layer | ActivationExchange]
 TENSOR: Steps = [
-    Exchange("in", 64, None, ALL_REDUCE),
+    ActivationExchange("in", 64, None, ALL_REDUCE),
     Layer("block", 10.0, 20.0, (("w", 100), ("b", 4))),
-    Exchange("out", 64, ALL_REDUCE, None),
+    ActivationExchange("out", 64, ALL_REDUCE, None),
 ]
 
 
@@ -193,12 +193,12 @@ def test_exchanges_hold_up_compute_and_gradients_do_not(policy):
 def test_sequence_and_expert_parallelism_in_the_same_words():
     """Megatron's f and g become gathers and scatters; experts exchange in both directions."""
     steps: Steps = [
-        Exchange("in", 64, ALL_GATHER, REDUCE_SCATTER),
+        ActivationExchange("in", 64, ALL_GATHER, REDUCE_SCATTER),
         Layer("attention", 1.0, 2.0, (("a", 10),)),
-        Exchange("out", 64, REDUCE_SCATTER, ALL_GATHER),
-        Exchange("dispatch", 64, ALL_TO_ALL, ALL_TO_ALL),
+        ActivationExchange("out", 64, REDUCE_SCATTER, ALL_GATHER),
+        ActivationExchange("dispatch", 64, ALL_TO_ALL, ALL_TO_ALL),
         Layer("experts", 3.0, 6.0, (("e", 10),)),
-        Exchange("combine", 64, ALL_TO_ALL, ALL_TO_ALL),
+        ActivationExchange("combine", 64, ALL_TO_ALL, ALL_TO_ALL),
     ]
     graph = model_parallel("layer", steps)
     order = [op.kind for op in graph.ops if not op.id.startswith("grad:")]
@@ -212,8 +212,14 @@ def test_sequence_and_expert_parallelism_in_the_same_words():
     [
         ([], "no_collective"),  # an optimizer step alone
         ([Layer("a", -1.0, 1.0, (("w", 1),))], "out_of_range"),  # time runs backwards
-        ([*TENSOR, Exchange("out", 64, ALL_REDUCE, None)], "duplicate_id"),  # a name twice
-        ([*TENSOR, Exchange("x", 64, "gossip", None)], "out_of_range"),  # no such collective
+        (
+            [*TENSOR, ActivationExchange("out", 64, ALL_REDUCE, None)],
+            "duplicate_id",
+        ),  # a name twice
+        (
+            [*TENSOR, ActivationExchange("x", 64, "gossip", None)],
+            "out_of_range",
+        ),  # no such collective
     ],
 )
 def test_what_cannot_be_split(steps, code):

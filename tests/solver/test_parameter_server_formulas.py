@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from solver.parameter_server.formulas import (
     Busiest,
-    Phases,
+    StepPhases,
     busiest_of,
     ceiling,
     cynthia,
@@ -18,14 +18,14 @@ from solver.parameter_server.formulas import (
     phases_of,
     simple_bound,
 )
-from solver.parameter_server.links import Links
+from solver.parameter_server.links import ServerLinks
 from solver.parameter_server.record import RunOptions
 from solver.parameter_server.run import run_steps
 from solver.parameter_server.steps import DOWNLINK, SERVER, UPLINK, WORKER, StepOp, build_step
 from tests.sampling import cases
 
 #: A byte a microsecond.
-SLOW = Links(0.008, None)
+SLOW = ServerLinks(0.008, None)
 
 times = st.integers(0, 20)
 
@@ -50,7 +50,7 @@ def product_form(workers, down, up, delay):
 @settings(max_examples=cases(200))
 def test_lin_is_the_product_form_of_its_network(workers, down, compute, up, update) -> None:
     assume(down + compute + up + update)
-    rate = lin(workers, 3, Phases(down, compute, up, update, 99.0))
+    rate = lin(workers, 3, StepPhases(down, compute, up, update, 99.0))
     expected = product_form(workers, down, up, compute + update)
     assert rate == pytest.approx(float(3 * expected) * 1e6, rel=1e-9)
 
@@ -58,7 +58,7 @@ def test_lin_is_the_product_form_of_its_network(workers, down, compute, up, upda
 @given(times, times, times, times)
 def test_lin_grows_towards_its_longer_link_phase(down, compute, up, update) -> None:
     assume(down + up)
-    phases = Phases(down, compute, up, update, 99.0)
+    phases = StepPhases(down, compute, up, update, 99.0)
     rates = [lin(workers, 1, phases) for workers in range(1, 40)]
     assert rates[0] == pytest.approx(1e6 / sum(phases[:4]))
     assert all(b >= a * (1 - 1e-12) for a, b in pairwise(rates))
@@ -96,22 +96,22 @@ def test_the_phases_of_a_step_by_hand() -> None:
         ]
     )
     # 2, downlinks to 32, 7 to 39, uplinks to 43 and from 48 to 52, update to 55
-    assert phases_of([step], SLOW) == Phases(30.0, 9.0, 13.0, 3.0, 55.0)
+    assert phases_of([step], SLOW) == StepPhases(30.0, 9.0, 13.0, 3.0, 55.0)
 
 
 def test_phases_of_steps_that_transfer_in_one_direction_or_none() -> None:
     down = build_step([StepOp("d", DOWNLINK, None, 10), StepOp("c", WORKER, 5.0, None, ("d",))])
-    assert phases_of([down], SLOW) == Phases(10.0, 5.0, 0.0, 0.0, 15.0)
+    assert phases_of([down], SLOW) == StepPhases(10.0, 5.0, 0.0, 0.0, 15.0)
     up = build_step([StepOp("c", WORKER, 5.0), StepOp("u", UPLINK, None, 10, ("c",))])
-    assert phases_of([up], SLOW) == Phases(0.0, 5.0, 10.0, 0.0, 15.0)
+    assert phases_of([up], SLOW) == StepPhases(0.0, 5.0, 10.0, 0.0, 15.0)
     none = build_step([StepOp("c", WORKER, 5.0)])
-    assert phases_of([none], SLOW) == Phases(0.0, 5.0, 0.0, 0.0, 5.0)
+    assert phases_of([none], SLOW) == StepPhases(0.0, 5.0, 0.0, 0.0, 5.0)
     assert phases_of([down, up, none], SLOW) == pytest.approx((10 / 3, 5.0, 10 / 3, 0.0, 35 / 3))
 
 
 def test_phases_that_overlap_are_more_than_the_step() -> None:
     ops = [StepOp("d", DOWNLINK, None, 10), StepOp("u", UPLINK, None, 8)]
-    assert phases_of([build_step(ops)], SLOW) == Phases(10.0, 0.0, 8.0, 2.0, 10.0)
+    assert phases_of([build_step(ops)], SLOW) == StepPhases(10.0, 0.0, 8.0, 2.0, 10.0)
 
 
 def test_the_busiest_server_is_the_one_with_the_busiest_direction() -> None:

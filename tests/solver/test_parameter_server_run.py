@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.parameter_server.links import Links, share
+from solver.parameter_server.links import ServerLinks, share
 from solver.parameter_server.record import RunOptions, resources_of
 from solver.parameter_server.run import run_steps
 from solver.parameter_server.steps import StepOp, build_step, servers_of
@@ -27,7 +27,7 @@ from tests.parameter_server_oracle import (
 from tests.sampling import cases
 
 GBPS, RATE = 8.0, 1000
-NO_WINDOW = Links(GBPS, None)
+NO_WINDOW = ServerLinks(GBPS, None)
 
 
 def pull(name, size, *after, server=""):
@@ -138,7 +138,7 @@ def test_a_stream_longer_than_the_window_is_served_twice():
     step = build_step([pull(name, size) for name, size in sizes.items()])
     order = [
         (name, size)
-        for _, name, size, _, _ in served([step], 1, Links(GBPS, 3000), steps=1, dropped=0)
+        for _, name, size, _, _ in served([step], 1, ServerLinks(GBPS, 3000), steps=1, dropped=0)
     ]
     first = [("A", 1000), ("B", 3000), ("C", 2000), ("D", 3000), ("E", 3000)]
     assert order == [*first, ("B", 1000), ("D", 4000)]
@@ -146,7 +146,7 @@ def test_a_stream_longer_than_the_window_is_served_twice():
 
 def test_a_stream_waits_for_what_became_ready_in_its_first_service():
     step = build_step([pull("p", 4000), compute("c", 2.0), pull("q", 1000, "c")])
-    lines = served([step], 1, Links(GBPS, 3000), steps=1, dropped=0)
+    lines = served([step], 1, ServerLinks(GBPS, 3000), steps=1, dropped=0)
     assert [(name, start) for _, name, _, start, _ in lines] == [
         ("p", 0.0),
         ("c", 0.0),
@@ -285,7 +285,12 @@ def runs(draw):
         synchronous=draw(st.booleans()),
         spread=draw(st.sampled_from([0.0, 0.0, 0.0, 0.3])),
     )
-    return steps, workers, Links(GBPS, draw(st.sampled_from([None, 1000, 2000, 2500]))), options
+    return (
+        steps,
+        workers,
+        ServerLinks(GBPS, draw(st.sampled_from([None, 1000, 2000, 2500]))),
+        options,
+    )
 
 
 def setting_of(workers, links, options):
@@ -407,7 +412,7 @@ def test_doubled_bytes_and_durations_double_all_times(case):
     twice = [build_step(map(doubled, step.ops)) for step in steps]
     window = links.win_bytes and 2 * links.win_bytes
     run = run_steps(steps, workers, links, options)
-    double = run_steps(twice, workers, Links(GBPS, window), options)
+    double = run_steps(twice, workers, ServerLinks(GBPS, window), options)
     assert double.ends == tuple(tuple(2 * t for t in of_worker) for of_worker in run.ends)
     assert (double.start, double.end) == (2 * run.start, 2 * run.end)
     assert double.busy == tuple(2 * busy for busy in run.busy)
@@ -436,7 +441,7 @@ def test_twice_the_bytes_at_twice_the_bandwidth_take_as_long(case):
         build_step(op._replace(bytes=op.bytes and 2 * op.bytes) for op in step.ops)
         for step in steps
     ]
-    fast = Links(2 * GBPS, links.win_bytes and 2 * links.win_bytes)
+    fast = ServerLinks(2 * GBPS, links.win_bytes and 2 * links.win_bytes)
     run = run_steps(steps, workers, links, options)
     assert run == run_steps(twice, workers, fast, options)
 

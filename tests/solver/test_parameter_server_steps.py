@@ -12,7 +12,7 @@ from solver.errors import InvalidSteps
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, Op, build, with_barrier
 from solver.limits import MAX_BYTES, MAX_FAULTS_SOUGHT
 from solver.models.layers import Layer, iteration
-from solver.parameter_server.links import Links
+from solver.parameter_server.links import ServerLinks
 from solver.parameter_server.of_graph import step_of
 from solver.parameter_server.orders import ORDERS, in_order
 from solver.parameter_server.parsing import with_parsing
@@ -540,7 +540,7 @@ def test_a_step_of_a_graph_pulls_computes_pushes_and_updates(graph, barrier, ser
         assert before & part == nx.ancestors(digraph, o.id) & part
         assert o.id in forward or forward <= before
     # the whole runs to its end
-    run = run_steps([step], 2, Links(GBPS, 150_000), RunOptions(2, 0), range(2))
+    run = run_steps([step], 2, ServerLinks(GBPS, 150_000), RunOptions(2, 0), range(2))
     assert len(run.ends[0]) == 2
     assert step.bytes_on("downlink", None) == (0 if servers == 2 else sum(t.bytes for t in tensors))
 

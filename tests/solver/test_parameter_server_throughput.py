@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from solver.codes import FaultCode
 from solver.errors import InvalidOptions, InvalidSteps
 from solver.parameter_server.interval import Pace, drifts, examples_per_s, pace_of
-from solver.parameter_server.links import Links
+from solver.parameter_server.links import ServerLinks
 from solver.parameter_server.options import ThroughputOptions
 from solver.parameter_server.prepared import prepare, run_of
 from solver.parameter_server.record import RunOptions, StepsRun
@@ -24,7 +24,7 @@ from tests.training_steps import INCEPTION_BYTES, layered
 
 #: A byte a microsecond.
 GBPS = 0.008
-SLOW = Links(GBPS, None)
+SLOW = ServerLinks(GBPS, None)
 
 
 def computed(*durations):
@@ -193,8 +193,8 @@ def test_both_directions_twice_as_fast_are_twice_the_bandwidth(down, up, window,
     ops = transferred(down, 50.0, 20.0, up).ops
     more = [StepOp("d2", DOWNLINK, None, 20), StepOp("u2", UPLINK, None, 20, ("c",))]
     step, run = build_step([*ops, *more]), RunOptions(6, 1, spread=0.2)
-    fast = run_steps([step], workers, Links(2 * GBPS, window), run, range(6))
-    both = run_steps([step], workers, Links(GBPS, window, 2.0, 2.0), run, range(6))
+    fast = run_steps([step], workers, ServerLinks(2 * GBPS, window), run, range(6))
+    both = run_steps([step], workers, ServerLinks(GBPS, window, 2.0, 2.0), run, range(6))
     assert both == fast
 
 

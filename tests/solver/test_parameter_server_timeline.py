@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from solver.parameter_server.links import Links
+from solver.parameter_server.links import ServerLinks
 from solver.parameter_server.record import RunOptions
 from solver.parameter_server.run import run_steps
 from solver.parameter_server.steps import DOWNLINK, SERVER, WORKER, StepOp, build_step
@@ -10,7 +10,7 @@ from solver.parameter_server.timeline import steps_trace
 from tests.training_steps import layered
 
 #: 28 MB a millisecond, so that it cuts nothing below.
-FAST = Links(224.0)
+FAST = ServerLinks(224.0)
 
 
 def events_of(trace):
@@ -30,7 +30,7 @@ def test_services_of_a_worker_by_hand() -> None:
     other = build_step([StepOp("w", WORKER, 7.0), StepOp("t", "server:x", 1.0, None, ("w",))])
     steps = [step, other]
     options = RunOptions(3, 0, seed=12)
-    run = run_steps(steps, 1, Links(0.008, 10), options, range(3))
+    run = run_steps(steps, 1, ServerLinks(0.008, 10), options, range(3))
     drawn = [1, 0, 1]
     assert [run.services[0].profile, run.services[2].profile, run.services[-1].profile] == drawn
     trace = steps_trace(steps, run)

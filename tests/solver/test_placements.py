@@ -11,8 +11,8 @@ from solver.models import MODELS
 from solver.placements.bandwidth import bandwidth
 from solver.placements.chunks import Key, lay_out
 from solver.placements.exchange import Hosts, exchange
-from solver.placements.jobs import Job, SharedServer, share
-from solver.placements.plan import Options, keys_of, plan_placements
+from solver.placements.jobs import SharedServer, TrainingJob, share
+from solver.placements.plan import PlacementOptions, keys_of, plan_placements
 from solver.placements.prices import compare_prices
 from solver.placements.racks import Racks, reduction
 from tests.solver.test_placements_prices import BY_HAND
@@ -22,8 +22,8 @@ KEYS = (Key("a", 5_000_000), Key("b", 100_000), Key("c", 32_768))
 
 def test_a_plan_is_made_of_its_parts() -> None:
     racks, server = Racks(2, 4, 10.0, 40.0, 10.0), SharedServer(10.0, 20.0, 2)
-    jobs = tuple(Job(name, KEYS[1:], 500.0, 2) for name in "xy")
-    options = Options(
+    jobs = tuple(TrainingJob(name, KEYS[1:], 500.0, 2) for name in "xy")
+    options = PlacementOptions(
         servers=2, interfaces=2, cores=3, aggregate_gbytes_per_s=20.0, simulated=("cs", "ncc"),
         racks=racks, jobs=jobs, server=server, prices=BY_HAND,
     )  # fmt: skip
@@ -44,7 +44,7 @@ def test_a_plan_is_made_of_its_parts() -> None:
 
 
 def test_what_is_not_wanted_is_left_out() -> None:
-    found = plan_placements(KEYS, 10_000.0, 3, Options(simulated=()))
+    found = plan_placements(KEYS, 10_000.0, 3, PlacementOptions(simulated=()))
     assert [each.need.servers for each in found.placements] == [1, 1, 3, 3]
     assert [each.simulated for each in found.placements] == [None] * 4
     assert (found.reduction, found.sharing, found.comparison) == (None,) * 3
@@ -56,12 +56,12 @@ def test_keys_of_a_graph_leave_as_they_are_released() -> None:
     chain = chain_of(graph)
     assert [key.bytes for key in keys] == chain.bytes.tolist()
     assert keys[0].name == graph.ops[int(chain.positions[0])].id
-    found = plan_placements(keys, 1e5, 8, Options(simulated=()))
+    found = plan_placements(keys, 1e5, 8, PlacementOptions(simulated=()))
     assert found.bytes == int(chain.bytes.sum())
 
 
 def test_more_servers_than_workers() -> None:
-    found = plan_placements(KEYS, 10_000.0, 3, Options(servers=6, simulated=("ncs", "cs")))
+    found = plan_placements(KEYS, 10_000.0, 3, PlacementOptions(servers=6, simulated=("ncs", "cs")))
     by_name = {each.need.placement: each for each in found.placements}
     # with hosts of their own, six hold a sixth each; of the workers' hosts there are three
     assert {name: each.need.servers for name, each in by_name.items()} == {
@@ -87,7 +87,7 @@ REJECTED = [
         [Key("a", 0), Key("a", 1)],
         0.0,
         0,
-        Options(0, 0, 0, 0, 0.0, ("cc", "ring")),
+        PlacementOptions(0, 0, 0, 0, 0.0, ("cc", "ring")),
         [
             "/keys/0/bytes",
             "/keys/1/name",
@@ -106,7 +106,7 @@ REJECTED = [
         [Key("a", 10**8), Key("a", 1)],
         1.0,
         1000,
-        Options(chunk_bytes=1, interfaces=100, cores=100),
+        PlacementOptions(chunk_bytes=1, interfaces=100, cores=100),
         ["/keys/1/name", "/workers", "/chunk_bytes"],
     ),
     # chunks are not counted of keys without a size
@@ -114,34 +114,40 @@ REJECTED = [
         [Key("a", 0), Key("b", 10**8)],
         1.0,
         1,
-        Options(chunk_bytes=1, interfaces=2**20),
+        PlacementOptions(chunk_bytes=1, interfaces=2**20),
         ["/keys/0/bytes", "/interfaces"],
     ),
     # nothing to send
-    ([], 1.0, 1, Options(), ["/keys"]),
+    ([], 1.0, 1, PlacementOptions(), ["/keys"]),
     # more than can be counted
-    ([Key("a", 2**60), Key("b", 1)], 1.0, 1, Options(), ["/keys"]),
+    ([Key("a", 2**60), Key("b", 1)], 1.0, 1, PlacementOptions(), ["/keys"]),
     # each fits by itself
     (
         [Key("a", 10**7)],
         1.0,
         1000,
-        Options(chunk_bytes=1, interfaces=100, cores=100),
+        PlacementOptions(chunk_bytes=1, interfaces=100, cores=100),
         ["/workers", "/chunk_bytes"],
     ),
     # a server for nobody, and jobs without one
-    ([Key("a", 1)], 1.0, 1, Options(server=SharedServer(1.0, 1.0)), ["/jobs"]),
-    ([Key("a", 1)], 1.0, 1, Options(jobs=(Job("j", (Key("a", 1),), 1.0, 1),)), ["/server"]),
+    ([Key("a", 1)], 1.0, 1, PlacementOptions(server=SharedServer(1.0, 1.0)), ["/jobs"]),
+    (
+        [Key("a", 1)],
+        1.0,
+        1,
+        PlacementOptions(jobs=(TrainingJob("j", (Key("a", 1),), 1.0, 1),)),
+        ["/server"],
+    ),
     # in the parts
     (
         [Key("a", 1)],
         1.0,
         1,
-        Options(
+        PlacementOptions(
             racks=Racks(0, 1, 1.0, 1.0, 1.0),
             prices=replace(BY_HAND, hub_ports=-1.0),
             server=SharedServer(0.0, 1.0),
-            jobs=(Job("j", (), 1.0, 1),),
+            jobs=(TrainingJob("j", (), 1.0, 1),),
         ),
         ["/racks/racks", "/prices/hub_ports", "/server/worker_gbps", "/jobs/0/keys"],
     ),

@@ -94,7 +94,7 @@ def test_two_workers_on_paper() -> None:
     hosts = Hosts("ncc", 2, 1)
     assert exchange_us(exchange_graph(lay_out([Key("m", 8)], 4, 1), hosts), hosts, 1.0) == 32
     found = exchange([Key("m", 8)], hosts, 16.0, 4)
-    assert found == exchanges.Exchange(2 * 2 / 125, 4, 8)  # twice as fast as a byte per us
+    assert found == exchanges.BatchExchange(2 * 2 / 125, 4, 8)  # twice as fast as a byte per us
 
 
 @given(tiny(), st.sampled_from([1.0, 3.0, 1000.0]))
@@ -180,10 +180,10 @@ def test_sums_that_are_all_but_hidden_cost_nothing() -> None:
 
 def test_one_worker_with_its_server_sends_nothing() -> None:
     keys = [Key("m", 10)]
-    assert exchange(keys, Hosts("cc", 1, 1), 5.0, 4) == exchanges.Exchange(0.0, 4, 0)
+    assert exchange(keys, Hosts("cc", 1, 1), 5.0, 4) == exchanges.BatchExchange(0.0, 4, 0)
     slow = Hosts("cs", 1, 1, aggregate_gbytes_per_s=SLOW)
-    assert exchange(keys, slow, 10.0, 4) == exchanges.Exchange(0.0, 4, 0)
-    assert exchange(keys, slow, 9.0, 4) == exchanges.Exchange(None, 4, 0)
+    assert exchange(keys, slow, 10.0, 4) == exchanges.BatchExchange(0.0, 4, 0)
+    assert exchange(keys, slow, 9.0, 4) == exchanges.BatchExchange(None, 4, 0)
 
 
 def test_chunks_grow_until_the_simulation_fits() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from solver.errors import InvalidOptions
 from solver.placements.chunks import Key, lay_out
-from solver.placements.jobs import Job, SharedServer, share
+from solver.placements.jobs import SharedServer, TrainingJob, share
 from tests.sampling import cases
 from tests.transfer_oracle import Task, ends
 
@@ -16,8 +16,8 @@ from tests.transfer_oracle import Task, ends
 BYTE = 1 / 125
 
 
-def job(name, size, batch_time_us, workers=2) -> Job:
-    return Job(name, (Key("m", size),), batch_time_us, workers)
+def job(name, size, batch_time_us, workers=2) -> TrainingJob:
+    return TrainingJob(name, (Key("m", size),), batch_time_us, workers)
 
 
 def step_ends(jobs, steps, server) -> list[list[int]]:
@@ -59,7 +59,7 @@ def add_step(tasks, j, at, own, each, begun, slow) -> None:
 @st.composite
 def tiny(draw):
     jobs = [
-        Job(
+        TrainingJob(
             f"j{i}",
             tuple(Key(f"k{k}", draw(st.integers(1, 4))) for k in range(draw(st.integers(1, 2)))),
             float(draw(st.sampled_from([1, 8, 20]))),
@@ -194,7 +194,7 @@ REJECTED = [
     ([], GOOD, ["/jobs"]),
     # everything of a job
     (
-        [job("a", 1, 1.0), Job("a", (), 0.0, 0)],
+        [job("a", 1, 1.0), TrainingJob("a", (), 0.0, 0)],
         GOOD,
         ["/jobs/1/name", "/jobs/1/keys", "/jobs/1/batch_time_us", "/jobs/1/workers"],
     ),

@@ -4,19 +4,21 @@ import pytest
 
 from solver.errors import InvalidOptions
 from solver.placements.chunks import Key
-from solver.placements.jobs import Job, SharedServer
-from solver.placements.plan import Options, plan_placements
+from solver.placements.jobs import SharedServer, TrainingJob
+from solver.placements.plan import PlacementOptions, plan_placements
 from solver.placements.racks import Racks
 
 KEYS = [Key("a", 600), Key("b", 400)]
 RACKS = Racks(2, 2, 10.0, 40.0, 10.0, chunk_bytes=10)
 SERVER = SharedServer(10.0, 10.0, chunk_bytes=10)
-JOBS = (Job("j", tuple(KEYS), 1.0, 2),)
+JOBS = (TrainingJob("j", tuple(KEYS), 1.0, 2),)
 
 
 @pytest.mark.parametrize("most", [24, 100, 799, 100_000])
 def test_chunks_grow_until_there_are_no_more(most: int) -> None:
-    options = Options(chunk_bytes=10, racks=RACKS, jobs=JOBS, server=SERVER, most_transfers=most)
+    options = PlacementOptions(
+        chunk_bytes=10, racks=RACKS, jobs=JOBS, server=SERVER, most_transfers=most
+    )
     found = plan_placements(KEYS, 1.0, 4, options)
     for each in found.placements:
         assert each.simulated is not None
@@ -32,7 +34,7 @@ def test_chunks_grow_until_there_are_no_more(most: int) -> None:
 
 
 def test_summing_cores_are_simulated_ten_times_with_an_eighth() -> None:
-    options = Options(chunk_bytes=10, aggregate_gbytes_per_s=100.0, most_transfers=800)
+    options = PlacementOptions(chunk_bytes=10, aggregate_gbytes_per_s=100.0, most_transfers=800)
     for each in plan_placements(KEYS, 1.0, 4, options).placements:
         assert each.simulated is not None
         assert each.simulated.transfers <= 100
@@ -41,5 +43,5 @@ def test_summing_cores_are_simulated_ten_times_with_an_eighth() -> None:
 @pytest.mark.parametrize("most", [0, 100_001])
 def test_most_transfers_has_a_range(most: int) -> None:
     with pytest.raises(InvalidOptions) as error:
-        plan_placements(KEYS, 1.0, 4, Options(most_transfers=most))
+        plan_placements(KEYS, 1.0, 4, PlacementOptions(most_transfers=most))
     assert [fault.pointer for fault in error.value.faults] == ["/most_transfers"]

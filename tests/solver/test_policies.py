@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from solver.bounds.chain import lower_bound
 from solver.buckets import Launch
 from solver.chain import chain_of
-from solver.costs import Affine, Measured, alike
+from solver.costs import Affine, MeasuredCost, alike
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
 from solver.limits import MAX_POLICY_LAUNCHES
 from solver.planning.plan import Options, plan
@@ -25,7 +25,7 @@ from solver.policies.choice import (
     keywords,
     resolve,
 )
-from solver.policies.horovod import Loop, Settings
+from solver.policies.horovod import HorovodLoop, Loop
 from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
 from solver.units import slack
@@ -163,14 +163,14 @@ def test_horovod_tick_that_the_quotient_overshoots():
 
 def test_horovod_tick_that_the_quotient_undershoots():
     # (15.500000000000002 - 3.7) / 5.9 rounds to 2, and 3.7 + 2 * 5.9 to a little before it.
-    rule = Loop([], [], Settings(5.9, 1))
+    rule = Loop([], [], HorovodLoop(5.9, 1))
     rule._tick = 3.7
     assert rule._tick_from(15.500000000000002) == 15.500000000000002
 
 
 @given(now=st.floats(0, 1e12), cycle=st.floats(1e-3, 1e9), tick=st.floats(0, 1e12))
 def test_horovod_next_tick_is_neither_early_nor_a_cycle_late(now, cycle, tick):
-    rule = Loop([], [], Settings(cycle, 1))
+    rule = Loop([], [], HorovodLoop(cycle, 1))
     rule._tick = tick
     found = rule._tick_from(now)
     assert max(now, tick) <= found <= max(tick, now + cycle) + 1e-15 * (now + tick)
@@ -386,7 +386,7 @@ def test_mg_wfbp():
 
 
 def test_mg_wfbp_takes_the_least_launch_of_a_table_as_startup():
-    table = Measured((10, 30), (100.0, 140.0), 2.0, 0.0)
+    table = MeasuredCost((10, 30), (100.0, 140.0), 2.0, 0.0)
     graph = tensors((0, 20, 0), (99, 10, 0), (199, 10, 0))
     assert launches(graph, table, choice("mg_wfbp")) == [
         ((0, 1), 99, 239, 30),  # 99 < 0 + 100; then 199 is not before 99 + 100
@@ -416,7 +416,7 @@ def test_ada_fusion_of_times_that_are_the_same():
 
 
 def test_ada_fusion_by_a_table():
-    table = Measured((10, 20, 40), (10.0, 40.0, 44.0), 0.2, 0.0)
+    table = MeasuredCost((10, 20, 40), (10.0, 40.0, 44.0), 0.2, 0.0)
     # t(20) = 40 is not less than t(10) + t(10) = 20; t(10 + 30) = 44 < 10 + 42
     graph = tensors((0, 10, 0), (0, 10, 0), (0, 30, 0))
     assert launches(graph, table, choice("ada_fusion")) == [((0,), 0, 10, 10), ((1, 2), 10, 54, 40)]
@@ -607,7 +607,7 @@ def test_mg_wfbp_against_a_plain_loop(graph, cost):
         startup = cost.startup
     else:
         total = sum(columns[1])
-        knots = cost.sizes if isinstance(cost, Measured) else [cost.curve.threshold_bytes]
+        knots = cost.sizes if isinstance(cost, MeasuredCost) else [cost.curve.threshold_bytes]
         startup = min(cost.time(n) for n in (1, total, *knots) if n <= total)
     expected = policy_oracles.mg_wfbp(*columns, cost.time, startup)
     assert launches(graph, cost, choice("mg_wfbp")) == expected

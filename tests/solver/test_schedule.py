@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from solver.errors import InvalidOptions
 from solver.limits import MAX_LP_BUCKETS
-from solver.schedule import SCHEDULERS, Jobs, Schedule, jackson, lp, on_grid
+from solver.schedule import SCHEDULERS, Jobs, PreemptiveSchedule, jackson, lp, on_grid
 from solver.schedule.lp import bisect
 from tests import oracles
 from tests.sampling import cases
 from tests.strategies import jobs
 
 
-def certify(problem: Jobs, schedule: Schedule) -> None:
+def certify(problem: Jobs, schedule: PreemptiveSchedule) -> None:
     """Feasible, of the value it claims, and proven by its critical subset."""
     served = np.zeros(len(problem))
     finish = problem.release.copy()
@@ -93,7 +93,7 @@ def test_an_equal_tail_does_not_preempt():
 @pytest.mark.parametrize("name", SCHEDULERS)
 def test_nothing_to_send(name):
     empty = Jobs(np.zeros(0), np.zeros(0), np.zeros(0))
-    assert SCHEDULERS[name](empty) == Schedule((), 0.0, None)
+    assert SCHEDULERS[name](empty) == PreemptiveSchedule((), 0.0, None)
 
 
 @pytest.mark.parametrize("name", SCHEDULERS)

@@ -9,7 +9,7 @@ from solver.chain import chain_of
 from solver.costs import Affine, Network, alike
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, REDUCE_SCATTER, Op, build
 from solver.policies import POLICIES
-from solver.schedule import Piece, Schedule, jackson, on_grid
+from solver.schedule import PreemptiveSchedule, ServicePiece, jackson, on_grid
 from solver.schedule.execute import cut_at_releases, follow, jobs_of, value_of
 from solver.simulation.engine import Deadlock, Noise, simulate
 from solver.simulation.replay import replay
@@ -61,8 +61,8 @@ def test_a_part_that_could_carry_nothing_is_not_launched():
 def test_a_slotted_piece_carries_its_share_and_the_last_one_the_rest():
     buckets = singles(chain_of(TWO_LAYERS))
     grid = on_grid(jobs_of(buckets, RING), 50.0)
-    pieces = (Piece(0, 16, 34), Piece(1, 34, 63), Piece(0, 63, 158))
-    assert follow(Schedule(pieces, 167, None), grid, buckets) == [
+    pieces = (ServicePiece(0, 16, 34), ServicePiece(1, 34, 63), ServicePiece(0, 63, 158))
+    assert follow(PreemptiveSchedule(pieces, 167, None), grid, buckets) == [
         Launch((0,), 4_000_000 * 18 // 113),
         Launch((1,), 1_000_000),
         Launch((0,), 4_000_000 - 4_000_000 * 18 // 113),
@@ -73,8 +73,8 @@ def test_a_slotted_piece_that_would_carry_nothing_is_not_launched():
     graph = build("one byte", [Op("b", COMPUTE, 1.0), Op("g", ALL_REDUCE, None, 1, ("b",))])
     buckets = singles(chain_of(graph))
     grid = on_grid(jobs_of(buckets, Affine(10.0, 0.0)), 5.0)
-    pieces = (Piece(0, 1, 2), Piece(0, 4, 5))
-    assert follow(Schedule(pieces, 5, None), grid, buckets) == [Launch((0,), 1)]
+    pieces = (ServicePiece(0, 1, 2), ServicePiece(0, 4, 5))
+    assert follow(PreemptiveSchedule(pieces, 5, None), grid, buckets) == [Launch((0,), 1)]
 
 
 @given(graph=graphs(), cost=costs())

@@ -23,7 +23,7 @@ from solver.planning.plan import Options, plan
 from solver.planning.result import OPTIMAL
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, candidates
-from solver.simulation.clock import Clock
+from solver.simulation.clock import SharedProgress
 from solver.simulation.engine import Deadlock, Noise, _SlowedEngine, costs_of, simulate
 from solver.simulation.replay import replay
 from solver.units import slack
@@ -351,7 +351,7 @@ def test_a_graph_as_it_ran_takes_that_long_at_full_speed(graph, network):
 
 
 def test_a_clock_keeps_ends_whatever_the_speed_does():
-    clock = Clock(2.0)
+    clock = SharedProgress(2.0)
     assert clock.next_end == math.inf
     clock.begin(1, 20.0, 0.0)
     clock.begin(0, 20.0, 0.0)

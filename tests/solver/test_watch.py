@@ -21,12 +21,12 @@ from solver.fusion.chain.maxmin import max_min
 from solver.fusion.general.improve import Improvement
 from solver.fusion.general.improve import improve as improve_any
 from solver.fusion.general.judge import GraphJudge
-from solver.fusion.search import Budget, Search
+from solver.fusion.search import Budget, SearchOptions
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.models import MODELS
 from solver.planning.check import check
 from solver.planning.plan import Options, plan
-from solver.planning.progress import SEARCH, SLOTS, Progress
+from solver.planning.progress import SEARCH, SLOTS, PlanProgress
 from solver.planning.result import FEASIBLE
 from solver.policies import POLICIES
 from solver.policies.choice import Choice
@@ -44,7 +44,7 @@ from tests.strategies import costs, dags, graphs, networks
 RIVALS = (*map(Choice, POLICIES), Choice("ddp", barrier=True))
 
 
-class Recorder(Progress):
+class Recorder(PlanProgress):
     """Writes everything down; drafts are made at once."""
 
     def __init__(self):
@@ -175,7 +175,7 @@ def test_channels_are_told_together_or_not_at_all(fusion, graph):
     chain = chain_of(graph)
     costs = costs_of(chain, network)
     told = []
-    search = Search(report=lambda sends, value: told.append((sends, value)))
+    search = SearchOptions(report=lambda sends, value: told.append((sends, value)))
     layered.decide(chain, costs, fusion, "jackson", None, search)
     assert told
     for sends, value in told:
@@ -232,7 +232,7 @@ def test_every_search_tells_its_best(graph, cost, seed):
 
     told = []
     order = partial(cut_at_releases, cost=cost)
-    how = Search(report=lambda sends, value: told.append((value, tuple(sends))))
+    how = SearchOptions(report=lambda sends, value: told.append((value, tuple(sends))))
     launches = max_min(chain, cost, order, how)
     assert told[-1][1] == launches
     assert all(value == pytest.approx(judge.value(sends)) for value, sends in told)

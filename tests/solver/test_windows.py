@@ -14,7 +14,7 @@ from solver.bounds.chain import COMPUTE, WINDOWS, LowerBound
 from solver.bounds.windows import tightened as driver
 from solver.bounds.windows.tightened import tightened
 from solver.chain import chain_of
-from solver.costs import Affine, Lane, Measured, alike
+from solver.costs import Affine, Lane, MeasuredCost, alike
 from solver.graph import ALL_GATHER, ALL_REDUCE, NETWORK, Op, build
 from solver.graph import COMPUTE as OP
 from solver.planning.plan import Options, plan
@@ -165,7 +165,7 @@ def test_a_bound_that_is_attained_is_kept():
 
 
 def test_a_table_is_bounded_by_a_line():
-    cost = Measured((1_000, 2_000, 4_000), (10.0, 18.0, 20.0), 0.001, 0.0)
+    cost = MeasuredCost((1_000, 2_000, 4_000), (10.0, 18.0, 20.0), 0.001, 0.0)
     ops = [Op("b", OP, 10.0), Op("g", ALL_REDUCE, None, 2_000, ("b",))]
     graph = build("t", [*ops, Op("h", ALL_REDUCE, None, 2_000)])
     time = plan(graph, alike(cost), Options(baselines=())).iteration_time_us

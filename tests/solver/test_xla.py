@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from solver.errors import InterlaceError, InvalidTrace
-from solver.traces import Channel, Sample, Total, TraceOptions, detect, read_trace, xla
+from solver.traces import Sample, Total, TraceChannel, TraceOptions, detect, read_trace, xla
 from solver.traces.xla.hlo import instruction
 from tests.mangled import mangled
 from tests.sampling import cases
@@ -91,7 +91,7 @@ def test_a_run_on_a_cpu_by_hand():
     assert (report.format, report.steps, report.step) == ("xla", 1, 0)
     assert report.collectives == {"all_reduce": Total(1, 600)}
     assert report.measured_us == report.recorded_us == 66
-    assert trace.channels == (Channel("network", 4, "the program's replica groups"),)
+    assert trace.channels == (TraceChannel("network", 4, "the program's replica groups"),)
     assert trace.samples == (Sample("network", "all_reduce", 600, 34),)
     assert "The graph is that of /device:CPU:1, of 2 devices." in report.assumed
     other = read(HLO, text([*CPU, *cpu_run(0, 0), *cpu_run(1, 1, late=6)]), rank=0)
@@ -103,12 +103,12 @@ def test_bytes_that_are_given_and_no_program():
     trace = read(text([*CPU, *cpu_run(0, 0), *cpu_run(1, 0)]), parameters=(("all-reduce.2", 8),))
     assert trace.report.collectives == {"all_reduce": Total(1, 8)}
     assert trace.report.assumed[-1] == "Bytes of 1 collectives are those that were given."
-    assert trace.channels == (Channel("network", 2, "the devices of the trace"),)
+    assert trace.channels == (TraceChannel("network", 2, "the devices of the trace"),)
     assert faults(text([*CPU, *cpu_run(0, 0)])) == [("", "no_sizes")]
     with pytest.raises(InvalidTrace, match=r"No bytes of 'all-reduce.2' in .* HLO text"):
         read(text([*CPU, *cpu_run(0, 0)]))
     one = read(text([*CPU, *cpu_run(0, 0)]), parameters=(("all-reduce.2", 8),))
-    assert one.channels == (Channel("network", None, "one device alone"),)
+    assert one.channels == (TraceChannel("network", None, "one device alone"),)
 
 
 def test_runs_of_a_program_are_steps():
@@ -195,7 +195,7 @@ def test_groups_of_several_sizes_are_told():
         {**e, "args": {"long_name": four}} if e["name"] == "all-reduce.4" else e for e in TPU_RUN
     ]
     found = read(text([*TPU, *events]))
-    assert found.channels == (Channel("network", 4, "the largest of the replica groups"),)
+    assert found.channels == (TraceChannel("network", 4, "the largest of the replica groups"),)
     assert "groups of 2, 4 workers" in found.report.warnings[1]
 
 
@@ -372,7 +372,7 @@ def test_more_bytes_than_a_graph_has_are_refused_without_their_number():
 @pytest.mark.parametrize("groups", [MESH, "[1,0]<=[1]", "[1,1000001]<=[1000001]"])
 def test_groups_that_cannot_be_are_no_workers(groups):
     trace = read(on_tpu(f"%all-reduce.4 = f32[2] all-reduce(%x), replica_groups={groups}"))
-    assert trace.channels == (Channel("network", 2, "the program's replica groups"),)
+    assert trace.channels == (TraceChannel("network", 2, "the program's replica groups"),)
     assert trace.report.warnings[1:] == (
         "1 collectives are of groups of no worker or of more than 1,000,000: these do not count.",
     )

@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from interlace_client.torch import BucketPlan, PlannedDDP
-from interlace_client.torch.plans import Bucket, Launch
+from interlace_client.torch.plans import BucketLaunch, GradientBucket
 
 Loss = Callable[[nn.Module, int, int], torch.Tensor]
 Make = Callable[[], nn.Module]
@@ -29,13 +29,13 @@ def dealt(model: nn.Module, count: int = 3, parts: int = 1) -> BucketPlan:
     }
     names = list(known)
     groups = [tuple(names[k::count]) for k in range(min(count, len(names)))]
-    buckets = tuple(Bucket(f"b{k}", group) for k, group in enumerate(groups))
+    buckets = tuple(GradientBucket(f"b{k}", group) for k, group in enumerate(groups))
     launches = []
     for part in range(parts):
         for k, group in enumerate(groups):
             size = sum(known[n] for n in group)
             cuts = [size * p // parts for p in range(parts + 1)]
-            launches.append(Launch(k, cuts[part], cuts[part + 1] - cuts[part]))
+            launches.append(BucketLaunch(k, cuts[part], cuts[part + 1] - cuts[part]))
     return BucketPlan(buckets, tuple(launches))
 
 

@@ -16,7 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim.swa_utils import AveragedModel
 from torch.utils.checkpoint import checkpoint
 
-from interlace_client.torch import InvalidPlan, PlannedDDP
+from interlace_client.torch import PlannedDDP, UnusablePlan
 from tests.torch.networks import Tied, words
 from tests.torch.planned_pair import (
     Loss,
@@ -672,7 +672,7 @@ def another_plan(folder: Path, rank: int) -> None:
     assert is_pending(pair.ours)
     pair.compare()
     wrong = dealt(of_linears(8))
-    refused(InvalidPlan, "not of this model", lambda: pair.ours.install(wrong))
+    refused(UnusablePlan, "not of this model", lambda: pair.ours.install(wrong))
     pair.train(range(8, 10))
 
 
@@ -735,9 +735,9 @@ def plans_of_other_models(folder: Path, rank: int) -> None:
         r"3 in the plan, but no parameter that needs a gradient: .*'0.weight'.*'3.weight'.*"
         r"2 in the model, but not in the plan: 'extra.weight', 'extra.bias'"
     )
-    refused(InvalidPlan, faults, lambda: PlannedDDP(other, (), dealt(model)))
+    refused(UnusablePlan, faults, lambda: PlannedDDP(other, (), dealt(model)))
     refused(
-        InvalidPlan,
+        UnusablePlan,
         "bytes in the plan and",
         lambda: PlannedDDP(model.double(), (), dealt(of_linears())),
     )

@@ -21,13 +21,13 @@ from interlace_client.torch.compiled import (
     fake_ranks,
     fingerprint,
 )
-from interlace_client.torch.compiled.capture_collectives import Group
+from interlace_client.torch.compiled.capture_collectives import CapturedGroup
 from interlace_client.torch.compiled.capture_networks import channels_of
 from solver.costs import Cluster, network_of
 from solver.graph import Buffer, Op, build
 from solver.programs.execute import execute
-from solver.programs.problem import Problem
-from solver.programs.program import COMPUTE, LAUNCH, WAIT, Program, Step
+from solver.programs.problem import ProgramProblem
+from solver.programs.program import COMPUTE, LAUNCH, WAIT, HostStep, Program
 from tests.sampling import cases
 
 OPS = torch.ops._c10d_functional
@@ -240,12 +240,15 @@ def test_a_real_trace_of_the_profiler_is_joined(tmp_path):
     ],
 )
 def test_channels_by_where_ranks_are(members, bandwidth, hop):
-    made = channels_of([Group("g", tuple(members))], ROUND, Fabric(), {})["g"]
+    made = channels_of([CapturedGroup("g", tuple(members))], ROUND, Fabric(), {})["g"]
     assert (made["workers"], made["bandwidth_gbps"]) == (len(members), bandwidth)
     assert made["hop_us"] == pytest.approx(hop)
     ChannelBody.model_validate(made)
     table = {"algorithm": "table", "table": [[1, 2.0], [2, 3.0]]}
-    assert channels_of([Group("g", (0, 1))], ROUND, Fabric(), {"g": table})["g"]["workers"] == 2
+    assert (
+        channels_of([CapturedGroup("g", (0, 1))], ROUND, Fabric(), {"g": table})["g"]["workers"]
+        == 2
+    )
 
 
 def drawn(seed):
@@ -320,13 +323,13 @@ def test_drawn_graphs_have_the_peak_of_a_plain_walk(seed):
     positions = {op.id: i for i, op in enumerate(ops)}
     buckets = tuple((i,) for i in graph.collectives)
     number = {i: b for b, (i,) in enumerate(buckets)}
-    steps: list[Step] = []
+    steps: list[HostStep] = []
     for i in positions.values():  # a launch is waited for at once: one op after another
         if i in number:
-            steps += [Step(LAUNCH, number[i]), Step(WAIT, number[i])]
+            steps += [HostStep(LAUNCH, number[i]), HostStep(WAIT, number[i])]
         else:
-            steps.append(Step(COMPUTE, i))
-    run = execute(Problem(graph, network), Program(buckets, tuple(steps)))
+            steps.append(HostStep(COMPUTE, i))
+    run = execute(ProgramProblem(graph, network), Program(buckets, tuple(steps)))
     assert run.peak_bytes == live_at_most(gm)
 
 

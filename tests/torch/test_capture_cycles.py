@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("torch")
 
 from interlace_client.torch.capture.cycles import cycles_of
-from interlace_client.torch.capture.events import Event
+from interlace_client.torch.capture.events import CaptureEvent
 
 FORWARD = [("forward", -1, 1), ("enter", 0, 0), ("enter", 2, 3), ("forward end", -1, 4)]
 BACKWARD = [("output", -1, 2), ("ready", 1, 5), ("ready", 0, 7), ("backward end", -1, 1)]
@@ -18,7 +18,7 @@ def events(*rows):
     for row in rows:
         for kind, subject, later in row:
             at += later
-            made.append(Event(kind, subject, at))
+            made.append(CaptureEvent(kind, subject, at))
     return made
 
 

@@ -23,7 +23,7 @@ from interlace_client.torch.compiled.program import (  # noqa: E402
     CompiledPlan,
     read_program,
 )
-from interlace_client.torch.plans import InvalidPlan  # noqa: E402
+from interlace_client.torch.plans import UnusablePlan  # noqa: E402
 from tests.sampling import cases  # noqa: E402
 
 ATEN, OPS = torch.ops.aten, torch.ops._c10d_functional
@@ -320,5 +320,5 @@ def test_a_program_is_read():
     ],
 )
 def test_no_program(told, fault):
-    with pytest.raises(InvalidPlan, match=fault):
+    with pytest.raises(UnusablePlan, match=fault):
         read_program(told)

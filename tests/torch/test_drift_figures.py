@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 pytest.importorskip("torch")
 
 from interlace_client.torch.calibration.table import time_of
-from interlace_client.torch.drift.channel import Stretch, ratios, stretches
-from interlace_client.torch.drift.figures import Conditions, Figures, figures_of
-from interlace_client.torch.drift.recorder import Launched, Recorder
+from interlace_client.torch.drift.channel import BusyChannel, ratios, stretches
+from interlace_client.torch.drift.figures import Conditions, TypicalStep, figures_of
+from interlace_client.torch.drift.recorder import Recorder, StartedLaunch
 from interlace_client.torch.drift.refreshed import fresh_cluster, fresh_graph
 from interlace_client.torch.drift.work import work_clock
 
@@ -23,7 +23,7 @@ def seen(starts, costs, looks):
         free = max(free, start) + cost
         over = next(look for look in looks if look >= free)
         running = max((look for look in looks if start <= look < free), default=start)
-        found.append(Launched(start, (), running, over))
+        found.append(StartedLaunch(start, (), running, over))
     return found
 
 
@@ -54,7 +54,7 @@ def test_a_launch_whose_end_nobody_saw_and_nobody_waited_for_is_not_counted():
 
 
 def test_a_launch_that_has_not_ended_is_not_counted():
-    launches = [Launched(0.0, (), 5.0, None)]
+    launches = [StartedLaunch(0.0, (), 5.0, None)]
     assert ratios(stretches(launches), [100.0]) == [None]
 
 
@@ -66,7 +66,9 @@ def test_a_launch_that_has_not_ended_is_not_counted():
 def test_the_clock_of_compute_stands_in_waits_and_is_slower_beside_launches(gaps, runs, slowdown):
     """Against a sum over microseconds."""
     waits, busy = _spans(gaps), _spans(runs)
-    clock = work_clock(waits, [Stretch(a, b, 0.0, 0.0, is_queued=False) for a, b in busy], slowdown)
+    clock = work_clock(
+        waits, [BusyChannel(a, b, 0.0, 0.0, is_queued=False) for a, b in busy], slowdown
+    )
     done = 0.0
     for at in range(700):
         assert clock(at) == pytest.approx(done)
@@ -122,7 +124,7 @@ def test_a_fresh_graph_has_the_measured_compute():
             compute("forward:a", 6.0),
         ],
     }
-    figures = Figures((100.0,), 40.0, {"b": 0.0, "a": 33.0}, 7.0, False, ())
+    figures = TypicalStep((100.0,), 40.0, {"b": 0.0, "a": 33.0}, 7.0, False, ())
     fresh = fresh_graph(graph, figures)
     durations = [op.get("duration_us") for op in fresh["ops"]]
     assert durations == pytest.approx([20.0, None, 33.0, 7.0, 8.0, 12.0])
@@ -139,7 +141,7 @@ def test_figures_are_medians_of_the_slowest():
         [110.0, 2.0, 99.0, 6.0, 0.0, 24.0, -1.4, -3.0],
     ]
     figures = figures_of(rows, ["b", "a"], [10, 30], 2)
-    assert figures == Figures(
+    assert figures == TypicalStep(
         (100.0, 900.0, 110.0), 31.0, {"b": 0.0, "a": 22.0}, 5.0, True, ((10, 1.2), (30, 3.0))
     )
     assert figures.conditions == Conditions(110.0, 58.0, (12 + 90) / 40)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("torch")
 
-from interlace_client.torch.plans import Bucket, BucketPlan, Launch
+from interlace_client.torch.plans import BucketLaunch, BucketPlan, GradientBucket
 from solver.chain import chain_of
 from solver.costs import Affine, alike
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build, with_barrier
@@ -44,11 +44,11 @@ class Case:
         sent = [0] * len(self.buckets)
         launches = []
         for bucket, size in self.parts:
-            launches.append(Launch(bucket, sent[bucket], size))
+            launches.append(BucketLaunch(bucket, sent[bucket], size))
             sent[bucket] += size
         named = (tuple(f"{place[n]}.{n}" for n in names) for names in self.buckets)
         return BucketPlan(
-            tuple(Bucket(f"b{k}", names) for k, names in enumerate(named)), tuple(launches)
+            tuple(GradientBucket(f"b{k}", names) for k, names in enumerate(named)), tuple(launches)
         )
 
     def graph(self, *, barrier: bool, updates_by_bucket: bool = True) -> Graph:

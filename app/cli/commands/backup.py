@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.failures import Failure
+from app.cli.failures import CommandFailure
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -34,14 +34,14 @@ def backup(
         try:
             dump(url, file)
         except DumpFailed as error:
-            raise Failure(f"{file}: {error}") from None
+            raise CommandFailure(f"{file}: {error}") from None
     else:
         from app.operations.backup import copy
 
         try:
             copy(_file_of(url, configured.data_dir), file)
         except sqlite3.Error as error:
-            raise Failure(f"{file}: {error}") from None
+            raise CommandFailure(f"{file}: {error}") from None
     print(f"{file}: {file.stat().st_size:,} bytes")
 
 
@@ -68,7 +68,7 @@ def restore(
         try:
             dumps.restore(url, file)
         except dumps.DumpFailed as error:
-            raise Failure(f"{file}: {error}") from None
+            raise CommandFailure(f"{file}: {error}") from None
         print(f"{url.database}: restored from {file}")
         return
     from app.operations import backup
@@ -78,7 +78,7 @@ def restore(
     try:
         backup.restore(file, target)
     except sqlite3.Error as error:
-        raise Failure(f"{file}: {error}") from None
+        raise CommandFailure(f"{file}: {error}") from None
     print(f"{target}: restored from {file}")
 
 

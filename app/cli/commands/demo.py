@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from app.cli.failures import Failure
+from app.cli.failures import CommandFailure
 from app.cli.interrupts import interruptible
 
 _EXAMPLE = "t5_small"
@@ -72,7 +72,7 @@ def _planned(url: str, request: dict[str, Any]) -> dict[str, Any]:
             return made
         if made["state"] not in {"queued", "running"}:
             detail = (made.get("error") or {}).get("detail", "no reason is told")
-            raise Failure(f"The demo's plan is {made['state'].replace('_', ' ')}: {detail}")
+            raise CommandFailure(f"The demo's plan is {made['state'].replace('_', ' ')}: {detail}")
 
 
 @contextmanager
@@ -119,7 +119,7 @@ def _server(folder: Path) -> Iterator[str]:
             line = child.stdout.readline()  # one line, or the end when the child fails
         if not line:
             lines = log.read_text(errors="replace").strip().splitlines() or ["no message"]
-            raise Failure(f"The demo's server did not start: {lines[-1]}")
+            raise CommandFailure(f"The demo's server did not start: {lines[-1]}")
         yield line.split()[-1]
     finally:
         child.terminate()
@@ -145,14 +145,16 @@ def _call(url: str, body: Any = None) -> Any:
     except HTTPError as error:
         with error:
             detail = json.load(error)["detail"]
-        raise Failure(f"The demo's server answered {error.code} for {url}: {detail}") from None
+        raise CommandFailure(
+            f"The demo's server answered {error.code} for {url}: {detail}"
+        ) from None
     except TimeoutError:
-        raise Failure(
+        raise CommandFailure(
             f"The demo waited {limit_s} s for the answer to {request.get_method()} {url}. "
             "Run it again when the machine has less to do."
         ) from None
     except URLError as error:
-        raise Failure(f"The demo's server did not answer {url}: {error.reason}.") from error
+        raise CommandFailure(f"The demo's server did not answer {url}: {error.reason}.") from error
 
 
 def _on_terminate(*_: object) -> None:

@@ -81,7 +81,7 @@ def export(
     if plan and policy:
         raise typer.BadParameter("a plan or a policy, not both", param_hint="--policy")
     from app.cli import flags
-    from app.cli.files import Source, read_plan, read_simulation
+    from app.cli.files import GraphSource, read_plan, read_simulation
     from app.services.exports import check_format, exported, with_usual_barrier
     from app.services.plans import solve
     from app.services.simulations import run
@@ -102,7 +102,7 @@ def export(
         fields = present(policy=flags.policy(policy, "--policy"), **options)
         with explaining(names, flagged | fields):
             about = step, flags.parameters(parameters), flags.rank(rank)
-            source = Source(name, raw, cluster, None, *about)
+            source = GraphSource(name, raw, cluster, None, *about)
             simulated = read_simulation(source, fields)
             answer = at.simulate(simulated) if at else run(simulated)
             written = exported(simulated, answer.model_dump(mode="json"), form)
@@ -113,7 +113,7 @@ def export(
             made_for = _object(request.get("cluster")) or None
             options = {**_object(request.get("options")), **options}
             about = step, flags.parameters(parameters), flags.rank(rank)
-            source = Source(name, raw, cluster, made_for, *about)
+            source = GraphSource(name, raw, cluster, made_for, *about)
             problem, _ = read_plan(source, options, [])
             if given is None and form in _WITH_BARRIER:
                 problem = with_usual_barrier(problem)

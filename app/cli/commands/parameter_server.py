@@ -155,7 +155,7 @@ def parameter_server(
       interlace parameter-server steps.json --server http://planner:8000
     """
     from app.cli import flags
-    from app.cli.files import Source, read_steps
+    from app.cli.files import GraphSource, read_steps
     from app.cli.interrupts import interruptible
     from app.cli.progress import counting
     from app.cli.rendering.parameter_servers import render
@@ -190,7 +190,7 @@ def parameter_server(
     given = present(step=step, parameters=parameters, rank=rank, **fields)
     with explaining(names, given | present(tag=tag)):
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
-        source = Source(name, raw, {}, step=step, parameters=text, rank=at_rank)
+        source = GraphSource(name, raw, {}, step=step, parameters=text, rank=at_rank)
         graph, request, notes = read_steps(source, fields)
         with _blaming_views():  # before the work is done
             views.place_of(request, at_workers, at_bandwidth_gbps)

@@ -112,7 +112,7 @@ def placements(
       interlace placements graph.json --workers 8 --server http://planner:8000
     """
     from app.cli import flags
-    from app.cli.files import Source, read_placements
+    from app.cli.files import GraphSource, read_placements
     from app.cli.rendering.placements import render
     from app.reading.requests import parsed_placements
     from app.services.placements import answer_of
@@ -141,7 +141,7 @@ def placements(
     with explaining(names, {**fields, **about, **cluster, "cluster": cluster}, places):
         if files:
             text, at_rank = flags.parameters(parameters), flags.rank(rank)
-            source = Source(name, raw, cluster, step=step, parameters=text, rank=at_rank)
+            source = GraphSource(name, raw, cluster, step=step, parameters=text, rank=at_rank)
             graph, request = read_placements(source, fields)
         else:
             graph, request = parsed_placements({**cluster, **fields})

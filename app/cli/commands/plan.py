@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli.failures import Failure, explaining
+from app.cli.failures import CommandFailure, explaining
 from app.cli.interrupts import INTERRUPTED
 from app.cli.options import (
     AsJson,
@@ -126,7 +126,7 @@ def plan(
       interlace plan graph.json --server http://planner:8000 --tag nightly
     """
     from app.cli import flags, local
-    from app.cli.files import Source, read_plan
+    from app.cli.files import GraphSource, read_plan
     from app.cli.rendering.plans import render
     from app.schemas.plans import TraceAnswer
 
@@ -159,7 +159,7 @@ def plan(
     given = present(cluster=cluster, options=options, what_if=changes, tag=tag)
     with explaining(names, given | present(step=step, parameters=parameters, rank=rank)):
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
-        source = Source(name, raw, cluster, step=step, parameters=text, rank=at_rank)
+        source = GraphSource(name, raw, cluster, step=step, parameters=text, rank=at_rank)
         problem, report = read_plan(source, options, changes)
         answer, cut_short = (
             (at.plan(problem, in_lines=progress), False)
@@ -172,4 +172,4 @@ def plan(
         write(out, f"{written}\n")
     print(written if json_ else render(told, problem.graph.name, cut_short=cut_short))
     if cut_short:
-        raise Failure("interrupted: this is the best plan so far", code=INTERRUPTED)
+        raise CommandFailure("interrupted: this is the best plan so far", code=INTERRUPTED)

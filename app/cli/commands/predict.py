@@ -69,7 +69,7 @@ def predict(
       interlace predict graph.json --workers 8,32 --server http://planner:8000
     """
     from app.cli import flags
-    from app.cli.files import Source, read_prediction
+    from app.cli.files import GraphSource, read_prediction
     from app.cli.rendering.predictions import render
     from app.services.predictions import answer_of
 
@@ -92,7 +92,7 @@ def predict(
     given = present(cluster=cluster, step=step, parameters=parameters, rank=rank, **fields)
     with explaining(names, given):
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
-        source = Source(name, raw, cluster, step=step, parameters=text, rank=at_rank)
+        source = GraphSource(name, raw, cluster, step=step, parameters=text, rank=at_rank)
         graph, request = read_prediction(source, fields)
         answer = at.predict(graph, request) if at else answer_of(graph, request)
     title = graph.name if graph else "These layers"

@@ -98,7 +98,7 @@ def simulate(
       interlace simulate graph.json --policy ddp --server http://planner:8000
     """
     from app.cli import flags
-    from app.cli.files import Source, read_simulation
+    from app.cli.files import GraphSource, read_simulation
     from app.cli.rendering.simulations import render
     from app.services.simulations import run
 
@@ -130,7 +130,7 @@ def simulate(
         present(cluster=cluster, step=step, parameters=parameters, rank=rank, tag=tag, **flagged),
     ):
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
-        source = Source(name, raw, cluster, step=step, parameters=text, rank=at_rank)
+        source = GraphSource(name, raw, cluster, step=step, parameters=text, rank=at_rank)
         problem = read_simulation(source, fields)
         answer = at.simulate(problem) if at else run(problem)
     print(answer.model_dump_json(indent=1) if json_ else render(answer, problem.graph.name))

@@ -104,7 +104,7 @@ def sweep(
       interlace sweep graph.json --workers 8,32 --server http://planner:8000 --csv cells.csv
     """
     from app.cli import flags
-    from app.cli.files import Source, read_sweep
+    from app.cli.files import GraphSource, read_sweep
     from app.cli.interrupts import interruptible
     from app.cli.progress import counting
     from app.cli.rendering.sweeps import render
@@ -133,7 +133,7 @@ def sweep(
     given = present(cluster=cluster, step=step, parameters=parameters, rank=rank, **fields)
     with explaining(names, given | present(tag=tag)):
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
-        source = Source(name, raw, cluster, step=step, parameters=text, rank=at_rank)
+        source = GraphSource(name, raw, cluster, step=step, parameters=text, rank=at_rank)
         problem = read_sweep(source, fields)
         if csv is not None and not csv.absolute().parent.is_dir():
             raise typer.BadParameter(f"no folder {csv.parent}", param_hint="--csv")

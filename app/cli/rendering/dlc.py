@@ -7,7 +7,13 @@ from app.cli.rendering.figures import counted, percent
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import table
 from solver.traces import Report
-from solver.traces.dlc_report import DlcReport, Fit, Iteration, Overhead, Spread
+from solver.traces.dlc_report import (
+    DistributionFit,
+    DlcReport,
+    Overhead,
+    OverheadSpread,
+    WorkerIteration,
+)
 
 #: More iterations of a worker are shown by their mean.
 _LISTED = 20
@@ -39,7 +45,7 @@ def _head(dlc: DlcReport) -> Iterator[Line]:
 def _iterations(dlc: DlcReport) -> Iterator[Line]:
     if not dlc.iterations:
         return
-    of_node: dict[str, list[Iteration]] = {}
+    of_node: dict[str, list[WorkerIteration]] = {}
     for each in dlc.iterations:
         of_node.setdefault(each.node, []).append(each)
     rows = []
@@ -52,7 +58,7 @@ def _iterations(dlc: DlcReport) -> Iterator[Line]:
     yield table(["worker", "iteration", *_HEADS, "overlap"], rows, keys=2)
 
 
-def _means(iterations: Sequence[Iteration]) -> Iterator[str]:
+def _means(iterations: Sequence[WorkerIteration]) -> Iterator[str]:
     """Write the means over iterations of which all is known; dashes where that is none."""
     for field in ("phase_1_us", "phase_2_us", "phase_3_us", "computation_us", "wait_us"):
         values = [value for each in iterations if (value := getattr(each, field)) is not None]
@@ -91,13 +97,13 @@ def _overheads(dlc: DlcReport) -> Iterator[Line]:
             yield f"  {name}: {counted(overhead.left_out, 'value')} left out: times run back."
 
 
-def _figures(spread: Spread) -> Iterator[str]:
+def _figures(spread: OverheadSpread) -> Iterator[str]:
     yield f"{spread.minimum_us:,}"
     yield f"{spread.mean_us:,.1f}"
     yield f"{spread.maximum_us:,}"
 
 
-def _fit(fit: Fit | None) -> str:
+def _fit(fit: DistributionFit | None) -> str:
     if fit is None:
         return "-"
     error = f"error {percent(fit.error)}"

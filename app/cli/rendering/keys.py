@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from app.storage.audit import Change
+from app.storage.audit import AuditEntry
 from app.storage.keys import ApiKey
 
 
@@ -37,7 +37,7 @@ def listed(found: Sequence[tuple[ApiKey, str]], *, as_json: bool) -> str:
     )
 
 
-def changes(found: Sequence[Change]) -> str:
+def changes(found: Sequence[AuditEntry]) -> str:
     """Write changes, a line each."""
     if not found:
         return "No changes are kept."

@@ -16,10 +16,10 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
-from app.jobs.engines.children import DESCRIBED, OUTCOME, TOLD, Cell, News
+from app.jobs.engines.children import DESCRIBED, OUTCOME, TOLD, News, WorkItem
 from app.jobs.engines.messages import Task
-from app.jobs.messages import Described, Message, Told
-from app.jobs.worker import Line, limit_memory, outcome_of
+from app.jobs.messages import Described, JobProgress, Message
+from app.jobs.worker import ServerPipe, limit_memory, outcome_of
 from app.operations import logs
 from app.operations.memory import GARBAGE
 from app.operations.settings import Settings
@@ -29,7 +29,7 @@ from app.operations.settings import Settings
 _LARGE = 2**19
 
 
-class _Line(Line):
+class _DaskPipe(ServerPipe):
     """The pipe to the Dask worker."""
 
     def send(self, message: Message) -> None:
@@ -37,7 +37,7 @@ class _Line(Line):
         match message:
             case Described(name, limit_s):
                 news: News | None = (DESCRIBED, (name, limit_s), None)
-            case Told(progress, draft, is_last):
+            case JobProgress(progress, draft, is_last):
                 large = None if draft is None else pickle.dumps(draft)
                 news = (TOLD, (progress, is_last), large)
             case _:
@@ -54,7 +54,7 @@ def main() -> None:
     """Do what comes until nobody sends more, or this process has become large."""
     for sent in (signal.SIGINT, signal.SIGTERM):  # meant for the Dask worker
         signal.signal(sent, signal.SIG_IGN)
-    line = _Line(Connection(int(sys.argv[1])))
+    line = _DaskPipe(Connection(int(sys.argv[1])))
     gc.set_threshold(*GARBAGE)
     settings = Settings()
     logs.install(settings.log_format, settings.log_level)
@@ -63,7 +63,7 @@ def main() -> None:
     with suppress(OSError):
         while resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < most:
             line.tell(None)
-            order: Task | Cell = line.job()
+            order: Task | WorkItem = line.job()
             limit_memory(order.memory_bytes)
             most = min(_LARGE, order.memory_bytes // 2**11)
             if isinstance(order, Task):
@@ -73,7 +73,7 @@ def main() -> None:
     os._exit(0)  # nothing is left to do
 
 
-def _value(works: dict[str, Callable[[Any], Any]], cell: Cell) -> bytes:
+def _value(works: dict[str, Callable[[Any], Any]], cell: WorkItem) -> bytes:
     """Return what a cell comes to, or None and what it raises."""
     try:
         if cell.work_id not in works:

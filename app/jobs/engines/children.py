@@ -41,7 +41,7 @@ class NotWanted(Exception):
     """Nobody waits for the job any more; its process was killed."""
 
 
-class Cell(NamedTuple):
+class WorkItem(NamedTuple):
     """One of many small things: ``work`` of ``item``, both pickled.
 
     A process keeps the newest ``work``, by its id.
@@ -53,7 +53,7 @@ class Cell(NamedTuple):
     item: bytes
 
 
-class Child:
+class ItemProcess:
     """A process that does one thing at a time."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class Child:
         self.is_ready = False
         self._work_id: str | None = None
 
-    def send(self, order: bytes | Cell) -> None:
+    def send(self, order: bytes | WorkItem) -> None:
         """Let it do a pickled job, or a cell: what the cells of a sweep share is sent once."""
         if isinstance(order, bytes):
             self.pipe.send_bytes(order)
@@ -83,7 +83,7 @@ class Child:
         is_known, self._work_id = order.work_id == self._work_id, order.work_id
         self.pipe.send(order._replace(work=b"") if is_known else order)
 
-    def hear(self, watch: "Callable[[Child], None]") -> News | None:
+    def hear(self, watch: "Callable[[ItemProcess], None]") -> News | None:
         """Return the next that it tells; None says that it waits for something to do.
 
         ``watch`` is called first, and ten times a second; what it raises goes on.
@@ -113,13 +113,13 @@ class Child:
         return self._process.wait()
 
 
-_IDLE: list[Child] = []
+_IDLE: list[ItemProcess] = []
 _LOCK = Lock()
 
 
 def outcome_of(
-    order: bytes | Cell,
-    watch: Callable[[Child], None],
+    order: bytes | WorkItem,
+    watch: Callable[[ItemProcess], None],
     hear: Callable[[News], None] = lambda _: None,
 ) -> bytes:
     """Have a process do something; return its outcome, and let ``hear`` know what comes before.
@@ -133,7 +133,7 @@ def outcome_of(
     """
     with _LOCK:
         child = _IDLE.pop() if _IDLE else None
-    child = child or Child()
+    child = child or ItemProcess()
     outcome: bytes | None = None
     try:
         if not child.is_ready:
@@ -155,7 +155,7 @@ def outcome_of(
     return outcome
 
 
-def _give_back(child: Child, watch: Callable[[Child], None]) -> None:
+def _give_back(child: ItemProcess, watch: Callable[[ItemProcess], None]) -> None:
     """Let a process wait for the next job, unless it leaves."""
     try:
         child.hear(watch)

@@ -27,7 +27,7 @@ from app.jobs.engines import children, dask_tasks
 from app.jobs.engines.dask_tasks import do_job, draft_of, say
 from app.jobs.engines.messages import Began, Died, Message, Outcome
 from app.jobs.leases import Claim
-from app.jobs.messages import Described, Returned, Told
+from app.jobs.messages import Described, JobProgress, Returned
 
 #: The scheduler must answer in this time [s]: it may be busy, and no job is lost for that.
 _PATIENCE_S = 30.0
@@ -66,7 +66,7 @@ class Placed:
         self._tell()
 
 
-class Cluster:
+class DaskConnection:
     """The connection to a Dask scheduler; ``tell`` is called when there is something to hear."""
 
     def __init__(self, scheduler: str, tell: Callable[[], None]) -> None:
@@ -262,7 +262,7 @@ class Cluster:
         async with placed.turn:
             large = await self._asked(placed, draft_of) if is_large else None
             draft = None if large is None else pickle.loads(large)  # noqa: S301 - as above
-            placed.add(Told(progress, draft, is_last))
+            placed.add(JobProgress(progress, draft, is_last))
 
     async def _said(self, placed: Placed, what: bytes) -> None:
         await self._asked(placed, say, what)

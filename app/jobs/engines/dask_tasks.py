@@ -13,7 +13,15 @@ from typing import Any
 from distributed import Reschedule, Worker, get_worker
 
 from app import VERSION
-from app.jobs.engines.children import OUTCOME, Cell, Child, ChildDied, News, NotWanted, outcome_of
+from app.jobs.engines.children import (
+    OUTCOME,
+    ChildDied,
+    ItemProcess,
+    News,
+    NotWanted,
+    WorkItem,
+    outcome_of,
+)
 
 #: A worker in one of these states goes on with what it does, and a task with what it is at.
 _ALIVE = frozenset({"running", "paused", "closing_gracefully"})
@@ -55,7 +63,7 @@ def do_job(job: bytes, topic: str, version: str) -> tuple[str, Any]:
 
     is_wanted = _wanted(worker, key)
 
-    def watch(child: Child) -> None:
+    def watch(child: ItemProcess) -> None:
         if not is_wanted():
             raise NotWanted
         if (saying := _SAYINGS.pop(key, None)) is not None:
@@ -92,12 +100,12 @@ def do_cell(work: bytes, work_id: str, memory_bytes: int, item: bytes) -> tuple[
     """Do one of many small things; return a word and its outcome, or how its process died."""
     is_wanted = _wanted(*_here())
 
-    def watch(_child: Child) -> None:
+    def watch(_child: ItemProcess) -> None:
         if not is_wanted():
             raise Reschedule  # the worker closes; else nobody hears of it
 
     try:
-        return OUTCOME, outcome_of(Cell(memory_bytes, work_id, work, item), watch)
+        return OUTCOME, outcome_of(WorkItem(memory_bytes, work_id, work, item), watch)
     except ChildDied as error:
         return DIED, str(error)
 

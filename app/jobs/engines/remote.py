@@ -12,12 +12,20 @@ from typing import Any
 from app.errors import TimeLimit, problem_details
 from app.jobs import leases
 from app.jobs import table as jobs
-from app.jobs.engines.dask import Cluster, Placed
+from app.jobs.engines.dask import DaskConnection, Placed
 from app.jobs.engines.messages import Began, Died, Message, Outcome, Task
 from app.jobs.kinds import KINDS
 from app.jobs.leases import Claim, Lease
 from app.jobs.local import HAND_IN_S
-from app.jobs.messages import Described, Draft, Failed, HandIn, Returned, Succeeded, Told
+from app.jobs.messages import (
+    Described,
+    DraftAnswer,
+    Failed,
+    HandIn,
+    JobProgress,
+    Returned,
+    Succeeded,
+)
 from app.jobs.progress import BEAT_S
 from app.jobs.rows import REQUEST
 from app.operations.settings import Settings
@@ -53,7 +61,7 @@ class Remote:
         self,
         store: Store,
         settings: Settings,
-        cluster: Cluster,
+        cluster: DaskConnection,
         on_end: Callable[[Claim, float], object],
         on_death: Callable[[Claim, str], None],
     ) -> None:
@@ -134,10 +142,10 @@ class Remote:
                 at.since = time.monotonic()
             case Described(name, limit_s):
                 is_ours = leases.describe(self._store, job, name, limit_s)
-            case Told(progress, draft, True):
+            case JobProgress(progress, draft, True):
                 self._end(at, progress, draft)
                 return True
-            case Told(progress, draft):
+            case JobProgress(progress, draft):
                 is_ours = leases.beat(self._store, job, progress, draft)
                 at.told_at = time.monotonic()
             case Succeeded() | Failed() | Returned() | Died():
@@ -183,7 +191,7 @@ class Remote:
             self._cluster.say(at.placed, pickle.dumps(HandIn(at.placed.job.lease)))
 
     def _end(
-        self, at: _At, progress: dict[str, Any] | None = None, draft: Draft | None = None
+        self, at: _At, progress: dict[str, Any] | None = None, draft: DraftAnswer | None = None
     ) -> None:
         """End a job with the best that is in hand: first its process, then its row."""
         self._cluster.kill(at.placed)

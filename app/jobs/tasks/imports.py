@@ -2,7 +2,7 @@
 
 import json
 
-from app.jobs.tasks.report import Report
+from app.jobs.tasks.report import TaskFollower
 from app.jobs.tasks.work import Done, Inputs
 from app.limits import JOB_TIME_LIMIT_S
 from app.reading.traces import FORMAT, own_cluster, parameters_of, read_files
@@ -11,7 +11,7 @@ from app.storage.graphs import id_of, new_graph
 from solver.traces import TraceOptions
 
 
-def run(inputs: Inputs, report: Report) -> Done:
+def run(inputs: Inputs, report: TaskFollower) -> Done:
     """Read files."""
     options = json.loads(inputs.body)
     report.progress("import")

@@ -5,7 +5,7 @@ from typing import Protocol
 from app.services.drafts import Follower
 
 
-class Report(Follower, Protocol):
+class TaskFollower(Follower, Protocol):
     """Hears of a job from whoever does it."""
 
     def describe(self, name: str, limit_s: float) -> None:

@@ -1,13 +1,13 @@
 """A simulation, run."""
 
-from app.jobs.tasks.report import Report
+from app.jobs.tasks.report import TaskFollower
 from app.jobs.tasks.work import Done, Inputs
 from app.reading.requests import problem_of, read_body
 from app.schemas.simulations import SimulationRequest
 from app.services import simulations
 
 
-def run(inputs: Inputs, report: Report) -> Done:
+def run(inputs: Inputs, report: TaskFollower) -> Done:
     """Simulate."""
     problem = problem_of(read_body(inputs.body, SimulationRequest, inputs.library))
     report.describe(problem.graph.name, problem.request.asked_s)

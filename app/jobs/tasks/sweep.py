@@ -2,14 +2,14 @@
 
 from functools import partial
 
-from app.jobs.tasks.report import Report
+from app.jobs.tasks.report import TaskFollower
 from app.jobs.tasks.work import Done, Inputs
 from app.reading.requests import problem_of, read_body
 from app.schemas.sweeps import SweepRequest
 from app.services.sweeps import run as sweeps
 
 
-def run(inputs: Inputs, report: Report) -> Done:
+def run(inputs: Inputs, report: TaskFollower) -> Done:
     """Sweep."""
     problem = problem_of(read_body(inputs.body, SweepRequest, inputs.library))
     report.describe(problem.graph.name, problem.request.asked_s)

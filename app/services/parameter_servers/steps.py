@@ -13,10 +13,10 @@ from solver.errors import Fault, InvalidSteps
 from solver.graph import Graph
 from solver.parameter_server.of_graph import step_of
 from solver.parameter_server.prepared import prepare, steps_of_row
-from solver.parameter_server.steps import Step, build_step
+from solver.parameter_server.steps import ServerStep, build_step
 
 
-def steps_of(graph: Graph | None, request: ParameterServerRequest) -> tuple[Step, ...]:
+def steps_of(graph: Graph | None, request: ParameterServerRequest) -> tuple[ServerStep, ...]:
     """Return the profiled steps of a request, or the one step of its graph.
 
     Raises
@@ -32,7 +32,9 @@ def steps_of(graph: Graph | None, request: ParameterServerRequest) -> tuple[Step
         raise InvalidRequest(within("graph", error.faults)) from error
 
 
-def prepared_of(steps: Sequence[Step], request: ParameterServerRequest) -> tuple[Step, ...]:
+def prepared_of(
+    steps: Sequence[ServerStep], request: ParameterServerRequest
+) -> tuple[ServerStep, ...]:
     """Return steps as they are run: with what receivers compute, in the order asked for.
 
     Raises
@@ -53,12 +55,12 @@ def of_steps(faults: Sequence[Fault], request: ParameterServerRequest) -> list[F
     return [Fault("/graph", fault.code, fault.detail) for fault in faults]
 
 
-def services_of(steps: Sequence[Step], win_bytes: int | None) -> float:
+def services_of(steps: Sequence[ServerStep], win_bytes: int | None) -> float:
     """Count the services of a prepared step, in the mean: two for what exceeds the window."""
     return sum(_services(step, win_bytes) for step in steps) / len(steps)
 
 
-def work_faults(steps: Sequence[Step], request: ParameterServerRequest) -> list[Fault]:
+def work_faults(steps: Sequence[ServerStep], request: ParameterServerRequest) -> list[Fault]:
     """Refuse more services than are simulated, before any is."""
     options = request.to_options()
     each = services_of(steps, options.win_bytes) + STEP_SERVICES
@@ -77,12 +79,12 @@ def work_faults(steps: Sequence[Step], request: ParameterServerRequest) -> list[
     return [Fault("/simulated_steps", FaultCode.OUT_OF_RANGE, detail)]
 
 
-def steps_sha256(steps: Sequence[Step]) -> str:
+def steps_sha256(steps: Sequence[ServerStep]) -> str:
     """Hash steps: SHA-256 of their ops as JSON."""
     ops = [[[*op[:-1], list(op.after)] for op in step.ops] for step in steps]
     return hashlib.sha256(json.dumps(ops, separators=(",", ":")).encode()).hexdigest()
 
 
-def _services(step: Step, win_bytes: int | None) -> int:
+def _services(step: ServerStep, win_bytes: int | None) -> int:
     window = float("inf") if win_bytes is None else win_bytes
     return len(step.ops) + sum((op.bytes or 0) > window for op in step.ops)

@@ -20,7 +20,7 @@ from solver.graph import Graph
 from solver.parameter_server.as_dlc import write_dlc
 from solver.parameter_server.prepared import run_of
 from solver.parameter_server.record import StepsRun
-from solver.parameter_server.steps import Step
+from solver.parameter_server.steps import ServerStep
 from solver.parameter_server.timeline import steps_trace
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def place_of(
 class Shown(NamedTuple):
     """Some steps of each worker of a row: the steps as they are run, and the run."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ServerStep, ...]
     run: StepsRun
 
 

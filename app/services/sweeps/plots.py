@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class Curve(NamedTuple):
+class SpeedCurve(NamedTuple):
     """Speed of a policy at each x, None where it is not defined; ``knee`` is an x or None.
 
     ``style`` chooses colour and marker, the same in every plot.
@@ -28,7 +28,7 @@ class Plot(NamedTuple):
     title: str
     along: str
     xs: Sequence[float]
-    curves: Sequence[Curve]
+    curves: Sequence[SpeedCurve]
     bound: Sequence[float | None]
     ideal: Sequence[float]
 
@@ -65,6 +65,6 @@ def _fill(axes: "Axes", plot: Plot) -> None:
     frame(axes, plot.title, plot.along, "speed [workers that never wait]", plot.xs)
 
 
-def _highest_first(curves: Sequence[Curve]) -> list[Curve]:
+def _highest_first(curves: Sequence[SpeedCurve]) -> list[SpeedCurve]:
     """Order curves from top to bottom, so that the legend stands as the lines do."""
     return sorted(curves, key=lambda curve: -sum(speed or 0 for speed in curve.speeds))

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from app.schemas.clusters import ClusterBody
-from app.schemas.problem import Problem
+from app.schemas.problem import CheckedRequest
 from app.schemas.program_options import SweptOptions
 from app.schemas.sweeps import SweepRequest
 from app.services.program_problems import problem_on
@@ -16,17 +16,20 @@ from solver.prediction.knees import Knee
 from solver.prediction.program_sweep import INFEASIBLE, ProgramCell, program_cell_of
 from solver.prediction.sweep import PLAN
 from solver.programs.explanation.sentences import gib, more_memory
-from solver.programs.plan import Options
+from solver.programs.plan import ProgramOptions
 
 #: What a point of a sweep has beside what it changes of the cluster.
 LIMIT = "memory_limit_bytes"
 
 
-def program_work(problem: Problem[SweepRequest]) -> partial[ProgramCell]:
+def program_work(problem: CheckedRequest[SweepRequest]) -> partial[ProgramCell]:
     """Return what computes the cell of a point."""
     request = problem.request
     policies = [choice.policy for choice in request.program_choices()]
-    options, given = Options(seed=request.seed, time_limit_s=request.time_limit_s), request.options
+    options, given = (
+        ProgramOptions(seed=request.seed, time_limit_s=request.time_limit_s),
+        request.options,
+    )
     if given.margin_us is not None:
         options = replace(options, margin_us=given.margin_us)
     return partial(_cell, problem.graph, request.cluster, policies, given, options)
@@ -37,7 +40,7 @@ def _cell(
     cluster: ClusterBody,
     policies: Sequence[str],
     given: SweptOptions,
-    options: Options,
+    options: ProgramOptions,
     point: dict[str, Any],
 ) -> ProgramCell:
     """Compute a cell; its start-up is the one asked for, without that of a cost model."""

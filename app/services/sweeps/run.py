@@ -13,7 +13,7 @@ from app.limits import MAX_SWEEP_LIMIT_S
 from app.reading.program_faults import is_program
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning
-from app.schemas.problem import Problem, graph_sha256
+from app.schemas.problem import CheckedRequest, graph_sha256
 from app.schemas.sweeps import (
     SweepAnswer,
     SweepAxes,
@@ -45,7 +45,7 @@ _SMALL = 500
 
 
 def run(
-    problem: Problem[SweepRequest],
+    problem: CheckedRequest[SweepRequest],
     progress: Progress | None = None,
     each: Each = each,
     draft: Callable[[Callable[[], str]], None] | None = None,
@@ -112,7 +112,7 @@ class _Asked(NamedTuple):
         return [label_of(choice) for choice in self.choices]
 
 
-def _asked(problem: Problem[SweepRequest]) -> _Asked:
+def _asked(problem: CheckedRequest[SweepRequest]) -> _Asked:
     request = problem.request
     if is_program(problem.graph, request):
         if faults := program_sweep_faults(problem.graph, request):
@@ -130,7 +130,7 @@ def _asked(problem: Problem[SweepRequest]) -> _Asked:
 
 
 def _answer(
-    problem: Problem[SweepRequest], asked: _Asked, cells: Sequence[Cell], runtime_s: float
+    problem: CheckedRequest[SweepRequest], asked: _Asked, cells: Sequence[Cell], runtime_s: float
 ) -> SweepAnswer:
     """Answer with all cells, or with those that are done: then no knee is known."""
     request, labels, many = problem.request, asked.labels, len(asked.points)
@@ -177,7 +177,7 @@ def _answer(
     )
 
 
-def _prepared(problem: Problem[SweepRequest]) -> Graph:
+def _prepared(problem: CheckedRequest[SweepRequest]) -> Graph:
     """Return the graph as it is run in each cell."""
     graph = lightened(problem.graph)
     try:
@@ -288,7 +288,7 @@ def _place(cell: SweepCell) -> str:
     return f"{workers_text(cell.workers)}{speed} and a start-up of {cell.startup_us:g} us"
 
 
-def _warnings(problem: Problem[SweepRequest]) -> Iterator[CostWarning]:
+def _warnings(problem: CheckedRequest[SweepRequest]) -> Iterator[CostWarning]:
     """List what the cells rest on that was not measured, each axis alone."""
     request, sizes = problem.request, tensors_of(problem.graph)
     is_ordered = is_program(problem.graph, request)

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from app.errors import InvalidRequest, NotFound
 from app.schemas.sweeps import SweepAnswer, SweepCell
-from app.services.sweeps.plots import Curve, Plot, draw
+from app.services.sweeps.plots import Plot, SpeedCurve, draw
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.exports.csv_text import csv_text
@@ -237,7 +237,7 @@ def _drawn(
             along=words,
             xs=[getattr(cell, field) for cell in row],
             curves=[
-                Curve(
+                SpeedCurve(
                     policy.label,
                     style,
                     [speed_of(cell, kept_time(cell, policy.label)) for cell in row],

@@ -9,10 +9,10 @@ from sqlalchemy import BigInteger, Connection, delete, insert, literal, select
 from app.storage import audit
 from app.storage.clock import now, shifted
 from app.storage.database import Store
-from app.storage.idempotency import Key, counts_since
+from app.storage.idempotency import IdempotencyKey, counts_since
 from app.storage.owners import values_of, visible
 from app.storage.runs.plans import NewPlan, put
-from app.storage.runs.rows import ENDED, RUNNING, Run, change, light, of_id
+from app.storage.runs.rows import ENDED, RUNNING, RunRecord, change, light, of_id
 from app.storage.tables import RunPlanRow, RunRow, RunStepRow
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 3
 
 
-def begin(store: Store, request: "RunRequest", plan: NewPlan, key: Key | None) -> str:
+def begin(store: Store, request: "RunRequest", plan: NewPlan, key: IdempotencyKey | None) -> str:
     """Keep a run and its first plan; return its id, or that of the run that has the key.
 
     Raises
@@ -56,7 +56,7 @@ def begin(store: Store, request: "RunRequest", plan: NewPlan, key: Key | None) -
     return run_id
 
 
-def of_key(store: Store, key: Key) -> str | None:
+def of_key(store: Store, key: IdempotencyKey) -> str | None:
     """Return the id of the run that was begun with a key, None when there is none.
 
     Raises
@@ -68,13 +68,15 @@ def of_key(store: Store, key: Key) -> str | None:
         return _of_key(connection, key)
 
 
-def get(store: Store, run_id: str) -> Run:
+def get(store: Store, run_id: str) -> RunRecord:
     """Return a run, or raise NotFound."""
     with store.reading() as connection:
         return of_id(connection, run_id, store.caller)
 
 
-def listed(store: Store, *, limit: int, below: int | None, states: Sequence[str]) -> list[Run]:
+def listed(
+    store: Store, *, limit: int, below: int | None, states: Sequence[str]
+) -> list[RunRecord]:
     """Return runs, the newest first: with numbers below one, in these states."""
     query = light().where(visible(RunRow, store.caller)).order_by(RunRow.number.desc()).limit(limit)
     if below is not None:
@@ -82,7 +84,7 @@ def listed(store: Store, *, limit: int, below: int | None, states: Sequence[str]
     if states:
         query = query.where(RunRow.state.in_(states))
     with store.reading() as connection:
-        return [Run(**row) for row in connection.execute(query).mappings()]
+        return [RunRecord(**row) for row in connection.execute(query).mappings()]
 
 
 def end(store: Store, run_id: str, why: str) -> None:
@@ -114,7 +116,7 @@ def expire(store: Store, days: float, at: str) -> int:
     return len(numbers)
 
 
-def _of_key(connection: Connection, key: Key) -> str | None:
+def _of_key(connection: Connection, key: IdempotencyKey) -> str | None:
     """Find the run of a key that still counts."""
     query = select(RunRow.fingerprint, RunRow.id).where(
         RunRow.key == key.key, RunRow.created_at > counts_since()

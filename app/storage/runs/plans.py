@@ -10,7 +10,7 @@ from app.limits import MAX_RUN_PLANS
 from app.storage import audit
 from app.storage.clock import now
 from app.storage.database import Store
-from app.storage.runs.rows import Run, change, of_id
+from app.storage.runs.rows import RunRecord, change, of_id
 from app.storage.tables import RunPlanRow
 from solver.codes import FaultCode
 from solver.errors import Fault
@@ -46,7 +46,7 @@ class NewPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class RunPlan(NewPlan):
+class RunPlanRecord(NewPlan):
     """A plan of a run, at its place among them; ``request`` is left out of lists."""
 
     index: int
@@ -72,7 +72,7 @@ def take_over(store: Store, run_id: str, plan: NewPlan) -> int:
     with store.writing() as connection:
         run = of_id(connection, run_id, store.caller)
         last = _find(connection, run, run.plans - 1)
-        if last == RunPlan(**asdict(plan), index=last.index, created_at=last.created_at):
+        if last == RunPlanRecord(**asdict(plan), index=last.index, created_at=last.created_at):
             return last.index
         if faults := _faults(run, last, plan):
             raise InvalidRequest(faults)
@@ -82,27 +82,27 @@ def take_over(store: Store, run_id: str, plan: NewPlan) -> int:
         return run.plans
 
 
-def get(store: Store, run_id: str, place: int) -> RunPlan:
+def get(store: Store, run_id: str, place: int) -> RunPlanRecord:
     """Return a plan of a run, or raise NotFound."""
     with store.reading() as connection:
         return _find(connection, of_id(connection, run_id, store.caller), place)
 
 
-def last_request(store: Store, run_id: str) -> tuple[Run, str]:
+def last_request(store: Store, run_id: str) -> tuple[RunRecord, str]:
     """Return a run, and what to simulate its last plan with, or raise NotFound."""
     with store.reading() as connection:
         run = of_id(connection, run_id, store.caller)
         return run, _find(connection, run, run.plans - 1).request
 
 
-def listed(connection: Connection, run: Run) -> list[RunPlan]:
+def listed(connection: Connection, run: RunRecord) -> list[RunPlanRecord]:
     """Return the plans of a run in order, without their requests."""
     light = [column for column in RunPlanRow.__table__.columns if column.key != "request"]
     query = select(*light).where(RunPlanRow.run == run.number).order_by(RunPlanRow.place)
     return [_plan(row, "") for row in connection.execute(query).mappings()]
 
 
-def _find(connection: Connection, run: Run, place: int) -> RunPlan:
+def _find(connection: Connection, run: RunRecord, place: int) -> RunPlanRecord:
     which = (RunPlanRow.run == run.number, RunPlanRow.place == place)
     row = connection.execute(select(RunPlanRow.__table__).where(*which)).mappings().first()
     if row is None:
@@ -110,13 +110,13 @@ def _find(connection: Connection, run: Run, place: int) -> RunPlan:
     return _plan(row, row["request"])
 
 
-def _plan(row: RowMapping, request: str) -> RunPlan:
+def _plan(row: RowMapping, request: str) -> RunPlanRecord:
     values: dict[str, Any] = {**row, "request": request}
     del values["run"]
-    return RunPlan(index=values.pop("place"), **values)
+    return RunPlanRecord(index=values.pop("place"), **values)
 
 
-def _faults(run: Run, last: RunPlan, plan: NewPlan) -> list[Fault]:
+def _faults(run: RunRecord, last: RunPlanRecord, plan: NewPlan) -> list[Fault]:
     faults = []
     reached = max(last.from_step, -1 if run.last_step is None else run.last_step)
     if plan.from_step <= reached:

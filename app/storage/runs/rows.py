@@ -16,7 +16,7 @@ RUNNING, ENDED = STATES = "running", "ended"
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunRecord:
     """A run without its plans and steps, of which it has so many."""
 
     number: int
@@ -37,19 +37,19 @@ class Run:
 
 def light() -> Select[Any]:
     """Select what a :class:`Run` tells."""
-    return select(*(RunRow.__table__.columns[field] for field in Run.__dataclass_fields__))
+    return select(*(RunRow.__table__.columns[field] for field in RunRecord.__dataclass_fields__))
 
 
-def of_id(connection: Connection, run_id: str, caller: Caller | None) -> Run:
+def of_id(connection: Connection, run_id: str, caller: Caller | None) -> RunRecord:
     """Return a run that a caller sees, or raise NotFound."""
     which = (RunRow.id == run_id, visible(RunRow, caller))
     row = connection.execute(light().where(*which)).mappings().first()
     if row is None:
         raise NotFound("No run has this id.")
-    return Run(**row)
+    return RunRecord(**row)
 
 
-def change(connection: Connection, run: Run, **values: Any) -> None:
+def change(connection: Connection, run: RunRecord, **values: Any) -> None:
     """Change a run that has not ended, of which something was just heard.
 
     Raises

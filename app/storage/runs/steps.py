@@ -10,11 +10,11 @@ from sqlalchemy import Connection, insert, select
 from app.codes import ServiceFaultCode
 from app.errors import InvalidRequest
 from app.limits import MAX_RUN_STEPS
-from app.schemas.runs import RunStep, StepBody, StepsReceipt
+from app.schemas.runs import RunStep, RunStepBody, StepsReceipt
 from app.storage import audit
 from app.storage.database import Store
-from app.storage.runs.plans import RunPlan, listed
-from app.storage.runs.rows import Run, change, of_id
+from app.storage.runs.plans import RunPlanRecord, listed
+from app.storage.runs.rows import RunRecord, change, of_id
 from app.storage.tables import RunStepRow
 from solver.codes import FaultCode
 from solver.errors import Fault
@@ -26,7 +26,7 @@ _AT_ONCE = 10_000
 _FIGURES = (RunStepRow.step, RunStepRow.plan, RunStepRow.measured_us, RunStepRow.predicted_us)
 
 
-def report(store: Store, run_id: str, steps: Sequence[StepBody]) -> StepsReceipt:
+def report(store: Store, run_id: str, steps: Sequence[RunStepBody]) -> StepsReceipt:
     """Keep steps, given in ascending order; those that were reported alike before once.
 
     Raises
@@ -71,7 +71,7 @@ def page(store: Store, run_id: str, *, after: int | None, limit: int) -> list[Ru
         return [RunStep(**row) for row in rows.mappings()]
 
 
-def reported(store: Store, run_id: str) -> tuple[Run, list[RunPlan], np.ndarray]:
+def reported(store: Store, run_id: str) -> tuple[RunRecord, list[RunPlanRecord], np.ndarray]:
     """Return a run, its plans, and of its steps in ascending order the figures.
 
     Returns
@@ -87,19 +87,19 @@ def reported(store: Store, run_id: str) -> tuple[Run, list[RunPlan], np.ndarray]
         return run, listed(connection, run), flat.reshape(-1, len(_FIGURES)).T
 
 
-def some(store: Store, run: Run, numbers: Sequence[int]) -> list[RunStep]:
+def some(store: Store, run: RunRecord, numbers: Sequence[int]) -> list[RunStep]:
     """Return those steps of a run that have these numbers, in ascending order."""
     with store.reading() as connection:
         return _some(connection, run, numbers)
 
 
-def _some(connection: Connection, run: Run, numbers: Sequence[int]) -> list[RunStep]:
+def _some(connection: Connection, run: RunRecord, numbers: Sequence[int]) -> list[RunStep]:
     which = (RunStepRow.run == run.number, RunStepRow.step.in_(numbers))
     query = select(RunStepRow.__table__).where(*which).order_by(RunStepRow.step)
     return [RunStep(**row) for row in connection.execute(query).mappings()]
 
 
-def _kept(each: StepBody, plans: Sequence[RunPlan]) -> RunStep:
+def _kept(each: RunStepBody, plans: Sequence[RunPlanRecord]) -> RunStep:
     """Return a step as it is kept: without a prediction it has that of its plan."""
     predicted = each.predicted_us
     if predicted is None:
@@ -108,7 +108,7 @@ def _kept(each: StepBody, plans: Sequence[RunPlan]) -> RunStep:
 
 
 def _fault(
-    i: int, each: StepBody, plans: Sequence[RunPlan], known: Mapping[int, RunStep]
+    i: int, each: RunStepBody, plans: Sequence[RunPlanRecord], known: Mapping[int, RunStep]
 ) -> Fault | None:
     """Say why a step cannot be kept."""
     if each.plan >= len(plans):

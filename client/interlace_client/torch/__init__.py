@@ -3,7 +3,7 @@
 Needs PyTorch 2.4 or newer (``interlace-client[torch]``).
 """
 
-from interlace_client.torch.advice import Advice, make_plan
+from interlace_client.torch.advice import PlanAdvice, make_plan
 from interlace_client.torch.calibration import (
     Calibration,
     Recheck,
@@ -13,19 +13,19 @@ from interlace_client.torch.calibration import (
 )
 from interlace_client.torch.drift import Steering
 from interlace_client.torch.planner import NoAnswer, Planner
-from interlace_client.torch.plans import BucketPlan, InvalidPlan, read_plan, whole_buckets
+from interlace_client.torch.plans import BucketPlan, UnusablePlan, read_plan, whole_buckets
 from interlace_client.torch.runtime.planned import PlannedDDP
 
 __all__ = [
-    "Advice",
     "BucketPlan",
     "Calibration",
-    "InvalidPlan",
     "NoAnswer",
+    "PlanAdvice",
     "PlannedDDP",
     "Planner",
     "Recheck",
     "Steering",
+    "UnusablePlan",
     "calibrate",
     "make_plan",
     "read_plan",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Advice:
+class PlanAdvice:
     """A plan, and whether it is worth its use.
 
     Attributes
@@ -59,7 +59,7 @@ def make_plan(
     barrier: bool = False,
     least_gain: float = 0.02,
     process_group: Any = None,
-) -> Advice:
+) -> PlanAdvice:
     """Have the first rank ask for a plan, and hand the answer to all ranks.
 
     Parameters
@@ -100,7 +100,7 @@ def make_plan(
     return advice_of(answer, barrier=barrier, least_gain=least_gain)
 
 
-def advice_of(answer: Mapping[str, Any], *, barrier: bool, least_gain: float) -> Advice:
+def advice_of(answer: Mapping[str, Any], *, barrier: bool, least_gain: float) -> PlanAdvice:
     """Say whether a plan is worth its use.
 
     It is compared with DistributedDataParallel under its own barrier, as that runs.
@@ -111,12 +111,12 @@ def advice_of(answer: Mapping[str, Any], *, barrier: bool, least_gain: float) ->
     planned = f"The step is planned to take {plan_us / 1e3:.1f} ms"
     if today_us is None:
         sentence = f"{planned}; what DistributedDataParallel takes is not known."
-        return Advice(answer, barrier, plan_us, None, is_worth=True, sentence=sentence)
+        return PlanAdvice(answer, barrier, plan_us, None, is_worth=True, sentence=sentence)
     gain = 1 - plan_us / today_us if today_us > 0 else 0.0
     sentence = f"{planned}, with DistributedDataParallel {today_us / 1e3:.1f} ms: "
     is_worth = gain > least_gain
     sentence += f"{gain:.1%} less." if is_worth else "too little to gain, keep that."
-    return Advice(answer, barrier, plan_us, today_us, is_worth, sentence)
+    return PlanAdvice(answer, barrier, plan_us, today_us, is_worth, sentence)
 
 
 def _cluster(recording: Recording, calibration: Calibration) -> dict[str, Any]:

@@ -16,12 +16,12 @@ _FIRST_CAP, _CAP = 2**20, 25 * 2**20
 _NAMED = 5
 
 
-class InvalidPlan(ValueError):
+class UnusablePlan(ValueError):
     """A plan that cannot be run; the message has every fault."""
 
 
 @dataclass(frozen=True)
-class Bucket:
+class GradientBucket:
     """Gradients that are sent as one.
 
     Attributes
@@ -37,7 +37,7 @@ class Bucket:
 
 
 @dataclass(frozen=True)
-class Launch:
+class BucketLaunch:
     """One all-reduce: so many bytes of a bucket, from an offset on [bytes].
 
     ``bucket`` is its place in the plan's buckets.
@@ -52,8 +52,8 @@ class Launch:
 class BucketPlan:
     """Buckets, and the launches that carry them in the order in which every rank makes them."""
 
-    buckets: tuple[Bucket, ...]
-    launches: tuple[Launch, ...]
+    buckets: tuple[GradientBucket, ...]
+    launches: tuple[BucketLaunch, ...]
 
     @property
     def digest(self) -> str:
@@ -79,7 +79,7 @@ def read_plan(answer: Mapping[str, Any]) -> BucketPlan:
     """
     try:
         buckets = tuple(
-            Bucket(str(b["id"]), tuple(str(t).removeprefix(GRADIENT) for t in b["tensors"]))
+            GradientBucket(str(b["id"]), tuple(str(t).removeprefix(GRADIENT) for t in b["tensors"]))
             for b in answer["buckets"]
         )
         place = {bucket.id: k for k, bucket in enumerate(buckets)}
@@ -89,7 +89,7 @@ def read_plan(answer: Mapping[str, Any]) -> BucketPlan:
             for p in answer["schedule"]["parts"]
         ]
     except (KeyError, TypeError, ValueError) as error:
-        raise InvalidPlan(
+        raise UnusablePlan(
             f"No plan: it needs buckets (id, tensors, bytes) and schedule.parts (bucket, "
             f"offset_bytes, bytes); wrong or missing: {error}."
         ) from error
@@ -100,12 +100,14 @@ def read_plan(answer: Mapping[str, Any]) -> BucketPlan:
     ]
     faults += _coverage_faults(buckets, sizes, parts)
     if faults:
-        raise InvalidPlan("The plan cannot be run: " + "; ".join(faults) + ".")
-    return BucketPlan(buckets, tuple(Launch(place[b], offset, size) for b, offset, size in parts))
+        raise UnusablePlan("The plan cannot be run: " + "; ".join(faults) + ".")
+    return BucketPlan(
+        buckets, tuple(BucketLaunch(place[b], offset, size) for b, offset, size in parts)
+    )
 
 
 def _coverage_faults(
-    buckets: Sequence[Bucket], sizes: Sequence[int], parts: Iterable[tuple[str, int, int]]
+    buckets: Sequence[GradientBucket], sizes: Sequence[int], parts: Iterable[tuple[str, int, int]]
 ) -> list[str]:
     """Say of which buckets the parts are not the bytes from the first to the last."""
     ends = dict.fromkeys((bucket.id for bucket in buckets), 0)
@@ -126,8 +128,11 @@ def whole_buckets(groups: Iterable[Sequence[tuple[str, int]]]) -> BucketPlan:
     """Make a plan that sends groups of parameters (name, bytes) whole, in the order given."""
     groups = [tuple(group) for group in groups]
     return BucketPlan(
-        tuple(Bucket(f"b{k}", tuple(name for name, _ in group)) for k, group in enumerate(groups)),
-        tuple(Launch(k, 0, sum(size for _, size in group)) for k, group in enumerate(groups)),
+        tuple(
+            GradientBucket(f"b{k}", tuple(name for name, _ in group))
+            for k, group in enumerate(groups)
+        ),
+        tuple(BucketLaunch(k, 0, sum(size for _, size in group)) for k, group in enumerate(groups)),
     )
 
 
@@ -176,7 +181,7 @@ def check_parameters(plan: BucketPlan, parameters: Mapping[str, int]) -> None:
                 "another type of numbers, or other shapes"
             )
     if faults:
-        raise InvalidPlan("The plan is not of this model: " + "; ".join(faults) + ".")
+        raise UnusablePlan("The plan is not of this model: " + "; ".join(faults) + ".")
 
 
 def some(names: Sequence[str]) -> str:

@@ -41,7 +41,7 @@ class Transport(Protocol):
         """Start to copy the first rank's tensor to all ranks, in place."""
 
 
-class Group:
+class PrivateGroup:
     """A process group of its own beside the user's, with the same ranks.
 
     The default group of gloo has several threads, which reorder launches that are under way

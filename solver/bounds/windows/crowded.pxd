@@ -1,13 +1,13 @@
 import cython
 
-from solver.bounds.windows.sides cimport Side, Work
+from solver.bounds.windows.sides cimport TimeDirection, ChannelWork
 
 
 @cython.locals(
     changed=cython.int, begin=cython.int, past=cython.int, a=cython.int, found=cython.int,
     first=double,
 )
-cpdef int crowd(Work work, Side side, Side back, double most, double slack, int c)
+cpdef int crowd(ChannelWork work, TimeDirection side, TimeDirection back, double most, double slack, int c)
 
 
 @cython.locals(
@@ -15,18 +15,18 @@ cpdef int crowd(Work work, Side side, Side back, double most, double slack, int 
     apart=double, until=double, room=double, due=double, latest=double, value=double,
 )
 cdef int _windows(
-    Work work, Side side, Side back, double most, double slack, int begin, int past, double first
+    ChannelWork work, TimeDirection side, TimeDirection back, double most, double slack, int begin, int past, double first
 )
 
 
 @cython.locals(lane=cython.int, level=cython.int, last=double)
 cdef double _new_launch(
-    Work work, Side side, int i, double extra, double clashing, double until, double slack
+    ChannelWork work, TimeDirection side, int i, double extra, double clashing, double until, double slack
 )
 
 
 @cython.locals(a=cython.int, b=cython.int, i=cython.int, tail=double)
-cdef void _sort(Work work, Side side, Side back, int begin, int past)
+cdef void _sort(ChannelWork work, TimeDirection side, TimeDirection back, int begin, int past)
 
 
 @cython.locals(
@@ -34,5 +34,5 @@ cdef void _sort(Work work, Side side, Side back, int begin, int past)
     start=double, due=double, latest=double, other=double, room=double, meet=double,
 )
 cdef void _clashes(
-    Work work, Side side, Side back, double most, double slack, int begin, int past
+    ChannelWork work, TimeDirection side, TimeDirection back, double most, double slack, int begin, int past
 )

@@ -6,10 +6,12 @@ give the same figures.
 
 from math import inf
 
-from solver.bounds.windows.sides import Side, Work
+from solver.bounds.windows.sides import ChannelWork, TimeDirection
 
 
-def crowd(work: Work, side: Side, back: Side, most: float, slack: float, c: int) -> int:
+def crowd(
+    work: ChannelWork, side: TimeDirection, back: TimeDirection, most: float, slack: float, c: int
+) -> int:
     """Raise ends in a channel: 1 if one rose, -1 if a window is too short, else 0.
 
     Of a window, from a time on until another, the tensors that must be sent within it take their
@@ -31,9 +33,9 @@ def crowd(work: Work, side: Side, back: Side, most: float, slack: float, c: int)
 
 
 def _windows(
-    work: Work,
-    side: Side,
-    back: Side,
+    work: ChannelWork,
+    side: TimeDirection,
+    back: TimeDirection,
     most: float,
     slack: float,
     begin: int,
@@ -77,7 +79,13 @@ def _windows(
 
 
 def _new_launch(
-    work: Work, side: Side, i: int, extra: float, clashing: float, until: float, slack: float
+    work: ChannelWork,
+    side: TimeDirection,
+    i: int,
+    extra: float,
+    clashing: float,
+    until: float,
+    slack: float,
 ) -> float:
     """Time that a tensor takes with those added [us], if it shares no bucket and is not done then.
 
@@ -93,7 +101,9 @@ def _new_launch(
     return 0.0
 
 
-def _sort(work: Work, side: Side, back: Side, begin: int, past: int) -> None:
+def _sort(
+    work: ChannelWork, side: TimeDirection, back: TimeDirection, begin: int, past: int
+) -> None:
     """Sort the tensors of a channel by the ends of their windows, which are nearly sorted."""
     for a in range(begin + 1, past):
         i = side.by_end[a]
@@ -106,7 +116,13 @@ def _sort(work: Work, side: Side, back: Side, begin: int, past: int) -> None:
 
 
 def _clashes(
-    work: Work, side: Side, back: Side, most: float, slack: float, begin: int, past: int
+    work: ChannelWork,
+    side: TimeDirection,
+    back: TimeDirection,
+    most: float,
+    slack: float,
+    begin: int,
+    past: int,
 ) -> None:
     """Find for each tensor one before it in ``by_end`` that it clashes with, the latest to start.
 

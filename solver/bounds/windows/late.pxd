@@ -1,13 +1,13 @@
 import cython
 
-from solver.bounds.windows.sides cimport Side, Work
+from solver.bounds.windows.sides cimport TimeDirection, ChannelWork
 
 
 @cython.locals(
     count=cython.int, k=cython.int, i=cython.int, at=cython.int, t=cython.int, startup=double, due=double,
     last=double, shares=double,
 )
-cpdef bint is_late(Work work, Side side, Side back, double most, double slack, int c, int lane)
+cpdef bint is_late(ChannelWork work, TimeDirection side, TimeDirection back, double most, double slack, int c, int lane)
 
 
 @cython.locals(
@@ -16,5 +16,5 @@ cpdef bint is_late(Work work, Side side, Side back, double most, double slack, i
     least=double,
 )
 cdef double _end(
-    Work work, Side side, Side back, double most, double due, double startup, int count
+    ChannelWork work, TimeDirection side, TimeDirection back, double most, double due, double startup, int count
 )

@@ -6,11 +6,17 @@ give the same figures.
 
 from math import inf
 
-from solver.bounds.windows.sides import Side, Work
+from solver.bounds.windows.sides import ChannelWork, TimeDirection
 
 
 def is_late(
-    work: Work, side: Side, back: Side, most: float, slack: float, c: int, lane: int
+    work: ChannelWork,
+    side: TimeDirection,
+    back: TimeDirection,
+    most: float,
+    slack: float,
+    c: int,
+    lane: int,
 ) -> bool:
     """Tell whether the best launches in release order end too late for some threshold.
 
@@ -51,7 +57,13 @@ def is_late(
 
 
 def _end(
-    work: Work, side: Side, back: Side, most: float, due: float, startup: float, count: int
+    work: ChannelWork,
+    side: TimeDirection,
+    back: TimeDirection,
+    most: float,
+    due: float,
+    startup: float,
+    count: int,
 ) -> float:
     """Least end of launches in release order [us] that carry what of ``work.kept`` is due."""
     ends, sums, queue = work.ends, work.sums, work.queue

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
-from solver.bounds.windows.sides import Side, Work, forget, paths
+from solver.bounds.windows.sides import ChannelWork, TimeDirection, forget, paths
 from solver.chain import Chain
 from solver.graph import Graph
 from solver.graph.links import Positions
@@ -72,7 +72,7 @@ def precedence(
     return Precedence(order, preds, before, tuple(rows), is_forward)
 
 
-def sides(graph: Graph, chain: Chain, work: Work) -> tuple[Side, Side]:
+def sides(graph: Graph, chain: Chain, work: ChannelWork) -> tuple[TimeDirection, TimeDirection]:
     """Return both directions of a graph."""
     forward = precedence(chain, graph.order, graph.preds, is_forward=True)
     backward = precedence(chain, graph.order[::-1], graph.succs, is_forward=False)
@@ -85,8 +85,12 @@ def sides(graph: Graph, chain: Chain, work: Work) -> tuple[Side, Side]:
     }
     reverse = [[toll_of[j, i] for j in found] for i, found in enumerate(linked[0])]
     return (
-        Side(work, forward.order, forward.preds, forward.rows, alike[0], linked[0], reverse),
-        Side(work, backward.order, backward.preds, backward.rows, alike[1], linked[1], tolls),
+        TimeDirection(
+            work, forward.order, forward.preds, forward.rows, alike[0], linked[0], reverse
+        ),
+        TimeDirection(
+            work, backward.order, backward.preds, backward.rows, alike[1], linked[1], tolls
+        ),
     )
 
 
@@ -115,7 +119,7 @@ def _sets(numbers: Sequence[int]) -> list[int]:
 def _tolls(
     graph: Graph,
     chain: Chain,
-    work: Work,
+    work: ChannelWork,
     forward: Precedence,
     backward: Precedence,
     after: Sequence[Sequence[int]],
@@ -126,7 +130,9 @@ def _tolls(
     under way when it begins nor when it ends: either none comes in between, and all of it is lost,
     or one does, and its start-up is.
     """
-    side = Side(work, graph.order, graph.preds, [None] * work.nodes, *[[[]] * work.tensors] * 3)
+    side = TimeDirection(
+        work, graph.order, graph.preds, [None] * work.nodes, *[[[]] * work.tensors] * 3
+    )
     place = {v: k for k, v in enumerate(graph.order)}
     positions = chain.positions.tolist()
     channel = chain.channel

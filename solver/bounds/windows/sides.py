@@ -11,7 +11,7 @@ from itertools import accumulate
 from math import inf
 
 
-class Work:
+class ChannelWork:
     """What a graph's channels have to carry, and room to count it in.
 
     The launches of a bucket take ``startup[i]`` for each, the same for all of a lane, and
@@ -72,7 +72,7 @@ class Work:
         for lane in range(self.lanes):
             self.count[lane] = 0
 
-    def add(self, side: "Side", i: int, start: float, latest: float) -> None:
+    def add(self, side: "TimeDirection", i: int, start: float, latest: float) -> None:
         """Add a tensor to a set, in an order in which none comes before one that precedes it.
 
         Two tensors of a lane cannot share a bucket where one precedes the other, or where the one
@@ -121,7 +121,7 @@ class Work:
         return self.shares + max(self.launches + extra, clashing, self.losses)
 
 
-class Side:
+class TimeDirection:
     """One direction of time: when each node starts and ends at the earliest [us].
 
     A collective starts when it is released, and ends with its bucket. Backwards these are counted
@@ -143,7 +143,7 @@ class Side:
 
     def __init__(
         self,
-        work: Work,
+        work: ChannelWork,
         order: Sequence[int],
         preds: Sequence[Sequence[int]],
         rows: Sequence[bytes | None],
@@ -185,7 +185,14 @@ def _flat(rows: Sequence[Sequence[int]]) -> tuple["array[int]", "array[int]"]:
     return begins, array("i", [*(j for row in rows for j in row), 0])
 
 
-def pass_on(work: Work, side: Side, back: Side, most: float, slack: float, every: int) -> int:
+def pass_on(
+    work: ChannelWork,
+    side: TimeDirection,
+    back: TimeDirection,
+    most: float,
+    slack: float,
+    every: int,
+) -> int:
     """Raise starts and ends along the graph: 1 if one rose, -1 if one comes too late, else 0.
 
     Without ``every`` the channels' work before a node counts only where a time before it rose.
@@ -219,7 +226,7 @@ def pass_on(work: Work, side: Side, back: Side, most: float, slack: float, every
     return changed
 
 
-def _insert(work: Work, side: Side, v: int) -> None:
+def _insert(work: ChannelWork, side: TimeDirection, v: int) -> None:
     """Put a node, if it is a collective, among those of its channel by their starts."""
     i = work.tensor[v]
     if i < 0:
@@ -234,7 +241,13 @@ def _insert(work: Work, side: Side, v: int) -> None:
 
 
 def _carried(
-    work: Work, side: Side, back: Side, most: float, slack: float, c: int, row: int
+    work: ChannelWork,
+    side: TimeDirection,
+    back: TimeDirection,
+    most: float,
+    slack: float,
+    c: int,
+    row: int,
 ) -> float:
     """Least time by which a channel can have carried the tensors of a row.
 
@@ -253,7 +266,7 @@ def _carried(
     return best
 
 
-def paths(work: Work, side: Side, begin: int, last: int, i: int) -> None:
+def paths(work: ChannelWork, side: TimeDirection, begin: int, last: int, i: int) -> None:
     """Find the longest paths from the end of a tensor that meet no other of its channel.
 
     ``work.far`` has them for the nodes from place ``begin`` of the order, the tensor's own, to
@@ -277,7 +290,7 @@ def paths(work: Work, side: Side, begin: int, last: int, i: int) -> None:
     work.steps += last - begin
 
 
-def forget(work: Work, side: Side, begin: int, last: int) -> None:
+def forget(work: ChannelWork, side: TimeDirection, begin: int, last: int) -> None:
     """Take back what :func:`paths` found."""
     for at in range(begin, last + 1):
         work.far[side.order[at]] = -1.0

@@ -15,7 +15,7 @@ from solver.bounds.nested import nested_bound
 from solver.bounds.windows.crowded import crowd
 from solver.bounds.windows.late import is_late
 from solver.bounds.windows.links import sides
-from solver.bounds.windows.sides import Side, Work, pass_on
+from solver.bounds.windows.sides import ChannelWork, TimeDirection, pass_on
 from solver.chain import Chain
 from solver.costs import Cost
 from solver.graph import Graph
@@ -74,7 +74,7 @@ def tightened(
     return LowerBound(low, WINDOWS, tuple(range(len(chain))))
 
 
-def _work(graph: Graph, chain: Chain, costs: Sequence[Cost]) -> Work:
+def _work(graph: Graph, chain: Chain, costs: Sequence[Cost]) -> ChannelWork:
     """Collect what the channels have to carry, of each lane by one line below its cost."""
     startup, share = [0.0] * len(chain), [0.0] * len(chain)
     least = list(graph.durations)
@@ -89,10 +89,12 @@ def _work(graph: Graph, chain: Chain, costs: Sequence[Cost]) -> Work:
         for i, size, time in zip(members.tolist(), sizes.tolist(), alone.tolist(), strict=True):
             startup[i], share[i] = a, c * size
             least[chain.positions[i]] = time
-    return Work(least, chain.positions.tolist(), chain.channel, chain.lane, startup, share)
+    return ChannelWork(least, chain.positions.tolist(), chain.channel, chain.lane, startup, share)
 
 
-def _is_ruled_out(work: Work, forward: Side, backward: Side, most: float) -> bool:
+def _is_ruled_out(
+    work: ChannelWork, forward: TimeDirection, backward: TimeDirection, most: float
+) -> bool:
     """Tell whether no iteration takes so long or less [us]; starts and ends are raised."""
     rounding = slack(most) * _ROUNDING
     ways = (forward, backward), (backward, forward)
@@ -114,14 +116,19 @@ def _is_ruled_out(work: Work, forward: Side, backward: Side, most: float) -> boo
     )
 
 
-def _machines(work: Work, c: int) -> list[int]:
+def _machines(work: ChannelWork, c: int) -> list[int]:
     """List the lanes of a channel, and -1 for all of them together where they are several."""
     lanes = sorted({work.lane[i] for i in range(work.tensors) if work.channel[i] == c})
     return lanes if len(lanes) == 1 else [*lanes, -1]
 
 
 def _from_both_ends(
-    work: Work, forward: Side, backward: Side, c: int, lane: int, most: float
+    work: ChannelWork,
+    forward: TimeDirection,
+    backward: TimeDirection,
+    c: int,
+    lane: int,
+    most: float,
 ) -> float:
     """Bound an iteration with these windows [us], by a lane or a channel as one machine."""
     members = [i for i in range(work.tensors) if work.channel[i] == c]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from solver.calibration.fits.samples import SortedSamples
-from solver.costs import TABLE, Affine, Cluster, Cost, Curve, Piecewise, cost_of
+from solver.costs import TABLE, Affine, Cluster, Cost, Piecewise, PiecewiseCost, cost_of
 from solver.errors import InvalidMeasurements
 from solver.units import TOLERANCE, FloatArray, IntArray
 
@@ -15,7 +15,7 @@ FOLDS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StraightLine:
     """T = startup + us_per_byte n.
 
     Attributes
@@ -44,7 +44,7 @@ class Points:
 
 
 #: What can be fitted.
-Model = Line | Curve | Points
+Model = StraightLine | PiecewiseCost | Points
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +142,9 @@ def best_fit(fits: Sequence[Fit]) -> Fit:
 
 def cost_of_model(model: Model) -> Cost:
     """Cost of a launch as the model has it."""
-    if isinstance(model, Line):
+    if isinstance(model, StraightLine):
         return Affine(model.startup_us, model.us_per_byte)
-    if isinstance(model, Curve):
+    if isinstance(model, PiecewiseCost):
         return Piecewise(model, 0.0)
     return cost_of(Cluster(2, algorithm=TABLE, table=model.points))
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from solver.calibration.fits.fit import Fit, Line, fit_model
+from solver.calibration.fits.fit import Fit, StraightLine, fit_model
 from solver.calibration.fits.samples import Samples, SortedSamples, check_samples
 from solver.calibration.fits.straight import moments, straight
 from solver.costs import LINEAR
@@ -23,6 +23,6 @@ def fit_linear(samples: Samples) -> Fit:
     return fit_model(LINEAR, check_samples(samples, 2, "A line"), _fit)
 
 
-def _fit(data: SortedSamples) -> Line:
+def _fit(data: SortedSamples) -> StraightLine:
     line = straight(moments(data.sizes.astype(np.float64), data.times))
-    return Line(float(line.constant), float(line.slope))
+    return StraightLine(float(line.constant), float(line.slope))

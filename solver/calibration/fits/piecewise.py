@@ -10,7 +10,7 @@ from solver.calibration.fits.fit import Fit, fit_model
 from solver.calibration.fits.samples import Samples, SortedSamples, check_samples
 from solver.calibration.fits.straight import moments, running_moments, straight
 from solver.codes import FaultCode
-from solver.costs import PIECEWISE, Curve
+from solver.costs import PIECEWISE, PiecewiseCost
 from solver.errors import Fault, InvalidMeasurements
 
 #: Sizes that each side needs: two make a line.
@@ -42,7 +42,7 @@ def fit_piecewise(samples: Samples, threshold_bytes: int | None = None) -> Fit:
     return fit_model(PIECEWISE, data, lambda part: _fit(part, threshold_bytes))
 
 
-def _fit(data: SortedSamples, threshold_bytes: int | None) -> Curve:
+def _fit(data: SortedSamples, threshold_bytes: int | None) -> PiecewiseCost:
     """Fit both sides of the threshold that was given, or of the best one."""
     threshold = _best_threshold(data) if threshold_bytes is None else threshold_bytes
     below = int(np.searchsorted(data.distinct, threshold))
@@ -56,7 +56,7 @@ def _fit(data: SortedSamples, threshold_bytes: int | None) -> Curve:
     cut = int(np.searchsorted(data.sizes, threshold))
     low = straight(moments(np.log2(data.sizes[:cut]), data.times[:cut]), is_constant_free=True)
     high = straight(moments(data.sizes[cut:].astype(np.float64), data.times[cut:]))
-    return Curve(
+    return PiecewiseCost(
         threshold_bytes=threshold,
         log_us=float(low.slope),
         log_constant_us=float(low.constant),

@@ -32,7 +32,7 @@ class Moments(NamedTuple):
     tt: FloatArray
 
 
-class Lines(NamedTuple):
+class CandidateLines(NamedTuple):
     """Lines c x + d with the sum of their squared relative errors.
 
     Attributes
@@ -66,7 +66,7 @@ def running_moments(x: FloatArray, times: FloatArray) -> Moments:
     return Moments(weight, mean, time, xx, xt, np.arange(1.0, x.size + 1) - wt * time)
 
 
-def straight(sums: Moments, *, is_constant_free: bool = False) -> Lines:
+def straight(sums: Moments, *, is_constant_free: bool = False) -> CandidateLines:
     """Find the best lines with slope >= 0 and, unless it is free, constant >= 0.
 
     Where the best line of all breaks a constraint the optimum has that one at 0: the error is
@@ -83,4 +83,4 @@ def straight(sums: Moments, *, is_constant_free: bool = False) -> Lines:
         constant = np.where(below, 0.0, constant)
     miss = constant - sums.t + slope * sums.x
     error = sums.tt - 2 * slope * sums.xt + slope**2 * sums.xx + sums.weight * miss**2
-    return Lines(slope, constant, np.maximum(error, 0.0))
+    return CandidateLines(slope, constant, np.maximum(error, 0.0))

@@ -78,14 +78,14 @@ _WIDTHS = {
 }
 
 
-class Piece(NamedTuple):
+class FileRun(NamedTuple):
     """A run of a file: its text, and whether devices or a program stand before its header."""
 
     text: str
     is_headed: bool
 
 
-def pieces(text: str) -> list[Piece]:
+def pieces(text: str) -> list[FileRun]:
     """Cut a file into its runs, each with empty lines in place of those before it.
 
     A header behind rows begins a run, with the lines before it but for those that end the run
@@ -105,11 +105,11 @@ def pieces(text: str) -> list[Piece]:
             is_headed = bool(_BEGINS.search(line)) and not _ENDS.search(line)
             last = last if is_headed else number
     if not cuts:
-        return [Piece(text, is_headed=True)]
+        return [FileRun(text, is_headed=True)]
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     ends = [*(end for end, _ in cuts), len(lines)]
     return [
-        Piece("\n" * begin + "\n".join(lines[begin:end]), is_headed)
+        FileRun("\n" * begin + "\n".join(lines[begin:end]), is_headed)
         for (begin, is_headed), end in zip([(0, True), *cuts], ends, strict=True)
     ]
 
@@ -129,7 +129,7 @@ def read(text: str) -> Measurements:
     -----
     O(characters).
     """
-    log = _Log()
+    log = _NcclLog()
     selection = samples_of(log.readings(text))
     workers, kind, log_notes = log.header()
     shares = log.shares.pop() if len(log.shares) == 1 else None
@@ -157,7 +157,7 @@ _POSSIBLE = {
 
 
 @dataclass(slots=True)
-class _Log:
+class _NcclLog:
     """What has been read so far: the header in force, and what the lines between rows say."""
 
     names: list[str] = field(default_factory=list)

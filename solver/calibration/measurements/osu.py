@@ -53,7 +53,7 @@ _PER_RANK = (ALL_GATHER, ALL_TO_ALL)
 
 
 @dataclass(slots=True)
-class _Log:
+class _OsuLog:
     """What the lines between the rows say."""
 
     unit: float | None = None
@@ -108,7 +108,7 @@ def read(text: str) -> Measurements:
     -----
     O(characters).
     """
-    log = _Log()
+    log = _OsuLog()
     selection = samples_of(log.readings(text))
     notes = selection.notes
     words = log.title.lower().split()

@@ -47,7 +47,7 @@ _NARROW = 1e-9
 _CONVERTED = 5e-4
 
 
-class Ranks(NamedTuple):
+class RankEstimate(NamedTuple):
     """What the bandwidths tell.
 
     Attributes
@@ -74,7 +74,7 @@ def ranks_of(
     kind: str | None,
     possible: Sequence[str] = (),
     shares: int | None = None,
-) -> Ranks:
+) -> RankEstimate:
     """Recover the number of ranks from busbw / algbw, rounding taken into account.
 
     ``workers`` is the number that the file itself gives, which wins, and ``kind`` the collective
@@ -105,7 +105,7 @@ def ranks_of(
             notes.append(f"busbw / algbw fits {_range(first, last)} ranks.{remark}")
     if workers == 1:
         notes.append("One rank: nothing went over a network.")
-    return Ranks(workers, kind, tuple(notes), left)
+    return RankEstimate(workers, kind, tuple(notes), left)
 
 
 def _shared(workers: int | None, shares: int) -> list[str]:

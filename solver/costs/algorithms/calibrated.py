@@ -6,13 +6,13 @@ from solver.codes import FaultCode
 from solver.costs.algorithms.extrapolation import extrapolation_faults, growth
 from solver.costs.cluster import Cluster, missing_fields
 from solver.costs.functions.affine import Affine
-from solver.costs.functions.measured import Measured
+from solver.costs.functions.measured import MeasuredCost
 from solver.costs.functions.piecewise import Piecewise
 from solver.errors import Fault, InvalidCluster
 from solver.graph import ALL_REDUCE, ALL_TO_ALL
 
 
-def table(cluster: Cluster, kind: str) -> Measured:
+def table(cluster: Cluster, kind: str) -> MeasuredCost:
     """Measured times, linear between points; points of the same size are averaged.
 
     Raises
@@ -37,7 +37,7 @@ def table(cluster: Cluster, kind: str) -> Measured:
     times = tuple(sum(found) / len(found) for found in groups.values())
     half = min(range(len(sizes) - 1), key=lambda i: (abs(2 * sizes[i] - sizes[-1]), i))
     slope = max(0.0, (times[-1] - times[half]) / (sizes[-1] - sizes[half]))
-    measured = Measured(sizes, times, slope, 0.0).stretch(*growth(cluster, kind))
+    measured = MeasuredCost(sizes, times, slope, 0.0).stretch(*growth(cluster, kind))
     return replace(measured, startup=cluster.startup_us)
 
 

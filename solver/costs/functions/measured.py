@@ -11,7 +11,7 @@ from solver.units import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class Measured(Knotted):
+class MeasuredCost(Knotted):
     """A table of measured times, linear between its points.
 
     Constant below the first point; beyond the last, the slope between it and the point nearest
@@ -63,10 +63,10 @@ class Measured(Knotted):
                 return sizes[bisect_right(sizes, budget, key=self.time) - 1]
         return 0
 
-    def stretch(self, fixed: float, rest: float) -> "Measured":
+    def stretch(self, fixed: float, rest: float) -> "MeasuredCost":
         """Return the cost with its least time of a launch, and what is beyond it, so many times."""
         shift = min(self.measured) * (fixed - rest)
-        return Measured(
+        return MeasuredCost(
             self.sizes,
             tuple(time * rest + shift for time in self.measured),
             self.slope * rest,

@@ -11,7 +11,7 @@ from solver.units import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class PiecewiseCost:
     """What was fitted to samples (OSF 18); nothing is assumed at the threshold.
 
     Attributes
@@ -58,7 +58,7 @@ class Piecewise(Knotted):
         Fixed cost of a launch [us] that the measurement did not contain.
     """
 
-    curve: Curve
+    curve: PiecewiseCost
     startup: float
 
     def time(self, size: int) -> float:
@@ -95,7 +95,7 @@ class Piecewise(Knotted):
         least = min(self.time(1), self.time(curve.threshold_bytes)) - self.startup
         shift = least * (fixed - rest)
         return Piecewise(
-            Curve(
+            PiecewiseCost(
                 curve.threshold_bytes,
                 curve.log_us * rest,
                 curve.log_constant_us * rest + shift,

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from solver.costs import Network
 from solver.exports.exporter import ExplicitPlan, Export, replay_plan
-from solver.exports.frameworks.memory import Gathered, gathered_by_form, gathered_in_graph
+from solver.exports.frameworks.memory import GatheredBytes, gathered_by_form, gathered_in_graph
 from solver.exports.frameworks.unit_files import unit_files
 from solver.exports.frameworks.units import Form, Unit, graph_of_form, join_units, units_of
 from solver.graph import Graph
@@ -65,7 +65,7 @@ def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
     )
 
 
-def _fastest(graph: Graph, network: Network, forms: Sequence[Form], limit: Gathered) -> Form:
+def _fastest(graph: Graph, network: Network, forms: Sequence[Form], limit: GatheredBytes) -> Form:
     """Return the fastest of those that exceed no limit of the graph by more than the first does."""
     least = gathered_by_form(graph, forms[0])
     allowed = [
@@ -112,7 +112,7 @@ def _groupings(units: tuple[Unit, ...], plan: ExplicitPlan) -> Iterator[tuple[Un
 
 
 def _notes(
-    graph: Graph, units: Sequence[Unit], form: Form, limit: Gathered, extra: float
+    graph: Graph, units: Sequence[Unit], form: Form, limit: GatheredBytes, extra: float
 ) -> Iterator[str]:
     held = gathered_by_form(graph, form)
     yield (

@@ -7,14 +7,14 @@ from solver.exports.frameworks.units import Form, Unit
 from solver.graph import Graph
 
 
-class Gathered(NamedTuple):
+class GatheredBytes(NamedTuple):
     """The most bytes that are gathered at once in each pass; None where nothing limits them."""
 
     forward: int | None
     backward: int | None
 
 
-def gathered_in_graph(graph: Graph, units: Sequence[Unit]) -> Gathered:
+def gathered_in_graph(graph: Graph, units: Sequence[Unit]) -> GatheredBytes:
     """Return how much a graph gathers at once, as far as its gathers wait for units to be freed.
 
     A unit is freed after its ops of the pass. A gather that waits for none may hold all units
@@ -25,7 +25,9 @@ def gathered_in_graph(graph: Graph, units: Sequence[Unit]) -> Gathered:
     ended = {op: count - 1 - k for k, unit in enumerate(units) for op in unit.ends}
     forward = {each: k for k, unit in enumerate(units) for each in unit.gathers}
     again = {each: count - 1 - k for k, unit in enumerate(units) for each in unit.regathers}
-    return Gathered(_most(graph, freed, forward, sizes), _most(graph, ended, again, sizes[::-1]))
+    return GatheredBytes(
+        _most(graph, freed, forward, sizes), _most(graph, ended, again, sizes[::-1])
+    )
 
 
 def gathered_by_form(graph: Graph, form: Form) -> tuple[int, int]:

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 from solver.exports.exporter import Export
 from solver.exports.programs import chrome, fsdp, xla
-from solver.programs.problem import Problem
+from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 
 #: A writer: what was planned, and the program.
-ProgramExporter = Callable[[Problem, Program], Export]
+ProgramExporter = Callable[[ProgramProblem, Program], Export]
 
 #: The writers by format name; add one here.
 PROGRAM_EXPORTS: dict[str, ProgramExporter] = {

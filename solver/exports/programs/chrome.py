@@ -4,16 +4,16 @@ import json
 from typing import Any
 
 from solver.exports.exporter import Export
-from solver.programs.execute import Run, execute
+from solver.programs.execute import ProgramRun, execute
 from solver.programs.policies import POLICIES
-from solver.programs.problem import Problem
+from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 from solver.programs.timeline import program_trace
 
 FORMAT = "chrome"
 
 
-def export(problem: Problem, program: Program) -> Export:
+def export(problem: ProgramProblem, program: Program) -> Export:
     """Write ``trace.json``: channels, streams, copies, waits and memory; nothing is lost."""
     trace, run = trace_of(problem, program)
     return Export(
@@ -27,8 +27,8 @@ def export(problem: Problem, program: Program) -> Export:
 
 
 def trace_of(
-    problem: Problem, program: Program, name: str = "plan", *, beside: str = "in_order"
-) -> tuple[dict[str, Any], Run]:
+    problem: ProgramProblem, program: Program, name: str = "plan", *, beside: str = "in_order"
+) -> tuple[dict[str, Any], ProgramRun]:
     """Draw a program by a name beside one of :data:`POLICIES`; return how it ran, too."""
     run, other = execute(problem, program), POLICIES[beside](problem)
     before = execute(problem, other)

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from solver.graph import REDUCE_SCATTER
-from solver.programs.problem import Problem, lane_of
+from solver.programs.problem import ProgramProblem, lane_of
 
 #: Most collectives that XLA makes one.
 MOST_MEMBERS = 256
 
 
-def output_bytes(problem: Problem, position: int) -> int:
+def output_bytes(problem: ProgramProblem, position: int) -> int:
     """Size of what a collective writes [bytes], which is what XLA's thresholds count."""
     op = problem.graph.ops[position]
     size = op.bytes or 0
@@ -19,7 +19,7 @@ def output_bytes(problem: Problem, position: int) -> int:
 
 
 def combined(
-    problem: Problem, order: Sequence[int], thresholds: Mapping[str, int]
+    problem: ProgramProblem, order: Sequence[int], thresholds: Mapping[str, int]
 ) -> tuple[tuple[int, ...], ...]:
     """Make buckets of collectives as XLA's combiners do.
 
@@ -79,7 +79,7 @@ def combined(
 class _Needs:
     """Which collectives come after which, through buckets made so far; sets are bits."""
 
-    def __init__(self, problem: Problem, order: Sequence[int]) -> None:
+    def __init__(self, problem: ProgramProblem, order: Sequence[int]) -> None:
         graph = problem.graph
         self._bit = {i: 1 << k for k, i in enumerate(order)}
         after = [0] * len(graph.ops)

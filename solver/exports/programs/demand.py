@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidPlan
-from solver.programs.problem import Problem
+from solver.programs.problem import ProgramProblem
 from solver.programs.program import COMPUTE, LAUNCH, Program, with_waits
 
 #: (``compute``, position of an op) or (``launch``, place of a bucket).
@@ -12,7 +12,7 @@ Item = tuple[str, int]
 
 
 def in_order_of_demand(
-    problem: Problem, buckets: tuple[tuple[int, ...], ...], wanted: Iterable[Item]
+    problem: ProgramProblem, buckets: tuple[tuple[int, ...], ...], wanted: Iterable[Item]
 ) -> Program:
     """Ask for items in an order, each after what it needs.
 
@@ -63,7 +63,7 @@ def in_order_of_demand(
 
 
 def _circle(
-    problem: Problem,
+    problem: ProgramProblem,
     buckets: tuple[tuple[int, ...], ...],
     missing: list[Item],
     entered: dict[Item, None],

@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from solver.exports.exporter import Export
 from solver.exports.frameworks.unit_files import unit_files
 from solver.exports.programs.prefetches import Prefetches, as_fsdp_runs, prefetches_of
-from solver.programs.execute import Run, execute
-from solver.programs.problem import Problem
+from solver.programs.execute import ProgramRun, execute
+from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 
 FORMAT = "fsdp"
 
 
-def export(problem: Problem, program: Program) -> Export:
+def export(problem: ProgramProblem, program: Program) -> Export:
     """Write ``fsdp_units.py`` and ``units.json``: units and prefetch lists of a program.
 
     The simulated time is that of the program that FSDP2 makes of them: compute in the order of the
@@ -49,7 +49,11 @@ def export(problem: Problem, program: Program) -> Export:
 
 
 def _notes(
-    problem: Problem, program: Program, found: Prefetches, planned: Run, run: Run
+    problem: ProgramProblem,
+    program: Program,
+    found: Prefetches,
+    planned: ProgramRun,
+    run: ProgramRun,
 ) -> Iterator[str]:
     most = max(map(len, (*found.forward, *found.backward)))
     yield (

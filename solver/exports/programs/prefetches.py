@@ -7,7 +7,7 @@ from itertools import chain
 from solver.exports.frameworks.units import Unit, join_units, units_of
 from solver.exports.programs.demand import Item, in_order_of_demand
 from solver.graph import COMPUTE as COMPUTE_KIND
-from solver.programs.problem import Problem
+from solver.programs.problem import ProgramProblem
 from solver.programs.program import COMPUTE, LAUNCH, Program
 
 
@@ -33,7 +33,7 @@ class Prefetches:
         return [bool(unit.regathers) for unit in self.units]
 
 
-def prefetches_of(problem: Problem, program: Program) -> Prefetches:
+def prefetches_of(problem: ProgramProblem, program: Program) -> Prefetches:
     """Read units and what they prefetch from a program.
 
     A unit is what one bucket gathers before the forward pass. It prefetches the units whose gathers
@@ -58,7 +58,7 @@ def prefetches_of(problem: Problem, program: Program) -> Prefetches:
     return Prefetches(units, forward, backward)
 
 
-def as_fsdp_runs(problem: Problem, prefetches: Prefetches) -> Program:
+def as_fsdp_runs(problem: ProgramProblem, prefetches: Prefetches) -> Program:
     """Write the program that FSDP2 makes of a model with these units.
 
     Compute runs in the order of the graph, as the model's code asks for it. Before the first
@@ -98,7 +98,7 @@ def as_fsdp_runs(problem: Problem, prefetches: Prefetches) -> Program:
 
 
 def _wanted(
-    problem: Problem, before: dict[int, list[int]], ends: dict[int, list[int]]
+    problem: ProgramProblem, before: dict[int, list[int]], ends: dict[int, list[int]]
 ) -> Iterator[Item]:
     graph = problem.graph
     for i in graph.order:
@@ -108,14 +108,14 @@ def _wanted(
         yield from ((LAUNCH, b) for b in ends.get(i, ()))
 
 
-def _begins(problem: Problem, unit: Unit) -> int:
+def _begins(problem: ProgramProblem, unit: Unit) -> int:
     """Return the first compute, in the order of the graph, that waits for a unit's gathers."""
     graph, gathers = problem.graph, set(unit.gathers)
     waits = [i for i in graph.order if any(graph.ops[j].id in gathers for j in graph.preds[i])]
     return next(i for i in waits if graph.ops[i].kind == COMPUTE_KIND)
 
 
-def _begins_again(problem: Problem, unit: Unit) -> int:
+def _begins_again(problem: ProgramProblem, unit: Unit) -> int:
     """Return the first compute of a unit's backward pass, in the order of the graph."""
     own = set(unit.backward)
     return next(i for i in problem.graph.order if problem.graph.ops[i].id in own)

@@ -7,8 +7,8 @@ from solver.exports.exporter import Export
 from solver.exports.programs.combiner import MOST_MEMBERS, combined, output_bytes
 from solver.exports.programs.demand import Item, in_order_of_demand
 from solver.graph import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER
-from solver.programs.execute import Run, execute
-from solver.programs.problem import Problem
+from solver.programs.execute import ProgramRun, execute
+from solver.programs.problem import ProgramProblem
 from solver.programs.program import COMPUTE, LAUNCH, Program
 
 FORMAT = "xla"
@@ -30,7 +30,7 @@ class Combining:
 
     thresholds: Mapping[str, int]
     program: Program
-    run: Run
+    run: ProgramRun
 
     def rank(self, limit: int | None) -> tuple[int, float, int, tuple[int, ...]]:
         """Memory above the limit, time, memory, bytes: less is better."""
@@ -39,7 +39,7 @@ class Combining:
         return above, self.run.iteration_time, self.run.peak_bytes, sizes
 
 
-def export(problem: Problem, program: Program) -> Export:
+def export(problem: ProgramProblem, program: Program) -> Export:
     """Write ``xla.env``: ``XLA_FLAGS`` with a threshold for each kind that the graph has.
 
     Tried are the sizes of the plan's buckets and none at all, a kind after the other, until none is
@@ -64,7 +64,7 @@ def export(problem: Problem, program: Program) -> Export:
     )
 
 
-def best_thresholds(problem: Problem, program: Program) -> Combining:
+def best_thresholds(problem: ProgramProblem, program: Program) -> Combining:
     """Choose thresholds, of the sizes of a program's buckets, one kind after the other.
 
     Notes
@@ -95,7 +95,7 @@ def best_thresholds(problem: Problem, program: Program) -> Combining:
 
 
 def combine(
-    problem: Problem,
+    problem: ProgramProblem,
     program: Program,
     thresholds: Mapping[str, int],
     known: dict[tuple[tuple[int, ...], ...], Combining] | None = None,
@@ -127,7 +127,9 @@ def combine(
     return known[buckets]
 
 
-def _notes(problem: Problem, program: Program, planned: Run, form: Combining) -> Iterator[str]:
+def _notes(
+    problem: ProgramProblem, program: Program, planned: ProgramRun, form: Combining
+) -> Iterator[str]:
     graph = problem.graph
     extra = form.run.iteration_time - planned.iteration_time
     cost = f"{extra:,.1f} us longer than the plan" if extra > 0 else "no longer than the plan"

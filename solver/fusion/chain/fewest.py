@@ -9,7 +9,7 @@ from solver.buckets import Launch, Launches, contiguous, union
 from solver.chain import Chain
 from solver.fusion.chain.fifo import fewest_cuts
 from solver.fusion.chain.judge import ChainJudge
-from solver.fusion.chain.loops.figures import Figures
+from solver.fusion.chain.loops.figures import EarliestLaunches
 from solver.fusion.search import Budget
 from solver.fusion.ties import ties
 from solver.units import slack
@@ -101,10 +101,10 @@ def without_needless_launches(
     return tuple(plan)
 
 
-def _figures(plan: Sequence[Launch], numbers: Sequence[int], judge: ChainJudge) -> Figures:
+def _figures(plan: Sequence[Launch], numbers: Sequence[int], judge: ChainJudge) -> EarliestLaunches:
     """Return the figures of launches, whose buckets have the number of their last part."""
     buckets = [judge.bucket(launch.bucket) for launch in plan]
-    return Figures(
+    return EarliestLaunches(
         [release for release, _, _ in buckets],
         [tail for _, tail, _ in buckets],
         [judge.cost.time(launch.bytes) for launch in plan],
@@ -140,7 +140,7 @@ def _joins(
 def _join(
     plan: list[Launch],
     whole: list[bool],
-    figures: Figures,
+    figures: EarliestLaunches,
     at: int,
     other: int,
     place: int,

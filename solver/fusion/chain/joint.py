@@ -17,8 +17,8 @@ from solver.fusion.chain.improve import improve
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.maxmin import max_min_below
 from solver.fusion.chain.nested import from_both_ends
-from solver.fusion.chain.outwards.search import Outcome, from_the_core
-from solver.fusion.search import Budget, Candidate, Order, Search
+from solver.fusion.chain.outwards.search import MinorantSearch, from_the_core
+from solver.fusion.search import Budget, Candidate, Order, SearchOptions
 from solver.fusion.ties import ceiling, fewest
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build
 from solver.limits import MAX_SEARCHED_LAUNCHES
@@ -30,14 +30,14 @@ from solver.units import same
 #: Plans looked at by the local search, and launches over all of them; the smaller limit counts.
 _MOVES, _LAUNCHES = 2_000, 600_000
 #: Takes the time to beat [us], and returns plans, and a bound or 0.
-_Source = Callable[[float], Outcome]
+_Source = Callable[[float], MinorantSearch]
 
 
 #: Plans looked at by the search over all plans of a few tensors.
 _PLANS = 60_000
 
 
-def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> Launches:
+def joint(chain: Chain, cost: Cost, order: Order, search: SearchOptions) -> Launches:
     """Return a plan that no candidate beats, with start-up paid by every part.
 
     ``order`` is not used: the order is part of what is searched.
@@ -87,12 +87,17 @@ def joint(chain: Chain, cost: Cost, order: Order, search: Search) -> Launches:
     return with_fewest_launches(best, chain, judge, limit, lambda: time.monotonic() > deadline)
 
 
-def _moves(plan: Launches, search: Search) -> int:
+def _moves(plan: Launches, search: SearchOptions) -> int:
     return min(_MOVES, _LAUNCHES // len(plan)) * search.effort
 
 
 def _search(
-    chain: Chain, cost: Cost, judge: ChainJudge, best: Launches, search: Search, deadline: float
+    chain: Chain,
+    cost: Cost,
+    judge: ChainJudge,
+    best: Launches,
+    search: SearchOptions,
+    deadline: float,
 ) -> Launches:
     def expired() -> bool:
         return time.monotonic() > deadline
@@ -105,7 +110,7 @@ def _search(
     return best
 
 
-def _sources(chain: Chain, cost: Cost, search: Search, deadline: float) -> Iterator[_Source]:
+def _sources(chain: Chain, cost: Cost, search: SearchOptions, deadline: float) -> Iterator[_Source]:
     """Yield where plans come from, the most promising first."""
     how = search.effort, deadline, search.bound
     yield lambda _: _found(from_both_ends(chain, cost, *how))
@@ -118,13 +123,13 @@ def _sources(chain: Chain, cost: Cost, search: Search, deadline: float) -> Itera
     yield lambda to_beat: _found(_max_min(chain, cost, deadline, to_beat))
 
 
-def _found(plan: Launches | None) -> Outcome:
-    return Outcome(0.0, (plan,) if plan else ())
+def _found(plan: Launches | None) -> MinorantSearch:
+    return MinorantSearch(0.0, (plan,) if plan else ())
 
 
 def _simulated(
     chain: Chain, cost: Cost, graph: Graph, candidate: Candidate, to_beat: float
-) -> Outcome:
+) -> MinorantSearch:
     """Return a policy's plan, unless its slices are too many to beat a time [us]."""
     size = candidate.slice_bytes
     count = slice_count(chain, size) if size else 1

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from solver.buckets import Launch, Launches, largest_part
 from solver.chain import Chain
 from solver.costs import Cost
-from solver.fusion.judge import Judge
+from solver.fusion.judge import PlanJudge
 
 
-class Stretch(NamedTuple):
+class CriticalRun(NamedTuple):
     """What decides a plan: its value [us], and the first and last launch that run without a gap."""
 
     value: float
@@ -19,7 +19,7 @@ class Stretch(NamedTuple):
     last: int
 
 
-class ChainJudge(Judge[Launches]):
+class ChainJudge(PlanJudge[Launches]):
     """Judges plans of one chain at one cost of a launch."""
 
     def __init__(self, chain: Chain, cost: Cost) -> None:
@@ -65,7 +65,7 @@ class ChainJudge(Judge[Launches]):
         """Return the iteration time of a plan [us]."""
         return max(self.floor, self.stretch(launches).value)
 
-    def stretch(self, launches: Launches) -> Stretch:
+    def stretch(self, launches: Launches) -> CriticalRun:
         """Execute a plan and find the stretch that decides its value. O(launches)."""
         now = value = 0.0
         first = deciding = begin = 0
@@ -80,7 +80,7 @@ class ChainJudge(Judge[Launches]):
                 left[members] = rest
             elif now + tail > value:
                 value, first, deciding = now + tail, begin, i
-        return Stretch(value, first, deciding)
+        return CriticalRun(value, first, deciding)
 
     def alone(self) -> Launches:
         """Launch each tensor alone and whole, in release order."""

@@ -6,11 +6,11 @@ from time import monotonic
 
 import numpy as np
 
-from solver.buckets import Buckets, Launches, contiguous, singles
+from solver.buckets import LaneBuckets, Launches, contiguous, singles
 from solver.chain import Chain
 from solver.costs import Cost
 from solver.errors import InvalidOptions
-from solver.fusion.search import EVERYDAY, Order, Reporter, Search, unreported
+from solver.fusion.search import EVERYDAY, Order, Reporter, SearchOptions, unreported
 from solver.units import IntArray, slack
 
 
@@ -67,7 +67,7 @@ def _trace(sums: list[int], rows: list[IntArray]) -> tuple[int, ...]:
     return (*cuts, len(sums) - 1)
 
 
-def max_min(chain: Chain, cost: Cost, order: Order, search: Search = EVERYDAY) -> Launches:
+def max_min(chain: Chain, cost: Cost, order: Order, search: SearchOptions = EVERYDAY) -> Launches:
     """Fuse as PACE does: of the max-min cuts for R = 1..n, keep the fastest.
 
     Each cut's launches come from ``order``, with start-up paid by every part; the smallest R wins
@@ -137,7 +137,7 @@ def max_min_below(
     return best
 
 
-def _soonest(buckets: Buckets, minorants: Sequence[tuple[float, float]]) -> float:
+def _soonest(buckets: LaneBuckets, minorants: Sequence[tuple[float, float]]) -> float:
     """Bound from below when launches of these buckets can end, tails included [us].
 
     The buckets from each on are released no sooner than it, and the least of their tails follows.
@@ -149,7 +149,7 @@ def _soonest(buckets: Buckets, minorants: Sequence[tuple[float, float]]) -> floa
     return max(float(end.max()) for end in ends)
 
 
-def unfused(chain: Chain, cost: Cost, order: Order, search: Search = EVERYDAY) -> Launches:
+def unfused(chain: Chain, cost: Cost, order: Order, search: SearchOptions = EVERYDAY) -> Launches:
     """Send each tensor as a bucket of its own."""
     launches, _ = order(singles(chain))
     return tuple(launches)

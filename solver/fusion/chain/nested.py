@@ -37,7 +37,7 @@ _CUTS, _CELLS, _ROUNDS = 96, 64, 3
 _ENDS = 12
 
 
-class _Group(NamedTuple):
+class _NestedGroup(NamedTuple):
     """Tensors low..high-1, where they are sent, and the X that was reached."""
 
     low: int
@@ -95,7 +95,7 @@ def from_both_ends(
     )
     cells = _spread(ends, _CELLS * effort)
     cuts = _even(ends, _CUTS * effort)
-    best: tuple[float, list[_Group]] | None = None
+    best: tuple[float, list[_NestedGroup]] | None = None
     to_beat = np.inf
     for _ in range(_ROUNDS):
         attempt = _recursion(ends, cuts, cells, to_beat, deadline)
@@ -142,7 +142,7 @@ def _even(ends: _Ends, most: int) -> IntArray:
     return np.unique(np.concatenate([[0], np.clip(found, 0, count), close]))
 
 
-def _near(ends: _Ends, groups: Sequence[_Group], most: int) -> IntArray:
+def _near(ends: _Ends, groups: Sequence[_NestedGroup], most: int) -> IntArray:
     """Cut near the groups' ends, the rest evenly."""
     count = len(ends.release)
     at = np.array([group.high for group in groups])
@@ -155,7 +155,7 @@ def _near(ends: _Ends, groups: Sequence[_Group], most: int) -> IntArray:
     return np.unique(np.concatenate([near, even, [0, count]]))
 
 
-def _around(ends: _Ends, groups: Sequence[_Group], cells: int) -> FloatArray:
+def _around(ends: _Ends, groups: Sequence[_NestedGroup], cells: int) -> FloatArray:
     """Put cells around the times that the groups reach, and at their releases."""
     reached = np.array([group.reached for group in groups])
     step = (ends.release[-1] - ends.release[0] + ends.line.startup) / cells
@@ -166,7 +166,7 @@ def _around(ends: _Ends, groups: Sequence[_Group], cells: int) -> FloatArray:
 
 def _recursion(
     ends: _Ends, cuts: IntArray, cells: FloatArray, to_beat: float, deadline: float
-) -> tuple[float, list[_Group]] | None:
+) -> tuple[float, list[_NestedGroup]] | None:
     """Extend labels group by group; return the least D and its groups, the core last.
 
     None when the deadline comes first, or nothing beats the time to beat.
@@ -187,15 +187,15 @@ def _recursion(
     value, label = labels.close(release, tail, times)
     if value >= to_beat:
         return None
-    groups: list[_Group] = []
+    groups: list[_NestedGroup] = []
     high, side, reached = len(cuts) - 1, BEFORE, 0.0
     for m, how, x in labels.trace(label):
-        groups.append(_Group(int(cuts[m]), int(cuts[high]), side, reached))
+        groups.append(_NestedGroup(int(cuts[m]), int(cuts[high]), side, reached))
         high, side, reached = m, how, x
     return value, groups[::-1]
 
 
-def _launches(ends: _Ends, groups: Sequence[_Group]) -> tuple[Launch, ...]:
+def _launches(ends: _Ends, groups: Sequence[_NestedGroup]) -> tuple[Launch, ...]:
     """Order the parts: before the core ascending, the core, after it descending."""
     before: list[Launch] = []
     after: list[Launch] = []

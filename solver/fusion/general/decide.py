@@ -15,7 +15,7 @@ from solver.costs import Cost, Network
 from solver.fusion.general.improve import Improvement, improve
 from solver.fusion.general.join import without_needless_launches
 from solver.fusion.general.judge import ChannelLaunches, GraphJudge, flat
-from solver.fusion.search import Budget, Candidate, Search
+from solver.fusion.search import Budget, Candidate, SearchOptions
 from solver.fusion.ties import ceiling, fewest
 from solver.graph import Graph
 from solver.limits import MAX_SEARCHED_LAUNCHES
@@ -66,7 +66,7 @@ _KINDS = 4
 
 
 def decide(
-    graph: Graph, chain: Chain, costs: Sequence[Cost], search: Search, *, fuse: bool = True
+    graph: Graph, chain: Chain, costs: Sequence[Cost], search: SearchOptions, *, fuse: bool = True
 ) -> tuple[Launch, ...]:
     """Return launches that no policy beats, each channel's in order.
 
@@ -125,7 +125,7 @@ def _sources(
     chain: Chain,
     costs: Sequence[Cost],
     judge: GraphJudge,
-    search: Search,
+    search: SearchOptions,
     values: dict[ChannelLaunches, float],
     deadline: float,
     *,

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 from solver.buckets import Launch
 from solver.chain import lane_bytes
-from solver.fusion.general.annealing.plan import Plan
-from solver.fusion.general.annealing.problem import Problem, Shape
+from solver.fusion.general.annealing.plan import AnnealedPlan
+from solver.fusion.general.annealing.problem import AnnealingProblem, Shape
 from solver.fusion.general.judge import ChannelLaunches, GraphJudge
 
 
-def problem_of(judge: GraphJudge) -> Problem:
+def problem_of(judge: GraphJudge) -> AnnealingProblem:
     """Put a judge's graph in flat arrays."""
     chain = judge.chain
     nodes, channels = len(judge.durations), len(chain.channels)
-    return Problem(
+    return AnnealingProblem(
         Shape(
             judge.durations,
             judge.preds,
@@ -52,16 +52,18 @@ def least_times(judge: GraphJudge) -> list[float]:
     return [float(least[lane](chain.bytes[i : i + 1])[0]) for i, lane in enumerate(chain.lane)]
 
 
-def plan_of(problem: Problem, capacity: Sequence[int], lists: ChannelLaunches) -> Plan:
+def plan_of(
+    problem: AnnealingProblem, capacity: Sequence[int], lists: ChannelLaunches
+) -> AnnealedPlan:
     """Put launches in flat arrays."""
-    plan = Plan(problem, capacity)
+    plan = AnnealedPlan(problem, capacity)
     for launches in lists:
         for bucket, size in launches:
             plan.add(bucket, size)
     return plan
 
 
-def launches_of(plan: Plan) -> ChannelLaunches:
+def launches_of(plan: AnnealedPlan) -> ChannelLaunches:
     """Return the launches of each channel."""
     members: dict[int, list[int]] = {}
     for tensor, bucket in enumerate(plan.home):

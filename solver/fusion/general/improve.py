@@ -12,8 +12,8 @@ from itertools import chain
 from math import inf
 from typing import NamedTuple
 
-from solver.fusion.general.annealing.anneal import Annealer
-from solver.fusion.general.annealing.problem import IS_COMPILED, Problem
+from solver.fusion.general.annealing.anneal import PlanAnnealer
+from solver.fusion.general.annealing.problem import IS_COMPILED, AnnealingProblem
 from solver.fusion.general.flat import capacities, launches_of, least_times, plan_of, problem_of
 from solver.fusion.general.judge import ChannelLaunches, GraphJudge, flat
 from solver.fusion.general.window import Whole, Window, window
@@ -143,12 +143,15 @@ def _heats(sweeps: int) -> list[float]:
 
 
 def _anneal(
-    starts: Sequence[ChannelLaunches], judge: GraphJudge, problem: Problem, how: Improvement
+    starts: Sequence[ChannelLaunches],
+    judge: GraphJudge,
+    problem: AnnealingProblem,
+    how: Improvement,
 ) -> ChannelLaunches:
     """Change anything, in stages: from the best plan, from another one, from the best so far."""
     capacity = capacities(judge, starts)
     plans = [plan_of(problem, capacity, lists) for lists in starts]
-    annealer = Annealer(problem, how.urgency, how.pieces, capacity, how.seed, fuse=how.fuse)
+    annealer = PlanAnnealer(problem, how.urgency, how.pieces, capacity, how.seed, fuse=how.fuse)
     annealer.begin(plans[0])
     unit = annealer.best.value / problem.tensors
     steps = _STEPS // (problem.nodes + sum(map(len, starts[0])))
@@ -171,7 +174,7 @@ def _anneal(
 def _sweep(
     lists: ChannelLaunches,
     judge: GraphJudge,
-    problem: Problem,
+    problem: AnnealingProblem,
     how: Improvement,
     size: int,
     heat: tuple[int, float],
@@ -214,7 +217,7 @@ def _change(
 ) -> ChannelLaunches | None:
     """Anneal a stretch; return the whole plan with what was found, None when nothing was."""
     capacity = [2 * len(launches) + 8 for launches in cut.launches]
-    annealer = Annealer(
+    annealer = PlanAnnealer(
         cut.problem,
         [max(how.urgency[i] for i in some) for some in cut.tensors],
         [how.pieces[lane] for lane in cut.lanes],

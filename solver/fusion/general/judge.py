@@ -12,7 +12,7 @@ from typing import NamedTuple
 from solver.buckets import Launch, Launches
 from solver.chain import Chain
 from solver.costs import Cost
-from solver.fusion.judge import Judge
+from solver.fusion.judge import PlanJudge
 from solver.graph import Graph
 from solver.graph.compact import compact
 
@@ -58,7 +58,7 @@ class Execution:
     home: dict[int, tuple[int, ...]]
 
 
-class GraphJudge(Judge[ChannelLaunches]):
+class GraphJudge(PlanJudge[ChannelLaunches]):
     """Judges plans of one graph, executed in its compact form."""
 
     def __init__(self, graph: Graph, chain: Chain, costs: Sequence[Cost]) -> None:

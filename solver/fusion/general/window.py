@@ -14,8 +14,8 @@ from math import inf
 
 from solver.buckets import Launch
 from solver.costs import Cost
-from solver.fusion.general.annealing.plan import Plan
-from solver.fusion.general.annealing.problem import Problem, Shape
+from solver.fusion.general.annealing.plan import AnnealedPlan
+from solver.fusion.general.annealing.problem import AnnealingProblem, Shape
 from solver.fusion.general.flat import launches_of, plan_of
 from solver.fusion.general.judge import ChannelLaunches, GraphJudge
 
@@ -41,13 +41,13 @@ class Window:
         Lane of the chain of each lane of the problem.
     """
 
-    problem: Problem
+    problem: AnnealingProblem
     launches: ChannelLaunches
     places: tuple[tuple[int, int], ...]
     tensors: tuple[_Bucket, ...]
     lanes: tuple[int, ...]
 
-    def put_back(self, plan: Plan, lists: ChannelLaunches) -> ChannelLaunches:
+    def put_back(self, plan: AnnealedPlan, lists: ChannelLaunches) -> ChannelLaunches:
         """Return a whole plan with the launches of the stretch in the place of its own."""
         changed = []
         for launches, own, (low, high) in zip(lists, launches_of(plan), self.places, strict=True):
@@ -77,7 +77,11 @@ class Whole:
     """
 
     def __init__(
-        self, lists: ChannelLaunches, judge: GraphJudge, problem: Problem, least: Sequence[float]
+        self,
+        lists: ChannelLaunches,
+        judge: GraphJudge,
+        problem: AnnealingProblem,
+        least: Sequence[float],
     ) -> None:
         """Execute a plan; ``least`` is the least time from the release to the end of a tensor."""
         self.lists, self.judge, self.least = lists, judge, least
@@ -164,7 +168,7 @@ class _Cut:
             tuple(self._renamed(launch, number) for launch in launches[first:last])
             for launches, (first, last) in zip(self.whole.lists, self.places, strict=True)
         )
-        return Window(Problem(shape), launches, self.places, self.tensors, tuple(lanes))
+        return Window(AnnealingProblem(shape), launches, self.places, self.tensors, tuple(lanes))
 
     def _lanes(self, lanes: list[int]) -> list[int]:
         """Give each tensor a lane; one that stands for parts of a bucket has its own."""

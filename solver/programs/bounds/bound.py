@@ -12,8 +12,8 @@ import numpy as np
 from solver.programs.bounds.ends import heads_of
 from solver.programs.bounds.overlap import overlap_bound
 from solver.programs.bounds.work import Resource, most_bytes, resources_of
-from solver.programs.problem import Problem, lane_of
-from solver.programs.result import Bound
+from solver.programs.problem import ProgramProblem, lane_of
+from solver.programs.result import ProgramBound
 from solver.units import FloatArray
 
 PATH = "path"
@@ -22,7 +22,7 @@ PATH = "path"
 LOAD = "load"
 
 
-def lower_bound(problem: Problem) -> Bound:
+def lower_bound(problem: ProgramProblem) -> ProgramBound:
     """Bound the time of every program of a problem, of all orders, buckets and waits [us].
 
     It holds with and without limits of memory and bytes under way, which only remove programs.
@@ -31,13 +31,13 @@ def lower_bound(problem: Problem) -> Bound:
     -----
     O(edges * ops + ops^2) in numpy.
     """
-    found: Bound | None = problem.memo.get("bound")
+    found: ProgramBound | None = problem.memo.get("bound")
     if found is None:
         found = problem.memo["bound"] = _lower_bound(problem)
     return found
 
 
-def _lower_bound(problem: Problem) -> Bound:
+def _lower_bound(problem: ProgramProblem) -> ProgramBound:
     graph = problem.graph
     weights = least_times(problem)
     resources = resources_of(problem)
@@ -49,7 +49,7 @@ def _lower_bound(problem: Problem) -> Bound:
     return overlap_bound(problem, resources, heads, tails, best)
 
 
-def least_times(problem: Problem) -> list[float]:
+def least_times(problem: ProgramProblem) -> list[float]:
     """Return how long each op takes at least [us], in whatever bucket."""
     graph = problem.graph
     weights = list(graph.durations)
@@ -65,18 +65,22 @@ def least_times(problem: Problem) -> list[float]:
 
 
 def _path(
-    problem: Problem, weights: Sequence[float], heads: FloatArray, tails: FloatArray
-) -> Bound:
+    problem: ProgramProblem, weights: Sequence[float], heads: FloatArray, tails: FloatArray
+) -> ProgramBound:
     """Return the op of the largest head + time + tail, with what comes before and after it."""
     total = heads + np.array(weights) + tails
     i = int(total.argmax())
     name = (problem.graph.ops[i].id,)
-    return Bound(PATH, float(total[i]), name, float(heads[i]), float(tails[i]))
+    return ProgramBound(PATH, float(total[i]), name, float(heads[i]), float(tails[i]))
 
 
 def _load(
-    problem: Problem, resource: Resource, heads: FloatArray, tails: FloatArray, best: Bound
-) -> Bound:
+    problem: ProgramProblem,
+    resource: Resource,
+    heads: FloatArray,
+    tails: FloatArray,
+    best: ProgramBound,
+) -> ProgramBound:
     """Return the best of a bound and those of a resource."""
     places = np.argsort(heads[resource.members], kind="stable")
     members = resource.members[places]
@@ -88,5 +92,5 @@ def _load(
         if values[i] > best.value_us:
             ids = tuple(problem.graph.ops[j].id for j in sorted(members[mask][i:].tolist()))
             release = float(heads[members[mask][i]])
-            best = Bound(LOAD, float(values[i]), ids, release, q)
+            best = ProgramBound(LOAD, float(values[i]), ids, release, q)
     return best

@@ -20,7 +20,7 @@ _STEPS = 8
 
 
 @dataclass(slots=True)
-class _Line:
+class _ResourceOrder:
     """The ops of a resource that have their heads, in the order of these."""
 
     resource: Resource
@@ -29,7 +29,7 @@ class _Line:
     count: int = 0
 
     @classmethod
-    def empty(cls, resource: Resource) -> "_Line":
+    def empty(cls, resource: Resource) -> "_ResourceOrder":
         size = len(resource.members)
         return cls(resource, np.zeros(size, dtype=np.int64), np.zeros(size))
 
@@ -65,7 +65,7 @@ def heads_of(
     for found in preds:
         for j in found:
             after[j] += 1
-    lines = [_Line.empty(resource) for resource in resources]
+    lines = [_ResourceOrder.empty(resource) for resource in resources]
     line_of = {
         i: (line, place) for line in lines for place, i in enumerate(line.resource.members.tolist())
     }
@@ -97,7 +97,9 @@ def _longer(path: FloatArray, op: int, weight: float) -> FloatArray:
     return way
 
 
-def _all_done(lines: Sequence[_Line], path: FloatArray, ways: Iterable[FloatArray]) -> float:
+def _all_done(
+    lines: Sequence[_ResourceOrder], path: FloatArray, ways: Iterable[FloatArray]
+) -> float:
     """Return when the ops of resources that come before an op can be done.
 
     Of those that no predecessor has all longest paths of, ``path``; ``ways`` are theirs.
@@ -111,7 +113,7 @@ def _all_done(lines: Sequence[_Line], path: FloatArray, ways: Iterable[FloatArra
     return max((_done(line, path) for line in left), default=0.0)
 
 
-def _done(line: _Line, path: FloatArray) -> float:
+def _done(line: _ResourceOrder, path: FloatArray) -> float:
     """Return when the ops of a resource that come before an op can be done, with their paths."""
     places = line.places[: line.count]
     far = path[line.resource.members[places]]

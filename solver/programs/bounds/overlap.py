@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from solver.graph.links import Positions
 from solver.programs.bounds.work import Resource
-from solver.programs.problem import Problem
-from solver.programs.result import Bound
+from solver.programs.problem import ProgramProblem
+from solver.programs.result import ProgramBound
 from solver.units import FloatArray
 
 BoolArray = npt.NDArray[np.bool_]
@@ -45,12 +45,12 @@ class _Rest:
 
 
 def overlap_bound(
-    problem: Problem,
+    problem: ProgramProblem,
     resources: Sequence[Resource],
     heads: FloatArray,
     tails: FloatArray,
-    best: Bound,
-) -> Bound:
+    best: ProgramBound,
+) -> ProgramBound:
     """Return the best of a bound and what streams and channels have left beside a collective.
 
     Notes
@@ -74,7 +74,7 @@ def overlap_bound(
             for value, pair in _values(ends, begins, before, other, work, head, tail):
                 if value > best.value_us:
                     names = tuple(graph.ops[i].id for i in pair)
-                    best = Bound(OVERLAP, value, names)
+                    best = ProgramBound(OVERLAP, value, names)
     return best
 
 

@@ -18,12 +18,12 @@ import numpy as np
 
 from solver.costs import Lane
 from solver.graph import COMPUTE
-from solver.programs.problem import Problem, lane_of
+from solver.programs.problem import ProgramProblem, lane_of
 from solver.units import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FusableOps:
     """The ops of a resource that may be fused with each other: all of a stream, a lane's.
 
     Attributes
@@ -61,7 +61,7 @@ class Resource:
     """
 
     members: IntArray
-    parts: tuple[Part, ...]
+    parts: tuple[FusableOps, ...]
 
     def work(self, places: IntArray, masks: FloatArray) -> FloatArray:
         """Least time [us] of what is counted at each place of an order and later.
@@ -90,7 +90,7 @@ def _from_here_on(rows: FloatArray) -> FloatArray:
     return np.cumsum(rows[:, ::-1], axis=1)[:, ::-1]
 
 
-def resources_of(problem: Problem) -> list[Resource]:
+def resources_of(problem: ProgramProblem) -> list[Resource]:
     """List the streams of several ops, then the channels; O(ops + edges) for each lane."""
     graph = problem.graph
     streams: dict[str, list[int]] = {}
@@ -103,7 +103,7 @@ def resources_of(problem: Problem) -> list[Resource]:
     found = []
     for members in streams.values():
         times = np.array([graph.durations[i] for i in members])
-        part = Part((times,), np.zeros(len(members), dtype=np.int64), (True,) * len(members))
+        part = FusableOps((times,), np.zeros(len(members), dtype=np.int64), (True,) * len(members))
         found.append(Resource(np.array(members), (part,)))
     for members in channels.values():
         lanes: dict[Lane, list[int]] = {}
@@ -114,7 +114,9 @@ def resources_of(problem: Problem) -> list[Resource]:
     return found
 
 
-def _part(problem: Problem, lane: Lane, members: Sequence[int], places: Sequence[int]) -> Part:
+def _part(
+    problem: ProgramProblem, lane: Lane, members: Sequence[int], places: Sequence[int]
+) -> FusableOps:
     """Say what the collectives of a lane take."""
     graph, cost = problem.graph, problem.network(lane)
     sizes = np.zeros(len(members), dtype=np.int64)
@@ -133,17 +135,17 @@ def _part(problem: Problem, lane: Lane, members: Sequence[int], places: Sequence
     lines = [chain * alone, *(a * chain + c * sizes for a, c in minorants)]
     own_places = set(places)
     carries = tuple(place in own_places for place in range(len(members)))
-    return Part(tuple(lines), sizes, carries, least, minorants)
+    return FusableOps(tuple(lines), sizes, carries, least, minorants)
 
 
-def most_bytes(problem: Problem, lane: Sequence[int]) -> int:
+def most_bytes(problem: ProgramProblem, lane: Sequence[int]) -> int:
     """Return the most bytes that a bucket of these collectives can have."""
     sizes = [problem.graph.ops[i].bytes or 0 for i in lane]
     limit = problem.limits.bucket_bytes
     return sum(sizes) if limit is None else min(sum(sizes), max(limit, *sizes, 0))
 
 
-def _longest(problem: Problem, weights: dict[int, float]) -> set[int]:
+def _longest(problem: ProgramProblem, weights: dict[int, float]) -> set[int]:
     """Return which of these ops the path has that is the longest by their weights alone."""
     graph = problem.graph
     ends = [0.0] * len(graph.ops)

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from solver.programs.execute import Run, bucket_id
+from solver.programs.execute import ProgramRun, bucket_id
 from solver.programs.explanation.holders import Holds
-from solver.programs.problem import Problem
+from solver.programs.problem import ProgramProblem
 from solver.programs.program import COMPUTE, LAUNCH, WAIT, Program
 
 
 @dataclass(frozen=True, slots=True)
-class PathStep:
+class ProgramPathStep:
     """One piece of the critical path.
 
     Attributes
@@ -60,14 +60,14 @@ class PathTimes:
 
 
 def critical_path(
-    problem: Problem, program: Program, run: Run, holds: Holds
-) -> tuple[PathStep, ...]:
+    problem: ProgramProblem, program: Program, run: ProgramRun, holds: Holds
+) -> tuple[ProgramPathStep, ...]:
     """Walk back from the last end to 0, from each step to what it started right after.
 
     The steps cover the iteration without gap or overlap. A wait is none: what it held starts right
     after the launch. Of several that end last the first of the program counts. O(steps).
     """
-    steps: list[PathStep] = []
+    steps: list[ProgramPathStep] = []
     here: int | None = next(
         (
             place
@@ -82,13 +82,13 @@ def critical_path(
     return tuple(reversed(steps))
 
 
-def step_id(problem: Problem, program: Program, place: int) -> str:
+def step_id(problem: ProgramProblem, program: Program, place: int) -> str:
     """Name the op or the bucket of the step at a place."""
     do, what = program.steps[place]
     return problem.graph.ops[what].id if do == COMPUTE else bucket_id(what)
 
 
-def path_times(path: Iterable[PathStep]) -> PathTimes:
+def path_times(path: Iterable[ProgramPathStep]) -> PathTimes:
     """Sum a critical path by cause; O(steps)."""
     compute = copies = 0.0
     channels: dict[str, float] = {}
@@ -103,12 +103,14 @@ def path_times(path: Iterable[PathStep]) -> PathTimes:
     return PathTimes(compute, copies, tuple(sorted(channels.items())))
 
 
-def _piece(problem: Problem, program: Program, run: Run, holds: Holds, place: int) -> PathStep:
+def _piece(
+    problem: ProgramProblem, program: Program, run: ProgramRun, holds: Holds, place: int
+) -> ProgramPathStep:
     graph, span = problem.graph, run.spans[place]
     do, what = program.steps[place]
     members = (what,) if do == COMPUTE else program.buckets[what]
     first = graph.ops[members[0]]
-    return PathStep(
+    return ProgramPathStep(
         do,
         step_id(problem, program, place),
         tuple(graph.ops[i].id for i in members),

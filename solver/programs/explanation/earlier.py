@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from solver.programs.execute import Run, execute
+from solver.programs.execute import ProgramRun, execute
 from solver.programs.explanation.critical import step_id
 from solver.programs.explanation.holders import AFTER, CHANNEL, START, Holder, Holds
-from solver.programs.problem import Problem
-from solver.programs.program import LAUNCH, PACK, WAIT, Program, Step
+from solver.programs.problem import ProgramProblem
+from solver.programs.program import LAUNCH, PACK, WAIT, HostStep, Program
 from solver.units import same
 
 #: Steps of programs that are executed to find reasons; launches beyond that are not tried.
@@ -88,9 +88,9 @@ class LaunchReason:
 
 
 def launch_reasons(
-    problem: Problem,
+    problem: ProgramProblem,
     program: Program,
-    run: Run,
+    run: ProgramRun,
     holds: Holds,
     most_executed: int = MOST_EXECUTED,
 ) -> tuple[LaunchReason, ...]:
@@ -145,9 +145,9 @@ def _holder(holds: Holds, launch: int, pack: int | None) -> Holder:
 
 
 def _tried(
-    problem: Problem,
+    problem: ProgramProblem,
     program: Program,
-    run: Run,
+    run: ProgramRun,
     reason: LaunchReason,
     holder: Holder,
     holds: Holds,
@@ -159,7 +159,7 @@ def _tried(
     for place in dict.fromkeys((asked, first)):
         other = moved_before(program, b, place)
         after = execute(problem, other)
-        start = after.spans[other.steps.index(Step(LAUNCH, b))].start
+        start = after.spans[other.steps.index(HostStep(LAUNCH, b))].start
         if start >= reason.start_us:
             continue
         why, excess = _harm(problem, other, run, after)
@@ -178,7 +178,9 @@ def _tried(
     return LaunchReason(b, reason.start_us, reason.could_start_us, why, reason.by, moved)
 
 
-def _harm(problem: Problem, other: Program, run: Run, after: Run) -> tuple[str, int | None]:
+def _harm(
+    problem: ProgramProblem, other: Program, run: ProgramRun, after: ProgramRun
+) -> tuple[str, int | None]:
     """Say what asking earlier breaks or costs, and by how much it breaks it."""
     limits = problem.limits
     if limits.memory_bytes is not None and after.peak_bytes > limits.memory_bytes:
@@ -191,7 +193,7 @@ def _harm(problem: Problem, other: Program, run: Run, after: Run) -> tuple[str, 
     return (PEAK if after.peak_bytes > run.peak_bytes else PUT_OFF), None
 
 
-def _excess(problem: Problem, program: Program) -> int:
+def _excess(problem: ProgramProblem, program: Program) -> int:
     """By how much a program has more bytes under way than allowed; 0 where it has not."""
     most, ops = problem.limits.under_way_bytes, problem.graph.ops
     if most is None:

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from solver.programs.execute import Run
+from solver.programs.execute import ProgramRun
 from solver.programs.explanation.critical import (
-    PathStep,
     PathTimes,
+    ProgramPathStep,
     critical_path,
     path_times,
 )
@@ -18,7 +18,7 @@ from solver.programs.explanation.sensitivity import (
     ProgramSensitivity,
     program_sensitivities,
 )
-from solver.programs.problem import Problem
+from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 
 COMPUTE, BANDWIDTH, STARTUP = "compute", "bandwidth", "startup"
@@ -45,13 +45,15 @@ class ProgramExplanation:
     """
 
     limited_by: str | None
-    critical_path: tuple[PathStep, ...]
+    critical_path: tuple[ProgramPathStep, ...]
     path_times: PathTimes
     launches: tuple[LaunchReason, ...]
     sensitivities: tuple[ProgramSensitivity, ...]
 
 
-def explain_program(problem: Problem, program: Program, run: Run) -> ProgramExplanation:
+def explain_program(
+    problem: ProgramProblem, program: Program, run: ProgramRun
+) -> ProgramExplanation:
     """Explain a run of a program by executing it again with changes.
 
     Parameters
@@ -72,7 +74,7 @@ def explain_program(problem: Problem, program: Program, run: Run) -> ProgramExpl
     return ProgramExplanation(_limit(run, times, gains), path, times, launches, gains)
 
 
-def _limit(run: Run, times: PathTimes, gains: tuple[ProgramSensitivity, ...]) -> str | None:
+def _limit(run: ProgramRun, times: PathTimes, gains: tuple[ProgramSensitivity, ...]) -> str | None:
     if not run.iteration_time:
         return None
     words = {COMPUTE_FASTER: COMPUTE, BANDWIDTH_FASTER: BANDWIDTH, STARTUP_LOWER: STARTUP}

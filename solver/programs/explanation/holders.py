@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from solver.programs.execute import Run, home_of, streams_of
-from solver.programs.problem import Problem, copies_of
+from solver.programs.execute import ProgramRun, home_of, streams_of
+from solver.programs.problem import ProgramProblem, copies_of
 from solver.programs.program import COMPUTE, LAUNCH, PACK, WAIT, Program
 
 #: Why a step started no earlier: nothing is before it; what it comes after had not ended; its
@@ -63,7 +63,7 @@ class Holds:
     earliest: tuple[Earliest, ...]
 
 
-def holds_of(problem: Problem, program: Program, run: Run) -> Holds:
+def holds_of(problem: ProgramProblem, program: Program, run: ProgramRun) -> Holds:
     """Find what each step started right after, by the rules of the simulator.
 
     Of several that ended at that instant, what the step comes after counts first, then its channel,
@@ -80,16 +80,16 @@ def holds_of(problem: Problem, program: Program, run: Run) -> Holds:
     -----
     O(steps + edges).
     """
-    walk = _Walk(problem, program, run)
+    walk = _HolderWalk(problem, program, run)
     for place in range(len(program.steps)):
         walk.step(place)
     return Holds(tuple(walk.holders), tuple(walk.earliest))
 
 
-class _Walk:
+class _HolderWalk:
     """Goes through a program and remembers by which step each stream and channel is held."""
 
-    def __init__(self, problem: Problem, program: Program, run: Run) -> None:
+    def __init__(self, problem: ProgramProblem, program: Program, run: ProgramRun) -> None:
         self._problem, self._program, self._spans = problem, program, run.spans
         graph = self._graph = problem.graph
         streams = streams_of(graph)

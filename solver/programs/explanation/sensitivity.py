@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from solver.costs import scale
-from solver.programs.execute import Run, execute
-from solver.programs.problem import Problem
+from solver.programs.execute import ProgramRun, execute
+from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 from solver.simulation.what_if import Change, apply_changes
 from solver.units import same
@@ -46,7 +46,7 @@ class ProgramSensitivity:
 
 
 def program_sensitivities(
-    problem: Problem, program: Program, run: Run
+    problem: ProgramProblem, program: Program, run: ProgramRun
 ) -> tuple[ProgramSensitivity, ...]:
     """Execute a program with one thing cheaper at a time; the start-up is a launch's least time.
 
@@ -56,12 +56,12 @@ def program_sensitivities(
     """
     graph, network = problem.graph, problem.network
 
-    def after(name: str, other: Problem, channel: str | None = None) -> ProgramSensitivity:
+    def after(name: str, other: ProgramProblem, channel: str | None = None) -> ProgramSensitivity:
         time = execute(other, program).iteration_time
         gain = 0.0 if same(time, run.iteration_time) else run.iteration_time - time
         return ProgramSensitivity(name, channel, time, gain)
 
-    def cost(bandwidth: float, startup: float, channel: str | None = None) -> Problem:
+    def cost(bandwidth: float, startup: float, channel: str | None = None) -> ProgramProblem:
         other = replace(
             network,
             cost=lambda lane: (

@@ -6,11 +6,11 @@ from solver.programs.policies.in_order import in_order
 from solver.programs.policies.inductor import inductor
 from solver.programs.policies.simple_overlap import simple_overlap
 from solver.programs.policies.xla_lhs import xla_lhs
-from solver.programs.problem import Problem
+from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 
 #: Each makes a program of a problem, by name.
-POLICIES: Mapping[str, Callable[[Problem], Program]] = {
+POLICIES: Mapping[str, Callable[[ProgramProblem], Program]] = {
     "in_order": in_order,
     "inductor": inductor,
     "simple_overlap": simple_overlap,

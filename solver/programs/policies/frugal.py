@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from solver.graph import COMPUTE as COMPUTE_KIND
-from solver.programs.problem import Problem, launch_time
-from solver.programs.program import COMPUTE, LAUNCH, WAIT, Program, Step
+from solver.programs.problem import ProgramProblem, launch_time
+from solver.programs.program import COMPUTE, LAUNCH, WAIT, HostStep, Program
 
 #: Ops that are looked at in all when an order within a limit is sought, for each op and at least.
 _LOOKS_EACH, _LOOKS = 50, 200_000
 
 
-def frugal(problem: Problem) -> Program:
+def frugal(problem: ProgramProblem) -> Program:
     """Return the program that always takes what leaves the least memory held.
 
     Each collective is alone, and waited for as soon as it is launched. Of the ops that may come
@@ -21,13 +21,13 @@ def frugal(problem: Problem) -> Program:
     -----
     O(ops * (ops that may come next) + edges + uses of buffers).
     """
-    walk = _Walk(problem)
+    walk = _OrderWalk(problem)
     while walk.ready:
         walk.take(min(walk.ready, key=walk.effect))
     return _one_after_another(problem, walk.order)
 
 
-def frugal_within(problem: Problem, most: int) -> Program | None:
+def frugal_within(problem: ProgramProblem, most: int) -> Program | None:
     """Look for a program of collectives alone that never holds more than so many bytes.
 
     Depth first, by the rule of :func:`frugal`, and back where nothing fits. No op is tried twice
@@ -39,7 +39,7 @@ def frugal_within(problem: Problem, most: int) -> Program | None:
     -----
     O(looks * uses of buffers).
     """
-    walk = _Walk(problem)
+    walk = _OrderWalk(problem)
     looks = max(_LOOKS, _LOOKS_EACH * len(problem.graph.ops))
     seen = {0}
     choices = [iter(walk.fitting(most))]
@@ -60,22 +60,22 @@ def frugal_within(problem: Problem, most: int) -> Program | None:
     return None
 
 
-def _one_after_another(problem: Problem, order: list[int]) -> Program:
+def _one_after_another(problem: ProgramProblem, order: list[int]) -> Program:
     """Return the program of ops in an order, each collective waited for at once."""
     places = {i: b for b, i in enumerate(problem.graph.collectives)}
-    steps: list[Step] = []
+    steps: list[HostStep] = []
     for i in order:
         if i in places:
-            steps += [Step(LAUNCH, places[i]), Step(WAIT, places[i])]
+            steps += [HostStep(LAUNCH, places[i]), HostStep(WAIT, places[i])]
         else:
-            steps.append(Step(COMPUTE, i))
+            steps.append(HostStep(COMPUTE, i))
     return Program(tuple((i,) for i in problem.graph.collectives), tuple(steps))
 
 
-class _Walk:
+class _OrderWalk:
     """Ops taken one after another, what may come next, and the bytes held."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: ProgramProblem) -> None:
         self.graph = graph = problem.graph
         index = {op.id: i for i, op in enumerate(graph.ops)}
         self.sizes = [buffer.bytes for buffer in graph.buffers]

@@ -3,11 +3,11 @@
 import heapq
 
 from solver.graph import COMPUTE as COMPUTE_KIND
-from solver.programs.problem import Problem
-from solver.programs.program import COMPUTE, LAUNCH, WAIT, Program, Step
+from solver.programs.problem import ProgramProblem
+from solver.programs.program import COMPUTE, LAUNCH, WAIT, HostStep, Program
 
 
-def in_order(problem: Problem) -> Program:
+def in_order(problem: ProgramProblem) -> Program:
     """Return the program of a graph that nobody scheduled; O(ops).
 
     The order is the topological one that differs least from that of the graph: of the ops that may
@@ -18,13 +18,13 @@ def in_order(problem: Problem) -> Program:
     steps = []
     for i in least_order(problem):
         if graph.ops[i].kind == COMPUTE_KIND:
-            steps.append(Step(COMPUTE, i))
+            steps.append(HostStep(COMPUTE, i))
         else:
-            steps += [Step(LAUNCH, places[i]), Step(WAIT, places[i])]
+            steps += [HostStep(LAUNCH, places[i]), HostStep(WAIT, places[i])]
     return Program(tuple((i,) for i in graph.collectives), tuple(steps))
 
 
-def least_order(problem: Problem) -> list[int]:
+def least_order(problem: ProgramProblem) -> list[int]:
     """Return the smallest topological order of the positions, compared place by place."""
     graph = problem.graph
     waiting = [len(preds) for preds in graph.preds]

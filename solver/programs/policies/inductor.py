@@ -7,7 +7,7 @@ from solver.programs.policies.in_order import least_order
 from solver.programs.policies.overlap_schedule import GIB, OverlapSchedule
 from solver.programs.policies.preserving_buckets import PreservingBuckets
 from solver.programs.policies.under_way import keep_under_way
-from solver.programs.problem import Problem, is_fusable, lane_of
+from solver.programs.problem import ProgramProblem, is_fusable, lane_of
 from solver.programs.program import Program
 
 MIB = 1 << 20
@@ -17,7 +17,7 @@ SETTINGS = ((True, 200, (True, False)), (False, 200, (True, False)), (False, 20,
 
 
 def inductor(
-    problem: Problem,
+    problem: ProgramProblem,
     *,
     pre_bucketing: bool | None = None,
     bucketing: bool | None = None,
@@ -86,7 +86,7 @@ def inductor(
     return best[1]
 
 
-def fsdp_buckets(problem: Problem) -> list[tuple[int, ...]]:
+def fsdp_buckets(problem: ProgramProblem) -> list[tuple[int, ...]]:
     """Fuse the gathers of inputs and the scatters of results, lane by lane in program order.
 
     Gathers that come after no other collective, and scatters that no collective comes after, on
@@ -123,7 +123,7 @@ def fsdp_buckets(problem: Problem) -> list[tuple[int, ...]]:
     return [tuple(sorted(bucket)) for bucket in buckets]
 
 
-def _cap(problem: Problem, i: int) -> int:
+def _cap(problem: ProgramProblem, i: int) -> int:
     """Least of some sizes with nine tenths of the rate of the largest [bytes]."""
     lane = lane_of(problem.graph, i)
     key = f"saturation {lane}"

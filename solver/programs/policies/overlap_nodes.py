@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from solver.graph import COMPUTE as COMPUTE_KIND
 from solver.graph import REDUCE_SCATTER
 from solver.programs.policies.in_order import least_order
-from solver.programs.problem import Problem
+from solver.programs.problem import ProgramProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Nodes:
     blocking: int
 
 
-def overlap_nodes(problem: Problem, buckets: Sequence[tuple[int, ...]]) -> Nodes:
+def overlap_nodes(problem: ProgramProblem, buckets: Sequence[tuple[int, ...]]) -> Nodes:
     """Return the nodes of a problem with these buckets; O(edges * nodes / 64)."""
     graph = problem.graph
     n, m = len(graph.ops), len(buckets)
@@ -78,14 +78,14 @@ def overlap_nodes(problem: Problem, buckets: Sequence[tuple[int, ...]]) -> Nodes
     return Nodes(preds, succs, index, order, heavy, rank, never, first, scatters, before, blocking)
 
 
-def mean_time(problem: Problem) -> float:
+def mean_time(problem: ProgramProblem) -> float:
     """Mean time of the ops of compute that take any [us]."""
     times = [t for t in problem.graph.durations if t > 0]
     return sum(times) / len(times) if times else 0.0
 
 
 def _linked(
-    problem: Problem, buckets: Sequence[tuple[int, ...]]
+    problem: ProgramProblem, buckets: Sequence[tuple[int, ...]]
 ) -> tuple[list[list[int]], list[list[int]], list[int]]:
     """Link the nodes: what needs a collective comes after its wait."""
     graph = problem.graph

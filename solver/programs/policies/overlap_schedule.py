@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from solver.programs.policies.overlap_nodes import overlap_nodes
 from solver.programs.policies.tracked_memory import TrackedMemory, budget_of
-from solver.programs.problem import Problem, lane_of, launch_time
-from solver.programs.program import COMPUTE, LAUNCH, WAIT, Step
+from solver.programs.problem import ProgramProblem, lane_of, launch_time
+from solver.programs.program import COMPUTE, LAUNCH, WAIT, HostStep
 
 GIB = 1 << 30
 
@@ -26,7 +26,7 @@ class Scheduled:
         Of each bucket the estimated time that nothing hides [us].
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[HostStep, ...]
     hiding: tuple[tuple[int, ...], ...]
     exposed: tuple[float, ...]
 
@@ -39,7 +39,7 @@ class OverlapSchedule:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: ProgramProblem,
         buckets: Sequence[tuple[int, ...]],
         overlap: float,
         in_flight_bytes: float,
@@ -98,11 +98,11 @@ class OverlapSchedule:
         steps = []
         for i in self.order:
             if i < self.n:
-                steps.append(Step(COMPUTE, i))
+                steps.append(HostStep(COMPUTE, i))
             elif i < self.n + self.m:
-                steps.append(Step(LAUNCH, i - self.n))
+                steps.append(HostStep(LAUNCH, i - self.n))
             else:
-                steps.append(Step(WAIT, i - self.n - self.m))
+                steps.append(HostStep(WAIT, i - self.n - self.m))
         hiding = tuple(tuple(sorted(at[i] for i in nodes)) for nodes in self.hiding)
         return Scheduled(tuple(steps), hiding, tuple(self.exposed))
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from solver.graph import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, Graph
 from solver.programs.policies.overlap_nodes import mean_time
 from solver.programs.policies.overlap_schedule import Scheduled
-from solver.programs.problem import Problem, is_fusable, lane_of
-from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT, Program, Step
+from solver.programs.problem import ProgramProblem, is_fusable, lane_of
+from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT, HostStep, Program
 
 #: Kinds that the bucketer fuses.
 FUSED = (ALL_GATHER, REDUCE_SCATTER, ALL_REDUCE)
@@ -24,7 +24,7 @@ class PreservingBuckets:
     """
 
     def __init__(
-        self, problem: Problem, units: Sequence[tuple[int, ...]], scheduled: Scheduled
+        self, problem: ProgramProblem, units: Sequence[tuple[int, ...]], scheduled: Scheduled
     ) -> None:
         self.problem, self.units, self.steps = problem, units, scheduled.steps
         self.graph: Graph = problem.graph
@@ -84,20 +84,22 @@ class PreservingBuckets:
 
     def program(self, buckets: Sequence[Sequence[int]]) -> Program:
         """Return the program of these buckets, in the order of the keys."""
-        keyed: list[tuple[Key, Step]] = [(key, Step(COMPUTE, i)) for i, key in self.at.items()]
+        keyed: list[tuple[Key, HostStep]] = [
+            (key, HostStep(COMPUTE, i)) for i, key in self.at.items()
+        ]
         members = []
         for b, bucket in enumerate(buckets):
             members.append(tuple(sorted(i for u in bucket for i in self.units[u])))
-            keyed.append((self.starts[bucket[0]], Step(LAUNCH, b)))
-            keyed.append((self.waits[bucket[0]], Step(WAIT, b)))
+            keyed.append((self.starts[bucket[0]], HostStep(LAUNCH, b)))
+            keyed.append((self.waits[bucket[0]], HostStep(WAIT, b)))
         steps = []
         for _, step in sorted(keyed):
             is_fused = step.do != COMPUTE and len(members[step.id]) > 1
             if is_fused and step.do == LAUNCH:
-                steps.append(Step(PACK, step.id))
+                steps.append(HostStep(PACK, step.id))
             steps.append(step)
             if is_fused and step.do == WAIT:
-                steps.append(Step(UNPACK, step.id))
+                steps.append(HostStep(UNPACK, step.id))
         return Program(tuple(members), tuple(steps))
 
     def _bytes(self, bucket: Sequence[int]) -> int:

@@ -3,11 +3,11 @@
 from solver.graph import COMPUTE as COMPUTE_KIND
 from solver.programs.policies.in_order import least_order
 from solver.programs.policies.under_way import keep_under_way
-from solver.programs.problem import Problem
+from solver.programs.problem import ProgramProblem
 from solver.programs.program import COMPUTE, LAUNCH, Program, with_waits
 
 
-def simple_overlap(problem: Problem, *, ahead: int | None = None) -> Program:
+def simple_overlap(problem: ProgramProblem, *, ahead: int | None = None) -> Program:
     """Return the program in which each collective is launched early and waited for late.
 
     The compute keeps the order of the graph. Each collective, alone, is launched right after the

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from solver.graph import Graph
-from solver.programs.problem import Problem
+from solver.programs.problem import ProgramProblem
 
 
 class TrackedMemory:
@@ -71,7 +71,7 @@ class MemoryBackwards:
 
 
 def budget_of(
-    problem: Problem,
+    problem: ProgramProblem,
     order: Sequence[int],
     rank: Mapping[int, int],
     members: Callable[[int], tuple[int, ...]],

@@ -1,10 +1,10 @@
 """A program made to keep the limit on bytes under way."""
 
-from solver.programs.problem import Problem
-from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT, Program, Step
+from solver.programs.problem import ProgramProblem
+from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT, HostStep, Program
 
 
-def keep_under_way(problem: Problem, program: Program) -> Program:
+def keep_under_way(problem: ProgramProblem, program: Program) -> Program:
     """Wait for the oldest buckets earlier where a launch would exceed the limit; O(steps)."""
     most = problem.limits.under_way_bytes
     if most is None:
@@ -12,15 +12,15 @@ def keep_under_way(problem: Problem, program: Program) -> Program:
     ops = problem.graph.ops
     sizes = [sum(ops[i].bytes or 0 for i in members) for members in program.buckets]
     under_way: dict[int, None] = {}
-    steps: list[Step] = []
+    steps: list[HostStep] = []
     finished: dict[int, None] = {}
 
     def finish(b: int) -> None:
         del under_way[b]
         finished[b] = None
-        steps.append(Step(WAIT, b))
+        steps.append(HostStep(WAIT, b))
         if len(program.buckets[b]) > 1:
-            steps.append(Step(UNPACK, b))
+            steps.append(HostStep(UNPACK, b))
 
     for step in program.steps:
         do, b = step

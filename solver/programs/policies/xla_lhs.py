@@ -5,14 +5,14 @@ from solver.programs.execute import execute
 from solver.programs.policies.in_order import least_order
 from solver.programs.policies.tracked_memory import MemoryBackwards, budget_of
 from solver.programs.policies.under_way import keep_under_way
-from solver.programs.problem import Problem, launch_time
-from solver.programs.program import COMPUTE, LAUNCH, WAIT, Program, Step
+from solver.programs.problem import ProgramProblem, launch_time
+from solver.programs.program import COMPUTE, LAUNCH, WAIT, HostStep, Program
 
 GIB = 1 << 30
 
 
 def xla_lhs(
-    problem: Problem,
+    problem: ProgramProblem,
     *,
     overlap_limit: int = 1,
     more_bytes: int = GIB,
@@ -61,7 +61,7 @@ def xla_lhs(
 
 
 def _schedule(  # noqa: C901 - one loop
-    problem: Problem, overlap_limit: int, limit: float
+    problem: ProgramProblem, overlap_limit: int, limit: float
 ) -> Program:
     """Schedule once, backwards; dones are numbered after the ops."""
     graph = problem.graph
@@ -106,7 +106,7 @@ def _schedule(  # noqa: C901 - one loop
     steps = []
     for i in reversed(order):
         if i >= n:
-            steps.append(Step(WAIT, places[i - n]))
+            steps.append(HostStep(WAIT, places[i - n]))
         else:
-            steps.append(Step(COMPUTE, i) if is_op[i] else Step(LAUNCH, places[i]))
+            steps.append(HostStep(COMPUTE, i) if is_op[i] else HostStep(LAUNCH, places[i]))
     return Program(tuple((i,) for i in graph.collectives), tuple(steps))

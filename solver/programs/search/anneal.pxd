@@ -1,13 +1,13 @@
 cimport cython
-from solver.programs.search.changes cimport Changes
-from solver.programs.search.draft cimport Draft
+from solver.programs.search.changes cimport UndoableDraft
+from solver.programs.search.draft cimport ProgramDraft
 from solver.programs.search.flat cimport Flat
 
 cdef int _LUCK, _ANYWHERE, _EARLIER, _BEHIND, _OVERTAKE, _FILL, _SPLIT, _MOVE_ON
 cdef double _SHORT
 cdef double[::1] _LUCK_LOGS
 
-cdef class Annealer(Changes):
+cdef class ProgramAnnealer(UndoableDraft):
     cdef unsigned long long state
     cdef bint is_tight
     cdef int[::1] waits
@@ -16,7 +16,7 @@ cdef class Annealer(Changes):
     cdef public double price, step
     cdef public int reach
     cdef readonly long long moves, taken, least_peak
-    cdef readonly Draft best
+    cdef readonly ProgramDraft best
 
     @cython.locals(x=cython.ulonglong)
     cdef int draw(self, int below) noexcept

@@ -3,8 +3,8 @@
 from array import array
 from math import inf, log, log2
 
-from solver.programs.search.changes import Changes
-from solver.programs.search.draft import Draft
+from solver.programs.search.changes import UndoableDraft
+from solver.programs.search.draft import ProgramDraft
 from solver.programs.search.flat import Flat
 
 #: Whether this runs compiled.
@@ -29,7 +29,7 @@ _SPLIT, _MOVE_ON = 13, 15
 _SHORT = 1e-6
 
 
-class Annealer(Changes):
+class ProgramAnnealer(UndoableDraft):
     """Changes a draft at random, and takes what is better, or lucky.
 
     Memory above the limit counts as time: ``price`` microseconds a byte, and ``step`` for each
@@ -57,7 +57,7 @@ class Annealer(Changes):
         self.reach = 64
         self.moves = 0
         self.taken = 0
-        self.best = Draft(flat)
+        self.best = ProgramDraft(flat)
         self.best_value = inf
         self.least_peak = 1 << 62
 

@@ -1,8 +1,8 @@
 cimport cython
-from solver.programs.search.draft cimport Draft
+from solver.programs.search.draft cimport ProgramDraft
 from solver.programs.search.flat cimport Flat
 
-cdef class Changes(Draft):
+cdef class UndoableDraft(ProgramDraft):
     cdef int[::1] saved, moved, marked
     cdef int mark, low, high, old_length
     cdef list old_buckets

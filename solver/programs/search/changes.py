@@ -2,11 +2,11 @@
 
 from array import array
 
-from solver.programs.search.draft import Draft
+from solver.programs.search.draft import ProgramDraft
 from solver.programs.search.flat import Flat
 
 
-class Changes(Draft):
+class UndoableDraft(ProgramDraft):
     """A draft whose last change can be taken back.
 
     Attributes

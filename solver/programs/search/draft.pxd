@@ -1,7 +1,7 @@
 cimport cython
 from solver.programs.search.flat cimport Flat
 
-cdef class Draft:
+cdef class ProgramDraft:
     cdef readonly Flat flat
     cdef readonly int[::1] order, place, home, follower, first, count
     cdef readonly long long[::1] total, packed, unpacked
@@ -16,7 +16,7 @@ cdef class Draft:
     cdef double now, clock
     cdef long long level
 
-    cpdef void adopt(self, Draft other)
+    cpdef void adopt(self, ProgramDraft other)
     @cython.locals(k=int, item=int)
     cpdef void set_order(self, items)
     @cython.locals(flat=Flat, rest=double, c=int, k=int, item=int, time=double)

@@ -12,7 +12,7 @@ from solver.programs.program import COMPUTE, LAUNCH, WAIT, Program, with_waits
 from solver.programs.search.flat import Flat
 
 
-class Draft:
+class ProgramDraft:
     """An order of compute ops and launches, and the buckets of these.
 
     Items are compute ops, by position, from ``flat.ops`` on the launches of buckets, and behind
@@ -102,7 +102,7 @@ class Draft:
             self.order[k] = item
             self.place[item] = k
 
-    def adopt(self, other: "Draft") -> None:
+    def adopt(self, other: "ProgramDraft") -> None:
         """Become a copy of another draft of the same problem, as it was executed."""
         self.order[:] = other.order
         self.place[:] = other.place

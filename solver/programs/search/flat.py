@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 
 from solver.graph import COMPUTE
-from solver.programs.problem import Problem, copies_of, lane_of, launch_time
+from solver.programs.problem import ProgramProblem, copies_of, lane_of, launch_time
 
 
 class Flat:
@@ -44,7 +44,7 @@ class Flat:
         The limits [bytes]; 2^62 where there is none.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: ProgramProblem) -> None:
         """Lay the problem out; O(ops + edges + buffers)."""
         graph = problem.graph
         self.problem = problem
@@ -121,7 +121,7 @@ class Flat:
         return found
 
 
-def is_one_stream(problem: Problem) -> bool:
+def is_one_stream(problem: ProgramProblem) -> bool:
     """Tell whether all compute is on one stream, which the search needs."""
     streams = {op.stream for op in problem.graph.ops if op.kind == COMPUTE}
     return len(streams) == 1 and None not in streams

@@ -2,10 +2,10 @@
 
 from math import inf
 
-from solver.programs.search.changes import Changes
+from solver.programs.search.changes import UndoableDraft
 
 
-def put_off(draft: Changes, margin: float) -> None:
+def put_off(draft: UndoableDraft, margin: float) -> None:
     """Ask for each launch as late as it still ends so long before it is needed [us].
 
     From the last launch to the first; what would take longer, or more memory, stays as it was.
@@ -32,7 +32,7 @@ def put_off(draft: Changes, margin: float) -> None:
         following[channel] = draft.start[item]
 
 
-def _need(draft: Changes, item: int) -> float:
+def _need(draft: UndoableDraft, item: int) -> float:
     """Return when the first that needs a launch starts [us]; the end where nothing does."""
     flat = draft.flat
     first = draft.value
@@ -44,7 +44,7 @@ def _need(draft: Changes, item: int) -> float:
     return first
 
 
-def _last_before(draft: Changes, item: int, begin: float) -> int:
+def _last_before(draft: UndoableDraft, item: int, begin: float) -> int:
     """Return the last place behind a launch that compute comes to before a time."""
     place = draft.place[item]
     for k in range(place + 1, draft.length):

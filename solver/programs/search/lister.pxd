@@ -1,9 +1,9 @@
 cimport cython
-from solver.programs.search.draft cimport Draft
+from solver.programs.search.draft cimport ProgramDraft
 from solver.programs.search.flat cimport Flat
 
 cdef class Lister:
-    cdef readonly Draft draft
+    cdef readonly ProgramDraft draft
     cdef readonly double[::1] urgency, at
     cdef readonly int[::1] rank
     cdef double[::1] over, free_at, copy_in, copy_out
@@ -15,23 +15,23 @@ cdef class Lister:
     @cython.locals(flat=Flat, c=int, i=int, total=int, available=double, time=double)
     cpdef double make(self, int window, bint backwards=*)
     cdef void _face(self, bint backwards)
-    @cython.locals(draft=Draft, flat=Flat, ops=int, c=int, i=int, b=int)
+    @cython.locals(draft=ProgramDraft, flat=Flat, ops=int, c=int, i=int, b=int)
     cdef void _begin(self) noexcept
     @cython.locals(best=int, first=double, urgency=double, k=int, i=int, at=double)
     cdef int _choose(self, int most) noexcept
-    @cython.locals(draft=Draft, flat=Flat, at=double, e=int, c=int, item=int)
+    @cython.locals(draft=ProgramDraft, flat=Flat, at=double, e=int, c=int, item=int)
     cdef double _available(self, int i) noexcept
-    @cython.locals(draft=Draft, flat=Flat, e=int, c=int, b=int, item=int)
+    @cython.locals(draft=ProgramDraft, flat=Flat, e=int, c=int, b=int, item=int)
     cdef void _await(self, int i) noexcept
     @cython.locals(k=int)
     cdef void _take(self, int i) noexcept
     @cython.locals(
-        draft=Draft, flat=Flat, best=int, at=int, urgency=double, k=int, b=int, value=double,
+        draft=ProgramDraft, flat=Flat, best=int, at=int, urgency=double, k=int, b=int, value=double,
     )
     cdef bint _ask(self, double until) noexcept
-    @cython.locals(draft=Draft, flat=Flat, item=int, c=int, channel=int, start=double)
+    @cython.locals(draft=ProgramDraft, flat=Flat, item=int, c=int, channel=int, start=double)
     cdef void _launch(self, int b) noexcept
-    @cython.locals(draft=Draft, flat=Flat, e=int, j=int, c=int, b=int)
+    @cython.locals(draft=ProgramDraft, flat=Flat, e=int, j=int, c=int, b=int)
     cdef void _release(self, int i) noexcept
-    @cython.locals(draft=Draft, flat=Flat, k=int, item=int, b=int)
+    @cython.locals(draft=ProgramDraft, flat=Flat, k=int, item=int, b=int)
     cdef void _write(self, bint backwards) noexcept

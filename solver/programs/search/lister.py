@@ -3,7 +3,7 @@
 from array import array
 from math import inf
 
-from solver.programs.search.draft import Draft
+from solver.programs.search.draft import ProgramDraft
 
 
 class Lister:
@@ -19,7 +19,7 @@ class Lister:
         Of each item, when it starts in the order made; from the end where that was made backwards.
     """
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: ProgramDraft) -> None:
         """Make the arrays."""
         flat = draft.flat
         items = flat.ops + flat.collectives

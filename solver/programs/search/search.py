@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable
 from math import inf
 
 from solver.programs.policies.frugal import frugal, frugal_within
-from solver.programs.problem import Problem
+from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
-from solver.programs.search.anneal import IS_COMPILED, Annealer
-from solver.programs.search.draft import Draft
+from solver.programs.search.anneal import IS_COMPILED, ProgramAnnealer
+from solver.programs.search.draft import ProgramDraft
 from solver.programs.search.flat import Flat
 from solver.programs.search.lister import Lister
 
@@ -50,7 +50,7 @@ _PRICE = 3.0
 _STEP = 0.002
 
 
-class Search:
+class ProgramSearch:
     """A search and its best draft.
 
     Attributes
@@ -65,16 +65,16 @@ class Search:
         Whether the clock ended it.
     """
 
-    def __init__(self, problem: Problem, report: Callable[[Program, float], None]) -> None:
+    def __init__(self, problem: ProgramProblem, report: Callable[[Program, float], None]) -> None:
         """Lay the problem out."""
         self.flat = Flat(problem)
         self.best: Program | None = None
         self.value, self.peak, self.least_peak = inf, 0, 1 << 62
         self.is_cut_short = False
         self.report = report
-        self.starts: list[tuple[float, int, Draft]] = []
+        self.starts: list[tuple[float, int, ProgramDraft]] = []
 
-    def offer(self, draft: Draft) -> None:
+    def offer(self, draft: ProgramDraft) -> None:
         """Take a draft that was executed, where it is the best so far."""
         self.least_peak = min(self.least_peak, draft.peak)
         if draft.excess == 0 and (draft.value, draft.peak) < (self.value, self.peak):
@@ -82,15 +82,15 @@ class Search:
             self.best = draft.program()
             self.report(self.best, draft.value)
 
-    def start_at(self, draft: Draft) -> None:
+    def start_at(self, draft: ProgramDraft) -> None:
         """Execute a draft, and remember it as one to begin with."""
         draft.execute(inf)
         self.offer(draft)
-        kept = Draft(self.flat)
+        kept = ProgramDraft(self.flat)
         kept.adopt(draft)
         self.starts.append((self.energy(draft), len(self.starts), kept))
 
-    def energy(self, draft: Draft) -> float:
+    def energy(self, draft: ProgramDraft) -> float:
         """Time and, at its price, memory above the limit [us]."""
         return draft.value * (1 + _PRICE * draft.excess / max(1, self.flat.memory))
 
@@ -105,7 +105,7 @@ class Search:
             self._follow(() if found is None else (found,))
 
     def _follow(self, programs: Iterable[Program]) -> None:
-        draft = Draft(self.flat)
+        draft = ProgramDraft(self.flat)
         for program in programs:
             for is_eager in (False, True):
                 draft.follow(program, is_eager=is_eager)
@@ -142,7 +142,7 @@ class Search:
 
     def _list(self) -> None:
         """Make lists: windows, from the start and the end, of single collectives and of buckets."""
-        draft = Draft(self.flat)
+        draft = ProgramDraft(self.flat)
         lister = Lister(draft)
         for window in _WINDOWS:
             _by_tail(lister)
@@ -156,12 +156,17 @@ class Search:
                 self.start_at(draft)
 
     def _anneal(
-        self, first: Draft, seed: int, changes: int, bound: float, is_over: Callable[[], bool]
-    ) -> Draft:
+        self,
+        first: ProgramDraft,
+        seed: int,
+        changes: int,
+        bound: float,
+        is_over: Callable[[], bool],
+    ) -> ProgramDraft:
         """Anneal from a draft; return where that came to."""
         if self.is_cut_short or self.value <= bound * (1 + 1e-9):
             return first
-        annealer = Annealer(self.flat, seed)
+        annealer = ProgramAnnealer(self.flat, seed)
         annealer.adopt(first)
         annealer.execute(inf)
         annealer.offer()

@@ -6,7 +6,7 @@ from solver.simulation.kernel.senders cimport Sender, Units
 cdef int _NONE, _HAPPENS, _WAKES
 
 
-cdef class Run:
+cdef class KernelRun:
     cdef Units units
     cdef list senders
     cdef object durations

@@ -58,7 +58,7 @@ def flat_graph(graph: Graph) -> FlatGraph:
     return flat
 
 
-def run_of(graph: Graph, network: Network, rules: Sequence[Any]) -> "Run | None":
+def run_of(graph: Graph, network: Network, rules: Sequence[Any]) -> "KernelRun | None":
     """Return what runs a graph under rules, at full speed; None but for senders of the same units.
 
     Every channel has a sender of its own.
@@ -73,10 +73,10 @@ def run_of(graph: Graph, network: Network, rules: Sequence[Any]) -> "Run | None"
     if not len(senders) == len(rules) == len(tensors.channels):
         return None
     costs = [network(lane) for lane in tensors.lanes]
-    return Run(flat_graph(graph), units, senders, units.times(tensors, costs))
+    return KernelRun(flat_graph(graph), units, senders, units.times(tensors, costs))
 
 
-class Run:
+class KernelRun:
     """Iterations of a graph whose channels have senders of the same units, one at a time.
 
     Parameters

@@ -13,7 +13,7 @@ from solver.traces.chakra.codec import COMPUTE_NODE, attributes, decode
 _LONGEST_NAME = 100
 
 
-class Node(NamedTuple):
+class ChakraNode(NamedTuple):
     """One node.
 
     Attributes
@@ -53,7 +53,7 @@ class Node(NamedTuple):
     channel: str
 
 
-def nodes_of(content: bytes) -> list[Node]:
+def nodes_of(content: bytes) -> list[ChakraNode]:
     """Read a file's nodes, by id.
 
     Raises
@@ -65,18 +65,18 @@ def nodes_of(content: bytes) -> list[Node]:
     messages = decode(content)
     if next(messages, None) is None:
         raise InvalidTrace([Fault("", FaultCode.EMPTY, "The file is empty.")])
-    nodes: list[Node] = []
+    nodes: list[ChakraNode] = []
     read = (_node(place, message) for place, message in enumerate(messages, start=1))
     if faults := first_of(_faults(read, nodes)):
         raise InvalidTrace(faults)
     return sorted(nodes, key=lambda node: node.id)
 
 
-def _node(place: int, message: Any) -> Node:
+def _node(place: int, message: Any) -> ChakraNode:
     attrs = attributes(message)
     on_cpu = attrs.get("is_cpu_op") is True
     thread = attrs.get("stream", attrs.get("tid"))
-    return Node(
+    return ChakraNode(
         place=place,
         id=message.id,
         name=_plain(message.name) or f"node {message.id}",
@@ -103,7 +103,7 @@ def _count(value: Any) -> int:
     return value if isinstance(value, int) else -1
 
 
-def _faults(read: Iterator[Node], nodes: list[Node]) -> Iterator[Fault]:
+def _faults(read: Iterator[ChakraNode], nodes: list[ChakraNode]) -> Iterator[Fault]:
     """Check nodes as they are read, and keep them: a file of faults is not read to its end."""
     places: dict[int, int] = {}
     for node in read:

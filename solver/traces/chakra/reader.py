@@ -21,7 +21,7 @@ from solver.traces.chakra.codec import (
     decode,
     may_begin,
 )
-from solver.traces.chakra.nodes import Node, nodes_of
+from solver.traces.chakra.nodes import ChakraNode, nodes_of
 from solver.traces.contraction import contract, order_nodes
 from solver.traces.files import single_file
 from solver.traces.steps import choose_step, step_lengths, step_windows
@@ -125,12 +125,12 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     return Trace(graph, report, tuple(measured))
 
 
-def _one_side(nodes: Sequence[Node]) -> Sequence[Node]:
+def _one_side(nodes: Sequence[ChakraNode]) -> Sequence[ChakraNode]:
     """Return the nodes off the CPU, or those on it when there is none."""
     return [node for node in nodes if not node.on_cpu] or nodes
 
 
-def _nothing_sent(sending: Sequence[Node]) -> Fault:
+def _nothing_sent(sending: Sequence[ChakraNode]) -> Fault:
     if sending:
         detail = (
             f"None of the {len(sending)} collective nodes has a comm_size and a known comm_type."
@@ -140,8 +140,8 @@ def _nothing_sent(sending: Sequence[Node]) -> Fault:
 
 
 def _ops(
-    inside: Sequence[Node], staying: Collection[int]
-) -> tuple[list[tuple[Node, Op]], tuple[str, ...]]:
+    inside: Sequence[ChakraNode], staying: Collection[int]
+) -> tuple[list[tuple[ChakraNode, Op]], tuple[str, ...]]:
     """Make the ops, in the order of launches, and say what that order was taken to mean."""
     index = {node.id: i for i, node in enumerate(inside)}
     preds = tuple(
@@ -158,7 +158,7 @@ def _ops(
     if by_launch:
         _join_launches(inside, after, stays, sends)
     names = _names([inside[i] for i in after])
-    ops: list[tuple[Node, Op]] = []
+    ops: list[tuple[ChakraNode, Op]] = []
     for i, above in after.items():
         node = inside[i]
         before = tuple(names[inside[j].id] for j in dict.fromkeys(above))
@@ -174,7 +174,7 @@ def _ops(
 
 
 def _is_launch_order(
-    inside: Sequence[Node],
+    inside: Sequence[ChakraNode],
     after: Mapping[int, list[int]],
     stays: Collection[int],
     sends: Collection[int],
@@ -189,7 +189,7 @@ def _is_launch_order(
 
 
 def _join_launches(
-    inside: Sequence[Node],
+    inside: Sequence[ChakraNode],
     after: Mapping[int, list[int]],
     stays: Collection[int],
     sends: Collection[int],
@@ -212,20 +212,20 @@ def _join_launches(
         after[i].extend(sorted(sends))
 
 
-def _names(nodes: Sequence[Node]) -> dict[int, str]:
+def _names(nodes: Sequence[ChakraNode]) -> dict[int, str]:
     """Name nodes as the file does, and by their ids too where it gives a name twice."""
     if len({node.name for node in nodes}) == len(nodes):
         return {node.id: node.name for node in nodes}
     return {node.id: f"{node.name} {node.id}" for node in nodes}
 
 
-def _cycle(inside: Sequence[Node], cycle: Sequence[int]) -> Fault:
+def _cycle(inside: Sequence[ChakraNode], cycle: Sequence[int]) -> Fault:
     shown = [str(inside[i].id) for i in cycle[:_SHOWN]] + ["..."] * (len(cycle) > _SHOWN)
     detail = f"Nodes wait for one another in a cycle of {len(cycle)}: {' -> '.join(shown)}."
     return Fault(f"/{inside[cycle[0]].place}", FaultCode.CYCLE, detail)
 
 
-def _losses(inside: Sequence[Node], names: Mapping[int, str]) -> Iterator[str]:
+def _losses(inside: Sequence[ChakraNode], names: Mapping[int, str]) -> Iterator[str]:
     """Say what was left out, by what it is."""
     left = [node for node in inside if node.id not in names]
     for on_cpu, where in ((True, "on the CPU"), (False, "off the CPU")):
@@ -239,7 +239,7 @@ def _losses(inside: Sequence[Node], names: Mapping[int, str]) -> Iterator[str]:
         yield "ctrl_deps: they nest calls and can form cycles"
 
 
-def _kind(node: Node) -> str:
+def _kind(node: ChakraNode) -> str:
     if node.type != COLLECTIVE_NODE:
         return f"{NODE_TYPES.get(node.type, f'unknown (type {node.type})')} nodes"
     if not node.bytes:
@@ -248,7 +248,7 @@ def _kind(node: Node) -> str:
     return f"{kind} nodes of {node.bytes} bytes" + " on the CPU" * node.on_cpu
 
 
-def _repairs(inside: Sequence[Node], known: Collection[int]) -> Iterator[str]:
+def _repairs(inside: Sequence[ChakraNode], known: Collection[int]) -> Iterator[str]:
     """Say which dependencies lead nowhere, or to their own node."""
     for field, ids in (("data_deps", "after"), ("ctrl_deps", "outer")):
         dangling = own = 0

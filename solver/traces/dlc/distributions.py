@@ -7,13 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from solver.traces.dlc.records import Column
-from solver.traces.dlc_report import Fit, Spread
+from solver.traces.dlc_report import DistributionFit, OverheadSpread
 
 #: Most bins of a histogram.
 MAX_BINS = 40
 
 
-def spread_of(values: Column, key: int | None = None, node: str | None = None) -> Spread:
+def spread_of(values: Column, key: int | None = None, node: str | None = None) -> OverheadSpread:
     """Describe values [us], at least one, of shape (n,); O(n log n).
 
     The bins are the square root of n, but :data:`MAX_BINS` at most; one where all are alike.
@@ -23,10 +23,10 @@ def spread_of(values: Column, key: int | None = None, node: str | None = None) -
     counts, _ = np.histogram(values - least, bins, range=(0, max(most - least, 1)))
     mean = round(float(values.mean()), 3)
     fit = nearest(np.sort(values).astype(float)) if least < most else None
-    return Spread(key, node, values.size, least, mean, most, tuple(counts.tolist()), fit)
+    return OverheadSpread(key, node, values.size, least, mean, most, tuple(counts.tolist()), fit)
 
 
-def nearest(ordered: npt.NDArray[np.float64]) -> Fit:
+def nearest(ordered: npt.NDArray[np.float64]) -> DistributionFit:
     """Fit a normal and, where all values are positive, a log-normal by maximum likelihood.
 
     The nearer one is returned, of equals the normal.
@@ -38,7 +38,7 @@ def nearest(ordered: npt.NDArray[np.float64]) -> Fit:
     """
     mean, deviation = float(ordered.mean()), float(ordered.std())
     error = _distance((ordered - mean) / deviation)
-    normal = Fit("normal", round(mean, 3), round(deviation, 3), None, round(error, 6))
+    normal = DistributionFit("normal", round(mean, 3), round(deviation, 3), None, round(error, 6))
     if ordered[0] <= 0:
         return normal
     logs = np.log(ordered)
@@ -47,7 +47,7 @@ def nearest(ordered: npt.NDArray[np.float64]) -> Fit:
         return normal
     error = _distance((logs - center) / width)
     median = round(math.exp(center), 3)
-    log_normal = Fit("log_normal", median, None, round(width, 6), round(error, 6))
+    log_normal = DistributionFit("log_normal", median, None, round(width, 6), round(error, 6))
     return min(normal, log_normal, key=lambda fit: fit.error)
 
 

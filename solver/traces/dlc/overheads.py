@@ -14,7 +14,7 @@ import numpy.typing as npt
 from solver.traces.dlc.distributions import by_value, spread_of
 from solver.traces.dlc.grammar import CONFIRMATION, PARAMETER, PUSH, REQUEST
 from solver.traces.dlc.groups import groups_of
-from solver.traces.dlc.phases import UNKNOWN, Phases
+from solver.traces.dlc.phases import UNKNOWN, IterationPhases
 from solver.traces.dlc.records import Column, Records
 from solver.traces.dlc_report import Overhead, Overheads
 
@@ -70,7 +70,7 @@ class Updates(NamedTuple):
 
 
 def overheads_of(
-    workers: Sequence[tuple[Records, Phases]], servers: Sequence[Records]
+    workers: Sequence[tuple[Records, IterationPhases]], servers: Sequence[Records]
 ) -> tuple[Overheads, bool | None]:
     """Measure the overheads, and tell whether updates are synchronous (None if no file says).
 
@@ -105,7 +105,7 @@ def overheads_of(
     return measured, is_synchronous
 
 
-def computation(records: Records, phases: Phases) -> Values:
+def computation(records: Records, phases: IterationPhases) -> Values:
     """From the last parameter got to the last push, and to each key's push (T0 in Fig. 6)."""
     is_known = phases.is_computed
     total = (phases.last_push - phases.start)[is_known]
@@ -113,7 +113,7 @@ def computation(records: Records, phases: Phases) -> Values:
     return Values(records.name, total, *_since(records, PUSH, phases.number[is_known], begins))
 
 
-def waiting(records: Records, phases: Phases) -> Values:
+def waiting(records: Records, phases: IterationPhases) -> Values:
     """From the first parameter got to the last, and to each key's."""
     is_known = phases.last_pull != UNKNOWN
     begins = phases.first_pull[is_known]

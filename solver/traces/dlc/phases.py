@@ -14,7 +14,7 @@ import numpy.typing as npt
 from solver.traces.dlc.grammar import PARAMETER, PUSH, SET_UP
 from solver.traces.dlc.groups import groups_of
 from solver.traces.dlc.records import Column, Records
-from solver.traces.dlc_report import Iteration
+from solver.traces.dlc_report import WorkerIteration
 
 #: A time that is not known.
 UNKNOWN = -1
@@ -29,7 +29,7 @@ class _Span(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Phases:
+class IterationPhases:
     """The phases of a worker's iterations, each of shape (iterations,), in microseconds.
 
     Attributes
@@ -70,7 +70,7 @@ class Phases:
         return self.last_pull - self.start
 
 
-def phases_of(records: Records) -> Phases:
+def phases_of(records: Records) -> IterationPhases:
     """Find the iterations of a worker; O(rows log rows).
 
     An iteration is known as a whole when each key that is ever pushed in training is pushed, and
@@ -83,7 +83,7 @@ def phases_of(records: Records) -> Phases:
     pulled, before = (_span(records, PARAMETER, of) for of in (number, number - 1))
     is_before = before.is_whole & ~(pushed.is_whole & (before.last > pushed.first))
     is_after = pulled.is_whole & ~(pushed.is_whole & (pulled.last < pushed.first))
-    return Phases(
+    return IterationPhases(
         number,
         np.where(is_before, before.last, UNKNOWN),
         np.where(pushed.is_whole, pushed.first, UNKNOWN),
@@ -118,7 +118,7 @@ def _span(records: Records, stage: int, number: Column) -> _Span:
     return _Span(first, last, (count == tensors) & (tensors > 0))
 
 
-def iterations_of(records: Records, phases: Phases) -> list[Iteration]:
+def iterations_of(records: Records, phases: IterationPhases) -> list[WorkerIteration]:
     """Write the iterations of a worker; times count from its first message."""
     origin = int(records.time[records.stage < SET_UP].min())
     columns = (
@@ -142,14 +142,14 @@ def _iteration(
     last_push: int,
     first_pull: int,
     last_pull: int,
-) -> Iteration:
+) -> WorkerIteration:
     def between(begin: int, end: int) -> int | None:
         return None if UNKNOWN in (begin, end) else end - begin
 
     one, two = between(start, first_push), between(first_push, last_push)
     three = between(first_push, last_pull)
     whole = None if one is None or three is None else one + three
-    return Iteration(
+    return WorkerIteration(
         node,
         number,
         between(origin, start),

@@ -11,12 +11,12 @@ from solver.errors import Fault, InvalidGraph, InvalidTrace
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Graph, Op, build, first_of
 from solver.traces.dlc.grammar import COLUMNS, OF_SCHEDULER, PUSH, ROW, SET_UP
 from solver.traces.dlc.overheads import overheads_of
-from solver.traces.dlc.phases import Phases, iterations_of, phases_of
+from solver.traces.dlc.phases import IterationPhases, iterations_of, phases_of
 from solver.traces.dlc.records import Records, records_of
 from solver.traces.dlc.volume import lengths_of, volume_of
 from solver.traces.dlc_report import DlcReport
 from solver.traces.steps import choose_step
-from solver.traces.trace import Channel, Report, Trace, TraceOptions, totals, without_graph
+from solver.traces.trace import Report, Trace, TraceChannel, TraceOptions, totals, without_graph
 
 FORMAT = "dlc"
 
@@ -35,7 +35,7 @@ class _Worker:
 
     file: int
     records: Records
-    phases: Phases
+    phases: IterationPhases
 
 
 def looks_like(content: bytes) -> bool:
@@ -147,7 +147,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         dlc=dlc,
     )
     count = worker.records.workers
-    channel = Channel(NETWORK, count, "num_workers of the header")
+    channel = TraceChannel(NETWORK, count, "num_workers of the header")
     return Trace(graph, report, channels=(channel,), messages=tuple(nodes))
 
 

@@ -111,7 +111,7 @@ def records_of(content: bytes, place: str) -> Records:
     if OF_SCHEDULER.search(head):
         detail = "These are records of the scheduler: give the files of the workers and servers."
         raise InvalidTrace([Fault(place, FaultCode.NOT_SUPPORTED, detail)])
-    reading = _Reading(content, place)
+    reading = _RecordReader(content, place)
     faults = first_of(reading.faults())
     if not faults and not reading.node:
         faults = [Fault(place, FaultCode.WRONG_FORMAT, "No message found: not a DLC trace.")]
@@ -120,7 +120,7 @@ def records_of(content: bytes, place: str) -> Records:
     return reading.records(head)
 
 
-class _Reading:
+class _RecordReader:
     """A file that is being read."""
 
     def __init__(self, content: bytes, place: str) -> None:

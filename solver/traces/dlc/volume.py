@@ -12,12 +12,12 @@ import numpy as np
 
 from solver.traces.dlc.grammar import PARAMETER, PUSH, SET_UP
 from solver.traces.dlc.groups import groups_of
-from solver.traces.dlc.phases import Phases
+from solver.traces.dlc.phases import IterationPhases
 from solver.traces.dlc.records import Column, Records
 from solver.traces.dlc_report import MessageLengths, Volume
 
 
-def volume_of(records: Records, phases: Phases | None) -> Volume | None:
+def volume_of(records: Records, phases: IterationPhases | None) -> Volume | None:
     """Sum the bytes of an iteration, the mean over whole ones; None where there is none.
 
     Parameters

@@ -52,21 +52,21 @@ _RANK = re.compile(r"[0-9]{1,9}")
 _LONGEST = 80
 
 
-class _Args(msgspec.Struct, gc=False):
+class _BarArgs(msgspec.Struct, gc=False):
     name: str | None = None
     dtype: str | None = None
     shape: str | None = None
 
 
-class _Event(msgspec.Struct, gc=False):
+class _BarEvent(msgspec.Struct, gc=False):
     ph: str | None = None
     name: str | None = None
     pid: int | str | None = None
     ts: float | None = None
-    args: _Args | None = None
+    args: _BarArgs | None = None
 
 
-_DECODER: msgspec.json.Decoder[list[_Event]] = msgspec.json.Decoder(list[_Event])
+_DECODER: msgspec.json.Decoder[list[_BarEvent]] = msgspec.json.Decoder(list[_BarEvent])
 
 
 class Activity(NamedTuple):
@@ -82,7 +82,7 @@ class Activity(NamedTuple):
         return _OPERATION.match(self.name) is not None
 
 
-class Launch(NamedTuple):
+class TensorLaunch(NamedTuple):
     """A tensor's part in one operation; times in us as the file counts them.
 
     Attributes
@@ -131,7 +131,7 @@ class Launch(NamedTuple):
         return (parts[0].start, parts[-1].end) if parts else (self.start, self.end)
 
 
-class Timeline(NamedTuple):
+class HorovodTimeline(NamedTuple):
     """What a file holds.
 
     Attributes
@@ -146,7 +146,7 @@ class Timeline(NamedTuple):
         One sentence for each thing that was put right.
     """
 
-    launches: tuple[Launch, ...]
+    launches: tuple[TensorLaunch, ...]
     cycles: tuple[float, ...]
     highest_rank: int | None
     repaired: tuple[str, ...]
@@ -182,19 +182,19 @@ class _Tensor:
         self.negotiated: tuple[float, dict[int, float], float] | None = None
 
 
-class _Reading:
+class _BarReader:
     """Events turned into launches, one after another."""
 
     def __init__(self) -> None:
         self.tensors: dict[int | str, _Tensor] = {}
-        self.launches: list[Launch] = []
+        self.launches: list[TensorLaunch] = []
         self.cycles: list[float] = []
         self.highest_rank: int | None = None
         self.strays = 0
         self._run = 0
         self._ended = True
 
-    def take(self, event: _Event) -> None:
+    def take(self, event: _BarEvent) -> None:
         """Take an event that has its time."""
         at = event.ts or 0.0
         if event.ph == "i":
@@ -221,7 +221,7 @@ class _Reading:
             tensor.open[0].run = self._run
         tensor.open.append(bar)
 
-    def _end(self, tensor: _Tensor, at: float, args: _Args | None) -> None:
+    def _end(self, tensor: _Tensor, at: float, args: _BarArgs | None) -> None:
         if not tensor.open:
             self.strays += 1
             return
@@ -239,14 +239,14 @@ class _Reading:
             said = tuple(ranks.items())
             size = None if args is None else _size(args.dtype, args.shape)
             self.launches.append(
-                Launch(
+                TensorLaunch(
                     *(tensor.name, bar.name, ready, said, decided, bar.start, at),
                     *(tuple(bar.activities), size, bar.run),
                 )
             )
 
 
-def timeline(content: bytes, place: str) -> Timeline:
+def timeline(content: bytes, place: str) -> HorovodTimeline:
     """Read the bars of one file.
 
     Parameters
@@ -270,7 +270,7 @@ def timeline(content: bytes, place: str) -> Timeline:
     faults = first_of(_faults(events, place))
     if faults:
         raise InvalidTrace(faults)
-    reading = _Reading()
+    reading = _BarReader()
     for event in events:
         reading.take(event)
     repaired = [cut] if cut else []
@@ -283,10 +283,10 @@ def timeline(content: bytes, place: str) -> Timeline:
         repaired.append(f"{ends} of bars that had not begun: left out.")
     launches = sorted(reading.launches, key=lambda launch: launch.ready)
     cycles = tuple(sorted(reading.cycles))
-    return Timeline(tuple(launches), cycles, reading.highest_rank, tuple(repaired))
+    return HorovodTimeline(tuple(launches), cycles, reading.highest_rank, tuple(repaired))
 
 
-def _faults(events: Sequence[_Event], place: str) -> Iterator[Fault]:
+def _faults(events: Sequence[_BarEvent], place: str) -> Iterator[Fault]:
     """Find events without a time, and those before the last one of their tensor."""
     last: dict[int | str, float] = {}
     for i, event in enumerate(events):

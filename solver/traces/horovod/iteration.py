@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from solver.graph import COMPUTE, Op
-from solver.traces.horovod.bars import KINDS, Launch
-from solver.traces.horovod.steps import Step, buffers
+from solver.traces.horovod.bars import KINDS, TensorLaunch
+from solver.traces.horovod.steps import TimelineStep, buffers
 
 
-def ops_of(step: Step, sizes: Mapping[str, int], rest: float) -> list[Op]:
+def ops_of(step: TimelineStep, sizes: Mapping[str, int], rest: float) -> list[Op]:
     """Build the iteration that begins with the first release.
 
     What ran between two releases is an op of the backward pass; what ran from the last operation
@@ -43,7 +43,7 @@ def ops_of(step: Step, sizes: Mapping[str, int], rest: float) -> list[Op]:
 
 
 def measured_times(
-    launches: Sequence[Launch], sizes: Mapping[str, int]
+    launches: Sequence[TensorLaunch], sizes: Mapping[str, int]
 ) -> Iterator[tuple[str, float]]:
     """Yield id and recorded time [us] of each tensor in the order in which they were sent.
 

@@ -35,11 +35,11 @@ class LayerTimes(msgspec.Struct, forbid_unknown_fields=True):
     update_us: float = 0.0
 
 
-class _File(msgspec.Struct):
+class _LayersFile(msgspec.Struct):
     layers: list[LayerTimes]
 
 
-_DECODER: msgspec.json.Decoder[_File] = msgspec.json.Decoder(_File)
+_DECODER: msgspec.json.Decoder[_LayersFile] = msgspec.json.Decoder(_LayersFile)
 
 
 def is_layers(content: bytes) -> bool:

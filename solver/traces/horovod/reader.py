@@ -10,7 +10,7 @@ from solver.graph import NETWORK, Graph, build
 from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
 from solver.models.layers import iteration
 from solver.traces.chrome import MARK
-from solver.traces.horovod.bars import CYCLE, KINDS, NEGOTIATE, Launch, timeline
+from solver.traces.horovod.bars import CYCLE, KINDS, NEGOTIATE, TensorLaunch, timeline
 from solver.traces.horovod.iteration import measured_times, ops_of
 from solver.traces.horovod.layers import (
     LayerTimes,
@@ -32,14 +32,14 @@ from solver.traces.horovod.statements import (
     sizes_said,
     warnings,
 )
-from solver.traces.horovod.steps import Step, Steps, buffers, split_steps
+from solver.traces.horovod.steps import RepeatedSteps, TimelineStep, buffers, split_steps
 from solver.traces.recorded import recorded_time
 from solver.traces.steps import choose_step
 from solver.traces.trace import (
-    Channel,
     Report,
     Sample,
     Trace,
+    TraceChannel,
     TraceOptions,
     as_trace_faults,
     totals,
@@ -61,7 +61,7 @@ class _Built(NamedTuple):
     """The graph of a step, the launches in it, and what was decided."""
 
     graph: Graph
-    launches: tuple[Launch, ...]
+    launches: tuple[TensorLaunch, ...]
     dropped: tuple[str, ...]
     assumed: tuple[str, ...]
     warnings: tuple[str, ...] = ()
@@ -126,7 +126,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         built.graph,
         Report(FORMAT, 0, 0, 0, {}),
         measured,
-        (Channel(NETWORK, recorded.workers, source),),
+        (TraceChannel(NETWORK, recorded.workers, source),),
         tuple(_samples(steps.regular, sizes)),
     )
     length = None if step.length is None else round(step.length, 3)
@@ -153,7 +153,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     return Trace(built.graph, report, measured, trace.channels, trace.samples)
 
 
-def _choose(steps: Steps, step: int | None, place: str) -> int:
+def _choose(steps: RepeatedSteps, step: int | None, place: str) -> int:
     """Return the index of the step to read: of those that have an end where none is asked for."""
     if not steps.regular:
         detail = (
@@ -170,7 +170,7 @@ def _choose(steps: Steps, step: int | None, place: str) -> int:
     return ended[choose_step(None, [length for length in lengths if length is not None])]
 
 
-def _size_faults(step: Step, sizes: Sizes, place: str) -> Iterator[Fault]:
+def _size_faults(step: TimelineStep, sizes: Sizes, place: str) -> Iterator[Fault]:
     if len(step.launches) > MAX_STEP_COLLECTIVES:
         detail = (
             f"A step of {len(step.launches)} tensors: at most {MAX_STEP_COLLECTIVES:,} are read."
@@ -208,7 +208,7 @@ def _first_of(tensors: Sequence[str]) -> str:
     return f"{tensors[0]!r}{more}"
 
 
-def _alone(name: str, steps: Steps, step: Step, sizes: Sizes) -> _Built:
+def _alone(name: str, steps: RepeatedSteps, step: TimelineStep, sizes: Sizes) -> _Built:
     """Build the graph of a step from its own times."""
     rests = [part.rest for part in steps.regular if part.rest is not None]
     rest = step.rest
@@ -224,7 +224,7 @@ def _alone(name: str, steps: Steps, step: Step, sizes: Sizes) -> _Built:
 
 
 def _with_layers(
-    name: str, step: Step, layers: Sequence[LayerTimes], sizes: Sizes, place: str
+    name: str, step: TimelineStep, layers: Sequence[LayerTimes], sizes: Sizes, place: str
 ) -> _Built:
     """Build the graph of layers that send the tensors of a step."""
     gradients = gradients_of(layers)
@@ -255,7 +255,7 @@ def _with_layers(
     return _Built(graph, launches, tuple(dropped), (said,), tuple(warned))
 
 
-def _samples(steps: Sequence[Step], sizes: Sizes) -> Iterator[Sample]:
+def _samples(steps: Sequence[TimelineStep], sizes: Sizes) -> Iterator[Sample]:
     for step in steps:
         for group in buffers(step.launches):
             size = sum(sizes.bytes[launch.tensor] for launch in group)

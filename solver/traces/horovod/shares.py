@@ -19,18 +19,18 @@ from solver.traces.communication import (
     OTHER,
     PARTS,
     WAIT,
-    Buffer,
     Communication,
+    RecordedBucket,
     Share,
 )
-from solver.traces.horovod.bars import KINDS, Launch
-from solver.traces.horovod.steps import Step, buffers
+from solver.traces.horovod.bars import KINDS, TensorLaunch
+from solver.traces.horovod.steps import TimelineStep, buffers
 
 _WAITS = {"QUEUE", "WAIT_FOR_OTHER_TENSOR_DATA"}
 _COPIES = ("MEMCPY_", "COPY_")
 
 
-def parts_of(launch: Launch) -> dict[str, float]:
+def parts_of(launch: TensorLaunch) -> dict[str, float]:
     """Divide the time of a tensor from its release to its result [us]; the parts add up to it."""
     parts = dict.fromkeys(PARTS, 0.0)
     parts[NEGOTIATE] = launch.decided - launch.ready
@@ -51,7 +51,10 @@ def parts_of(launch: Launch) -> dict[str, float]:
 
 
 def communication(
-    steps: Sequence[Step], chosen: Step, sizes: Mapping[str, int], cycles: Sequence[float]
+    steps: Sequence[TimelineStep],
+    chosen: TimelineStep,
+    sizes: Mapping[str, int],
+    cycles: Sequence[float],
 ) -> Communication:
     """Sum up how the steps communicated, and list the buffers of the chosen one.
 
@@ -92,9 +95,9 @@ def communication(
     )
 
 
-def _buffers(step: Step, sizes: Mapping[str, int]) -> Iterator[Buffer]:
+def _buffers(step: TimelineStep, sizes: Mapping[str, int]) -> Iterator[RecordedBucket]:
     for group in buffers(step.launches):
-        yield Buffer(
+        yield RecordedBucket(
             kind=KINDS[group[0].operation],
             tensors=tuple(launch.tensor for launch in group),
             bytes=sum(sizes[launch.tensor] for launch in group),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from solver.graph import REDUCE_SCATTER
-from solver.traces.horovod.bars import KINDS, Launch
+from solver.traces.horovod.bars import KINDS, TensorLaunch
 from solver.traces.horovod.layers import matched
 
 
@@ -27,7 +27,7 @@ class Sizes(NamedTuple):
 
 
 def tensor_sizes(
-    launches: Iterable[Launch], workers: int | None, known: Mapping[str, int]
+    launches: Iterable[TensorLaunch], workers: int | None, known: Mapping[str, int]
 ) -> Sizes:
     """Return the bytes of tensors: what the timeline says, else what is known by name.
 

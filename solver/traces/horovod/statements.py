@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from solver.limits import MAX_WORKERS
-from solver.traces.horovod.bars import KINDS, Launch, Timeline
+from solver.traces.horovod.bars import KINDS, HorovodTimeline, TensorLaunch
 from solver.traces.horovod.sizes import Sizes
-from solver.traces.horovod.steps import Step, Steps
+from solver.traces.horovod.steps import RepeatedSteps, TimelineStep
 from solver.traces.trace import TraceOptions
 
 RELEASES = (
@@ -31,14 +31,14 @@ def simulated_said(length: float | None, simulated: float) -> Iterator[str]:
         )
 
 
-def left_out(launches: Sequence[Launch]) -> Iterator[str]:
+def left_out(launches: Sequence[TensorLaunch]) -> Iterator[str]:
     """Name the operations that no step repeats."""
     count = Counter(launch.operation for launch in launches if launch.operation not in KINDS)
     for operation in sorted(count):
         yield f"{count[operation]:,} x {operation[:80]}: not of a step."
 
 
-def irregular_said(steps: Steps) -> Iterator[str]:
+def irregular_said(steps: RepeatedSteps) -> Iterator[str]:
     """Say how many steps are not like most."""
     if steps.others:
         which = "1 step" if steps.others == 1 else f"{steps.others:,} steps"
@@ -52,7 +52,7 @@ def sizes_said(sizes: Sizes) -> Iterator[str]:
         yield f"Bytes of {which} are those that were given: the timeline has none."
 
 
-def data_said(step: Step) -> Iterator[str]:
+def data_said(step: TimelineStep) -> Iterator[str]:
     """Say how far the data of tensors came after their release, where Horovod waited for it."""
     waited = [
         sum(part.end - part.start for part in launch.activities if part.name == _DATA)
@@ -65,7 +65,9 @@ def data_said(step: Step) -> Iterator[str]:
         )
 
 
-def warnings(recorded: Timeline, step: Step, sizes: Sizes, options: TraceOptions) -> Iterator[str]:
+def warnings(
+    recorded: HorovodTimeline, step: TimelineStep, sizes: Sizes, options: TraceOptions
+) -> Iterator[str]:
     """Say what a plan cannot rely on, and what was given and is not used."""
     if options.parameters and not sizes.supplied and not sizes.differing:
         yield "The parameters are not used: the timeline has the bytes of all tensors."

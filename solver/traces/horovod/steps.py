@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from solver.traces.horovod.bars import KINDS, Launch
+from solver.traces.horovod.bars import KINDS, TensorLaunch
 
 #: Times of two tensors of one buffer that are written one right after the other are so near [us],
 _STAMPS = 50.0
@@ -12,7 +12,7 @@ _STAMPS = 50.0
 _APART = 0.1
 
 
-class Step(NamedTuple):
+class TimelineStep(NamedTuple):
     """Launches between two of the same tensor.
 
     Attributes
@@ -23,7 +23,7 @@ class Step(NamedTuple):
         When the step after it begins [us]; None of the last one.
     """
 
-    launches: tuple[Launch, ...]
+    launches: tuple[TensorLaunch, ...]
     next: float | None
 
     @property
@@ -47,7 +47,7 @@ class Step(NamedTuple):
         return None if self.next is None else max(self.next - self.end, 0.0)
 
 
-class Steps(NamedTuple):
+class RepeatedSteps(NamedTuple):
     """What a timeline repeats.
 
     Attributes
@@ -58,11 +58,11 @@ class Steps(NamedTuple):
         How many have other tensors.
     """
 
-    regular: tuple[Step, ...]
+    regular: tuple[TimelineStep, ...]
     others: int
 
 
-def split_steps(launches: Iterable[Launch], sizes: Mapping[str, int]) -> Steps:
+def split_steps(launches: Iterable[TensorLaunch], sizes: Mapping[str, int]) -> RepeatedSteps:
     """Split launches, by when they were ready, into steps.
 
     A step ends where a tensor is ready that is in it already. Of the steps those count whose set
@@ -81,7 +81,7 @@ def split_steps(launches: Iterable[Launch], sizes: Mapping[str, int]) -> Steps:
     -----
     O(launches).
     """
-    parts: list[list[Launch]] = []
+    parts: list[list[TensorLaunch]] = []
     seen: set[str] = set()
     for launch in launches:
         if launch.operation not in KINDS:
@@ -92,23 +92,23 @@ def split_steps(launches: Iterable[Launch], sizes: Mapping[str, int]) -> Steps:
         seen.add(launch.tensor)
         parts[-1].append(launch)
     if not parts:
-        return Steps((), 0)
+        return RepeatedSteps((), 0)
     begins = [*(part[0].ready for part in parts[1:]), None]
-    steps = [Step(tuple(part), begin) for part, begin in zip(parts, begins, strict=True)]
+    steps = [TimelineStep(tuple(part), begin) for part, begin in zip(parts, begins, strict=True)]
     names = [frozenset(launch.tensor for launch in step.launches) for step in steps]
     count = Counter(names)
     most = max(count, key=lambda one: (count[one], sum(sizes.get(name, 0) for name in one)))
     regular = tuple(step for step, own in zip(steps, names, strict=True) if own == most)
-    return Steps(regular, len(steps) - len(regular))
+    return RepeatedSteps(regular, len(steps) - len(regular))
 
 
-def buffers(launches: Sequence[Launch]) -> list[tuple[Launch, ...]]:
+def buffers(launches: Sequence[TensorLaunch]) -> list[tuple[TensorLaunch, ...]]:
     """Group launches that shared one operation, by its start and then by when they were ready.
 
     Horovod begins an operation for all tensors of a buffer before it ends it for any, and both one
     tensor right after another: where the next begins or ends much later, it is of another buffer.
     """
-    groups: dict[tuple[int, str] | int, list[Launch]] = {}
+    groups: dict[tuple[int, str] | int, list[TensorLaunch]] = {}
     for i, launch in enumerate(launches):
         key = -1 - i if launch.run is None else (launch.run, launch.operation)
         groups.setdefault(key, []).append(launch)
@@ -121,9 +121,11 @@ def buffers(launches: Sequence[Launch]) -> list[tuple[Launch, ...]]:
     return sorted((tuple(sorted(part, key=_ready)) for part in parts), key=_start)
 
 
-def _split(group: Sequence[Launch], time: Callable[[Launch], float]) -> list[list[Launch]]:
+def _split(
+    group: Sequence[TensorLaunch], time: Callable[[TensorLaunch], float]
+) -> list[list[TensorLaunch]]:
     """Split launches where a time of one is much later than that of the one before it."""
-    parts: list[list[Launch]] = []
+    parts: list[list[TensorLaunch]] = []
     for launch in sorted(group, key=time):
         last = parts[-1][-1] if parts else None
         if last is None or time(launch) - time(last) > max(_STAMPS, _APART * last.time):
@@ -132,9 +134,9 @@ def _split(group: Sequence[Launch], time: Callable[[Launch], float]) -> list[lis
     return parts
 
 
-def _ready(launch: Launch) -> float:
+def _ready(launch: TensorLaunch) -> float:
     return launch.ready
 
 
-def _start(group: Sequence[Launch]) -> float:
+def _start(group: Sequence[TensorLaunch]) -> float:
     return group[0].start

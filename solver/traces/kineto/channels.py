@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from solver.graph import NETWORK
-from solver.traces.kineto.groups import Group, group_in, plain, pools, titles
-from solver.traces.kineto.recording import Collective, Recording
+from solver.traces.kineto.groups import ProcessGroup, group_in, plain, pools, titles
+from solver.traces.kineto.recording import RankRecording, RecordedCollective
 from solver.traces.kineto.sizes import bytes_of, kind_of, workers_of
 from solver.traces.kineto.sizing import WORLD
-from solver.traces.kineto.steps import Step
-from solver.traces.trace import Channel
+from solver.traces.kineto.steps import ProfiledStep
+from solver.traces.trace import TraceChannel
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +17,13 @@ class _Key:
     """What tells channels apart: a name, and the group it is from."""
 
     name: str
-    group: Group | None
+    group: ProcessGroup | None
     source: str
 
 
-def name_channels(recording: Recording, steps: Sequence[Step]) -> dict[str, Channel]:
+def name_channels(
+    recording: RankRecording, steps: Sequence[ProfiledStep]
+) -> dict[str, TraceChannel]:
     """Give the collectives of all steps their channels, in place of their streams.
 
     The only channel is the network; where the recording lists no groups, a channel has the
@@ -34,7 +36,7 @@ def name_channels(recording: Recording, steps: Sequence[Step]) -> dict[str, Chan
     collectives = [collective for step in steps for collective in step.collectives]
     keys = _keys(recording, collectives)
     names = {key.name for key in keys}
-    result: dict[str, Channel] = {}
+    result: dict[str, TraceChannel] = {}
     at = 0
     for step in steps:
         for i, collective in enumerate(step.collectives):
@@ -46,23 +48,23 @@ def name_channels(recording: Recording, steps: Sequence[Step]) -> dict[str, Chan
             workers = workers or workers_of(collective, kind_of(collective)[0])
             known = result.get(name)
             if known is None or (known.workers is None and workers):
-                result[name] = Channel(name, workers, key.source)
+                result[name] = TraceChannel(name, workers, key.source)
     if recording.workers and (len(result) == 1 or not recording.groups):
         for name, channel in result.items():
             if channel.workers is None:
                 source = WORLD if len(result) == 1 else f"{channel.source}; {WORLD}"
-                result[name] = Channel(name, recording.workers, source)
+                result[name] = TraceChannel(name, recording.workers, source)
     return result
 
 
-def _keys(recording: Recording, collectives: Sequence[Collective]) -> list[_Key]:
+def _keys(recording: RankRecording, collectives: Sequence[RecordedCollective]) -> list[_Key]:
     written = [_written(collective) for collective in collectives]
     groups = {group.name: group for group in recording.groups}
     for group in written:
         if group is not None:
             groups.setdefault(group.name, group)
     title = titles(list(groups.values()))
-    inferred: dict[str, Group] | None = None
+    inferred: dict[str, ProcessGroup] | None = None
     if not recording.is_gpu:
         inferred = pools(*_threads(collectives), recording.groups)
     result = []
@@ -86,13 +88,13 @@ def _keys(recording: Recording, collectives: Sequence[Collective]) -> list[_Key]
     return _apart(result, collectives)
 
 
-def _is_only(groups: Sequence[Group], collective: Collective) -> bool:
+def _is_only(groups: Sequence[ProcessGroup], collective: RecordedCollective) -> bool:
     """Tell whether a collective of no written group is of the only one that there is."""
     workers = workers_of(collective, kind_of(collective)[0])
     return len(groups) == 1 and workers in {None, groups[0].workers or workers}
 
 
-def _apart(keys: Sequence[_Key], collectives: Sequence[Collective]) -> list[_Key]:
+def _apart(keys: Sequence[_Key], collectives: Sequence[RecordedCollective]) -> list[_Key]:
     """Tell apart the channels of no written group by their workers, where those differ."""
     workers = [
         None if key.group else workers_of(collective, kind_of(collective)[0])
@@ -109,7 +111,7 @@ def _apart(keys: Sequence[_Key], collectives: Sequence[Collective]) -> list[_Key
     ]
 
 
-def group_sizes_said(recording: Recording, steps: Sequence[Step]) -> list[str]:
+def group_sizes_said(recording: RankRecording, steps: Sequence[ProfiledStep]) -> list[str]:
     """Say which groups have other sizes beside their collectives than in the trace's list."""
     listed = {group.name: group for group in recording.groups if group.workers}
     said = [
@@ -124,19 +126,19 @@ def group_sizes_said(recording: Recording, steps: Sequence[Step]) -> list[str]:
     return list(dict.fromkeys(said))
 
 
-def _written(collective: Collective) -> Group | None:
+def _written(collective: RecordedCollective) -> ProcessGroup | None:
     """Return the group that is written on the kernel or on PyTorch's record."""
     events = (collective.kernel, collective.record)
     return next((g for event in events if event and (g := group_in(event.args))), None)
 
 
-def _said(group: Group) -> str:
+def _said(group: ProcessGroup) -> str:
     name = plain(group.name)
     return f"{name} ({plain(group.description)})" if group.description else name
 
 
 def _threads(
-    collectives: Sequence[Collective],
+    collectives: Sequence[RecordedCollective],
 ) -> tuple[dict[str, frozenset[tuple[str, int]]], dict[str, int]]:
     """Return for each thread kinds and bytes of its collectives, and their workers if known."""
     sent: dict[str, set[tuple[str, int]]] = {}

@@ -11,7 +11,7 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Ranks:
+class RankComparison:
     """What the ranks of a job did in one step.
 
     Attributes
@@ -46,7 +46,7 @@ class Ranks:
         return result
 
 
-def ranks_said(ranks: Ranks, chosen: int) -> list[str]:
+def ranks_said(ranks: RankComparison, chosen: int) -> list[str]:
     """Say whose graph it is and who waits for whom; nothing for one rank."""
     if len(ranks.times) == 1:
         return []

@@ -30,7 +30,7 @@ class Args(msgspec.Struct, gc=False):
     values: msgspec.Raw = msgspec.field(default=_NOTHING, name="Concrete Inputs")
 
 
-class Event(msgspec.Struct, gc=False):
+class KinetoEvent(msgspec.Struct, gc=False):
     """One event; times are microseconds."""
 
     ph: str | None = None
@@ -61,15 +61,17 @@ class Distributed(msgspec.Struct):
     pg_config: Any = None
 
 
-class _File(msgspec.Struct, rename="camel"):
-    trace_events: list[Event]
+class _KinetoFile(msgspec.Struct, rename="camel"):
+    trace_events: list[KinetoEvent]
     distributed_info: Distributed | None = None
 
 
-_DECODER: msgspec.json.Decoder[_File | list[Event]] = msgspec.json.Decoder(_File | list[Event])
+_DECODER: msgspec.json.Decoder[_KinetoFile | list[KinetoEvent]] = msgspec.json.Decoder(
+    _KinetoFile | list[KinetoEvent]
+)
 
 
-def parse(content: bytes, place: str) -> tuple[list[Event], Distributed]:
+def parse(content: bytes, place: str) -> tuple[list[KinetoEvent], Distributed]:
     """Return the complete events (``"ph": "X"``) of one file, and what it says of its job.
 
     Events with a name and a time are returned, in the file's order. ``place`` is the pointer to
@@ -86,7 +88,7 @@ def parse(content: bytes, place: str) -> tuple[list[Event], Distributed]:
     """
     decoded, _ = decode(content, place, _DECODER)
     job = Distributed()
-    if isinstance(decoded, _File):
+    if isinstance(decoded, _KinetoFile):
         events, head = decoded.trace_events, f"{place}/traceEvents"
         job = decoded.distributed_info or job
     else:

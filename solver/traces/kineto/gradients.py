@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from solver.traces.kineto.recording import (
-    Collective,
-    Recording,
-    Span,
+    CpuSpan,
+    RankRecording,
+    RecordedCollective,
     accumulates,
     enclosing,
     sequence,
 )
-from solver.traces.kineto.steps import Step, Threads
+from solver.traces.kineto.steps import ProfiledStep, Threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +43,19 @@ class Gradient:
     needed: float | None
 
 
-def bucket_calls(step: Step, collectives: Sequence[Collective]) -> list[list[Span]]:
+def bucket_calls(
+    step: ProfiledStep, collectives: Sequence[RecordedCollective]
+) -> list[list[CpuSpan]]:
     """Return for each collective the calls of ``AccumulateGrad`` that fill its bucket.
 
     Those on its thread since the one before it, the one in which it was launched included; a
     collective that was launched elsewhere sums no bucket and has none.
     """
-    calls: dict[str, list[Span]] = {}
+    calls: dict[str, list[CpuSpan]] = {}
     for span in step.backward:
         if accumulates(span):
             calls.setdefault(span.thread, []).append(span)
-    result: list[list[Span]] = [[] for _ in collectives]
+    result: list[list[CpuSpan]] = [[] for _ in collectives]
     since: dict[str, int] = {}
     order = sorted(range(len(collectives)), key=lambda i: collectives[i].work.launched)
     for i in order:
@@ -67,7 +69,7 @@ def bucket_calls(step: Step, collectives: Sequence[Collective]) -> list[list[Spa
 
 
 def times_of_need(
-    recording: Recording, step: Step, threads: Threads, start: float
+    recording: RankRecording, step: ProfiledStep, threads: Threads, start: float
 ) -> dict[int, float]:
     """Return when the forward pass needs each gradient [us], by the start of its call.
 
@@ -117,7 +119,7 @@ def bucket_gradients(
     size: int,
     release: float,
     run: Sequence[tuple[str, int]] | None,
-    calls: Sequence[Span],
+    calls: Sequence[CpuSpan],
     needed: dict[int, float],
     threads: Threads,
 ) -> list[Gradient]:

@@ -34,7 +34,7 @@ _NUMBERS = re.compile(r"\[\s*\d+(\s*,\s*\d+)*\s*\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ProcessGroup:
     """A process group.
 
     Attributes
@@ -71,7 +71,7 @@ class Group:
         return f"group {plain(self.name)}" if short.lower() in _UNDEFINED else short
 
 
-def groups_of(config: Any) -> tuple[Group, ...]:
+def groups_of(config: Any) -> tuple[ProcessGroup, ...]:
     """Return the groups of a trace's ``pg_config``; what does not look like one is passed over."""
     rows = config if isinstance(config, list) else []
     found = [
@@ -82,19 +82,21 @@ def groups_of(config: Any) -> tuple[Group, ...]:
     return tuple({group.name: group for group in found if group is not None}.values())
 
 
-def group_in(args: Args | None) -> Group | None:
+def group_in(args: Args | None) -> ProcessGroup | None:
     """Return the group that is written beside an event; None when there is none."""
     if args is None:
         return None
     return _group(args.group_name, args.group_description, args.workers, args.group_ranks)
 
 
-def _group(name: Any, description: Any, workers: Any, ranks: Any) -> Group | None:
+def _group(name: Any, description: Any, workers: Any, ranks: Any) -> ProcessGroup | None:
     if not isinstance(name, str | int) or name == "":
         return None
     members = _ranks(ranks)
     size = workers if type(workers) is int and workers > 0 else len(members) or None
-    return Group(str(name), description if isinstance(description, str) else "", size, members)
+    return ProcessGroup(
+        str(name), description if isinstance(description, str) else "", size, members
+    )
 
 
 def _ranks(value: Any) -> tuple[int, ...]:
@@ -106,7 +108,7 @@ def _ranks(value: Any) -> tuple[int, ...]:
     return ()
 
 
-def titles(groups: Sequence[Group]) -> dict[str, str]:
+def titles(groups: Sequence[ProcessGroup]) -> dict[str, str]:
     """Return a channel's name for each group, by the group's name; no two are the same.
 
     None but the default group's is a name that kernels of no group have.
@@ -132,8 +134,8 @@ def plain(text: str) -> str:
 def pools(
     threads: Mapping[str, frozenset[tuple[str, int]]],
     sizes: Mapping[str, int],
-    groups: Sequence[Group],
-) -> dict[str, Group] | None:
+    groups: Sequence[ProcessGroup],
+) -> dict[str, ProcessGroup] | None:
     """Tell which group each thread of gloo's works for; None when it cannot be told.
 
     Every group has two threads of its own, which take its collectives in turn. They are numbered

@@ -12,11 +12,11 @@ from solver.traces.kineto.gradients import (
     split_parameters,
     times_of_need,
 )
-from solver.traces.kineto.line import Busy, ComputeLine, Mark
-from solver.traces.kineto.recording import Collective, Recording, Span, enclosing
+from solver.traces.kineto.line import Busy, ComputeLine, LineCut
+from solver.traces.kineto.recording import CpuSpan, RankRecording, RecordedCollective, enclosing
 from solver.traces.kineto.sizing import SizedCollective
 from solver.traces.kineto.statements import order_said
-from solver.traces.kineto.steps import Step, Threads
+from solver.traces.kineto.steps import ProfiledStep, Threads
 from solver.traces.kineto.units import UnitNames, unit_names
 from solver.traces.kineto.waits import (
     SLACK,
@@ -35,7 +35,7 @@ _RELEASES, _WAITS, _RUNS, _NAMES = range(4)
 
 
 @dataclass(slots=True)
-class Iteration:
+class RankStep:
     """A step of a rank, on its way to a graph.
 
     Attributes
@@ -56,15 +56,15 @@ class Iteration:
         Whether all gradients are waited for at once.
     """
 
-    recording: Recording
-    step: Step
+    recording: RankRecording
+    step: ProfiledStep
     collectives: Sequence[SizedCollective]
     units: UnitNames
     threads: Threads
     busy: Busy
     start: float
     over: float
-    marks: list[Mark] = field(default_factory=list)
+    marks: list[LineCut] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
     measured: list[tuple[str, float]] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
@@ -73,13 +73,13 @@ class Iteration:
 
 
 def iteration(
-    recording: Recording,
-    step: Step,
+    recording: RankRecording,
+    step: ProfiledStep,
     collectives: Sequence[SizedCollective],
     parameters: Sequence[tuple[str, int]] | None,
     *,
     is_barrier: bool = False,
-) -> Iteration:
+) -> RankStep:
     """Build the iteration of a step.
 
     The recorded step is cut where its backward pass begins and put together the other way round,
@@ -113,7 +113,7 @@ def iteration(
     units = unit_names(recording, collectives)
     stays = crosses or bool(units.names)
     cut = step.begin if stays else start
-    it = Iteration(recording, step, collectives, units, threads, Busy(step.works), cut, over)
+    it = RankStep(recording, step, collectives, units, threads, Busy(step.works), cut, over)
     it.is_barrier = is_barrier or stays
     it.assumed += [*units.said, order_said(step, crosses=crosses, sharded=bool(units.names))]
     _send(it, parameters)
@@ -121,7 +121,7 @@ def iteration(
     return it
 
 
-def _send(it: Iteration, parameters: Sequence[tuple[str, int]] | None) -> None:
+def _send(it: RankStep, parameters: Sequence[tuple[str, int]] | None) -> None:
     """Mark where collectives are released and waited for."""
     collectives = [one.recorded for one in it.collectives]
     calls = bucket_calls(it.step, collectives)
@@ -146,7 +146,7 @@ def _send(it: Iteration, parameters: Sequence[tuple[str, int]] | None) -> None:
         asked = join if it.recording.is_gpu else join._replace(wait_at=running)
         at, skip = gap(it.busy, it.step.begin, asked, some, running)
         gaps.append((at, skip))
-        it.marks.append(Mark(at, _WAITS, wait=tuple(names[i] for i in join.members), skip=skip))
+        it.marks.append(LineCut(at, _WAITS, wait=tuple(names[i] for i in join.members), skip=skip))
     if buckets:
         running = released_last((since[i], collectives[i].work.end) for i in buckets)
         gaps.append(_sum_up(it, [collectives[i] for i in buckets], pieces, names, running))
@@ -159,11 +159,11 @@ def _send(it: Iteration, parameters: Sequence[tuple[str, int]] | None) -> None:
             name, shard = _id(piece, names[i]), it.units.after.get(names[i])
             after = () if shard is None else (shard,)
             op = Op(name, one.kind, None, piece.bytes, after, one.recorded.work.stream)
-            it.marks.append(Mark(at, _RELEASES, release=op))
+            it.marks.append(LineCut(at, _RELEASES, release=op))
             it.measured.append((op.id, one.time * piece.bytes / one.bytes))
 
 
-def _unit_joins(it: Iteration) -> Iterator[Join]:
+def _unit_joins(it: RankStep) -> Iterator[Join]:
     """Yield what waits for the gathers of units; without a GPU the recorded waits tell."""
     for i, wait in it.units.waits.items() if it.recording.is_gpu else ():
         work = it.threads.next(wait.thread, wait.at)
@@ -171,7 +171,7 @@ def _unit_joins(it: Iteration) -> Iterator[Join]:
             yield Join(work.start, wait.at, (i,))
 
 
-def _run(it: Iteration) -> None:
+def _run(it: RankStep) -> None:
     """Run the line from the backward pass to the end of the step, then from its begin."""
     time: dict[str, float] = {}
     for work in it.step.works:
@@ -180,22 +180,25 @@ def _run(it: Iteration) -> None:
     after = [mark for mark in it.marks if mark.at >= it.start]
     before = [mark for mark in it.marks if mark.at < it.start]
     line.run(it.start, it.step.end, [*_phases(it), *after])
-    line.run(it.step.begin, it.start, [Mark(it.step.begin, _RELEASES, phase="forward"), *before])
+    line.run(it.step.begin, it.start, [LineCut(it.step.begin, _RELEASES, phase="forward"), *before])
     it.ops = line.ops
 
 
-def _phases(it: Iteration) -> list[Mark]:
+def _phases(it: RankStep) -> list[LineCut]:
     """Name what runs from the start of the iteration on."""
     if not it.step.backward:
-        return [Mark(it.start, _RELEASES, phase="step")]
+        return [LineCut(it.start, _RELEASES, phase="step")]
     first = it.threads.next(it.step.backward[0].thread, it.step.backward[0].start)
     begun = first.start if first else it.start
     if begun <= it.start:
-        return [Mark(it.start, _RELEASES, phase="backward")]
-    return [Mark(it.start, _RELEASES, phase="forward"), Mark(begun, _RELEASES, phase="backward")]
+        return [LineCut(it.start, _RELEASES, phase="backward")]
+    return [
+        LineCut(it.start, _RELEASES, phase="forward"),
+        LineCut(begun, _RELEASES, phase="backward"),
+    ]
 
 
-def _is_late(it: Iteration, one: SizedCollective, begun: float) -> bool:
+def _is_late(it: RankStep, one: SizedCollective, begun: float) -> bool:
     """Tell whether a collective sums gradients though nothing says of which bucket.
 
     Without a GPU a thread that did nothing while the collective ran waited for it then.
@@ -227,9 +230,9 @@ def _unused(sizes: Sequence[int], parameters: Sequence[tuple[str, int]]) -> str:
 
 
 def _gradients(
-    it: Iteration,
+    it: RankStep,
     buckets: Sequence[int],
-    calls: Sequence[Sequence[Span]],
+    calls: Sequence[Sequence[CpuSpan]],
     releases: Sequence[float],
     parameters: Sequence[tuple[str, int]] | None,
 ) -> dict[int, list[Gradient]]:
@@ -259,8 +262,8 @@ def _gradients(
 
 
 def _sum_up(
-    it: Iteration,
-    collectives: Sequence[Collective],
+    it: RankStep,
+    collectives: Sequence[RecordedCollective],
     pieces: dict[int, list[Gradient]],
     names: Sequence[str],
     running: float,
@@ -281,8 +284,8 @@ def _sum_up(
     it.is_barrier = len(times) < len(groups)
     if it.is_barrier:
         everything = tuple(name for names in ids.values() for name in names)
-        it.marks.append(Mark(at, _WAITS, wait=everything, skip=skip))
-        it.marks.append(Mark(skip, _NAMES, phase="optimizer"))
+        it.marks.append(LineCut(at, _WAITS, wait=everything, skip=skip))
+        it.marks.append(LineCut(skip, _NAMES, phase="optimizer"))
         it.assumed.append(
             "The optimizer and the next forward pass wait for all gradients (a barrier): which "
             "forward op needs which is not known."
@@ -295,9 +298,9 @@ def _sum_up(
         update = Op(f"update {k + 1}", COMPUTE, took, stream="update") if took else None
         where = (at, _WAITS, done) if k == 0 else (time, _RUNS, -inf)
         it.marks.append(
-            Mark(where[0], where[1], wait=tuple(ids[time]), skip=where[2], insert=update)
+            LineCut(where[0], where[1], wait=tuple(ids[time]), skip=where[2], insert=update)
         )
-    it.marks.append(Mark(done, _NAMES, phase="rest"))
+    it.marks.append(LineCut(done, _NAMES, phase="rest"))
     it.assumed.append(
         "Each forward op waits for the gradients that it needs, known from autograd's sequence "
         f"numbers. The {done - skip:.3f} us from the end of the backward pass to that of the "
@@ -307,7 +310,7 @@ def _sum_up(
     return at, skip
 
 
-def _updates(it: Iteration) -> list[float]:
+def _updates(it: RankStep) -> list[float]:
     """Return the ends of what the optimizer launched after the backward pass [us]."""
     return [
         work.end

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from solver.traces.kineto.events import Event
+from solver.traces.kineto.events import KinetoEvent
 from solver.traces.kineto.families import family_of, is_suspect
 from solver.traces.kineto.recording import (
-    Collective,
-    Recording,
-    Span,
+    CpuSpan,
+    DeviceWork,
+    RankRecording,
+    RecordedCollective,
     Unread,
-    Work,
     accumulates,
     by_thread,
     enclosing,
@@ -46,7 +46,7 @@ def is_call(name: str) -> bool:
 class Nested:
     """Spans of each thread, one inside the other, to ask which lie around a time."""
 
-    def __init__(self, spans: Iterable[Span]) -> None:
+    def __init__(self, spans: Iterable[CpuSpan]) -> None:
         self._spans = by_thread(spans)
         self._outer: dict[str, list[int]] = {}
         self._around: set[int] = set()
@@ -62,11 +62,11 @@ class Nested:
                 open_.append(i)
             self._outer[thread] = outer
 
-    def is_around_another(self, span: Span) -> bool:
+    def is_around_another(self, span: CpuSpan) -> bool:
         """Tell whether another span lies inside one of them."""
         return id(span.event) in self._around
 
-    def around(self, thread: str, at: float) -> Span | None:
+    def around(self, thread: str, at: float) -> CpuSpan | None:
         """Return the innermost span around a time; None when there is none. O(log n + depth)."""
         row = self._spans.get(thread, [])
         i = bisect_right(row, at, key=attrgetter("start")) - 1
@@ -75,7 +75,7 @@ class Nested:
         return row[i] if i >= 0 else None
 
 
-class Launched(NamedTuple):
+class HostLaunch(NamedTuple):
     """What the CPU did to launch work.
 
     Attributes
@@ -88,20 +88,22 @@ class Launched(NamedTuple):
         The ops that may communicate.
     """
 
-    calls: dict[int, Span]
-    records: dict[str, list[Span]]
-    notes: dict[str, list[Span]]
+    calls: dict[int, CpuSpan]
+    records: dict[str, list[CpuSpan]]
+    notes: dict[str, list[CpuSpan]]
     ops: Nested
 
 
-def gpu_work(recording: Recording, kernels: Iterable[Event], launched: Launched) -> None:
+def gpu_work(
+    recording: RankRecording, kernels: Iterable[KinetoEvent], launched: HostLaunch
+) -> None:
     """Launch the GPU's work; a collective of several kernels is one, from first to last.
 
     Kernels of one record on which different counts are written are collectives of their own.
     A kernel of a family whose size nothing tells stays compute, and is counted in ``unread`` with
     those that only look like communication.
     """
-    whole: dict[tuple[int, _Counts | None], Collective] = {}
+    whole: dict[tuple[int, _Counts | None], RecordedCollective] = {}
     last: dict[int, _Counts | None] = {}
     unread: dict[tuple[str, str], tuple[int, float]] = {}
     for event in kernels:
@@ -112,14 +114,14 @@ def gpu_work(recording: Recording, kernels: Iterable[Event], launched: Launched)
             recording.lost += 1
             continue
         at, thread = (call.start, call.thread) if call else (span.start, "")
-        work = Work(span.start, span.end, at, thread, _stream(event))
+        work = DeviceWork(span.start, span.end, at, thread, _stream(event))
         name = event.name or ""
         op = launched.ops.around(thread, at)
         is_ours = bool(event.args and event.args.collective) or bool(_LIBRARY.search(name))
         family = None if is_ours else family_of(name, (op and op.event.name) or "")
         record = enclosing(launched.records.get(thread, ()), at)
         note = enclosing(launched.notes.get(thread, ()), at)
-        found = Collective(
+        found = RecordedCollective(
             work, event, record and record.event, note and note.event, op and op.event, family
         )
         if not is_ours and (family is None or not is_sized(found)):
@@ -143,7 +145,7 @@ def gpu_work(recording: Recording, kernels: Iterable[Event], launched: Launched)
     recording.unread = [Unread(*key, *some) for key, some in sorted(unread.items())]
 
 
-def _counts(event: Event) -> _Counts | None:
+def _counts(event: KinetoEvent) -> _Counts | None:
     """Return what is written on a kernel of its size."""
     args = event.args
     if args is None or args.elements_in is None:
@@ -151,12 +153,15 @@ def _counts(event: Event) -> _Counts | None:
     return args.collective, args.dtype, args.elements_in, args.elements_out
 
 
-def _stream(event: Event) -> str:
+def _stream(event: KinetoEvent) -> str:
     return f"gpu {event.pid} stream {str(event.tid).removeprefix('stream ')}"
 
 
 def host_work(
-    recording: Recording, ops: Sequence[Span], records: dict[str, list[Span]], notes: Sequence[Span]
+    recording: RankRecording,
+    ops: Sequence[CpuSpan],
+    records: dict[str, list[CpuSpan]],
+    notes: Sequence[CpuSpan],
 ) -> None:
     """Take ops for the work, and annotations for the collectives.
 
@@ -173,15 +178,15 @@ def host_work(
         if enclosing(stores.get(call.thread, ()), call.start):
             i = bisect_right(recording.optimizer, note.start, key=attrgetter("start"))
             end = min([end, *(span.start for span in recording.optimizer[i : i + 1])])
-        work = Work(note.start, end, min(call.start, note.start), call.thread, note.thread)
+        work = DeviceWork(note.start, end, min(call.start, note.start), call.thread, note.thread)
         record = enclosing(records.get(call.thread, ()), call.start)
         op = None if call is note else call.event
         recording.collectives.append(
-            Collective(work, note.event, record and record.event, note.event, op)
+            RecordedCollective(work, note.event, record and record.event, note.event, op)
         )
     nested, inside = Nested(ops), by_thread(notes)
     recording.works = [
-        Work(span.start, span.end, span.start, span.thread, f"thread {span.event.tid}")
+        DeviceWork(span.start, span.end, span.start, span.thread, f"thread {span.event.tid}")
         for span in ops
         if not (span.event.name or "").startswith(_FUNCTIONAL)
         and ((span.event.name or "").startswith(_COMPUTES) or not nested.is_around_another(span))
@@ -189,7 +194,7 @@ def host_work(
     ]
 
 
-def _called(notes: Sequence[Span], calls: Iterable[Span]) -> list[tuple[Span, Span]]:
+def _called(notes: Sequence[CpuSpan], calls: Iterable[CpuSpan]) -> list[tuple[CpuSpan, CpuSpan]]:
     """Give each annotation, by start, the first call left that may have asked for it, else itself.
 
     That is one that began before, with a tensor of as many elements. O(n log n) for n tensors.

@@ -13,10 +13,10 @@ from math import inf
 from typing import NamedTuple
 
 from solver.graph import COMPUTE, Op
-from solver.traces.kineto.recording import Work
+from solver.traces.kineto.recording import DeviceWork
 
 
-class Mark(NamedTuple):
+class LineCut(NamedTuple):
     """A cut of the line; of one time, in the order of rank.
 
     Attributes
@@ -50,7 +50,7 @@ class Mark(NamedTuple):
 class Busy:
     """When at least one stream runs [us]."""
 
-    def __init__(self, works: Iterable[Work]) -> None:
+    def __init__(self, works: Iterable[DeviceWork]) -> None:
         self.starts: list[float] = []
         self.ends: list[float] = []
         for work in sorted(works):
@@ -95,7 +95,7 @@ class ComputeLine:
     _count: dict[str, int] = field(default_factory=dict)
     _released: set[str] = field(default_factory=set)
 
-    def run(self, begin: float, end: float, marks: Sequence[Mark]) -> None:
+    def run(self, begin: float, end: float, marks: Sequence[LineCut]) -> None:
         """Append the line from one time to another, cut at its marks."""
         now = begin
         for mark in sorted(marks, key=lambda mark: mark[:2]):

@@ -9,10 +9,15 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph, InvalidTrace
 from solver.graph import ALL_REDUCE, BROADCAST, COMPUTE, build
 from solver.traces.kineto.channels import group_sizes_said, name_channels
-from solver.traces.kineto.comparison import Ranks, difference_said, ranks_said, simulated_said
+from solver.traces.kineto.comparison import (
+    RankComparison,
+    difference_said,
+    ranks_said,
+    simulated_said,
+)
 from solver.traces.kineto.events import parse
 from solver.traces.kineto.iteration import iteration
-from solver.traces.kineto.recording import Recording
+from solver.traces.kineto.recording import RankRecording
 from solver.traces.kineto.sizes import is_between_stages, kind_of
 from solver.traces.kineto.sizing import (
     RECORDING,
@@ -25,10 +30,10 @@ from solver.traces.kineto.sizing import (
 )
 from solver.traces.kineto.sorting import recording_of
 from solver.traces.kineto.statements import assumptions, losses, unread_said, warnings
-from solver.traces.kineto.steps import Step, steps
+from solver.traces.kineto.steps import ProfiledStep, steps
 from solver.traces.recorded import recorded_time
 from solver.traces.steps import choose_step
-from solver.traces.trace import Channel, Report, Sample, Trace, TraceOptions, totals
+from solver.traces.trace import Report, Sample, Trace, TraceChannel, TraceOptions, totals
 
 FORMAT = "kineto"
 
@@ -51,10 +56,10 @@ def looks_like(content: bytes) -> bool:
 class _Rank:
     """One file."""
 
-    recording: Recording
-    steps: list[Step]
+    recording: RankRecording
+    steps: list[ProfiledStep]
     outside: int
-    channels: dict[str, Channel]
+    channels: dict[str, TraceChannel]
     number: int | None
 
 
@@ -144,7 +149,7 @@ def _twice(numbers: Sequence[int | None], places: Sequence[str]) -> Iterator[Fau
 
 def _graph(
     rank: _Rank,
-    step: Step,
+    step: ProfiledStep,
     collectives: Sequence[SizedCollective],
     options: TraceOptions,
     place: str,
@@ -164,7 +169,7 @@ def _graph(
 
 def _recorded(
     rank: _Rank,
-    step: Step,
+    step: ProfiledStep,
     collectives: Sequence[SizedCollective],
     options: TraceOptions,
 ) -> tuple[float | None, list[str]]:
@@ -179,8 +184,8 @@ def _recorded(
         return None, [f"The step cannot be simulated as recorded: {error}"]
 
 
-def _compared(parts: Sequence[Step]) -> Ranks:
-    return Ranks(tuple(tuple(channel_times(part.collectives)) for part in parts))
+def _compared(parts: Sequence[ProfiledStep]) -> RankComparison:
+    return RankComparison(tuple(tuple(channel_times(part.collectives)) for part in parts))
 
 
 def _samples(ranks: Sequence[_Rank], chosen: int) -> Iterator[Sample]:
@@ -233,11 +238,11 @@ def _choose(ranks: Sequence[_Rank], step: int | None) -> int:
     return able[choose_step(None, [lengths[i] for i in able])]
 
 
-def _launches(parts: Mapping[int | None, Step], number: int | None) -> bool:
+def _launches(parts: Mapping[int | None, ProfiledStep], number: int | None) -> bool:
     return number in parts and bool(parts[number].collectives)
 
 
-def _same_step(ranks: Sequence[_Rank], index: int, places: Sequence[str]) -> list[Step]:
+def _same_step(ranks: Sequence[_Rank], index: int, places: Sequence[str]) -> list[ProfiledStep]:
     """Return each rank's step of the same number; their collectives must be the same."""
     first = ranks[0].steps[index]
     kinds = [kind_of(collective)[0] for collective in first.collectives]
@@ -266,7 +271,7 @@ def _same_step(ranks: Sequence[_Rank], index: int, places: Sequence[str]) -> lis
     return parts
 
 
-def _differing_bytes(first: tuple[_Rank, Step], other: tuple[_Rank, Step]) -> str:
+def _differing_bytes(first: tuple[_Rank, ProfiledStep], other: tuple[_Rank, ProfiledStep]) -> str:
     """Name the first collective whose bytes must be the same on all ranks and are not; else empty.
 
     Those of gathers, scatters and exchanges may be uneven. What a transfer between stages of a

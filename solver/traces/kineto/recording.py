@@ -6,23 +6,23 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple
 
-from solver.traces.kineto.events import Event
+from solver.traces.kineto.events import KinetoEvent
 from solver.traces.kineto.families import Family
-from solver.traces.kineto.groups import Group
+from solver.traces.kineto.groups import ProcessGroup
 
 _ACCUMULATE = "AccumulateGrad"
 
 
-class Span(NamedTuple):
+class CpuSpan(NamedTuple):
     """Something that ran on a CPU thread [us]."""
 
     start: float
     end: float
     thread: str
-    event: Event
+    event: KinetoEvent
 
 
-class Work(NamedTuple):
+class DeviceWork(NamedTuple):
     """A kernel or copy on a GPU, or an op where there is no GPU [us].
 
     Attributes
@@ -44,7 +44,7 @@ class Work(NamedTuple):
     stream: str
 
 
-class Collective(NamedTuple):
+class RecordedCollective(NamedTuple):
     """A collective as it was recorded: its kernel, with all that may name its size.
 
     Attributes
@@ -63,11 +63,11 @@ class Collective(NamedTuple):
         Of a kernel that is not NCCL's.
     """
 
-    work: Work
-    kernel: Event
-    record: Event | None
-    note: Event | None
-    call: Event | None = None
+    work: DeviceWork
+    kernel: KinetoEvent
+    record: KinetoEvent | None
+    note: KinetoEvent | None
+    call: KinetoEvent | None = None
     family: Family | None = None
 
 
@@ -98,7 +98,7 @@ class Wait(NamedTuple):
 
 
 @dataclass(slots=True)
-class Recording:
+class RankRecording:
     """One rank's file.
 
     Attributes
@@ -134,46 +134,46 @@ class Recording:
     """
 
     steps: list[tuple[int, float, float]] = field(default_factory=list)
-    works: list[Work] = field(default_factory=list)
-    collectives: list[Collective] = field(default_factory=list)
-    backward: list[Span] = field(default_factory=list)
-    forward: dict[int, list[Span]] = field(default_factory=dict)
-    optimizer: list[Span] = field(default_factory=list)
+    works: list[DeviceWork] = field(default_factory=list)
+    collectives: list[RecordedCollective] = field(default_factory=list)
+    backward: list[CpuSpan] = field(default_factory=list)
+    forward: dict[int, list[CpuSpan]] = field(default_factory=dict)
+    optimizer: list[CpuSpan] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
-    sharding: list[Span] = field(default_factory=list)
+    sharding: list[CpuSpan] = field(default_factory=list)
     is_gpu: bool = True
     lost: int = 0
     barriers: int = 0
     workers: int | None = None
-    groups: tuple[Group, ...] = ()
+    groups: tuple[ProcessGroup, ...] = ()
     unread: list[Unread] = field(default_factory=list)
 
 
-def sequence(span: Span) -> int | None:
+def sequence(span: CpuSpan) -> int | None:
     """Return the sequence number that a forward op shares with its backward op."""
     return span.event.args.sequence if span.event.args else None
 
 
-def accumulates(span: Span) -> bool:
+def accumulates(span: CpuSpan) -> bool:
     """Tell whether a call of autograd's stores a parameter's gradient."""
     return _ACCUMULATE in (span.event.name or "")
 
 
-def enclosing(spans: Sequence[Span], at: float) -> Span | None:
+def enclosing(spans: Sequence[CpuSpan], at: float) -> CpuSpan | None:
     """Return the last of spans (by start) that began by ``at``, if it lasts until then."""
     i = bisect_right(spans, at, key=attrgetter("start"))
     return spans[i - 1] if i and spans[i - 1].end >= at else None
 
 
-def span_of(event: Event) -> Span:
+def span_of(event: KinetoEvent) -> CpuSpan:
     """Return an event of a CPU thread as a span."""
     start = event.ts or 0.0
-    return Span(start, start + max(event.dur or 0.0, 0.0), f"{event.pid} {event.tid}", event)
+    return CpuSpan(start, start + max(event.dur or 0.0, 0.0), f"{event.pid} {event.tid}", event)
 
 
-def by_thread(spans: Iterable[Span]) -> dict[str, list[Span]]:
+def by_thread(spans: Iterable[CpuSpan]) -> dict[str, list[CpuSpan]]:
     """Sort spans by thread and start."""
-    threads: dict[str, list[Span]] = {}
+    threads: dict[str, list[CpuSpan]] = {}
     for span in sorted(spans, key=attrgetter("start")):
         threads.setdefault(span.thread, []).append(span)
     return threads

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from solver.graph import ALL_GATHER, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
 from solver.traces.chrome import json_of
-from solver.traces.kineto.events import Args, Event
+from solver.traces.kineto.events import Args, KinetoEvent
 from solver.traces.kineto.families import kind_in
 from solver.traces.kineto.groups import group_in
-from solver.traces.kineto.recording import Collective
+from solver.traces.kineto.recording import RecordedCollective
 
 #: How a transfer between two ranks is called: ``send 0->1``, ``recv``, ``batch_isend_irecv``.
 _STAGES = re.compile(r"(i?send|i?recv|recv_any_source|batch_isend_irecv)\b")
@@ -41,7 +41,7 @@ class _Tensors(NamedTuple):
     width: int | None
 
 
-def kind_of(collective: Collective) -> tuple[str, bool]:
+def kind_of(collective: RecordedCollective) -> tuple[str, bool]:
     """Return a collective's kind in the model, and whether it is exactly that.
 
     Its family and its own names are asked first, then the op that was called, the kernel last:
@@ -60,21 +60,21 @@ def kind_of(collective: Collective) -> tuple[str, bool]:
     return (ALL_TO_ALL if "sendrecv" in plain else BROADCAST), False
 
 
-def is_between_stages(collective: Collective) -> bool:
+def is_between_stages(collective: RecordedCollective) -> bool:
     """Tell whether it is a send or a receipt of one rank alone, as between stages of a pipeline."""
     names = [_collective(collective.kernel), _collective(collective.record)]
     names += [collective.note.name] if collective.note else []
     return any(_STAGES.match((name or "").lower().removeprefix("nccl:")) for name in names)
 
 
-def is_barrier(collective: Collective) -> bool:
+def is_barrier(collective: RecordedCollective) -> bool:
     """Tell whether ranks only meet in it: the library may sum one element for that."""
     names = [_collective(collective.kernel), _collective(collective.record)]
     names += [event.name for event in (collective.note, collective.call) if event]
     return any("barrier" in (name or "").lower() for name in names)
 
 
-def workers_of(collective: Collective, kind: str) -> int | None:
+def workers_of(collective: RecordedCollective, kind: str) -> int | None:
     """Return how many workers share a collective: as written, else whole by share; None unknown."""
     for event in (collective.kernel, collective.record):
         group = group_in(event.args if event else None)
@@ -94,7 +94,7 @@ def workers_of(collective: Collective, kind: str) -> int | None:
     return None
 
 
-def bytes_of(collective: Collective, kind: str, workers: int | None) -> int | None:
+def bytes_of(collective: RecordedCollective, kind: str, workers: int | None) -> int | None:
     """Return how many bytes a collective carries as the model counts them; None when unknown.
 
     The larger of what a rank sends and receives, which differ in an all-to-all of uneven pieces;
@@ -135,7 +135,7 @@ def _recorded(args: Args, kind: str, workers: int | None) -> int | None:
     return max(count, out) * width
 
 
-def contradicts(collective: Collective) -> str:
+def contradicts(collective: RecordedCollective) -> str:
     """Say how the counts of an all-gather contradict its group's size; empty if they do not."""
     args = next(
         (e.args for e in (collective.kernel, collective.record) if e and e.args and e.args.workers),
@@ -152,7 +152,7 @@ def contradicts(collective: Collective) -> str:
     )
 
 
-def _collective(event: Event | None) -> str | None:
+def _collective(event: KinetoEvent | None) -> str | None:
     return event.args.collective if event and event.args else None
 
 
@@ -167,7 +167,7 @@ def _width(dtype: Any) -> int | None:
     return _SIZE.get(re.sub(r"[^a-z0-9]", "", dtype.lower().removeprefix("c10::")))
 
 
-def _any_width(collective: Collective) -> int | None:
+def _any_width(collective: RecordedCollective) -> int | None:
     """Return the bytes of an element where any event of a collective says it."""
     events = (collective.note, collective.call, collective.record)
     known = (tensors.width for event in events for tensors in _arguments(event))
@@ -180,7 +180,7 @@ def _list(raw: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _arguments(event: Event | None) -> list[_Tensors]:
+def _arguments(event: KinetoEvent | None) -> list[_Tensors]:
     """Return the arguments that are tensors, by ``Input Dims`` and ``Input type``, in order."""
     if event is None or event.args is None:
         return []
@@ -204,12 +204,12 @@ def _elements(shape: Any, depth: int = _DEPTH) -> int | None:
     return None if None in counts else sum(count or 0 for count in counts)
 
 
-def is_sized(collective: Collective) -> bool:
+def is_sized(collective: RecordedCollective) -> bool:
     """Tell whether any event of a collective says how large its tensors are."""
     kind, _ = kind_of(collective)
     return bytes_of(collective, kind, 1) is not None
 
 
-def elements_called(event: Event) -> set[int]:
+def elements_called(event: KinetoEvent) -> set[int]:
     """Return the elements of each argument of an op that is a tensor."""
     return {tensors.elements for tensors in _arguments(event) if tensors.elements}

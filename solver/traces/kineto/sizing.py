@@ -8,9 +8,9 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER
 from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
 from solver.traces.kineto.families import kind_in
-from solver.traces.kineto.recording import Collective, Recording
+from solver.traces.kineto.recording import RankRecording, RecordedCollective
 from solver.traces.kineto.sizes import bytes_of, contradicts, is_between_stages, kind_of, workers_of
-from solver.traces.trace import Channel
+from solver.traces.trace import TraceChannel
 
 #: How to record a trace that can be read.
 RECORDING = (
@@ -35,13 +35,13 @@ class SizedCollective(NamedTuple):
         How long it held its channel [us].
     """
 
-    recorded: Collective
+    recorded: RecordedCollective
     kind: str
     bytes: int
     time: float
 
 
-def channel_times(collectives: Sequence[Collective]) -> list[float]:
+def channel_times(collectives: Sequence[RecordedCollective]) -> list[float]:
     """Return how long each collective held its channel [us]: none counts the one before it."""
     ended: dict[str, float] = {}
     result = []
@@ -53,7 +53,7 @@ def channel_times(collectives: Sequence[Collective]) -> list[float]:
     return result
 
 
-def undisturbed_times(collectives: Sequence[Collective]) -> list[float | None]:
+def undisturbed_times(collectives: Sequence[RecordedCollective]) -> list[float | None]:
     """Return how long each collective ran [us]; None for one that began while another ran."""
     held = channel_times(collectives)
     ran = [collective.work.end - collective.work.start for collective in collectives]
@@ -61,7 +61,7 @@ def undisturbed_times(collectives: Sequence[Collective]) -> list[float | None]:
 
 
 def size_of(
-    collective: Collective, channels: Mapping[str, Channel], world: int | None
+    collective: RecordedCollective, channels: Mapping[str, TraceChannel], world: int | None
 ) -> tuple[str, int | None, str]:
     """Return kind and bytes of a collective, and what had to be taken for granted; empty if naught.
 
@@ -89,7 +89,9 @@ def article(kind: str) -> str:
     return "an" if kind.startswith("a") else "a"
 
 
-def _said(collective: Collective, kind: str, size: int | None, name: str, *, is_exact: bool) -> str:
+def _said(
+    collective: RecordedCollective, kind: str, size: int | None, name: str, *, is_exact: bool
+) -> str:
     """Say what of a collective's kind and size was taken for granted; empty if naught."""
     note = kind_in(collective.note.name) if collective.note else None
     if size == 0:
@@ -109,10 +111,10 @@ def _said(collective: Collective, kind: str, size: int | None, name: str, *, is_
 
 
 def sized(
-    recording: Recording,
-    collectives: Sequence[Collective],
+    recording: RankRecording,
+    collectives: Sequence[RecordedCollective],
     times: Sequence[float],
-    channels: Mapping[str, Channel],
+    channels: Mapping[str, TraceChannel],
     place: str,
 ) -> tuple[list[SizedCollective], list[str]]:
     """Size the collectives; those of no bytes are left out. Also says what was taken for granted.

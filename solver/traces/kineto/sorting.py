@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from solver.traces.kineto.events import Distributed, Event
+from solver.traces.kineto.events import Distributed, KinetoEvent
 from solver.traces.kineto.groups import groups_of
-from solver.traces.kineto.launches import Launched, Nested, gpu_work, host_work, is_call
+from solver.traces.kineto.launches import HostLaunch, Nested, gpu_work, host_work, is_call
 from solver.traces.kineto.recording import (
-    Recording,
-    Span,
+    CpuSpan,
+    RankRecording,
     Wait,
     by_thread,
     sequence,
@@ -31,7 +31,7 @@ _OPTIMIZER = "Optimizer.step#"
 _SHARDING = "FSDP::"
 
 
-def recording_of(events: Iterable[Event], job: Distributed) -> Recording:
+def recording_of(events: Iterable[KinetoEvent], job: Distributed) -> RankRecording:
     """Sort the events of one file, given what it says of its job.
 
     A kernel belongs to the CPU call with its correlation id; the GPU's copies of annotations
@@ -53,14 +53,14 @@ def recording_of(events: Iterable[Event], job: Distributed) -> Recording:
         elif kind in _CPU:
             _sort_in(found, span_of(event), is_op=kind != "user_annotation")
     records, notes = by_thread(found.records), by_thread(found.notes)
-    recording = Recording(workers=job.world_size, groups=groups_of(job.pg_config))
+    recording = RankRecording(workers=job.world_size, groups=groups_of(job.pg_config))
     recording.waits = _waits(found, notes)
     recording.steps = sorted(found.steps, key=lambda step: step[1:])
     recording.sharding = sorted(found.sharding, key=attrgetter("start"))
     recording.optimizer = sorted(found.optimizer, key=attrgetter("start"))
     _split_passes(recording, found.ops)
     if found.kernels:
-        launched = Launched(found.calls, records, notes, Nested(found.called))
+        launched = HostLaunch(found.calls, records, notes, Nested(found.called))
         gpu_work(recording, found.kernels, launched)
     else:
         host_work(recording, found.ops, records, found.notes)
@@ -76,18 +76,18 @@ def recording_of(events: Iterable[Event], job: Distributed) -> Recording:
 class _Sorted:
     """Events by what they are."""
 
-    kernels: list[Event] = field(default_factory=list)
-    calls: dict[int, Span] = field(default_factory=dict)
+    kernels: list[KinetoEvent] = field(default_factory=list)
+    calls: dict[int, CpuSpan] = field(default_factory=dict)
     steps: list[tuple[int, float, float]] = field(default_factory=list)
-    records: list[Span] = field(default_factory=list)
-    notes: list[Span] = field(default_factory=list)
-    optimizer: list[Span] = field(default_factory=list)
-    sharding: list[Span] = field(default_factory=list)
-    ops: list[Span] = field(default_factory=list)
-    called: list[Span] = field(default_factory=list)
+    records: list[CpuSpan] = field(default_factory=list)
+    notes: list[CpuSpan] = field(default_factory=list)
+    optimizer: list[CpuSpan] = field(default_factory=list)
+    sharding: list[CpuSpan] = field(default_factory=list)
+    ops: list[CpuSpan] = field(default_factory=list)
+    called: list[CpuSpan] = field(default_factory=list)
 
 
-def _sort_in(into: _Sorted, span: Span, *, is_op: bool) -> None:
+def _sort_in(into: _Sorted, span: CpuSpan, *, is_op: bool) -> None:
     """Sort what ran on a CPU thread by its name."""
     name = span.event.name or ""
     if step := _STEP.fullmatch(name):
@@ -106,7 +106,7 @@ def _sort_in(into: _Sorted, span: Span, *, is_op: bool) -> None:
             into.called.append(span)
 
 
-def _split_passes(recording: Recording, ops: Iterable[Span]) -> None:
+def _split_passes(recording: RankRecording, ops: Iterable[CpuSpan]) -> None:
     """Tell autograd's calls from the forward ops that have a sequence number."""
     for span in ops:
         if (span.event.name or "").startswith(_BACKWARD):
@@ -119,7 +119,7 @@ def _split_passes(recording: Recording, ops: Iterable[Span]) -> None:
         spans.sort(key=attrgetter("start"))
 
 
-def _waits(found: _Sorted, notes: dict[str, list[Span]]) -> list[Wait]:
+def _waits(found: _Sorted, notes: dict[str, list[CpuSpan]]) -> list[Wait]:
     """Find the ops that wait, and the records that name a wait or hold no collective."""
     ops = (span for span in found.called if (span.event.name or "").endswith(_WAIT))
     waits = [Wait(span.start, span.thread) for span in ops]

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from solver.traces.kineto.recording import Recording
-from solver.traces.kineto.steps import Step
-from solver.traces.trace import Channel
+from solver.traces.kineto.recording import RankRecording
+from solver.traces.kineto.steps import ProfiledStep
+from solver.traces.trace import TraceChannel
 
 _SHOWN = 80
 
 
-def losses(recording: Recording, outside: int) -> tuple[str, ...]:
+def losses(recording: RankRecording, outside: int) -> tuple[str, ...]:
     """Say what of a file is in no step."""
     result = []
     if recording.lost:
@@ -23,7 +23,9 @@ def losses(recording: Recording, outside: int) -> tuple[str, ...]:
     return tuple(result)
 
 
-def assumptions(recording: Recording, step: Step, channels: Sequence[Channel]) -> list[str]:
+def assumptions(
+    recording: RankRecording, step: ProfiledStep, channels: Sequence[TraceChannel]
+) -> list[str]:
     """Say how the step was read."""
     number = "The whole file" if step.number is None else f"ProfilerStep#{step.number}"
     what = "All streams of the GPU" if recording.is_gpu else "All threads"
@@ -39,7 +41,7 @@ def assumptions(recording: Recording, step: Step, channels: Sequence[Channel]) -
     return result
 
 
-def order_said(step: Step, *, crosses: bool, sharded: bool) -> str:
+def order_said(step: ProfiledStep, *, crosses: bool, sharded: bool) -> str:
     """Say where the iteration begins: the step as it was, or with its backward pass."""
     if not step.backward:
         return "No backward pass was recognised: the iteration is the step as it was."
@@ -59,12 +61,12 @@ def order_said(step: Step, *, crosses: bool, sharded: bool) -> str:
     )
 
 
-def _channel_said(channel: Channel) -> str:
+def _channel_said(channel: TraceChannel) -> str:
     count = "an unknown number of" if channel.workers is None else str(channel.workers)
     return f"Channel {channel.name}: {count} workers, from {channel.source}."
 
 
-def warnings(recording: Recording, channels: Sequence[Channel], files: int) -> list[str]:
+def warnings(recording: RankRecording, channels: Sequence[TraceChannel], files: int) -> list[str]:
     """Say what of the recording a plan cannot rely on."""
     result = []
     if files < (recording.workers or 2):
@@ -92,7 +94,7 @@ def warnings(recording: Recording, channels: Sequence[Channel], files: int) -> l
     return result
 
 
-def unread_said(recording: Recording) -> list[str]:
+def unread_said(recording: RankRecording) -> list[str]:
     """Name the kernels that communicate, or look like it, and stay compute."""
     result = []
     for kernel in recording.unread:

@@ -6,13 +6,19 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TypeVar
 
-from solver.traces.kineto.recording import Collective, Recording, Span, Wait, Work
+from solver.traces.kineto.recording import (
+    CpuSpan,
+    DeviceWork,
+    RankRecording,
+    RecordedCollective,
+    Wait,
+)
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ProfiledStep:
     """One iteration of one rank.
 
     Attributes
@@ -36,10 +42,10 @@ class Step:
     number: int | None
     begin: float
     end: float
-    works: list[Work]
-    collectives: list[Collective]
-    backward: list[Span]
-    optimizer: list[Span]
+    works: list[DeviceWork]
+    collectives: list[RecordedCollective]
+    backward: list[CpuSpan]
+    optimizer: list[CpuSpan]
     waits: list[Wait]
 
     @property
@@ -48,7 +54,7 @@ class Step:
         return self.end - self.begin
 
 
-def steps(recording: Recording) -> tuple[list[Step], int]:
+def steps(recording: RankRecording) -> tuple[list[ProfiledStep], int]:
     """Split a recording in steps, and count the kernels launched outside of them.
 
     A step is over when its thread has come to the next ``ProfilerStep`` and the GPU has done all
@@ -90,7 +96,7 @@ def steps(recording: Recording) -> tuple[list[Step], int]:
             ends += [last, *(collective.work.end for collective in collectives[i])]
         done = max([begin, *starts[i + 1 : i + 2], *ends])
         result.append(
-            Step(
+            ProfiledStep(
                 None if number < 0 else number,
                 begin,
                 done,
@@ -115,12 +121,12 @@ def _split(things: Sequence[T], places: Iterable[int], count: int) -> list[list[
 class Threads:
     """What each thread launched, by launch."""
 
-    def __init__(self, works: Iterable[Work]) -> None:
-        self._works: dict[str, list[Work]] = {}
+    def __init__(self, works: Iterable[DeviceWork]) -> None:
+        self._works: dict[str, list[DeviceWork]] = {}
         for work in works:
             self._works.setdefault(work.thread, []).append(work)
 
-    def next(self, thread: str, at: float) -> Work | None:
+    def next(self, thread: str, at: float) -> DeviceWork | None:
         """Return the first work that a thread launches from a time on."""
         works = self._works.get(thread, [])
         i = bisect_left(works, at, key=attrgetter("launched"))

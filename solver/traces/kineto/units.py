@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from solver.graph import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER
-from solver.traces.kineto.recording import Recording, Span, Wait, by_thread, enclosing
+from solver.traces.kineto.recording import CpuSpan, RankRecording, Wait, by_thread, enclosing
 from solver.traces.kineto.sizing import SizedCollective
 
 _ANNOTATED = re.compile(r"FSDP::(all_gather|post_backward_reduce)(?: \((.*)\))?")
@@ -48,7 +48,7 @@ class UnitNames(NamedTuple):
     said: tuple[str, ...]
 
 
-def unit_names(recording: Recording, collectives: Sequence[SizedCollective]) -> UnitNames:
+def unit_names(recording: RankRecording, collectives: Sequence[SizedCollective]) -> UnitNames:
     """Name the collectives of a step, given by start, by the units of FSDP2.
 
     Of the all-gathers of a unit the first is ``gather:UNIT``, the second, before its backward pass,
@@ -90,7 +90,7 @@ def unit_names(recording: Recording, collectives: Sequence[SizedCollective]) -> 
     return UnitNames(names, after, waits, (said,))
 
 
-def _unit(spans: Mapping[str, Sequence[Span]], one: SizedCollective) -> str | None:
+def _unit(spans: Mapping[str, Sequence[CpuSpan]], one: SizedCollective) -> str | None:
     """Return the unit of a collective, empty for the model itself; None when it is of none."""
     work = one.recorded.work
     span = enclosing(spans.get(work.thread, ()), work.launched)
@@ -101,10 +101,10 @@ def _unit(spans: Mapping[str, Sequence[Span]], one: SizedCollective) -> str | No
 
 
 def _waits(
-    spans: Sequence[Span], gathers: Mapping[str, Sequence[int]], launched: Mapping[int, float]
+    spans: Sequence[CpuSpan], gathers: Mapping[str, Sequence[int]], launched: Mapping[int, float]
 ) -> Iterator[tuple[int, Wait]]:
     """Find the first annotation of waiting after each launch of a unit's gathers."""
-    copied: dict[str, list[Span]] = {}
+    copied: dict[str, list[CpuSpan]] = {}
     for span in spans:
         if about := _WAITED.fullmatch(span.event.name or ""):
             copied.setdefault(about[1] or "", []).append(span)

@@ -6,8 +6,8 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from solver.traces.kineto.line import Busy
-from solver.traces.kineto.recording import Collective
-from solver.traces.kineto.steps import Step, Threads
+from solver.traces.kineto.recording import RecordedCollective
+from solver.traces.kineto.steps import ProfiledStep, Threads
 
 #: Clocks of the CPU and of the GPU agree so far [us].
 SLACK = 1.0
@@ -37,7 +37,7 @@ class Join(NamedTuple):
 
 
 def release_times(
-    step: Step, collectives: Sequence[Collective], threads: Threads
+    step: ProfiledStep, collectives: Sequence[RecordedCollective], threads: Threads
 ) -> tuple[list[float], list[float]]:
     """Return when each collective could start, and since when it, or what kept it, ran [us].
 
@@ -63,7 +63,7 @@ def release_times(
 
 
 def recorded_waits(
-    step: Step, collectives: Sequence[Collective], threads: Threads
+    step: ProfiledStep, collectives: Sequence[RecordedCollective], threads: Threads
 ) -> tuple[list[Join], list[int]]:
     """Return who waits for these collectives, and those for which no wait was recorded.
 
@@ -91,7 +91,9 @@ def recorded_waits(
     return result, [i for i in range(len(collectives)) if i not in done_ones]
 
 
-def guess_waits(step: Step, collectives: Sequence[Collective], left: Sequence[int]) -> list[Join]:
+def guess_waits(
+    step: ProfiledStep, collectives: Sequence[RecordedCollective], left: Sequence[int]
+) -> list[Join]:
     """Let the work that begins next after its end wait for each of the collectives left."""
     starts = [*sorted(work.start for work in step.works), step.end]
     result = []
@@ -102,7 +104,7 @@ def guess_waits(step: Step, collectives: Sequence[Collective], left: Sequence[in
     return result
 
 
-def barrier(step: Step, collectives: Sequence[Collective], over: float) -> Join:
+def barrier(step: ProfiledStep, collectives: Sequence[RecordedCollective], over: float) -> Join:
     """Return where the step waits for all gradients: after the backward pass, ``over`` [us]."""
     ended = max(collective.work.end for collective in collectives) - SLACK
     starts = (w.start for w in step.works if w.launched >= over and w.start >= ended)
@@ -110,7 +112,7 @@ def barrier(step: Step, collectives: Sequence[Collective], over: float) -> Join:
 
 
 def gap(
-    busy: Busy, begin: float, join: Join, collectives: Iterable[Collective], running: float
+    busy: Busy, begin: float, join: Join, collectives: Iterable[RecordedCollective], running: float
 ) -> Gap:
     """Return from when until when the line waited for collectives and for nothing else [us].
 

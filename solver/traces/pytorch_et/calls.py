@@ -59,7 +59,7 @@ _CALL = re.compile(r"c10d::(\w+)")
 _TENSOR = 6
 
 
-class Call(NamedTuple):
+class CommunicationCall(NamedTuple):
     """A call of the communication library.
 
     Attributes
@@ -91,7 +91,7 @@ class _Attr(msgspec.Struct):
     value: Any = None
 
 
-class _Node(msgspec.Struct):
+class _EtNode(msgspec.Struct):
     id: int
     name: str
     parent: Any = None
@@ -102,15 +102,15 @@ class _Node(msgspec.Struct):
     attrs: list[_Attr] = []
 
 
-class _File(msgspec.Struct):
+class _CallsFile(msgspec.Struct):
     schema: str
-    nodes: list[_Node]
+    nodes: list[_EtNode]
 
 
-_DECODER = msgspec.json.Decoder(_File)
+_DECODER = msgspec.json.Decoder(_CallsFile)
 
 
-def calls_of(content: bytes) -> tuple[list[range], list[Call]]:
+def calls_of(content: bytes) -> tuple[list[range], list[CommunicationCall]]:
     """Return the ids of the nodes of each step, and the calls in the order in which they began.
 
     Raises
@@ -131,7 +131,7 @@ def calls_of(content: bytes) -> tuple[list[range], list[Call]]:
     return step_windows((node.id, node.name) for node in nodes), calls
 
 
-def _launched(nodes: Sequence[_Node]) -> Iterator[_Node]:
+def _launched(nodes: Sequence[_EtNode]) -> Iterator[_EtNode]:
     """Yield each collective once: its record, or the library's node where that is in no record.
 
     The library's may run on a thread of its own (gloo), and then is not inside the call; calls
@@ -146,11 +146,11 @@ def _launched(nodes: Sequence[_Node]) -> Iterator[_Node]:
     yield from found or (node for node in nodes if _CALL.fullmatch(node.name))
 
 
-def _is_library(node: _Node) -> bool:
+def _is_library(node: _EtNode) -> bool:
     return LIBRARY.fullmatch(node.name) is not None
 
 
-def _call(node: _Node) -> Call:
+def _call(node: _EtNode) -> CommunicationCall:
     attrs = {attr.name: attr.value for attr in node.attrs}
     inputs = _arguments(node.inputs)
     called = LIBRARY.fullmatch(node.name) or _CALL.fullmatch(node.name)
@@ -165,7 +165,7 @@ def _call(node: _Node) -> Call:
     if not 0 < size <= MAX_BYTES:
         size = max(map(_bytes, [*inputs, *_arguments(node.outputs)]), default=0)
     function = attrs.get("rf_id", node.rf_id)
-    return Call(
+    return CommunicationCall(
         id=node.id,
         function=function if isinstance(function, int) else None,
         name=name,

@@ -9,7 +9,7 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import Op
 from solver.traces import kineto
 from solver.traces.files import single_file
-from solver.traces.pytorch_et.calls import Call, calls_of
+from solver.traces.pytorch_et.calls import CommunicationCall, calls_of
 from solver.traces.pytorch_et.sizes import add_sizes
 from solver.traces.steps import choose_step
 from solver.traces.trace import Report, Total, Trace, TraceOptions, totals
@@ -73,7 +73,10 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
 
 
 def _join(
-    others: Sequence[bytes], options: TraceOptions, steps: Sequence[range], calls: Sequence[Call]
+    others: Sequence[bytes],
+    options: TraceOptions,
+    steps: Sequence[range],
+    calls: Sequence[CommunicationCall],
 ) -> Trace:
     """Read the profiler's traces, with sizes of the execution trace where they have none."""
     said: tuple[str, ...] = ()
@@ -95,7 +98,7 @@ def _join(
     return replace(trace, report=report)
 
 
-def _totals(calls: Iterable[Call]) -> dict[str, Total]:
+def _totals(calls: Iterable[CommunicationCall]) -> dict[str, Total]:
     return totals(Op(str(c.id), c.kind, None, c.bytes) for c in calls if c.kind and c.bytes)
 
 
@@ -104,7 +107,7 @@ def _bytes(by_kind: dict[str, Total]) -> dict[str, int]:
     return {kind: total.bytes for kind, total in by_kind.items()}
 
 
-def _nothing_sent(calls: Iterable[Call]) -> Fault | None:
+def _nothing_sent(calls: Iterable[CommunicationCall]) -> Fault | None:
     known = [call for call in calls if call.kind]
     if not known:
         return Fault("", FaultCode.NO_COLLECTIVE, "The step has no collective.")
@@ -114,7 +117,7 @@ def _nothing_sent(calls: Iterable[Call]) -> Fault | None:
     return None
 
 
-def _losses(calls: Sequence[Call]) -> Iterator[str]:
+def _losses(calls: Sequence[CommunicationCall]) -> Iterator[str]:
     """Say what of the step's communication is no collective, or has no size."""
     for name, count in Counter(call.name or "unnamed" for call in calls if not call.kind).items():
         yield f"{count} {name}"

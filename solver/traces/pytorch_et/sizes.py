@@ -9,26 +9,26 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER
 from solver.traces.kineto import events
-from solver.traces.pytorch_et.calls import LIBRARY, RECORD, Call
+from solver.traces.pytorch_et.calls import LIBRARY, RECORD, CommunicationCall
 
 
-class _Args(events.Args, omit_defaults=True):
+class _SizeArgs(events.Args, omit_defaults=True):
     function: Any = msgspec.field(default=None, name="Record function id")
 
 
-class _Event(events.Event, omit_defaults=True):
-    args: _Args | None = None
+class _SizeEvent(events.KinetoEvent, omit_defaults=True):
+    args: _SizeArgs | None = None
 
 
-class _File(msgspec.Struct, rename="camel", omit_defaults=True):
-    trace_events: list[_Event]
+class _SizesFile(msgspec.Struct, rename="camel", omit_defaults=True):
+    trace_events: list[_SizeEvent]
     distributed_info: Any = None
 
 
-_DECODER = msgspec.json.Decoder(_File | list[_Event])
+_DECODER = msgspec.json.Decoder(_SizesFile | list[_SizeEvent])
 
 
-def add_sizes(content: bytes, calls: Sequence[Call]) -> bytes:
+def add_sizes(content: bytes, calls: Sequence[CommunicationCall]) -> bytes:
     """Write the calls' names and sizes into a profiler's trace that is known to be readable.
 
     They go to the records of calls, or where there are none (gloo) to the library's own events.
@@ -41,13 +41,13 @@ def add_sizes(content: bytes, calls: Sequence[Call]) -> bytes:
         When the numbers of calls do not fit: not the same run.
     """
     found = _DECODER.decode(content.removeprefix(b"\xef\xbb\xbf"))
-    file = found if isinstance(found, _File) else _File(found)
+    file = found if isinstance(found, _SizesFile) else _SizesFile(found)
     records = [e for e in file.trace_events if e.ph == "X" and e.name == RECORD]
     calls = [call for call in calls if (call.is_record if records else call.kind)]
     records = records or [e for e in file.trace_events if e.ph == "X" and _is_library(e)]
     records.sort(key=lambda event: event.ts or 0.0)
     for event, call in zip(records, _match(records, calls), strict=True):
-        event.args = event.args or _Args()
+        event.args = event.args or _SizeArgs()
         event.args.collective = call.name
         if call.bytes:
             # the whole of an all-gather comes out, and a worker's share is not known
@@ -57,12 +57,14 @@ def add_sizes(content: bytes, calls: Sequence[Call]) -> bytes:
     return msgspec.json.encode(file)
 
 
-def _is_library(event: _Event) -> bool:
+def _is_library(event: _SizeEvent) -> bool:
     """Tell whether an event is the library's, and not the GPU's copy of one."""
     return bool(LIBRARY.fullmatch(event.name or "")) and not (event.cat or "").startswith("gpu")
 
 
-def _match(records: Sequence[_Event], calls: Sequence[Call]) -> Sequence[Call]:
+def _match(
+    records: Sequence[_SizeEvent], calls: Sequence[CommunicationCall]
+) -> Sequence[CommunicationCall]:
     by_id = {call.function: call for call in calls if call.function is not None}
     ids = [event.args.function if event.args else None for event in records]
     same = [by_id[number] for number in ids if isinstance(number, int) and number in by_id]

@@ -84,7 +84,7 @@ class Sent(NamedTuple):
     maker: str | None
 
 
-class Recording(NamedTuple):
+class StepRecording(NamedTuple):
     """A step.
 
     Attributes

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from solver.graph import COMPUTE, REDUCE_SCATTER, Op
-from solver.traces.tensorflow.events import COLLECTIVES, Ran, Recording
+from solver.traces.tensorflow.events import COLLECTIVES, Ran, StepRecording
 from solver.traces.tensorflow.rows import inputs_of, op_ids
 
 
-class Iteration(NamedTuple):
+class TaskStep(NamedTuple):
     """A step of a task.
 
     Attributes
@@ -31,7 +31,7 @@ def collective_tasks(ops: Sequence[Ran]) -> list[str]:
     return sorted({op.task for op in ops if op.type in COLLECTIVES})
 
 
-def iteration(recording: Recording, task: str, known: Mapping[str, int]) -> Iteration:
+def iteration(recording: StepRecording, task: str, known: Mapping[str, int]) -> TaskStep:
     """Build the graph of a task's step: each op waits for its inputs, compute is one stream.
 
     A collective has the bytes of its result, else those that are known by its name. The result of
@@ -57,4 +57,4 @@ def iteration(recording: Recording, task: str, known: Mapping[str, int]) -> Iter
             continue
         ops.append(Op(name, kind, None, size, tuple(after)))
         measured.append((name, took))
-    return Iteration(tuple(ops), tuple(measured), tuple(unsized))
+    return TaskStep(tuple(ops), tuple(measured), tuple(unsized))

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from solver.traces.profiler import Event, Events
+from solver.traces.profiler import Events, ProfilerEvent
 from solver.traces.tensorflow.events import (
     COLLECTIVES,
     Ran,
-    Recording,
     Sent,
+    StepRecording,
     task_of,
 )
 
@@ -28,15 +28,15 @@ _ORDER = (
 )
 
 
-class _Op(NamedTuple):
+class _ProfiledOp(NamedTuple):
     name: str
     type: str
-    event: Event
+    event: ProfilerEvent
     fields: dict[str, object]
     group: int
 
 
-def profiled_steps(trace: Events) -> list[Recording]:
+def profiled_steps(trace: Events) -> list[StepRecording]:
     """Read the steps of a profile, as its groups of events tell them.
 
     A thread is of the task that its ``_Send`` name; where one task is all that is named, or none
@@ -53,13 +53,13 @@ def profiled_steps(trace: Events) -> list[Recording]:
         if parts is not None:
             owners.setdefault((op.event.pid, op.event.tid), parts[0])
     tasks = sorted(set(owners.values()))
-    groups: dict[int, list[_Op]] = {}
+    groups: dict[int, list[_ProfiledOp]] = {}
     for op in ops:
         groups.setdefault(op.group, []).append(op)
     return [_step(groups[group], owners, tasks) for group in sorted(groups)]
 
 
-def _ops(trace: Events) -> Iterator[_Op]:
+def _ops(trace: Events) -> Iterator[_ProfiledOp]:
     for event in trace.events:
         if event.ph != "X" or b"long_name" not in bytes(event.args):
             continue
@@ -69,10 +69,10 @@ def _ops(trace: Events) -> Iterator[_Op]:
         group = str(fields.get("group_id", ""))
         if parts and parts[2] == event.name:
             number = int(group) if re.fullmatch(r"[0-9]{1,18}", group) else -1
-            yield _Op(parts[1], parts[2], event, fields, number)
+            yield _ProfiledOp(parts[1], parts[2], event, fields, number)
 
 
-def _key(op: _Op) -> tuple[str, str, str] | None:
+def _key(op: _ProfiledOp) -> tuple[str, str, str] | None:
     """Return from where to where a ``_Send`` sent which tensor; None of anything else."""
     key = op.fields.get("key")
     if op.type not in _SENDS or not isinstance(key, str):
@@ -84,7 +84,7 @@ def _key(op: _Op) -> tuple[str, str, str] | None:
     return (origin, task, tensor[1]) if origin and task and tensor else None
 
 
-def _step(ops: Iterable[_Op], owners: dict[object, str], tasks: list[str]) -> Recording:
+def _step(ops: Iterable[_ProfiledOp], owners: dict[object, str], tasks: list[str]) -> StepRecording:
     ran: list[Ran] = []
     last: dict[str, str] = {}
     sums: dict[str, list[tuple[float, str]]] = {}
@@ -119,7 +119,7 @@ def _step(ops: Iterable[_Op], owners: dict[object, str], tasks: list[str]) -> Re
         last[task] = op.name
         seen.add((task, op.name))
     dropped = (f"{lost:,} ops on threads that sent nothing: their task is not known.",)
-    return Recording(
+    return StepRecording(
         tuple(ran),
         tuple(Sent(*place, tuple(dict.fromkeys(to)), makers[place]) for place, to in sent.items()),
         {},

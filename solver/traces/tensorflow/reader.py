@@ -10,16 +10,16 @@ from solver.traces.files import single_file
 from solver.traces.profiler import parse
 from solver.traces.recorded import recorded_time
 from solver.traces.steps import choose_step
-from solver.traces.tensorflow.events import Recording
+from solver.traces.tensorflow.events import StepRecording
 from solver.traces.tensorflow.iteration import collective_tasks, iteration
 from solver.traces.tensorflow.profile import profiled_steps
 from solver.traces.tensorflow.rows import Rows, rows_of
 from solver.traces.tensorflow.session import is_session, session
 from solver.traces.trace import (
-    Channel,
     Report,
     Sample,
     Trace,
+    TraceChannel,
     TraceOptions,
     as_trace_faults,
     totals,
@@ -97,7 +97,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     return Trace(None, report, profiled=tuple(each.ops for each in every if each.sized))
 
 
-def _length(step: Recording) -> float:
+def _length(step: StepRecording) -> float:
     ends = [op.end for op in step.ops]
     return max(ends) - step.ops[0].start if ends else 0.0
 
@@ -109,7 +109,7 @@ def _ranked(tasks: Sequence[str], rank: int | None) -> str:
     return tasks[rank or 0]
 
 
-def _graph(steps: Sequence[Recording], index: int, task: str, options: TraceOptions) -> Trace:
+def _graph(steps: Sequence[StepRecording], index: int, task: str, options: TraceOptions) -> Trace:
     """Build the graph of a task's step."""
     step, known = steps[index], dict(options.parameters or ())
     it = iteration(step, task, known)
@@ -124,7 +124,7 @@ def _graph(steps: Sequence[Recording], index: int, task: str, options: TraceOpti
         for name, time in it.measured
         if time > 0
     ]
-    channel = Channel(NETWORK, None, "the trace names no group")
+    channel = TraceChannel(NETWORK, None, "the trace names no group")
     trace = Trace(graph, Report(FORMAT, 0, 0, 0, {}), it.measured, (channel,), tuple(samples))
     others = [op for op in step.ops if op.task != task]
     dropped = [f"{len(others):,} ops of other tasks than {task}."] if others else []

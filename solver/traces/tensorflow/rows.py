@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from solver.traces.profiled import ProfiledOp
-from solver.traces.tensorflow.events import Ran, Recording, Sent
+from solver.traces.tensorflow.events import Ran, Sent, StepRecording
 
 _READS = {"Identity", "ReadVariableOp"}
 _APPLIES = re.compile(r"(?:Resource)?(?:Sparse)?Apply(\w+)")
@@ -35,7 +35,7 @@ class Rows(NamedTuple):
     supplied: int
 
 
-def rows_of(recording: Recording, known: Mapping[str, int]) -> Rows:
+def rows_of(recording: StepRecording, known: Mapping[str, int]) -> Rows:
     """Turn a step into rows.
 
     A transfer has the bytes that the trace has for its tensor; else those that are known by the

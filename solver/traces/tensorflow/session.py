@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.limits import MAX_TASKS
-from solver.traces.profiler import Event, Events
-from solver.traces.tensorflow.events import Ran, Recording, Sent, task_of
+from solver.traces.profiler import Events, ProfilerEvent
+from solver.traces.tensorflow.events import Ran, Sent, StepRecording, task_of
 
 _COMPUTE, _TENSORS, _STREAM, _ALL = " Compute", " Tensors", "/stream:", "/stream:all"
 _SUFFIX = re.compile(r"(?:/_|_S)\d+$")
@@ -29,7 +29,7 @@ def is_session(trace: Events) -> bool:
     return any(name.endswith(_COMPUTE) for name in trace.processes.values())
 
 
-def session(trace: Events) -> Recording:
+def session(trace: Events) -> StepRecording:
     """Read the one step of a timeline.
 
     An op on a GPU lasts as long as its kernels, where the timeline has them.
@@ -76,10 +76,10 @@ def session(trace: Events) -> Recording:
             "sent as the inputs of ops tell."
         )
     assumed = ["An op on a GPU lasts as long as its kernels."] if kernels else []
-    return Recording(tuple(ops), sent, _bytes(trace), tuple(dropped), tuple(assumed))
+    return StepRecording(tuple(ops), sent, _bytes(trace), tuple(dropped), tuple(assumed))
 
 
-def _kernels(trace: Events, computed: Iterable[Event]) -> dict[str, float]:
+def _kernels(trace: Events, computed: Iterable[ProfilerEvent]) -> dict[str, float]:
     """Sum the time of the kernels of each op [us]: of the stream of all, or else of each."""
     streams = {pid: name for pid, name in trace.processes.items() if _STREAM in name}
     whole = {pid for pid, name in streams.items() if _ALL in name}

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from solver.graph import COMPUTE, Op
 from solver.traces.xla.hlo import KINDS
-from solver.traces.xla.runs import Run
+from solver.traces.xla.runs import DeviceRun
 
 #: An op that begins so soon before a collective ends waited for it all the same [us].
 _SLACK = 0.01
 
 
-class Iteration(NamedTuple):
+class RunOps(NamedTuple):
     """A run, as ops.
 
     Attributes
@@ -28,7 +28,7 @@ class Iteration(NamedTuple):
     measured: tuple[tuple[str, float], ...]
 
 
-def iteration(run: Run, sizes: Mapping[str, int]) -> Iteration:
+def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> RunOps:
     """Build the graph of a run.
 
     Ops that compute are one line, by start; one that began while another ran counts from its end.
@@ -75,7 +75,7 @@ def iteration(run: Run, sizes: Mapping[str, int]) -> Iteration:
         ops.append(Op(name, COMPUTE, round(took, 3), None, after))
         at = max(at, part.end)
         line.append((at, name))
-    return Iteration(tuple(ops), tuple(measured))
+    return RunOps(tuple(ops), tuple(measured))
 
 
 def _ended(line: Sequence[tuple[float, str]], start: float) -> tuple[str, ...]:

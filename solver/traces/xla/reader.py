@@ -12,17 +12,17 @@ from solver.traces.profiler import parse
 from solver.traces.recorded import recorded_time
 from solver.traces.steps import choose_step
 from solver.traces.trace import (
-    Channel,
     Report,
     Sample,
     Trace,
+    TraceChannel,
     TraceOptions,
     as_trace_faults,
     totals,
 )
 from solver.traces.xla.hlo import KINDS, instructions
 from solver.traces.xla.iteration import iteration
-from solver.traces.xla.runs import Part, Run, runs
+from solver.traces.xla.runs import DeviceOp, DeviceRun, runs
 
 FORMAT = "xla"
 
@@ -90,7 +90,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     with as_trace_faults():
         graph = build(options.name, it.ops)
     workers, source = _workers(run, len(devices))
-    channel = Channel(NETWORK, workers, source)
+    channel = TraceChannel(NETWORK, workers, source)
     samples = tuple(_samples(devices, count, sizes))
     trace = Trace(graph, Report(FORMAT, 0, 0, 0, {}), it.measured, (channel,), samples)
     report = Report(
@@ -112,7 +112,9 @@ def _is_hlo(content: bytes) -> bool:
     return content[:_SEEN].removeprefix(MARK).lstrip().startswith(_HLO)
 
 
-def _of_program(every: Mapping[str, Sequence[Run]], place: str) -> tuple[str, dict[str, list[Run]]]:
+def _of_program(
+    every: Mapping[str, Sequence[DeviceRun]], place: str
+) -> tuple[str, dict[str, list[DeviceRun]]]:
     """Return the program with collectives that ran longest, and its runs by device."""
     times: dict[str, float] = {}
     for some in every.values():
@@ -135,7 +137,7 @@ def _of_program(every: Mapping[str, Sequence[Run]], place: str) -> tuple[str, di
     return name, devices
 
 
-def _whole_runs(devices: Mapping[str, list[Run]]) -> tuple[dict[str, list[Run]], int]:
+def _whole_runs(devices: Mapping[str, list[DeviceRun]]) -> tuple[dict[str, list[DeviceRun]], int]:
     """Leave out runs at either end that a device has fewer ops of than of others, or none.
 
     Returns
@@ -156,7 +158,7 @@ def _whole_runs(devices: Mapping[str, list[Run]]) -> tuple[dict[str, list[Run]],
     return left, sum(map(len, devices.values())) - sum(map(len, left.values()))
 
 
-def _device(at: Mapping[str, Run], rank: int | None) -> str:
+def _device(at: Mapping[str, DeviceRun], rank: int | None) -> str:
     names = list(at)
     if rank is None:
         return min(names, key=lambda name: at[name].communicates)
@@ -166,11 +168,11 @@ def _device(at: Mapping[str, Run], rank: int | None) -> str:
     return names[rank]
 
 
-def _collectives(run: Run) -> list[Part]:
+def _collectives(run: DeviceRun) -> list[DeviceOp]:
     return [part for part in run.parts if part.opcode is not None]
 
 
-def _sizes(run: Run, options: TraceOptions) -> tuple[dict[str, int], int]:
+def _sizes(run: DeviceRun, options: TraceOptions) -> tuple[dict[str, int], int]:
     """Return the bytes of collectives by name, and how many were given."""
     known = dict(options.parameters or ())
     sizes: dict[str, int] = {}
@@ -184,7 +186,7 @@ def _sizes(run: Run, options: TraceOptions) -> tuple[dict[str, int], int]:
     return sizes, len(supplied)
 
 
-def _size_faults(run: Run, sizes: Mapping[str, int], place: str) -> Iterator[Fault]:
+def _size_faults(run: DeviceRun, sizes: Mapping[str, int], place: str) -> Iterator[Fault]:
     if not _collectives(run):
         yield Fault(place, FaultCode.NO_COLLECTIVE, "This step launched no collective.")
     unsized = list(dict.fromkeys(part.name for part in _collectives(run) if part.name not in sizes))
@@ -199,13 +201,13 @@ def _size_faults(run: Run, sizes: Mapping[str, int], place: str) -> Iterator[Fau
         yield Fault(place, FaultCode.OUT_OF_RANGE, detail)
 
 
-def _group_sizes(run: Run) -> list[int]:
+def _group_sizes(run: DeviceRun) -> list[int]:
     """List how many workers the groups of a run's collectives have, of those that can be."""
     written = {part.workers for part in _collectives(run) if part.workers is not None}
     return sorted(workers for workers in written if 1 <= workers <= MAX_WORKERS)
 
 
-def _workers(run: Run, devices: int) -> tuple[int | None, str]:
+def _workers(run: DeviceRun, devices: int) -> tuple[int | None, str]:
     counts = _group_sizes(run)
     if len(counts) == 1:
         return counts[0], "the program's replica groups"
@@ -215,7 +217,7 @@ def _workers(run: Run, devices: int) -> tuple[int | None, str]:
 
 
 def _samples(
-    devices: Mapping[str, Sequence[Run]], count: int, sizes: Mapping[str, int]
+    devices: Mapping[str, Sequence[DeviceRun]], count: int, sizes: Mapping[str, int]
 ) -> Iterator[Sample]:
     """Yield the launches of all steps with the least time of the devices that have them alike."""
     first = next(iter(devices.values()))
@@ -229,7 +231,7 @@ def _samples(
                 yield Sample(NETWORK, KINDS[part.opcode], sizes[part.name], round(time, 3))
 
 
-def _dropped(every: Mapping[str, Sequence[Run]], name: str, cut: int) -> Iterator[str]:
+def _dropped(every: Mapping[str, Sequence[DeviceRun]], name: str, cut: int) -> Iterator[str]:
     others = sum(run.program != name for some in every.values() for run in some)
     if others:
         yield f"{others:,} runs of other programs than {name or 'the one that is read'}."
@@ -237,7 +239,9 @@ def _dropped(every: Mapping[str, Sequence[Run]], name: str, cut: int) -> Iterato
         yield f"{cut:,} runs that were recorded in part, or not on all devices."
 
 
-def _assumed(run: Run, devices: Mapping[str, Sequence[Run]], supplied: int) -> Iterator[str]:
+def _assumed(
+    run: DeviceRun, devices: Mapping[str, Sequence[DeviceRun]], supplied: int
+) -> Iterator[str]:
     yield (
         "Ops of a device run one after another; the first op that begins after a collective waits "
         "for it, for the trace does not name what an op takes."
@@ -248,7 +252,7 @@ def _assumed(run: Run, devices: Mapping[str, Sequence[Run]], supplied: int) -> I
         yield f"Bytes of {supplied:,} collectives are those that were given."
 
 
-def _warnings(run: Run) -> Iterator[str]:
+def _warnings(run: DeviceRun) -> Iterator[str]:
     sends = sum(
         part.opcode is None and part.name.replace("_", "-").startswith(_SENDS) for part in run.parts
     )

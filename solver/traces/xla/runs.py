@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from solver.traces.profiler import Event, Events
+from solver.traces.profiler import Events, ProfilerEvent
 from solver.traces.xla.hlo import DONE, KINDS, START, Instruction, bytes_of_shape, instruction
 
 _DEVICE = re.compile(r"/device:[A-Z]+:[0-9]{1,9}")
@@ -29,7 +29,7 @@ _KERNELS = {
 _OUTER = re.compile(r"(?:while|conditional|call)(?:\.\d+)?")
 
 
-class Part(NamedTuple):
+class DeviceOp(NamedTuple):
     """An op, or a collective with its end where that is an op of its own [us].
 
     Attributes
@@ -52,7 +52,7 @@ class Part(NamedTuple):
     workers: int | None = None
 
 
-class Run(NamedTuple):
+class DeviceRun(NamedTuple):
     """A program run once on a device.
 
     Attributes
@@ -65,7 +65,7 @@ class Run(NamedTuple):
 
     device: str
     program: str
-    parts: tuple[Part, ...]
+    parts: tuple[DeviceOp, ...]
 
     @property
     def length(self) -> float:
@@ -78,7 +78,7 @@ class Run(NamedTuple):
         return sum(part.end - part.start for part in self.parts if part.opcode)
 
 
-def runs(trace: Events, program: Mapping[str, Instruction]) -> dict[str, list[Run]]:
+def runs(trace: Events, program: Mapping[str, Instruction]) -> dict[str, list[DeviceRun]]:
     """Return the runs on each device by start, devices by name.
 
     Parameters
@@ -92,15 +92,17 @@ def runs(trace: Events, program: Mapping[str, Instruction]) -> dict[str, list[Ru
     -----
     O(events log events).
     """
-    places: dict[tuple[str, str, str | float], list[tuple[Event, str, dict[str, object]]]] = {}
+    places: dict[
+        tuple[str, str, str | float], list[tuple[ProfilerEvent, str, dict[str, object]]]
+    ] = {}
     for device, name, run, event, name_of_op, fields in _ops(trace):
         places.setdefault((device, name, run), []).append((event, name_of_op, fields))
-    result: dict[str, list[Run]] = {}
+    result: dict[str, list[DeviceRun]] = {}
     for (device, name, _), ops in places.items():
         ops.sort(key=lambda op: op[0].start)
         parts = tuple(_paired(_part(*op, program) for op in ops))
         if parts:
-            result.setdefault(device, []).append(Run(device, name, parts))
+            result.setdefault(device, []).append(DeviceRun(device, name, parts))
     for some in result.values():
         some.sort(key=lambda run: run.parts[0].start)
     return dict(sorted(result.items(), key=lambda item: _number(item[0])))
@@ -113,7 +115,7 @@ def _number(device: str) -> tuple[str, int]:
 
 def _ops(
     trace: Events,
-) -> Iterator[tuple[str, str, str | float, Event, str, dict[str, object]]]:
+) -> Iterator[tuple[str, str, str | float, ProfilerEvent, str, dict[str, object]]]:
     """Yield device, program, run, event, op and fields of each event that is an op."""
     modules = _modules(trace)
     streams = {
@@ -162,28 +164,28 @@ def _module(modules: Sequence[tuple[float, float, str]], at: float) -> tuple[str
 
 
 def _part(
-    event: Event, name: str, fields: dict[str, object], program: Mapping[str, Instruction]
-) -> Part:
+    event: ProfilerEvent, name: str, fields: dict[str, object], program: Mapping[str, Instruction]
+) -> DeviceOp:
     """Tell what an event is: by its HLO text, the program's, its name or its kernel's."""
     long, shape = fields.get("long_name"), fields.get("shape_with_layout")
     own = instruction(long) if isinstance(long, str) else None
     own = own or program.get(name)
     if own is not None:
-        return Part(name, event.start, event.end, own.opcode, own.bytes, own.workers)
+        return DeviceOp(name, event.start, event.end, own.opcode, own.bytes, own.workers)
     named = _NAMED.fullmatch(name.replace("_", "-"))
     kernel = _NCCL.match(event.name or "")
     if named is None and kernel is None:
-        return Part(name, event.start, event.end)
+        return DeviceOp(name, event.start, event.end)
     opcode = named[1] if named else _KERNELS[kernel[1].lower()] if kernel else None
     size = None
     if opcode is not None and isinstance(shape, str) and not (named and named[2]):
         size = bytes_of_shape(opcode, shape)
-    return Part(name, event.start, event.end, opcode, size)
+    return DeviceOp(name, event.start, event.end, opcode, size)
 
 
-def _paired(parts: Iterable[Part]) -> Iterator[Part]:
+def _paired(parts: Iterable[DeviceOp]) -> Iterator[DeviceOp]:
     """Join the two parts of collectives: by number, else the first that is open."""
-    result: list[Part] = []
+    result: list[DeviceOp] = []
     opened: dict[str, OrderedDict[str, int]] = {}
     for part in parts:
         name = part.name.replace("_", "-")

@@ -16,7 +16,7 @@ T = TypeVar("T")
 _ELEMENT_BYTES = 4
 
 
-class Channel(Protocol):
+class CalibrationChannel(Protocol):
     """What a calibration asks of the ranks; every method is called by all of them alike."""
 
     def run(self, sizes: Sequence[int]) -> list[float]:

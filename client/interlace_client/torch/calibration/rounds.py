@@ -11,7 +11,7 @@ from interlace_client.torch.calibration.trains import costs, round_of, steady_fr
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from interlace_client.torch.calibration.channel import Channel
+    from interlace_client.torch.calibration.channel import CalibrationChannel
 
 #: The most rounds; one has every size, so that a drift of the machine is spread and no slope.
 ROUNDS = 12
@@ -56,7 +56,7 @@ class Samples:
 
 
 def sampled(
-    channel: Channel, sizes: Sequence[int], limit_s: float, launches: Sequence[int] = ()
+    channel: CalibrationChannel, sizes: Sequence[int], limit_s: float, launches: Sequence[int] = ()
 ) -> Samples:
     """Measure launches of some sizes, and those of a plan in its order.
 
@@ -98,7 +98,7 @@ def sampled(
     )
 
 
-def _pilot(channel: Channel, sizes: Sequence[int], most_s: float) -> dict[int, float]:
+def _pilot(channel: CalibrationChannel, sizes: Sequence[int], most_s: float) -> dict[int, float]:
     """Launch each size once [us], the smallest first, while a round of them is no longer."""
     channel.run([sizes[0]] * _SOAK)  # connections are made by the first
     found: dict[int, float] = {}
@@ -113,7 +113,7 @@ def _pilot(channel: Channel, sizes: Sequence[int], most_s: float) -> dict[int, f
 
 
 def _soak(
-    channel: Channel, single: Mapping[int, float], most_s: float
+    channel: CalibrationChannel, single: Mapping[int, float], most_s: float
 ) -> tuple[list[int], dict[int, float]]:
     """Send the largest size until the traffic is steady.
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Clock(Protocol):
+class StampClock(Protocol):
     """Stamps are taken in the step, and read after it."""
 
     def stamp(self) -> Any:
@@ -49,6 +49,6 @@ class GpuClock:
         return [stamps[0].elapsed_time(stamp) * 1e3 for stamp in stamps]
 
 
-def clock_of(device: torch.device) -> Clock:
+def clock_of(device: torch.device) -> StampClock:
     """Return the clock of what computes on a device."""
     return GpuClock() if device.type == "cuda" else HostClock()

@@ -21,7 +21,7 @@ from interlace_client.torch.capture.events import (
     READY,
     STEP,
     STEPPED,
-    Event,
+    CaptureEvent,
 )
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Cycle:
         return self.backward_us + self.update_us + self.between_us + self.turn_us
 
 
-def cycles_of(events: Sequence[Event]) -> list[Cycle]:
+def cycles_of(events: Sequence[CaptureEvent]) -> list[Cycle]:
     """Read the cycles between the first and the last step that events are of.
 
     A step whose optimizer never stepped (a gradient scaler skips it) counts with the next one; a
@@ -85,7 +85,7 @@ def cycles_of(events: Sequence[Event]) -> list[Cycle]:
     ValueError
         The optimizer calls the model within its step, which has no place in a cycle.
     """
-    steps: list[list[Event]] = [[]]
+    steps: list[list[CaptureEvent]] = [[]]
     for event in events:
         steps[-1].append(event)
         if event.kind == STEPPED:
@@ -107,7 +107,7 @@ class _Pass:
     passes: int
 
 
-def _last_pass(step: Sequence[Event]) -> _Pass | None:
+def _last_pass(step: Sequence[CaptureEvent]) -> _Pass | None:
     starts = [i for i, event in enumerate(step) if event.kind == FORWARD]
     runs = [
         (start, stop)
@@ -128,7 +128,9 @@ def _last_pass(step: Sequence[Event]) -> _Pass | None:
     return _Pass(first, step[first].at, len(runs))
 
 
-def _cycle(step: Sequence[Event], origin: _Pass, after: Sequence[Event], until: _Pass) -> Cycle:
+def _cycle(
+    step: Sequence[CaptureEvent], origin: _Pass, after: Sequence[CaptureEvent], until: _Pass
+) -> Cycle:
     backward = step[origin.index :]
     step_index = max(i for i, event in enumerate(step) if event.kind == STEP)
     if any(event.kind == FORWARD for event in step[step_index:]):

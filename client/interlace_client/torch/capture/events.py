@@ -30,7 +30,7 @@ STEP = "step"
 STEPPED = "stepped"
 
 
-class Event(NamedTuple):
+class CaptureEvent(NamedTuple):
     """What happened to which parameter or module (its position, else -1), and when [us]."""
 
     kind: str

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from interlace_client.torch.capture.ranks import union
 from interlace_client.torch.capture.spans import (
-    Mark,
-    Span,
+    CycleMark,
+    OpSpan,
     When,
     mark,
     origin,
@@ -39,7 +39,7 @@ _AT = attrgetter("at")
 
 
 @dataclass(frozen=True)
-class Iteration:
+class CapturedStep:
     """A graph and what it was made of; parameters and modules by position.
 
     Parameters
@@ -66,7 +66,7 @@ class Iteration:
     spread_us: dict[str, tuple[tuple[float, float], ...]]
 
 
-def iteration_of(records: Sequence[RankRecord]) -> Iteration:
+def iteration_of(records: Sequence[RankRecord]) -> CapturedStep:
     """Make the graph of ranks that have the same tensors and modules, and a cycle each at least."""
     tensors, uses = records[0].tensors, union(records)
     cycles = [cycle for record in records for cycle in record.cycles]
@@ -101,12 +101,12 @@ def iteration_of(records: Sequence[RankRecord]) -> Iteration:
     spread = {span.op: span.spread_us(records) for span in (*backward, *forward)}
     spread[BETWEEN] = spread_us(records, lambda cycle: cycle.between_us)
     spread[UPDATE] = spread_us(records, lambda cycle: cycle.update_us)
-    return Iteration(tuple(ops), (*ready, *reversed(unused)), uses, unknown, unused, spread)
+    return CapturedStep(tuple(ops), (*ready, *reversed(unused)), uses, unknown, unused, spread)
 
 
 def _backward(
     records: Sequence[RankRecord], parameters: Sequence[int]
-) -> tuple[list[Span], list[int]]:
+) -> tuple[list[OpSpan], list[int]]:
     """Return the spans of the backward pass, and the parameters in order of readiness.
 
     Gradients that come at the same time are in reverse order of registration, as passes go.
@@ -119,8 +119,8 @@ def _backward(
     found.sort(key=lambda each: each[1].at)
     end = slowest(records, lambda cycle: cycle.backward_us) or 0.0
     marks = [at for _, at in found]
-    marks.append(Mark(BACKWARD_END, end, lambda cycle: cycle.backward_us))
-    spans = [Span(end.op, begin, end) for begin, end in zip([origin(""), *marks], marks)]
+    marks.append(CycleMark(BACKWARD_END, end, lambda cycle: cycle.backward_us))
+    spans = [OpSpan(end.op, begin, end) for begin, end in zip([origin(""), *marks], marks)]
     return spans, [i for i, _ in found]
 
 
@@ -134,7 +134,7 @@ def _entered(module: int) -> When:
 
 def _forward(
     records: Sequence[RankRecord], uses: dict[int, tuple[int, ...]]
-) -> tuple[list[Span], dict[int, str]]:
+) -> tuple[list[OpSpan], dict[int, str]]:
     """Return the spans of the forward pass, and of each parameter that in which it is needed.
 
     A span begins where a module that is the first to use some parameter is entered.
@@ -151,15 +151,15 @@ def _forward(
     }
     passes = records[0].cycles[0].passes
     rest = mark(records, ACCUMULATION if passes > 1 else LOSS, lambda cycle: cycle.forward_us)
-    end = Mark(
+    end = CycleMark(
         "", slowest(records, lambda cycle: cycle.turn_us) or 0.0, lambda cycle: cycle.turn_us
     )
     begins = {each.op: each for each in (known[0], *homes.values(), rest) if each is not None}
     # a module that runs in some steps only has a median of its own
-    clipped = [Mark(each.op, min(each.at, end.at), each.when) for each in begins.values()]
+    clipped = [CycleMark(each.op, min(each.at, end.at), each.when) for each in begins.values()]
     clipped.sort(key=_AT)
     return (
-        [Span(begin.op, begin, end) for begin, end in zip(clipped, [*clipped[1:], end])],
+        [OpSpan(begin.op, begin, end) for begin, end in zip(clipped, [*clipped[1:], end])],
         {i: home.op for i, home in homes.items()},
     )
 

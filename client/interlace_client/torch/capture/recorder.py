@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 from interlace_client.torch.capture.anatomy import anatomy_of
 from interlace_client.torch.capture.clocks import HostClock, clock_of
 from interlace_client.torch.capture.cycles import Cycle, cycles_of
-from interlace_client.torch.capture.events import CALL, FORWARD, FORWARD_END, STEP, STEPPED, Event
+from interlace_client.torch.capture.events import (
+    CALL,
+    FORWARD,
+    FORWARD_END,
+    STEP,
+    STEPPED,
+    CaptureEvent,
+)
 from interlace_client.torch.capture.first_uses import FirstUses
 from interlace_client.torch.capture.hooks import Hooks
 from interlace_client.torch.capture.merging import recording_of
@@ -186,7 +193,7 @@ class Capture:
         if not self._events:
             return []
         times = self._clock.read([stamp for _, _, stamp in self._events])
-        events = [Event(kind, i, at) for (kind, i, _), at in zip(self._events, times)]
+        events = [CaptureEvent(kind, i, at) for (kind, i, _), at in zip(self._events, times)]
         return cycles_of(events)
 
 

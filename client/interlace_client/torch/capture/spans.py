@@ -26,7 +26,7 @@ _DIGITS = 3
 
 
 @dataclass(frozen=True)
-class Mark:
+class CycleMark:
     """What happens at a time [us] of a pass, and when it does in each cycle."""
 
     op: str
@@ -35,12 +35,12 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Span:
+class OpSpan:
     """An op between two marks."""
 
     op: str
-    begin: Mark
-    end: Mark
+    begin: CycleMark
+    end: CycleMark
 
     @property
     def duration_us(self) -> float:
@@ -57,15 +57,15 @@ class Span:
         return spread_us(records, duration)
 
 
-def mark(records: Sequence[RankRecord], op: str, when: When) -> Mark | None:
+def mark(records: Sequence[RankRecord], op: str, when: When) -> CycleMark | None:
     """Return the mark of what happens in some cycles at least, else None."""
     at = slowest(records, when)
-    return None if at is None else Mark(op, at, when)
+    return None if at is None else CycleMark(op, at, when)
 
 
-def origin(op: str) -> Mark:
+def origin(op: str) -> CycleMark:
     """Return the start of a pass."""
-    return Mark(op, 0.0, lambda _: 0.0)
+    return CycleMark(op, 0.0, lambda _: 0.0)
 
 
 def slowest(records: Sequence[RankRecord], when: When) -> float | None:

@@ -5,7 +5,7 @@ from interlace_client.torch.compiled.capture_entry import CaptureCompiled, captu
 from interlace_client.torch.compiled.capture_fake import fake_ranks
 from interlace_client.torch.compiled.capture_gpus import GPUS, Gpu
 from interlace_client.torch.compiled.capture_networks import Fabric
-from interlace_client.torch.compiled.capture_request import CapturedGraph, Costs, Report
+from interlace_client.torch.compiled.capture_request import CapturedGraph, CaptureReport, Costs
 from interlace_client.torch.compiled.fingerprint import fingerprint
 from interlace_client.torch.compiled.planned_pass import NotThisGraph, PlannedPass, running
 from interlace_client.torch.compiled.program import CompiledPlan, read_program
@@ -13,6 +13,7 @@ from interlace_client.torch.compiled.program import CompiledPlan, read_program
 __all__ = [
     "GPUS",
     "CaptureCompiled",
+    "CaptureReport",
     "CapturedGraph",
     "CompiledPlan",
     "Costs",
@@ -20,7 +21,6 @@ __all__ = [
     "Gpu",
     "NotThisGraph",
     "PlannedPass",
-    "Report",
     "Uncapturable",
     "capture_compiled",
     "fake_ranks",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from interlace_client.torch.compiled.capture_collectives import Collective
+from interlace_client.torch.compiled.capture_collectives import CapturedCollective
 
 
 class Uncapturable(ValueError):
@@ -27,7 +27,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Call:
+class TimedNode:
     """A node that takes time.
 
     Attributes
@@ -48,7 +48,7 @@ class Call:
     after: tuple[str, ...]
     reads: dict[str, int]
     writes: dict[str, int]
-    collective: Collective | None = None
+    collective: CapturedCollective | None = None
     bytes: int = 0
 
     @property
@@ -71,6 +71,6 @@ class Calls:
         What was assumed, a sentence each.
     """
 
-    calls: tuple[Call, ...]
+    calls: tuple[TimedNode, ...]
     buffers: tuple[Memory, ...]
     notes: tuple[str, ...]

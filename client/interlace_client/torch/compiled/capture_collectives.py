@@ -26,7 +26,7 @@ _WAIT = "wait_tensor"
 
 
 @dataclass(frozen=True)
-class Group:
+class CapturedGroup:
     """A process group.
 
     Attributes
@@ -42,7 +42,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Collective:
+class CapturedCollective:
     """What a node communicates.
 
     Attributes
@@ -59,7 +59,7 @@ class Collective:
 
     kind: str
     whole: str
-    group: Group
+    group: CapturedGroup
     reduction: str | None
 
 
@@ -77,7 +77,7 @@ def is_wait(node: torch.fx.Node) -> bool:
     )
 
 
-def collective_of(node: torch.fx.Node) -> Collective | None:
+def collective_of(node: torch.fx.Node) -> CapturedCollective | None:
     """Return what a node communicates, or None where it does not.
 
     Raises
@@ -94,7 +94,9 @@ def collective_of(node: torch.fx.Node) -> Collective | None:
         raise UnknownCollective(f"Node {node.name!r}: no rule for the collective {target}.")
     given = arguments_of(node)
     kind, whole = _KINDS[stem]
-    return Collective(kind, whole, _group(node, given.get("group_name")), given.get("reduce_op"))
+    return CapturedCollective(
+        kind, whole, _group(node, given.get("group_name")), given.get("reduce_op")
+    )
 
 
 def arguments_of(node: torch.fx.Node) -> dict[str, Any]:
@@ -104,7 +106,7 @@ def arguments_of(node: torch.fx.Node) -> dict[str, Any]:
     return {**dict(zip(names, node.args)), **node.kwargs}
 
 
-def _group(node: torch.fx.Node, given: Any) -> Group:
+def _group(node: torch.fx.Node, given: Any) -> CapturedGroup:
     """Return the group that an argument names or is."""
     if isinstance(given, str):
         try:
@@ -114,10 +116,10 @@ def _group(node: torch.fx.Node, given: Any) -> Group:
                 f"Node {node.name!r}: no process group {given!r} here; capture where the groups "
                 f"are, or in fake_ranks(...)."
             ) from error
-        return Group(given, tuple(sorted(dist.get_process_group_ranks(group))))
+        return CapturedGroup(given, tuple(sorted(dist.get_process_group_ranks(group))))
     name = getattr(given, "group_name", None)
     if name is None:
         raise UnknownCollective(
             f"Node {node.name!r}: its process group must be a name or a group, got {given!r}."
         )
-    return Group(str(name), tuple(sorted(dist.get_process_group_ranks(given))))
+    return CapturedGroup(str(name), tuple(sorted(dist.get_process_group_ranks(given))))

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from interlace_client.torch.compiled.capture_calls import Call
+from interlace_client.torch.compiled.capture_calls import TimedNode
 from interlace_client.torch.compiled.fingerprint import target_of
 
 #: Categories of the events of kernels in PyTorch's traces.
@@ -27,7 +27,7 @@ def signature_of(node: torch.fx.Node) -> str:
     return f"{target_of(node)}({', '.join(each for each in given if each)})"
 
 
-def from_table(calls: Sequence[Call], table: Mapping[str, float]) -> dict[str, float]:
+def from_table(calls: Sequence[TimedNode], table: Mapping[str, float]) -> dict[str, float]:
     """Return the times that a table has of calls of compute, by signature [us]."""
     times = {}
     for call in calls:
@@ -45,7 +45,7 @@ def read_trace(path: str | Path) -> list[dict[str, Any]]:
     return [event for event in events if event.get("ph") == "X" and "dur" in event]
 
 
-def from_trace(calls: Sequence[Call], events: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def from_trace(calls: Sequence[TimedNode], events: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Return the times that a trace has of calls of compute [us].
 
     A call is the event of the node's name, as ``record_function(node.name)`` makes it; of several
@@ -64,7 +64,7 @@ def from_trace(calls: Sequence[Call], events: Sequence[Mapping[str, Any]]) -> di
         found = sorted(times_of.get(call.name, []))
         if found:
             times[call.name] = found[len(found) // 2]
-    by_op: dict[str, list[Call]] = {}
+    by_op: dict[str, list[TimedNode]] = {}
     for call in compute:
         schema = getattr(call.node.target, "_schema", None)
         if schema is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from interlace_client.torch.compiled.capture_collectives import Group
+from interlace_client.torch.compiled.capture_collectives import CapturedGroup
 from interlace_client.torch.compiled.capture_gpus import Gpu
 
 
@@ -37,7 +37,10 @@ class Fabric:
 
 
 def channels_of(
-    groups: Iterable[Group], gpu: Gpu, fabric: Fabric, given: Mapping[str, Mapping[str, Any]]
+    groups: Iterable[CapturedGroup],
+    gpu: Gpu,
+    fabric: Fabric,
+    given: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, dict[str, Any]]:
     """Return the channels of a cluster, as a request has them, by the names of the groups.
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from interlace_client.torch.compiled.capture_calls import Call, Calls, Memory, Uncapturable
+from interlace_client.torch.compiled.capture_calls import Calls, Memory, TimedNode, Uncapturable
 from interlace_client.torch.compiled.capture_collectives import (
-    Collective,
+    CapturedCollective,
     UnknownCollective,
     collective_of,
     is_wait,
@@ -47,7 +47,7 @@ def calls_of(gm: torch.fx.GraphModule) -> Calls:
     -----
     O(nodes + edges).
     """
-    reading = _Reading([node.name for node in gm.graph.nodes if node.op == "placeholder"])
+    reading = _GraphReader([node.name for node in gm.graph.nodes if node.op == "placeholder"])
     for node in gm.graph.nodes:
         reading.read(node)
     if reading.faults:
@@ -55,11 +55,11 @@ def calls_of(gm: torch.fx.GraphModule) -> Calls:
     return Calls(tuple(reading.calls), tuple(reading.memory.values()), tuple(reading.notes()))
 
 
-class _Reading:
+class _GraphReader:
     """What has been read of a graph so far; lives as long as the reading."""
 
     def __init__(self, inputs: list[str]) -> None:
-        self.calls: list[Call] = []
+        self.calls: list[TimedNode] = []
         self.memory: dict[str, Memory] = {}
         self.faults: list[str] = []
         self._values: dict[torch.fx.Node, Any] = {}  # ids of buffers, in the form of the value
@@ -164,11 +164,11 @@ class _Reading:
         made = self._outputs(node, tuple(writes))
         collective, size = self._communicated(node, changed)
         order = tuple(self.calls[i].name for i in sorted(after))
-        self.calls.append(Call(node, order, reads, {**writes, **made}, collective, size))
+        self.calls.append(TimedNode(node, order, reads, {**writes, **made}, collective, size))
 
     def _communicated(
         self, node: torch.fx.Node, changed: list[torch.fx.Node]
-    ) -> tuple[Collective | None, int]:
+    ) -> tuple[CapturedCollective | None, int]:
         """Return what a node communicates, and the size of the whole tensor [bytes]."""
         try:
             collective = collective_of(node)

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from interlace_client.torch.compiled.capture_calls import Call, Calls
+from interlace_client.torch.compiled.capture_calls import Calls, TimedNode
 from interlace_client.torch.compiled.capture_gpus import GPUS, Gpu, gpu_named
 from interlace_client.torch.compiled.capture_measured import (
     from_table,
@@ -60,7 +60,7 @@ class Costs:
 
 
 @dataclass(frozen=True)
-class Report:
+class CaptureReport:
     """What was assumed of a captured graph.
 
     Attributes
@@ -99,7 +99,7 @@ class CapturedGraph:
     """
 
     request: dict[str, Any]
-    report: Report
+    report: CaptureReport
     fingerprint: str
 
     def write(self, path: str | Path) -> None:
@@ -141,7 +141,7 @@ def request_of(gm: torch.fx.GraphModule, name: str, costs: Costs) -> CapturedGra
     cluster: dict[str, Any] = {"channels": channels} if channels else {"workers": 1}
     options = {"copy_gbps": gpu.memory * _GBPS}
     number = sum(call.collective is not None for call in read.calls)
-    report = Report(
+    report = CaptureReport(
         notes=(*notes, *read.notes),
         unmeasured=unmeasured,
         ops=len(read.calls),
@@ -191,7 +191,7 @@ def _network_notes(channels: Mapping[str, Mapping[str, Any]], costs: Costs) -> l
     return [f"Costs of collectives by rings, not measured: {', '.join(made)}; {costs.fabric}."]
 
 
-def _op(call: Call, times: Mapping[str, float]) -> dict[str, Any]:
+def _op(call: TimedNode, times: Mapping[str, float]) -> dict[str, Any]:
     """Write a call as an op of a graph."""
     op: dict[str, Any] = {"id": call.name, "after": list(call.after)}
     if call.collective is None:
@@ -211,7 +211,7 @@ def _op(call: Call, times: Mapping[str, float]) -> dict[str, Any]:
     }
 
 
-def _tensors(call: Call) -> list[torch.Tensor]:
+def _tensors(call: TimedNode) -> list[torch.Tensor]:
     """List the tensors that a call gives."""
     value = call.node.meta.get("val")
     parts = value if isinstance(value, (list, tuple)) else [value]

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import flop_registry
 
-from interlace_client.torch.compiled.capture_calls import Call
+from interlace_client.torch.compiled.capture_calls import TimedNode
 from interlace_client.torch.compiled.capture_gpus import Gpu
 
 #: Ops that read as much of their first input as they write, and not all of it.
@@ -22,7 +22,7 @@ _PICKS = {
 
 
 def roofline(
-    calls: Sequence[Call],
+    calls: Sequence[TimedNode],
     kept: frozenset[str],
     gpu: Gpu,
     *,
@@ -72,7 +72,7 @@ def roofline(
     return times
 
 
-def flops_of(call: Call) -> float:
+def flops_of(call: TimedNode) -> float:
     """Floating-point operations of a call; 0 where PyTorch's registry does not know the op."""
     target = call.node.target
     count = flop_registry.get(getattr(target, "overloadpacket", target))
@@ -87,7 +87,7 @@ def _value(node: torch.fx.Node) -> Any:
     return node.meta.get("val")
 
 
-def _rate(call: Call, gpu: Gpu, *, tf32: bool) -> float:
+def _rate(call: TimedNode, gpu: Gpu, *, tf32: bool) -> float:
     """Rate of products of the type of the first input [TFLOP/s]."""
     for node in call.node.all_input_nodes:
         value = node.meta.get("val")
@@ -98,7 +98,7 @@ def _rate(call: Call, gpu: Gpu, *, tf32: bool) -> float:
     return gpu.half
 
 
-def _bytes_of(call: Call) -> int:
+def _bytes_of(call: TimedNode) -> int:
     """Bytes that a call reads and writes."""
     out = sum(call.writes.values())
     schema = getattr(call.node.target, "_schema", None)
@@ -108,7 +108,7 @@ def _bytes_of(call: Call) -> int:
     return sum(call.reads.values()) + out
 
 
-def _chained(calls: Sequence[Call], kept: frozenset[str]) -> dict[str, int]:
+def _chained(calls: Sequence[TimedNode], kept: frozenset[str]) -> dict[str, int]:
     """Bytes that each call moves where chains of pointwise ops are one kernel."""
     chain, origin = _chains(calls)
     readers: dict[str, list[str]] = {}
@@ -135,7 +135,7 @@ def _chained(calls: Sequence[Call], kept: frozenset[str]) -> dict[str, int]:
     return moved
 
 
-def _chains(calls: Sequence[Call]) -> tuple[dict[str, str], dict[tuple[str, str], str]]:
+def _chains(calls: Sequence[TimedNode]) -> tuple[dict[str, str], dict[tuple[str, str], str]]:
     """Return the first op of each pointwise op's chain, and who wrote what each call reads."""
     writer: dict[str, str] = {}
     origin: dict[tuple[str, str], str] = {}
@@ -158,7 +158,7 @@ def _chains(calls: Sequence[Call]) -> tuple[dict[str, str], dict[tuple[str, str]
     return chain, origin
 
 
-def is_pointwise(call: Call) -> bool:
+def is_pointwise(call: TimedNode) -> bool:
     """Tell whether compilers fuse a call with its neighbours, element by element."""
     name = getattr(getattr(call.node.target, "_schema", None), "name", "")
     copies = {"aten::clone", "aten::_to_copy", "prims::convert_element_type"}
@@ -166,7 +166,7 @@ def is_pointwise(call: Call) -> bool:
     return call.collective is None and (torch.Tag.pointwise in tags or name in copies)
 
 
-def _elements(call: Call) -> int:
+def _elements(call: TimedNode) -> int:
     """How many elements a pointwise call gives."""
     value = call.node.meta.get("val")
     size = sum(call.writes.values())

@@ -20,10 +20,10 @@ from interlace_client.torch.compiled.order import places_of, unplanned
 from interlace_client.torch.compiled.program import BUCKET_STEPS, COMPUTE, CompiledPlan, listed
 from interlace_client.torch.compiled.releases import of_this_torch
 from interlace_client.torch.compiled.written import Written, read_graph
-from interlace_client.torch.plans import InvalidPlan
+from interlace_client.torch.plans import UnusablePlan
 
 
-class NotThisGraph(InvalidPlan):
+class NotThisGraph(UnusablePlan):
     """A compiled graph that none of the plans is of; the message has what differs."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from interlace_client.torch.plans import InvalidPlan
+from interlace_client.torch.plans import UnusablePlan
 
 #: What a step may be, and for a bucket which step comes before it.
 COMPUTE, PACK, LAUNCH, WAIT, UNPACK = "compute", "pack", "launch", "wait", "unpack"
@@ -72,13 +72,13 @@ def read_program(answer: Mapping[str, Any], fingerprint: str | None = None) -> C
         )
         steps = tuple((str(step["do"]), str(step["id"])) for step in answer["program"])
     except (KeyError, TypeError, ValueError) as error:
-        raise InvalidPlan(
+        raise UnusablePlan(
             "No program: it needs buckets (id, tensors) and program (do, id); wrong or missing: "
             f"{error}."
         ) from error
     faults = [*_bucket_faults(buckets), *_step_faults(buckets, steps)]
     if faults:
-        raise InvalidPlan("The program cannot be run: " + "; ".join(faults) + ".")
+        raise UnusablePlan("The program cannot be run: " + "; ".join(faults) + ".")
     return CompiledPlan(buckets, steps, fingerprint)
 
 

@@ -3,12 +3,12 @@
 =======================  ==========================================================
 :class:`Steering`        watches a run, plans anew, and has all ranks take a plan
 :class:`Taken`           a plan that a run takes, and why
-:class:`Lines`           history of a run in a file
+:class:`HistoryFile`           history of a run in a file
 :class:`ServiceRun`      history of a run at a service
 =======================  ==========================================================
 """
 
-from interlace_client.torch.drift.history import History, Lines, ServiceRun, Taken
+from interlace_client.torch.drift.history import History, HistoryFile, ServiceRun, Taken
 from interlace_client.torch.drift.steering import Steering
 
-__all__ = ["History", "Lines", "ServiceRun", "Steering", "Taken"]
+__all__ = ["History", "HistoryFile", "ServiceRun", "Steering", "Taken"]

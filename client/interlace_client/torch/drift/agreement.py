@@ -38,7 +38,7 @@ class Alone:
         return told
 
 
-class Ranks:
+class RankAgreement:
     """The ranks of a process group, on a group of their own: it waits for no launch.
 
     All ranks make it at the same time, and make the same calls in the same order.

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from interlace_client.torch.drift.recorder import Launched
+    from interlace_client.torch.drift.recorder import StartedLaunch
 
 #: Times that are not known to this share are not counted.
 _SURE = 0.02
 
 
 @dataclass(frozen=True)
-class Stretch:
+class BusyChannel:
     """The channel at work on a launch [us]; its ends may be off by their slack.
 
     ``is_queued`` says that the launch waited for the one before it.
@@ -29,13 +29,13 @@ class Stretch:
     is_queued: bool
 
 
-def stretches(launches: Sequence[Launched]) -> list[Stretch]:
+def stretches(launches: Sequence[StartedLaunch]) -> list[BusyChannel]:
     """Say when each launch had the channel: one after another, each from its start on.
 
     The end of a launch lies between when it was last seen under way and when it was first seen to
     be over: the middle is taken.
     """
-    found: list[Stretch] = []
+    found: list[BusyChannel] = []
     end = low = over = -inf
     slack = 0.0
     for launch in launches:
@@ -45,11 +45,11 @@ def stretches(launches: Sequence[Launched]) -> list[Stretch]:
         over = launch.running if launch.ended is None else launch.ended
         end = max((low + over) / 2, begin)
         slack = inf if launch.ended is None else max(over - low, 0.0) / 2
-        found.append(Stretch(begin, end, begin_slack, slack, is_queued))
+        found.append(BusyChannel(begin, end, begin_slack, slack, is_queued))
     return found
 
 
-def ratios(found: Sequence[Stretch], expected: Sequence[float]) -> list[float | None]:
+def ratios(found: Sequence[BusyChannel], expected: Sequence[float]) -> list[float | None]:
     """Say of each launch how many times as long it took as expected; None where nobody can tell.
 
     Launches whose own ends are not known well are taken together with those that waited for them,

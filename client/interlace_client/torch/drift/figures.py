@@ -13,7 +13,7 @@ from interlace_client.torch.drift.work import work_clock
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from interlace_client.torch.drift.recorder import Step
+    from interlace_client.torch.drift.recorder import MeasuredStep
 
 #: What a row has before the figures of parameters: the step, its buckets, its begin and its rest.
 _HEAD = 4
@@ -61,7 +61,7 @@ def _factor(now: float | None, before: float | None) -> float:
 
 
 @dataclass(frozen=True)
-class Figures:
+class TypicalStep:
     """A typical step of all ranks, over some steps: medians of what the slowest rank took.
 
     Compute is as it would be without communication beside it.
@@ -110,7 +110,7 @@ class Figures:
 
 
 def row_of(
-    step: Step, parameters: Sequence[str], expected: Sequence[float], slowdown: float
+    step: MeasuredStep, parameters: Sequence[str], expected: Sequence[float], slowdown: float
 ) -> list[float]:
     """Write the figures of a step on one rank; of all ranks the largest of each count.
 
@@ -141,7 +141,7 @@ def figures_of(
     parameters: Sequence[str],
     sizes: Sequence[int],
     buckets: int,
-) -> Figures:
+) -> TypicalStep:
     """Read rows of all ranks, a step each.
 
     Parameters
@@ -160,7 +160,7 @@ def figures_of(
     timed = [
         (size, [-each for each in column if isfinite(each)]) for size, column in zip(sizes, sent)
     ]
-    return Figures(
+    return TypicalStep(
         steps_us=tuple(columns[0]),
         barrier=median(columns[1]) >= buckets,
         held_us=median(columns[2]),

@@ -64,7 +64,7 @@ class History(Protocol):
         """Hear that the run is over."""
 
 
-class Lines:
+class HistoryFile:
     """A file of JSON objects, one a line: ``{"plan": ...}``, ``{"step": ...}``, ``{"end": ...}``.
 
     A file that is there goes on.
@@ -166,8 +166,8 @@ class ServiceRun:
 def history_at(where: str | Path | History | None) -> History | None:
     """Return the history at a service's URL or in a file."""
     if isinstance(where, Path):
-        return Lines(where)
+        return HistoryFile(where)
     if isinstance(where, str):
         is_url = where.startswith(("http://", "https://"))
-        return ServiceRun(where) if is_url else Lines(where)
+        return ServiceRun(where) if is_url else HistoryFile(where)
     return where

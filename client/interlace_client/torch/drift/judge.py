@@ -10,14 +10,14 @@ from interlace_client.torch.drift.background import Background
 from interlace_client.torch.drift.figures import Conditions
 from interlace_client.torch.drift.history import BETTER, DRIFT, TAKEN_BACK, Taken
 from interlace_client.torch.drift.refreshed import fresh_cluster, fresh_graph
-from interlace_client.torch.drift.replanning import Planner, Proposal, Question, propose
+from interlace_client.torch.drift.replanning import PlanMaker, Proposal, Question, propose
 from interlace_client.torch.plans import read_plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from concurrent.futures import Future
 
-    from interlace_client.torch.drift.figures import Figures
+    from interlace_client.torch.drift.figures import TypicalStep
 
 _logger = logging.getLogger("interlace_client.torch.drift")
 #: After failures of the planner it rests for 2, 4, ... checks, and no more than these.
@@ -26,7 +26,7 @@ _LONGEST_REST = 64
 _LATE = 3
 
 
-class Judge:
+class DriftJudge:
     """Compares what a run measures with what it was planned for; has another plan made.
 
     Parameters
@@ -45,7 +45,7 @@ class Judge:
 
     def __init__(
         self,
-        planner: Planner,
+        planner: PlanMaker,
         graph: Mapping[str, Any],
         cluster: Mapping[str, Any],
         parameters: Mapping[str, int],
@@ -66,7 +66,7 @@ class Judge:
         self._refused: set[str] = set()
         self._choice: Taken | None = None
 
-    def consider(self, figures: Figures, taken: Taken) -> None:
+    def consider(self, figures: TypicalStep, taken: Taken) -> None:
         """Hear fresh figures of the plan in use; have another one made if they ask for it.
 
         A plan under which steps are longer than before, though nothing else has changed, is given

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Launched:
+class StartedLaunch:
     """A launch that has been started.
 
     Attributes
@@ -35,7 +35,7 @@ class Launched:
 
 
 @dataclass
-class Step:
+class MeasuredStep:
     """From one call of ``optimizer.step()`` to the next; times of one clock [us].
 
     Attributes
@@ -66,13 +66,13 @@ class Step:
     number: int
     begin: float | None
     held: float
-    carried: Sequence[Launched] = ()
+    carried: Sequence[StartedLaunch] = ()
     end: float = 0.0
     left: float = 0.0
     awaited: int = 0
     ready: dict[str, float] = field(default_factory=dict)
     waits: list[tuple[float, float]] = field(default_factory=list)
-    launches: list[Launched] = field(default_factory=list)
+    launches: list[StartedLaunch] = field(default_factory=list)
 
 
 def host_clock() -> float:
@@ -109,7 +109,7 @@ class Recorder:
         stepped: Callable[[], None],
         clock: Callable[[], float] = host_clock,
     ) -> None:
-        self.steps: deque[Step] = deque(maxlen=size)
+        self.steps: deque[MeasuredStep] = deque(maxlen=size)
         self._stepped = stepped
         self._clock = clock
         self._times: list[tuple[int, float]] = []
@@ -120,10 +120,10 @@ class Recorder:
     def reset(self) -> None:
         """Forget all steps: what comes now is of another plan."""
         self.steps.clear()
-        self._step = Step(self.number, None, self._clock())
-        self._before: Step | None = None
-        self._open: deque[Launched] = deque()
-        self._awaited: tuple[float, Launched | None] = (0.0, None)
+        self._step = MeasuredStep(self.number, None, self._clock())
+        self._before: MeasuredStep | None = None
+        self._open: deque[StartedLaunch] = deque()
+        self._awaited: tuple[float, StartedLaunch | None] = (0.0, None)
 
     def times(self) -> list[tuple[int, float]]:
         """Return number and time [us] of each step since the last call."""
@@ -140,7 +140,7 @@ class Recorder:
     def launched(self, launch: int, works: Sequence[Work]) -> None:
         """Note when a launch is started."""
         now = self._clock()
-        noted = Launched(now, works, now)
+        noted = StartedLaunch(now, works, now)
         self._step.launches.append(noted)
         self._open.append(noted)
 
@@ -177,7 +177,7 @@ class Recorder:
         if before is not None and before.begin is not None:
             self.steps.append(before)
         self.number += 1
-        self._step = Step(self.number, now, step.left, carried=step.launches)
+        self._step = MeasuredStep(self.number, now, step.left, carried=step.launches)
         self._stepped()
 
     def _look(self, now: float) -> None:
@@ -191,5 +191,5 @@ class Recorder:
             self._open.popleft()
 
 
-def _is_over(launch: Launched) -> bool:
+def _is_over(launch: StartedLaunch) -> bool:
     return all(work.is_completed() for work in launch.works)

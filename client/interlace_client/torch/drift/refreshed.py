@@ -11,7 +11,7 @@ from interlace_client.torch.calibration.table import monotone, time_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from interlace_client.torch.drift.figures import Figures
+    from interlace_client.torch.drift.figures import TypicalStep
 
 _BACKWARD, _BACKWARD_END = "backward:", "backward:end"
 #: A table has so many sizes, at the least.
@@ -76,7 +76,7 @@ def _between(points: Sequence[tuple[int, float]], size: int) -> float:
     return points[-1][1]
 
 
-def fresh_graph(graph: Mapping[str, Any], figures: Figures) -> dict[str, Any]:
+def fresh_graph(graph: Mapping[str, Any], figures: TypicalStep) -> dict[str, Any]:
     """Give the compute ops of a graph the durations that they have now.
 
     The ops between two gradients take the time between these, and the end of the backward pass what

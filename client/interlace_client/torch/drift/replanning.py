@@ -10,11 +10,11 @@ from interlace_client.torch.plans import GRADIENT, BucketPlan, check_parameters,
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from interlace_client.torch.drift.figures import Figures
+    from interlace_client.torch.drift.figures import TypicalStep
 
 
-class Planner(Protocol):
-    """Makes plans, as :class:`interlace_client.torch.planner.Planner` does."""
+class PlanMaker(Protocol):
+    """Makes plans, as :class:`interlace_client.torch.planner.PlanMaker` does."""
 
     def plan(
         self, graph: Mapping[str, Any], cluster: Mapping[str, Any], *, barrier: bool
@@ -36,7 +36,7 @@ class Planner(Protocol):
 class Question:
     """What a plan is made of: fresh figures, and the plan in use."""
 
-    figures: Figures
+    figures: TypicalStep
     graph: Mapping[str, Any]
     cluster: Mapping[str, Any]
     plan: Mapping[str, Any]
@@ -72,7 +72,7 @@ class Proposal:
         return 1 - self.planned_us / self.current_us
 
 
-def propose(planner: Planner, question: Question, parameters: Mapping[str, int]) -> Proposal:
+def propose(planner: PlanMaker, question: Question, parameters: Mapping[str, int]) -> Proposal:
     """Make a plan anew, and simulate it beside the one in use.
 
     Parameters

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from interlace_client import Step
 from interlace_client.torch.calibration.table import time_of
-from interlace_client.torch.drift.agreement import Agreement, Alone, Ranks, Rows
-from interlace_client.torch.drift.figures import Figures, figures_of, row_of
+from interlace_client.torch.drift.agreement import Agreement, Alone, RankAgreement, Rows
+from interlace_client.torch.drift.figures import TypicalStep, figures_of, row_of
 from interlace_client.torch.drift.history import START, History, Taken, history_at
-from interlace_client.torch.drift.judge import Judge
+from interlace_client.torch.drift.judge import DriftJudge
 from interlace_client.torch.drift.recorder import Recorder, host_clock
 from interlace_client.torch.drift.refreshed import table_of
-from interlace_client.torch.drift.replanning import Planner, written
+from interlace_client.torch.drift.replanning import PlanMaker, written
 from interlace_client.torch.drift.telling import Telling
 from interlace_client.torch.plans import GRADIENT, some
 
@@ -50,7 +50,7 @@ class Steering:
     planned
         The run. One launch under way at a time, on CPUs: the times of GPUs are not the host's.
     planner
-        Who makes plans, such as ``Planner()``. This and the next two are the first rank's.
+        Who makes plans, such as ``PlanMaker()``. This and the next two are the first rank's.
     graph
         Of an iteration, as capture makes it.
     cluster
@@ -91,7 +91,7 @@ class Steering:
     def __init__(
         self,
         planned: PlannedDDP,
-        planner: Planner,
+        planner: PlanMaker,
         graph: Mapping[str, Any],
         cluster: Mapping[str, Any],
         *,
@@ -108,7 +108,9 @@ class Steering:
             if p.requires_grad
         }
         self._planned, self._parameters, self._every = planned, list(sizes), check_every
-        self._agreement: Agreement = Alone() if planned._ranks == 1 else Ranks(planned._group)
+        self._agreement: Agreement = (
+            Alone() if planned._ranks == 1 else RankAgreement(planned._group)
+        )
         is_first = self._agreement.is_first
         told = _costs(planned, graph, cluster, list(sizes)) if is_first else None
         told = self._agreement.share(told)
@@ -116,7 +118,7 @@ class Steering:
         if fault is not None:
             raise ValueError(fault)
         self._judge = (
-            Judge(planner, graph, cluster, sizes, threshold=threshold, margin=margin)
+            DriftJudge(planner, graph, cluster, sizes, threshold=threshold, margin=margin)
             if is_first
             else None
         )
@@ -132,7 +134,7 @@ class Steering:
         self._asked: Callable[[], Rows] | None = None
         self._choice: Taken | None = None
         self._is_warm = False
-        self.figures: Figures | None = None
+        self.figures: TypicalStep | None = None
         self.taken: list[Taken] = []
         plan = written(planned.plan, sizes)
         begin = "the run begins"

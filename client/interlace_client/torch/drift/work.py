@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Callable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from interlace_client.torch.drift.channel import Stretch
+    from interlace_client.torch.drift.channel import BusyChannel
 
 Clock = Callable[[float], float]
 
 
 def work_clock(
-    waits: Sequence[tuple[float, float]], busy: Sequence[Stretch], slowdown: float
+    waits: Sequence[tuple[float, float]], busy: Sequence[BusyChannel], slowdown: float
 ) -> Clock:
     """Return a clock that stands while the step waits, and goes slower beside communication.
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from interlace_client.torch.transport import Group
+from interlace_client.torch.transport import PrivateGroup
 
 
 class BufferCopies:
@@ -28,7 +28,7 @@ class BufferCopies:
         for buffer in module.buffers():
             kinds.setdefault((buffer.dtype, buffer.device), []).append(buffer)
         self._kinds = [(buffers, *_flat(buffers)) for buffers in kinds.values()]
-        self._group = Group(process_group, timeout=timeout)
+        self._group = PrivateGroup(process_group, timeout=timeout)
         self._started: list[tuple[list[int], Any]] = []
         self.is_due = False
 

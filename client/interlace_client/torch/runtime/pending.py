@@ -36,7 +36,7 @@ def class_in_waiting(
         Has a tensor arrive, and sets its ``__class__`` back.
     """
 
-    class Waiting(plain):
+    class PendingReduction(plain):
         @classmethod
         def __torch_function__(
             cls,
@@ -61,8 +61,8 @@ def class_in_waiting(
             wait(self)
             return self.__reduce_ex__(protocol)
 
-    Waiting.__name__ = Waiting.__qualname__ = f"{plain.__name__}InWaiting"
-    return Waiting
+    PendingReduction.__name__ = PendingReduction.__qualname__ = f"{plain.__name__}InWaiting"
+    return PendingReduction
 
 
 def _of_class(cls: type, values: Any) -> Iterator[torch.Tensor]:

@@ -14,7 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from interlace_client.torch.plans import (
     BucketPlan,
-    InvalidPlan,
+    UnusablePlan,
     check_parameters,
     read_plan,
     reversed_buckets,
@@ -30,8 +30,8 @@ from interlace_client.torch.runtime.ranks import (
     warn_of_ranks,
 )
 from interlace_client.torch.runtime.reduction import Observer, Reduction
-from interlace_client.torch.runtime.steps import Steps, warn_of_optimizers
-from interlace_client.torch.transport import Group, Transport
+from interlace_client.torch.runtime.steps import BucketUpdates, warn_of_optimizers
+from interlace_client.torch.transport import PrivateGroup, Transport
 
 
 class PlannedDDP(nn.Module):
@@ -81,7 +81,8 @@ class PlannedDDP(nn.Module):
     timeout
         After which a launch without all ranks fails on those that make it; None is the group's.
     transport
-        What carries the launches; None is a :class:`~interlace_client.torch.transport.Group`.
+        What carries the launches; None is a
+        :class:`~interlace_client.torch.transport.PrivateGroup`.
 
     Raises
     ------
@@ -126,7 +127,7 @@ class PlannedDDP(nn.Module):
             if p.requires_grad
         }
         self._ranks = dist.get_world_size(process_group) if transport is None else 1
-        self._transport = transport or Group(process_group, window=window, timeout=timeout)
+        self._transport = transport or PrivateGroup(process_group, window=window, timeout=timeout)
         self._buffers_of = (
             BufferCopies(module, process_group, timeout)
             if transport is None and broadcast_buffers and next(module.buffers(), None) is not None
@@ -135,7 +136,7 @@ class PlannedDDP(nn.Module):
         self._arrivals = Arrivals(self._known.values(), self._transport)
         optimizers = [optimizer] if isinstance(optimizer, torch.optim.Optimizer) else optimizer
         warn_of_optimizers(optimizers, self._known)
-        self._steps = Steps(optimizers, self._arrivals, self._after_step, barrier=barrier)
+        self._steps = BucketUpdates(optimizers, self._arrivals, self._after_step, barrier=barrier)
         self._arrivals.is_read = self._steps.say_that_gradients_are_read
         self._observer: Observer | None = None
         self._take(reversed_buckets(_sizes(self._known)) if plan is None else plan)
@@ -207,7 +208,7 @@ class PlannedDDP(nn.Module):
             read = plan if isinstance(plan, BucketPlan) else read_plan(plan)
             check_parameters(read, dict(_sizes(self._known)))
             mine = digest_of(read, self.module, (self._find_unused, self._buffers_of is not None))
-        except InvalidPlan as error:
+        except UnusablePlan as error:
             fault, mine = error, str(error)
         if self._ranks > 1:
             try:

@@ -20,7 +20,7 @@ _AS_UNDER_THE_BARRIER = (
 )
 
 
-class Steps:
+class BucketUpdates:
     """What ``optimizer.step()`` does: it has the update of each bucket made when that is read.
 
     The first step of an optimizer is its own, of all parameters: it shows whether the step changes

@@ -1,7 +1,7 @@
 cimport cython
 
 
-cdef class Figures:
+cdef class EarliestLaunches:
     cdef double[::1] release, tail, time
     cdef int[::1] closes
     cdef int count, reached

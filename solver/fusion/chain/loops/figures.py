@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Sequence
 
 
-class Figures:
+class EarliestLaunches:
     """Launches in order, each as early as its release and the one before allow.
 
     Parameters

@@ -1,13 +1,13 @@
 cimport cython
 
-from solver.fusion.chain.outwards.side cimport Side
+from solver.fusion.chain.outwards.side cimport ChainSide
 
 cdef int _CORE, _BEFORE, _AFTER, _NEW_BEFORE, _NEW_AFTER, _NEW_BOTH, _BOTH
 cdef int _FIELDS, _BOUND
 
 
 cdef class Labels:
-    cdef Side before, after
+    cdef ChainSide before, after
     cdef double[::1] release, tail, total, kept, made
     cdef int[::1] blocks, kept_counts, made_counts, made_of, parents, choices
     cdef object bounds

@@ -36,7 +36,7 @@ from math import inf
 
 import numpy as np
 
-from solver.fusion.chain.outwards.side import Side
+from solver.fusion.chain.outwards.side import ChainSide
 
 #: Where a tensor may go: with the core, with the last top of a side, or as a top itself; on both
 #: sides as (in) a bucket in two parts.
@@ -73,8 +73,8 @@ class Labels:
         most: int,
     ) -> None:
         count = len(release)
-        self.before = Side(release, total, startup)
-        self.after = Side(tail, total, startup)
+        self.before = ChainSide(release, total, startup)
+        self.after = ChainSide(tail, total, startup)
         self.release = array("d", release)
         self.tail = array("d", tail)
         self.total = array("d", total)

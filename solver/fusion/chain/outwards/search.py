@@ -20,14 +20,14 @@ _LABELS, _LOOKS = 256, 1_000_000
 _LINES = 4
 
 
-class Outcome(NamedTuple):
+class MinorantSearch(NamedTuple):
     """No plan is below the bound [us]; the plans are the best ones of the minorants of a cost."""
 
     bound: float
     plans: tuple[Launches, ...]
 
 
-def from_the_core(chain: Chain, cost: Cost, to_beat: float, effort: int = 1) -> Outcome:
+def from_the_core(chain: Chain, cost: Cost, to_beat: float, effort: int = 1) -> MinorantSearch:
     """Bound all plans of a chain, up to a time to beat [us], and find some.
 
     Tails that do not ascend are lowered to the least of all later ones, or releases in the order of
@@ -59,7 +59,7 @@ def from_the_core(chain: Chain, cost: Cost, to_beat: float, effort: int = 1) -> 
                 least, plan = _in_order(chain, cost, order, line, target, effort)
                 bound = max(bound, least)
                 plans += [plan] if plan else []
-    return Outcome(bound, tuple(plans))
+    return MinorantSearch(bound, tuple(plans))
 
 
 def _orders(chain: Chain) -> Iterator[IntArray]:

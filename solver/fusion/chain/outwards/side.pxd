@@ -4,7 +4,7 @@ cimport cython
 cdef int _CELLS
 
 
-cdef class Side:
+cdef class ChainSide:
     cdef double[::1] head, total, own, best
     cdef double startup, low, step
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 _CELLS = 128
 
 
-class Side:
+class ChainSide:
     """The least that one side can come to, launches paid, if it had all bytes to itself.
 
     Parameters

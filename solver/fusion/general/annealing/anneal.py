@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from math import inf, log
 
 from solver.fusion.general.annealing.cuts import Cuts
-from solver.fusion.general.annealing.plan import Plan
-from solver.fusion.general.annealing.problem import NONE, Problem
+from solver.fusion.general.annealing.plan import AnnealedPlan
+from solver.fusion.general.annealing.problem import NONE, AnnealingProblem
 
 #: Logarithms of so many even shares are drawn from.
 _LUCK = 4096
@@ -23,7 +23,7 @@ _SAME = 1e-7
 _LUCK_LOGS = array("d", [-log((k + 0.5) / _LUCK) for k in range(_LUCK)])
 
 
-class Annealer(Cuts):
+class PlanAnnealer(Cuts):
     """Changes plans of one problem at random, and takes those that are better, or lucky.
 
     Attributes
@@ -35,7 +35,7 @@ class Annealer(Cuts):
 
     def __init__(
         self,
-        problem: Problem,
+        problem: AnnealingProblem,
         urgency: Sequence[float],
         pieces: Sequence[Sequence[int]],
         capacity: Sequence[int],
@@ -75,7 +75,7 @@ class Annealer(Cuts):
                     break
         return found
 
-    def begin(self, plan: Plan) -> None:
+    def begin(self, plan: AnnealedPlan) -> None:
         """Go on from a plan."""
         self.here.copy(plan)
         self.here.execute(inf)

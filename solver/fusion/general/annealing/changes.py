@@ -8,13 +8,13 @@ from array import array
 from collections.abc import Sequence
 from itertools import accumulate
 
-from solver.fusion.general.annealing.plan import Plan
-from solver.fusion.general.annealing.problem import NONE, Problem
+from solver.fusion.general.annealing.plan import AnnealedPlan
+from solver.fusion.general.annealing.problem import NONE, AnnealingProblem
 
 _WORD = 0xFFFFFFFF
 
 
-class Changes:
+class PlanChanges:
     """Plans of one problem, and changes of their order and buckets.
 
     Parameters
@@ -40,7 +40,7 @@ class Changes:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: AnnealingProblem,
         urgency: Sequence[float],
         pieces: Sequence[Sequence[int]],
         capacity: Sequence[int],
@@ -54,9 +54,9 @@ class Changes:
         self.piece_from = array("i", [0, *accumulate(map(len, pieces))])
         self.fuse = fuse
         self.state = (seed * 0x9E3779B1 + 0x7F4A7C15) & _WORD or 1
-        self.here = Plan(problem, capacity)
-        self.there = Plan(problem, capacity)
-        self.best = Plan(problem, capacity)
+        self.here = AnnealedPlan(problem, capacity)
+        self.there = AnnealedPlan(problem, capacity)
+        self.best = AnnealedPlan(problem, capacity)
 
     def below(self, count: int) -> int:
         """Draw one of 0 .. count - 1."""

@@ -1,10 +1,10 @@
 """Random changes of a plan that cut launches, or put their parts together."""
 
 from solver.buckets import largest_part
-from solver.fusion.general.annealing.changes import Changes
+from solver.fusion.general.annealing.changes import PlanChanges
 
 
-class Cuts(Changes):
+class Cuts(PlanChanges):
     """Changes of the parts that buckets are sent in."""
 
     def cut(self, c: int, launch: int) -> bool:

@@ -1,10 +1,10 @@
 cimport cython
-from solver.fusion.general.annealing.problem cimport Problem
+from solver.fusion.general.annealing.problem cimport AnnealingProblem
 
 cdef double _ROUNDING
 
-cdef class Plan:
-    cdef readonly Problem problem
+cdef class AnnealedPlan:
+    cdef readonly AnnealingProblem problem
     cdef readonly int launches
     cdef readonly int[::1] home, follower, first, count, parts, spare_buckets
     cdef readonly int[::1] bucket, spare_launches, row, base, capacity, length, place, last
@@ -27,38 +27,38 @@ cdef class Plan:
     cpdef int take(self, int c, int place) noexcept
 
     @cython.locals(tensors=int)
-    cpdef void copy(self, Plan other) noexcept
+    cpdef void copy(self, AnnealedPlan other) noexcept
 
     @cython.locals(
-        problem=Problem, k=int, b=int, c=int, waiting=int, ready=int, asked=int, value=int, work=double,
+        problem=AnnealingProblem, k=int, b=int, c=int, waiting=int, ready=int, asked=int, value=int, work=double,
         latest=double,
     )
     cpdef double execute(self, double limit) noexcept
 
     @cython.locals(
-        problem=Problem, k=int, i=int, b=int, c=int, end=double,
+        problem=AnnealingProblem, k=int, i=int, b=int, c=int, end=double,
     )
     cdef int _pass_on(self, int ready, int asked, double limit) noexcept
 
     @cython.locals(
-        problem=Problem, base=int, length=int, place=int, now=double, rest=double, launch=int,
+        problem=AnnealingProblem, base=int, length=int, place=int, now=double, rest=double, launch=int,
         b=int, ready=int,
     )
     cdef int _launch(self, int c, double limit) noexcept
 
-    @cython.locals(problem=Problem, i=int, k=int)
+    @cython.locals(problem=AnnealingProblem, i=int, k=int)
     cdef int _end(self, int b, double now, double limit, int ready) noexcept
 
-    @cython.locals(problem=Problem, e=int, j=int)
+    @cython.locals(problem=AnnealingProblem, e=int, j=int)
     cdef int _follow(self, int k, double end, int ready) noexcept
 
     @cython.locals(nodes=int, at=int, k=int)
     cpdef void look_back(self) noexcept
 
-    @cython.locals(problem=Problem, b=int, c=int, place=int, rest=double, i=int)
+    @cython.locals(problem=AnnealingProblem, b=int, c=int, place=int, rest=double, i=int)
     cdef void _look_back(self, int launch) noexcept
 
-    @cython.locals(problem=Problem, longest=double, e=int)
+    @cython.locals(problem=AnnealingProblem, longest=double, e=int)
     cdef double _behind(self, int k) noexcept
 
 

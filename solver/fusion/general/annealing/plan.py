@@ -8,13 +8,13 @@ from array import array
 from collections.abc import Sequence
 from math import inf
 
-from solver.fusion.general.annealing.problem import NONE, Problem
+from solver.fusion.general.annealing.problem import NONE, AnnealingProblem
 
 #: A plan that ends this share later than it may is executed to its end all the same.
 _ROUNDING = 1e-9
 
 
-class Plan:
+class AnnealedPlan:
     """Buckets, and their launches in each channel's order; what they take, once executed.
 
     Buckets, launches and tensors go by numbers. The launches of channel c are
@@ -43,7 +43,7 @@ class Plan:
         iteration, in the order of the plan [us]; :meth:`look_back` finds them.
     """
 
-    def __init__(self, problem: Problem, capacity: Sequence[int]) -> None:
+    def __init__(self, problem: AnnealingProblem, capacity: Sequence[int]) -> None:
         """Make a plan without launches; ``capacity`` is the most launches of each channel."""
         self.problem = problem
         tensors, launches = problem.tensors, sum(capacity)
@@ -158,7 +158,7 @@ class Plan:
             self.row[k] = self.row[k + 1]
         return launch
 
-    def copy(self, other: "Plan") -> None:
+    def copy(self, other: "AnnealedPlan") -> None:
         """Take another plan's buckets and launches, not its times."""
         tensors = self.problem.tensors
         _take(self.home, other.home, tensors)

@@ -1,6 +1,6 @@
 cimport cython
 
-cdef class Problem:
+cdef class AnnealingProblem:
     cdef readonly int nodes, tensors, channels
     cdef double[::1] duration, behind, head, after, free, rest_after, startup, per_byte
     cdef int[::1] waiting, succ_from, succ, pred_from, pred

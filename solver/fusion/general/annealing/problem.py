@@ -53,7 +53,7 @@ class Shape(NamedTuple):
     rest: Sequence[float]
 
 
-class Problem:
+class AnnealingProblem:
     """What all plans of a graph share, in flat arrays."""
 
     def __init__(self, shape: Shape) -> None:
