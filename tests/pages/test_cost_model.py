@@ -93,7 +93,7 @@ def test_files_become_a_cost_model(page: Page, tmp_path: Path) -> None:
     page.goto("/cost-models/new")
     page.get_by_label("Files").set_input_files(file)
     page.get_by_label("Name").fill("uploaded")
-    page.get_by_label("Workers").fill("16")
+    page.get_by_label("Workers", exact=True).fill("16")
     page.get_by_label("Fit", exact=True).select_option("linear")
     page.get_by_role("button", name="Fit").click()
     page.wait_for_url(re.compile(r"/cost-models/[0-9a-f]+$"))

@@ -211,7 +211,7 @@ def test_a_program_has_its_memory_below(page: Page, service: Service) -> None:
     for name in ("memory, plan", "memory, in_order", "memory limit", "waits"):
         assert name in legend
     expect(page.locator("#summary")).to_contain_text("200 B")
-    page.get_by_label("Workers").fill("4")
+    page.get_by_label("Workers", exact=True).fill("4")
     page.get_by_role("button", name="Plan anew").click()
     expect(page.locator("#whatif-results")).to_contain_text("Planned anew: 40 us")
     page.set_viewport_size({"width": 400, "height": 900})
@@ -242,7 +242,7 @@ def test_a_simulation_beside_another_policy(page: Page, service: Service) -> Non
     expect(timeline.locator(".annotation")).to_have_count(1)
     page.get_by_label("Beside it").select_option("p3")
     expect(timeline.locator(".annotation").nth(1)).to_contain_text("p3")
-    page.get_by_label("Workers").fill("16")
+    page.get_by_label("Workers", exact=True).fill("16")
     page.get_by_role("button", name="Apply").click()
     expect(page.locator("#whatif-results")).to_contain_text("Changed")
     assert breaches(page) == []

@@ -49,7 +49,7 @@ def test_a_link_predicts_and_draws(page: Page, service: Service) -> None:
 def test_the_form_predicts_and_its_address_does_it_again(page: Page) -> None:
     page.goto("/predictions/scaling")
     page.get_by_label("Graph").select_option("example:two_layers")
-    page.get_by_label("Workers").fill("2, 8")
+    page.get_by_label("Workers", exact=True).fill("2, 8")
     page.get_by_label("Bandwidths [Gbit/s]").fill("1")
     page.get_by_label("Start-up [us]").fill("5")
     page.get_by_role("button", name="Predict").click()
@@ -139,7 +139,7 @@ def test_a_row_says_what_limits_it(page: Page, servers: Json) -> None:
     page.reload()
     expect(page.locator("#row-words")).to_contain_text("With 4 workers at 1 Gbit/s")
     expect(page.locator("#rows tr[aria-selected=true]")).to_have_count(1)
-    page.locator("#row-controls").get_by_label("Workers").select_option("8")
+    page.locator("#row-controls").get_by_label("Workers", exact=True).select_option("8")
     expect(page.locator("#row-words")).to_contain_text("With 8 workers at 1 Gbit/s")
     use = rows_of(saved(page, page.get_by_label("How much each resource is used as CSV")))
     assert [float(each["share"]) for each in use] == [
