@@ -9,8 +9,9 @@ COPY app app
 COPY solver solver
 COPY client client
 COPY interlace interlace
-# What is added: PostgreSQL for several servers, Dask for many machines. Empty leaves both out.
-ARG EXTRAS=cluster,postgresql
+# What is added: PostgreSQL for several servers, Dask for many machines, plots as SVG. Empty leaves
+# all of them out.
+ARG EXTRAS=cluster,plots,postgresql
 RUN pip wheel --no-cache-dir --constraint constraints.txt --wheel-dir /wheels \
     ./client ".[service${EXTRAS:+,$EXTRAS}]"
 
@@ -23,7 +24,7 @@ RUN apt-get update \
 RUN groupadd --gid 10001 interlace \
  && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/interlace interlace \
  && install --directory --owner interlace --group interlace --mode 750 /var/lib/interlace
-ARG EXTRAS=cluster,postgresql
+ARG EXTRAS=cluster,plots,postgresql
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
     pip install --no-cache-dir --no-index --find-links /wheels \
     "interlace[service${EXTRAS:+,$EXTRAS}]" interlace-client

@@ -163,6 +163,11 @@ class RefusalCode(StatusCode):
         HTTPStatus.FORBIDDEN,
         "What a form of any page could send needs the header X-Interlace-Request.",
     )
+    NOT_INSTALLED = (
+        "not_installed",
+        HTTPStatus.NOT_IMPLEMENTED,
+        "The service was installed without what this takes.",
+    )
     NO_RESULT = "no_result", HTTPStatus.CONFLICT, "The job has no result, or none yet."
     IN_USE = "in_use", HTTPStatus.CONFLICT, "A job that has not ended needs it."
     RUN_ENDED = "run_ended", HTTPStatus.CONFLICT, "The run has ended; nothing is added to it."

@@ -109,6 +109,12 @@ class NotFound(Refusal):
     code = RefusalCode.NOT_FOUND
 
 
+class NotInstalled(Refusal):
+    """An extra of the distribution is missing where the service runs."""
+
+    code = RefusalCode.NOT_INSTALLED
+
+
 class StorageUnavailable(Refusal):
     """The database cannot be used."""
 

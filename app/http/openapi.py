@@ -47,6 +47,10 @@ _EXAMPLES: dict[int, tuple[Code, str]] = {
         ),
         (RefusalCode.TOO_LARGE, "The body is longer than 268435456 bytes."),
         (RefusalCode.UNSUPPORTED_MEDIA_TYPE, "The body must be sent as application/json."),
+        (
+            RefusalCode.NOT_INSTALLED,
+            "Plots need the extra 'plots' where this runs: pip install 'interlace[plots]'.",
+        ),
         (FaultCode.OUT_OF_RANGE, "Tensor 'g1': bytes must be 1 to 2^60, got 0."),
         (FailureCode.INTERNAL_ERROR, BUG),
         (

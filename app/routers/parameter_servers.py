@@ -112,7 +112,7 @@ async def get_table(prediction_id: PredictionId, answers: AnswersDep) -> Respons
     "/{prediction_id}/throughput-by-workers.svg",
     response_class=Response,
     summary="Draw throughput against workers",
-    responses={**_SVG, **problems(404, 409, 422, 503)},
+    responses={**_SVG, **problems(404, 409, 422, 501, 503)},
 )
 async def get_throughput_by_workers(
     prediction_id: PredictionId, answers: AnswersDep, bandwidth_gbps: Bandwidth = None

@@ -82,7 +82,7 @@ async def get_table(sweep_id: SweepId, answers: AnswersDep) -> Response:
     "/{sweep_id}/speed-by-workers.svg",
     response_class=Response,
     summary="Draw speed against workers",
-    responses={**_SVG, **problems(404, 409, 422, 503)},
+    responses={**_SVG, **problems(404, 409, 422, 501, 503)},
 )
 async def get_speed_by_workers(
     sweep_id: SweepId,
@@ -105,7 +105,7 @@ async def get_speed_by_workers(
     "/{sweep_id}/speed-by-bandwidth.svg",
     response_class=Response,
     summary="Draw speed against bandwidth",
-    responses={**_SVG, **problems(404, 409, 422, 503)},
+    responses={**_SVG, **problems(404, 409, 422, 501, 503)},
 )
 async def get_speed_by_bandwidth(
     sweep_id: SweepId,
@@ -124,7 +124,7 @@ async def get_speed_by_bandwidth(
     "/{sweep_id}/speed-by-memory.svg",
     response_class=Response,
     summary="Draw speed against the limit of memory",
-    responses={**_SVG, **problems(404, 409, 422, 503)},
+    responses={**_SVG, **problems(404, 409, 422, 501, 503)},
 )
 async def get_speed_by_memory(
     sweep_id: SweepId,

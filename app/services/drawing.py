@@ -5,6 +5,8 @@ from io import BytesIO
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
+from app.errors import NotInstalled
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -53,8 +55,17 @@ def drawn(fill: Callable[["Axes"], None]) -> bytes:
     """Draw a plot of 800 x 500 as SVG; the same plot gives the same bytes.
 
     Importing matplotlib takes longer than the service takes to start, so it is done here.
+
+    Raises
+    ------
+    NotInstalled
+        Without matplotlib.
     """
-    import matplotlib as mpl  # noqa: PLC0415
+    try:
+        import matplotlib as mpl  # noqa: PLC0415
+    except ModuleNotFoundError:
+        detail = "Plots need the extra 'plots' where this runs: pip install 'interlace[plots]'."
+        raise NotInstalled(detail) from None
     from matplotlib.figure import Figure  # noqa: PLC0415
     from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: PLC0415
 

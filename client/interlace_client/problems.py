@@ -112,6 +112,10 @@ class RequestHeaderMissing(Refused):
     """What a form of any page could send needs the header X-Interlace-Request."""
 
 
+class NotInstalled(Refused):
+    """The service was installed without what this takes."""
+
+
 class NoResult(Refused):
     """The job has no result, or none yet."""
 
@@ -361,6 +365,7 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "host_not_allowed": HostNotAllowed,
     "origin_not_allowed": OriginNotAllowed,
     "request_header_missing": RequestHeaderMissing,
+    "not_installed": NotInstalled,
     "no_result": NoResult,
     "in_use": InUse,
     "run_ended": RunEnded,

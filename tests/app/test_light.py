@@ -9,6 +9,8 @@ import pytest
 
 import app.cli
 from app.cli.extras import _EXTRAS
+from app.errors import NotInstalled
+from app.services.drawing import drawn
 from app.services.examples import TWO_LAYERS
 from tests.app.command import Run
 from tests.app.service import environment
@@ -74,6 +76,12 @@ def test_an_extra_that_is_missing_is_named(
     assert (done.returncode, done.stdout) == (2, "")
     line = f"interlace: {what} needs the extra '{extra}': pip install 'interlace[{extra}]'\n"
     assert done.stderr == line
+
+
+def test_a_service_without_plots_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(NotInstalled, match=r"extra 'plots'.*pip install 'interlace\[plots\]'"):
+        drawn(lambda axes: None)
 
 
 def test_a_module_of_no_extra_is_a_bug(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
