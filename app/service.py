@@ -123,7 +123,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     pool: Pool = app.state.pool
     pool.start()
     yield
-    for children in (app.state.answers, app.state.intake, app.state.readers):
+    for children in (app.state.answers, app.state.writers, app.state.readers):
         await to_thread.run_sync(children.close)
     await to_thread.run_sync(pool.stop, GRACE_S)
     await to_thread.run_sync(tracing.stop, app.state.spans)
@@ -209,7 +209,7 @@ def create_app(settings: Settings | None = None, bound: str | None = None) -> Fa
     app.state.bodies = CapacityLimiter(MAX_BIG_BODIES)
     app.state.spills = CapacityLimiter(at_once)
     app.state.answers = Children(app.state.settings, at_once)
-    app.state.intake = Children(app.state.settings, at_once)
+    app.state.writers = Children(app.state.settings, at_once)
     app.state.readers = Children(app.state.settings, at_once, "app.calls.process:serve_promptly")
     app.state.checks = CapacityLimiter(_CHECKS)
     install(app)

@@ -13,7 +13,7 @@ from anyio import CancelScope, CapacityLimiter, fail_after, to_thread
 
 from app.calls.messages import Call, CallResult
 from app.errors import QueueFull, TimeLimit, WorkerDied, WorkersUnavailable
-from app.jobs.deaths import reason_of
+from app.jobs.exit_reason import reason_of
 from app.jobs.process import JobProcess, fork, kill
 from app.limits import MAX_TURN_S
 from app.operations.settings import Settings

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
-from app.jobs.submission import Room
+from app.jobs.queue import Room
 from app.operations.callers import Caller
 
 

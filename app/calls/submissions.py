@@ -9,8 +9,8 @@ from app.calls.forms import read_form
 from app.calls.messages import Wanted
 from app.jobs.checks import check
 from app.jobs.kinds import IMPORT
+from app.jobs.queue import NewJob, Receipt, Submission, add_all, id_of_key
 from app.jobs.requests import Checked, import_job, job_of
-from app.jobs.submission import Asked, NewJob, Receipt, add_all, id_of_key
 from app.reading.traces import parameters_of
 from app.storage.database import Store
 from app.storage.idempotency import IdempotencyKey
@@ -78,7 +78,7 @@ def _added(
         if (job_id := id_of_key(store, key)) is not None:
             return Receipt(job_id)
     asked = replace(new(), traceparent=wanted.traceparent)
-    [receipt] = add_all(store, [Asked(asked, key, wanted.fresh)], wanted.room)
+    [receipt] = add_all(store, [Submission(asked, key, wanted.fresh)], wanted.room)
     if isinstance(receipt, Exception):
         raise receipt
     return receipt

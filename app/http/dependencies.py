@@ -7,7 +7,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Query, Request
 
 from app.http.preferences import Preferences, PreferencesDep
-from app.http.work import CallWork, IntakeDep, ReadersDep
+from app.http.work import CallWork, ReadersDep, WritersDep
 from app.jobs.pool import Pool
 from app.jobs.readiness import Readiness
 from app.limits import (
@@ -106,7 +106,7 @@ class Submitter:
     store: Store
     pool: Pool
     turns: CapacityLimiter
-    intake: CallWork
+    writers: CallWork
     readers: CallWork
 
 
@@ -136,11 +136,11 @@ async def submitter_of(
     pool: PoolDep,
     turns: SolvesDep,
     _room: RoomDep,
-    intake: IntakeDep,
+    writers: WritersDep,
     readers: ReadersDep,
 ) -> Submitter:
     """Bring together what a call that begins a job needs."""
-    return Submitter(preferences, request_id, store, pool, turns, intake, readers)
+    return Submitter(preferences, request_id, store, pool, turns, writers, readers)
 
 
 SubmitterDep = Annotated[Submitter, Depends(submitter_of)]

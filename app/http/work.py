@@ -77,7 +77,7 @@ async def answers_of(request: Request) -> CallWork:
 
 async def intake_of(request: Request) -> CallWork:
     """Return who reads bodies that are too large for the server: predictions do not delay them."""
-    return CallWork(request, request.app.state.intake)
+    return CallWork(request, request.app.state.writers)
 
 
 async def readers_of(request: Request) -> CallWork:
@@ -88,7 +88,7 @@ async def readers_of(request: Request) -> CallWork:
 AnswersDep = Annotated[CallWork, Depends(answers_of)]
 
 
-IntakeDep = Annotated[CallWork, Depends(intake_of)]
+WritersDep = Annotated[CallWork, Depends(intake_of)]
 
 
 ReadersDep = Annotated[CallWork, Depends(readers_of)]

@@ -123,7 +123,7 @@ def describe(store: Store, job: Claim, name: str, limit_s: float) -> bool:
         return change(connection, job.number, job.lease, {"name": name, "limit_s": limit_s})
 
 
-def beat(
+def renew(
     store: Store, job: Claim, progress: Mapping[str, Any] | None, draft: DraftAnswer | None
 ) -> bool:
     """Show that a job is at work, how far it is, and keep a better draft with its summary.

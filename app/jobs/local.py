@@ -12,7 +12,7 @@ from typing import Any
 
 from app.errors import TimeLimit, WorkersUnavailable, problem_details
 from app.jobs import leases
-from app.jobs.deaths import reason_of
+from app.jobs.exit_reason import reason_of
 from app.jobs.kinds import KINDS
 from app.jobs.leases import Claim, Lease
 from app.jobs.messages import (
@@ -199,7 +199,7 @@ class Local:
                 self._end(child, progress, draft)
                 return
             case JobProgress(progress, draft):
-                is_ours = leases.beat(self._store, job, progress, draft)
+                is_ours = leases.renew(self._store, job, progress, draft)
                 child.told_at = time.monotonic()
             case Succeeded(answer, summary, graph):
                 if graph is not None:
@@ -219,7 +219,7 @@ class Local:
 
     def _show(self, child: JobProcess, job: Claim) -> None:
         """Show that a job whose child says nothing is seen to: it may hardly get a processor."""
-        if leases.beat(self._store, job, None, None):
+        if leases.renew(self._store, job, None, None):
             child.told_at = time.monotonic()
         else:
             kill(child)

@@ -27,17 +27,16 @@ from app.errors import (
     problem_details,
 )
 from app.jobs import leases
-from app.jobs import submission as intake
 from app.jobs import table as jobs
 from app.jobs.answers import Answers
+from app.jobs.batching import Batcher
 from app.jobs.expiry import Expiry
 from app.jobs.kinds import KINDS, PLAN, QUEUES, SWEEP, queued_in
 from app.jobs.leases import Claim
 from app.jobs.local import HAND_IN_S, Local
+from app.jobs.queue import Receipt, Room, Submission, add_all
 from app.jobs.requests import Requests
-from app.jobs.submission import Asked, Receipt, Room
 from app.jobs.table import JobRecord
-from app.jobs.together import Together
 from app.jobs.waiting import WaitingCalls
 from app.limits import MAX_JOB_ATTEMPTS
 from app.operations.callers import Caller
@@ -97,7 +96,7 @@ class Pool:
         self._waiting = WaitingCalls(store)
         self.answers, self.requests = Answers(store), Requests()
         self.room = Room(settings.max_queued, settings.max_queued_bytes)
-        self._intake = Together(self._take, _AT_ONCE)
+        self._intake = Batcher(self._take, _AT_ONCE)
         self._expiry = Expiry(store, settings)
         self._trouble: str | None = None
         self._is_new = True
@@ -109,13 +108,13 @@ class Pool:
 
     # for those who ask
 
-    async def submit(self, asked: Asked) -> Receipt:
+    async def submit(self, asked: Submission) -> Receipt:
         """Take a job, or find the one that answers already."""
         return await self._intake.ask(asked)
 
-    def _take(self, asked: Sequence[Asked]) -> list[Receipt | Exception]:
+    def _take(self, asked: Sequence[Submission]) -> list[Receipt | Exception]:
         """Take jobs; in a thread."""
-        receipts = intake.add_all(self._store, asked, self.room)
+        receipts = add_all(self._store, asked, self.room)
         if any(isinstance(each, Receipt) and not each.is_stored for each in receipts):
             self._wake()
         return receipts

@@ -9,7 +9,7 @@ from cachetools import LRUCache
 
 from app import VERSION
 from app.jobs.kinds import IMPORT
-from app.jobs.submission import NewJob
+from app.jobs.queue import NewJob
 from app.limits import JOB_TIME_LIMIT_S
 from app.operations.callers import Caller
 from app.operations.tracing import here

@@ -11,8 +11,8 @@ from anyio import CapacityLimiter, to_thread
 
 from app.errors import StorageUnavailable
 from app.jobs import table as jobs
+from app.jobs.batching import Batcher
 from app.jobs.table import JobRecord
-from app.jobs.together import Together
 from app.operations.callers import Caller
 from app.storage.database import Store
 from app.storage.owners import may_see
@@ -44,7 +44,7 @@ class WaitingCalls:
         self._store = store
         self._news: dict[str, _News] = {}
         self._soon = asyncio.Event()
-        self._jobs = Together(partial(jobs.get_all, store), _AT_ONCE)
+        self._jobs = Batcher(partial(jobs.get_all, store), _AT_ONCE)
         self._lookers = CapacityLimiter(1)
         self._is_leaving = False
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -106,10 +106,10 @@ async def create_graph(
     begun = await begin_large(IMPORT, upload, by, "app.calls.submissions:upload", header, how)
     if isinstance(begun, Response):
         return begun
-    wishes, (job, receipt) = by.preferences, begun
+    preferences, (job, receipt) = by.preferences, begun
     if job.state != SUCCEEDED:
-        return await answer_to(wishes, job, receipt, by.pool)
-    said = acknowledged(wishes, receipt)
+        return await answer_to(preferences, job, receipt, by.pool)
+    said = acknowledged(preferences, receipt)
     return await by.readers.answer("app.calls.lookups:made", job.id, router.prefix, said)
 
 

@@ -24,9 +24,9 @@ from app.jobs import table as jobs
 from app.jobs.answers import row_of
 from app.jobs.kinds import KINDS, MODELS
 from app.jobs.pool import Pool
+from app.jobs.queue import Receipt, Submission, id_of_key
 from app.jobs.requests import job_of
 from app.jobs.rows import FAILED, STATES, TIMED_OUT
-from app.jobs.submission import Asked, Receipt, id_of_key
 from app.jobs.table import JobRecord
 from app.limits import MAX_CALL_TAGS
 from app.operations.tracing import here
@@ -88,10 +88,10 @@ async def submit(kind: str, body: HeldBody, by: Submitter) -> Response:
     """
     if not body.is_small:
         return await submit_large(kind, body, by, "app.calls.submissions:problem", kind)
-    wishes, requests = by.preferences, by.pool.requests
+    preferences, requests = by.preferences, by.pool.requests
     key, receipt = None, None
-    if wishes.key is not None:
-        key = IdempotencyKey.of(wishes.key, by.store.caller, kind, body, *wishes.tags)
+    if preferences.key is not None:
+        key = IdempotencyKey.of(preferences.key, by.store.caller, kind, body, *preferences.tags)
         job_id = await to_thread.run_sync(id_of_key, by.store, key, limiter=by.turns)
         receipt = None if job_id is None else Receipt(job_id)
     if receipt is None:
@@ -102,12 +102,12 @@ async def submit(kind: str, body: HeldBody, by: Submitter) -> Response:
                 return found
             checked = found
             requests.know(kind, body, checked)
-        new = job_of(by.store, kind, body, wishes.tags, by.request_id, checked)
+        new = job_of(by.store, kind, body, preferences.tags, by.request_id, checked)
         await body.release()
-        receipt = await by.pool.submit(Asked(new, key, wishes.fresh))
+        receipt = await by.pool.submit(Submission(new, key, preferences.fresh))
     await body.release()
-    job = await by.pool.wait(kind, receipt.id, wishes.wait_s, caller=by.store.caller)
-    return await answer_to(wishes, job, receipt, by.pool)
+    job = await by.pool.wait(kind, receipt.id, preferences.wait_s, caller=by.store.caller)
+    return await answer_to(preferences, job, receipt, by.pool)
 
 
 async def submit_large(
@@ -124,22 +124,26 @@ async def begin_large(
     kind: str, body: HeldBody, by: Submitter, work: str, *given: Any
 ) -> tuple[JobRecord, Receipt] | Response:
     """Have a child make a job of a body, and wait for its end; an answer when it is refused."""
-    wishes = by.preferences
-    wanted = Wanted(wishes.tags, by.request_id, wishes.key, wishes.fresh, by.pool.room, here())
-    receipt = await by.intake.done(work, *given, wanted, body=body)
+    preferences = by.preferences
+    wanted = Wanted(
+        preferences.tags, by.request_id, preferences.key, preferences.fresh, by.pool.room, here()
+    )
+    receipt = await by.writers.done(work, *given, wanted, body=body)
     await body.release()
     if not isinstance(receipt, Receipt):
         found: Response = receipt
         return found
     by.pool.notice()
-    job = await by.pool.wait(kind, receipt.id, wishes.wait_s, caller=by.store.caller)
+    job = await by.pool.wait(kind, receipt.id, preferences.wait_s, caller=by.store.caller)
     return job, receipt
 
 
-async def answer_to(wishes: Preferences, job: JobRecord, receipt: Receipt, pool: Pool) -> Response:
+async def answer_to(
+    preferences: Preferences, job: JobRecord, receipt: Receipt, pool: Pool
+) -> Response:
     """Answer a POST: 201 when the job has ended, 202 until then, its problem when it failed."""
     place = f"{KINDS[job.kind].prefix}/{job.id}"
-    headers = {"Location": place, **acknowledged(wishes, receipt)}
+    headers = {"Location": place, **acknowledged(preferences, receipt)}
     if job.state in {FAILED, TIMED_OUT}:
         assert job.error is not None, "it is said why"
         return answer(job.error, place, headers)
@@ -149,11 +153,11 @@ async def answer_to(wishes: Preferences, job: JobRecord, receipt: Receipt, pool:
     return await _answer(job, pool, status, headers)
 
 
-def acknowledged(wishes: Preferences, receipt: Receipt) -> dict[str, str]:
-    """Say in headers which of a call's wishes were met."""
+def acknowledged(preferences: Preferences, receipt: Receipt) -> dict[str, str]:
+    """Say in headers which of a call's preferences were met."""
     headers = {}
-    if wishes.preferred:
-        headers["Preference-Applied"] = f"wait={wishes.wait_s:g}"
+    if preferences.preferred:
+        headers["Preference-Applied"] = f"wait={preferences.wait_s:g}"
     if receipt.is_stored:
         headers["Cache-Status"] = "interlace; hit"
     return headers

@@ -10,7 +10,7 @@ from app.http.bodies import ReportBodyDep, RunBodyDep, WordBodyDep
 from app.http.dependencies import CursorDep, ListedDep, RoomDep, StoreDep
 from app.http.openapi import answered, json_body, problems
 from app.http.preferences import KeyDep
-from app.http.work import AnswersDep, IntakeDep, ReadersDep
+from app.http.work import AnswersDep, ReadersDep, WritersDep
 from app.limits import MAX_REPORTED_STEPS
 from app.schemas.base import OneOf
 from app.services.examples import TWO_LAYERS
@@ -110,14 +110,14 @@ def delete_run(run_id: RunId, store: StoreDep) -> None:
     },
 )
 async def report_steps(
-    run_id: RunId, body: ReportBodyDep, readers: ReadersDep, intake: IntakeDep
+    run_id: RunId, body: ReportBodyDep, readers: ReadersDep, writers: WritersDep
 ) -> Response:
     """Keep what steps took, in ascending order; gaps are allowed.
 
     A step that was reported alike before is stored once, so that a report may be sent again; with
     other figures it is refused, and so is all of the report.
     """
-    children = readers if body.is_small else intake
+    children = readers if body.is_small else writers
     return await children.answer("app.calls.runs:report", run_id, body=body)
 
 

@@ -16,7 +16,7 @@ from solver.chain import Chain
 from solver.costs import Cost
 from solver.fusion.chain.fifo import chain_cuts, chain_end
 from solver.fusion.chain.judge import ChainJudge
-from solver.fusion.chain.outwards.search import from_the_core
+from solver.fusion.chain.two_sided.search import bound_and_plan
 from solver.units import FloatArray, IntArray, same, slack
 
 COMPUTE = "compute"
@@ -80,7 +80,7 @@ def tightened(chain: Chain, cost: Cost, best: LowerBound, to_beat: float) -> Low
     """
     if same(best.value, to_beat):
         return best
-    value = from_the_core(chain, cost, to_beat).bound
+    value = bound_and_plan(chain, cost, to_beat).bound
     if value > best.value + slack(value):
         return LowerBound(value, NESTED, tuple(range(len(chain))))
     return best

@@ -22,11 +22,11 @@ from solver.fusion.general.decide import decide
 from solver.fusion.layered import FUSIONS
 from solver.fusion.search import SearchOptions, unreported
 from solver.graph import Graph, with_barrier
-from solver.planning.again import as_it_ran, costs_as_they_were, renumbered
-from solver.planning.evidence import PolicyRun, plan_of
+from solver.planning.certify import PolicyRun, plan_of
 from solver.planning.ideal import ideal_of
 from solver.planning.progress import BOUND, POLICIES, SEARCH, SILENT, SLOTS, Incumbent, PlanProgress
 from solver.planning.result import OPTIMAL, Plan
+from solver.planning.under_contention import as_it_ran, costs_as_they_were, renumbered
 from solver.policies.choice import Choice, applies, bind, candidates, choice_faults, resolve
 from solver.schedule import SCHEDULERS
 from solver.simulation.contention import is_contended, without_slowdowns

@@ -11,7 +11,7 @@ from solver.costs import Network
 from solver.fusion.search import Candidate
 from solver.graph import Graph
 from solver.limits import MAX_SEARCHED_LAUNCHES
-from solver.planning.evidence import PolicyRun, plan_of
+from solver.planning.certify import PolicyRun, plan_of
 from solver.planning.result import Plan
 from solver.policies import wfbp
 from solver.simulation.contention import is_contended

@@ -30,7 +30,7 @@ class Here(TestClient):
                 call = call._replace(body=file.read())
             return process._result(self.store, call)
 
-        for children in (app.state.answers, app.state.intake, app.state.readers):
+        for children in (app.state.answers, app.state.writers, app.state.readers):
             children.work = work  # here, too, instead of in a process
 
 

@@ -10,13 +10,12 @@ import pytest
 from sqlalchemy import update
 
 from app.errors import NotFound
-from app.jobs import expiry
+from app.jobs import expiry, queue
 from app.jobs import pool as pool_module
-from app.jobs import submission as intake
 from app.jobs import table as jobs
 from app.jobs.expiry import RATE, START_S, Expiry
 from app.jobs.pool import Pool
-from app.jobs.submission import Asked, NewJob, Receipt, Room
+from app.jobs.queue import NewJob, Receipt, Room, Submission
 from app.operations.settings import Settings
 from app.storage import clock, library
 from app.storage.clock import ago, distance_s, now, shifted
@@ -63,8 +62,8 @@ def store(tmp_path: Path) -> Store:
 def ended(store: Store, name: str, days: float = 0) -> str:
     """Keep a job that ended so many days ago, with an idempotency key of then."""
     new = NewJob("plan", name, b"{}", [], "r", 1.0, name)
-    [found] = intake.add_all(
-        store, [Asked(new, IdempotencyKey(name, "f"), True)], Room(1_000, 2**40)
+    [found] = queue.add_all(
+        store, [Submission(new, IdempotencyKey(name, "f"), True)], Room(1_000, 2**40)
     )
     assert isinstance(found, Receipt)
     jobs.cancel(store, "plan", found.id)
@@ -162,7 +161,7 @@ def test_keys_stay_when_the_clock_jumps(store: Store, times: Times) -> None:
     times.run(600)
     sweeps.sweep()
     times.ahead_s -= 40 * DAY_S
-    assert intake.id_of_key(store, IdempotencyKey("a", "f")) == job_id
+    assert queue.id_of_key(store, IdempotencyKey("a", "f")) == job_id
 
 
 def test_a_server_with_a_clock_of_the_future(

@@ -12,13 +12,12 @@ import pytest
 from sqlalchemy import func, select, update
 
 from app.errors import InvalidRequest, NotFound, QueueFull
-from app.jobs import leases
-from app.jobs import submission as intake
+from app.jobs import leases, queue
 from app.jobs import table as jobs
 from app.jobs.leases import Claim
 from app.jobs.messages import DraftAnswer
+from app.jobs.queue import NewJob, Receipt, Room, Submission
 from app.jobs.rows import DRAFT, FILE, RESULT
-from app.jobs.submission import Asked, NewJob, Receipt, Room
 from app.operations.callers import Caller
 from app.operations.settings import Settings
 from app.storage import audit
@@ -69,7 +68,7 @@ def add(
     fresh: bool = True,
     room: int = 10,
 ) -> str:
-    [found] = intake.add_all(store, [Asked(asked, key, fresh)], Room(room, 2**40))
+    [found] = queue.add_all(store, [Submission(asked, key, fresh)], Room(room, 2**40))
     if isinstance(found, Exception):
         raise found
     return found.id
@@ -98,10 +97,12 @@ def test_a_queue_is_full_of_bytes(store: Store) -> None:
 
     def added(*sizes: int, kind: str = "plan") -> list[bool]:
         asked = [
-            Asked(new(f"{kind}{size}", kind=kind, request=b"r" * (size - 2), files=[b"f", b"g"]))
+            Submission(
+                new(f"{kind}{size}", kind=kind, request=b"r" * (size - 2), files=[b"f", b"g"])
+            )
             for size in sizes
         ]
-        found = intake.add_all(store, asked, Room(100, 1_000))
+        found = queue.add_all(store, asked, Room(100, 1_000))
         assert all("1,000 may" in str(each) for each in found if isinstance(each, QueueFull))
         return [isinstance(each, Receipt) for each in found]
 
@@ -136,12 +137,12 @@ def test_without_the_lease_nothing_is_written(store: Store, step: str) -> None:
     lost = claim(store)
     assert leases.hand_back(store, lost.number, lost.lease, died=False)
     mine = claim(store)
-    assert leases.beat(store, mine, None, DraftAnswer(b"{}", {}))
+    assert leases.renew(store, mine, None, DraftAnswer(b"{}", {}))
     before = jobs.get(store, "import", job_id)
     steps = {
         "succeed": lambda: leases.succeed(store, lost, b"{}", {}),
         "fail": lambda: leases.fail(store, lost, {}),
-        "beat": lambda: leases.beat(store, lost, {"phase": "x"}, DraftAnswer(b"worse", {})),
+        "beat": lambda: leases.renew(store, lost, {"phase": "x"}, DraftAnswer(b"worse", {})),
         "settle": lambda: leases.settle(store, lost, {}),
         "hand_back": lambda: leases.hand_back(store, lost.number, lost.lease, died=True),
         "describe": lambda: leases.describe(store, lost, "x", 9.0),
@@ -183,7 +184,7 @@ def test_a_job_at_work_is_asked_to_end(store: Store) -> None:
     assert jobs.ask_to_end(store, "plan", job_id).state == "running"
     assert leases.held(store, OWNER)[job.lease].is_cancelled
     assert jobs.ask_to_end(store, "plan", waits).state == "cancelled"
-    leases.beat(store, job, {"phase": "a"}, DraftAnswer(b"1", {"iteration_time_us": 5.0}))
+    leases.renew(store, job, {"phase": "a"}, DraftAnswer(b"1", {"iteration_time_us": 5.0}))
     last = DraftAnswer(b"2", {"iteration_time_us": 4.0})
     assert leases.settle(store, job, None, {"phase": "b"}, last)
     found = jobs.get(store, "plan", job_id)
@@ -237,7 +238,7 @@ def actions(store: Store) -> list[str]:
 def test_time_over_with_a_draft_in_hand(store: Store) -> None:
     job_id = add(store, new())
     job = claim(store)
-    leases.beat(store, job, None, DraftAnswer(b'{"a": 1}', {"iteration_time_us": 5.0}))
+    leases.renew(store, job, None, DraftAnswer(b'{"a": 1}', {"iteration_time_us": 5.0}))
     assert leases.drafted(store, job) == {"iteration_time_us": 5.0}
     assert leases.settle(store, job, {"code": "time_limit"})
     assert state(store, job_id) == "succeeded"
@@ -275,11 +276,11 @@ def test_a_busy_database_makes_nobody_silent(store: Store, monkeypatch: pytest.M
 def test_keys(store: Store) -> None:
     key = IdempotencyKey("k", "f")
     job_id = add(store, new(), key)
-    assert add(store, new("other"), key) == job_id == intake.id_of_key(store, key)
+    assert add(store, new("other"), key) == job_id == queue.id_of_key(store, key)
     with pytest.raises(InvalidRequest):
         add(store, new(), IdempotencyKey("k", "g"))
     jobs.remove(store, "plan", job_id)
-    assert intake.id_of_key(store, key) is None
+    assert queue.id_of_key(store, key) is None
     with pytest.raises(NotFound):
         jobs.get(store, "plan", job_id)
 
@@ -316,7 +317,7 @@ def test_what_has_ended_is_not_cancelled(store: Store, other: Store, step: str) 
         for i in range(40):
             add(store, new(str(i)), room=100)
             job = claim(store)
-            leases.beat(store, job, None, DraftAnswer(b"draft", {}))
+            leases.renew(store, job, None, DraftAnswer(b"draft", {}))
             child, client = both.submit(ended, job), both.submit(cancelled, job)
             expected = own if child.result() else "cancelled"
             assert state(store, job.id) == client.result() == expected
@@ -332,7 +333,7 @@ def test_what_is_deleted_while_its_child_writes(store: Store, other: Store) -> N
     def written(job: Claim) -> None:
         start.wait()
         for _ in range(20):  # on and on, it could keep SQLite's lock from the other for seconds
-            leases.beat(store, job, {"phase": "x"}, DraftAnswer(b"draft", {}))
+            leases.renew(store, job, {"phase": "x"}, DraftAnswer(b"draft", {}))
 
     def deleted(job: Claim) -> None:
         start.wait()
@@ -342,10 +343,10 @@ def test_what_is_deleted_while_its_child_writes(store: Store, other: Store) -> N
         for i in range(20):
             add(store, new(str(i)), room=100)
             job = claim(store)
-            leases.beat(store, job, None, DraftAnswer(b"draft", {}))
+            leases.renew(store, job, None, DraftAnswer(b"draft", {}))
             for done in (both.submit(written, job), both.submit(deleted, job)):
                 done.result()
-            assert not leases.beat(store, job, {"phase": "x"}, DraftAnswer(b"draft", {}))
+            assert not leases.renew(store, job, {"phase": "x"}, DraftAnswer(b"draft", {}))
     with store.reading() as connection:
         assert connection.scalar(select(func.count()).select_from(PayloadRow)) == 0
 
@@ -370,7 +371,9 @@ def test_ids_that_no_text_can_have(store: Store) -> None:
 
 def test_a_batch_of_old_jobs_at_a_time(store: Store) -> None:
     for i in range(130):
-        job: Any = intake.add_all(store, [Asked(new(str(i)), fresh=True)], Room(1_000, 2**40))[0]
+        job: Any = queue.add_all(store, [Submission(new(str(i)), fresh=True)], Room(1_000, 2**40))[
+            0
+        ]
         jobs.cancel(store, "plan", job.id)
     counted = [jobs.expire(store, 0, now()) for _ in range(3)]
     assert counted == [100, 30, 0]

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from app.errors import InUse, NotFound
-from app.jobs import submission as intake
+from app.jobs import queue
 from app.jobs import table as jobs
+from app.jobs.queue import NewJob, Room, Submission
 from app.jobs.removal import remove
-from app.jobs.submission import Asked, NewJob, Room
 from app.operations.settings import Settings
 from app.routers.cost_models import EXAMPLE
 from app.storage.clock import now
@@ -73,7 +73,7 @@ def test_on_both_databases(tmp_path: Path, database: Callable[[], str | None], k
         store.add(kind(id=name, name="", request="{}", result="{}", created_at=now(), **own))
     request = b'\x00\xff {"graph_id": "needed"}'  # whatever its bytes are
     new = NewJob("plan", "", request, [], "r", 1.0, "c")
-    [job] = intake.add_all(store, [Asked(new, fresh=True)], Room(9, 2**40))
+    [job] = queue.add_all(store, [Submission(new, fresh=True)], Room(9, 2**40))
     remove(store, kind, "free")
     with pytest.raises(InUse, match="A job that has not ended names this"):
         remove(store, kind, "needed")

@@ -12,13 +12,12 @@ import pytest
 from sqlalchemy import select, update
 
 from app.errors import StorageUnavailable
-from app.jobs import leases
-from app.jobs import submission as intake
+from app.jobs import leases, queue
 from app.jobs.kinds import PLAN
 from app.jobs.leases import Claim
 from app.jobs.pool import SILENT_S, Pool
 from app.jobs.progress import ProgressWriter
-from app.jobs.submission import Asked, NewJob, Room
+from app.jobs.queue import NewJob, Room, Submission
 from app.operations.settings import Settings
 from app.routers.cost_models import EXAMPLE
 from app.storage.clock import ago
@@ -171,7 +170,7 @@ def test_an_outage_has_kept_others_silent_too(
     settings = Settings(data_dir=tmp_path)
     with closing(Store(settings)) as store:
         new = NewJob(PLAN, "", b"{}", [], "", None, "")
-        intake.add_all(store, [Asked(new, fresh=True)], Room(1, 2**40))
+        queue.add_all(store, [Submission(new, fresh=True)], Room(1, 2**40))
         assert leases.claim(store, "another", [PLAN])
         with store.writing() as connection:
             connection.execute(update(JobRow).values(heartbeat_at=ago(60)))

@@ -259,7 +259,7 @@ def test_an_older_server_goes_on_beside_a_newer_one(
             assert newer.status_code == 202
             claimed = leases.claim(each.store, "it", ["plan"])
             assert claimed is not None
-            assert leases.beat(each.store, claimed, {"phase": "x"}, None)
+            assert leases.renew(each.store, claimed, {"phase": "x"}, None)
             assert leases.hand_back(each.store, claimed.number, claimed.lease, died=False)
             assert each.delete(newer.headers["location"]).status_code == 204
         with store.writing() as connection:

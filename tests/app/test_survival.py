@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 
 from app.errors import StorageUnavailable
-from app.jobs import leases
-from app.jobs import submission as intake
+from app.jobs import leases, queue
 from app.jobs import table as jobs
 from app.jobs.kinds import PLAN
 from app.jobs.pool import Pool
 from app.jobs.process import JobProcess
-from app.jobs.submission import Asked, NewJob, Room
+from app.jobs.queue import NewJob, Room, Submission
 from app.limits import MAX_JOB_ATTEMPTS
 from app.operations.settings import Settings
 from app.storage.database import Store
@@ -267,7 +266,7 @@ def test_a_child_that_dies_while_the_database_cannot_be_used(
     settings = Settings(data_dir=tmp_path)
     store = Store(settings)
     asked = NewJob(PLAN, "", b"{}", [], "", None, "")
-    place: Any = intake.add_all(store, [Asked(asked, fresh=True)], Room(1, 2**40))[0]
+    place: Any = queue.add_all(store, [Submission(asked, fresh=True)], Room(1, 2**40))[0]
     pool = Pool(store, settings)
     pool.leave()  # so that no other child takes it up
     process = multiprocessing.get_context("forkserver").Process(target=os.abort)

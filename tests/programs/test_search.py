@@ -20,7 +20,7 @@ from solver.programs.search.changes import UndoableDraft
 from solver.programs.search.draft import ProgramDraft
 from solver.programs.search.flat import Flat
 from solver.programs.search.late import put_off
-from solver.programs.search.lister import Lister
+from solver.programs.search.list_scheduler import ListScheduler
 from tests.plain import plain
 from tests.programs.shared import FOLDER, PYTORCH, load
 from tests.programs.small import small
@@ -109,7 +109,7 @@ def buckets(draft):
 def test_lists_are_in_order_both_ways(seed):
     problem = drawn(seed)
     draft = ProgramDraft(Flat(problem))
-    lister = Lister(draft)
+    lister = ListScheduler(draft)
     draw = random.Random(seed)
     for window in (1, 3, 100):
         for backwards in (False, True):
@@ -227,7 +227,7 @@ def test_a_search_that_the_clock_ends_says_so():
 def test_the_lists_alone_are_in_order_on_real_graphs(name):
     """Of each graph the executor agrees with the simulator, whatever the list."""
     draft = ProgramDraft(Flat(load(name)))
-    lister = Lister(draft)
+    lister = ListScheduler(draft)
     for backwards in (False, True):
         for item in range(len(lister.urgency)):
             lister.urgency[item] = lister.rank[item] = item

@@ -21,10 +21,10 @@ from solver.explanation.advice import advise
 from solver.explanation.explain import explain
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, REDUCE_SCATTER, Op, build
 from solver.graph.compact import compact
-from solver.planning.again import as_it_ran, costs_as_they_were
 from solver.planning.check import InfeasiblePlan, check
 from solver.planning.plan import Options, compare, plan
 from solver.planning.result import OPTIMAL
+from solver.planning.under_contention import as_it_ran, costs_as_they_were
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, candidates
 from solver.prediction.osf import osf_of

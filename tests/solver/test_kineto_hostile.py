@@ -11,8 +11,8 @@ from solver.errors import InvalidTrace
 from solver.traces import TraceOptions, kineto
 from solver.traces.kineto.events import Args, KinetoEvent
 from solver.traces.kineto.launches import _called
+from solver.traces.kineto.payload_sizes import elements_called
 from solver.traces.kineto.recording import CpuSpan
-from solver.traces.kineto.sizes import elements_called
 from tests.kineto_events import MAIN, NCCL, event, kernel, note, sized, small, text
 from tests.sampling import cases
 

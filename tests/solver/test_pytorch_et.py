@@ -14,7 +14,7 @@ from solver.errors import InterlaceError, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
 from solver.traces import Total, TraceOptions, kineto, pytorch_et
 from solver.traces.pytorch_et.calls import calls_of
-from solver.traces.pytorch_et.sizes import add_sizes
+from solver.traces.pytorch_et.payload_sizes import add_sizes
 
 DATA = Path(__file__).parents[1] / "data"
 RECORD = "record_param_comms"

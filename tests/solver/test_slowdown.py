@@ -17,10 +17,10 @@ from solver.costs import Affine, Cluster, Network, alike, network_of
 from solver.errors import InvalidCluster
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
 from solver.models import MODELS
-from solver.planning.again import as_it_ran, renumbered
 from solver.planning.check import check
 from solver.planning.plan import Options, plan
 from solver.planning.result import OPTIMAL
+from solver.planning.under_contention import as_it_ran, renumbered
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, candidates
 from solver.simulation.clock import SharedProgress

@@ -27,7 +27,7 @@ from tests.dag_graphs import Case, case
 from tests.sampling import cases
 from tests.strategies import costs, graphs, sends
 
-PLAIN = ("sides", "crowded", "late", "links", "tightened")
+PLAIN = ("time_windows", "crowded", "late", "links", "tightened")
 
 
 def raised(drawn, to_beat, tighten=tightened):

@@ -15,7 +15,7 @@ from multiprocessing import Pipe
 from threading import Lock
 from typing import Any, NamedTuple
 
-from app.jobs.deaths import reason_of
+from app.jobs.exit_reason import reason_of
 
 #: How often whoever waits for a process is asked whether the job is still wanted [s].
 _ASK_S = 0.1

@@ -146,7 +146,7 @@ class Remote:
                 self._end(at, progress, draft)
                 return True
             case JobProgress(progress, draft):
-                is_ours = leases.beat(self._store, job, progress, draft)
+                is_ours = leases.renew(self._store, job, progress, draft)
                 at.told_at = time.monotonic()
             case Succeeded() | Failed() | Returned() | Died():
                 self._settle(at, message)
@@ -177,7 +177,7 @@ class Remote:
         """Show that a job that told nothing for a while is seen to: it may wait in Dask."""
         if time.monotonic() - at.told_at < BEAT_S:
             return
-        if leases.beat(self._store, at.placed.job, None, None):
+        if leases.renew(self._store, at.placed.job, None, None):
             at.told_at = time.monotonic()
         else:
             self._forget(at)

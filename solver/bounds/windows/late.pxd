@@ -1,6 +1,6 @@
 import cython
 
-from solver.bounds.windows.sides cimport TimeDirection, ChannelWork
+from solver.bounds.windows.time_windows cimport TimeDirection, ChannelWork
 
 
 @cython.locals(

@@ -6,7 +6,7 @@ give the same figures.
 
 from math import inf
 
-from solver.bounds.windows.sides import ChannelWork, TimeDirection
+from solver.bounds.windows.time_windows import ChannelWork, TimeDirection
 
 
 def is_late(

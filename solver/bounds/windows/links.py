@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
-from solver.bounds.windows.sides import ChannelWork, TimeDirection, forget, paths
+from solver.bounds.windows.time_windows import ChannelWork, TimeDirection, forget, paths
 from solver.chain import Chain
 from solver.graph import Graph
 from solver.graph.links import Positions

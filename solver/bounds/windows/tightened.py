@@ -15,7 +15,7 @@ from solver.bounds.nested import nested_bound
 from solver.bounds.windows.crowded import crowd
 from solver.bounds.windows.late import is_late
 from solver.bounds.windows.links import sides
-from solver.bounds.windows.sides import ChannelWork, TimeDirection, pass_on
+from solver.bounds.windows.time_windows import ChannelWork, TimeDirection, pass_on
 from solver.chain import Chain
 from solver.costs import Cost
 from solver.graph import Graph

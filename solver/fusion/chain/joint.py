@@ -17,7 +17,7 @@ from solver.fusion.chain.improve import improve
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.maxmin import max_min_below
 from solver.fusion.chain.nested import from_both_ends
-from solver.fusion.chain.outwards.search import MinorantSearch, from_the_core
+from solver.fusion.chain.two_sided.search import MinorantSearch, bound_and_plan
 from solver.fusion.search import Budget, Candidate, Order, SearchOptions
 from solver.fusion.ties import ceiling, fewest
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build
@@ -45,7 +45,7 @@ def joint(chain: Chain, cost: Cost, order: Order, search: SearchOptions) -> Laun
     First the search's own plans and the best launches in release order, then the recursion from
     both ends (:mod:`solver.fusion.chain.nested`), which knows the form of the best plans of a layer
     chain; on other graphs also with the tensors in the order of their tails. Then the labels from
-    the core outwards (:mod:`solver.fusion.chain.outwards.search`), whose bound ends the search
+    the core outwards (:mod:`solver.fusion.chain.two_sided.search`), whose bound ends the search
     where it proves the best plan so far, or their own, optimal. Then every candidate,
     unless it needs so many launches that it cannot win, or more than
     :data:`solver.limits.MAX_SEARCHED_LAUNCHES`. The best is improved by local search, for up to
@@ -116,7 +116,7 @@ def _sources(chain: Chain, cost: Cost, search: SearchOptions, deadline: float) -
     yield lambda _: _found(from_both_ends(chain, cost, *how))
     if np.any(np.diff(chain.tail) < 0):
         yield lambda _: _found(_by_tail(chain, cost, *how))
-    yield lambda to_beat: from_the_core(chain, cost, to_beat, search.effort)
+    yield lambda to_beat: bound_and_plan(chain, cost, to_beat, search.effort)
     graph = _star(chain)
     for candidate in search.candidates:
         yield partial(_simulated, chain, cost, graph, candidate)

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable
 from math import inf
 
-from solver.programs.policies.frugal import frugal, frugal_within
+from solver.programs.policies.least_memory import least_memory, least_memory_within
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 from solver.programs.search.anneal import IS_COMPILED, ProgramAnnealer
 from solver.programs.search.draft import ProgramDraft
 from solver.programs.search.flat import Flat
-from solver.programs.search.lister import Lister
+from solver.programs.search.list_scheduler import ListScheduler
 
 #: How many compute ops a list rule looks ahead: 1 keeps the given order, the last looks at all.
 _WINDOWS = (1, 20, 60, 200, 1 << 30)
@@ -99,9 +99,9 @@ class ProgramSearch:
         self._follow(programs)
         self._list()
         if self.best is None:
-            self._follow([frugal(self.flat.problem)])
+            self._follow([least_memory(self.flat.problem)])
         if self.best is None:
-            found = frugal_within(self.flat.problem, self.flat.memory)
+            found = least_memory_within(self.flat.problem, self.flat.memory)
             self._follow(() if found is None else (found,))
 
     def _follow(self, programs: Iterable[Program]) -> None:
@@ -143,7 +143,7 @@ class ProgramSearch:
     def _list(self) -> None:
         """Make lists: windows, from the start and the end, of single collectives and of buckets."""
         draft = ProgramDraft(self.flat)
-        lister = Lister(draft)
+        lister = ListScheduler(draft)
         for window in _WINDOWS:
             _by_tail(lister)
             lister.make(window)
@@ -195,7 +195,7 @@ class ProgramSearch:
         return annealer
 
 
-def _by_tail(lister: Lister) -> None:
+def _by_tail(lister: ListScheduler) -> None:
     """Urge what has the longest path behind it."""
     draft = lister.draft
     flat = draft.flat
@@ -212,13 +212,13 @@ def _by_tail(lister: Lister) -> None:
         lister.rank[item] = i
 
 
-def _by_end(lister: Lister) -> None:
+def _by_end(lister: ListScheduler) -> None:
     """Urge, from the end, what ended last."""
     for item in range(len(lister.urgency)):
         lister.urgency[item] = -lister.draft.end[item]
 
 
-def _by_start(lister: Lister) -> None:
+def _by_start(lister: ListScheduler) -> None:
     """Urge what the list from the end started first: it ended last from there."""
     draft = lister.draft
     flat = draft.flat

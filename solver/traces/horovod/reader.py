@@ -20,8 +20,8 @@ from solver.traces.horovod.layers import (
     read_layers,
     sized_layers,
 )
+from solver.traces.horovod.payload_sizes import Sizes, tensor_sizes
 from solver.traces.horovod.shares import communication
-from solver.traces.horovod.sizes import Sizes, tensor_sizes
 from solver.traces.horovod.statements import (
     BARRIER,
     RELEASES,

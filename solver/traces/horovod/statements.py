@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from solver.limits import MAX_WORKERS
 from solver.traces.horovod.bars import KINDS, HorovodTimeline, TensorLaunch
-from solver.traces.horovod.sizes import Sizes
+from solver.traces.horovod.payload_sizes import Sizes
 from solver.traces.horovod.steps import RepeatedSteps, TimelineStep
 from solver.traces.trace import TraceOptions
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from solver.graph import NETWORK
 from solver.traces.kineto.groups import ProcessGroup, group_in, plain, pools, titles
+from solver.traces.kineto.payload_sizes import bytes_of, kind_of, workers_of
 from solver.traces.kineto.recording import RankRecording, RecordedCollective
-from solver.traces.kineto.sizes import bytes_of, kind_of, workers_of
-from solver.traces.kineto.sizing import WORLD
+from solver.traces.kineto.sized_collectives import WORLD
 from solver.traces.kineto.steps import ProfiledStep
 from solver.traces.trace import TraceChannel
 

@@ -14,7 +14,7 @@ from solver.traces.kineto.gradients import (
 )
 from solver.traces.kineto.line import Busy, ComputeLine, LineCut
 from solver.traces.kineto.recording import CpuSpan, RankRecording, RecordedCollective, enclosing
-from solver.traces.kineto.sizing import SizedCollective
+from solver.traces.kineto.sized_collectives import SizedCollective
 from solver.traces.kineto.statements import order_said
 from solver.traces.kineto.steps import ProfiledStep, Threads
 from solver.traces.kineto.units import UnitNames, unit_names

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from solver.traces.kineto.events import KinetoEvent
 from solver.traces.kineto.families import family_of, is_suspect
+from solver.traces.kineto.payload_sizes import elements_called, is_sized
 from solver.traces.kineto.recording import (
     CpuSpan,
     DeviceWork,
@@ -20,7 +21,6 @@ from solver.traces.kineto.recording import (
     enclosing,
     span_of,
 )
-from solver.traces.kineto.sizes import elements_called, is_sized
 
 _LIBRARY = re.compile(r"nccl|rccl|msccl", re.IGNORECASE)
 #: How the names of ops that communicate begin.

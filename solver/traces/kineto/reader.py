@@ -17,9 +17,9 @@ from solver.traces.kineto.comparison import (
 )
 from solver.traces.kineto.events import parse
 from solver.traces.kineto.iteration import iteration
+from solver.traces.kineto.payload_sizes import is_between_stages, kind_of
 from solver.traces.kineto.recording import RankRecording
-from solver.traces.kineto.sizes import is_between_stages, kind_of
-from solver.traces.kineto.sizing import (
+from solver.traces.kineto.sized_collectives import (
     RECORDING,
     SizedCollective,
     article,

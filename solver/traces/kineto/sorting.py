@@ -9,6 +9,7 @@ from operator import attrgetter
 from solver.traces.kineto.events import Distributed, KinetoEvent
 from solver.traces.kineto.groups import groups_of
 from solver.traces.kineto.launches import HostLaunch, Nested, gpu_work, host_work, is_call
+from solver.traces.kineto.payload_sizes import is_barrier
 from solver.traces.kineto.recording import (
     CpuSpan,
     RankRecording,
@@ -17,7 +18,6 @@ from solver.traces.kineto.recording import (
     sequence,
     span_of,
 )
-from solver.traces.kineto.sizes import is_barrier
 
 _GPU = {"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"}
 _RUNTIME = {"cuda_runtime", "runtime", "cuda_driver", "hip_runtime", "privateuse1_runtime"}

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from solver.graph import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER
 from solver.traces.kineto.recording import CpuSpan, RankRecording, Wait, by_thread, enclosing
-from solver.traces.kineto.sizing import SizedCollective
+from solver.traces.kineto.sized_collectives import SizedCollective
 
 _ANNOTATED = re.compile(r"FSDP::(all_gather|post_backward_reduce)(?: \((.*)\))?")
 _WAITED = re.compile(r"FSDP::all_gather_copy_out(?: \((.*)\))?")

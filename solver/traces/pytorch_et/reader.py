@@ -10,7 +10,7 @@ from solver.graph import Op
 from solver.traces import kineto
 from solver.traces.files import single_file
 from solver.traces.pytorch_et.calls import CommunicationCall, calls_of
-from solver.traces.pytorch_et.sizes import add_sizes
+from solver.traces.pytorch_et.payload_sizes import add_sizes
 from solver.traces.steps import choose_step
 from solver.traces.trace import Report, Total, Trace, TraceOptions, totals
 

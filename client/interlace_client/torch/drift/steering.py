@@ -12,11 +12,11 @@ from interlace_client.torch.calibration.table import time_of
 from interlace_client.torch.drift.agreement import Agreement, Alone, RankAgreement, Rows
 from interlace_client.torch.drift.figures import TypicalStep, figures_of, row_of
 from interlace_client.torch.drift.history import START, History, Taken, history_at
+from interlace_client.torch.drift.history_writer import HistoryWriter
 from interlace_client.torch.drift.judge import DriftJudge
 from interlace_client.torch.drift.recorder import Recorder, host_clock
 from interlace_client.torch.drift.refreshed import table_of
 from interlace_client.torch.drift.replanning import PlanMaker, written
-from interlace_client.torch.drift.telling import Telling
 from interlace_client.torch.plans import GRADIENT, some
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Steering:
                 workers,
                 planned._ranks,
             )
-        self._telling = Telling(history_at(history) if is_first else None)
+        self._telling = HistoryWriter(history_at(history) if is_first else None)
         self._recorder = Recorder(check_every, self._stepped, clock)
         self._asked: Callable[[], Rows] | None = None
         self._choice: Taken | None = None

@@ -15,7 +15,7 @@ _logger = logging.getLogger("interlace_client.torch.drift")
 _FAREWELL_S = 5.0
 
 
-class Telling:
+class HistoryWriter:
     """Tells a history of a run; what it fails to take in is said once, and lost.
 
     Parameters

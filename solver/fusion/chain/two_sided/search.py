@@ -9,7 +9,7 @@ import numpy as np
 from solver.buckets import Launch, Launches, largest_part
 from solver.chain import Chain
 from solver.costs import Cost
-from solver.fusion.chain.outwards.labels import Labels
+from solver.fusion.chain.two_sided.labels import Labels
 from solver.units import FloatArray, IntArray, slack
 
 #: Most tensors taken one by one; more are taken in as many blocks of neighbours.
@@ -27,7 +27,7 @@ class MinorantSearch(NamedTuple):
     plans: tuple[Launches, ...]
 
 
-def from_the_core(chain: Chain, cost: Cost, to_beat: float, effort: int = 1) -> MinorantSearch:
+def bound_and_plan(chain: Chain, cost: Cost, to_beat: float, effort: int = 1) -> MinorantSearch:
     """Bound all plans of a chain, up to a time to beat [us], and find some.
 
     Tails that do not ascend are lowered to the least of all later ones, or releases in the order of

@@ -10,15 +10,15 @@ import pytest
 from sqlalchemy import update
 
 from app.errors import InvalidRequest, NotFound, QueueFull
-from app.jobs import submission
+from app.jobs import queue
 from app.jobs import table as jobs
 from app.jobs.answers import Answers
+from app.jobs.batching import Batcher
 from app.jobs.checks import check
 from app.jobs.kinds import PLAN
+from app.jobs.queue import NewJob, Receipt, Room, Submission
 from app.jobs.requests import Requests
 from app.jobs.rows import RESULT, SUCCEEDED, end, put
-from app.jobs.submission import Asked, NewJob, Receipt, Room
-from app.jobs.together import Together
 from app.operations.settings import Settings
 from app.services.examples import TWO_LAYERS
 from app.storage.clock import now
@@ -47,7 +47,7 @@ def test_what_waits_is_asked_for_at_once() -> None:
         return [NotFound("odd") if each % 2 else 10 * each for each in asked]
 
     async def all_of_them():
-        together = Together(work, 4)
+        together = Batcher(work, 4)
         first = asyncio.create_task(together.ask(0))
         assert await asyncio.to_thread(begun.wait, 30)
         rest = [asyncio.create_task(together.ask(i)) for i in range(1, 8)]
@@ -68,7 +68,7 @@ def test_what_the_work_raises_is_everybodys() -> None:
         raise ValueError("lost")
 
     async def both():
-        together = Together(work, 9)
+        together = Batcher(work, 9)
         return await asyncio.gather(together.ask(1), together.ask(2), return_exceptions=True)
 
     assert [type(each) for each in asyncio.run(both())] == [ValueError, ValueError]
@@ -77,13 +77,13 @@ def test_what_the_work_raises_is_everybodys() -> None:
 def test_jobs_are_taken_together_each_by_its_own_rules(store: Store) -> None:
     key = IdempotencyKey("k", "f")
     asked = [
-        Asked(new("a"), key),
-        Asked(new("b"), key),  # the same call again: the first one's job
-        Asked(new("c"), IdempotencyKey("k", "other")),
-        Asked(new("d")),
-        Asked(new("e")),  # no room any more
+        Submission(new("a"), key),
+        Submission(new("b"), key),  # the same call again: the first one's job
+        Submission(new("c"), IdempotencyKey("k", "other")),
+        Submission(new("d")),
+        Submission(new("e")),  # no room any more
     ]
-    found: Any = submission.add_all(store, asked, Room(2, 2**40))
+    found: Any = queue.add_all(store, asked, Room(2, 2**40))
     assert found[0] == found[1] != found[3]
     assert isinstance(found[2], InvalidRequest)
     assert isinstance(found[4], QueueFull)
@@ -93,12 +93,14 @@ def test_jobs_are_taken_together_each_by_its_own_rules(store: Store) -> None:
 
 
 def test_what_was_answered_is_not_asked_again_but_for_its_tags(store: Store) -> None:
-    receipt: Any = submission.add_all(store, [Asked(new())], Room(9, 2**40))[0]
+    receipt: Any = queue.add_all(store, [Submission(new())], Room(9, 2**40))[0]
     job = jobs.get(store, PLAN, receipt.id)
     with store.writing() as connection:
         connection.execute(update(JobRow).values(end(SUCCEEDED)))
-    found: Any = submission.add_all(
-        store, [Asked(new()), Asked(new(tags=("t",))), Asked(new(), fresh=True)], Room(1, 2**40)
+    found: Any = queue.add_all(
+        store,
+        [Submission(new()), Submission(new(tags=("t",))), Submission(new(), fresh=True)],
+        Room(1, 2**40),
     )
     assert found[:2] == [Receipt(receipt.id, is_stored=True)] * 2
     assert found[2].id != receipt.id
@@ -129,7 +131,7 @@ def test_a_body_that_was_right_is_known_unless_it_names_what_may_go(store: Store
 
 
 def test_the_answer_of_an_ended_job_is_read_once_for_each_revision(store: Store) -> None:
-    receipt: Any = submission.add_all(store, [Asked(new())], Room(9, 2**40))[0]
+    receipt: Any = queue.add_all(store, [Submission(new())], Room(9, 2**40))[0]
     answers = Answers(store)
 
     def told():

@@ -1,6 +1,6 @@
 cimport cython
 
-from solver.fusion.chain.outwards.side cimport ChainSide
+from solver.fusion.chain.two_sided.side cimport ChainSide
 
 cdef int _CORE, _BEFORE, _AFTER, _NEW_BEFORE, _NEW_AFTER, _NEW_BOTH, _BOTH
 cdef int _FIELDS, _BOUND

@@ -26,8 +26,8 @@ A *label* has e, f, what is shared, the floors r_top and q_top, and the number o
 left out where another one's every sequel is as good: its floors are no higher, and e, f and their
 sum with what is shared exceed those of the first by no more than its fewer launches save. So is one
 that cannot beat a time, by what e may come to if the other side needs no bytes
-(:mod:`solver.fusion.chain.outwards.side`). When none is left no plan beats that time; when too many
-are left, the least of their bounds is a bound.
+(:mod:`solver.fusion.chain.two_sided.side`). When none is left no plan beats that time; when too
+many are left, the least of their bounds is a bound.
 """
 
 from array import array
@@ -36,7 +36,7 @@ from math import inf
 
 import numpy as np
 
-from solver.fusion.chain.outwards.side import ChainSide
+from solver.fusion.chain.two_sided.side import ChainSide
 
 #: Where a tensor may go: with the core, with the last top of a side, or as a top itself; on both
 #: sides as (in) a bucket in two parts.

@@ -6,7 +6,7 @@ from math import inf
 from solver.programs.search.draft import ProgramDraft
 
 
-class Lister:
+class ListScheduler:
     """Makes orders of a draft's items; its buckets stay as they are.
 
     Attributes

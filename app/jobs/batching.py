@@ -12,7 +12,7 @@ Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
 
-class Together(Generic[Question, Answer]):
+class Batcher(Generic[Question, Answer]):
     """Asks the database once for many calls: a thread and a transaction for all that wait.
 
     A call that comes alone is asked for at once. ``work`` runs in a thread, one at a time, and

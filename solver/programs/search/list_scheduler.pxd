@@ -2,7 +2,7 @@ cimport cython
 from solver.programs.search.draft cimport ProgramDraft
 from solver.programs.search.flat cimport Flat
 
-cdef class Lister:
+cdef class ListScheduler:
     cdef readonly ProgramDraft draft
     cdef readonly double[::1] urgency, at
     cdef readonly int[::1] rank

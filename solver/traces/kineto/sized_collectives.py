@@ -8,8 +8,14 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER
 from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
 from solver.traces.kineto.families import kind_in
+from solver.traces.kineto.payload_sizes import (
+    bytes_of,
+    contradicts,
+    is_between_stages,
+    kind_of,
+    workers_of,
+)
 from solver.traces.kineto.recording import RankRecording, RecordedCollective
-from solver.traces.kineto.sizes import bytes_of, contradicts, is_between_stages, kind_of, workers_of
 from solver.traces.trace import TraceChannel
 
 #: How to record a trace that can be read.

@@ -7,7 +7,7 @@ import pytest
 from solver.programs.check import program_faults
 from solver.programs.execute import execute
 from solver.programs.plan import plan
-from solver.programs.policies.frugal import frugal, frugal_within
+from solver.programs.policies.least_memory import least_memory, least_memory_within
 from solver.programs.program import COMPUTE, LAUNCH, WAIT, HostStep, Program
 from tests.programs.small import small
 from tests.sampling import cases
@@ -34,18 +34,18 @@ def peaks(problem):
 def test_the_least_memory_of_all_orders_is_found_and_no_less(seed):
     problem = small(seed, 6, 2, memory=False)
     least = min(peaks(problem))
-    found = frugal_within(problem, least)
+    found = least_memory_within(problem, least)
     assert list(program_faults(problem, found)) == []
     assert execute(problem, found).peak_bytes == least
-    assert frugal_within(problem, least - 1) is None
-    assert execute(problem, frugal(problem)).peak_bytes >= least
+    assert least_memory_within(problem, least - 1) is None
+    assert execute(problem, least_memory(problem)).peak_bytes >= least
 
 
 @pytest.mark.parametrize("seed", range(cases(300, 30)))
 def test_a_limit_that_some_order_keeps_is_kept(seed):
     problem = small(seed)
     most = problem.limits.memory_bytes
-    found = frugal_within(problem, most)
+    found = least_memory_within(problem, most)
     assert list(program_faults(problem, found)) == []
     assert execute(problem, found).peak_bytes <= most
 
@@ -55,8 +55,8 @@ def test_it_goes_back_where_the_first_way_does_not_fit():
     saved = 0
     for seed in range(40):
         problem = small(seed, 40, 12, memory=False)
-        peak = execute(problem, frugal(problem)).peak_bytes
-        found = frugal_within(problem, peak - 1)
+        peak = execute(problem, least_memory(problem)).peak_bytes
+        found = least_memory_within(problem, peak - 1)
         if found is not None:
             assert execute(problem, found).peak_bytes < peak
             saved += 1

@@ -75,7 +75,7 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Submission:
     """A job as a call asks for it.
 
     Attributes
@@ -100,7 +100,7 @@ class Room(NamedTuple):
     bytes: int
 
 
-def add_all(store: Store, asked: Sequence[Asked], room: Room) -> list[Receipt | Exception]:
+def add_all(store: Store, asked: Sequence[Submission], room: Room) -> list[Receipt | Exception]:
     """Keep the jobs that are asked for, or find those that answer already.
 
     In one transaction, and in none that writes where all were answered before. Jobs wait in the
@@ -159,7 +159,7 @@ class _Queues:
         self._waiting[queue] = count + 1, size + new.size
 
 
-def _add(connection: Connection, asked: Asked, queues: _Queues) -> Receipt:
+def _add(connection: Connection, asked: Submission, queues: _Queues) -> Receipt:
     new, key = asked.new, asked.key
     if key is not None and (found := _of_key(connection, key)):
         return Receipt(found)

@@ -10,7 +10,7 @@ from solver.programs.program import COMPUTE, LAUNCH, WAIT, HostStep, Program
 _LOOKS_EACH, _LOOKS = 50, 200_000
 
 
-def frugal(problem: ProgramProblem) -> Program:
+def least_memory(problem: ProgramProblem) -> Program:
     """Return the program that always takes what leaves the least memory held.
 
     Each collective is alone, and waited for as soon as it is launched. Of the ops that may come
@@ -27,7 +27,7 @@ def frugal(problem: ProgramProblem) -> Program:
     return _one_after_another(problem, walk.order)
 
 
-def frugal_within(problem: ProgramProblem, most: int) -> Program | None:
+def least_memory_within(problem: ProgramProblem, most: int) -> Program | None:
     """Look for a program of collectives alone that never holds more than so many bytes.
 
     Depth first, by the rule of :func:`frugal`, and back where nothing fits. No op is tried twice

@@ -13,8 +13,8 @@ from solver.costs import Affine, Cluster, Lane, alike, cost_of
 from solver.fusion.chain.exhaust import best_of_all
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.nested import from_both_ends
-from solver.fusion.chain.outwards import labels, search
-from solver.fusion.chain.outwards.search import from_the_core
+from solver.fusion.chain.two_sided import labels, search
+from solver.fusion.chain.two_sided.search import bound_and_plan
 from solver.fusion.search import Budget
 from solver.graph import build
 from solver.models import MODELS
@@ -49,7 +49,7 @@ def test_the_bound_is_never_above_the_best_plan(monkeypatch, layered, blocks):
         chain, cost = drawn(generator, 6, layered=layered)
         best = oracles.best_plan(chain, cost, np.inf)
         for to_beat in (UNKNOWN, 1.2 * best, best):
-            found = from_the_core(chain, cost, to_beat)
+            found = bound_and_plan(chain, cost, to_beat)
             assert found.bound <= best + slack(best)
             for launches in found.plans:
                 time = value_of(chain, cost, launches)  # of parts of any size
@@ -64,7 +64,7 @@ def test_the_bound_holds_for_any_cost(graph, cost):
     best = best_of_all(chain, cost, known, Budget(3_000, lambda: False))
     time = ChainJudge(chain, cost).value(best)
     for to_beat in (UNKNOWN, time):
-        found = from_the_core(chain, cost, to_beat)
+        found = bound_and_plan(chain, cost, to_beat)
         assert found.bound <= time + slack(time)
         for launches in found.plans:
             value_of(chain, cost, launches)
@@ -74,13 +74,13 @@ def test_by_hand():
     # g1: r 0, q 0, 1000 us of work; g2: r 500, q 500, 100 us; start-up 400. One launch of both:
     # 500 + 1500 + 500 = 2500. g2 as the core, g1 in two parts around it: 3 * 400 + 1100 of work,
     # and the level falls to 0 on both sides, for 1400 us at most on each are more than 500: 2300.
-    found = from_the_core(BY_HAND, Affine(400.0, 1e-3), 2500.0)
+    found = bound_and_plan(BY_HAND, Affine(400.0, 1e-3), 2500.0)
     assert found.bound == pytest.approx(2300)
     (launches,) = found.plans
     assert [launch.bucket for launch in launches] == [(0,), (1,), (0,)]
     assert value_of(BY_HAND, Affine(400.0, 1e-3), launches) == pytest.approx(2300)
     # with a start-up of 4000 no second launch pays
-    alone = from_the_core(BY_HAND, Affine(4000.0, 1e-3), UNKNOWN)
+    alone = bound_and_plan(BY_HAND, Affine(4000.0, 1e-3), UNKNOWN)
     assert alone.bound == pytest.approx(500 + 4000 + 1100 + 500)
     assert [launch.bucket for launch in alone.plans[0]] == [(0, 1)]
 
@@ -97,7 +97,7 @@ def test_a_bucket_that_no_neighbours_make():
     cost = Affine(2.0, 0.5e-6)
     neighbours = ChainJudge(chain, cost).value(from_both_ends(chain, cost))
     assert neighbours == pytest.approx(13.272, abs=1e-3)
-    found = from_the_core(chain, cost, neighbours)
+    found = bound_and_plan(chain, cost, neighbours)
     assert found.bound == pytest.approx(13.128)
     (launches,) = found.plans
     assert [launch.bucket for launch in launches] == [(0, 2, 3), (4,), (1,)]
@@ -112,7 +112,7 @@ def test_layer_chains_of_seven_tensors_are_mostly_proven():
         known = ChainJudge(chain, cost).alone()
         best = best_of_all(chain, cost, known, Budget(60_000, lambda: False))
         time = ChainJudge(chain, cost).value(best)
-        bound = max(from_the_core(chain, cost, time).bound, chain.compute_time)
+        bound = max(bound_and_plan(chain, cost, time).bound, chain.compute_time)
         proven += bound >= time - slack(time)
     assert proven >= 32
 
@@ -129,7 +129,7 @@ def test_many_tensors_are_bounded_in_blocks(monkeypatch):
     cost = cost_of(Cluster(16, 100, 500))
     one_by_one = lower_bound(chain, cost).value
     monkeypatch.setattr(search, "_BLOCKS", 100)
-    in_blocks = from_the_core(chain, cost, UNKNOWN)
+    in_blocks = bound_and_plan(chain, cost, UNKNOWN)
     assert 0.99 * one_by_one < in_blocks.bound <= one_by_one + slack(one_by_one)
     assert not in_blocks.plans
 
@@ -140,17 +140,17 @@ def test_fewer_labels_give_a_bound_that_is_not_sharper(monkeypatch):
     least = 0.0
     for kept in (1, 8, 64):
         monkeypatch.setattr(search, "_LABELS", kept)
-        bound = from_the_core(chain, cost, UNKNOWN).bound
+        bound = bound_and_plan(chain, cost, UNKNOWN).bound
         assert bound >= least - slack(bound)
         least = bound
     monkeypatch.setattr(search, "_LOOKS", 1)
-    assert from_the_core(chain, cost, UNKNOWN).bound <= least + slack(least)
-    assert from_the_core(chain, cost, UNKNOWN, effort=4).bound <= least * 1.02
+    assert bound_and_plan(chain, cost, UNKNOWN).bound <= least + slack(least)
+    assert bound_and_plan(chain, cost, UNKNOWN, effort=4).bound <= least * 1.02
 
 
 def test_a_time_that_is_beaten_is_the_bound():
     chain, cost = BY_HAND, Affine(400.0, 1e-3)
-    found = from_the_core(chain, cost, 2000.0)
+    found = bound_and_plan(chain, cost, 2000.0)
     assert found.bound == pytest.approx(2000.0)
     assert found.plans == ()
 
@@ -179,7 +179,7 @@ def test_tails_that_descend_are_bounded_in_their_own_order():
     chain, cost = BY_HAND, Affine(400.0, 1e-3)
     turned = replace(chain, release=np.array([0.0, 500.0]), tail=np.array([500.0, 0.0]))
     best = oracles.best_plan(turned, cost, np.inf)
-    found = from_the_core(turned, cost, best)
+    found = bound_and_plan(turned, cost, best)
     assert found.bound == pytest.approx(best)
 
 
