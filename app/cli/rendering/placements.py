@@ -124,7 +124,7 @@ def _jobs(answer: PlacementsAnswer) -> Iterator[Line]:
     yield table(
         ["job", "alone", "together", "slowdown"],
         [
-            [job.name, _ms(job.alone_us), _ms(job.together_us), f"{job.slowdown:.3f}"]
+            [job.name, _ms(job.coarse_us), _ms(job.together_us), f"{job.slowdown:.3f}"]
             for job in answer.jobs
         ],
     )
