@@ -219,7 +219,9 @@ class SharedJobOut(AnswerModel):
     name: str
     alone_us: Annotated[float, Field(description="Time of a step with the server to itself [us].")]
     together_us: Annotated[float, Field(description="The same with all jobs [us].")]
-    slowdown: Annotated[float, Field(description="The second over `coarse_us`: what the others take.")]
+    slowdown: Annotated[
+        float, Field(description="The second over `coarse_us`: what the others take.")
+    ]
     steps: Annotated[int, Field(description="Over so many steps the second was measured.")]
     alone_chunk_bytes: Annotated[
         int, Field(description="Size of a chunk where the first was simulated.")
