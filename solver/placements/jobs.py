@@ -189,9 +189,7 @@ def share(
         count, same = len(ends) - 1, _unnamed(job)
         time, (chunk_bytes, before) = (ends[-1] - ends[0]) / count, alone[same]
         slowdown = time / coarse[same]
-        found.append(
-            SharedJob(job.name, before, time, slowdown, count, chunk_bytes, coarse[same])
-        )
+        found.append(SharedJob(job.name, before, time, slowdown, count, chunk_bytes, coarse[same]))
     return Sharing(tuple(found), size, transfers)
 
 
