@@ -21,7 +21,20 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self, Unpack
 
+    from interlace_client.answers import (
+        Json,
+        Placements,
+        Plan,
+        Run,
+        RunPage,
+        RunPlan,
+        Simulation,
+        Step,
+        Sweep,
+        Throughput,
+    )
     from interlace_client.bodies import Files, Graph, PlanOrId
+    from interlace_client.imported_graph import ImportedGraph
     from interlace_client.jobs import Job, Kind, Page
     from interlace_client.options import (
         Importing,
@@ -36,16 +49,6 @@ if TYPE_CHECKING:
         WaitOptions,
     )
     from interlace_client.reporting import RunOrId
-    from interlace_client.results import (
-        ImportedGraph,
-        Json,
-        Placements,
-        Plan,
-        Simulation,
-        Sweep,
-        Throughput,
-    )
-    from interlace_client.runs import Run, RunPage, RunPlan, Step
     from interlace_client.sending import Answer, Lost, Steps
 
 T = TypeVar("T")
