@@ -37,7 +37,9 @@ def cluster_faults(cluster: Cluster) -> Iterator[Fault]:
 def _own_faults(cluster: Cluster) -> Iterator[Fault]:
     for field in _RANKS:
         ranks = getattr(cluster, field)
-        if ranks is not None and not (isinstance(ranks, Integral) and 1 <= int(ranks) <= MAX_WORKERS):
+        if ranks is not None and not (
+            isinstance(ranks, Integral) and 1 <= int(ranks) <= MAX_WORKERS
+        ):
             detail = f"{field} must be an integer from 1 to {MAX_WORKERS:,}, got {ranks!r}."
             yield Fault(f"/{field}", FaultCode.OUT_OF_RANGE, detail)
     for fields, rule, least in ((_BANDWIDTHS, "above 0", False), (_TIMES, "0 or more", True)):
