@@ -26,14 +26,13 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
 from solver.models.layers import Layer, iteration
-from solver.traces.files import single_text
+from solver.traces.files import SEEN, single_text
 from solver.traces.order import Edge, topological_order
 from solver.traces.trace import Report, Trace, TraceOptions, as_trace_faults, totals
 
 FORMAT = "dnn_partitioning"
 
 _MARK = re.compile(rb'"(?:fpgaLatency|maxSizePerFPGA|isBackwardNode)"\s?:')
-_LOOKED_AT = 65_536
 _MOST_ID = 10**18
 _MOST = 1e18
 
@@ -71,7 +70,7 @@ class _Pair(NamedTuple):
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file names the fields of this format."""
-    return _MARK.search(content, 0, _LOOKED_AT) is not None
+    return _MARK.search(content, 0, SEEN) is not None
 
 
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:

@@ -1,11 +1,19 @@
-"""What readers do with bytes before they can read: one file, text."""
+"""What readers do with bytes before they can read: how a file begins, one file, text."""
 
 from collections.abc import Sequence
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 
-_MARK = b"\xef\xbb\xbf"
+#: A byte order mark, which readers pass over.
+MARK = b"\xef\xbb\xbf"
+#: What a file is, so many bytes tell.
+SEEN = 2**16
+
+
+def beginning(content: bytes) -> bytes:
+    """Return how a file begins, without a byte order mark and blanks."""
+    return content[:SEEN].removeprefix(MARK).lstrip()
 
 
 def single_file(files: Sequence[bytes]) -> bytes:
@@ -32,7 +40,7 @@ def single_text(files: Sequence[bytes]) -> str:
     """
     content = single_file(files)
     try:
-        return content.removeprefix(_MARK).decode("utf-8")
+        return content.removeprefix(MARK).decode("utf-8")
     except UnicodeDecodeError as error:
         detail = f"Not text: bad byte at {error.start}."
         raise InvalidTrace([Fault("", FaultCode.NOT_TEXT, detail)]) from None

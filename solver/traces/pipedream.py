@@ -16,7 +16,7 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
 from solver.limits import MAX_FAULTS_SOUGHT
 from solver.models.layers import Layer, iteration
-from solver.traces.files import single_text
+from solver.traces.files import SEEN, single_text
 from solver.traces.order import Edge, topological_order
 from solver.traces.trace import Report, Trace, TraceOptions, as_trace_faults, totals
 
@@ -27,7 +27,6 @@ _SPLIT = re.compile(r"(?:^|\s)--(?:\s|$)")
 _VALUE = re.compile(r"(?<![a-z_])([a-z_]+)\s?=\s?([^,\s]+)")
 _FIELDS = ("forward_compute_time", "backward_compute_time", "parameter_size")
 _MARK = re.compile(rb"forward_compute_time\s?=")
-_LOOKED_AT = 65_536
 
 ASSUMED = (
     "The ops of a pass run one after another, as on one GPU.",
@@ -45,7 +44,7 @@ class _StageNode(NamedTuple):
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file names the times of PipeDream's nodes."""
-    return _MARK.search(content, 0, _LOOKED_AT) is not None
+    return _MARK.search(content, 0, SEEN) is not None
 
 
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:

@@ -23,14 +23,11 @@ from solver.traces.chakra.codec import (
 )
 from solver.traces.chakra.nodes import ChakraNode, nodes_of
 from solver.traces.contraction import contract, order_nodes
-from solver.traces.files import single_file
+from solver.traces.files import SEEN, single_file
 from solver.traces.steps import choose_step, step_lengths, step_windows
 from solver.traces.trace import Report, Trace, TraceOptions, totals
 
 FORMAT = "chakra"
-
-
-_HEAD = 65_536
 
 
 #: So many nodes of a cycle are named.
@@ -63,10 +60,10 @@ _CONSUMED = (
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file may be a Chakra trace: its first message says so."""
-    if not may_begin(content[:_HEAD]):
+    if not may_begin(content[:SEEN]):
         return False
     try:
-        first = next(decode(content[:_HEAD]))
+        first = next(decode(content[:SEEN]))
     except (InvalidTrace, StopIteration):
         return False
     return content[:1] == b"\0" or bool(first.version or first.attr)

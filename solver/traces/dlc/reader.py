@@ -15,12 +15,11 @@ from solver.traces.dlc.phases import IterationPhases, iterations_of, phases_of
 from solver.traces.dlc.records import Records, records_of
 from solver.traces.dlc.volume import lengths_of, volume_of
 from solver.traces.dlc_report import DlcReport
+from solver.traces.files import SEEN
 from solver.traces.steps import choose_step
 from solver.traces.trace import Report, Trace, TraceChannel, TraceOptions, totals, without_graph
 
 FORMAT = "dlc"
-
-_SEEN = 2**16
 
 ASSUMED = (
     "A key's push and pull are the all-reduce of its gradient, of the bytes of the pushed message.",
@@ -40,7 +39,7 @@ class _Worker:
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file has the columns of a DLC trace, or a message of one."""
-    head = content[:_SEEN]
+    head = content[:SEEN]
     if COLUMNS.search(head) or OF_SCHEDULER.search(head):
         return True
     return any(ROW.match(line) for line in head.split(b"\n", 64))

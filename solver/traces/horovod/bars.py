@@ -7,7 +7,7 @@ cached), and then ``ALLREDUCE`` with the activities of the operation one after a
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -15,7 +15,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER, first_of
 from solver.limits import MAX_BYTES, MAX_WORKERS
-from solver.traces.chrome import decode, fits
+from solver.traces.chrome import ChromeEvent, decode, fits
 from solver.traces.dimensions import elements
 
 #: What Horovod calls its operations, of those that a step repeats.
@@ -58,11 +58,10 @@ class _BarArgs(msgspec.Struct, gc=False):
     shape: str | None = None
 
 
-class _BarEvent(msgspec.Struct, gc=False):
-    ph: str | None = None
-    name: str | None = None
-    pid: int | str | None = None
-    ts: float | None = None
+class _BarEvent(ChromeEvent):
+    cat: Any = None
+    tid: Any = None
+    dur: Any = None
     args: _BarArgs | None = None
 
 
@@ -196,7 +195,7 @@ class _BarReader:
 
     def take(self, event: _BarEvent) -> None:
         """Take an event that has its time."""
-        at = event.ts or 0.0
+        at = event.start
         if event.ph == "i":
             self.cycles += [at] if event.name == CYCLE else []
             return

@@ -9,7 +9,7 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, Graph, build
 from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
 from solver.models.layers import iteration
-from solver.traces.chrome import MARK
+from solver.traces.files import beginning
 from solver.traces.horovod.bars import CYCLE, KINDS, NEGOTIATE, TensorLaunch, timeline
 from solver.traces.horovod.iteration import measured_times, ops_of
 from solver.traces.horovod.layers import (
@@ -47,13 +47,12 @@ from solver.traces.trace import (
 
 FORMAT = "horovod"
 
-_SEEN = 2**16
 _MARKS = (f'"{NEGOTIATE}'.encode(), f'"{CYCLE}"'.encode(), b'"start_time_since_epoch_in_micros"')
 
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file's first bytes are those of a timeline."""
-    head = content[:_SEEN].removeprefix(MARK).lstrip()
+    head = beginning(content)
     return head.startswith(b"[") and any(mark in head for mark in _MARKS)
 
 

@@ -8,6 +8,7 @@ from statistics import median_low
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph, InvalidTrace
 from solver.graph import ALL_REDUCE, BROADCAST, COMPUTE, build
+from solver.traces.files import beginning
 from solver.traces.kineto.channels import group_sizes_said, name_channels
 from solver.traces.kineto.comparison import (
     RankComparison,
@@ -37,7 +38,6 @@ from solver.traces.trace import Report, Sample, Trace, TraceChannel, TraceOption
 
 FORMAT = "kineto"
 
-_SEEN = 2**16
 #: Kinds that carry the same bytes on each rank.
 _SAME_BYTES = {ALL_REDUCE, BROADCAST}
 _EVENT = re.compile(rb'"ph"\s*:\s*"')
@@ -45,7 +45,7 @@ _EVENT = re.compile(rb'"ph"\s*:\s*"')
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file's first bytes are those of a Chrome trace."""
-    head = content[:_SEEN].removeprefix(b"\xef\xbb\xbf").lstrip()
+    head = beginning(content)
     if head.startswith(b"["):
         return bool(_EVENT.search(head))
     is_named = b'"traceEvents"' in head or b'"deviceProperties"' in head

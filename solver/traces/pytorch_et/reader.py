@@ -8,16 +8,13 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import Op
 from solver.traces import kineto
-from solver.traces.files import single_file
+from solver.traces.files import SEEN, single_file
 from solver.traces.pytorch_et.calls import CommunicationCall, calls_of
 from solver.traces.pytorch_et.payload_sizes import add_sizes
 from solver.traces.steps import choose_step
 from solver.traces.trace import Report, Total, Trace, TraceOptions, totals
 
 FORMAT = "pytorch_et"
-
-
-_HEAD = 65_536
 
 
 _NO_TIMES = (
@@ -37,7 +34,7 @@ _DIFFERENT = (
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file may be an execution trace: an object of a schema and nodes."""
-    head = content[:_HEAD].lstrip()
+    head = content[:SEEN].lstrip()
     return head[:1] == b"{" and b'"schema"' in head and b'"nodes"' in head
 
 

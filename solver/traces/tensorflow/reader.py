@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, build
-from solver.traces.chrome import MARK
-from solver.traces.files import single_file
+from solver.traces.files import beginning, single_file
 from solver.traces.profiler import parse
 from solver.traces.recorded import recorded_time
 from solver.traces.steps import choose_step
@@ -27,7 +26,6 @@ from solver.traces.trace import (
 
 FORMAT = "tensorflow"
 
-_SEEN = 2**16
 #: Said of a trace of parameter servers.
 NO_GRAPH = "Rows of a step with parameter servers, and no graph: there is no collective to plan."
 
@@ -36,7 +34,7 @@ _SHOW = "write the timeline with show_memory=True, or give names and bytes (para
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file is a session's timeline, or the profiler's of anything but XLA's ops."""
-    head = content[:_SEEN].removeprefix(MARK).lstrip()
+    head = beginning(content)
     if not head.startswith(b"{") or b'"traceEvents"' not in head:
         return False
     is_session = b'"Allocators"' in head and b' Compute"' in head

@@ -6,8 +6,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, build
 from solver.limits import MAX_BYTES, MAX_WORKERS
-from solver.traces.chrome import MARK
-from solver.traces.files import single_text
+from solver.traces.files import beginning, single_text
 from solver.traces.profiler import parse
 from solver.traces.recorded import recorded_time
 from solver.traces.steps import choose_step
@@ -26,7 +25,6 @@ from solver.traces.xla.runs import DeviceOp, DeviceRun, runs
 
 FORMAT = "xla"
 
-_SEEN = 2**16
 _HLO = b"HloModule"
 _SENDS = ("collective-permute", "send", "recv")
 _GIVE = (
@@ -37,7 +35,7 @@ _GIVE = (
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file is a profile with ops of XLA, or the HLO text beside one."""
-    head = content[:_SEEN].removeprefix(MARK).lstrip()
+    head = beginning(content)
     if head.startswith(_HLO):
         return True
     if not head.startswith(b"{") or b'"traceEvents"' not in head:
@@ -109,7 +107,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
 
 
 def _is_hlo(content: bytes) -> bool:
-    return content[:_SEEN].removeprefix(MARK).lstrip().startswith(_HLO)
+    return beginning(content).startswith(_HLO)
 
 
 def _of_program(
