@@ -15,7 +15,7 @@ from solver.traces.dlc.phases import IterationPhases, iterations_of, phases_of
 from solver.traces.dlc.records import Records, records_of
 from solver.traces.dlc.volume import lengths_of, volume_of
 from solver.traces.dlc_report import DlcReport
-from solver.traces.files import SEEN
+from solver.traces.files import SEEN, places_of
 from solver.traces.steps import choose_step
 from solver.traces.trace import Report, Trace, TraceChannel, TraceOptions, totals, without_graph
 
@@ -54,13 +54,11 @@ def nodes_of(files: Sequence[bytes]) -> list[Records]:
         With every line that cannot be read, files of one node, and files whose headers do not tell
         of the same workers and servers. Pointers are ``/line``, or ``/files/i/line`` of several.
     """
-    if not files:
-        raise InvalidTrace([Fault("", FaultCode.EMPTY, "No file was given.")])
     nodes: list[Records] = []
     faults: list[Fault] = []
-    for i, content in enumerate(files):
+    for content, place in zip(files, places_of(files), strict=True):
         try:
-            nodes.append(records_of(content, f"/files/{i}" if len(files) > 1 else ""))
+            nodes.append(records_of(content, place))
         except InvalidTrace as error:
             faults += error.faults
     faults += first_of(_differing(nodes)) if not faults else []
@@ -180,17 +178,14 @@ def _chosen(
         pairs = (worker.phases.number[whole].tolist(), worker.phases.length[whole].tolist())
         for number, length in zip(*pairs, strict=True):
             lengths.setdefault(number, []).append(length)
-    if options.step is not None:
-        number = numbers[choose_step(options.step, [0.0] * len(numbers))]
-        if number not in lengths:
-            detail = f"Iteration {options.step} was not recorded as a whole."
-            raise InvalidTrace([Fault("", FaultCode.OUT_OF_RANGE, detail)])
-    elif lengths:
-        most = max(map(len, lengths.values()))
-        known = sorted(number for number, each in lengths.items() if len(each) == most)
-        number = known[choose_step(None, [median_low(lengths[n]) for n in known])]
-    else:
+    most = max(map(len, lengths.values()), default=0)
+    known = {n: median_low(each) for n, each in lengths.items() if len(each) == most}
+    if options.step is None and not known:
         return None
+    number = numbers[choose_step(options.step, [known.get(number) for number in numbers])]
+    if number not in lengths:
+        detail = f"Iteration {options.step} was not recorded as a whole."
+        raise InvalidTrace([Fault("", FaultCode.OUT_OF_RANGE, detail)])
     computed = [(_computed(worker, number), -worker.records.rank, worker) for worker in able]
     return max(computed, key=lambda each: each[:2])[2], number
 

@@ -9,7 +9,7 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, Graph, build
 from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
 from solver.models.layers import iteration
-from solver.traces.files import beginning
+from solver.traces.files import beginning, with_companion
 from solver.traces.horovod.bars import CYCLE, KINDS, NEGOTIATE, TensorLaunch, timeline
 from solver.traces.horovod.iteration import measured_times, ops_of
 from solver.traces.horovod.layers import (
@@ -85,23 +85,9 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     -----
     O(bytes of the files).
     """
-    timelines = [i for i, file in enumerate(files) if not is_layers(file)]
-    places = [f"/files/{i}" if len(files) > 1 else "" for i in range(len(files))]
-    if len(timelines) != 1 or len(files) > 2:  # noqa: PLR2004 - a timeline and layers
-        many = FaultCode.TOO_MANY_FILES if files and timelines else FaultCode.EMPTY
-        detail = (
-            "Give one timeline, and one file of layers at most; "
-            f"got {len(timelines)} and {len(files) - len(timelines)}."
-        )
-        raise InvalidTrace([Fault("", many, detail)])
-    place = places[timelines[0]]
-    recorded = timeline(files[timelines[0]], place)
-    layers = [
-        layer
-        for i, file in enumerate(files)
-        if i not in timelines
-        for layer in read_layers(file, places[i])
-    ]
+    (own, place), beside = with_companion(files, is_layers, ("timeline", "layers"))
+    recorded = timeline(own, place)
+    layers = read_layers(*beside) if beside else []
     known = dict(options.parameters or ()) | {
         name: size for name, size in gradients_of(layers).items() if size is not None
     }
@@ -160,13 +146,7 @@ def _choose(steps: RepeatedSteps, step: int | None, place: str) -> int:
             "of rank 0, recorded over some steps of training."
         )
         raise InvalidTrace([Fault(place, FaultCode.NO_COLLECTIVE, detail)])
-    lengths = [part.length for part in steps.regular]
-    if step is not None:
-        return choose_step(step, [length or 0.0 for length in lengths])
-    ended = [i for i, length in enumerate(lengths) if length is not None]
-    if not ended:
-        return 0
-    return ended[choose_step(None, [length for length in lengths if length is not None])]
+    return choose_step(step, [part.length for part in steps.regular])
 
 
 def _size_faults(step: TimelineStep, sizes: Sizes, place: str) -> Iterator[Fault]:

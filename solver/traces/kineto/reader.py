@@ -8,7 +8,7 @@ from statistics import median_low
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph, InvalidTrace
 from solver.graph import ALL_REDUCE, BROADCAST, COMPUTE, build
-from solver.traces.files import beginning
+from solver.traces.files import beginning, places_of
 from solver.traces.kineto.channels import group_sizes_said, name_channels
 from solver.traces.kineto.comparison import (
     RankComparison,
@@ -33,7 +33,7 @@ from solver.traces.kineto.sorting import recording_of
 from solver.traces.kineto.statements import assumptions, losses, unread_said, warnings
 from solver.traces.kineto.steps import ProfiledStep, steps
 from solver.traces.recorded import recorded_time
-from solver.traces.steps import choose_step
+from solver.traces.steps import check_number, choose_step
 from solver.traces.trace import Report, Sample, Trace, TraceChannel, TraceOptions, totals
 
 FORMAT = "kineto"
@@ -80,12 +80,8 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         size, the ranks' collectives differ, or the graph would break a rule, as by a time of years
         or by two parameters of one name.
     """
-    if not files:
-        raise InvalidTrace([Fault("", FaultCode.EMPTY, "No file was given.")])
-    if options.rank is not None and not 0 <= options.rank < len(files):
-        detail = f"Files 0 to {len(files) - 1} are there, not rank {options.rank}."
-        raise InvalidTrace([Fault("", FaultCode.OUT_OF_RANGE, detail)])
-    places = [f"/files/{i}" if len(files) > 1 else "" for i in range(len(files))]
+    places = places_of(files)
+    check_number(options.rank or 0, len(files), "Files")
     ranks = [_rank(file, place) for file, place in zip(files, places, strict=True)]
     if faults := list(_twice([rank.number for rank in ranks], places)):
         raise InvalidTrace(faults)
@@ -218,24 +214,19 @@ def _choose(ranks: Sequence[_Rank], step: int | None) -> int:
         )
         detail = " ".join([detail, *unread_said(rank.recording)])
         raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, detail)])
-    lengths = [one.length for one in rank.steps]
-    if step is not None:
-        index = choose_step(step, lengths)
-        if not rank.steps[index].collectives:
-            detail = f"Step {step} launched no collective."
-            raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, detail)])
-        return index
-    able = [i for i, one in enumerate(rank.steps) if one.collectives]
-    if not able:
-        detail = "No step launched a collective."
-        raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, detail)])
     others = [{one.number: one for one in reversed(other.steps)} for other in ranks[1:]]
-    common = [i for i in able if all(_launches(parts, rank.steps[i].number) for parts in others)]
-    able = common or able  # where no step is common to all, the first file's says what differs
-    for i in common:
-        number = rank.steps[i].number
-        lengths[i] = median_low([lengths[i], *(parts[number].length for parts in others)])
-    return able[choose_step(None, [lengths[i] for i in able])]
+    lengths = {i: one.length for i, one in enumerate(rank.steps) if one.collectives}
+    common = {
+        i: median_low([length, *(parts[rank.steps[i].number].length for parts in others)])
+        for i, length in lengths.items()
+        if all(_launches(parts, rank.steps[i].number) for parts in others)
+    }
+    able = common or lengths  # where no step is common to all, the first file's says what differs
+    index = choose_step(step, [able.get(i) for i in range(len(rank.steps))])
+    if index not in lengths:
+        no = "No step launched a" if step is None else f"Step {step} launched no"
+        raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, f"{no} collective.")])
+    return index
 
 
 def _launches(parts: Mapping[int | None, ProfiledStep], number: int | None) -> bool:

@@ -53,7 +53,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     steps, calls = calls_of(single_file([file for file in files if not kineto.looks_like(file)]))
     if others:
         return _join(others, options, steps, calls)
-    step = choose_step(options.step, [0.0] * len(steps))
+    step = choose_step(options.step, [0.0 for _ in steps])
     inside = [call for call in calls if call.id in steps[step]]
     if fault := _nothing_sent(inside):
         raise InvalidTrace([fault])

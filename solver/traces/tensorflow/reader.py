@@ -8,7 +8,7 @@ from solver.graph import NETWORK, build
 from solver.traces.files import beginning, single_file
 from solver.traces.profiler import parse
 from solver.traces.recorded import recorded_time
-from solver.traces.steps import choose_step
+from solver.traces.steps import check_number, choose_step
 from solver.traces.tensorflow.events import StepRecording
 from solver.traces.tensorflow.iteration import collective_tasks, iteration
 from solver.traces.tensorflow.profile import profiled_steps
@@ -101,9 +101,7 @@ def _length(step: StepRecording) -> float:
 
 
 def _ranked(tasks: Sequence[str], rank: int | None) -> str:
-    if rank is not None and not 0 <= rank < len(tasks):
-        detail = f"Tasks 0 to {len(tasks) - 1} have collectives, not rank {rank}."
-        raise InvalidTrace([Fault("", FaultCode.OUT_OF_RANGE, detail)])
+    check_number(rank or 0, len(tasks), "Tasks", are="have collectives")
     return tasks[rank or 0]
 
 

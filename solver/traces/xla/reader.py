@@ -6,10 +6,10 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, build
 from solver.limits import MAX_BYTES, MAX_WORKERS
-from solver.traces.files import beginning, single_text
+from solver.traces.files import beginning, single_text, with_companion
 from solver.traces.profiler import parse
 from solver.traces.recorded import recorded_time
-from solver.traces.steps import choose_step
+from solver.traces.steps import check_number, choose_step
 from solver.traces.trace import (
     Report,
     Sample,
@@ -62,18 +62,9 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     -----
     O(events log events).
     """
-    profiles = [i for i, file in enumerate(files) if not _is_hlo(file)]
-    if len(profiles) != 1 or len(files) > 2:  # noqa: PLR2004 - a profile and its program
-        code = FaultCode.TOO_MANY_FILES if profiles else FaultCode.EMPTY
-        detail = (
-            "Give one profile, and one file of HLO text at most; "
-            f"got {len(profiles)} and {len(files) - len(profiles)}."
-        )
-        raise InvalidTrace([Fault("", code, detail)])
-    place = f"/files/{profiles[0]}" if len(files) > 1 else ""
-    texts = [single_text([file]) for i, file in enumerate(files) if i not in profiles]
-    program = instructions(texts[0]) if texts else {}
-    every = runs(parse(files[profiles[0]], place), program)
+    (profile, place), beside = with_companion(files, _is_hlo, ("profile", "HLO text"))
+    program = instructions(single_text([beside[0]])) if beside else {}
+    every = runs(parse(profile, place), program)
     name, devices = _of_program(every, place)
     whole, cut = _whole_runs(devices)
     devices, count = whole, len(next(iter(whole.values())))
@@ -160,9 +151,7 @@ def _device(at: Mapping[str, DeviceRun], rank: int | None) -> str:
     names = list(at)
     if rank is None:
         return min(names, key=lambda name: at[name].communicates)
-    if not 0 <= rank < len(names):
-        detail = f"Devices 0 to {len(names) - 1} are there, not rank {rank}."
-        raise InvalidTrace([Fault("", FaultCode.OUT_OF_RANGE, detail)])
+    check_number(rank, len(names), "Devices")
     return names[rank]
 
 
