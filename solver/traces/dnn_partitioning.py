@@ -26,9 +26,11 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
 from solver.models.layers import Layer, iteration
+from solver.traces.exit_check import checked
 from solver.traces.files import SEEN, single_text
 from solver.traces.order import Edge, topological_order
-from solver.traces.trace import Report, Trace, TraceOptions, as_trace_faults, totals
+from solver.traces.report import report_of
+from solver.traces.trace import Trace, TraceOptions, as_trace_faults
 
 FORMAT = "dnn_partitioning"
 
@@ -100,21 +102,18 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     layers = [_layer(pair) for pair, drop in zip(order, is_input, strict=True) if not drop]
     with as_trace_faults():
         graph = iteration(options.name, layers)
-    report = Report(
-        format=FORMAT,
-        steps=1,
-        step=0,
-        ops=len(graph.ops),
-        collectives=totals(graph.ops),
-        dropped=tuple(
+    report = report_of(
+        FORMAT,
+        graph,
+        dropped=(
             f"node{pair.forward.id} ({pair.forward.latency_ms:g} ms forward): data loading"
             for pair, drop in zip(order, is_input, strict=True)
             if drop
         ),
         assumed=ASSUMED,
-        warnings=tuple(_unsure(order, outputs)),
+        warnings=_unsure(order, outputs),
     )
-    return Trace(graph, report)
+    return checked(Trace(graph, report))
 
 
 def _layer(pair: _Pair) -> Layer:

@@ -16,9 +16,11 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
 from solver.limits import MAX_FAULTS_SOUGHT
 from solver.models.layers import Layer, iteration
+from solver.traces.exit_check import checked
 from solver.traces.files import SEEN, single_text
 from solver.traces.order import Edge, topological_order
-from solver.traces.trace import Report, Trace, TraceOptions, as_trace_faults, totals
+from solver.traces.report import report_of
+from solver.traces.trace import Trace, TraceOptions, as_trace_faults
 
 FORMAT = "pipedream"
 
@@ -75,16 +77,13 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         f"node{node.number} ({node.description}, {node.forward_ms:g} ms forward): data loading"
         for node in inputs
     ]
-    report = Report(
-        format=FORMAT,
-        steps=1,
-        step=0,
-        ops=len(graph.ops),
-        collectives=totals(graph.ops),
-        dropped=tuple(dropped),
+    report = report_of(
+        FORMAT,
+        graph,
+        dropped=dropped,
         assumed=ASSUMED,
     )
-    return Trace(graph, report)
+    return checked(Trace(graph, report))
 
 
 def _is_input(node: _StageNode) -> bool:

@@ -15,9 +15,11 @@ from solver.traces.dlc.phases import IterationPhases, iterations_of, phases_of
 from solver.traces.dlc.records import Records, records_of
 from solver.traces.dlc.volume import lengths_of, volume_of
 from solver.traces.dlc_report import DlcReport
+from solver.traces.exit_check import checked
 from solver.traces.files import SEEN, places_of
+from solver.traces.report import report_of
 from solver.traces.steps import choose_step
-from solver.traces.trace import Report, Trace, TraceChannel, TraceOptions, totals, without_graph
+from solver.traces.trace import Trace, TraceChannel, TraceOptions, without_graph
 
 FORMAT = "dlc"
 
@@ -112,31 +114,28 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     dlc = _measured(workers, servers)
     numbers = sorted({number for w in workers for number in w.phases.number.tolist()})
     chosen = _chosen(workers, numbers, options, len(files))
-    report = Report(
-        format=FORMAT,
+    report = report_of(
+        FORMAT,
+        None,
         steps=len(numbers),
-        step=0,
-        ops=0,
-        collectives={},
-        dropped=tuple(_dropped(nodes)),
-        warnings=tuple(_warnings(workers, chosen)),
+        dropped=_dropped(nodes),
+        warnings=_warnings(workers, chosen),
         dlc=dlc,
     )
     rest = Trace(None, report, messages=tuple(nodes))
     if chosen is None:
-        return rest
+        return checked(rest)
     worker, number = chosen
     place = int(np.searchsorted(worker.phases.number, number))
     try:
         graph = _graph(options.name, worker, place)
     except InvalidGraph as error:
-        return without_graph(rest, error.faults)
-    report = Report(
-        format=FORMAT,
+        return checked(without_graph(rest, error.faults))
+    report = report_of(
+        FORMAT,
+        graph,
         steps=len(numbers),
         step=numbers.index(number),
-        ops=len(graph.ops),
-        collectives=totals(graph.ops),
         dropped=report.dropped,
         assumed=(*ASSUMED, *_which(worker, workers)),
         warnings=report.warnings,
@@ -145,7 +144,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     )
     count = worker.records.workers
     channel = TraceChannel(NETWORK, count, "num_workers of the header")
-    return Trace(graph, report, channels=(channel,), messages=tuple(nodes))
+    return checked(Trace(graph, report, channels=(channel,), messages=tuple(nodes)))
 
 
 def _measured(workers: Sequence[_Worker], servers: Sequence[Records]) -> DlcReport:

@@ -9,6 +9,7 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, Graph, build
 from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
 from solver.models.layers import iteration
+from solver.traces.exit_check import RecordedStep, checked
 from solver.traces.files import beginning, with_companion
 from solver.traces.horovod.bars import CYCLE, KINDS, NEGOTIATE, TensorLaunch, timeline
 from solver.traces.horovod.iteration import measured_times, ops_of
@@ -26,24 +27,16 @@ from solver.traces.horovod.statements import (
     BARRIER,
     RELEASES,
     data_said,
+    difference_said,
     irregular_said,
     left_out,
-    simulated_said,
     sizes_said,
     warnings,
 )
 from solver.traces.horovod.steps import RepeatedSteps, TimelineStep, buffers, split_steps
-from solver.traces.recorded import recorded_time
+from solver.traces.report import report_of
 from solver.traces.steps import choose_step
-from solver.traces.trace import (
-    Report,
-    Sample,
-    Trace,
-    TraceChannel,
-    TraceOptions,
-    as_trace_faults,
-    totals,
-)
+from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions, as_trace_faults
 
 FORMAT = "horovod"
 
@@ -107,35 +100,22 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     source = "the ranks that were ready" if recorded.workers else "no rank is named"
     if recorded.workers is None and recorded.highest_rank is not None:
         source = "a rank is named that cannot be"
-    trace = Trace(
+    channel = TraceChannel(NETWORK, recorded.workers, source)
+    samples = tuple(_samples(steps.regular, sizes))
+    report = report_of(
+        FORMAT,
         built.graph,
-        Report(FORMAT, 0, 0, 0, {}),
-        measured,
-        (TraceChannel(NETWORK, recorded.workers, source),),
-        tuple(_samples(steps.regular, sizes)),
-    )
-    length = None if step.length is None else round(step.length, 3)
-    simulated = round(recorded_time(trace), 3)
-    report = Report(
-        format=FORMAT,
         steps=len(steps.regular),
         step=index,
-        ops=len(built.graph.ops),
-        collectives=totals(built.graph.ops),
         dropped=(*left_out(recorded.launches), *irregular_said(steps), *built.dropped),
         repaired=recorded.repaired,
-        assumed=(
-            *built.assumed,
-            *sizes_said(sizes),
-            *data_said(step),
-            *simulated_said(length, simulated),
-        ),
+        assumed=(*built.assumed, *sizes_said(sizes), *data_said(step)),
         warnings=(*built.warnings, *warnings(recorded, step, sizes, options)),
-        measured_us=length,
-        recorded_us=simulated,
+        measured_us=step.length,
         communication=communication(steps.regular, step, sizes.bytes, recorded.cycles),
     )
-    return Trace(built.graph, report, measured, trace.channels, trace.samples)
+    trace = Trace(built.graph, report, measured, (channel,), samples)
+    return checked(trace, RecordedStep(difference_said))
 
 
 def _choose(steps: RepeatedSteps, step: int | None, place: str) -> int:

@@ -2,22 +2,23 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from statistics import median_low
 
 from solver.codes import FaultCode
-from solver.errors import Fault, InvalidGraph, InvalidTrace
-from solver.graph import ALL_REDUCE, BROADCAST, COMPUTE, build
+from solver.errors import Fault, InvalidTrace
+from solver.graph import ALL_REDUCE, BROADCAST, COMPUTE, Graph, build
+from solver.traces.exit_check import RecordedStep, checked
 from solver.traces.files import beginning, places_of
 from solver.traces.kineto.channels import group_sizes_said, name_channels
 from solver.traces.kineto.comparison import (
     RankComparison,
-    difference_said,
+    comparison_said,
     ranks_said,
-    simulated_said,
 )
 from solver.traces.kineto.events import parse
-from solver.traces.kineto.iteration import iteration
+from solver.traces.kineto.iteration import RankStep, iteration
 from solver.traces.kineto.payload_sizes import is_between_stages, kind_of
 from solver.traces.kineto.recording import RankRecording
 from solver.traces.kineto.sized_collectives import (
@@ -32,9 +33,9 @@ from solver.traces.kineto.sized_collectives import (
 from solver.traces.kineto.sorting import recording_of
 from solver.traces.kineto.statements import assumptions, losses, unread_said, warnings
 from solver.traces.kineto.steps import ProfiledStep, steps
-from solver.traces.recorded import recorded_time
+from solver.traces.report import report_of
 from solver.traces.steps import check_number, choose_step
-from solver.traces.trace import Report, Sample, Trace, TraceChannel, TraceOptions, totals
+from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions, as_trace_faults
 
 FORMAT = "kineto"
 
@@ -92,39 +93,35 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     rank, step, place = ranks[chosen], parts[chosen], places[chosen]
     times = compared.times[chosen]
     collectives, notes = sized(rank.recording, step.collectives, times, rank.channels, place)
-    trace = _graph(rank, step, collectives, options, place)
-    assert trace.graph is not None
-    measured = round(step.length, 3)
-    recorded, explained = _recorded(rank, step, collectives, options)
-    if recorded is not None:
-        explained += difference_said(trace, measured, recorded, compared.waited[chosen])
-    used = dict.fromkeys(op.channel for op in trace.graph.ops if op.kind != COMPUTE)
+    it, graph = _built(rank, step, collectives, options, place)
+    # as it ran, its optimizer waited for all gradients as PyTorch's does
+    _, ran = _built(rank, step, collectives, options, place, is_barrier=True)
+    used = dict.fromkeys(op.channel for op in graph.ops if op.kind != COMPUTE)
     channels = tuple(rank.channels[name] for name in used if name is not None)
-    report = Report(
-        format=FORMAT,
+    report = report_of(
+        FORMAT,
+        graph,
         steps=len(rank.steps),
         step=index,
-        ops=len(trace.graph.ops),
-        collectives=totals(trace.graph.ops),
         dropped=losses(rank.recording, rank.outside),
         assumed=(
             *assumptions(rank.recording, step, channels),
             *ranks_said(compared, chosen),
-            *trace.report.assumed,
-            *simulated_said(measured, recorded),
+            *it.assumed,
         ),
         warnings=(
-            *trace.report.warnings,
+            *it.warnings,
             *notes,
             *unread_said(rank.recording),
             *group_sizes_said(rank.recording, [step]),
             *warnings(rank.recording, channels, len(files)),
-            *explained,
         ),
-        measured_us=measured,
-        recorded_us=recorded,
+        measured_us=step.length,
     )
-    return replace(trace, report=report, channels=channels, samples=tuple(_samples(ranks, chosen)))
+    samples = tuple(_samples(ranks, chosen))
+    trace = Trace(graph, report, tuple(it.measured), channels, samples)
+    explain = partial(comparison_said, waited=compared.waited[chosen])
+    return checked(trace, RecordedStep(explain, ran))
 
 
 def _rank(content: bytes, place: str) -> _Rank:
@@ -143,7 +140,7 @@ def _twice(numbers: Sequence[int | None], places: Sequence[str]) -> Iterator[Fau
             yield Fault(places[i], FaultCode.RANKS_DIFFER, detail)
 
 
-def _graph(
+def _built(
     rank: _Rank,
     step: ProfiledStep,
     collectives: Sequence[SizedCollective],
@@ -151,33 +148,11 @@ def _graph(
     place: str,
     *,
     is_barrier: bool = False,
-) -> Trace:
-    """Build the graph of a step, with a report of what was decided."""
+) -> tuple[RankStep, Graph]:
+    """Build a step, and its graph."""
     it = iteration(rank.recording, step, collectives, options.parameters, is_barrier=is_barrier)
-    try:
-        graph = build(options.name, it.ops)
-    except InvalidGraph as error:  # places in the graph mean nothing to who sent the file
-        faults = [Fault(place, fault.code, fault.detail) for fault in error.faults]
-        raise InvalidTrace(faults) from None
-    said = Report(FORMAT, 0, 0, 0, {}, assumed=tuple(it.assumed), warnings=tuple(it.warnings))
-    return Trace(graph, said, tuple(it.measured))
-
-
-def _recorded(
-    rank: _Rank,
-    step: ProfiledStep,
-    collectives: Sequence[SizedCollective],
-    options: TraceOptions,
-) -> tuple[float | None, list[str]]:
-    """Simulate the step as it ran [us], its optimizer waiting for all gradients as PyTorch's does.
-
-    None, and why, when that cannot be.
-    """
-    whole = _graph(rank, step, collectives, options, "", is_barrier=True)
-    try:
-        return round(recorded_time(whole), 3), []
-    except ValueError as error:
-        return None, [f"The step cannot be simulated as recorded: {error}"]
+    with as_trace_faults(place):
+        return it, build(options.name, it.ops)
 
 
 def _compared(parts: Sequence[ProfiledStep]) -> RankComparison:

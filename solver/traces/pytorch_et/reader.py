@@ -8,11 +8,13 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import Op
 from solver.traces import kineto
+from solver.traces.exit_check import checked
 from solver.traces.files import SEEN, single_file
 from solver.traces.pytorch_et.calls import CommunicationCall, calls_of
 from solver.traces.pytorch_et.payload_sizes import add_sizes
+from solver.traces.report import Total, report_of, totals
 from solver.traces.steps import choose_step
-from solver.traces.trace import Report, Total, Trace, TraceOptions, totals
+from solver.traces.trace import Trace, TraceOptions
 
 FORMAT = "pytorch_et"
 
@@ -57,16 +59,16 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     inside = [call for call in calls if call.id in steps[step]]
     if fault := _nothing_sent(inside):
         raise InvalidTrace([fault])
-    report = Report(
-        format=FORMAT,
+    report = report_of(
+        FORMAT,
+        None,
         steps=len(steps),
         step=step,
-        ops=0,
         collectives=_totals(inside),
-        dropped=tuple(_losses(inside)),
+        dropped=_losses(inside),
         warnings=(_NO_TIMES,),
     )
-    return Trace(None, report)
+    return checked(Trace(None, report))
 
 
 def _join(

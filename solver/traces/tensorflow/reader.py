@@ -5,24 +5,17 @@ from collections.abc import Iterator, Sequence
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, build
+from solver.traces.exit_check import RecordedStep, checked
 from solver.traces.files import beginning, single_file
 from solver.traces.profiler import parse
-from solver.traces.recorded import recorded_time
+from solver.traces.report import report_of
 from solver.traces.steps import check_number, choose_step
 from solver.traces.tensorflow.events import StepRecording
 from solver.traces.tensorflow.iteration import collective_tasks, iteration
 from solver.traces.tensorflow.profile import profiled_steps
 from solver.traces.tensorflow.rows import Rows, rows_of
 from solver.traces.tensorflow.session import is_session, session
-from solver.traces.trace import (
-    Report,
-    Sample,
-    Trace,
-    TraceChannel,
-    TraceOptions,
-    as_trace_faults,
-    totals,
-)
+from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions, as_trace_faults
 
 FORMAT = "tensorflow"
 
@@ -79,20 +72,21 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     if not rows.sized:
         detail = f"No bytes of {_named(rows.unsized)}: {_SHOW}."
         raise InvalidTrace([Fault("", FaultCode.NO_SIZES, detail)])
-    report = Report(
-        format=FORMAT,
+    report = report_of(
+        FORMAT,
+        None,
         steps=len(able),
         step=index,
         ops=len(rows.ops),
-        collectives={},
         dropped=step.dropped,
         assumed=(*step.assumed, *_rows_said(rows)),
-        warnings=tuple(_rows_warned(rows)),
-        measured_us=round(_length(step), 3),
+        warnings=_rows_warned(rows),
+        measured_us=_length(step),
     )
     others = able if options.step is None else [step]
     every = (rows if one is step else rows_of(one, known) for one in others)
-    return Trace(None, report, profiled=tuple(each.ops for each in every if each.sized))
+    profiled = tuple(each.ops for each in every if each.sized)
+    return checked(Trace(None, report, profiled=profiled))
 
 
 def _length(step: StepRecording) -> float:
@@ -115,30 +109,27 @@ def _graph(steps: Sequence[StepRecording], index: int, task: str, options: Trace
     with as_trace_faults():
         graph = build(options.name, it.ops)
     by_id = {op.id: op for op in graph.ops}
-    samples = [
+    samples = tuple(
         Sample(NETWORK, by_id[name].kind, by_id[name].bytes or 0, time)
         for name, time in it.measured
         if time > 0
-    ]
+    )
     channel = TraceChannel(NETWORK, None, "the trace names no group")
-    trace = Trace(graph, Report(FORMAT, 0, 0, 0, {}), it.measured, (channel,), tuple(samples))
     others = [op for op in step.ops if op.task != task]
     dropped = [f"{len(others):,} ops of other tasks than {task}."] if others else []
     if step.sent:
         dropped.append(f"{len(step.sent):,} tensors sent between tasks: the graph has none.")
     own = [op for op in step.ops if op.task == task]
-    report = Report(
-        format=FORMAT,
+    report = report_of(
+        FORMAT,
+        graph,
         steps=len(steps),
         step=index,
-        ops=len(graph.ops),
-        collectives=totals(graph.ops),
         dropped=(*step.dropped, *dropped),
         assumed=(*step.assumed, f"The compute ops of {task} run one at a time."),
-        measured_us=round(max(op.end for op in own) - own[0].start, 3),
-        recorded_us=round(recorded_time(trace), 3),
+        measured_us=max(op.end for op in own) - own[0].start,
     )
-    return Trace(graph, report, it.measured, trace.channels, trace.samples)
+    return checked(Trace(graph, report, it.measured, (channel,), samples), RecordedStep())
 
 
 def _named(tensors: Sequence[str]) -> str:

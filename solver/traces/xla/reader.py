@@ -6,19 +6,12 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, build
 from solver.limits import MAX_BYTES, MAX_WORKERS
+from solver.traces.exit_check import RecordedStep, checked
 from solver.traces.files import beginning, single_text, with_companion
 from solver.traces.profiler import parse
-from solver.traces.recorded import recorded_time
+from solver.traces.report import report_of
 from solver.traces.steps import check_number, choose_step
-from solver.traces.trace import (
-    Report,
-    Sample,
-    Trace,
-    TraceChannel,
-    TraceOptions,
-    as_trace_faults,
-    totals,
-)
+from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions, as_trace_faults
 from solver.traces.xla.hlo import KINDS, instructions
 from solver.traces.xla.iteration import iteration
 from solver.traces.xla.runs import DeviceOp, DeviceRun, runs
@@ -81,20 +74,17 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     workers, source = _workers(run, len(devices))
     channel = TraceChannel(NETWORK, workers, source)
     samples = tuple(_samples(devices, count, sizes))
-    trace = Trace(graph, Report(FORMAT, 0, 0, 0, {}), it.measured, (channel,), samples)
-    report = Report(
-        format=FORMAT,
+    report = report_of(
+        FORMAT,
+        graph,
         steps=count,
         step=index,
-        ops=len(graph.ops),
-        collectives=totals(graph.ops),
-        dropped=tuple(_dropped(every, name, cut)),
-        assumed=tuple(_assumed(run, devices, supplied)),
-        warnings=tuple(_warnings(run)),
-        measured_us=round(run.length, 3),
-        recorded_us=round(recorded_time(trace), 3),
+        dropped=_dropped(every, name, cut),
+        assumed=_assumed(run, devices, supplied),
+        warnings=_warnings(run),
+        measured_us=run.length,
     )
-    return Trace(graph, report, it.measured, (channel,), samples)
+    return checked(Trace(graph, report, it.measured, (channel,), samples), RecordedStep())
 
 
 def _is_hlo(content: bytes) -> bool:
