@@ -18,6 +18,7 @@ from solver.traces.dlc_report import DlcReport
 from solver.traces.exit_check import checked
 from solver.traces.files import SEEN, places_of
 from solver.traces.report import report_of
+from solver.traces.sentences import counted
 from solver.traces.steps import choose_step
 from solver.traces.trace import Trace, TraceChannel, TraceOptions, without_graph
 
@@ -232,7 +233,7 @@ def _warnings(workers: Sequence[_Worker], chosen: tuple[_Worker, int] | None) ->
     for worker in workers:
         count = int((~worker.phases.is_whole).sum())
         if count:
-            what = "1 iteration was" if count == 1 else f"{count:,} iterations were"
+            what = counted(count, "iteration was", "iterations were")
             yield (
                 f"{worker.records.name}: {what} not recorded as a whole; what they do not tell is "
                 "null."

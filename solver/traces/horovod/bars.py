@@ -17,6 +17,7 @@ from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER, fir
 from solver.limits import MAX_BYTES, MAX_WORKERS
 from solver.traces.chrome import ChromeEvent, decode, fits
 from solver.traces.dimensions import elements
+from solver.traces.sentences import counted
 
 #: What Horovod calls its operations, of those that a step repeats.
 KINDS = {
@@ -275,10 +276,9 @@ def timeline(content: bytes, place: str) -> HorovodTimeline:
     repaired = [cut] if cut else []
     left = sum(len(tensor.open) for tensor in reading.tensors.values())
     if left:
-        bars = "1 bar" if left == 1 else f"{left:,} bars"
-        repaired.append(f"{bars} had not ended when the file ends: left out.")
+        repaired.append(f"{counted(left, 'bar')} had not ended when the file ends: left out.")
     if reading.strays:
-        ends = "1 end" if reading.strays == 1 else f"{reading.strays:,} ends"
+        ends = counted(reading.strays, "end")
         repaired.append(f"{ends} of bars that had not begun: left out.")
     launches = sorted(reading.launches, key=lambda launch: launch.ready)
     cycles = tuple(sorted(reading.cycles))

@@ -8,6 +8,7 @@ from solver.traces.exit_check import is_far
 from solver.traces.horovod.bars import KINDS, HorovodTimeline, TensorLaunch
 from solver.traces.horovod.payload_sizes import Sizes
 from solver.traces.horovod.steps import RepeatedSteps, TimelineStep
+from solver.traces.sentences import counted
 from solver.traces.trace import Trace, TraceOptions
 
 RELEASES = (
@@ -44,14 +45,13 @@ def left_out(launches: Sequence[TensorLaunch]) -> Iterator[str]:
 def irregular_said(steps: RepeatedSteps) -> Iterator[str]:
     """Say how many steps are not like most."""
     if steps.others:
-        which = "1 step" if steps.others == 1 else f"{steps.others:,} steps"
-        yield f"{which} with other tensors than most steps."
+        yield f"{counted(steps.others, 'step')} with other tensors than most steps."
 
 
 def sizes_said(sizes: Sizes) -> Iterator[str]:
     """Say which bytes are not the timeline's."""
     if sizes.supplied:
-        which = "1 tensor" if sizes.supplied == 1 else f"{sizes.supplied:,} tensors"
+        which = counted(sizes.supplied, "tensor")
         yield f"Bytes of {which} are those that were given: the timeline has none."
 
 
@@ -75,7 +75,7 @@ def warnings(
     if options.parameters and not sizes.supplied and not sizes.differing:
         yield "The parameters are not used: the timeline has the bytes of all tensors."
     if sizes.differing:
-        which = "1 tensor has" if sizes.differing == 1 else f"{sizes.differing:,} tensors have"
+        which = counted(sizes.differing, "tensor has", "tensors have")
         yield f"{which} other bytes in the timeline than were given: those of the timeline count."
     if any(".noname." in launch.tensor for launch in step.launches):
         yield (

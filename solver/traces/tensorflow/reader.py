@@ -9,6 +9,8 @@ from solver.traces.exit_check import RecordedStep, checked
 from solver.traces.files import beginning, single_file
 from solver.traces.profiler import parse
 from solver.traces.report import report_of
+from solver.traces.sentences import counted, named
+from solver.traces.step_ops import length_of
 from solver.traces.steps import check_number, choose_step
 from solver.traces.tensorflow.events import StepRecording
 from solver.traces.tensorflow.iteration import collective_tasks, iteration
@@ -70,7 +72,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         return _graph(able, index, _ranked(tasks, options.rank), options)
     rows = rows_of(step, known)
     if not rows.sized:
-        detail = f"No bytes of {_named(rows.unsized)}: {_SHOW}."
+        detail = f"No bytes of {named(rows.unsized)}: {_SHOW}."
         raise InvalidTrace([Fault("", FaultCode.NO_SIZES, detail)])
     report = report_of(
         FORMAT,
@@ -90,8 +92,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
 
 
 def _length(step: StepRecording) -> float:
-    ends = [op.end for op in step.ops]
-    return max(ends) - step.ops[0].start if ends else 0.0
+    return length_of(step.ops) if step.ops else 0.0
 
 
 def _ranked(tasks: Sequence[str], rank: int | None) -> str:
@@ -104,7 +105,7 @@ def _graph(steps: Sequence[StepRecording], index: int, task: str, options: Trace
     step, known = steps[index], dict(options.parameters or ())
     it = iteration(step, task, known)
     if it.unsized:
-        detail = f"No bytes of {_named(it.unsized)}: {_SHOW}."
+        detail = f"No bytes of {named(it.unsized)}: {_SHOW}."
         raise InvalidTrace([Fault("", FaultCode.NO_SIZES, detail)])
     with as_trace_faults():
         graph = build(options.name, it.ops)
@@ -127,29 +128,21 @@ def _graph(steps: Sequence[StepRecording], index: int, task: str, options: Trace
         step=index,
         dropped=(*step.dropped, *dropped),
         assumed=(*step.assumed, f"The compute ops of {task} run one at a time."),
-        measured_us=max(op.end for op in own) - own[0].start,
+        measured_us=length_of(own),
     )
     return checked(Trace(graph, report, it.measured, (channel,), samples), RecordedStep())
 
 
-def _named(tensors: Sequence[str]) -> str:
-    more = f" and {len(tensors) - 1:,} more" if len(tensors) > 1 else ""
-    return f"{tensors[0]!r}{more}"
-
-
 def _rows_said(rows: Rows) -> Iterator[str]:
     if rows.supplied:
-        which = "1 transfer" if rows.supplied == 1 else f"{rows.supplied:,} transfers"
-        yield f"Bytes of {which} are those that were given."
+        yield f"Bytes of {counted(rows.supplied, 'transfer')} are those that were given."
 
 
 def _rows_warned(rows: Rows) -> Iterator[str]:
     yield NO_GRAPH
     if rows.unsized:
-        which = (
-            "1 transfer has" if len(rows.unsized) == 1 else f"{len(rows.unsized):,} transfers have"
-        )
+        which = counted(len(rows.unsized), "transfer has", "transfers have")
         yield (
-            f"{which} no bytes ({_named(rows.unsized)}): taken for an order alone, which costs "
+            f"{which} no bytes ({named(rows.unsized)}): taken for an order alone, which costs "
             "nothing."
         )

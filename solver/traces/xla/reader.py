@@ -10,6 +10,7 @@ from solver.traces.exit_check import RecordedStep, checked
 from solver.traces.files import beginning, single_text, with_companion
 from solver.traces.profiler import parse
 from solver.traces.report import report_of
+from solver.traces.sentences import named
 from solver.traces.steps import check_number, choose_step
 from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions, as_trace_faults
 from solver.traces.xla.hlo import KINDS, instructions
@@ -168,13 +169,11 @@ def _size_faults(run: DeviceRun, sizes: Mapping[str, int], place: str) -> Iterat
         yield Fault(place, FaultCode.NO_COLLECTIVE, "This step launched no collective.")
     unsized = list(dict.fromkeys(part.name for part in _collectives(run) if part.name not in sizes))
     if unsized:
-        more = f" and {len(unsized) - 1:,} more" if len(unsized) > 1 else ""
-        detail = f"No bytes of {unsized[0]!r}{more} in the trace. {_GIVE}"
+        detail = f"No bytes of {named(unsized)} in the trace. {_GIVE}"
         yield Fault(place, FaultCode.NO_SIZES, detail)
     large = {part.name: None for part in _collectives(run) if (part.bytes or 0) > MAX_BYTES}
     if large:
-        more = f" and {len(large) - 1:,} more" if len(large) > 1 else ""
-        detail = f"The bytes of {next(iter(large))!r}{more} in the trace are more than 2^60."
+        detail = f"The bytes of {named(list(large))} in the trace are more than 2^60."
         yield Fault(place, FaultCode.OUT_OF_RANGE, detail)
 
 
