@@ -17,6 +17,7 @@ from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER, fir
 from solver.limits import MAX_BYTES, MAX_WORKERS
 from solver.traces.chrome import ChromeEvent, decode, fits
 from solver.traces.dimensions import elements
+from solver.traces.element_types import width_of
 from solver.traces.sentences import counted
 
 #: What Horovod calls its operations, of those that a step repeats.
@@ -34,20 +35,6 @@ NEGOTIATE = "NEGOTIATE_"
 _OPERATION = re.compile(
     r"(?:NCCL|MPI|GLOO|CCL|MLSL|DDL)_.*(?:REDUCE|GATHER|BCAST|BROADCAST|SCATTER|ALLTOALL)"
 )
-_BYTES = {
-    "bool": 1,
-    "byte": 1,
-    "uint8": 1,
-    "int8": 1,
-    "uint16": 2,
-    "int16": 2,
-    "float16": 2,
-    "bfloat16": 2,
-    "int32": 4,
-    "float32": 4,
-    "int64": 8,
-    "float64": 8,
-}
 _DIMENSIONS = re.compile(r"\[\s*(?:[0-9]+\s*(?:,\s*[0-9]+\s*)*)?\]")
 _RANK = re.compile(r"[0-9]{1,9}")
 _LONGEST = 80
@@ -306,7 +293,8 @@ def _faults(events: Sequence[_BarEvent], place: str) -> Iterator[Fault]:
 
 def _size(dtype: str | None, shape: str | None) -> int | None:
     """Return the bytes of a tensor; None for a type or a shape that is none."""
-    if dtype not in _BYTES or shape is None or not _DIMENSIONS.fullmatch(shape):
+    width = width_of(dtype)
+    if width is None or shape is None or not _DIMENSIONS.fullmatch(shape):
         return None
     count = elements(re.findall("[0-9]+", shape))
-    return None if count is None else min(_BYTES[dtype] * count, MAX_BYTES + 1)
+    return None if count is None else min(width * count, MAX_BYTES + 1)
