@@ -35,6 +35,7 @@ from solver.traces.horovod.statements import (
 )
 from solver.traces.horovod.steps import RepeatedSteps, TimelineStep, buffers, split_steps
 from solver.traces.report import report_of
+from solver.traces.samples import samples_of
 from solver.traces.steps import choose_step
 from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions, as_trace_faults
 
@@ -218,6 +219,4 @@ def _samples(steps: Sequence[TimelineStep], sizes: Sizes) -> Iterator[Sample]:
     for step in steps:
         for group in buffers(step.launches):
             size = sum(sizes.bytes[launch.tensor] for launch in group)
-            if group[0].time > 0:
-                kind = KINDS[group[0].operation]
-                yield Sample(NETWORK, kind, size, round(group[0].time, 3))
+            yield from samples_of(NETWORK, KINDS[group[0].operation], size, [group[0].time])

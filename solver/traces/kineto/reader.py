@@ -34,6 +34,7 @@ from solver.traces.kineto.sorting import recording_of
 from solver.traces.kineto.statements import assumptions, losses, unread_said, warnings
 from solver.traces.kineto.steps import ProfiledStep, steps
 from solver.traces.report import report_of
+from solver.traces.samples import samples_of
 from solver.traces.steps import check_number, choose_step
 from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions, as_trace_faults
 
@@ -174,9 +175,7 @@ def _samples(ranks: Sequence[_Rank], chosen: int) -> Iterator[Sample]:
         times = zip(*(undisturbed_times(part.collectives) for part in alike), strict=True)
         for collective, of_ranks in zip(step.collectives, times, strict=True):
             kind, size, _ = size_of(collective, rank.channels, rank.recording.workers)
-            known = [time for time in of_ranks if time is not None]
-            if size and known:
-                yield Sample(collective.work.stream, kind, size, round(min(known), 3))
+            yield from samples_of(collective.work.stream, kind, size, of_ranks)
 
 
 def _choose(ranks: Sequence[_Rank], step: int | None) -> int:

@@ -9,6 +9,7 @@ from solver.traces.exit_check import RecordedStep, checked
 from solver.traces.files import beginning, single_file
 from solver.traces.profiler import parse
 from solver.traces.report import report_of
+from solver.traces.samples import samples_of
 from solver.traces.sentences import counted, named
 from solver.traces.step_ops import length_of
 from solver.traces.steps import check_number, choose_step
@@ -17,7 +18,7 @@ from solver.traces.tensorflow.iteration import collective_tasks, iteration
 from solver.traces.tensorflow.profile import profiled_steps
 from solver.traces.tensorflow.rows import Rows, rows_of
 from solver.traces.tensorflow.session import is_session, session
-from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions, as_trace_faults
+from solver.traces.trace import Trace, TraceChannel, TraceOptions, as_trace_faults
 
 FORMAT = "tensorflow"
 
@@ -111,9 +112,9 @@ def _graph(steps: Sequence[StepRecording], index: int, task: str, options: Trace
         graph = build(options.name, it.ops)
     by_id = {op.id: op for op in graph.ops}
     samples = tuple(
-        Sample(NETWORK, by_id[name].kind, by_id[name].bytes or 0, time)
+        sample
         for name, time in it.measured
-        if time > 0
+        for sample in samples_of(NETWORK, by_id[name].kind, by_id[name].bytes, [time])
     )
     channel = TraceChannel(NETWORK, None, "the trace names no group")
     others = [op for op in step.ops if op.task != task]

@@ -10,6 +10,7 @@ from solver.traces.exit_check import RecordedStep, checked
 from solver.traces.files import beginning, single_text, with_companion
 from solver.traces.profiler import parse
 from solver.traces.report import report_of
+from solver.traces.samples import samples_of
 from solver.traces.sentences import named
 from solver.traces.steps import check_number, choose_step
 from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions, as_trace_faults
@@ -202,9 +203,9 @@ def _samples(
         alike = [_collectives(some[i]) for some in devices.values()]
         alike = [some for some in alike if [part.name for part in some] == names]
         for k, part in enumerate(_collectives(first[i])):
-            time = min(some[k].end - some[k].start for some in alike)
-            if time > 0 and part.name in sizes and part.opcode:
-                yield Sample(NETWORK, KINDS[part.opcode], sizes[part.name], round(time, 3))
+            times = [some[k].end - some[k].start for some in alike]
+            if part.opcode:
+                yield from samples_of(NETWORK, KINDS[part.opcode], sizes.get(part.name), times)
 
 
 def _dropped(every: Mapping[str, Sequence[DeviceRun]], name: str, cut: int) -> Iterator[str]:
