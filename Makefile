@@ -49,6 +49,7 @@ lint: $(VENV)/installed-dev  ## check style, types and imports
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@$(scripts)
 
 docs: $(VENV)/installed-docs  ## build the site in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
@@ -102,6 +103,19 @@ endef
 compile = $(still); echo "Compiling the solver's inner loops: half a minute on two cores." \
   && $(BIN)/python setup.py --quiet build_ext --inplace
 
+# the pages' scripts; Node is no need of Interlace's: without it, or its registry, the rest is checked
+define scripts
+if ! node -e 'process.exit(+(parseInt(process.versions.node) < 20))' 2> /dev/null \
+    || ! command -v npm > /dev/null; then \
+  echo "No Node 20 or newer with npm here: the pages' scripts are not linted."; \
+elif ! { [ node_modules/.package-lock.json -nt package-lock.json ] \
+    || npm ci --no-audit --no-fund --silent --fetch-retries=0 --fetch-timeout=30000; }; then \
+  echo "npm cannot install package-lock.json here: the pages' scripts are not linted."; \
+else \
+  npm run --silent lint; \
+fi
+endef
+
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Interlace needs Python 3.11 or newer; set PYTHON=/path/to/one."; exit 1; }
@@ -134,4 +148,4 @@ $(VENV)/installed-docs: $(INPUTS)
 comma := ,
 
 clean:  ## remove everything that was made
-	rm -rf $(VENV) build dist site *.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) node_modules build dist site *.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

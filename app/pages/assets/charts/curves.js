@@ -1,7 +1,7 @@
 // Lines over workers, bandwidths or sizes: what is compared, its bound dashed, its knees ringed.
 
-import { colour, colours, plain } from "./chart.js";
 import { number } from "../elements/format.js";
+import { colour, colours, plain } from "./chart.js";
 
 const SYMBOLS = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x"];
 
@@ -11,19 +11,30 @@ const WIDE = 8;
 /** Colour and marker of the i-th of what is compared: 49 pairs. */
 export function styleOf(i) {
   const known = colours();
-  return { colour: known[i % known.length], symbol: SYMBOLS[Math.floor(i / known.length + i) % SYMBOLS.length] };
+  return {
+    colour: known[i % known.length],
+    symbol: SYMBOLS[Math.floor(i / known.length + i) % SYMBOLS.length],
+  };
 }
 
 /** A colour between two of the page's, "#rrggbb" both: share 0 is the first. */
 export function between(first, second, share) {
   const parts = (text) => [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16));
   const [a, b] = [parts(first), parts(second)];
-  return `#${a.map((value, i) => Math.round(value + share * (b[i] - value)).toString(16).padStart(2, "0")).join("")}`;
+  return `#${a
+    .map((value, i) =>
+      Math.round(value + share * (b[i] - value))
+        .toString(16)
+        .padStart(2, "0"),
+    )
+    .join("")}`;
 }
 
 /** Black or white, whichever is read better on a colour (WCAG's luminance). */
 export function inkOn(ground) {
-  const [r, g, b] = [1, 3, 5].map((at) => parseInt(ground.slice(at, at + 2), 16) / 255).map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4));
+  const [r, g, b] = [1, 3, 5]
+    .map((at) => parseInt(ground.slice(at, at + 2), 16) / 255)
+    .map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000000" : "#ffffff";
 }
 
@@ -45,7 +56,11 @@ export function ticksAt(values) {
 function roundTicks(values) {
   const known = values.filter((value) => value > 0);
   const found = [];
-  for (let power = Math.floor(Math.log10(Math.min(...known))); power <= Math.ceil(Math.log10(Math.max(...known))); power += 1) {
+  for (
+    let power = Math.floor(Math.log10(Math.min(...known)));
+    power <= Math.ceil(Math.log10(Math.max(...known)));
+    power += 1
+  ) {
     found.push(...[1, 2, 5].map((digit) => digit * 10 ** power));
   }
   const shown = found.length > 16 ? found.filter((_, i) => i % 3 === 0) : found;
@@ -53,7 +68,14 @@ function roundTicks(values) {
 }
 
 /** Where legends of charts stand: below, whatever height they need; boxes above choose instead. */
-export const LEGEND = { orientation: "h", yref: "container", y: 0, yanchor: "bottom", itemclick: false, itemdoubleclick: false };
+export const LEGEND = {
+  orientation: "h",
+  yref: "container",
+  y: 0,
+  yanchor: "bottom",
+  itemclick: false,
+  itemdoubleclick: false,
+};
 
 /** A height for a chart [px]: where its legend has a line for each name, as much more. */
 export function heightOf(host, height, names) {
@@ -68,19 +90,63 @@ export function heightOf(host, height, names) {
  * x, y: titles of the axes; title: what holds for all of it; show: y => text for who points at it.
  */
 export function curves({ xs, lines, limits = [], rings = [], x, y, show, title = "", isLogY = null }) {
-  const hover = (name, ys) => xs.map((at, i) => (ys[i] === null || ys[i] === undefined ? "" : `${plain(name)}<br>${plain(x)}: ${at}<br>${plain(show(ys[i], i))}`));
+  const hover = (name, ys) =>
+    xs.map((at, i) =>
+      ys[i] === null || ys[i] === undefined
+        ? ""
+        : `${plain(name)}<br>${plain(x)}: ${at}<br>${plain(show(ys[i], i))}`,
+    );
   const traces = lines.map(({ name, style, ys, low, high, dash = "solid", isThin = false }) => {
     const { colour: own, symbol } = styleOf(style);
-    const error = low && high
-      ? { error_y: { type: "data", symmetric: false, color: own, thickness: 1.5, array: ys.map((value, i) => (high[i] ?? value) - value), arrayminus: ys.map((value, i) => value - (low[i] ?? value)) } }
-      : {};
-    return { type: "scatter", mode: isThin ? "lines" : "lines+markers", name: plain(name), x: xs, y: ys, line: { color: own, width: isThin ? 1.3 : 2, dash }, marker: { color: own, symbol, size: 8 }, text: hover(name, ys), hoverinfo: "text", ...error };
+    const error =
+      low && high
+        ? {
+            error_y: {
+              type: "data",
+              symmetric: false,
+              color: own,
+              thickness: 1.5,
+              array: ys.map((value, i) => (high[i] ?? value) - value),
+              arrayminus: ys.map((value, i) => value - (low[i] ?? value)),
+            },
+          }
+        : {};
+    return {
+      type: "scatter",
+      mode: isThin ? "lines" : "lines+markers",
+      name: plain(name),
+      x: xs,
+      y: ys,
+      line: { color: own, width: isThin ? 1.3 : 2, dash },
+      marker: { color: own, symbol, size: 8 },
+      text: hover(name, ys),
+      hoverinfo: "text",
+      ...error,
+    };
   });
   for (const { name, ys, dash = "dash" } of limits) {
-    traces.push({ type: "scatter", mode: "lines", name, x: xs, y: ys, line: { color: colour("text"), width: 1.5, dash }, text: hover(name, ys), hoverinfo: "text" });
+    traces.push({
+      type: "scatter",
+      mode: "lines",
+      name,
+      x: xs,
+      y: ys,
+      line: { color: colour("text"), width: 1.5, dash },
+      text: hover(name, ys),
+      hoverinfo: "text",
+    });
   }
   if (rings.length) {
-    traces.push({ type: "scatter", mode: "markers", name: "knee", x: rings.map((ring) => ring.x), y: rings.map((ring) => ring.y), text: rings.map((ring) => plain(ring.text)), hoverinfo: "text", marker: { symbol: "circle-open", size: 17, color: colour("text"), line: { width: 2 } } });
+    traces.push({
+      type: "scatter",
+      mode: "markers",
+      name: "knee",
+      x: rings.map((ring) => ring.x),
+      y: rings.map((ring) => ring.y),
+      text: rings.map((ring) => plain(ring.text)),
+      hoverinfo: "text",
+      marker: { symbol: "circle-open", size: 17, color: colour("text"), line: { width: 2 } },
+    });
   }
   const all = [...lines, ...limits].flatMap((line) => line.ys);
   const isLog = isLogY ?? isWide(all);
@@ -88,8 +154,17 @@ export function curves({ xs, lines, limits = [], rings = [], x, y, show, title =
     traces,
     layout: {
       xaxis: { title: { text: plain(x) }, type: isWide(xs) ? "log" : "linear", ...ticksAt(xs) },
-      yaxis: { title: { text: plain(y) }, type: isLog ? "log" : "linear", ...(isLog ? roundTicks(all) : { rangemode: "tozero" }) },
-      ...(title ? { title: { text: plain(title), font: { size: 13 }, x: 0, xref: "paper" }, margin: { l: 8, r: 8, t: 34, b: 8 } } : {}),
+      yaxis: {
+        title: { text: plain(y) },
+        type: isLog ? "log" : "linear",
+        ...(isLog ? roundTicks(all) : { rangemode: "tozero" }),
+      },
+      ...(title
+        ? {
+            title: { text: plain(title), font: { size: 13 }, x: 0, xref: "paper" },
+            margin: { l: 8, r: 8, t: 34, b: 8 },
+          }
+        : {}),
       legend: LEGEND,
       hovermode: "closest",
     },

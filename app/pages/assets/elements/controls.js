@@ -7,7 +7,11 @@ import { labelled } from "./form.js";
 export function choice(name, options, value, onchange) {
   const select = el("select", { onchange: () => onchange(select.value) });
   const set = (given, chosen) => {
-    select.replaceChildren(...given.map(([key, text]) => el("option", { value: key, selected: String(key) === String(chosen) }, text)));
+    select.replaceChildren(
+      ...given.map(([key, text]) =>
+        el("option", { value: key, selected: String(key) === String(chosen) }, text),
+      ),
+    );
   };
   set(options, value);
   return { field: labelled(name, select).field, set, select };
@@ -21,7 +25,15 @@ export function boxes(legend, names, off, onchange) {
     { class: "boxes row" },
     el("legend", {}, legend),
     names.map((name) => {
-      const box = el("input", { type: "checkbox", checked: !left.has(name), onchange: () => { if (box.checked) left.delete(name); else left.add(name); onchange([...left]); } });
+      const box = el("input", {
+        type: "checkbox",
+        checked: !left.has(name),
+        onchange: () => {
+          if (box.checked) left.delete(name);
+          else left.add(name);
+          onchange([...left]);
+        },
+      });
       return el("label", {}, box, " ", name);
     }),
   );

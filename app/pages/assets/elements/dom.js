@@ -33,7 +33,9 @@ export function facts(pairs) {
   return el(
     "dl",
     { class: "facts" },
-    pairs.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]),
+    pairs
+      .filter(([, value]) => value !== null && value !== undefined)
+      .map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]),
   );
 }
 

@@ -4,9 +4,15 @@ import { el } from "./dom.js";
 
 let made = 0;
 
+/** An id that no other element of the page has. */
+function newId(kind) {
+  made += 1;
+  return `${kind}-${made}`;
+}
+
 /** Label a control: pointer is its place in the request, hint stands below it, unit behind its name. */
 export function labelled(name, control, { pointer = null, hint = null, unit = null } = {}) {
-  const id = `input-${(made += 1)}`;
+  const id = newId("input");
   control.id = id;
   const words = hint ? el("small", { id: `${id}-hint`, class: "faint" }, hint) : null;
   if (words) control.setAttribute("aria-describedby", words.id);
@@ -25,15 +31,29 @@ export function entry(name, attributes = {}, about = {}) {
 /** A labelled choice; options: [[value, text], ...], or [heading, [[value, text], ...]] for a group. */
 export function choice(name, options, value, about = {}) {
   const one = ([key, text]) => el("option", { value: key, selected: key === value }, text);
-  const all = options.map(([key, text]) => (Array.isArray(text) ? (text.length ? el("optgroup", { label: key }, text.map(one)) : null) : one([key, text])));
+  const all = options.map(([key, text]) =>
+    Array.isArray(text)
+      ? text.length
+        ? el("optgroup", { label: key }, text.map(one))
+        : null
+      : one([key, text]),
+  );
   return labelled(name, el("select", {}, all), about);
 }
 
 /** A box to tick, with its label beside it. */
 export function box(name, checked, about = {}) {
-  const id = `input-${(made += 1)}`;
+  const id = newId("input");
   const control = el("input", { id, type: "checkbox", checked });
-  return { field: el("div", { class: "field box", "data-pointer": about.pointer ?? null }, control, el("label", { for: id }, name)), control };
+  return {
+    field: el(
+      "div",
+      { class: "field box", "data-pointer": about.pointer ?? null },
+      control,
+      el("label", { for: id }, name),
+    ),
+    control,
+  };
 }
 
 /** The number in an input; null when it is empty. */
@@ -43,7 +63,10 @@ export function numberIn({ control }) {
 
 /** The numbers in a text: "2, 4 8". What is no number stays text, for the service to name. */
 export function numbersIn({ control }) {
-  return control.value.split(/[\s,;]+/).filter(Boolean).map((word) => (Number.isFinite(Number(word)) ? Number(word) : word));
+  return control.value
+    .split(/[\s,;]+/)
+    .filter(Boolean)
+    .map((word) => (Number.isFinite(Number(word)) ? Number(word) : word));
 }
 
 /** A name as a step of a pointer. */
@@ -53,7 +76,10 @@ export function step(name) {
 
 /** Leave some of what describes a field, and add what is new. */
 function describe(control, isLeft, ...more) {
-  const ids = [...(control.getAttribute("aria-describedby") ?? "").split(" ").filter((id) => id && isLeft(id)), ...more];
+  const ids = [
+    ...(control.getAttribute("aria-describedby") ?? "").split(" ").filter((id) => id && isLeft(id)),
+    ...more,
+  ];
   if (ids.length) control.setAttribute("aria-describedby", ids.join(" "));
   else control.removeAttribute("aria-describedby");
 }
@@ -74,10 +100,14 @@ export function blame(form, faults) {
   const size = (field) => field.dataset.pointer.length;
   let first = null;
   for (const { pointer, detail } of faults) {
-    const about = fields.filter((field) => pointer === field.dataset.pointer || pointer?.startsWith(`${field.dataset.pointer}/`)).sort((a, b) => size(b) - size(a))[0];
+    const about = fields
+      .filter(
+        (field) => pointer === field.dataset.pointer || pointer?.startsWith(`${field.dataset.pointer}/`),
+      )
+      .sort((a, b) => size(b) - size(a))[0];
     const control = about?.querySelector("input, select, textarea");
     if (!control) continue;
-    const said = el("p", { class: "fault", id: `fault-${(made += 1)}` }, detail);
+    const said = el("p", { class: "fault", id: newId("fault") }, detail);
     about.append(said);
     control.setAttribute("aria-invalid", "true");
     describe(control, () => true, said.id);

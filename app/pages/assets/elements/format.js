@@ -7,7 +7,10 @@ export function number(value, digits = 4) {
   if (value === null || value === undefined) return UNKNOWN;
   if (value !== 0 && Math.abs(value) < 1e-3) return value.toExponential(2);
   const whole = Math.abs(value) >= 10 ** (digits - 1);
-  return value.toLocaleString("en", whole ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: digits });
+  return value.toLocaleString(
+    "en",
+    whole ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: digits },
+  );
 }
 
 /** A time [us] in the unit that suits it. */
@@ -22,7 +25,12 @@ export function time(us) {
 /** A size in the unit that suits it, by powers of ten, as bandwidths count. */
 export function bytes(value) {
   if (value === null || value === undefined) return UNKNOWN;
-  for (const [unit, size] of [["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]) {
+  for (const [unit, size] of [
+    ["TB", 1e12],
+    ["GB", 1e9],
+    ["MB", 1e6],
+    ["kB", 1e3],
+  ]) {
     if (Math.abs(value) >= size) return `${number(value / size)} ${unit}`;
   }
   return `${value} B`;
@@ -42,7 +50,9 @@ export function times(ratio) {
 
 /** When something was, in the reader's own time zone. */
 export function date(text) {
-  return text ? new Date(text).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" }) : UNKNOWN;
+  return text
+    ? new Date(text).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" })
+    : UNKNOWN;
 }
 
 /** One thing or many: 1 tensor, 2 tensors. */

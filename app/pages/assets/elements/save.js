@@ -25,5 +25,10 @@ export function csv(columns, rows) {
 
 /** A name for a file, of what it is about. */
 export function fileName(text, ending) {
-  return `${text.replace(/[^\w.-]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 60) || "interlace"}.${ending}`;
+  return `${
+    text
+      .replace(/[^\w.-]+/g, "-")
+      .replace(/^-+|-+$/g, "")
+      .slice(0, 60) || "interlace"
+  }.${ending}`;
 }

@@ -3,7 +3,9 @@
 /** The state, each value as text; `defaults` says which names there are. */
 export function read(defaults) {
   const query = new URLSearchParams(location.search);
-  return Object.fromEntries(Object.entries(defaults).map(([name, value]) => [name, query.get(name) ?? value]));
+  return Object.fromEntries(
+    Object.entries(defaults).map(([name, value]) => [name, query.get(name) ?? value]),
+  );
 }
 
 /** Change some of the state; null and "" leave a name out. The reader's Back is not filled with it. */

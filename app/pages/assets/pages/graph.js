@@ -1,9 +1,9 @@
 // The page of a stored graph: what it holds, and the way to a plan.
 
-import { complain, get } from "../service/api.js";
 import { byId } from "../elements/dom.js";
-import { show } from "../reading/recording.js";
 import { idOfPage } from "../elements/state.js";
+import { show } from "../reading/recording.js";
+import { complain, get } from "../service/api.js";
 
 async function start() {
   const graph = await get(`/v1/graphs/${encodeURIComponent(idOfPage())}`);

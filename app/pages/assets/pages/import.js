@@ -1,10 +1,10 @@
 // The page of an import: what was read, what was done to get there, and the way to a plan.
 
-import { Problem, complain, get } from "../service/api.js";
 import { byId, el, fill } from "../elements/dom.js";
-import { follow, outcome } from "../service/progress.js";
-import { show } from "../reading/recording.js";
 import { idOfPage } from "../elements/state.js";
+import { show } from "../reading/recording.js";
+import { complain, get, Problem } from "../service/api.js";
+import { follow, outcome } from "../service/progress.js";
 
 /** The graph that an import made; null when there is nothing to plan, or when it was deleted. */
 async function graphOf(body) {

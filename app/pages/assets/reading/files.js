@@ -47,7 +47,8 @@ function requestIn(text) {
   if (!text.includes('"graph"') || !text.includes('"cluster"')) return null;
   const found = parsed(text);
   if (!found?.cluster || !found.graph) return null;
-  const body = "report" in found ? { graph: found.graph, cluster: found.cluster } : found; // as import prints it
+  // as import prints it
+  const body = "report" in found ? { graph: found.graph, cluster: found.cluster } : found;
   return { path: pathOf(body), body };
 }
 
@@ -56,7 +57,13 @@ function isParameters(text) {
   const found = /"ops"|"traceEvents"/.test(text.slice(0, 4096)) ? null : parsed(text);
   if (found === null || typeof found !== "object") return false;
   const pairs = Array.isArray(found) ? found : Object.entries(found);
-  return pairs.length > 0 && pairs.every((pair) => Array.isArray(pair) && pair.length === 2 && typeof pair[0] === "string" && Number.isInteger(pair[1]));
+  return (
+    pairs.length > 0 &&
+    pairs.every(
+      (pair) =>
+        Array.isArray(pair) && pair.length === 2 && typeof pair[0] === "string" && Number.isInteger(pair[1]),
+    )
+  );
 }
 
 /**

@@ -16,7 +16,9 @@ const PARTS = [
 /** Collectives by kind: "2 all_reduce of 1.597 MB". */
 export function collectives(report) {
   const kinds = Object.entries(report.collectives ?? {});
-  return kinds.length ? kinds.map(([kind, total]) => `${number(total.count, 12)} ${kind} of ${bytes(total.bytes)}`).join(", ") : "no collectives";
+  return kinds.length
+    ? kinds.map(([kind, total]) => `${number(total.count, 12)} ${kind} of ${bytes(total.bytes)}`).join(", ")
+    : "no collectives";
 }
 
 /** One sentence about what was read. */
@@ -38,11 +40,17 @@ export function reported(host, report) {
         "details",
         { open: part !== "assumed", class: `told ${part}` },
         el("summary", {}, `${name} (${report[part].length})`, el("span", { class: "faint" }, ` ${meaning}`)),
-        el("ul", {}, report[part].map((sentence) => el("li", {}, sentence))),
+        el(
+          "ul",
+          {},
+          report[part].map((sentence) => el("li", {}, sentence)),
+        ),
       ),
     ),
     shares(report.communication),
-    report.dlc ? el("p", { class: "faint" }, "Phases, overheads and message lengths are in the answer of the API.") : null,
+    report.dlc
+      ? el("p", { class: "faint" }, "Phases, overheads and message lengths are in the answer of the API.")
+      : null,
   );
 }
 
@@ -53,7 +61,10 @@ function shares(communication) {
   return [
     el("h3", {}, "Where the time of communication went"),
     facts([
-      ...parts.map(([part, { time_us, share }]) => [part.replace("_", "-"), `${time(time_us)} a tensor${share === null ? "" : `, ${percent(share)}`}`]),
+      ...parts.map(([part, { time_us, share }]) => [
+        part.replace("_", "-"),
+        `${time(time_us)} a tensor${share === null ? "" : `, ${percent(share)}`}`,
+      ]),
       ["first to last worker", communication.skew_us === null ? null : time(communication.skew_us)],
       ["a cycle", communication.cycle_us === null ? null : time(communication.cycle_us)],
     ]),
@@ -62,14 +73,23 @@ function shares(communication) {
 
 /** The recorded step beside its simulation, as bars; nothing where the files tell neither. */
 export async function recorded(host, report) {
-  const bars = [["measured", report.measured_us, "c7"], ["simulated as recorded", report.recorded_us, "c1"]].filter(([, us]) => us !== null && us !== undefined);
+  const bars = [
+    ["measured", report.measured_us, "c7"],
+    ["simulated as recorded", report.recorded_us, "c1"],
+  ].filter(([, us]) => us !== null && us !== undefined);
   if (!bars.length) {
     fill(host);
     return;
   }
-  const off = bars.length === 2 && report.measured_us > 0 ? report.recorded_us / report.measured_us - 1 : null;
+  const off =
+    bars.length === 2 && report.measured_us > 0 ? report.recorded_us / report.measured_us - 1 : null;
   const words = bars.map(([name, us]) => `${name} ${time(us)}`).join(", ");
-  const near = off === null ? "" : Math.abs(off) < 0.0005 ? " The simulation takes as long." : ` The simulation takes ${percent(Math.abs(off))} ${off > 0 ? "more" : "less"}.`;
+  const near =
+    off === null
+      ? ""
+      : Math.abs(off) < 0.0005
+        ? " The simulation takes as long."
+        : ` The simulation takes ${percent(Math.abs(off))} ${off > 0 ? "more" : "less"}.`;
   const picture = el("div");
   fill(host, el("h2", {}, "The recorded step"), el("p", {}, `It took: ${words}.${near}`), picture);
   await chart(picture, {
@@ -78,8 +98,23 @@ export async function recorded(host, report) {
     height: 60 + 48 * bars.length,
     table: () => ({ columns: ["step", "time_us"], rows: bars.map(([name, us]) => [name, us]) }),
     make: () => ({
-      traces: [{ type: "bar", orientation: "h", y: bars.map(([name]) => name), x: bars.map(([, us]) => us / 1000), text: bars.map(([, us]) => time(us)), textposition: "auto", marker: { color: bars.map(([, , tone]) => colour(tone)) }, hovertemplate: "%{y}: %{text}<extra></extra>" }],
-      layout: { xaxis: { title: { text: "time [ms]" }, rangemode: "tozero" }, yaxis: { autorange: "reversed" }, bargap: 0.35 },
+      traces: [
+        {
+          type: "bar",
+          orientation: "h",
+          y: bars.map(([name]) => name),
+          x: bars.map(([, us]) => us / 1000),
+          text: bars.map(([, us]) => time(us)),
+          textposition: "auto",
+          marker: { color: bars.map(([, , tone]) => colour(tone)) },
+          hovertemplate: "%{y}: %{text}<extra></extra>",
+        },
+      ],
+      layout: {
+        xaxis: { title: { text: "time [ms]" }, rangemode: "tozero" },
+        yaxis: { autorange: "reversed" },
+        bargap: 0.35,
+      },
     }),
   });
 }
@@ -97,7 +132,12 @@ export function costs(host, rows) {
     { name: "Launches", of: (row) => row.launches, show: (row) => number(row.launches, 12) },
     { name: "Start-up", of: (row) => row.startup_us, show: (row) => time(row.startup_us) },
     { name: "A MB", of: (row) => row.us_per_byte, show: (row) => time(row.us_per_byte * 1e6) },
-    { name: "As a ring", unit: "Gbit/s", of: (row) => row.bandwidth_gbps, show: (row) => number(row.bandwidth_gbps) },
+    {
+      name: "As a ring",
+      unit: "Gbit/s",
+      of: (row) => row.bandwidth_gbps,
+      show: (row) => number(row.bandwidth_gbps),
+    },
     { name: "Error, median", of: (row) => row.error_median, show: (row) => percent(row.error_median) },
     { name: "Worst", of: (row) => row.error_worst, show: (row) => percent(row.error_worst) },
   ];

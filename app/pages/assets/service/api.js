@@ -44,7 +44,10 @@ async function checked(response, sent) {
 async function ask(path, options) {
   for (;;) {
     const sent = sessionStorage.getItem(KEY);
-    const response = await checked(await fetch(path, { ...options, headers: headers(options.headers) }), sent);
+    const response = await checked(
+      await fetch(path, { ...options, headers: headers(options.headers) }),
+      sent,
+    );
     if (response !== null) return response;
   }
 }
@@ -93,7 +96,8 @@ export async function* events(path, signal, onaway = () => {}) {
     try {
       const more = { Accept: "text/event-stream", ...(last === null ? {} : { "Last-Event-ID": last }) };
       const response = await ask(path, { signal, headers: more });
-      if (isLost) onaway((isLost = false));
+      if (isLost) onaway(false);
+      isLost = false;
       if (response.status === 204) return;
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       let buffer = "";
@@ -101,11 +105,13 @@ export async function* events(path, signal, onaway = () => {}) {
         const { value, done } = await reader.read();
         if (done) return;
         buffer += value;
-        let end;
-        while ((end = buffer.indexOf("\n\n")) >= 0) {
+        for (let end = buffer.indexOf("\n\n"); end >= 0; end = buffer.indexOf("\n\n")) {
           const lines = buffer.slice(0, end).split("\n");
           buffer = buffer.slice(end + 2);
-          const of = (name) => lines.filter((line) => line.startsWith(`${name}:`)).map((line) => line.slice(name.length + 1).trim());
+          const of = (name) =>
+            lines
+              .filter((line) => line.startsWith(`${name}:`))
+              .map((line) => line.slice(name.length + 1).trim());
           last = of("id").at(-1) ?? last;
           const data = of("data").join("\n");
           if (data) yield { event: of("event").at(-1) ?? "message", data: JSON.parse(data) };
@@ -113,7 +119,8 @@ export async function* events(path, signal, onaway = () => {}) {
       }
     } catch (error) {
       if (signal.aborted || !isAway(error)) throw error;
-      onaway((isLost = true));
+      isLost = true;
+      onaway(true);
       await new Promise((resolve) => setTimeout(resolve, 1000));
     }
   }
@@ -126,12 +133,30 @@ export function shown(error) {
   return el(
     "div",
     { class: "problem" },
-    el("p", {}, error instanceof Problem ? error.message : error instanceof TypeError && /fetch/i.test(error.message) ? "The service does not answer." : String(error.message ?? error)),
+    el(
+      "p",
+      {},
+      error instanceof Problem
+        ? error.message
+        : error instanceof TypeError && /fetch/i.test(error.message)
+          ? "The service does not answer."
+          : String(error.message ?? error),
+    ),
     faults.length
       ? el(
           "ul",
           {},
-          faults.slice(0, 20).map((fault) => el("li", {}, fault.pointer ? el("code", {}, fault.pointer) : null, fault.pointer ? ": " : "", fault.detail ?? "")),
+          faults
+            .slice(0, 20)
+            .map((fault) =>
+              el(
+                "li",
+                {},
+                fault.pointer ? el("code", {}, fault.pointer) : null,
+                fault.pointer ? ": " : "",
+                fault.detail ?? "",
+              ),
+            ),
           hidden > 0 ? el("li", {}, `and ${hidden} more`) : null,
         )
       : null,
@@ -155,7 +180,14 @@ let isDeclined = false;
 /** Ask the reader for an API key; whether one was given. */
 export function askForKey(why = "Calls are made with this API key.") {
   asked ??= new Promise((resolve) => {
-    const input = el("input", { id: "key-text", type: "password", autocomplete: "off", required: true, spellcheck: "false", oninput: () => input.setCustomValidity("") });
+    const input = el("input", {
+      id: "key-text",
+      type: "password",
+      autocomplete: "off",
+      required: true,
+      spellcheck: "false",
+      oninput: () => input.setCustomValidity(""),
+    });
     const close = (isGiven) => {
       dialog.close();
       dialog.remove();
@@ -174,17 +206,39 @@ export function askForKey(why = "Calls are made with this API key.") {
       el(
         "p",
         { class: "row" },
-        el("button", { type: "button", class: "main", onclick: () => {
-          const text = input.value.trim();
-          input.setCustomValidity(/^[!-~]*$/.test(text) ? "" : "A key has letters, digits and marks of ASCII, without spaces.");
-          if (!input.reportValidity()) return;
-          sessionStorage.setItem(KEY, text);
-          close(true);
-        } }, "Use it"),
-        el("button", { type: "button", onclick: () => { sessionStorage.removeItem(KEY); close(false); } }, "Forget it"),
+        el(
+          "button",
+          {
+            type: "button",
+            class: "main",
+            onclick: () => {
+              const text = input.value.trim();
+              input.setCustomValidity(
+                /^[!-~]*$/.test(text) ? "" : "A key has letters, digits and marks of ASCII, without spaces.",
+              );
+              if (!input.reportValidity()) return;
+              sessionStorage.setItem(KEY, text);
+              close(true);
+            },
+          },
+          "Use it",
+        ),
+        el(
+          "button",
+          {
+            type: "button",
+            onclick: () => {
+              sessionStorage.removeItem(KEY);
+              close(false);
+            },
+          },
+          "Forget it",
+        ),
       ),
     );
-    input.addEventListener("keydown", (event) => { if (event.key === "Enter") dialog.querySelector("button.main").click(); });
+    input.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") dialog.querySelector("button.main").click();
+    });
     document.body.append(dialog);
     dialog.showModal();
   });

@@ -1,21 +1,28 @@
 // Files of the service, fetched with the reader's key and saved.
 
-import { complain, download } from "./api.js";
 import { el } from "../elements/dom.js";
 import { save } from "../elements/save.js";
+import { complain, download } from "./api.js";
 
 /** A button that cannot be pressed again while it works. */
 export function workButton(text, work) {
-  const button = el("button", { type: "button", onclick: async () => {
-    button.disabled = true;
-    try {
-      await work();
-    } catch (error) {
-      complain(error);
-    } finally {
-      button.disabled = false;
-    }
-  } }, text);
+  const button = el(
+    "button",
+    {
+      type: "button",
+      onclick: async () => {
+        button.disabled = true;
+        try {
+          await work();
+        } catch (error) {
+          complain(error);
+        } finally {
+          button.disabled = false;
+        }
+      },
+    },
+    text,
+  );
   return button;
 }
 

@@ -8,7 +8,13 @@ const NAMES = { workers: "workers", bandwidth_gbps: "bandwidth [Gbit/s]", startu
 
 /** The field of a cell that an axis is about: the same name, one "s" less. */
 function fieldOf(axis, cell) {
-  return KNOWN[axis] ?? Object.keys(cell).find((field) => [...axis].some((c, i) => c === "s" && axis.slice(0, i) + axis.slice(i + 1) === field)) ?? null;
+  return (
+    KNOWN[axis] ??
+    Object.keys(cell).find((field) =>
+      [...axis].some((c, i) => c === "s" && axis.slice(0, i) + axis.slice(i + 1) === field),
+    ) ??
+    null
+  );
 }
 
 /** A value of a dimension in words. */
@@ -43,7 +49,9 @@ export function dimensionsOf(sweep) {
 
 /** The cell at these values, by field; null where the sweep was cut short. */
 export function cellAt(sweep, place) {
-  return sweep.cells.find((cell) => Object.entries(place).every(([field, value]) => cell[field] === value)) ?? null;
+  return (
+    sweep.cells.find((cell) => Object.entries(place).every(([field, value]) => cell[field] === value)) ?? null
+  );
 }
 
 /** The label that a choice means in a cell: "" is the best of each cell. */
@@ -65,7 +73,12 @@ export function speedIn(cell, label) {
 /** What may be shown of each cell: its name, its column in a CSV, its value in a cell, and that in words. */
 export const SHOWN = {
   best: { name: "best policy", column: "iteration_time_us", of: (cell) => timeIn(cell, ""), text: time },
-  time: { name: "iteration time", column: "iteration_time_us", of: (cell, label) => timeIn(cell, label), text: time },
+  time: {
+    name: "iteration time",
+    column: "iteration_time_us",
+    of: (cell, label) => timeIn(cell, label),
+    text: time,
+  },
   gain: {
     name: "gain over another",
     column: "gain",

@@ -43,8 +43,16 @@ export function arranged(runs, width) {
     for (const row of run.rows) slots.push({ run, row, y: y++ });
   }
   const hasMemory = runs.some((run) => run.memory.length);
-  const most = Math.max(0, ...runs.map((run) => run.memory.reduce((high, point) => Math.max(high, point.bytes), run.limit ?? 0)));
-  const [name, size] = [["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3]].find((each) => most >= each[1]) ?? ["B", 1];
+  const most = Math.max(
+    0,
+    ...runs.map((run) => run.memory.reduce((high, point) => Math.max(high, point.bytes), run.limit ?? 0)),
+  );
+  const [name, size] = [
+    ["TB", 1e12],
+    ["GB", 1e9],
+    ["MB", 1e6],
+    ["kB", 1e3],
+  ].find((each) => most >= each[1]) ?? ["B", 1];
   // the legend names what there is anywhere, whatever is in view
   const found = new Set(slots.flatMap(({ row }) => row.bars.map((bar) => bar.kind)));
   const known = Object.keys(TONES);
@@ -53,7 +61,17 @@ export function arranged(runs, width) {
   const named = kinds.length + marks.length + 1 + (hasMemory ? runs.length + 1 : 0);
   const room = Math.max(1, Math.floor((width - 20) / (hasMemory ? 165 : 130)));
   const below = AXIS + Math.ceil(named / room) * 20; // the axis and the legend
-  return { slots, heads, kinds, marks, total: y, hasMemory, memory: { name, size }, below, height: y * ROW + (hasMemory ? MEMORY : 0) + below };
+  return {
+    slots,
+    heads,
+    kinds,
+    marks,
+    total: y,
+    hasMemory,
+    memory: { name, size },
+    below,
+    height: y * ROW + (hasMemory ? MEMORY : 0) + below,
+  };
 }
 
 /** Rectangles as one path: corners, and a gap between one and the next. */
@@ -69,7 +87,18 @@ class Path {
   }
 }
 
-const filled = (path, name, tone, opacity = 1) => ({ type: "scatter", mode: "none", fill: "toself", fillcolor: tone, opacity, line: { simplify: false }, hoverinfo: "skip", name, x: path.x.length ? path.x : [null], y: path.y.length ? path.y : [null] });
+const filled = (path, name, tone, opacity = 1) => ({
+  type: "scatter",
+  mode: "none",
+  fill: "toself",
+  fillcolor: tone,
+  opacity,
+  line: { simplify: false },
+  hoverinfo: "skip",
+  name,
+  x: path.x.length ? path.x : [null],
+  y: path.y.length ? path.y : [null],
+});
 
 /** The traces of what lies in [from, to] where a pixel is so long [us]; size is the axis' unit. */
 export function traces(places, { from, to, pixel, size }, selected, bound) {
@@ -79,26 +108,63 @@ export function traces(places, { from, to, pixel, size }, selected, bound) {
     row.spans.thinned(from, to, pixel, (start, end, first) => {
       const { kind } = row.bars[first];
       const wide = end - start;
-      const until = wide < pixel ? start + pixel : wide > 4 * pixel ? end - pixel : end; // a line between neighbours
+      // a line between neighbours
+      const until = wide < pixel ? start + pixel : wide > 4 * pixel ? end - pixel : end;
       bars.get(kind).add(start / size, until / size, y + TOP, y + BOTTOM);
     });
     for (const [name, path] of marks) {
       const { top, bottom } = MARKS[name];
-      row.marks[name].thinned(from, to, pixel, (start, end) => path.add(start / size, Math.max(end, start + pixel) / size, y + top, y + bottom));
+      row.marks[name].thinned(from, to, pixel, (start, end) =>
+        path.add(start / size, Math.max(end, start + pixel) / size, y + top, y + bottom),
+      );
     }
   }
   const outline = new Path();
   for (const { bar, y } of selected) {
-    if (bar.end >= from && bar.start <= to) outline.add(bar.start / size, Math.max(bar.end, bar.start + pixel) / size, y + 0.06, y + BOTTOM + 0.04);
+    if (bar.end >= from && bar.start <= to)
+      outline.add(bar.start / size, Math.max(bar.end, bar.start + pixel) / size, y + 0.06, y + BOTTOM + 0.04);
   }
-  const mark = (name) => (marks.has(name) ? [filled(marks.get(name), MARKS[name].name, colour(MARKS[name].tone), MARKS[name].opacity)] : []);
+  const mark = (name) =>
+    marks.has(name)
+      ? [filled(marks.get(name), MARKS[name].name, colour(MARKS[name].tone), MARKS[name].opacity)]
+      : [];
   return [
     ...mark("idle"),
-    ...places.kinds.map((kind) => filled(bars.get(kind), ...(TONES[kind] ? [TONES[kind][0], colour(TONES[kind][1])] : [plain(kind), colour("c2")]))),
+    ...places.kinds.map((kind) =>
+      filled(
+        bars.get(kind),
+        ...(TONES[kind] ? [TONES[kind][0], colour(TONES[kind][1])] : [plain(kind), colour("c2")]),
+      ),
+    ),
     ...mark("exposed"),
     ...mark("critical"),
-    ...(bound === null ? [] : [{ type: "scatter", mode: "lines", line: { color: colour("c3"), width: 1.5, dash: "dash" }, hoverinfo: "skip", name: "lower bound", x: [null], y: [null] }]),
-    ...(outline.x.length ? [{ type: "scatter", mode: "lines", line: { color: colour("c2"), width: 3, simplify: false }, hoverinfo: "skip", name: "selected", showlegend: false, x: outline.x, y: outline.y }] : []),
+    ...(bound === null
+      ? []
+      : [
+          {
+            type: "scatter",
+            mode: "lines",
+            line: { color: colour("c3"), width: 1.5, dash: "dash" },
+            hoverinfo: "skip",
+            name: "lower bound",
+            x: [null],
+            y: [null],
+          },
+        ]),
+    ...(outline.x.length
+      ? [
+          {
+            type: "scatter",
+            mode: "lines",
+            line: { color: colour("c2"), width: 3, simplify: false },
+            hoverinfo: "skip",
+            name: "selected",
+            showlegend: false,
+            x: outline.x,
+            y: outline.y,
+          },
+        ]
+      : []),
   ];
 }
 
@@ -114,11 +180,29 @@ export function memoryTraces(runs, memory, { from, to, pixel, size }) {
       if (point.at > to) break;
       if (point.at < from) [x[0], y[0]] = [from / size, scaled(point.bytes)];
       else if (point.at - at < pixel && x.length) y[y.length - 1] = Math.max(y.at(-1), scaled(point.bytes));
-      else { x.push(point.at / size); y.push(scaled(point.bytes)); at = point.at; }
+      else {
+        x.push(point.at / size);
+        y.push(scaled(point.bytes));
+        at = point.at;
+      }
     }
-    const line = (name, tone, dash, points) => ({ type: "scatter", mode: "lines", line: { shape: "hv", color: colour(tone), dash }, hoverinfo: "skip", yaxis: "y2", name, ...points });
+    const line = (name, tone, dash, points) => ({
+      type: "scatter",
+      mode: "lines",
+      line: { shape: "hv", color: colour(tone), dash },
+      hoverinfo: "skip",
+      yaxis: "y2",
+      name,
+      ...points,
+    });
     made.push(line(`memory, ${plain(run.name)}`, k ? "c5" : "c2", k ? "dot" : "solid", { x, y }));
-    if (run.limit !== null && k === 0) made.push(line("memory limit", "bad", "dash", { x: [from / size, to / size], y: [scaled(run.limit), scaled(run.limit)] }));
+    if (run.limit !== null && k === 0)
+      made.push(
+        line("memory limit", "bad", "dash", {
+          x: [from / size, to / size],
+          y: [scaled(run.limit), scaled(run.limit)],
+        }),
+      );
   });
   return made;
 }
@@ -128,23 +212,87 @@ function short(name, most) {
   return plain(name.length > most ? `${name.slice(0, most - 1)}…` : name);
 }
 
+/** What stands above a run's rows: its name, its time and, where known, its peak of memory. */
+function headingOf(run, most) {
+  const peak = run.peak === undefined || run.peak === null ? "" : `, ${bytes(run.peak)} at most`;
+  return `<b>${short(run.label ?? run.name, most)}</b> ${time(run.end)}${peak}`;
+}
+
 /** The layout around the traces, for a chart so wide [px]. */
-export function layoutOf({ slots, heads, total, hasMemory, below, height, memory }, { view, unit, bound, width }) {
+export function layoutOf(
+  { slots, heads, total, hasMemory, below, height, memory },
+  { view, unit, bound, width },
+) {
   const isNarrow = width < 600;
-  const other = heads.find(({ run }) => run.isOther)?.y ?? total; // of another problem: the bound is none of its
+  // of another problem: the bound is none of its
+  const other = heads.find(({ run }) => run.isOther)?.y ?? total;
   const share = hasMemory ? MEMORY / (height - below) : 0;
-  const line = (x, y0, y1, tone, dash) => ({ type: "line", x0: x / unit.size, x1: x / unit.size, y0, y1, line: { color: colour(tone), width: 1.5, dash } });
+  const line = (x, y0, y1, tone, dash) => ({
+    type: "line",
+    x0: x / unit.size,
+    x1: x / unit.size,
+    y0,
+    y1,
+    line: { color: colour(tone), width: 1.5, dash },
+  });
   const ends = heads.map((head, k) => line(head.run.end, head.y, heads[k + 1]?.y ?? total, "faint", "solid"));
   return {
     dragmode: "pan",
     hovermode: false,
     showlegend: true,
-    xaxis: { range: view.map((at) => at / unit.size), title: { text: `time [${unit.name}]` }, exponentformat: "none", anchor: hasMemory ? "y2" : "y", zeroline: false },
-    yaxis: { range: [total, 0], fixedrange: true, domain: [share ? share + 0.02 : 0, 1], tickmode: "array", tickvals: slots.map((slot) => slot.y + 0.47), ticktext: slots.map((slot) => short(slot.row.name, isNarrow ? 9 : 24)), showgrid: false, zeroline: false },
-    ...(hasMemory ? { yaxis2: { domain: [0, share - 0.03], fixedrange: true, title: { text: memory.name }, exponentformat: "none", rangemode: "tozero", anchor: "x" } } : {}),
+    xaxis: {
+      range: view.map((at) => at / unit.size),
+      title: { text: `time [${unit.name}]` },
+      exponentformat: "none",
+      anchor: hasMemory ? "y2" : "y",
+      zeroline: false,
+    },
+    yaxis: {
+      range: [total, 0],
+      fixedrange: true,
+      domain: [share ? share + 0.02 : 0, 1],
+      tickmode: "array",
+      tickvals: slots.map((slot) => slot.y + 0.47),
+      ticktext: slots.map((slot) => short(slot.row.name, isNarrow ? 9 : 24)),
+      showgrid: false,
+      zeroline: false,
+    },
+    ...(hasMemory
+      ? {
+          yaxis2: {
+            domain: [0, share - 0.03],
+            fixedrange: true,
+            title: { text: memory.name },
+            exponentformat: "none",
+            rangemode: "tozero",
+            anchor: "x",
+          },
+        }
+      : {}),
     shapes: [...ends, ...(bound === null ? [] : [line(bound, 0, other, "c3", "dash")])],
-    annotations: heads.map(({ run, y }) => ({ xref: "paper", x: 0, xanchor: "left", yref: "y", y: y + 0.55, yanchor: "middle", showarrow: false, align: "left", font: { size: 13 }, text: `<b>${short(run.label ?? run.name, isNarrow ? 22 : 60)}</b> ${time(run.end)}${run.peak === undefined || run.peak === null ? "" : `, ${bytes(run.peak)} at most`}` })),
-    legend: { orientation: "h", itemclick: false, itemdoubleclick: false, xref: "container", x: 0, yref: "container", y: 0, yanchor: "bottom", font: { size: 12 } },
+    annotations: heads.map(({ run, y }) => ({
+      xref: "paper",
+      x: 0,
+      xanchor: "left",
+      yref: "y",
+      y: y + 0.55,
+      yanchor: "middle",
+      showarrow: false,
+      align: "left",
+      font: { size: 13 },
+      text: headingOf(run, isNarrow ? 22 : 60),
+    })),
+    legend: {
+      orientation: "h",
+      itemclick: false,
+      itemdoubleclick: false,
+      xref: "container",
+      x: 0,
+      yref: "container",
+      y: 0,
+      yanchor: "bottom",
+      font: { size: 12 },
+    },
     margin: { l: 8, r: 12, t: 4, b: below },
   };
 }
