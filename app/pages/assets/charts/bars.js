@@ -2,12 +2,27 @@
 
 import { chart, colour, plain } from "./chart.js";
 
+/** @typedef {{ name: string, value: number | null, text: string, tone: string }} BarOfChart */
+
+/**
+ * @typedef {object} BarsOptions
+ * @property {string} title
+ * @property {BarOfChart[]} bars
+ * @property {string} axis
+ * @property {number} [size]
+ * @property {string[]} columns
+ * @property {string} [description]
+ */
+
 /**
  * Draw bars, the first on top.
  *
  * bars: [{ name, value, text, tone }] where text stands at the bar; unit: { name, size } of the axis;
  * description says the same in words, of which a list of the bars is made when it is left out.
  * columns: of the CSV, the names of what `name` and `value` are.
+ *
+ * @param {HTMLElement} host
+ * @param {BarsOptions} options
  */
 export function bars(host, { title, bars: given, axis, size = 1, columns, description }) {
   const room = Math.max(60, Math.min(260, host.clientWidth * 0.36));

@@ -4,14 +4,27 @@ import { el, fill } from "../elements/dom.js";
 import { csv, fileName, save } from "../elements/save.js";
 import { complain } from "../service/api.js";
 
+/**
+ * @typedef {object} ChartOptions
+ * @property {() => { traces: object[], layout: object, config?: object }} make
+ * @property {string} title
+ * @property {string} description
+ * @property {() => { columns: string[], rows: (string | number | boolean | null)[][] }} [table]
+ * @property {number} [height]
+ */
+
 let loading = null;
 
-/** The charts' library, loaded when the first chart is drawn. */
+/**
+ * The charts' library, loaded when the first chart is drawn.
+ *
+ * @returns {Promise<any>}
+ */
 export function plotly() {
   loading ??= new Promise((resolve, reject) => {
     const script = el("script", {
       src: "/assets/plotly.min.js",
-      onload: () => resolve(window.Plotly),
+      onload: () => resolve(/** @type {any} */ (window).Plotly),
       onerror: () => reject(new Error("The charts' library was not loaded.")),
     });
     document.head.append(script);
@@ -19,12 +32,20 @@ export function plotly() {
   return loading;
 }
 
-/** A colour of the page by its name in style.css. */
+/**
+ * A colour of the page by its name in style.css.
+ *
+ * @param {string} name
+ */
 export function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-/** Text as plotly shows it as it is: its titles, names and labels would read tags in it. */
+/**
+ * Text as plotly shows it as it is: its titles, names and labels would read tags in it.
+ *
+ * @param {unknown} text
+ */
 export function plain(text) {
   return String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
@@ -69,6 +90,10 @@ function themed(layout) {
  * title: what it shows, also of its files; description: the same in words, for who does not see it;
  * table: () => ({ columns, rows }), what is drawn as numbers, for the CSV; height in CSS pixels.
  * Returns { plot, redraw(), tools } where plot is plotly's element and tools the row of buttons.
+ *
+ * @param {HTMLElement} host
+ * @param {ChartOptions} options
+ * @returns {Promise<{ plot: any, redraw: () => Promise<void>, tools: HTMLElement }>}
  */
 export async function chart(host, { make, title, description, table, height = 360 }) {
   const plot = el("div", { class: "plot", style: `height:${height}px` });

@@ -4,6 +4,12 @@ import { bytes, percent, time } from "../elements/format.js";
 import { colour, plain } from "./chart.js";
 import { LEGEND, styleOf } from "./curves.js";
 
+/** @import { FitOut, KindCurves } from "interlace-api" */
+
+/** @typedef {KindCurves["curves"][number] & { style: number }} StyledCurve */
+
+/** @typedef {Omit<KindCurves, "curves"> & { curves: StyledCurve[] }} StyledKind */
+
 /** Ticks of sizes, a power of ten each, or of a thousand where there are many. */
 function sizeTicks(least, most) {
   const step = Math.log10(most / least) > 7 ? 3 : 1;
@@ -59,8 +65,13 @@ function along(kind) {
 
 const nameOf = (curve) => (curve.is_model ? `${curve.algorithm} (used)` : curve.algorithm);
 
-/** Traces and layout of measured points and fits: { kind, measured_bytes, measured, curves with style }. */
+/**
+ * Traces and layout of measured points and fits: { kind, measured_bytes, measured, curves with style }.
+ *
+ * @param {StyledKind} kind
+ */
 export function costCurves(kind) {
+  /** @type {object[]} */
   const traces = kind.curves.map((curve) => ({
     type: "scatter",
     mode: "lines",
@@ -118,7 +129,11 @@ export function costCurves(kind) {
   };
 }
 
-/** Traces and layout of relative errors by size. */
+/**
+ * Traces and layout of relative errors by size.
+ *
+ * @param {StyledKind} kind
+ */
 export function residuals(kind) {
   const traces = kind.curves.map((curve) => ({
     type: "scatter",
@@ -152,7 +167,11 @@ export function residuals(kind) {
   };
 }
 
-/** The figures of the first chart: points of the fits, and what was measured. */
+/**
+ * The figures of the first chart: points of the fits, and what was measured.
+ *
+ * @param {StyledKind} kind
+ */
 export function rowsOfCurves(kind) {
   const measured = kind.measured.map((size) => [
     kind.kind,
@@ -172,7 +191,11 @@ export function rowsOfCurves(kind) {
   };
 }
 
-/** The figures of the second. */
+/**
+ * The figures of the second.
+ *
+ * @param {StyledKind} kind
+ */
 export function rowsOfResiduals(kind) {
   return {
     columns: ["kind", "bytes", "fit", "relative_error"],

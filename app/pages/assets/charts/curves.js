@@ -3,12 +3,44 @@
 import { number } from "../elements/format.js";
 import { colour, colours, plain } from "./chart.js";
 
+/**
+ * @typedef {object} Line
+ * @property {string} name
+ * @property {number} style
+ * @property {(number | null)[]} ys
+ * @property {(number | null)[]} [low]
+ * @property {(number | null)[]} [high]
+ * @property {string} [dash]
+ * @property {boolean} [isThin]
+ */
+
+/**
+ * @typedef {object} Drawn
+ * @property {number[]} xs
+ * @property {Line[]} lines
+ * @property {{ name: string, ys: (number | null)[], dash?: string }[]} [limits]
+ * @property {{ x: number, y: number, text: string }[]} [rings]
+ */
+
+/**
+ * @typedef {object} Titles
+ * @property {string} x
+ * @property {string} y
+ * @property {(y: number, i: number) => string} show
+ * @property {string} [title]
+ * @property {boolean | null} [isLogY]
+ */
+
 const SYMBOLS = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x"];
 
 /** Values that span more than this are drawn on a logarithmic axis, as the service's plots are. */
 const WIDE = 8;
 
-/** Colour and marker of the i-th of what is compared: 49 pairs. */
+/**
+ * Colour and marker of the i-th of what is compared: 49 pairs.
+ *
+ * @param {number} i
+ */
 export function styleOf(i) {
   const known = colours();
   return {
@@ -17,7 +49,13 @@ export function styleOf(i) {
   };
 }
 
-/** A colour between two of the page's, "#rrggbb" both: share 0 is the first. */
+/**
+ * A colour between two of the page's, "#rrggbb" both: share 0 is the first.
+ *
+ * @param {string} first
+ * @param {string} second
+ * @param {number} share
+ */
 export function between(first, second, share) {
   const parts = (text) => [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16));
   const [a, b] = [parts(first), parts(second)];
@@ -30,7 +68,11 @@ export function between(first, second, share) {
     .join("")}`;
 }
 
-/** Black or white, whichever is read better on a colour (WCAG's luminance). */
+/**
+ * Black or white, whichever is read better on a colour (WCAG's luminance).
+ *
+ * @param {string} ground
+ */
 export function inkOn(ground) {
   const [r, g, b] = [1, 3, 5]
     .map((at) => parseInt(ground.slice(at, at + 2), 16) / 255)
@@ -38,14 +80,22 @@ export function inkOn(ground) {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000000" : "#ffffff";
 }
 
-/** Whether values want a logarithmic axis. */
+/**
+ * Whether values want a logarithmic axis.
+ *
+ * @param {(number | null | undefined)[]} values
+ */
 export function isWide(values) {
   const known = values.filter((value) => value !== null && value !== undefined);
   const least = Math.min(...known);
   return known.length > 1 && least > 0 && Math.max(...known) / least > WIDE;
 }
 
-/** At most ten ticks at values that were asked for. */
+/**
+ * At most ten ticks at values that were asked for.
+ *
+ * @param {number[]} values
+ */
 export function ticksAt(values) {
   const step = Math.ceil(values.length / 10);
   const shown = values.filter((_, i) => i % step === 0);
@@ -77,7 +127,13 @@ export const LEGEND = {
   itemdoubleclick: false,
 };
 
-/** A height for a chart [px]: where its legend has a line for each name, as much more. */
+/**
+ * A height for a chart [px]: where its legend has a line for each name, as much more.
+ *
+ * @param {HTMLElement} host
+ * @param {number} height
+ * @param {number} names
+ */
 export function heightOf(host, height, names) {
   return host.clientWidth < 560 ? Math.max(height, 280 + 20 * names) : height;
 }
@@ -88,6 +144,8 @@ export function heightOf(host, height, names) {
  * xs: the values along; lines: [{ name, style: index, ys, low?, high?, dash?, isThin? }], null where unknown;
  * limits: [{ name, ys, dash }] in the colour of text: bounds, the ideal; rings: [{ x, y, text }];
  * x, y: titles of the axes; title: what holds for all of it; show: y => text for who points at it.
+ *
+ * @param {Drawn & Titles} drawn
  */
 export function curves({ xs, lines, limits = [], rings = [], x, y, show, title = "", isLogY = null }) {
   const hover = (name, ys) =>
@@ -96,6 +154,7 @@ export function curves({ xs, lines, limits = [], rings = [], x, y, show, title =
         ? ""
         : `${plain(name)}<br>${plain(x)}: ${at}<br>${plain(show(ys[i], i))}`,
     );
+  /** @type {object[]} */
   const traces = lines.map(({ name, style, ys, low, high, dash = "solid", isThin = false }) => {
     const { colour: own, symbol } = styleOf(style);
     const error =
@@ -171,7 +230,11 @@ export function curves({ xs, lines, limits = [], rings = [], x, y, show, title =
   };
 }
 
-/** The rows of such a chart, for its CSV. */
+/**
+ * The rows of such a chart, for its CSV.
+ *
+ * @param {Drawn} drawn
+ */
 export function rowsOf({ xs, lines, limits = [] }) {
   return xs.flatMap((x, i) => [...lines, ...limits].map((line) => [x, line.name, line.ys[i] ?? null]));
 }

@@ -2,6 +2,8 @@
 
 import { bytes, number, percent, time } from "../elements/format.js";
 
+/** @import { PredictionAnswer } from "interlace-api" */
+
 /** What may be drawn of a row: a factor, and what follows from it. */
 export const FIGURES = {
   factor: {
@@ -30,7 +32,11 @@ export const FIGURES = {
   },
 };
 
-/** The lines of an answer, each with its factors, null where unknown: [{ name, factors }]. */
+/**
+ * The lines of an answer, each with its factors, null where unknown: [{ name, factors }].
+ *
+ * @param {PredictionAnswer} answer
+ */
 export function linesOf({ rows }) {
   const fused = rows[0]?.osf_fusion ?? [];
   const line = (name, of) => ({ name, factors: rows.map(of) });
@@ -51,7 +57,13 @@ export function linesOf({ rows }) {
   ].filter(({ factors }) => factors.some((factor) => factor !== null));
 }
 
-/** The same as a chart takes it; off: names that are not drawn. */
+/**
+ * The same as a chart takes it; off: names that are not drawn.
+ *
+ * @param {PredictionAnswer} answer
+ * @param {string} figure
+ * @param {Set<string>} off
+ */
 export function drawnOf(answer, figure, off) {
   const { of, ideal } = FIGURES[figure];
   const known = (factors) =>

@@ -3,7 +3,14 @@
 import { el } from "./dom.js";
 import { labelled } from "./form.js";
 
-/** A labelled choice; options: [[value, text], ...]. Returns { field, set(options, value), select }. */
+/**
+ * A labelled choice; options: [[value, text], ...]. Returns { field, set(options, value), select }.
+ *
+ * @param {string} name
+ * @param {string[][]} options
+ * @param {string | number} value
+ * @param {(value: string) => void} onchange
+ */
 export function choice(name, options, value, onchange) {
   const select = el("select", { onchange: () => onchange(select.value) });
   const set = (given, chosen) => {
@@ -17,7 +24,14 @@ export function choice(name, options, value, onchange) {
   return { field: labelled(name, select).field, set, select };
 }
 
-/** Boxes to tick, one a name; off: the names that are not. Says which are off when that changes. */
+/**
+ * Boxes to tick, one a name; off: the names that are not. Says which are off when that changes.
+ *
+ * @param {string} legend
+ * @param {string[]} names
+ * @param {Iterable<string>} off
+ * @param {(left: string[]) => void} onchange
+ */
 export function boxes(legend, names, off, onchange) {
   const left = new Set(off);
   return el(
@@ -39,11 +53,19 @@ export function boxes(legend, names, off, onchange) {
   );
 }
 
-/** Several texts in one value of the address, and back; a text may have commas in it. */
+/**
+ * Several texts in one value of the address, and back; a text may have commas in it.
+ *
+ * @param {string[]} texts
+ */
 export function joined(texts) {
   return texts.length ? JSON.stringify(texts) : "";
 }
 
+/**
+ * @param {string} text
+ * @returns {string[]}
+ */
 export function parted(text) {
   try {
     const found = JSON.parse(text);

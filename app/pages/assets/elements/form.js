@@ -2,6 +2,11 @@
 
 import { el } from "./dom.js";
 
+/** @import { Attributes } from "./dom.js" */
+/** @import { FaultOut } from "interlace-api" */
+
+/** @typedef {{ pointer?: string, hint?: string, unit?: string }} About */
+
 let made = 0;
 
 /** An id that no other element of the page has. */
@@ -10,7 +15,15 @@ function newId(kind) {
   return `${kind}-${made}`;
 }
 
-/** Label a control: pointer is its place in the request, hint stands below it, unit behind its name. */
+/**
+ * Label a control: pointer is its place in the request, hint stands below it, unit behind its name.
+ *
+ * @template {HTMLElement} Control
+ * @param {string} name
+ * @param {Control} control
+ * @param {About} [about]
+ * @returns {{ field: HTMLDivElement, control: Control }}
+ */
 export function labelled(name, control, { pointer = null, hint = null, unit = null } = {}) {
   const id = newId("input");
   control.id = id;
@@ -23,25 +36,43 @@ export function labelled(name, control, { pointer = null, hint = null, unit = nu
 /**
  * A labelled input; pointer is its place in the request, as faults name it (RFC 6901).
  * Returns { field, control }.
+ *
+ * @param {string} name
+ * @param {Attributes} [attributes]
+ * @param {About} [about]
  */
 export function entry(name, attributes = {}, about = {}) {
   return labelled(name, el("input", { autocomplete: "off", ...attributes }), about);
 }
 
-/** A labelled choice; options: [[value, text], ...], or [heading, [[value, text], ...]] for a group. */
+/**
+ * A labelled choice; options: [[value, text], ...], or [heading, [[value, text], ...]] for a group.
+ *
+ * @param {string} name
+ * @param {(string | readonly any[])[][]} options
+ * @param {string} value
+ * @param {About} [about]
+ */
 export function choice(name, options, value, about = {}) {
+  /** @type {(option: readonly any[]) => HTMLOptionElement} */
   const one = ([key, text]) => el("option", { value: key, selected: key === value }, text);
   const all = options.map(([key, text]) =>
     Array.isArray(text)
       ? text.length
-        ? el("optgroup", { label: key }, text.map(one))
+        ? el("optgroup", { label: String(key) }, text.map(one))
         : null
       : one([key, text]),
   );
   return labelled(name, el("select", {}, all), about);
 }
 
-/** A box to tick, with its label beside it. */
+/**
+ * A box to tick, with its label beside it.
+ *
+ * @param {string} name
+ * @param {boolean} checked
+ * @param {About} [about]
+ */
 export function box(name, checked, about = {}) {
   const id = newId("input");
   const control = el("input", { id, type: "checkbox", checked });
@@ -56,12 +87,20 @@ export function box(name, checked, about = {}) {
   };
 }
 
-/** The number in an input; null when it is empty. */
+/**
+ * The number in an input; null when it is empty.
+ *
+ * @param {{ control: HTMLInputElement }} entry
+ */
 export function numberIn({ control }) {
   return control.value.trim() === "" ? null : Number(control.value);
 }
 
-/** The numbers in a text: "2, 4 8". What is no number stays text, for the service to name. */
+/**
+ * The numbers in a text: "2, 4 8". What is no number stays text, for the service to name.
+ *
+ * @param {{ control: HTMLInputElement }} entry
+ */
 export function numbersIn({ control }) {
   return control.value
     .split(/[\s,;]+/)
@@ -69,7 +108,11 @@ export function numbersIn({ control }) {
     .map((word) => (Number.isFinite(Number(word)) ? Number(word) : word));
 }
 
-/** A name as a step of a pointer. */
+/**
+ * A name as a step of a pointer.
+ *
+ * @param {string} name
+ */
 export function step(name) {
   return name.replaceAll("~", "~0").replaceAll("/", "~1");
 }
@@ -84,7 +127,11 @@ function describe(control, isLeft, ...more) {
   else control.removeAttribute("aria-describedby");
 }
 
-/** Take away what was said of faults. */
+/**
+ * Take away what was said of faults.
+ *
+ * @param {HTMLElement} form
+ */
 export function forgive(form) {
   for (const said of form.querySelectorAll(".fault")) said.remove();
   for (const control of form.querySelectorAll("[aria-invalid]")) {
@@ -93,10 +140,16 @@ export function forgive(form) {
   }
 }
 
-/** Say each fault beside the field that it is about, the one with the longest pointer; focus the first. */
+/**
+ * Say each fault beside the field that it is about, the one with the longest pointer; focus the first.
+ *
+ * @param {HTMLElement} form
+ * @param {Pick<FaultOut, "pointer" | "detail">[]} faults
+ */
 export function blame(form, faults) {
   forgive(form);
-  const fields = [...form.querySelectorAll("[data-pointer]")].filter((field) => !field.closest("[hidden]"));
+  const all = /** @type {HTMLElement[]} */ ([...form.querySelectorAll("[data-pointer]")]);
+  const fields = all.filter((field) => !field.closest("[hidden]"));
   const size = (field) => field.dataset.pointer.length;
   let first = null;
   for (const { pointer, detail } of faults) {
@@ -105,6 +158,7 @@ export function blame(form, faults) {
         (field) => pointer === field.dataset.pointer || pointer?.startsWith(`${field.dataset.pointer}/`),
       )
       .sort((a, b) => size(b) - size(a))[0];
+    /** @type {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} */
     const control = about?.querySelector("input, select, textarea");
     if (!control) continue;
     const said = el("p", { class: "fault", id: newId("fault") }, detail);

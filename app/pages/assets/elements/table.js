@@ -3,23 +3,47 @@
 import { el, fill } from "./dom.js";
 import { count } from "./format.js";
 
+/** @import { Child } from "./dom.js" */
+
+/**
+ * @template Row
+ * @typedef {object} Column
+ * @property {string} name
+ * @property {(row: Row) => any} of
+ * @property {(row: Row) => Child} show
+ * @property {string} [unit]
+ * @property {boolean} [isText]
+ */
+
+/**
+ * @template Row
+ * @typedef {object} TableOptions
+ * @property {string} caption
+ * @property {(row: Row) => string} [key]
+ * @property {(row: Row | null) => void} [onselect]
+ * @property {(row: Row) => string} [filter]
+ * @property {{ column: number, down: boolean }} [sort]
+ * @property {string} [empty]
+ */
+
 const ROWS = 20;
 
 /**
  * Show rows in a table.
  *
  * columns: [{ name, of: row => value to sort by, show: row => text or element, unit?, isText? }];
- *   one without a name holds what is done to a row, and is not sorted by.
+ * one without a name holds what is done to a row, and is not sorted by.
  * options: caption, key: row => id, onselect: (row or null), filter: row => text that a search looks in,
  * sort: { column: index, down: bool }, empty: what is said when there are none.
  * Returns { select(id) } which marks a row, and turns to its page.
+ *
+ * @template Row
+ * @param {HTMLElement} host
+ * @param {Column<Row>[]} columns
+ * @param {Row[]} rows
+ * @param {TableOptions<Row>} options
  */
-export function table(
-  host,
-  columns,
-  rows,
-  { caption, key, onselect, filter, sort = null, empty = "None." } = {},
-) {
+export function table(host, columns, rows, { caption, key, onselect, filter, sort = null, empty = "None." }) {
   let order = sort;
   let words = "";
   let page = 0;
@@ -105,7 +129,7 @@ export function table(
           chosen = isChosen ? null : id;
           show();
           onselect(chosen === null ? null : row);
-          body.querySelector("[aria-selected=true]")?.focus();
+          /** @type {HTMLElement} */ (body.querySelector("[aria-selected=true]"))?.focus();
         };
         return el(
           "tr",

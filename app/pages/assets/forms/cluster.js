@@ -4,6 +4,10 @@ import { el } from "../elements/dom.js";
 import { choice, entry, numberIn, step } from "../elements/form.js";
 import { get } from "../service/api.js";
 
+/** @import { ClusterBody, CostModelList, GraphBody } from "interlace-api" */
+
+/** @typedef {[id: string, name: string, isMeasured: boolean]} StoredModel */
+
 const NETWORK = "network";
 const TOLD = "told";
 
@@ -20,17 +24,26 @@ const ALGORITHMS = [
   ["in_network", "Sums in the switch"],
 ];
 
-/** The channels that the collectives of a graph use, the network first. */
+/**
+ * The channels that the collectives of a graph use, the network first.
+ *
+ * @param {GraphBody} graph
+ */
 export function channelsOf(graph) {
   const used = new Set(graph.ops.filter((op) => op.kind !== "compute").map((op) => op.channel ?? NETWORK));
-  return [...used].sort((a, b) => (b === NETWORK) - (a === NETWORK) || a.localeCompare(b, "en"));
+  return [...used].sort((a, b) => Number(b === NETWORK) - Number(a === NETWORK) || a.localeCompare(b, "en"));
 }
 
 /** Algorithms that were measured, and are scaled to other workers. */
 const MEASURED = ["linear", "piecewise", "table"];
 
-/** The cost models that are stored, as [id, name, whether it was measured]. */
+/**
+ * The cost models that are stored, as [id, name, whether it was measured].
+ *
+ * @returns {Promise<StoredModel[]>}
+ */
 export async function costModels() {
+  /** @type {CostModelList} */
   const { cost_models: found } = await get("/v1/cost-models?limit=200");
   return found.map((model) => [
     model.id,
@@ -49,6 +62,7 @@ function recordedWords(told) {
 /** The fields of one channel. own: how the files tell it, null where they do not; size: its workers. */
 function channelFields(name, isAlone, own, size, models) {
   const at = name === NETWORK ? "/cluster" : `/cluster/channels/${step(name)}`;
+  /** @type {(string | readonly any[])[][]} */
   const options = [
     ...(own ? [["Recorded", [[TOLD, `As the files say${recordedWords(own)}`]]]] : []),
     ["Algorithms", ALGORITHMS],
@@ -132,6 +146,11 @@ function without(object, ...names) {
  * nothing that the files tell; models: of costModels().
  * Returns { element, value(), usesNetwork, isTold }: value is a request's `cluster`, isTold whether
  * the files tell what launches cost.
+ *
+ * @param {string[]} channels
+ * @param {ClusterBody | null} told
+ * @param {boolean} isOwn
+ * @param {StoredModel[]} models
  */
 export function clusterForm(channels, told, isOwn, models) {
   const workers = entry(
@@ -155,17 +174,17 @@ export function clusterForm(channels, told, isOwn, models) {
           : (told.channels?.[name] ?? null);
     return found && (found.cost_model || (isOwn && Object.keys(found).length)) ? found : null;
   };
-  const parts = used.map((name) => [
+  const parts = used.map((name) => ({
     name,
-    channelFields(name, used.length === 1, own(name), told?.channels?.[name]?.workers, models),
-  ]);
+    part: channelFields(name, used.length === 1, own(name), told?.channels?.[name]?.workers, models),
+  }));
   const element = el(
     "div",
     {},
-    el("div", { class: "fields" }, workers.field, parts.length === 1 ? parts[0][1].fields : null),
+    el("div", { class: "fields" }, workers.field, parts.length === 1 ? parts[0].part.fields : null),
     parts.length === 1
       ? null
-      : parts.map(([name, part]) =>
+      : parts.map(({ name, part }) =>
           el(
             "fieldset",
             {},
@@ -179,7 +198,7 @@ export function clusterForm(channels, told, isOwn, models) {
     const cluster = numberIn(workers) === null ? {} : { workers: numberIn(workers) };
     if (told?.compute_slowdown) cluster.compute_slowdown = told.compute_slowdown;
     const others = {};
-    for (const [name, part] of parts) {
+    for (const { name, part } of parts) {
       if (name === NETWORK) Object.assign(cluster, part.value());
       else others[name] = part.value();
     }

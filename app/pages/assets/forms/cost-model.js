@@ -11,7 +11,12 @@ const FITS = [
   ["table", "table"],
 ];
 
-/** Show the form; what is made has a page of its own. */
+/**
+ * Show the form; what is made has a page of its own.
+ *
+ * @param {HTMLElement} host
+ * @param {HTMLElement} title
+ */
 export function showForm(host, title) {
   fill(title, "Fit a cost model");
   const files = entry(

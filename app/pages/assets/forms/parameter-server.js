@@ -5,7 +5,15 @@ import { blame, entry, forgive, numberIn, numbersIn } from "../elements/form.js"
 import { pageOf } from "../reading/upload.js";
 import { complain, Problem, post } from "../service/api.js";
 
-/** Show the form of steps, as an import tells them. */
+/** @import { ProfiledStepBody } from "interlace-api" */
+
+/**
+ * Show the form of steps, as an import tells them.
+ *
+ * @param {HTMLElement} host
+ * @param {ProfiledStepBody[]} steps
+ * @param {string} name
+ */
 export function serverForm(host, steps, name) {
   const workers = entry("Workers", { value: "1, 2, 4, 8, 16" }, { pointer: "/workers" });
   const bandwidths = entry("Bandwidths", { value: "10" }, { unit: "Gbit/s", pointer: "/bandwidths_gbps" });

@@ -6,6 +6,8 @@ import { pageOf } from "../reading/upload.js";
 import { complain, Problem, post } from "../service/api.js";
 import { channelsOf, clusterForm, costModels } from "./cluster.js";
 
+/** @import { ClusterBody, GraphBody, GraphOut } from "interlace-api" */
+
 /** The policies of today that a plan is compared with: those that are ticked first. */
 const POLICIES = [
   "ddp",
@@ -48,6 +50,10 @@ function words(isTold) {
 /**
  * Show the form of a graph, with what the files told of its cluster (null where they told nothing).
  * stored: { id, graph, cluster }, as GET /v1/graphs/ID answers; isOwn: see clusterForm.
+ *
+ * @param {HTMLElement} host
+ * @param {Pick<GraphOut, "id" | "graph" | "cluster">} stored
+ * @param {boolean} isOwn
  */
 export async function planForm(host, { id, graph, cluster: told }, isOwn) {
   const channels = channelsOf(graph);
@@ -61,7 +67,7 @@ export async function planForm(host, { id, graph, cluster: told }, isOwn) {
     { type: "number", min: 0, step: "any", value: 10, required: true },
     { unit: "s", pointer: "/options/time_limit_s", hint: "The best plan so far is the answer then." },
   );
-  const policies = POLICIES.map((name) => [name, box(name, USUAL.has(name))]);
+  const policies = POLICIES.map((name) => ({ name, ...box(name, USUAL.has(name)) }));
   const baselines = el(
     "fieldset",
     { class: "field", "data-pointer": "/options/baselines" },
@@ -69,7 +75,7 @@ export async function planForm(host, { id, graph, cluster: told }, isOwn) {
     el(
       "div",
       { class: "row" },
-      policies.map(([, { field }]) => field),
+      policies.map(({ field }) => field),
     ),
   );
   const workers = entry(
@@ -89,7 +95,7 @@ export async function planForm(host, { id, graph, cluster: told }, isOwn) {
   const sweepPlans = box("With the plan (slower)", true);
   const buttons = [];
 
-  const chosen = () => policies.filter(([, { control }]) => control.checked).map(([name]) => name);
+  const chosen = () => policies.filter(({ control }) => control.checked).map(({ name }) => name);
   async function ask(path, body, form) {
     forgive(form);
     document.getElementById("problems").replaceChildren();

@@ -4,10 +4,26 @@ import { el, fill } from "../elements/dom.js";
 import { entry } from "../elements/form.js";
 import { get, Problem } from "../service/api.js";
 
+/** @import { ClusterBody, CostModelList, ExampleList, GraphBody, GraphList } from "interlace-api" */
+
+/** @typedef {{ graph?: GraphBody, graph_id?: string, cluster: ClusterBody | null }} Source */
+
+/** @typedef {"example" | "graph_id" | "plan"} SourceName */
+
+/** @typedef {"workers" | "bandwidths" | "startup" | "cost_model" | "extrapolate"} FieldName */
+
+/** @typedef {Record<SourceName | FieldName, string>} ScalingState */
+
 /** What the form itself refuses. */
 const mistake = (detail) => new Problem(null, { detail });
 
-/** Numbers of a text such as "2, 4 8"; throws what is no number, by the name of the field. */
+/**
+ * Numbers of a text such as "2, 4 8"; throws what is no number, by the name of the field.
+ *
+ * @param {string} text
+ * @param {string} name
+ * @param {{ isWhole?: boolean }} [options]
+ */
 export function numbers(text, name, { isWhole = false } = {}) {
   const words = text.split(/[\s,;]+/).filter(Boolean);
   return words.map((word) => {
@@ -21,7 +37,13 @@ export function numbers(text, name, { isWhole = false } = {}) {
   });
 }
 
-/** What the state names as "example", "graph_id" or "plan": its graph and cluster; null when nothing. */
+/**
+ * What the state names as "example", "graph_id" or "plan": its graph and cluster; null when nothing.
+ *
+ * @param {Pick<ScalingState, SourceName>} state
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Source | null>}
+ */
 export async function sourceOf({ example, graph_id, plan }, signal) {
   if (plan) {
     const request = await get(`/v1/plans/${encodeURIComponent(plan)}/request`, { signal });
@@ -38,12 +60,18 @@ export async function sourceOf({ example, graph_id, plan }, signal) {
   return { graph, cluster };
 }
 
-/** The bodies to post, one a bandwidth, of a source and the form's state. */
+/**
+ * The bodies to post, one a bandwidth, of a source and the form's state.
+ *
+ * @param {Source} source
+ * @param {ScalingState} state
+ */
 export function bodiesOf(source, state) {
   const workers = numbers(state.workers, "Workers", { isWhole: true });
   const given = numbers(state.bandwidths, "Bandwidths");
   if (source.cluster === null && !given.length && !state.cost_model)
     throw mistake("Nobody knows the cluster of this graph: give a bandwidth or a cost model.");
+  /** @type {Partial<ClusterBody>} */
   const known = source.cluster ?? {};
   const own = { ...known, ...(state.startup === "" ? {} : { startup_us: Number(state.startup) }) };
   const base =
@@ -71,8 +99,15 @@ export function bodiesOf(source, state) {
   }));
 }
 
-/** Show the form; onsubmit(state) when it is sent. */
+/**
+ * Show the form; onsubmit(state) when it is sent.
+ *
+ * @param {HTMLElement} host
+ * @param {ScalingState} state
+ * @param {(state: ScalingState) => void} onsubmit
+ */
 export async function showForm(host, state, onsubmit) {
+  /** @type {[ExampleList, GraphList, CostModelList]} */
   const [{ examples }, { graphs }, { cost_models: models }] = await Promise.all([
     get("/v1/examples"),
     get("/v1/graphs?limit=100"),

@@ -7,6 +7,17 @@ import { complain, get } from "../service/api.js";
 import { gantt } from "../timeline/gantt.js";
 import { markCritical, runsOf } from "../timeline/runs.js";
 
+/** @import { Iteration } from "./iteration.js" */
+/** @import { Run } from "../timeline/runs.js" */
+
+/**
+ * @typedef {object} TimelineOptions
+ * @property {string} name
+ * @property {string[]} rivals
+ * @property {(rival: string | null) => Promise<any>} fetchTrace
+ * @property {(ops: string[] | null) => void} onselect
+ */
+
 const NONE = "none";
 
 /** Names of ops: a few, and how many more. */
@@ -47,6 +58,10 @@ function describing(tensors) {
  * fetchTrace(rival or null): the Chrome trace; onselect(ops or null).
  * Returns { select(ops, isReached), compare(run), beside() }: compare draws another run in the rival's
  * place, and null draws the rival again.
+ *
+ * @param {HTMLElement} host
+ * @param {Iteration} body
+ * @param {TimelineOptions} options
  */
 export async function timelineOf(host, body, { name, rivals, fetchTrace, onselect }) {
   const given = read({ beside: rivals[0] ?? NONE, t: "", op: "" });
@@ -183,7 +198,11 @@ export async function timelineOf(host, body, { name, rivals, fetchTrace, onselec
   };
 }
 
-/** The runs of a simulation's trace, to be compared with. */
+/**
+ * The runs of a simulation's trace, to be compared with.
+ *
+ * @param {string} path
+ */
 export async function runsAt(path) {
   return runsOf(await get(path));
 }

@@ -6,9 +6,16 @@ import { save } from "../elements/save.js";
 import { get } from "../service/api.js";
 import { fileButton, workButton } from "../service/downloads.js";
 
+/** @import { ExportOut } from "interlace-api" */
+
 const folded = (text) => text.split("/").at(-1);
 
-/** Show what there is; place is the API's path, formats the names of exports, beside the rival or null. */
+/**
+ * Show what there is; place is the API's path, formats the names of exports, beside the rival or null.
+ *
+ * @param {HTMLElement} host
+ * @param {{ place: string, formats: string[], beside: () => string | null }} options
+ */
 export function files(host, { place, formats, beside }) {
   const notes = el("div", { "aria-live": "polite" });
   const format = el(
@@ -18,6 +25,7 @@ export function files(host, { place, formats, beside }) {
   );
 
   async function exported() {
+    /** @type {ExportOut} */
     const found = await get(`${place}/export?format=${encodeURIComponent(format.value)}`);
     fill(
       notes,

@@ -12,6 +12,25 @@ import { comparison, helps, summary } from "./summary.js";
 import { tables } from "./tables.js";
 import { whatIf } from "./what-if.js";
 
+/** @import { PlanOut, SimulationOut } from "interlace-api" */
+
+/** @typedef {Partial<Pick<SimulationOut, "policy">>} Simulated */
+
+/**
+ * What the page shows: a plan or a simulation, which has less.
+ * @typedef {Omit<PlanOut, "request"> & Simulated & Pick<PlanOut | SimulationOut, "request">} Iteration
+ */
+
+/**
+ * @typedef {object} Kind
+ * @property {string} path
+ * @property {(body: Iteration) => string} word
+ * @property {string} title
+ * @property {(body: Iteration, rival: string | null) => Promise<any>} fetchTrace
+ * @property {(body: Iteration, names: Record<string, string[]>) => string[]} rivals
+ * @property {(body: Iteration, names: Record<string, string[]>) => string[]} formats
+ */
+
 const card = (id, label) => el("section", { class: "card", id, "aria-label": label });
 
 function entitle(text) {
@@ -99,6 +118,8 @@ async function parts(content, body, { path, word, title, fetchTrace, rivals, for
  *
  * kind: { path, word(body), title, fetchTrace(body, rival), rivals(body, names), formats(body, names) }
  * where names are those that the template has of the service.
+ *
+ * @param {Kind} kind
  */
 export async function page(kind) {
   const content = byId("content");
@@ -108,6 +129,7 @@ export async function page(kind) {
   plotly().catch(complain); // it is large: it comes while the job is asked for
   fill(content, el("p", { class: "faint" }, "It is being fetched."));
   try {
+    /** @type {Iteration} */
     const body = await follow(kind.path, idOfPage(), content);
     if (body.iteration_time_us === null) fill(content, outcome(body) ?? el("p", {}, "It has no answer."));
     else

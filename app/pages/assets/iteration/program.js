@@ -6,9 +6,16 @@ import { el, fill } from "../elements/dom.js";
 import { bytes, time } from "../elements/format.js";
 import { table } from "../elements/table.js";
 
+/** @import { Iteration } from "./iteration.js" */
+
 const GB = 1e9;
 
-/** Draw the plans for several limits of memory; hides its host where there is one limit or none. */
+/**
+ * Draw the plans for several limits of memory; hides its host where there is one limit or none.
+ *
+ * @param {HTMLElement} host
+ * @param {Iteration} body
+ */
 export async function front(host, body) {
   host.hidden = !body.front;
   if (!body.front) return;
@@ -48,7 +55,13 @@ export async function front(host, body) {
   });
 }
 
-/** Why each launch starts no earlier; onselect(ops or null) is told which tensors a chosen row is about. */
+/**
+ * Why each launch starts no earlier; onselect(ops or null) is told which tensors a chosen row is about.
+ *
+ * @param {HTMLElement} host
+ * @param {Iteration} body
+ * @param {(ops: string[] | null) => void} onselect
+ */
 export function reasons(host, body, onselect) {
   host.hidden = !body.launch_reasons?.length;
   if (host.hidden) return;

@@ -5,6 +5,9 @@ import { el, facts, fill } from "../elements/dom.js";
 import { bytes, number, percent, time, times } from "../elements/format.js";
 import { unitOf } from "../timeline/bars.js";
 
+/** @import { Iteration } from "./iteration.js" */
+/** @import { BarOfChart } from "../charts/bars.js" */
+
 const LIMITS = {
   compute: "compute",
   bandwidth: "bandwidth",
@@ -45,7 +48,12 @@ function gain({ barrier, runtime, today_us, plan_us, gain: ratio, keep }, policy
   );
 }
 
-/** The sentence, the gains, the figures and the warnings. */
+/**
+ * The sentence, the gains, the figures and the warnings.
+ *
+ * @param {HTMLElement} host
+ * @param {Iteration} body
+ */
 export function summary(host, body) {
   fill(
     host,
@@ -131,7 +139,13 @@ function textOf(baseline) {
   return `${time(baseline.iteration_time_us)}${ratio}`;
 }
 
-/** Iteration times of what is compared with it; `more` are bars besides. */
+/**
+ * Iteration times of what is compared with it; `more` are bars besides.
+ *
+ * @param {HTMLElement} host
+ * @param {Iteration} body
+ * @param {BarOfChart[]} [more]
+ */
 export function comparison(host, body, more = []) {
   const unit = unitOf(body.iteration_time_us);
   const rivals = body.baselines ?? [];
@@ -164,7 +178,12 @@ export function comparison(host, body, more = []) {
   });
 }
 
-/** What would make the iteration shorter, most first. */
+/**
+ * What would make the iteration shorter, most first.
+ *
+ * @param {HTMLElement} host
+ * @param {Iteration} body
+ */
 export function helps(host, body) {
   const found = [...(body.sensitivities ?? [])].sort((a, b) => b.gain_us - a.gain_us);
   if (!found.length)

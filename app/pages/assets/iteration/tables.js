@@ -5,6 +5,8 @@ import { bytes, number, time } from "../elements/format.js";
 import { csv, fileName, save } from "../elements/save.js";
 import { table } from "../elements/table.js";
 
+/** @import { Iteration } from "./iteration.js" */
+
 const words = (ops, most = 2) =>
   ops.length > most ? `${ops.slice(0, most).join(", ")} and ${ops.length - most} more` : ops.join(", ");
 const text = (name, of) => ({ name, of, show: of, isText: true });
@@ -16,7 +18,11 @@ const word = (name, of) => ({
 });
 const figure = (name, of, show) => ({ name, of, show: (row) => show(of(row)) });
 
-/** The buckets with what became of them, of the answer's buckets, launches and tensors. */
+/**
+ * The buckets with what became of them, of the answer's buckets, launches and tensors.
+ *
+ * @param {Iteration} body
+ */
 export function bucketsOf(body) {
   const parts = new Map();
   for (const part of body.schedule.parts) {
@@ -55,7 +61,13 @@ function filed(host, title, columns, rows) {
     );
 }
 
-/** Show both tables; onselect(ops or null) is told which tensors a chosen row is about. */
+/**
+ * Show both tables; onselect(ops or null) is told which tensors a chosen row is about.
+ *
+ * @param {Record<"buckets" | "tensors", HTMLElement>} hosts
+ * @param {Iteration} body
+ * @param {(ops: string[] | null) => void} onselect
+ */
 export function tables(hosts, body, onselect) {
   const buckets = bucketsOf(body);
   const homes = new Map(buckets.flatMap((bucket) => bucket.tensors.map((id) => [id, bucket.id])));

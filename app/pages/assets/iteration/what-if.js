@@ -8,6 +8,8 @@ import { follow } from "../service/progress.js";
 import { runsAt } from "./chosen-timeline.js";
 import { comparison } from "./summary.js";
 
+/** @import { Iteration } from "./iteration.js" */
+
 const FIELDS = { workers: "", gbps: "", startup: "", match: "", change: "remove", factor: "0.5", whatif: "" };
 const CHANGES = {
   remove: "are gone",
@@ -68,6 +70,10 @@ const timeOf = (answer) => (answer.what_if ?? answer).iteration_time_us;
 /**
  * Show the panel. path: the API's of what the page is about; times: the element of the comparison;
  * timeline: of chosen-timeline.js, whose rival the changed run takes the place of.
+ *
+ * @param {HTMLElement} host
+ * @param {Iteration} body
+ * @param {{ path: string, times: HTMLElement, timeline: any }} page
  */
 export async function whatIf(host, body, { path, times, timeline }) {
   const place = `${path}/${body.id}`;
@@ -186,7 +192,9 @@ export async function whatIf(host, body, { path, times, timeline }) {
 
   async function run(way) {
     if (!form.reportValidity()) return;
-    const values = Object.fromEntries([...new FormData(form)].map(([name, text]) => [name, text.trim()]));
+    const values = Object.fromEntries(
+      [...new FormData(form)].map(([name, text]) => [name, String(text).trim()]),
+    );
     const now = JSON.stringify(values);
     if (found.values !== now && found.values !== undefined) {
       for (const each of [KEEP, ANEW]) delete found[each];

@@ -7,6 +7,8 @@ import { read, write } from "../elements/state.js";
 import { complain, events, get, post, remove } from "../service/api.js";
 import { badge } from "../service/progress.js";
 
+/** @import { JobEntry, JobList } from "interlace-api" */
+
 /** Each kind: its word, where its jobs are (the page is at the same path without /v1). */
 const KINDS = {
   plan: ["plan", "/v1/plans"],
@@ -26,7 +28,11 @@ const FOLLOWED = 2;
 
 const NONE = { kind: "", state: "", tag: "", text: "", cursor: "" };
 
-/** What a kind of job has to tell beside its times. */
+/**
+ * What a kind of job has to tell beside its times.
+ *
+ * @param {JobEntry} job
+ */
 function result(job) {
   if (job.kind === "sweep") return job.cells === null ? UNKNOWN : count(job.cells, "cell");
   if (job.kind === "parameter_server") return job.rows === null ? UNKNOWN : count(job.rows, "row");
@@ -36,14 +42,22 @@ function result(job) {
   return job.status ?? UNKNOWN;
 }
 
-/** The iteration time: of the best so far while it is at work. */
+/**
+ * The iteration time: of the best so far while it is at work.
+ *
+ * @param {JobEntry} job
+ */
 function timeOf(job) {
   if (job.iteration_time_us !== null) return time(job.iteration_time_us);
   const best = ENDED.has(job.state) ? null : (job.progress?.incumbent_us ?? null);
   return best === null ? UNKNOWN : `${time(best)} so far`;
 }
 
-/** How far a job is that has not ended. */
+/**
+ * How far a job is that has not ended.
+ *
+ * @param {JobEntry} job
+ */
 function far(job) {
   const at = job.progress;
   return job.state === "running" && at?.total ? ` ${percent((at.completed ?? 0) / at.total, 0)}` : "";
@@ -63,7 +77,11 @@ function cell(kind, label, ...content) {
   );
 }
 
-/** Show the list in an element; its filters stand in the address. */
+/**
+ * Show the list in an element; its filters stand in the address.
+ *
+ * @param {HTMLElement} host
+ */
 export function jobList(host) {
   let asked = read(NONE);
   let jobs = [];
@@ -242,7 +260,8 @@ export function jobList(host) {
       const row = rowOf(job);
       if (known?.row.contains(document.activeElement)) {
         const at = [...known.row.querySelectorAll("a, button")].indexOf(document.activeElement);
-        queueMicrotask(() => ([...row.querySelectorAll("a, button")][at] ?? region).focus());
+        const next = /** @type {HTMLElement} */ (row.querySelectorAll("a, button")[at] ?? region);
+        queueMicrotask(() => next.focus());
       }
       if (known && known.state !== job.state && ENDED.has(job.state))
         say(`${job.name || job.id}: ${job.state.replace("_", " ")}.`);
@@ -250,9 +269,10 @@ export function jobList(host) {
       return row;
     });
     if (shown.length !== body.children.length || shown.some((row, i) => row !== body.children[i])) {
-      const isInside = body.contains(document.activeElement) ? document.activeElement : null;
+      const active = /** @type {HTMLElement} */ (document.activeElement);
+      const focused = body.contains(active) ? active : null;
       body.replaceChildren(...shown);
-      isInside?.focus();
+      focused?.focus();
     }
     region.hidden = jobs.length === 0;
     empty.hidden = jobs.length > 0;
@@ -315,7 +335,7 @@ export function jobList(host) {
       ? []
       : jobs
           .filter((job) => !ENDED.has(job.state))
-          .sort((a, b) => (b.state === "running") - (a.state === "running"))
+          .sort((a, b) => Number(b.state === "running") - Number(a.state === "running"))
           .slice(0, FOLLOWED)
           .map((job) => job.id);
     for (const [id, left] of streams)
@@ -352,6 +372,7 @@ export function jobList(host) {
     turnOf += 1;
     const mine = turnOf;
     const query = new URLSearchParams(Object.entries(asked).filter(([, value]) => value !== ""));
+    /** @type {JobList} */
     const found = await get(`/v1/jobs?${query}`);
     if (mine !== turnOf) return; // something else was asked meanwhile
     late.hidden = true;

@@ -7,6 +7,8 @@ import { table } from "../elements/table.js";
 import { pageOf } from "../reading/upload.js";
 import { complain, get, Problem, post, remove } from "../service/api.js";
 
+/** @import { CostModelList, GraphList } from "interlace-api" */
+
 /** Most that a list of these tells. */
 const LISTED = 200;
 
@@ -31,9 +33,14 @@ function more(rows) {
   return rows.length < LISTED ? null : el("p", { class: "faint" }, `These are the newest ${LISTED}.`);
 }
 
-/** Show the graphs that were read, the newest first. */
+/**
+ * Show the graphs that were read, the newest first.
+ *
+ * @param {HTMLElement} host
+ */
 export async function graphList(host) {
   const again = () => graphList(host);
+  /** @type {GraphList} */
   const { graphs } = await get(`/v1/graphs?limit=${LISTED}`);
   const place = el("div");
   const columns = [
@@ -69,9 +76,14 @@ export async function graphList(host) {
   if (graphs.length) table(place, columns, graphs, { caption: "Graphs, the newest first" });
 }
 
-/** Show the cost models, the newest first, and how to make one. */
+/**
+ * Show the cost models, the newest first, and how to make one.
+ *
+ * @param {HTMLElement} host
+ */
 export async function costModelList(host) {
   const again = () => costModelList(host);
+  /** @type {CostModelList} */
   const { cost_models: models } = await get(`/v1/cost-models?limit=${LISTED}`);
   const place = el("div");
   const columns = [

@@ -10,6 +10,8 @@ import { table } from "../elements/table.js";
 import { showForm } from "../forms/cost-model.js";
 import { complain, get } from "../service/api.js";
 
+/** @import { CostCurvesAnswer, CostModelOut } from "interlace-api" */
+
 const id = idOfPage();
 
 try {
@@ -21,6 +23,7 @@ try {
 
 async function show(model_id) {
   const at = `/v1/cost-models/${encodeURIComponent(model_id)}`;
+  /** @type {[CostModelOut, CostCurvesAnswer]} */
   const [kept, drawn] = await Promise.all([get(at), get(`${at}/curves`)]);
   document.title = `${kept.name || "Cost model"} – Interlace`;
   fill(byId("title"), `Cost model ${kept.name || kept.id}`);
@@ -99,7 +102,12 @@ async function show(model_id) {
   }
 }
 
-/** Which fit is used, and what it is made of. */
+/**
+ * Which fit is used, and what it is made of.
+ *
+ * @param {CostModelOut} kept
+ * @param {CostCurvesAnswer} drawn
+ */
 function summarise(kept, drawn) {
   const { model, fits } = kept;
   const used = fits[0];
@@ -150,6 +158,9 @@ function kinds(fits) {
   return found.length > 1 ? ` of each of ${found.join(", ")}; the first` : "";
 }
 
+/**
+ * @param {CostModelOut["fits"]} fits
+ */
 function listFits(fits) {
   const several = new Set(fits.map((fit) => fit.kind)).size > 1;
   const share = (name, of) => ({ name, of, show: (row) => percent(of(row), 2) });

@@ -6,6 +6,8 @@ import { costModelList, graphList } from "../jobs/stored.js";
 import { pageOf, upload } from "../reading/upload.js";
 import { complain, get, post } from "../service/api.js";
 
+/** @import { ExampleList } from "interlace-api" */
+
 /** Names of the examples as people write them. */
 const NAMES = {
   two_layers: "Two layers",
@@ -18,23 +20,20 @@ const NAMES = {
 };
 
 async function examples(host) {
+  /** @type {ExampleList} */
   const { examples: found } = await get("/v1/examples");
   const doing = el("p", { role: "status", class: "doing" });
   const buttons = found.map(({ name, description, url }) =>
     el(
-      "li",
-      {},
-      el(
-        "button",
-        { type: "button", class: "example", "data-example": name, onclick: () => plan(name, url) },
-        el("strong", {}, NAMES[name] ?? name),
-        el("span", { class: "faint" }, description.replaceAll("`", "")),
-      ),
+      "button",
+      { type: "button", class: "example", "data-example": name, onclick: () => plan(name, url) },
+      el("strong", {}, NAMES[name] ?? name),
+      el("span", { class: "faint" }, description.replaceAll("`", "")),
     ),
   );
 
   async function plan(name, url) {
-    for (const item of buttons) item.firstChild.disabled = true;
+    for (const button of buttons) button.disabled = true;
     fill(doing, `Plans ${NAMES[name] ?? name} …`);
     try {
       const { location } = await post("/v1/plans?wait=0", await get(url));
@@ -43,10 +42,18 @@ async function examples(host) {
       complain(error);
     } finally {
       fill(doing);
-      for (const item of buttons) item.firstChild.disabled = false;
+      for (const button of buttons) button.disabled = false;
     }
   }
-  fill(host, el("ul", { class: "examples" }, buttons), doing);
+  fill(
+    host,
+    el(
+      "ul",
+      { class: "examples" },
+      buttons.map((button) => el("li", {}, button)),
+    ),
+    doing,
+  );
 }
 
 upload(byId("upload"));

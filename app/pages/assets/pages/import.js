@@ -6,7 +6,14 @@ import { show } from "../reading/recording.js";
 import { complain, get, Problem } from "../service/api.js";
 import { follow, outcome } from "../service/progress.js";
 
-/** The graph that an import made; null when there is nothing to plan, or when it was deleted. */
+/** @import { ImportOut, GraphOut } from "interlace-api" */
+
+/**
+ * The graph that an import made; null when there is nothing to plan, or when it was deleted.
+ *
+ * @param {ImportOut} body
+ * @returns {Promise<GraphOut | null>}
+ */
 async function graphOf(body) {
   if (body.graph_id === null) return null;
   try {
@@ -20,6 +27,7 @@ async function graphOf(body) {
 
 async function start() {
   const host = byId("content");
+  /** @type {ImportOut} */
   const body = await follow("/v1/imports", idOfPage(), host);
   if (!body.report) {
     fill(host, outcome(body), el("p", {}, el("a", { href: "/", class: "button" }, "Choose other files")));

@@ -12,6 +12,9 @@ import { complain } from "../service/api.js";
 import { fileButton } from "../service/downloads.js";
 import { follow, outcome } from "../service/progress.js";
 
+/** @import { ParameterServerOut, ThroughputRowOut } from "interlace-api" */
+/** @import { Line } from "../charts/curves.js" */
+
 const FORMULAS = [
   ["Lin et al.", "lin_examples_per_s"],
   ["Cynthia", "cynthia_examples_per_s"],
@@ -23,6 +26,7 @@ const gbpsOf = (value) => `${number(value, 6)} Gbit/s`;
 const rate = (value) => `${number(value)} examples/s`;
 
 try {
+  /** @type {ParameterServerOut} */
   const found = await follow("/v1/predictions/parameter-server", idOfPage(), byId("progress"));
   const isAnswered = Boolean(found.rows?.length);
   fill(byId("progress"), outcome(found, isAnswered));
@@ -31,6 +35,9 @@ try {
   complain(error);
 }
 
+/**
+ * @param {ParameterServerOut} found
+ */
 async function show(found) {
   document.title = `${found.name || "Parameter servers"} – Interlace`;
   fill(byId("title"), `${found.name || "Training"} through parameter servers`);
@@ -54,6 +61,9 @@ async function show(found) {
   }
 }
 
+/**
+ * @param {ParameterServerOut} found
+ */
 function summarise(found) {
   const at = `/v1/predictions/parameter-server/${found.id}`;
   const { request } = found;
@@ -100,7 +110,11 @@ function summarise(found) {
   );
 }
 
-/** A line for each bandwidth with its interval, its bound dashed, its ceiling dotted, knees ringed. */
+/**
+ * A line for each bandwidth with its interval, its bound dashed, its ceiling dotted, knees ringed.
+ *
+ * @param {ParameterServerOut} found
+ */
 async function drawThroughput(found, state, onpick) {
   const gbps = [...new Set(found.rows.map((row) => row.bandwidth_gbps))];
   const names = [...gbps.map(gbpsOf), ...FORMULAS.map(([name]) => name), "bound", "ceiling"];
@@ -115,6 +129,7 @@ async function drawThroughput(found, state, onpick) {
     const drawn = gbps
       .map((value, style) => ({ value, style, name: gbpsOf(value) }))
       .filter(({ name }) => !off.has(name));
+    /** @type {Line[]} */
     const lines = drawn.map(({ value, style, name }) => ({
       name,
       style,
@@ -188,7 +203,13 @@ async function drawThroughput(found, state, onpick) {
   });
 }
 
-/** One row: how much each resource is used, and what is gained when one is faster. */
+/**
+ * One row: how much each resource is used, and what is gained when one is faster.
+ *
+ * @param {ParameterServerOut} found
+ * @param {ThroughputRowOut} first
+ * @param {(row: ThroughputRowOut) => void} onpick
+ */
 function drawRow(found, first, onpick) {
   let row = first;
   const gbps = [...new Set(found.rows.map((one) => one.bandwidth_gbps))].map((value) => [
@@ -239,7 +260,10 @@ function drawRow(found, first, onpick) {
         ["Simple bound", rate(row.bound_examples_per_s)],
       ]),
     );
-    const query = new URLSearchParams({ workers: row.workers, bandwidth_gbps: row.bandwidth_gbps });
+    const query = new URLSearchParams({
+      workers: String(row.workers),
+      bandwidth_gbps: String(row.bandwidth_gbps),
+    });
     fill(
       byId("timeline"),
       fileButton(
@@ -316,6 +340,9 @@ function drawRow(found, first, onpick) {
   };
 }
 
+/**
+ * @param {ParameterServerOut} found
+ */
 function listRows(found, onpick) {
   const plainRate = (name, of) => ({ name, unit: "examples/s", of, show: (row) => number(of(row), 5) });
   const uses = [...new Set(found.rows.flatMap((row) => row.utilisation.map(({ resource }) => resource)))];

@@ -11,6 +11,8 @@ import { table } from "../elements/table.js";
 import { bodiesOf, showForm, sourceOf } from "../forms/scaling.js";
 import { complain, post } from "../service/api.js";
 
+/** @import { PredictionAnswer } from "interlace-api" */
+
 const PLAIN = {
   example: "",
   graph_id: "",
@@ -95,6 +97,7 @@ async function run() {
     for (const body of bodies) {
       bar.max = bodies.length;
       bar.value = found.length;
+      /** @type {{ body: PredictionAnswer }} */
       const { body: answer } = await post("/v1/predictions/scaling", body, { signal });
       found.push({ gbps: answer.request.cluster.bandwidth_gbps, answer });
     }

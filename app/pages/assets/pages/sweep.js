@@ -13,9 +13,13 @@ import { drawLines } from "../sweep/lines.js";
 import { drawMap } from "../sweep/map.js";
 import { open } from "../sweep/open.js";
 
+/** @import { SweepCell, SweepOut } from "interlace-api" */
+/** @import { Dimension, View } from "../sweep/cells.js" */
+
 const PLAIN = { show: "best", of: "", over: "", y: "speed", off: "" };
 
 try {
+  /** @type {SweepOut} */
   const sweep = await follow("/v1/sweeps", idOfPage(), byId("progress"));
   const isAnswered = Boolean(sweep.cells?.length);
   fill(byId("progress"), outcome(sweep, isAnswered));
@@ -24,7 +28,11 @@ try {
   complain(error);
 }
 
-/** Fill the page with a sweep that has cells. */
+/**
+ * Fill the page with a sweep that has cells.
+ *
+ * @param {SweepOut} sweep
+ */
 async function show(sweep) {
   const dimensions = dimensionsOf(sweep);
   const view = viewOf(sweep, dimensions);
@@ -48,7 +56,9 @@ async function show(sweep) {
  */
 function viewOf(sweep, dimensions) {
   const labels = sweep.policies.map((policy) => policy.label);
-  const view = read({ ...PLAIN, ...Object.fromEntries(dimensions.map(({ field }) => [field, ""])) });
+  const view = /** @type {View & Record<string, any>} */ (
+    read({ ...PLAIN, ...Object.fromEntries(dimensions.map(({ field }) => [field, ""])) })
+  );
   view.fixed = {};
   for (const { field, values } of dimensions) {
     view.fixed[field] =
@@ -75,6 +85,9 @@ function viewOf(sweep, dimensions) {
   return view;
 }
 
+/**
+ * @param {SweepOut} sweep
+ */
 function summarise(sweep) {
   const at = `/v1/sweeps/${sweep.id}`;
   const about = sweep.name || "sweep";
@@ -113,6 +126,11 @@ function summarise(sweep) {
   );
 }
 
+/**
+ * @param {SweepOut} sweep
+ * @param {Dimension[]} dimensions
+ * @param {(cell: SweepCell) => void} enter
+ */
 function listCells(sweep, dimensions, enter) {
   const columns = dimensions.map(({ field }) => ({
     name: nameOf(field),

@@ -1,5 +1,13 @@
 // What files of the reader's hold: a request of ours, names and bytes of parameters, or a trace.
 
+/**
+ * @typedef {object} Look
+ * @property {{ path: string, body: object }} [request]
+ * @property {File[]} [files]
+ * @property {string} [name]
+ * @property {string | null} [parameters]
+ */
+
 /** Longer texts than any request are not looked into [characters]. */
 const LONGEST = 2 ** 28;
 
@@ -70,6 +78,9 @@ function isParameters(text) {
  * Look into files. Returns { request: { path, body } } where one file is a whole request, else
  * { files, name, parameters }: what is to be read, what to call it ("" where it has a name), and
  * the names and bytes of parameters as text.
+ *
+ * @param {File[]} given
+ * @returns {Promise<Look>}
  */
 export async function looked(given) {
   let parameters = null;

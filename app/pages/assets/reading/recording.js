@@ -6,11 +6,17 @@ import { planForm } from "../forms/plan.js";
 import { complain } from "../service/api.js";
 import { costs, headline, recorded, reported } from "./report.js";
 
+/** @import { GraphOut, ImportOut, LaneCost, ProfiledStepBody, Report } from "interlace-api" */
+
 /**
  * Show it in an element.
  *
  * graph: { id, graph, cluster } of GET /v1/graphs/ID, null where there is nothing to plan;
  * told: { costs, steps, report }, of the import or of the graph.
+ *
+ * @param {HTMLElement} host
+ * @param {Pick<GraphOut, "id" | "graph" | "cluster"> | null} graph
+ * @param {Pick<ImportOut, "report" | "costs"> & Partial<Pick<ImportOut, "steps">>} told
  */
 export async function show(host, graph, told) {
   const [form, step, report, launches, servers] = Array.from({ length: 5 }, () =>
@@ -51,6 +57,7 @@ export async function show(host, graph, told) {
   report.id = "read";
   reported(report, read);
   costs(launches, told.costs);
+  /** @type {(Promise<void> | void)[]} */
   const works = [recorded(step, read)];
   if (graph) works.push(planForm(form, graph, read.format === "interlace"));
   if (told.steps) works.push(serverForm(servers, told.steps, graph?.graph?.name ?? ""));

@@ -5,6 +5,8 @@ import { el, facts, fill } from "../elements/dom.js";
 import { bytes, count, number, percent, time } from "../elements/format.js";
 import { table } from "../elements/table.js";
 
+/** @import { LaneCost, Report } from "interlace-api" */
+
 /** What the sentences are about, the gravest first. */
 const PARTS = [
   ["warnings", "Not to be relied on", "What a plan of this graph cannot rely on."],
@@ -13,7 +15,11 @@ const PARTS = [
   ["assumed", "Assumed", "What the files do not say."],
 ];
 
-/** Collectives by kind: "2 all_reduce of 1.597 MB". */
+/**
+ * Collectives by kind: "2 all_reduce of 1.597 MB".
+ *
+ * @param {Report} report
+ */
 export function collectives(report) {
   const kinds = Object.entries(report.collectives ?? {});
   return kinds.length
@@ -21,14 +27,23 @@ export function collectives(report) {
     : "no collectives";
 }
 
-/** One sentence about what was read. */
+/**
+ * One sentence about what was read.
+ *
+ * @param {Report} report
+ */
 export function headline(report) {
   const from = report.format === "interlace" ? "a file of Interlace's own" : `a ${report.format} file`;
   const which = report.steps > 1 ? `: step ${report.step} of ${report.steps}, counted from 0` : "";
   return `${count(report.ops, "op")} and ${collectives(report)}, read from ${from}${which}.`;
 }
 
-/** Show what was dropped, repaired and assumed. */
+/**
+ * Show what was dropped, repaired and assumed.
+ *
+ * @param {HTMLElement} host
+ * @param {Report} report
+ */
 export function reported(host, report) {
   const told = PARTS.filter(([part]) => report[part]?.length);
   fill(
@@ -71,19 +86,24 @@ function shares(communication) {
   ];
 }
 
-/** The recorded step beside its simulation, as bars; nothing where the files tell neither. */
+/**
+ * The recorded step beside its simulation, as bars; nothing where the files tell neither.
+ *
+ * @param {HTMLElement} host
+ * @param {Report} report
+ */
 export async function recorded(host, report) {
   const bars = [
-    ["measured", report.measured_us, "c7"],
-    ["simulated as recorded", report.recorded_us, "c1"],
-  ].filter(([, us]) => us !== null && us !== undefined);
+    { name: "measured", us: report.measured_us, tone: "c7" },
+    { name: "simulated as recorded", us: report.recorded_us, tone: "c1" },
+  ].filter(({ us }) => us !== null && us !== undefined);
   if (!bars.length) {
     fill(host);
     return;
   }
   const off =
     bars.length === 2 && report.measured_us > 0 ? report.recorded_us / report.measured_us - 1 : null;
-  const words = bars.map(([name, us]) => `${name} ${time(us)}`).join(", ");
+  const words = bars.map(({ name, us }) => `${name} ${time(us)}`).join(", ");
   const near =
     off === null
       ? ""
@@ -96,17 +116,17 @@ export async function recorded(host, report) {
     title: bars.length === 2 ? "The recorded step beside its simulation" : "The recorded step",
     description: `It took: ${words}.`,
     height: 60 + 48 * bars.length,
-    table: () => ({ columns: ["step", "time_us"], rows: bars.map(([name, us]) => [name, us]) }),
+    table: () => ({ columns: ["step", "time_us"], rows: bars.map(({ name, us }) => [name, us]) }),
     make: () => ({
       traces: [
         {
           type: "bar",
           orientation: "h",
-          y: bars.map(([name]) => name),
-          x: bars.map(([, us]) => us / 1000),
-          text: bars.map(([, us]) => time(us)),
+          y: bars.map(({ name }) => name),
+          x: bars.map(({ us }) => us / 1000),
+          text: bars.map(({ us }) => time(us)),
           textposition: "auto",
-          marker: { color: bars.map(([, , tone]) => colour(tone)) },
+          marker: { color: bars.map(({ tone }) => colour(tone)) },
           hovertemplate: "%{y}: %{text}<extra></extra>",
         },
       ],
@@ -119,7 +139,12 @@ export async function recorded(host, report) {
   });
 }
 
-/** What each kind of launch cost in the trace, as it was fitted. */
+/**
+ * What each kind of launch cost in the trace, as it was fitted.
+ *
+ * @param {HTMLElement} host
+ * @param {LaneCost[] | null} rows
+ */
 export function costs(host, rows) {
   if (!rows?.length) {
     fill(host);

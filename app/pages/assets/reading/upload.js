@@ -21,12 +21,20 @@ const FORMATS = {
   astra_text: "ASTRA-sim text",
 };
 
-/** Where the page of something of the API is. */
+/**
+ * Where the page of something of the API is.
+ *
+ * @param {string} location
+ */
 export function pageOf(location) {
   return new URL(location, document.baseURI).pathname.replace(/^\/v1/, "");
 }
 
-/** Show the place in an element. */
+/**
+ * Show the place in an element.
+ *
+ * @param {HTMLElement} host
+ */
 export function upload(host) {
   const format = choice("Format", [["", "what it looks like"], ...Object.entries(FORMATS)], "");
   const step = entry(
@@ -114,7 +122,7 @@ export function upload(host) {
       throw new Error("These are names and bytes of parameters; drop the trace along with them.");
     const query = new URLSearchParams({ wait: "0", name: name.control.value || own });
     const told = { format: format.control.value || null, step: numberIn(step), rank: numberIn(rank) };
-    for (const [field, value] of Object.entries(told)) if (value !== null) query.set(field, value);
+    for (const [field, value] of Object.entries(told)) if (value !== null) query.set(field, String(value));
     const form = new FormData();
     for (const file of files) form.append("files", file, file.name);
     const chosen = sizes.control.files[0];

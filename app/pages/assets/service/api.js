@@ -2,6 +2,10 @@
 
 import { el } from "../elements/dom.js";
 
+/** @import { FaultOut, ProblemDetails } from "interlace-api" */
+
+/** @typedef {{ signal?: AbortSignal }} Signalled */
+
 const KEY = "interlace-key";
 
 /** What the service refused, as it says it (RFC 9457). */
@@ -52,17 +56,35 @@ async function ask(path, options) {
   }
 }
 
-/** GET something as JSON. */
+/**
+ * GET something as JSON.
+ *
+ * @param {string} path
+ * @param {Signalled} [options]
+ * @returns {Promise<any>} what the OpenAPI document says; the caller knows which
+ */
 export async function get(path, { signal } = {}) {
   return (await ask(path, { signal })).json();
 }
 
-/** GET something as text or, with `as: "blob"`, as a file. */
+/**
+ * GET something as text or, with `as: "blob"`, as a file.
+ *
+ * @param {string} path
+ * @param {Signalled & { as?: "text" | "blob" }} [options]
+ */
 export async function download(path, { as = "text", signal } = {}) {
   return (await ask(path, { signal }))[as]();
 }
 
-/** POST JSON, or files as a form; returns the body, and where it stays if the answer says so. */
+/**
+ * POST JSON, or files as a form; returns the body, and where it stays if the answer says so.
+ *
+ * @param {string} path
+ * @param {object} [body]
+ * @param {Signalled & { more?: Record<string, string> }} [options]
+ * @returns {Promise<{ body: any, location: string | null, status: number }>}
+ */
 export async function post(path, body, { signal, more = {} } = {}) {
   const isForm = body instanceof FormData;
   const response = await ask(path, {
@@ -74,12 +96,20 @@ export async function post(path, body, { signal, more = {} } = {}) {
   return { body: await response.json(), location: response.headers.get("Location"), status: response.status };
 }
 
-/** DELETE something. */
+/**
+ * DELETE something.
+ *
+ * @param {string} path
+ */
 export async function remove(path) {
   await ask(path, { method: "DELETE" });
 }
 
-/** Whether nobody answered but, perhaps, what stands before the service: it may be there again soon. */
+/**
+ * Whether nobody answered but, perhaps, what stands before the service: it may be there again soon.
+ *
+ * @param {any} error
+ */
 export function isAway(error) {
   return !(error instanceof Problem) || [502, 503, 504].includes(error.status);
 }
@@ -88,6 +118,11 @@ export function isAway(error) {
  * Follow server-sent events (fetch, since EventSource sends no key); yields each event's data.
  * A connection that is lost is made again after a second, from the last event on; onaway is
  * told so, true when it is lost and false when it is there again.
+ *
+ * @param {string} path
+ * @param {AbortSignal} signal
+ * @param {(isLost: boolean) => void} [onaway]
+ * @returns {AsyncGenerator<{ event: string, data: any }>}
  */
 export async function* events(path, signal, onaway = () => {}) {
   let last = null;
@@ -126,7 +161,11 @@ export async function* events(path, signal, onaway = () => {}) {
   }
 }
 
-/** A problem as people read it: the sentence, and each fault with its place. */
+/**
+ * A problem as people read it: the sentence, and each fault with its place.
+ *
+ * @param {any} error
+ */
 export function shown(error) {
   const faults = (error.faults ?? []).filter((fault) => fault.pointer || fault.detail !== error.message);
   const hidden = faults.length - 20;
@@ -163,7 +202,11 @@ export function shown(error) {
   );
 }
 
-/** Show a problem at the top of the page, in the place of the last one. */
+/**
+ * Show a problem at the top of the page, in the place of the last one.
+ *
+ * @param {any} error
+ */
 export function complain(error) {
   if (error?.name === "AbortError") return;
   const host = document.getElementById("problems");
@@ -177,7 +220,12 @@ let asked = null;
 /** Whether the reader would give no key: who is asked again and again can use nothing of the page. */
 let isDeclined = false;
 
-/** Ask the reader for an API key; whether one was given. */
+/**
+ * Ask the reader for an API key; whether one was given.
+ *
+ * @param {string} [why]
+ * @returns {Promise<boolean>}
+ */
 export function askForKey(why = "Calls are made with this API key.") {
   asked ??= new Promise((resolve) => {
     const input = el("input", {
@@ -237,7 +285,7 @@ export function askForKey(why = "Calls are made with this API key.") {
       ),
     );
     input.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") dialog.querySelector("button.main").click();
+      if (event.key === "Enter") /** @type {HTMLElement} */ (dialog.querySelector("button.main")).click();
     });
     document.body.append(dialog);
     dialog.showModal();

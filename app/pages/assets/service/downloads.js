@@ -4,7 +4,12 @@ import { el } from "../elements/dom.js";
 import { save } from "../elements/save.js";
 import { complain, download } from "./api.js";
 
-/** A button that cannot be pressed again while it works. */
+/**
+ * A button that cannot be pressed again while it works.
+ *
+ * @param {string} text
+ * @param {() => Promise<void>} work
+ */
 export function workButton(text, work) {
   const button = el(
     "button",
@@ -26,7 +31,13 @@ export function workButton(text, work) {
   return button;
 }
 
-/** A button that saves a file of the service under a name; path() is asked for when it is pressed. */
+/**
+ * A button that saves a file of the service under a name; path() is asked for when it is pressed.
+ *
+ * @param {string} text
+ * @param {() => string} path
+ * @param {string} name
+ */
 export function fileButton(text, path, name) {
   return workButton(text, async () => save(name, await download(path(), { as: "blob" })));
 }

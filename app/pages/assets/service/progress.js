@@ -5,6 +5,8 @@ import { el, facts, fill, say } from "../elements/dom.js";
 import { count, percent, time } from "../elements/format.js";
 import { complain, events, get, isAway, Problem, post, shown } from "./api.js";
 
+/** @import { JobError } from "interlace-api" */
+
 const ENDED = new Set(["succeeded", "failed", "cancelled", "timed_out"]);
 
 /** The phases of all kinds of jobs as people read them. */
@@ -19,7 +21,11 @@ const PHASES = {
   import: "reads the files",
 };
 
-/** The word for a state, in its colour. */
+/**
+ * The word for a state, in its colour.
+ *
+ * @param {string} state
+ */
 export function badge(state) {
   return el("span", { class: `badge ${state}` }, state.replace("_", " "));
 }
@@ -27,6 +33,9 @@ export function badge(state) {
 /**
  * Why a job that has ended has no answer, or not all of one; null when all is well.
  * hasAnswer: whether the page shows what was in hand.
+ *
+ * @param {{ state: string, error: JobError | null }} body
+ * @param {boolean} [hasAnswer]
  */
 export function outcome(body, hasAnswer = false) {
   if (body.state === "cancelled") {
@@ -118,6 +127,11 @@ function curves(host, points) {
  *
  * path: of its kind, as "/v1/plans"; id: its own. The element is empty afterwards. A job that had
  * ended before is not shown at all. Throws what the service refuses: 404 when it was deleted.
+ *
+ * @param {string} path
+ * @param {string} id
+ * @param {HTMLElement} host
+ * @returns {Promise<any>} what the OpenAPI document says of its kind
  */
 export async function follow(path, id, host) {
   const place = `${path}/${encodeURIComponent(id)}`;

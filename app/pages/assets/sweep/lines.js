@@ -8,6 +8,9 @@ import { number, time } from "../elements/format.js";
 import { complain } from "../service/api.js";
 import { cellAt, nameOf, said, shown, speedIn, timeIn } from "./cells.js";
 
+/** @import { SweepOut } from "interlace-api" */
+/** @import { Dimension, View } from "./cells.js" */
+
 /** What is drawn along a dimension at the fixed values of the others. */
 function dataOf(sweep, { field, values }, fixed, isSpeed, off) {
   const cells = values.map((value) => cellAt(sweep, { ...fixed, [field]: value }));
@@ -44,7 +47,13 @@ function dataOf(sweep, { field, values }, fixed, isSpeed, off) {
   return { xs: values, lines, limits, rings };
 }
 
-/** Draw a chart for each dimension of several values, with the choices above them. */
+/**
+ * Draw a chart for each dimension of several values, with the choices above them.
+ *
+ * @param {SweepOut} sweep
+ * @param {Dimension[]} dimensions
+ * @param {View} view
+ */
 export async function drawLines(sweep, dimensions, view) {
   const along = dimensions.filter(
     ({ values }) => values.length > 1 && values.every((value) => typeof value === "number"),

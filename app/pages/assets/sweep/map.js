@@ -8,6 +8,9 @@ import { time } from "../elements/format.js";
 import { complain } from "../service/api.js";
 import { cellAt, labelIn, nameOf, SHOWN, said, shown, timeIn } from "./cells.js";
 
+/** @import { SweepCell, SweepOut } from "interlace-api" */
+/** @import { Dimension, View } from "./cells.js" */
+
 /** So many cells beside each other still have room for a word, by width of the chart [px]. */
 const PX_OF_WORD = 74;
 
@@ -31,6 +34,9 @@ function hoverOf(cell, sweep) {
  *
  * x, y: the dimensions along; fixed: the value of each other one, by field;
  * show: a key of SHOWN; of, over: labels, "" for the best of each cell; width of the chart [px].
+ *
+ * @param {SweepOut} sweep
+ * @param {Pick<View, "fixed" | "show" | "of" | "over"> & { x: Dimension, y: Dimension, width: number }} drawn
  */
 export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
   const grid = y.values.map((b) =>
@@ -166,7 +172,14 @@ export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
   };
 }
 
-/** Draw the map with the choices above it; enter(cell) when one is clicked. */
+/**
+ * Draw the map with the choices above it; enter(cell) when one is clicked.
+ *
+ * @param {SweepOut} sweep
+ * @param {Dimension[]} dimensions
+ * @param {View} view
+ * @param {(cell: SweepCell) => void} enter
+ */
 export async function drawMap(sweep, dimensions, view, enter) {
   const along = dimensions.filter(({ values }) => values.length > 1);
   const [

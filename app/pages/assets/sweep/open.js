@@ -2,7 +2,18 @@
 
 import { get, Problem, post } from "../service/api.js";
 
-/** The body that makes what a policy did in a cell: { path, body }, of the sweep's own request. */
+/** @import { SweepCell, SweepOut } from "interlace-api" */
+
+/** @typedef {Record<string, any>} SweepRequest as it was posted, of either form of a graph */
+
+/**
+ * The body that makes what a policy did in a cell: { path, body }, of the sweep's own request.
+ *
+ * @param {SweepRequest} request
+ * @param {SweepOut} sweep
+ * @param {SweepCell} cell
+ * @param {string} label
+ */
 export function requestOf(request, sweep, cell, label) {
   const source =
     request.graph_id === undefined || request.graph_id === null
@@ -42,7 +53,13 @@ export function requestOf(request, sweep, cell, label) {
   };
 }
 
-/** Post it, and go to its page. */
+/**
+ * Post it, and go to its page.
+ *
+ * @param {SweepOut} sweep
+ * @param {SweepCell} cell
+ * @param {string | null} label
+ */
 export async function open(sweep, cell, label) {
   const strange = Object.keys(sweep.axes).filter(
     (axis) => !["workers", "bandwidths_gbps", "startups_us"].includes(axis) && sweep.axes[axis].length > 1,

@@ -1,7 +1,17 @@
 // What a Gantt chart draws of its runs in a window: at most some bars a pixel, a path a colour.
 
 import { colour, plain } from "../charts/chart.js";
-import { bytes, time } from "../elements/format.js";
+import { bytes, SIZES, time } from "../elements/format.js";
+
+/** @import { Bar, Row, Run } from "./runs.js" */
+
+/** @typedef {{ run: Run, row: Row, y: number }} Slot */
+
+/** @typedef {{ from: number, to: number, pixel: number, size: number }} Window */
+
+/** @typedef {ReturnType<typeof arranged>} Places */
+
+/** @typedef {ReturnType<typeof unitOf>} Unit */
 
 /** What bars and marks are called and coloured; marks lie over the bars of their row. */
 const TONES = {
@@ -27,13 +37,22 @@ const ROW = 26;
 const MEMORY = 150;
 const AXIS = 60;
 
-/** The unit of the axis for iterations so long [us]. */
+/**
+ * The unit of the axis for iterations so long [us].
+ *
+ * @param {number} end
+ */
 export function unitOf(end) {
   if (end >= 1e7) return { name: "s", size: 1e6 };
   return end >= 2e3 ? { name: "ms", size: 1e3 } : { name: "us", size: 1 };
 }
 
-/** Where the rows of runs lie, and what they have: slots: [{ run, row, y }], heads: [{ run, y }]. */
+/**
+ * Where the rows of runs lie, and what they have: slots: [{ run, row, y }], heads: [{ run, y }].
+ *
+ * @param {Run[]} runs
+ * @param {number} width
+ */
 export function arranged(runs, width) {
   const [slots, heads] = [[], []];
   let y = 0;
@@ -47,12 +66,7 @@ export function arranged(runs, width) {
     0,
     ...runs.map((run) => run.memory.reduce((high, point) => Math.max(high, point.bytes), run.limit ?? 0)),
   );
-  const [name, size] = [
-    ["TB", 1e12],
-    ["GB", 1e9],
-    ["MB", 1e6],
-    ["kB", 1e3],
-  ].find((each) => most >= each[1]) ?? ["B", 1];
+  const { unit: name, size } = SIZES.find((each) => most >= each.size) ?? { unit: "B", size: 1 };
   // the legend names what there is anywhere, whatever is in view
   const found = new Set(slots.flatMap(({ row }) => row.bars.map((bar) => bar.kind)));
   const known = Object.keys(TONES);
@@ -100,7 +114,14 @@ const filled = (path, name, tone, opacity = 1) => ({
   y: path.y.length ? path.y : [null],
 });
 
-/** The traces of what lies in [from, to] where a pixel is so long [us]; size is the axis' unit. */
+/**
+ * The traces of what lies in [from, to] where a pixel is so long [us]; size is the axis' unit.
+ *
+ * @param {Places} places
+ * @param {Window} window
+ * @param {{ bar: Bar, y: number }[]} selected
+ * @param {number | null} bound
+ */
 export function traces(places, { from, to, pixel, size }, selected, bound) {
   const bars = new Map(places.kinds.map((kind) => [kind, new Path()]));
   const marks = new Map(places.marks.map((name) => [name, new Path()]));
@@ -168,12 +189,19 @@ export function traces(places, { from, to, pixel, size }, selected, bound) {
   ];
 }
 
-/** Memory over time of each run in a window, the most of what lies in a pixel. */
+/**
+ * Memory over time of each run in a window, the most of what lies in a pixel.
+ *
+ * @param {Run[]} runs
+ * @param {Places["memory"]} memory
+ * @param {Window} window
+ */
 export function memoryTraces(runs, memory, { from, to, pixel, size }) {
   const made = [];
   const scaled = (value) => value / memory.size;
   runs.forEach((run, k) => {
     if (!run.memory.length) return;
+    /** @type {number[][]} */
     const [x, y] = [[], []];
     let at = -Infinity;
     for (const point of run.memory) {
@@ -218,7 +246,12 @@ function headingOf(run, most) {
   return `<b>${short(run.label ?? run.name, most)}</b> ${time(run.end)}${peak}`;
 }
 
-/** The layout around the traces, for a chart so wide [px]. */
+/**
+ * The layout around the traces, for a chart so wide [px].
+ *
+ * @param {Places} places
+ * @param {{ view: number[], unit: Unit, bound: number | null, width: number }} chart
+ */
 export function layoutOf(
   { slots, heads, total, hasMemory, below, height, memory },
   { view, unit, bound, width },

@@ -6,6 +6,20 @@ import { complain } from "../service/api.js";
 import { arranged, layoutOf, memoryTraces, traces, unitOf } from "./bars.js";
 import { listen } from "./input.js";
 
+/** @import { Bar, Row, Run } from "./runs.js" */
+/** @import { Slot } from "./bars.js" */
+
+/**
+ * @typedef {object} GanttOptions
+ * @property {string} title
+ * @property {Run[]} runs
+ * @property {number | null} [bound]
+ * @property {number[] | null} [view]
+ * @property {(bar: Bar, row: Row, run: Run) => string[][]} describe
+ * @property {(bar: Bar | null, run: Run | null) => void} [onselect]
+ * @property {(from: number | null, to: number | null) => void} [onview]
+ */
+
 /** What is seen is no shorter than this share of the whole. */
 const CLOSEST = 1e-7;
 
@@ -22,6 +36,9 @@ const HINT =
  * onview(from, to or null): after the view has changed.
  * Returns { setRuns(runs), select(test), zoomTo(bar), zoomAll(), find(words), plot }, where test says of
  * a bar whether it is selected, and find gives the bars of the first run that have the words.
+ *
+ * @param {HTMLElement} host
+ * @param {GanttOptions} options
  */
 export async function gantt(
   host,
@@ -37,6 +54,7 @@ export async function gantt(
 
   const end = () => Math.max(...runs.map((run) => run.end), bound ?? 0, 1e-6);
   const whole = () => [-0.01 * end(), 1.02 * end()];
+  /** @type {(range: number[]) => number[]} */
   const clamp = ([from, to]) => {
     const [low, high] = whole();
     const span = Math.min(Math.max(to - from, CLOSEST * end()), high - low);
@@ -76,7 +94,7 @@ export async function gantt(
     clearTimeout(telling);
     const [low, high] = whole();
     const isAll = view[1] - view[0] > (1 - 1e-6) * (high - low);
-    telling = setTimeout(() => onview(...(isAll ? [null, null] : view)), 250);
+    telling = setTimeout(() => (isAll ? onview(null, null) : onview(view[0], view[1])), 250);
   }
 
   /** The time around which is zoomed: of the cursor, else the middle. */

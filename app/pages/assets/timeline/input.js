@@ -5,7 +5,12 @@ import { el, fill } from "../elements/dom.js";
 /** A bar is hit so many pixels beside it, too: many are narrower than one. */
 const SLACK = 3;
 
-/** Listen on plotly's element of a chart; `act` is what gantt.js can do. */
+/**
+ * Listen on plotly's element of a chart; `act` is what gantt.js can do.
+ *
+ * @param {any} plot
+ * @param {Record<string, (...given: any[]) => any>} act
+ */
 export function listen(plot, act) {
   const tip = el("div", { class: "tip", hidden: true });
   plot.style.position = "relative";

@@ -1,5 +1,45 @@
 // Iterations as rows of bars, from a Chrome trace of the service: what ran where, and what did not.
 
+/** @import { PathStep } from "interlace-api" */
+
+/** @typedef {{ start: number, end: number }} Span */
+
+/**
+ * What ran on a row, in us; `exposed` is known of channels.
+ * @typedef {object} Bar
+ * @property {string} name
+ * @property {string} kind
+ * @property {number} start
+ * @property {number} end
+ * @property {string[]} ops
+ * @property {number | null} bytes
+ * @property {number | null} offset
+ * @property {number | null} exposed
+ */
+
+/**
+ * @typedef {object} Row
+ * @property {string} name
+ * @property {boolean} isChannel
+ * @property {Bar[]} bars
+ * @property {Spans} spans
+ * @property {Record<"idle" | "exposed" | "critical", Spans>} marks
+ */
+
+/**
+ * @typedef {object} Run
+ * @property {string} name
+ * @property {number} end
+ * @property {number} idle
+ * @property {Row[]} rows
+ * @property {{ at: number, bytes: number }[]} memory
+ * @property {number | null} limit
+ * @property {string} [label]
+ * @property {boolean} [isExplained]
+ * @property {boolean} [isOther]
+ * @property {number | null} [peak]
+ */
+
 /** Kinds of bars on a stream that are not compute; a wait is no work at all. */
 const COPIES = new Set(["pack", "unpack"]);
 const WAIT = "wait";
@@ -131,7 +171,12 @@ function runOf(name, rows, memory) {
   return { name, end, rows: [...streams, ...channels], memory, idle: sum(bare) };
 }
 
-/** The runs of a Chrome trace: { name, end, idle, rows: streams then channels, memory, limit }. */
+/**
+ * The runs of a Chrome trace: { name, end, idle, rows: streams then channels, memory, limit }.
+ *
+ * @param {{ traceEvents: any[] }} trace
+ * @returns {Run[]}
+ */
 export function runsOf(trace) {
   const runs = new Map();
   for (const event of trace.traceEvents) {
@@ -166,7 +211,12 @@ export function runsOf(trace) {
   });
 }
 
-/** Mark the critical path in a run, whose steps have the ops and times of its bars. */
+/**
+ * Mark the critical path in a run, whose steps have the ops and times of its bars.
+ *
+ * @param {Run} run
+ * @param {PathStep[] | null} steps
+ */
 export function markCritical(run, steps) {
   const close = (a, b) => Math.abs(a - b) <= 1e-6 * Math.max(1, run.end);
   const found = new Map(run.rows.map((each) => [each, []]));
