@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --constr
 # tests of one group share a server, so one process has them all
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
-.PHONY: help demo test test-live test-torch test-long compiled wheels coverage lint docs pictures screenshots openapi bench reproduce suite general programs testbed mutants clean
+.PHONY: help demo test test-live test-torch test-long compiled wheels coverage lint docs pictures reference screenshots openapi bench reproduce suite general programs testbed mutants clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -56,6 +56,9 @@ docs: $(VENV)/installed-docs  ## build the site in site/
 
 pictures: $(VENV)/installed-docs  ## draw the pictures of the docs anew
 	$(BIN)/python -m docs.generate.pictures
+
+reference: $(VENV)/installed-dev  ## write the generated parts of the reference anew
+	$(BIN)/python -m docs.generate.reference
 
 screenshots: $(VENV)/installed-dev  ## take the pictures of the service's pages anew, in Chromium
 	$(BIN)/python -m docs.generate.screenshots
