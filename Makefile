@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --constr
 # tests of one group share a server, so one process has them all
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
-.PHONY: help demo test test-live test-torch test-long compiled wheels coverage lint docs pictures screenshots openapi bench reproduce suite general programs testbed mutants clean
+.PHONY: help demo test test-live test-torch test-long compiled wheels coverage lint docs pictures reference screenshots openapi bench reproduce suite general programs testbed mutants clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -49,12 +49,16 @@ lint: $(VENV)/installed-dev  ## check style, types and imports
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@$(scripts)
 
 docs: $(VENV)/installed-docs  ## build the site in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 pictures: $(VENV)/installed-docs  ## draw the pictures of the docs anew
 	$(BIN)/python -m docs.generate.pictures
+
+reference: $(VENV)/installed-dev  ## write the generated parts of the reference anew
+	$(BIN)/python -m docs.generate.reference
 
 screenshots: $(VENV)/installed-dev  ## take the pictures of the service's pages anew, in Chromium
 	$(BIN)/python -m docs.generate.screenshots
@@ -102,6 +106,19 @@ endef
 compile = $(still); echo "Compiling the solver's inner loops: half a minute on two cores." \
   && $(BIN)/python setup.py --quiet build_ext --inplace
 
+# the pages' scripts; Node is no need of Interlace's: without it, or its registry, the rest is checked
+define scripts
+if ! node -e 'process.exit(+(parseInt(process.versions.node) < 20))' 2> /dev/null \
+    || ! command -v npm > /dev/null; then \
+  echo "No Node 20 or newer with npm here: the pages' scripts are not linted."; \
+elif ! { [ node_modules/.package-lock.json -nt package-lock.json ] \
+    || npm ci --no-audit --no-fund --silent --fetch-retries=0 --fetch-timeout=30000; }; then \
+  echo "npm cannot install package-lock.json here: the pages' scripts are not linted."; \
+else \
+  npm run --silent lint; \
+fi
+endef
+
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Interlace needs Python 3.11 or newer; set PYTHON=/path/to/one."; exit 1; }
@@ -134,4 +151,4 @@ $(VENV)/installed-docs: $(INPUTS)
 comma := ,
 
 clean:  ## remove everything that was made
-	rm -rf $(VENV) build dist site *.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) node_modules build dist site *.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -46,9 +46,9 @@ class Settings(BaseSettings):
     out, and with a `scheduler` at least that of the threads of its workers."""
 
     scheduler: str | None = None
-    """Address of a Dask scheduler, as `tcp://host:8786` (`tls://` with certificates in Dask's own
-    configuration): its workers do the jobs. Left out, processes of this machine do them. Whoever
-    reaches that port may run anything on all machines of the cluster."""
+    """Dask scheduler whose workers do the jobs: `tcp://host:8786`, or `tls://` with certificates in
+    Dask's configuration. Whoever reaches its port can run anything on all machines of the cluster.
+    """
 
     max_queued: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
     """Jobs that may wait in a queue; beyond, requests are refused."""

@@ -65,9 +65,9 @@ class ChannelBody(NetworkBody):
     shares: Annotated[
         Name | None,
         Field(
-            description="The network card that carries it, by any name: while channels of one card "
-            "carry at once, the bytes of each go at an equal share of its bandwidth; start-ups and "
-            "steps take as long as alone. Null for a card of its own."
+            description="Any name for the network card that carries it. Channels of one card that "
+            "carry at once share its bandwidth equally; start-ups and steps do not slow down. Null "
+            "for a card of its own."
         ),
     ] = None
 
@@ -120,10 +120,9 @@ class ClusterBody(ChannelBody):
         Field(
             ge=1,
             le=MAX_COMPUTE_SLOWDOWN,
-            description="While a launch is under way, on any channel, compute takes so many times "
-            "as long as the graph says: on GPUs and CPUs that share cores or memory with "
-            "communication. Durations that were recorded beside communication contain it. Ops with "
-            "a `slowdown` of their own are slowed down by that alone.",
+            description="Factor by which compute takes longer while any launch is under way, since "
+            "both share cores or memory. Durations recorded beside communication contain it. An "
+            "op's own `slowdown` replaces it.",
         ),
     ] = 1
     channels: Annotated[

@@ -2,7 +2,8 @@
 
 A page says where such a part belongs: ``<!-- generate: errors -->`` stands for what the function of
 that name in :data:`PARTS` returns, and ``<!-- include: solver/MODEL.md -->`` for a page that lies
-elsewhere in the repository.
+elsewhere in the repository. Up to ``<!-- end: errors -->`` the part is in the committed page too:
+``make reference`` writes it there.
 """
 
 from collections.abc import Callable

@@ -8,7 +8,11 @@ from typing import Any
 from docs.generate import PARTS
 
 ROOT = Path(__file__).resolve().parents[2]
-_GENERATE = re.compile(r"^<!-- generate: (\w+) -->$", re.MULTILINE)
+#: A mark, with what is committed behind it where a page has a second one.
+_GENERATE = re.compile(
+    r"^<!-- generate: (\w+) -->$(?:\n(?:(?!^<!-- generate: ).)*?^<!-- end: \1 -->$)?",
+    re.MULTILINE | re.DOTALL,
+)
 _INCLUDE = re.compile(r"^<!-- include: (\S+) -->$", re.MULTILINE)
 _LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
 #: Files elsewhere in the repository, and the pages that show them or stand for them.

@@ -17,6 +17,12 @@ _FENCE = re.compile(
 )
 
 
+#: What is generated from code, whose examples are run where they are written.
+_GENERATED = re.compile(
+    r"^<!-- generate: (\w+) -->\n.*?^<!-- end: \1 -->$", re.MULTILINE | re.DOTALL
+)
+
+
 class Block(NamedTuple):
     """One example."""
 
@@ -32,6 +38,7 @@ class Block(NamedTuple):
 
 def blocks_of(text: str) -> Iterator[Block]:
     """Yield the fenced blocks of a page, in order."""
+    text = _GENERATED.sub(lambda part: "\n" * part[0].count("\n"), text)
     for found in _FENCE.finditer(text):
         line = text.count("\n", 0, found.start("language")) + 1
         yield Block(line, found["language"], found["text"], found["mark"] or "")

@@ -9,6 +9,7 @@ from app.operations.settings import Settings
 from docs.generate import PARTS
 from docs.generate.hook import INCLUDED, filled
 from docs.generate.pictures import FOLDER, PICTURES, layers
+from docs.generate.reference import SITE_ALONE, stale
 from interlace_client.problems import PROBLEMS
 from solver.costs.algorithms import ALGORITHMS
 from solver.exports import EXPORTS
@@ -17,6 +18,8 @@ from solver.traces import READERS
 from tests.docs.blocks import ROOT, pages
 
 _PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+#: Characters of one cell of a table.
+LONGEST_CELL = 200
 _ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
 
@@ -91,6 +94,30 @@ def test_every_part_stands_on_one_page() -> None:
         )
     ]
     assert sorted(marks) == sorted(PARTS)
+
+
+def test_generated_parts_are_fresh() -> None:
+    assert [page.name for page, _ in stale()] == [], "stale: run make reference"
+
+
+def test_generated_parts_are_in_the_repository() -> None:
+    pages_of = {
+        mark: (ROOT / page).read_text("utf-8")
+        for page in _PAGES
+        for mark in re.findall(
+            r"^<!-- generate: (\w+) -->$", (ROOT / page).read_text("utf-8"), re.MULTILINE
+        )
+    }
+    left = {mark for mark, text in pages_of.items() if f"<!-- end: {mark} -->" not in text}
+    assert left == SITE_ALONE
+
+
+@pytest.mark.parametrize("page", ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", *_PAGES])
+def test_cells_are_short(page: str) -> None:
+    """What needs more words than a cell holds is said below its table."""
+    rows = [line for line in (ROOT / page).read_text("utf-8").splitlines() if line[:1] == "|"]
+    cells = [cell.strip() for row in rows for cell in re.split(r"(?<!\\)\|", row)]
+    assert [f"{len(cell)}: {cell[:60]}" for cell in cells if len(cell) > LONGEST_CELL] == []
 
 
 @pytest.mark.parametrize("source", sorted(set(INCLUDED) - {"README.md"}))

@@ -20,7 +20,7 @@ def calibrate(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="What nccl-tests (all_reduce_perf, all_gather_perf, ...) or OSU printed, a CSV "
+            help="What nccl-tests (all_reduce_perf, ...) or OSU printed, a CSV "
             "with a header such as size(B),time(us), or one of iteration times: "
             "model,workers,policy,time_us; - reads standard input.",
         ),

@@ -1,5 +1,4 @@
 // Before anything is drawn: the theme that this reader chose, else the system's.
-"use strict";
 {
   const chosen = localStorage.getItem("theme");
   if (chosen === "dark" || chosen === "light") document.documentElement.dataset.theme = chosen;

@@ -2,15 +2,35 @@
 
 export const UNKNOWN = "–";
 
-/** A number with about four digits. */
+/** The units of sizes, the greatest first. */
+export const SIZES = [
+  { unit: "TB", size: 1e12 },
+  { unit: "GB", size: 1e9 },
+  { unit: "MB", size: 1e6 },
+  { unit: "kB", size: 1e3 },
+];
+
+/**
+ * A number with about four digits.
+ *
+ * @param {number | null | undefined} value
+ * @param {number} [digits]
+ */
 export function number(value, digits = 4) {
   if (value === null || value === undefined) return UNKNOWN;
   if (value !== 0 && Math.abs(value) < 1e-3) return value.toExponential(2);
   const whole = Math.abs(value) >= 10 ** (digits - 1);
-  return value.toLocaleString("en", whole ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: digits });
+  return value.toLocaleString(
+    "en",
+    whole ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: digits },
+  );
 }
 
-/** A time [us] in the unit that suits it. */
+/**
+ * A time [us] in the unit that suits it.
+ *
+ * @param {number | null | undefined} us
+ */
 export function time(us) {
   if (us === null || us === undefined) return UNKNOWN;
   const size = Math.abs(us);
@@ -19,33 +39,58 @@ export function time(us) {
   return `${number(us)} us`;
 }
 
-/** A size in the unit that suits it, by powers of ten, as bandwidths count. */
+/**
+ * A size in the unit that suits it, by powers of ten, as bandwidths count.
+ *
+ * @param {number | null | undefined} value
+ */
 export function bytes(value) {
   if (value === null || value === undefined) return UNKNOWN;
-  for (const [unit, size] of [["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]) {
+  for (const { unit, size } of SIZES) {
     if (Math.abs(value) >= size) return `${number(value / size)} ${unit}`;
   }
   return `${value} B`;
 }
 
-/** A share as a percentage. */
+/**
+ * A share as a percentage.
+ *
+ * @param {number | null | undefined} share
+ * @param {number} [digits]
+ */
 export function percent(share, digits = 1) {
   if (share === null || share === undefined) return UNKNOWN;
   if (share !== 0 && Math.abs(share) < 10 ** -(digits + 2) / 2) return "0 %";
   return `${(100 * share).toFixed(digits)} %`;
 }
 
-/** A ratio: 1.058x. */
+/**
+ * A ratio: 1.058x.
+ *
+ * @param {number | null | undefined} ratio
+ */
 export function times(ratio) {
   return ratio === null || ratio === undefined ? UNKNOWN : `${ratio.toFixed(3)}x`;
 }
 
-/** When something was, in the reader's own time zone. */
+/**
+ * When something was, in the reader's own time zone.
+ *
+ * @param {string | null} text
+ */
 export function date(text) {
-  return text ? new Date(text).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" }) : UNKNOWN;
+  return text
+    ? new Date(text).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" })
+    : UNKNOWN;
 }
 
-/** One thing or many: 1 tensor, 2 tensors. */
+/**
+ * One thing or many: 1 tensor, 2 tensors.
+ *
+ * @param {number} many
+ * @param {string} one
+ * @param {string} [several]
+ */
 export function count(many, one, several = `${one}s`) {
   return `${number(many, 12)} ${many === 1 ? one : several}`;
 }

@@ -1,8 +1,12 @@
 // A cluster as a form: workers, and what a launch costs on each channel that a graph uses.
 
-import { get } from "../service/api.js";
 import { el } from "../elements/dom.js";
 import { choice, entry, numberIn, step } from "../elements/form.js";
+import { get } from "../service/api.js";
+
+/** @import { ClusterBody, CostModelList, GraphBody } from "interlace-api" */
+
+/** @typedef {[id: string, name: string, isMeasured: boolean]} StoredModel */
 
 const NETWORK = "network";
 const TOLD = "told";
@@ -11,21 +15,41 @@ const TOLD = "told";
 const USUAL = { workers: 8, bandwidth_gbps: 10, startup_us: 50 };
 
 /** The algorithms that are told by bandwidth and start-up alone. */
-const ALGORITHMS = [["ring", "Ring"], ["recursive_doubling", "Recursive doubling"], ["halving_doubling", "Halving and doubling"], ["double_binary_tree", "Double binary tree"], ["parameter_server", "Parameter servers"], ["in_network", "Sums in the switch"]];
+const ALGORITHMS = [
+  ["ring", "Ring"],
+  ["recursive_doubling", "Recursive doubling"],
+  ["halving_doubling", "Halving and doubling"],
+  ["double_binary_tree", "Double binary tree"],
+  ["parameter_server", "Parameter servers"],
+  ["in_network", "Sums in the switch"],
+];
 
-/** The channels that the collectives of a graph use, the network first. */
+/**
+ * The channels that the collectives of a graph use, the network first.
+ *
+ * @param {GraphBody} graph
+ */
 export function channelsOf(graph) {
   const used = new Set(graph.ops.filter((op) => op.kind !== "compute").map((op) => op.channel ?? NETWORK));
-  return [...used].sort((a, b) => (b === NETWORK) - (a === NETWORK) || a.localeCompare(b, "en"));
+  return [...used].sort((a, b) => Number(b === NETWORK) - Number(a === NETWORK) || a.localeCompare(b, "en"));
 }
 
 /** Algorithms that were measured, and are scaled to other workers. */
 const MEASURED = ["linear", "piecewise", "table"];
 
-/** The cost models that are stored, as [id, name, whether it was measured]. */
+/**
+ * The cost models that are stored, as [id, name, whether it was measured].
+ *
+ * @returns {Promise<StoredModel[]>}
+ */
 export async function costModels() {
+  /** @type {CostModelList} */
   const { cost_models: found } = await get("/v1/cost-models?limit=200");
-  return found.map((model) => [model.id, `${model.name || model.id} (${model.algorithm})`, MEASURED.includes(model.algorithm)]);
+  return found.map((model) => [
+    model.id,
+    `${model.name || model.id} (${model.algorithm})`,
+    MEASURED.includes(model.algorithm),
+  ]);
 }
 
 /** What a recorded channel costs, in a few words. */
@@ -38,18 +62,53 @@ function recordedWords(told) {
 /** The fields of one channel. own: how the files tell it, null where they do not; size: its workers. */
 function channelFields(name, isAlone, own, size, models) {
   const at = name === NETWORK ? "/cluster" : `/cluster/channels/${step(name)}`;
+  /** @type {(string | readonly any[])[][]} */
   const options = [
     ...(own ? [["Recorded", [[TOLD, `As the files say${recordedWords(own)}`]]]] : []),
     ["Algorithms", ALGORITHMS],
     ["Cost models", models],
   ];
-  const cost = choice(isAlone ? "What a launch costs" : `What a launch on ${name} costs`, options, own ? TOLD : "ring", { pointer: own || models.length ? at : `${at}/algorithm` });
+  const cost = choice(
+    isAlone ? "What a launch costs" : `What a launch on ${name} costs`,
+    options,
+    own ? TOLD : "ring",
+    { pointer: own || models.length ? at : `${at}/algorithm` },
+  );
   cost.field.classList.add("wide");
-  const bandwidth = entry("Bandwidth", { type: "number", min: 0, step: "any", value: own?.cost_model ? own.cost_model.bandwidth_gbps ?? USUAL.bandwidth_gbps : own?.bandwidth_gbps ?? USUAL.bandwidth_gbps }, { unit: "Gbit/s", pointer: `${at}/bandwidth_gbps` });
-  const startup = entry("Start-up", { type: "number", min: 0, step: "any", value: own && !own.cost_model ? own.startup_us ?? 0 : USUAL.startup_us }, { unit: "us a launch", pointer: `${at}/startup_us` });
-  const workers = name === NETWORK ? null : entry("Workers of it", { type: "number", min: 1, step: 1, value: size ?? "", placeholder: "all" }, { pointer: `${at}/workers` });
+  const bandwidth = entry(
+    "Bandwidth",
+    {
+      type: "number",
+      min: 0,
+      step: "any",
+      value: own?.cost_model
+        ? (own.cost_model.bandwidth_gbps ?? USUAL.bandwidth_gbps)
+        : (own?.bandwidth_gbps ?? USUAL.bandwidth_gbps),
+    },
+    { unit: "Gbit/s", pointer: `${at}/bandwidth_gbps` },
+  );
+  const startup = entry(
+    "Start-up",
+    {
+      type: "number",
+      min: 0,
+      step: "any",
+      value: own && !own.cost_model ? (own.startup_us ?? 0) : USUAL.startup_us,
+    },
+    { unit: "us a launch", pointer: `${at}/startup_us` },
+  );
+  const workers =
+    name === NETWORK
+      ? null
+      : entry(
+          "Workers of it",
+          { type: "number", min: 1, step: 1, value: size ?? "", placeholder: "all" },
+          { pointer: `${at}/workers` },
+        );
   const isAlgorithm = () => ALGORITHMS.some(([key]) => key === cost.control.value);
-  const show = () => { bandwidth.field.hidden = startup.field.hidden = !isAlgorithm(); };
+  const show = () => {
+    bandwidth.field.hidden = startup.field.hidden = !isAlgorithm();
+  };
   cost.control.addEventListener("change", show);
   show();
 
@@ -58,8 +117,20 @@ function channelFields(name, isAlone, own, size, models) {
     const chosen = cost.control.value;
     if (chosen === TOLD) return { ...without(own, "workers"), ...base };
     const shares = own?.shares ? { shares: own.shares } : {};
-    if (!isAlgorithm()) return { ...shares, ...base, cost_model: chosen, ...(models.find(([id]) => id === chosen)[2] ? { extrapolate: true } : {}) };
-    return { ...shares, ...base, algorithm: chosen, bandwidth_gbps: numberIn(bandwidth), startup_us: numberIn(startup) ?? 0 };
+    if (!isAlgorithm())
+      return {
+        ...shares,
+        ...base,
+        cost_model: chosen,
+        ...(models.find(([id]) => id === chosen)[2] ? { extrapolate: true } : {}),
+      };
+    return {
+      ...shares,
+      ...base,
+      algorithm: chosen,
+      bandwidth_gbps: numberIn(bandwidth),
+      startup_us: numberIn(startup) ?? 0,
+    };
   }
   const fields = [cost, workers, bandwidth, startup].filter(Boolean).map(({ field }) => field);
   return { fields, value };
@@ -75,22 +146,59 @@ function without(object, ...names) {
  * nothing that the files tell; models: of costModels().
  * Returns { element, value(), usesNetwork, isTold }: value is a request's `cluster`, isTold whether
  * the files tell what launches cost.
+ *
+ * @param {string[]} channels
+ * @param {ClusterBody | null} told
+ * @param {boolean} isOwn
+ * @param {StoredModel[]} models
  */
 export function clusterForm(channels, told, isOwn, models) {
-  const workers = entry("Workers", { type: "number", min: 1, step: 1, value: told ? told.workers ?? "" : USUAL.workers, placeholder: "those of each channel" }, { pointer: "/cluster/workers" });
+  const workers = entry(
+    "Workers",
+    {
+      type: "number",
+      min: 1,
+      step: 1,
+      value: told ? (told.workers ?? "") : USUAL.workers,
+      placeholder: "those of each channel",
+    },
+    { pointer: "/cluster/workers" },
+  );
   const used = channels.length ? channels : [NETWORK];
   const own = (name) => {
-    const found = told === null ? null : name === NETWORK ? without(told, "channels", "workers", "compute_slowdown") : told.channels?.[name] ?? null;
+    const found =
+      told === null
+        ? null
+        : name === NETWORK
+          ? without(told, "channels", "workers", "compute_slowdown")
+          : (told.channels?.[name] ?? null);
     return found && (found.cost_model || (isOwn && Object.keys(found).length)) ? found : null;
   };
-  const parts = used.map((name) => [name, channelFields(name, used.length === 1, own(name), told?.channels?.[name]?.workers, models)]);
-  const element = el("div", {}, el("div", { class: "fields" }, workers.field, parts.length === 1 ? parts[0][1].fields : null), parts.length === 1 ? null : parts.map(([name, part]) => el("fieldset", {}, el("legend", {}, `Channel ${name}`), el("div", { class: "fields" }, part.fields))));
+  const parts = used.map((name) => ({
+    name,
+    part: channelFields(name, used.length === 1, own(name), told?.channels?.[name]?.workers, models),
+  }));
+  const element = el(
+    "div",
+    {},
+    el("div", { class: "fields" }, workers.field, parts.length === 1 ? parts[0].part.fields : null),
+    parts.length === 1
+      ? null
+      : parts.map(({ name, part }) =>
+          el(
+            "fieldset",
+            {},
+            el("legend", {}, `Channel ${name}`),
+            el("div", { class: "fields" }, part.fields),
+          ),
+        ),
+  );
 
   function value() {
     const cluster = numberIn(workers) === null ? {} : { workers: numberIn(workers) };
     if (told?.compute_slowdown) cluster.compute_slowdown = told.compute_slowdown;
     const others = {};
-    for (const [name, part] of parts) {
+    for (const { name, part } of parts) {
       if (name === NETWORK) Object.assign(cluster, part.value());
       else others[name] = part.value();
     }

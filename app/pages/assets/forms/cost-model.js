@@ -1,18 +1,36 @@
 // What a benchmark printed, as a cost model.
 
-import { complain, post } from "../service/api.js";
 import { el, fill } from "../elements/dom.js";
 import { choice, entry } from "../elements/form.js";
+import { complain, post } from "../service/api.js";
 
-const FITS = [["best", "the best of all"], ["linear", "linear"], ["piecewise", "piecewise"], ["table", "table"]];
+const FITS = [
+  ["best", "the best of all"],
+  ["linear", "linear"],
+  ["piecewise", "piecewise"],
+  ["table", "table"],
+];
 
-/** Show the form; what is made has a page of its own. */
+/**
+ * Show the form; what is made has a page of its own.
+ *
+ * @param {HTMLElement} host
+ * @param {HTMLElement} title
+ */
 export function showForm(host, title) {
   fill(title, "Fit a cost model");
-  const files = entry("Files", { type: "file", multiple: true, required: true }, { hint: "Output of nccl-tests or of OSU's benchmarks, or a CSV with a header such as size(B),time(us)." });
+  const files = entry(
+    "Files",
+    { type: "file", multiple: true, required: true },
+    { hint: "Output of nccl-tests or of OSU's benchmarks, or a CSV with a header such as size(B),time(us)." },
+  );
   const name = entry("Name", { maxlength: 200, autocomplete: "off" });
   const workers = entry("Workers", { type: "number", min: 1, step: 1, placeholder: "as the files say" });
-  const gbps = entry("Bandwidth [Gbit/s]", { type: "number", min: 0.001, step: "any", placeholder: "unknown" }, { hint: "Needed only to scale the cost to another one." });
+  const gbps = entry(
+    "Bandwidth [Gbit/s]",
+    { type: "number", min: 0.001, step: "any", placeholder: "unknown" },
+    { hint: "Needed only to scale the cost to another one." },
+  );
   const fit = choice("Fit", FITS, "best");
   const button = el("button", { type: "submit", class: "main" }, "Fit");
   const submit = async () => {
@@ -30,12 +48,22 @@ export function showForm(host, title) {
     host,
     el(
       "form",
-      { onsubmit: (event) => {
-        event.preventDefault();
-        button.disabled = true;
-        submit().catch(complain).finally(() => { button.disabled = false; });
-      } },
-      el("div", { class: "fields tops" }, [files, name, workers, gbps, fit].map((one) => one.field)),
+      {
+        onsubmit: (event) => {
+          event.preventDefault();
+          button.disabled = true;
+          submit()
+            .catch(complain)
+            .finally(() => {
+              button.disabled = false;
+            });
+        },
+      },
+      el(
+        "div",
+        { class: "fields tops" },
+        [files, name, workers, gbps, fit].map((one) => one.field),
+      ),
       el("p", {}, button),
     ),
   );

@@ -1,13 +1,27 @@
 // From a stored graph to a plan, a sweep or a prediction: a form, with what is usual in it.
 
-import { Problem, complain, post } from "../service/api.js";
-import { channelsOf, clusterForm, costModels } from "./cluster.js";
 import { el, fill } from "../elements/dom.js";
 import { blame, box, entry, forgive, numberIn, numbersIn } from "../elements/form.js";
 import { pageOf } from "../reading/upload.js";
+import { complain, Problem, post } from "../service/api.js";
+import { channelsOf, clusterForm, costModels } from "./cluster.js";
+
+/** @import { ClusterBody, GraphBody, GraphOut } from "interlace-api" */
 
 /** The policies of today that a plan is compared with: those that are ticked first. */
-const POLICIES = ["ddp", "wfbp", "pace", "ddp_priority", "horovod", "mg_wfbp", "bytescheduler", "p3", "tictac", "ada_fusion", "single"];
+const POLICIES = [
+  "ddp",
+  "wfbp",
+  "pace",
+  "ddp_priority",
+  "horovod",
+  "mg_wfbp",
+  "bytescheduler",
+  "p3",
+  "tictac",
+  "ada_fusion",
+  "single",
+];
 const USUAL = new Set(["ddp", "wfbp", "pace"]);
 
 /** Whether the order of some stream is free: then a program is planned, with rules of its own. */
@@ -22,28 +36,66 @@ function around(value, factors) {
 
 /** What is said above the fields. */
 function words(isTold) {
-  if (isTold) return "The cluster is the one that the files tell of, as far as they do. Press Plan, or change it first.";
-  return "The files do not say what launches cost; these figures are usual ones. Press Plan, or change them first.";
+  return isTold
+    ? [
+        "The cluster is the one that the files tell of, as far as they do. ",
+        "Press Plan, or change it first.",
+      ]
+    : [
+        "The files do not say what launches cost; these figures are usual ones. ",
+        "Press Plan, or change them first.",
+      ];
 }
 
 /**
  * Show the form of a graph, with what the files told of its cluster (null where they told nothing).
  * stored: { id, graph, cluster }, as GET /v1/graphs/ID answers; isOwn: see clusterForm.
+ *
+ * @param {HTMLElement} host
+ * @param {Pick<GraphOut, "id" | "graph" | "cluster">} stored
+ * @param {boolean} isOwn
  */
 export async function planForm(host, { id, graph, cluster: told }, isOwn) {
   const channels = channelsOf(graph);
   const cluster = clusterForm(channels, told ?? null, isOwn, await costModels());
   const hasRules = !isProgram(graph);
-  const barrier = box("PyTorch's barrier: the optimizer waits for all gradients", false, { pointer: "/options/barrier" });
-  const limit = entry("Time limit", { type: "number", min: 0, step: "any", value: 10, required: true }, { unit: "s", pointer: "/options/time_limit_s", hint: "The best plan so far is the answer then." });
-  const policies = POLICIES.map((name) => [name, box(name, USUAL.has(name))]);
-  const baselines = el("fieldset", { class: "field", "data-pointer": "/options/baselines" }, el("legend", {}, "Compared with"), el("div", { class: "row" }, policies.map(([, { field }]) => field)));
-  const workers = entry("Workers", { value: around(told?.workers ?? 8, [0.5, 1, 2, 4]) }, { pointer: "/workers" });
-  const bandwidths = entry("Bandwidths", { value: "5, 10, 25, 50, 100" }, { unit: "Gbit/s", pointer: "/bandwidths_gbps", hint: cluster.usesNetwork ? null : "The graph does not use the network of which this is." });
+  const barrier = box("PyTorch's barrier: the optimizer waits for all gradients", false, {
+    pointer: "/options/barrier",
+  });
+  const limit = entry(
+    "Time limit",
+    { type: "number", min: 0, step: "any", value: 10, required: true },
+    { unit: "s", pointer: "/options/time_limit_s", hint: "The best plan so far is the answer then." },
+  );
+  const policies = POLICIES.map((name) => ({ name, ...box(name, USUAL.has(name)) }));
+  const baselines = el(
+    "fieldset",
+    { class: "field", "data-pointer": "/options/baselines" },
+    el("legend", {}, "Compared with"),
+    el(
+      "div",
+      { class: "row" },
+      policies.map(({ field }) => field),
+    ),
+  );
+  const workers = entry(
+    "Workers",
+    { value: around(told?.workers ?? 8, [0.5, 1, 2, 4]) },
+    { pointer: "/workers" },
+  );
+  const bandwidths = entry(
+    "Bandwidths",
+    { value: "5, 10, 25, 50, 100" },
+    {
+      unit: "Gbit/s",
+      pointer: "/bandwidths_gbps",
+      hint: cluster.usesNetwork ? null : "The graph does not use the network of which this is.",
+    },
+  );
   const sweepPlans = box("With the plan (slower)", true);
   const buttons = [];
 
-  const chosen = () => policies.filter(([, { control }]) => control.checked).map(([name]) => name);
+  const chosen = () => policies.filter(({ control }) => control.checked).map(({ name }) => name);
   async function ask(path, body, form) {
     forgive(form);
     document.getElementById("problems").replaceChildren();
@@ -59,27 +111,82 @@ export async function planForm(host, { id, graph, cluster: told }, isOwn) {
     }
   }
   const plan = () => {
-    const options = { barrier: barrier.control.checked, time_limit_s: numberIn(limit), ...(hasRules ? { baselines: chosen() } : {}) };
+    const options = {
+      barrier: barrier.control.checked,
+      time_limit_s: numberIn(limit),
+      ...(hasRules ? { baselines: chosen() } : {}),
+    };
     return ask("/v1/plans", { graph_id: id, cluster: cluster.value(), options }, form);
   };
   const sweep = () => {
     const compared = [...chosen(), ...(sweepPlans.control.checked ? ["plan"] : [])];
-    const axes = { workers: numbersIn(workers), ...(cluster.usesNetwork ? { bandwidths_gbps: numbersIn(bandwidths) } : {}) };
-    return ask("/v1/sweeps", { graph_id: id, cluster: cluster.value(), ...axes, policies: compared, barrier: barrier.control.checked }, form);
+    const axes = {
+      workers: numbersIn(workers),
+      ...(cluster.usesNetwork ? { bandwidths_gbps: numbersIn(bandwidths) } : {}),
+    };
+    return ask(
+      "/v1/sweeps",
+      {
+        graph_id: id,
+        cluster: cluster.value(),
+        ...axes,
+        policies: compared,
+        barrier: barrier.control.checked,
+      },
+      form,
+    );
   };
   const planButton = el("button", { type: "submit", class: "main", id: "plan" }, "Plan");
   const sweepButton = el("button", { type: "button", id: "sweep", onclick: sweep }, "Sweep");
   buttons.push(planButton, sweepButton);
   const form = el(
     "form",
-    { novalidate: true, "aria-label": "Plan this graph", onsubmit: (event) => { event.preventDefault(); plan(); } },
+    {
+      novalidate: true,
+      "aria-label": "Plan this graph",
+      onsubmit: (event) => {
+        event.preventDefault();
+        plan();
+      },
+    },
     el("p", {}, words(cluster.isTold)),
     cluster.element,
     barrier.field,
-    el("details", {}, el("summary", {}, "More"), el("div", { class: "fields" }, limit.field), hasRules ? baselines : null),
-    el("p", { class: "row" }, planButton, el("a", { class: "button", id: "scaling", href: `/predictions/scaling?${new URLSearchParams({ graph_id: id })}` }, "How it scales")),
+    el(
+      "details",
+      {},
+      el("summary", {}, "More"),
+      el("div", { class: "fields" }, limit.field),
+      hasRules ? baselines : null,
+    ),
+    el(
+      "p",
+      { class: "row" },
+      planButton,
+      el(
+        "a",
+        {
+          class: "button",
+          id: "scaling",
+          href: `/predictions/scaling?${new URLSearchParams({ graph_id: id })}`,
+        },
+        "How it scales",
+      ),
+    ),
     hasRules
-      ? el("details", { id: "sweep-more" }, el("summary", {}, "Sweep: many clusters at once"), el("div", { class: "fields" }, workers.field, cluster.usesNetwork ? bandwidths.field : null, sweepPlans.field), el("p", {}, sweepButton))
+      ? el(
+          "details",
+          { id: "sweep-more" },
+          el("summary", {}, "Sweep: many clusters at once"),
+          el(
+            "div",
+            { class: "fields" },
+            workers.field,
+            cluster.usesNetwork ? bandwidths.field : null,
+            sweepPlans.field,
+          ),
+          el("p", {}, sweepButton),
+        )
       : null,
   );
   fill(host, el("h2", {}, "Plan it"), form);

@@ -1,11 +1,22 @@
 // The timeline of an iteration beside a rival, with a search for ops.
 
-import { complain, get } from "../service/api.js";
 import { el, fill, say } from "../elements/dom.js";
 import { bytes, count, time } from "../elements/format.js";
-import { gantt } from "../timeline/gantt.js";
 import { read, write } from "../elements/state.js";
+import { complain, get } from "../service/api.js";
+import { gantt } from "../timeline/gantt.js";
 import { markCritical, runsOf } from "../timeline/runs.js";
+
+/** @import { Iteration } from "./iteration.js" */
+/** @import { Run } from "../timeline/runs.js" */
+
+/**
+ * @typedef {object} TimelineOptions
+ * @property {string} name
+ * @property {string[]} rivals
+ * @property {(rival: string | null) => Promise<any>} fetchTrace
+ * @property {(ops: string[] | null) => void} onselect
+ */
 
 const NONE = "none";
 
@@ -23,7 +34,10 @@ function viewIn(text) {
 /** What a bar tells of itself; release and wait are known of the run that was explained. */
 function describing(tensors) {
   return (bar, row, run) => {
-    const told = [[bar.ops.length > 1 ? "ops" : "op", named(bar.ops)], ["kind", bar.kind.replace("_", "-")]];
+    const told = [
+      [bar.ops.length > 1 ? "ops" : "op", named(bar.ops)],
+      ["kind", bar.kind.replace("_", "-")],
+    ];
     if (bar.bytes !== null) told.push(["bytes", bytes(bar.bytes)]);
     told.push(["start", time(bar.start)], ["end", time(bar.end)], ["takes", time(bar.end - bar.start)]);
     const known = run.isExplained ? bar.ops.map((op) => tensors.get(op)) : [];
@@ -42,14 +56,23 @@ function describing(tensors) {
  *
  * rivals: names of what can be drawn beside it, the first by default (NONE is always one);
  * fetchTrace(rival or null): the Chrome trace; onselect(ops or null).
- * Returns { select(ops, isReached), compare(run), beside() }: compare draws another run in the rival's place, and
- * null draws the rival again.
+ * Returns { select(ops, isReached), compare(run), beside() }: compare draws another run in the rival's
+ * place, and null draws the rival again.
+ *
+ * @param {HTMLElement} host
+ * @param {Iteration} body
+ * @param {TimelineOptions} options
  */
 export async function timelineOf(host, body, { name, rivals, fetchTrace, onselect }) {
   const given = read({ beside: rivals[0] ?? NONE, t: "", op: "" });
   const tensors = new Map((body.tensors ?? []).map((tensor) => [tensor.id, tensor]));
-  const choice = el("select", { id: "beside" }, [...new Set([...rivals, NONE])].map((each) => el("option", { selected: each === given.beside }, each)));
-  if (![...rivals, NONE].includes(given.beside)) choice.prepend(el("option", { selected: true }, given.beside));
+  const choice = el(
+    "select",
+    { id: "beside" },
+    [...new Set([...rivals, NONE])].map((each) => el("option", { selected: each === given.beside }, each)),
+  );
+  if (![...rivals, NONE].includes(given.beside))
+    choice.prepend(el("option", { selected: true }, given.beside));
   const words = el("input", { type: "search", id: "find", placeholder: "Part of a name", value: given.op });
   const matches = el("span", { class: "faint", role: "status" });
   const canvas = el("div");
@@ -72,9 +95,12 @@ export async function timelineOf(host, body, { name, rivals, fetchTrace, onselec
     el(
       "div",
       { class: "row timeline-tools" },
-      el("label", { for: "beside" }, "Beside it"), choice,
-      el("label", { for: "find" }, "Find an op"), words,
-      el("button", { type: "button", id: "next", onclick: () => find(1) }, "Find"), matches,
+      el("label", { for: "beside" }, "Beside it"),
+      choice,
+      el("label", { for: "find" }, "Find an op"),
+      words,
+      el("button", { type: "button", id: "next", onclick: () => find(1) }, "Find"),
+      matches,
     ),
     canvas,
   );
@@ -87,7 +113,7 @@ export async function timelineOf(host, body, { name, rivals, fetchTrace, onselec
     choice.value = NONE;
     own = await load();
   }
-  const runs = () => [own, ...(instead ?? rival ? [instead ?? rival] : [])];
+  const runs = () => [own, ...((instead ?? rival) ? [instead ?? rival] : [])];
 
   chart = await gantt(canvas, {
     title: "Timeline of one iteration",
@@ -100,7 +126,8 @@ export async function timelineOf(host, body, { name, rivals, fetchTrace, onselec
       chart.select(ops && touching(ops));
       onselect(ops);
     },
-    onview: (from, to) => write({ t: from === null ? null : `${+from.toPrecision(7)}~${+to.toPrecision(7)}` }),
+    onview: (from, to) =>
+      write({ t: from === null ? null : `${+from.toPrecision(7)}~${+to.toPrecision(7)}` }),
   });
 
   function touching(ops) {
@@ -114,16 +141,26 @@ export async function timelineOf(host, body, { name, rivals, fetchTrace, onselec
   function find(by) {
     const text = words.value.trim();
     write({ op: text });
-    if (!text) { matches.textContent = ""; chart.select(null); return; }
+    if (!text) {
+      matches.textContent = "";
+      chart.select(null);
+      return;
+    }
     if (found.words !== text) found = { words: text, bars: chart.find(text), at: -1 };
-    if (!found.bars.length) { matches.textContent = "No op has that in its name."; return; }
+    if (!found.bars.length) {
+      matches.textContent = "No op has that in its name.";
+      return;
+    }
     found.at = (found.at + by + found.bars.length) % found.bars.length;
     const hit = found.bars[found.at];
-    matches.textContent = `${found.at + 1} of ${count(found.bars.length, "bar")}: ${named(hit.bar.ops.filter((op) => op.toLowerCase().includes(text.toLowerCase())))}`;
+    const those = hit.bar.ops.filter((op) => op.toLowerCase().includes(text.toLowerCase()));
+    matches.textContent = `${found.at + 1} of ${count(found.bars.length, "bar")}: ${named(those)}`;
     chart.zoomTo(hit.bar);
     chart.point(hit);
   }
-  words.addEventListener("keydown", (event) => { if (event.key === "Enter") find(event.shiftKey ? -1 : 1); });
+  words.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") find(event.shiftKey ? -1 : 1);
+  });
   if (given.op) find(1);
 
   choice.addEventListener("change", async () => {
@@ -145,7 +182,12 @@ export async function timelineOf(host, body, { name, rivals, fetchTrace, onselec
   return {
     select(ops, isReached = true) {
       chart.select(ops && touching(ops));
-      const first = ops && own.rows.filter((row) => row.isChannel).flatMap((row) => row.bars).find(touching(ops));
+      const first =
+        ops &&
+        own.rows
+          .filter((row) => row.isChannel)
+          .flatMap((row) => row.bars)
+          .find(touching(ops));
       if (first && isReached) chart.zoomTo(first);
     },
     compare(run) {
@@ -156,7 +198,11 @@ export async function timelineOf(host, body, { name, rivals, fetchTrace, onselec
   };
 }
 
-/** The runs of a simulation's trace, to be compared with. */
+/**
+ * The runs of a simulation's trace, to be compared with.
+ *
+ * @param {string} path
+ */
 export async function runsAt(path) {
   return runsOf(await get(path));
 }

@@ -1,25 +1,59 @@
 // What a plan or a simulation is taken along as: its request, its timeline, other tools' files.
 
-import { get } from "../service/api.js";
-import { fileButton, workButton } from "../service/downloads.js";
 import { el, fill } from "../elements/dom.js";
 import { time } from "../elements/format.js";
 import { save } from "../elements/save.js";
+import { get } from "../service/api.js";
+import { fileButton, workButton } from "../service/downloads.js";
+
+/** @import { ExportOut } from "interlace-api" */
 
 const folded = (text) => text.split("/").at(-1);
 
-/** Show what there is; place is the API's path, formats the names of exports, beside the rival or null. */
+/**
+ * Show what there is; place is the API's path, formats the names of exports, beside the rival or null.
+ *
+ * @param {HTMLElement} host
+ * @param {{ place: string, formats: string[], beside: () => string | null }} options
+ */
 export function files(host, { place, formats, beside }) {
   const notes = el("div", { "aria-live": "polite" });
-  const format = el("select", { id: "format" }, formats.map((name) => el("option", {}, name)));
+  const format = el(
+    "select",
+    { id: "format" },
+    formats.map((name) => el("option", {}, name)),
+  );
 
   async function exported() {
+    /** @type {ExportOut} */
     const found = await get(`${place}/export?format=${encodeURIComponent(format.value)}`);
     fill(
       notes,
-      el("p", {}, `As ${found.format} it takes ${time(found.iteration_time_us)}; the plan takes ${time(found.plan_time_us)}.`),
+      el(
+        "p",
+        {},
+        `As ${found.format} it takes ${time(found.iteration_time_us)}; `,
+        `the plan takes ${time(found.plan_time_us)}.`,
+      ),
       found.notes.map((note) => el("p", { class: "note" }, note)),
-      el("p", { class: "row" }, found.files.map((file) => el("button", { type: "button", onclick: () => save(folded(file.name), file.text ?? new Blob([Uint8Array.from(atob(file.base64), (c) => c.charCodeAt(0))])) }, `Save ${file.name}`))),
+      el(
+        "p",
+        { class: "row" },
+        found.files.map((file) =>
+          el(
+            "button",
+            {
+              type: "button",
+              onclick: () =>
+                save(
+                  folded(file.name),
+                  file.text ?? new Blob([Uint8Array.from(atob(file.base64), (c) => c.charCodeAt(0))]),
+                ),
+            },
+            `Save ${file.name}`,
+          ),
+        ),
+      ),
     );
   }
 
@@ -35,7 +69,13 @@ export function files(host, { place, formats, beside }) {
       fileButton("Timeline for Perfetto", () => `${place}/timeline.json${query()}`, "timeline.json"),
       el("a", { href: "https://ui.perfetto.dev", rel: "noreferrer", target: "_blank" }, "Perfetto"),
     ),
-    el("div", { class: "row" }, el("label", { for: "format" }, "Files for another tool"), format, workButton("Export", exported)),
+    el(
+      "div",
+      { class: "row" },
+      el("label", { for: "format" }, "Files for another tool"),
+      format,
+      workButton("Export", exported),
+    ),
     notes,
   );
 }

@@ -1,16 +1,35 @@
 // The page of one iteration, planned or simulated: first its job until it has ended, then its parts.
 
-import { complain } from "../service/api.js";
 import { plotly } from "../charts/chart.js";
 import { byId, el, fill } from "../elements/dom.js";
+import { idOfPage, read, write } from "../elements/state.js";
+import { complain } from "../service/api.js";
+import { follow, outcome } from "../service/progress.js";
+import { timelineOf } from "./chosen-timeline.js";
 import { files } from "./exports.js";
 import { front, reasons } from "./program.js";
 import { comparison, helps, summary } from "./summary.js";
 import { tables } from "./tables.js";
-import { timelineOf } from "./chosen-timeline.js";
-import { follow, outcome } from "../service/progress.js";
-import { idOfPage, read, write } from "../elements/state.js";
 import { whatIf } from "./what-if.js";
+
+/** @import { PlanOut, SimulationOut } from "interlace-api" */
+
+/** @typedef {Partial<Pick<SimulationOut, "policy">>} Simulated */
+
+/**
+ * What the page shows: a plan or a simulation, which has less.
+ * @typedef {Omit<PlanOut, "request"> & Simulated & Pick<PlanOut | SimulationOut, "request">} Iteration
+ */
+
+/**
+ * @typedef {object} Kind
+ * @property {string} path
+ * @property {(body: Iteration) => string} word
+ * @property {string} title
+ * @property {(body: Iteration, rival: string | null) => Promise<any>} fetchTrace
+ * @property {(body: Iteration, names: Record<string, string[]>) => string[]} rivals
+ * @property {(body: Iteration, names: Record<string, string[]>) => string[]} formats
+ */
 
 const card = (id, label) => el("section", { class: "card", id, "aria-label": label });
 
@@ -34,7 +53,19 @@ async function parts(content, body, { path, word, title, fetchTrace, rivals, for
     tensors: card("tensors", "Tensors"),
     files: card("files", "Take it along"),
   };
-  fill(content, outcome(body, true), hosts.summary, hosts.timeline, hosts.what, el("div", { class: "grid" }, hosts.times, hosts.helps), hosts.front, hosts.reasons, hosts.buckets, hosts.tensors, hosts.files);
+  fill(
+    content,
+    outcome(body, true),
+    hosts.summary,
+    hosts.timeline,
+    hosts.what,
+    el("div", { class: "grid" }, hosts.times, hosts.helps),
+    hosts.front,
+    hosts.reasons,
+    hosts.buckets,
+    hosts.tensors,
+    hosts.files,
+  );
   let timeline = null;
   fill(hosts.timeline, el("h2", {}, "Timeline"), el("p", { class: "faint" }, "It is being drawn."));
   const traceOf = async (rival) => {
@@ -42,12 +73,30 @@ async function parts(content, body, { path, word, title, fetchTrace, rivals, for
     entitle(trace.otherData.graph ? `${title} of ${trace.otherData.graph}` : title);
     return trace;
   };
-  const drawn = timelineOf(hosts.timeline, body, { name: word(body), rivals, fetchTrace: traceOf, onselect: (ops) => { note(ops); shown.select(ops); } });
+  const drawn = timelineOf(hosts.timeline, body, {
+    name: word(body),
+    rivals,
+    fetchTrace: traceOf,
+    onselect: (ops) => {
+      note(ops);
+      shown.select(ops);
+    },
+  });
   summary(hosts.summary, body);
   const note = (ops) => write({ sel: ops?.[0] ?? null });
-  const shown = tables(hosts, body, (ops) => { note(ops); timeline?.select(ops); });
-  reasons(hosts.reasons, body, (ops) => { note(ops); timeline?.select(ops); });
-  files(hosts.files, { place, formats, beside: () => (path === "/v1/plans" ? timeline?.beside() ?? null : null) });
+  const shown = tables(hosts, body, (ops) => {
+    note(ops);
+    timeline?.select(ops);
+  });
+  reasons(hosts.reasons, body, (ops) => {
+    note(ops);
+    timeline?.select(ops);
+  });
+  files(hosts.files, {
+    place,
+    formats,
+    beside: () => (path === "/v1/plans" ? (timeline?.beside() ?? null) : null),
+  });
   try {
     timeline = await drawn;
   } catch (error) {
@@ -65,18 +114,30 @@ async function parts(content, body, { path, word, title, fetchTrace, rivals, for
 }
 
 /**
- * Show the page. kind: { path, word(body), title, fetchTrace(body, rival), rivals(body, names), formats(body, names) }
+ * Show the page.
+ *
+ * kind: { path, word(body), title, fetchTrace(body, rival), rivals(body, names), formats(body, names) }
  * where names are those that the template has of the service.
+ *
+ * @param {Kind} kind
  */
 export async function page(kind) {
   const content = byId("content");
-  const names = Object.fromEntries(Object.entries(content.dataset).map(([name, text]) => [name, text.split(" ")]));
+  const names = Object.fromEntries(
+    Object.entries(content.dataset).map(([name, text]) => [name, text.split(" ")]),
+  );
   plotly().catch(complain); // it is large: it comes while the job is asked for
   fill(content, el("p", { class: "faint" }, "It is being fetched."));
   try {
+    /** @type {Iteration} */
     const body = await follow(kind.path, idOfPage(), content);
     if (body.iteration_time_us === null) fill(content, outcome(body) ?? el("p", {}, "It has no answer."));
-    else await parts(content, body, { ...kind, rivals: kind.rivals(body, names), formats: kind.formats(body, names) });
+    else
+      await parts(content, body, {
+        ...kind,
+        rivals: kind.rivals(body, names),
+        formats: kind.formats(body, names),
+      });
   } catch (error) {
     fill(content);
     complain(error);

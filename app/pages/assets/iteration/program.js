@@ -6,19 +6,33 @@ import { el, fill } from "../elements/dom.js";
 import { bytes, time } from "../elements/format.js";
 import { table } from "../elements/table.js";
 
+/** @import { Iteration } from "./iteration.js" */
+
 const GB = 1e9;
 
-/** Draw the plans for several limits of memory; hides its host where there is one limit or none. */
+/**
+ * Draw the plans for several limits of memory; hides its host where there is one limit or none.
+ *
+ * @param {HTMLElement} host
+ * @param {Iteration} body
+ */
 export async function front(host, body) {
   host.hidden = !body.front;
   if (!body.front) return;
   const points = [...body.front].sort((a, b) => a.memory_limit_bytes - b.memory_limit_bytes);
   const ms = (us) => (us === null ? null : us / 1e3);
+  const timeAt = (point) => (point.iteration_time_us === null ? "no plan" : time(point.iteration_time_us));
   const figure = el("div");
-  fill(host, figure, points.filter((point) => point.why_not).map((point) => el("p", { class: "note" }, `${bytes(point.memory_limit_bytes)}: ${point.why_not}`)));
+  fill(
+    host,
+    figure,
+    points
+      .filter((point) => point.why_not)
+      .map((point) => el("p", { class: "note" }, `${bytes(point.memory_limit_bytes)}: ${point.why_not}`)),
+  );
   await chart(figure, {
     title: "Time against memory",
-    description: points.map((point) => `${bytes(point.memory_limit_bytes)}: ${point.iteration_time_us === null ? "no plan" : time(point.iteration_time_us)}`).join("; "),
+    description: points.map((point) => `${bytes(point.memory_limit_bytes)}: ${timeAt(point)}`).join("; "),
     make: () =>
       curves({
         xs: points.map((point) => point.memory_limit_bytes / GB),
@@ -30,12 +44,24 @@ export async function front(host, body) {
       }),
     table: () => ({
       columns: ["memory_limit_bytes", "iteration_time_us", "peak_bytes", "lower_bound_us", "status"],
-      rows: points.map((point) => [point.memory_limit_bytes, point.iteration_time_us, point.peak_bytes, point.lower_bound_us, point.status]),
+      rows: points.map((point) => [
+        point.memory_limit_bytes,
+        point.iteration_time_us,
+        point.peak_bytes,
+        point.lower_bound_us,
+        point.status,
+      ]),
     }),
   });
 }
 
-/** Why each launch starts no earlier; onselect(ops or null) is told which tensors a chosen row is about. */
+/**
+ * Why each launch starts no earlier; onselect(ops or null) is told which tensors a chosen row is about.
+ *
+ * @param {HTMLElement} host
+ * @param {Iteration} body
+ * @param {(ops: string[] | null) => void} onselect
+ */
 export function reasons(host, body, onselect) {
   host.hidden = !body.launch_reasons?.length;
   if (host.hidden) return;
@@ -50,6 +76,11 @@ export function reasons(host, body, onselect) {
       { name: "why no earlier", of: (row) => row.text, show: (row) => row.text, isText: true },
     ],
     body.launch_reasons,
-    { caption: "Why each launch starts no earlier", key: (row) => row.bucket, filter: (row) => `${row.bucket} ${row.by ?? ""} ${row.text}`, onselect: (row) => onselect(row ? tensors.get(row.bucket) ?? null : null) },
+    {
+      caption: "Why each launch starts no earlier",
+      key: (row) => row.bucket,
+      filter: (row) => `${row.bucket} ${row.by ?? ""} ${row.text}`,
+      onselect: (row) => onselect(row ? (tensors.get(row.bucket) ?? null) : null),
+    },
   );
 }

@@ -5,7 +5,17 @@ import { el, facts, fill } from "../elements/dom.js";
 import { bytes, number, percent, time, times } from "../elements/format.js";
 import { unitOf } from "../timeline/bars.js";
 
-const LIMITS = { compute: "compute", bandwidth: "bandwidth", startup: "start-ups", tensor: "one tensor", op: "one compute op", policy: "the policy" };
+/** @import { Iteration } from "./iteration.js" */
+/** @import { BarOfChart } from "../charts/bars.js" */
+
+const LIMITS = {
+  compute: "compute",
+  bandwidth: "bandwidth",
+  startup: "start-ups",
+  tensor: "one tensor",
+  op: "one compute op",
+  policy: "the policy",
+};
 
 /** What each sensitivity changes, of its op or channel where it has one. */
 const CHANGES = {
@@ -31,59 +41,171 @@ function gain({ barrier, runtime, today_us, plan_us, gain: ratio, keep }, policy
     "li",
     {},
     el("strong", {}, keep ? "Keep what you have" : times(ratio)),
-    keep ? ": the plan gains nothing. " : ` as fast: ${time(plan_us)} instead of ${time(today_us)} under ${policy}. `,
+    keep
+      ? ": the plan gains nothing. "
+      : ` as fast: ${time(plan_us)} instead of ${time(today_us)} under ${policy}. `,
     el("span", { class: "faint" }, `${where}. ${keep ? "" : `Run it by ${runtime}.`}`),
   );
 }
 
-/** The sentence, the gains, the figures and the warnings. */
+/**
+ * The sentence, the gains, the figures and the warnings.
+ *
+ * @param {HTMLElement} host
+ * @param {Iteration} body
+ */
 export function summary(host, body) {
   fill(
     host,
-    el("p", { class: "lead summary" }, body.summary ?? (body.iteration_time_us === null ? null : `One iteration takes ${time(body.iteration_time_us)}; it was not explained.`)),
-    body.headline ? el("ul", { class: "gains" }, body.headline.gains.map((each) => gain(each, body.headline.policy))) : null,
+    el(
+      "p",
+      { class: "lead summary" },
+      body.summary ??
+        (body.iteration_time_us === null
+          ? null
+          : `One iteration takes ${time(body.iteration_time_us)}; it was not explained.`),
+    ),
+    body.headline
+      ? el(
+          "ul",
+          { class: "gains" },
+          body.headline.gains.map((each) => gain(each, body.headline.policy)),
+        )
+      : null,
     facts([
-      ["Iteration time", el("span", {}, time(body.iteration_time_us), body.status ? [" ", el("span", { class: `badge ${body.status}` }, body.status)] : null)],
-      ["Lower bound", body.lower_bound_us === undefined ? null : `${time(body.lower_bound_us)}, ${body.gap === null ? "gap unknown" : `gap ${percent(body.gap, 2)}`}`],
-      ["Compute alone", `${time(body.compute_time_us)}${body.scaling_factor === null ? "" : `, ${percent(body.scaling_factor)} of the iteration time`}`],
-      ["Exposed", `${time(body.exposed_us)}${body.overlap === null ? "" : `; ${percent(body.overlap)} of communication is hidden`}`],
-      ["Limited by", body.limited_by ? LIMITS[body.limited_by] ?? body.limited_by : null],
+      [
+        "Iteration time",
+        el(
+          "span",
+          {},
+          time(body.iteration_time_us),
+          body.status ? [" ", el("span", { class: `badge ${body.status}` }, body.status)] : null,
+        ),
+      ],
+      [
+        "Lower bound",
+        body.lower_bound_us === undefined
+          ? null
+          : [
+              time(body.lower_bound_us),
+              body.gap === null ? ", gap unknown" : `, gap ${percent(body.gap, 2)}`,
+            ],
+      ],
+      [
+        "Compute alone",
+        [
+          time(body.compute_time_us),
+          body.scaling_factor === null ? null : `, ${percent(body.scaling_factor)} of the iteration time`,
+        ],
+      ],
+      [
+        "Exposed",
+        [
+          time(body.exposed_us),
+          body.overlap === null ? null : `; ${percent(body.overlap)} of communication is hidden`,
+        ],
+      ],
+      ["Limited by", body.limited_by ? (LIMITS[body.limited_by] ?? body.limited_by) : null],
       ["Policy", body.policy?.policy],
       ["Most memory", body.peak_bytes ? bytes(body.peak_bytes) : null],
       ["Launches", number(body.schedule.parts.length, 12)],
     ]),
-    body.warnings?.length ? el("div", { class: "warnings" }, el("h3", {}, "What this rests on"), body.warnings.map((each) => el("p", { class: "note" }, each.detail, " ", el("code", { class: "faint" }, each.pointer)))) : null,
+    body.warnings?.length
+      ? el(
+          "div",
+          { class: "warnings" },
+          el("h3", {}, "What this rests on"),
+          body.warnings.map((each) =>
+            el("p", { class: "note" }, each.detail, " ", el("code", { class: "faint" }, each.pointer)),
+          ),
+        )
+      : null,
   );
 }
 
 /** A baseline by its name, and by what tells it apart from others of the policy. */
 function nameOf(baseline, all) {
   const same = all.filter((each) => each.policy === baseline.policy);
-  const parts = same.length > 1 ? Object.entries(baseline.parameters).map(([name, value]) => `${name} ${value}`) : [];
+  const parts =
+    same.length > 1 ? Object.entries(baseline.parameters).map(([name, value]) => `${name} ${value}`) : [];
   if (baseline.barrier && same.some((each) => !each.barrier)) parts.push("barrier");
   return [baseline.policy, ...parts].join(", ");
 }
 
-/** Iteration times of what is compared with it; `more` are bars besides. */
+/** The time of a baseline, and its ratio to the plan's. */
+function textOf(baseline) {
+  if (baseline.iteration_time_us === null) return "not defined here";
+  const ratio = baseline.speedup === null ? "" : `, ${times(baseline.speedup)} the plan`;
+  return `${time(baseline.iteration_time_us)}${ratio}`;
+}
+
+/**
+ * Iteration times of what is compared with it; `more` are bars besides.
+ *
+ * @param {HTMLElement} host
+ * @param {Iteration} body
+ * @param {BarOfChart[]} [more]
+ */
 export function comparison(host, body, more = []) {
   const unit = unitOf(body.iteration_time_us);
   const rivals = body.baselines ?? [];
   const isPlan = body.lower_bound_us !== undefined;
   const given = [
-    { name: isPlan ? "plan" : body.policy?.policy ?? "plan", value: body.iteration_time_us, text: time(body.iteration_time_us), tone: "c1" },
+    {
+      name: isPlan ? "plan" : (body.policy?.policy ?? "plan"),
+      value: body.iteration_time_us,
+      text: time(body.iteration_time_us),
+      tone: "c1",
+    },
     ...more,
-    ...rivals.map((each) => ({ name: nameOf(each, rivals), value: each.iteration_time_us, text: each.iteration_time_us === null ? "not defined here" : `${time(each.iteration_time_us)}${each.speedup === null ? "" : `, ${times(each.speedup)} the plan`}`, tone: "c7" })),
-    ...(isPlan ? [{ name: "lower bound", value: body.lower_bound_us, text: time(body.lower_bound_us), tone: "c3" }] : []),
+    ...rivals.map((each) => ({
+      name: nameOf(each, rivals),
+      value: each.iteration_time_us,
+      text: textOf(each),
+      tone: "c7",
+    })),
+    ...(isPlan
+      ? [{ name: "lower bound", value: body.lower_bound_us, text: time(body.lower_bound_us), tone: "c3" }]
+      : []),
     { name: "compute alone", value: body.compute_time_us, text: time(body.compute_time_us), tone: "c5" },
   ];
-  return bars(host, { title: "Iteration times", bars: given, axis: `iteration time [${unit.name}]`, size: unit.size, columns: ["what", "iteration_time_us"] });
+  return bars(host, {
+    title: "Iteration times",
+    bars: given,
+    axis: `iteration time [${unit.name}]`,
+    size: unit.size,
+    columns: ["what", "iteration_time_us"],
+  });
 }
 
-/** What would make the iteration shorter, most first. */
+/**
+ * What would make the iteration shorter, most first.
+ *
+ * @param {HTMLElement} host
+ * @param {Iteration} body
+ */
 export function helps(host, body) {
   const found = [...(body.sensitivities ?? [])].sort((a, b) => b.gain_us - a.gain_us);
-  if (!found.length) return fill(host, el("h2", {}, "What would help"), el("p", { class: "faint" }, body.sensitivities ? "Nothing was tried." : "It was not explained."));
-  const given = found.map((each) => ({ name: CHANGES[each.name]?.(each) ?? each.name, value: each.gain_us, text: each.gain_us ? `${time(each.gain_us)} less (${percent(each.gain_us / body.iteration_time_us)})` : "nothing", tone: each.gain_us < 0 ? "c2" : "c3" }));
+  if (!found.length)
+    return fill(
+      host,
+      el("h2", {}, "What would help"),
+      el("p", { class: "faint" }, body.sensitivities ? "Nothing was tried." : "It was not explained."),
+    );
+  const given = found.map((each) => ({
+    name: CHANGES[each.name]?.(each) ?? each.name,
+    value: each.gain_us,
+    text: each.gain_us
+      ? `${time(each.gain_us)} less (${percent(each.gain_us / body.iteration_time_us)})`
+      : "nothing",
+    tone: each.gain_us < 0 ? "c2" : "c3",
+  }));
   const unit = unitOf(Math.abs(found[0].gain_us) || 1);
-  return bars(host, { title: "What would help", bars: given, axis: `less iteration time [${unit.name}]`, size: unit.size, columns: ["change", "gain_us"] });
+  return bars(host, {
+    title: "What would help",
+    bars: given,
+    axis: `less iteration time [${unit.name}]`,
+    size: unit.size,
+    columns: ["change", "gain_us"],
+  });
 }

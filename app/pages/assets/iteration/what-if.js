@@ -1,15 +1,21 @@
 // What if: workers, bandwidth, start-up or some tensors were others. The same plan, and it made anew.
 
-import { complain, get, post } from "../service/api.js";
 import { el, fill, say } from "../elements/dom.js";
 import { percent, time } from "../elements/format.js";
-import { comparison } from "./summary.js";
-import { runsAt } from "./chosen-timeline.js";
-import { follow } from "../service/progress.js";
 import { read, write } from "../elements/state.js";
+import { complain, get, post } from "../service/api.js";
+import { follow } from "../service/progress.js";
+import { runsAt } from "./chosen-timeline.js";
+import { comparison } from "./summary.js";
+
+/** @import { Iteration } from "./iteration.js" */
 
 const FIELDS = { workers: "", gbps: "", startup: "", match: "", change: "remove", factor: "0.5", whatif: "" };
-const CHANGES = { remove: "are gone", bytes: "have so many times the bytes", duration: "take so many times as long" };
+const CHANGES = {
+  remove: "are gone",
+  bytes: "have so many times the bytes",
+  duration: "take so many times as long",
+};
 const [KEEP, ANEW] = ["keep", "anew"];
 
 /** The cluster with other figures; a channel with workers or a bandwidth of its own keeps them. */
@@ -31,7 +37,10 @@ function changesOf({ match, change, factor }) {
 
 /** A plan or a simulation as an explicit plan: what to launch, in order. */
 function explicit({ buckets, schedule }) {
-  return { buckets: buckets.map(({ id, tensors }) => ({ id, tensors })), schedule: { parts: schedule.parts.map(({ bucket, bytes }) => ({ bucket, bytes })) } };
+  return {
+    buckets: buckets.map(({ id, tensors }) => ({ id, tensors })),
+    schedule: { parts: schedule.parts.map(({ bucket, bytes }) => ({ bucket, bytes })) },
+  };
 }
 
 /** The request of a simulation of the same launches, or of the same policy, under what is changed. */
@@ -39,7 +48,7 @@ function simulated(asked, body, values, isPlan) {
   const { graph, graph_id, options } = asked;
   const cluster = clusterOf(asked.cluster, values);
   const what = body.policy ? { policy: asked.policy } : { plan: explicit(body) };
-  const barrier = isPlan ? options?.barrier ?? false : asked.barrier ?? false;
+  const barrier = isPlan ? (options?.barrier ?? false) : (asked.barrier ?? false);
   return { ...(graph_id ? { graph_id } : { graph }), cluster, ...what, barrier, what_if: changesOf(values) };
 }
 
@@ -47,7 +56,12 @@ function simulated(asked, body, values, isPlan) {
 function planned(asked, values, isPlan) {
   const { graph, graph_id } = asked;
   const options = isPlan ? asked.options : { barrier: asked.barrier ?? false };
-  return { ...(graph_id ? { graph_id } : { graph }), cluster: clusterOf(asked.cluster, values), ...(options ? { options } : {}), what_if: changesOf(values) };
+  return {
+    ...(graph_id ? { graph_id } : { graph }),
+    cluster: clusterOf(asked.cluster, values),
+    ...(options ? { options } : {}),
+    what_if: changesOf(values),
+  };
 }
 
 /** The iteration time of an answer, of the changed graph where one was asked for [us]. */
@@ -56,6 +70,10 @@ const timeOf = (answer) => (answer.what_if ?? answer).iteration_time_us;
 /**
  * Show the panel. path: the API's of what the page is about; times: the element of the comparison;
  * timeline: of chosen-timeline.js, whose rival the changed run takes the place of.
+ *
+ * @param {HTMLElement} host
+ * @param {Iteration} body
+ * @param {{ path: string, times: HTMLElement, timeline: any }} page
  */
 export async function whatIf(host, body, { path, times, timeline }) {
   const place = `${path}/${body.id}`;
@@ -65,13 +83,35 @@ export async function whatIf(host, body, { path, times, timeline }) {
   const results = el("div", { id: "whatif-results", "aria-live": "polite" });
   const waiting = el("div");
   const own = body.request.cluster;
-  const input = (name, label, hint, more = {}) => [el("label", { for: `whatif-${name}` }, label), el("input", { id: `whatif-${name}`, name, value: given[name], placeholder: hint === null || hint === undefined ? "" : String(hint), autocomplete: "off", ...more })];
-  const figure = (name, label, hint, min) => el("div", {}, input(name, label, hint, { type: "number", min, step: "any" }));
-  const change = el("select", { id: "whatif-change", name: "change" }, Object.entries(CHANGES).map(([name, text]) => el("option", { value: name, selected: name === given.change }, text)));
+  const input = (name, label, hint, more = {}) => [
+    el("label", { for: `whatif-${name}` }, label),
+    el("input", {
+      id: `whatif-${name}`,
+      name,
+      value: given[name],
+      placeholder: hint === null || hint === undefined ? "" : String(hint),
+      autocomplete: "off",
+      ...more,
+    }),
+  ];
+  const figure = (name, label, hint, min) =>
+    el("div", {}, input(name, label, hint, { type: "number", min, step: "any" }));
+  const change = el(
+    "select",
+    { id: "whatif-change", name: "change" },
+    Object.entries(CHANGES).map(([name, text]) =>
+      el("option", { value: name, selected: name === given.change }, text),
+    ),
+  );
   const factor = figure("factor", "times", "0.5", 0);
   const form = el(
     "form",
-    { onsubmit: (event) => { event.preventDefault(); run(isProgram ? ANEW : KEEP); } },
+    {
+      onsubmit: (event) => {
+        event.preventDefault();
+        run(isProgram ? ANEW : KEEP);
+      },
+    },
     el(
       "div",
       { class: "fields" },
@@ -85,11 +125,24 @@ export async function whatIf(host, body, { path, times, timeline }) {
     el(
       "p",
       { class: "row" },
-      isProgram ? null : el("button", { type: "submit", class: "main" }, body.policy ? "Apply" : "Apply to this plan"),
-      el("button", { type: isProgram ? "submit" : "button", id: "anew", onclick: isProgram ? null : () => run(ANEW) }, "Plan anew"),
+      isProgram
+        ? null
+        : el("button", { type: "submit", class: "main" }, body.policy ? "Apply" : "Apply to this plan"),
+      el(
+        "button",
+        { type: isProgram ? "submit" : "button", id: "anew", onclick: isProgram ? null : () => run(ANEW) },
+        "Plan anew",
+      ),
       el("button", { type: "button", id: "clear", onclick: clear }, "Clear"),
     ),
-    own.cost_model ? el("p", { class: "faint" }, "The cluster has a cost model: a start-up comes on top of it, and other workers or bandwidths need one that may be extrapolated.") : null,
+    own.cost_model
+      ? el(
+          "p",
+          { class: "faint" },
+          "The cluster has a cost model: a start-up comes on top of it, ",
+          "and other workers or bandwidths need one that may be extrapolated.",
+        )
+      : null,
   );
   const show = () => (factor.hidden = change.value === "remove");
   change.addEventListener("change", show);
@@ -102,7 +155,8 @@ export async function whatIf(host, body, { path, times, timeline }) {
   const ways = new Set([KEEP, ANEW].filter((way) => given.whatif.split(".").includes(way)));
 
   function clear() {
-    for (const field of form.querySelectorAll("input")) field.value = field.name === "factor" ? FIELDS.factor : "";
+    for (const field of form.querySelectorAll("input"))
+      field.value = field.name === "factor" ? FIELDS.factor : "";
     write(Object.fromEntries(Object.keys(FIELDS).map((name) => [name, null])));
     round += 1;
     for (const name of Object.keys(found)) delete found[name];
@@ -123,13 +177,24 @@ export async function whatIf(host, body, { path, times, timeline }) {
   /** The run to draw in the rival's place. */
   async function drawn(kind, ended, label) {
     const isChanged = ended.what_if !== null;
-    if (kind === "/v1/plans") return { ...(await runsAt(`${kind}/${ended.id}/timeline.json`))[0], isOther: true, label: isChanged ? `${label}, without the change of ops` : label };
-    return { ...(await runsAt(`${kind}/${ended.id}/timeline.json${isChanged ? "?what_if=true" : ""}`)).at(-1), isOther: true, label };
+    if (kind === "/v1/plans")
+      return {
+        ...(await runsAt(`${kind}/${ended.id}/timeline.json`))[0],
+        isOther: true,
+        label: isChanged ? `${label}, without the change of ops` : label,
+      };
+    return {
+      ...(await runsAt(`${kind}/${ended.id}/timeline.json${isChanged ? "?what_if=true" : ""}`)).at(-1),
+      isOther: true,
+      label,
+    };
   }
 
   async function run(way) {
     if (!form.reportValidity()) return;
-    const values = Object.fromEntries([...new FormData(form)].map(([name, text]) => [name, text.trim()]));
+    const values = Object.fromEntries(
+      [...new FormData(form)].map(([name, text]) => [name, String(text).trim()]),
+    );
     const now = JSON.stringify(values);
     if (found.values !== now && found.values !== undefined) {
       for (const each of [KEEP, ANEW]) delete found[each];
@@ -137,14 +202,22 @@ export async function whatIf(host, body, { path, times, timeline }) {
     }
     found.values = now;
     ways.add(way);
-    write({ ...values, ...(values.match ? {} : { change: null, factor: null }), whatif: [...ways].join(".") });
-    const mine = (round += 1);
+    write({
+      ...values,
+      ...(values.match ? {} : { change: null, factor: null }),
+      whatif: [...ways].join("."),
+    });
+    round += 1;
+    const mine = round;
     form.setAttribute("aria-busy", "true");
     say("It is being worked out.");
     try {
       asked ??= await get(`${place}/request`);
       const kind = way === ANEW ? "/v1/plans" : "/v1/simulations";
-      const ended = await ask(kind, way === ANEW ? planned(asked, values, isPlan) : simulated(asked, body, values, isPlan));
+      const ended = await ask(
+        kind,
+        way === ANEW ? planned(asked, values, isPlan) : simulated(asked, body, values, isPlan),
+      );
       const label = way === ANEW ? "planned anew" : body.policy ? "changed" : "this plan, changed";
       const other = await drawn(kind, ended, label);
       if (mine !== round) return; // something else was asked meanwhile
@@ -167,16 +240,43 @@ export async function whatIf(host, body, { path, times, timeline }) {
       const { ended, kind } = found[way];
       const after = timeOf(ended);
       const less = before - after;
-      const change = less === 0 ? "as long as before" : `${time(Math.abs(less))} ${less > 0 ? "less" : "more"} (${percent(Math.abs(less) / before)})`;
-      return el("li", {}, el("strong", {}, `${name}: ${time(after)}`), `, ${change}. `, el("a", { href: `${page[kind]}/${ended.id}` }, kind === "/v1/plans" ? "Its plan" : "Its simulation"));
+      const change =
+        less === 0
+          ? "as long as before"
+          : `${time(Math.abs(less))} ${less > 0 ? "less" : "more"} (${percent(Math.abs(less) / before)})`;
+      return el(
+        "li",
+        {},
+        el("strong", {}, `${name}: ${time(after)}`),
+        `, ${change}. `,
+        el("a", { href: `${page[kind]}/${ended.id}` }, kind === "/v1/plans" ? "Its plan" : "Its simulation"),
+      );
     };
     fill(
       results,
-      el("ul", {}, el("li", {}, `Before: ${time(before)}`), line(KEEP, body.policy ? "Changed" : "This plan, changed"), line(ANEW, "Planned anew")),
-      found[ANEW]?.ended.what_if ? el("p", { class: "faint" }, "The changed ops count in the time of the new plan; its timeline is that of the ops as they are.") : null,
+      el(
+        "ul",
+        {},
+        el("li", {}, `Before: ${time(before)}`),
+        line(KEEP, body.policy ? "Changed" : "This plan, changed"),
+        line(ANEW, "Planned anew"),
+      ),
+      found[ANEW]?.ended.what_if
+        ? el(
+            "p",
+            { class: "faint" },
+            "The changed ops count in the time of the new plan; its timeline is that of the ops as they are.",
+          )
+        : null,
     );
-    const bar = (way, name) => (found[way] ? [{ name, value: timeOf(found[way].ended), text: time(timeOf(found[way].ended)), tone: "c4" }] : []);
-    await comparison(times, body, [...bar(KEEP, body.policy ? "changed" : "this plan, changed"), ...bar(ANEW, "planned anew")]);
+    const bar = (way, name) =>
+      found[way]
+        ? [{ name, value: timeOf(found[way].ended), text: time(timeOf(found[way].ended)), tone: "c4" }]
+        : [];
+    await comparison(times, body, [
+      ...bar(KEEP, body.policy ? "changed" : "this plan, changed"),
+      ...bar(ANEW, "planned anew"),
+    ]);
   }
 
   for (const way of [...ways]) await run(way);

@@ -1,23 +1,39 @@
 // The home page: files to read, ready examples, and what was asked lately.
 
-import { complain, get, post } from "../service/api.js";
 import { byId, el, fill } from "../elements/dom.js";
 import { jobList } from "../jobs/jobs.js";
 import { costModelList, graphList } from "../jobs/stored.js";
 import { pageOf, upload } from "../reading/upload.js";
+import { complain, get, post } from "../service/api.js";
+
+/** @import { ExampleList } from "interlace-api" */
 
 /** Names of the examples as people write them. */
-const NAMES = { two_layers: "Two layers", resnet50: "ResNet-50", t5_small: "T5-small", llama_7b: "LLaMA-7B", vgg16: "VGG-16", fsdp_llama_7b: "LLaMA-7B under FSDP", tp_gpt_8b: "GPT 8B, tensor parallel" };
+const NAMES = {
+  two_layers: "Two layers",
+  resnet50: "ResNet-50",
+  t5_small: "T5-small",
+  llama_7b: "LLaMA-7B",
+  vgg16: "VGG-16",
+  fsdp_llama_7b: "LLaMA-7B under FSDP",
+  tp_gpt_8b: "GPT 8B, tensor parallel",
+};
 
 async function examples(host) {
+  /** @type {ExampleList} */
   const { examples: found } = await get("/v1/examples");
   const doing = el("p", { role: "status", class: "doing" });
   const buttons = found.map(({ name, description, url }) =>
-    el("li", {}, el("button", { type: "button", class: "example", "data-example": name, onclick: () => plan(name, url) }, el("strong", {}, NAMES[name] ?? name), el("span", { class: "faint" }, description.replaceAll("`", "")))),
+    el(
+      "button",
+      { type: "button", class: "example", "data-example": name, onclick: () => plan(name, url) },
+      el("strong", {}, NAMES[name] ?? name),
+      el("span", { class: "faint" }, description.replaceAll("`", "")),
+    ),
   );
 
   async function plan(name, url) {
-    for (const item of buttons) item.firstChild.disabled = true;
+    for (const button of buttons) button.disabled = true;
     fill(doing, `Plans ${NAMES[name] ?? name} …`);
     try {
       const { location } = await post("/v1/plans?wait=0", await get(url));
@@ -26,12 +42,25 @@ async function examples(host) {
       complain(error);
     } finally {
       fill(doing);
-      for (const item of buttons) item.firstChild.disabled = false;
+      for (const button of buttons) button.disabled = false;
     }
   }
-  fill(host, el("ul", { class: "examples" }, buttons), doing);
+  fill(
+    host,
+    el(
+      "ul",
+      { class: "examples" },
+      buttons.map((button) => el("li", {}, button)),
+    ),
+    doing,
+  );
 }
 
 upload(byId("upload"));
 jobList(byId("jobs-list"));
-for (const work of [examples(byId("examples-list")), graphList(byId("graphs")), costModelList(byId("cost-models"))]) work.catch(complain);
+for (const work of [
+  examples(byId("examples-list")),
+  graphList(byId("graphs")),
+  costModelList(byId("cost-models")),
+])
+  work.catch(complain);

@@ -1,12 +1,19 @@
 // The page of an import: what was read, what was done to get there, and the way to a plan.
 
-import { Problem, complain, get } from "../service/api.js";
 import { byId, el, fill } from "../elements/dom.js";
-import { follow, outcome } from "../service/progress.js";
-import { show } from "../reading/recording.js";
 import { idOfPage } from "../elements/state.js";
+import { show } from "../reading/recording.js";
+import { complain, get, Problem } from "../service/api.js";
+import { follow, outcome } from "../service/progress.js";
 
-/** The graph that an import made; null when there is nothing to plan, or when it was deleted. */
+/** @import { ImportOut, GraphOut } from "interlace-api" */
+
+/**
+ * The graph that an import made; null when there is nothing to plan, or when it was deleted.
+ *
+ * @param {ImportOut} body
+ * @returns {Promise<GraphOut | null>}
+ */
 async function graphOf(body) {
   if (body.graph_id === null) return null;
   try {
@@ -20,6 +27,7 @@ async function graphOf(body) {
 
 async function start() {
   const host = byId("content");
+  /** @type {ImportOut} */
   const body = await follow("/v1/imports", idOfPage(), host);
   if (!body.report) {
     fill(host, outcome(body), el("p", {}, el("a", { href: "/", class: "button" }, "Choose other files")));

@@ -1,7 +1,7 @@
 // The page of a simulation: a policy of today, or an explicit plan.
 
-import { get, post } from "../service/api.js";
 import { page } from "../iteration/iteration.js";
+import { get, post } from "../service/api.js";
 import { follow } from "../service/progress.js";
 
 const PATH = "/v1/simulations";
@@ -14,7 +14,13 @@ async function traceOf(body, rival) {
   const { body: begun } = await post(PATH, { ...asked, policy: rival, jitter: null, what_if: [] });
   const ended = await follow(PATH, begun.id, document.createElement("div"));
   const other = await get(`${PATH}/${ended.id}/timeline.json`);
-  return { ...own, traceEvents: [...own.traceEvents, ...other.traceEvents.map((event) => ({ ...event, pid: event.pid + 1 }))] };
+  return {
+    ...own,
+    traceEvents: [
+      ...own.traceEvents,
+      ...other.traceEvents.map((event) => ({ ...event, pid: event.pid + 1 })),
+    ],
+  };
 }
 
 page({
@@ -22,6 +28,9 @@ page({
   word: (body) => body.policy?.policy ?? "plan",
   title: "Simulation",
   fetchTrace: traceOf,
-  rivals: (body, names) => ["none", ...names.rivals.filter((name) => name !== "fifo" && name !== body.policy?.policy)],
+  rivals: (body, names) => [
+    "none",
+    ...names.rivals.filter((name) => name !== "fifo" && name !== body.policy?.policy),
+  ],
   formats: (body, names) => names.formats,
 });

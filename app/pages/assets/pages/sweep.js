@@ -1,21 +1,25 @@
 // A sweep: the best policy of each cluster as a map, lines along each axis, and all cells.
 
-import { complain } from "../service/api.js";
 import { byId, el, facts, fill, say } from "../elements/dom.js";
 import { percent, time } from "../elements/format.js";
 import { fileName } from "../elements/save.js";
+import { idOfPage, read, write } from "../elements/state.js";
+import { table } from "../elements/table.js";
+import { complain } from "../service/api.js";
 import { fileButton } from "../service/downloads.js";
 import { follow, outcome } from "../service/progress.js";
-import { idOfPage, read, write } from "../elements/state.js";
-import { SHOWN, dimensionsOf, labelIn, nameOf, said, shown } from "../sweep/cells.js";
+import { dimensionsOf, labelIn, nameOf, SHOWN, said, shown } from "../sweep/cells.js";
 import { drawLines } from "../sweep/lines.js";
 import { drawMap } from "../sweep/map.js";
 import { open } from "../sweep/open.js";
-import { table } from "../elements/table.js";
+
+/** @import { SweepCell, SweepOut } from "interlace-api" */
+/** @import { Dimension, View } from "../sweep/cells.js" */
 
 const PLAIN = { show: "best", of: "", over: "", y: "speed", off: "" };
 
 try {
+  /** @type {SweepOut} */
   const sweep = await follow("/v1/sweeps", idOfPage(), byId("progress"));
   const isAnswered = Boolean(sweep.cells?.length);
   fill(byId("progress"), outcome(sweep, isAnswered));
@@ -24,7 +28,11 @@ try {
   complain(error);
 }
 
-/** Fill the page with a sweep that has cells. */
+/**
+ * Fill the page with a sweep that has cells.
+ *
+ * @param {SweepOut} sweep
+ */
 async function show(sweep) {
   const dimensions = dimensionsOf(sweep);
   const view = viewOf(sweep, dimensions);
@@ -48,10 +56,13 @@ async function show(sweep) {
  */
 function viewOf(sweep, dimensions) {
   const labels = sweep.policies.map((policy) => policy.label);
-  const view = read({ ...PLAIN, ...Object.fromEntries(dimensions.map(({ field }) => [field, ""])) });
+  const view = /** @type {View & Record<string, any>} */ (
+    read({ ...PLAIN, ...Object.fromEntries(dimensions.map(({ field }) => [field, ""])) })
+  );
   view.fixed = {};
   for (const { field, values } of dimensions) {
-    view.fixed[field] = values.find((value) => String(value) === view[field]) ?? values[Math.floor(values.length / 2)];
+    view.fixed[field] =
+      values.find((value) => String(value) === view[field]) ?? values[Math.floor(values.length / 2)];
   }
   if (!Object.hasOwn(SHOWN, view.show)) view.show = PLAIN.show;
   if (!["speed", "time"].includes(view.y)) view.y = PLAIN.y;
@@ -59,15 +70,24 @@ function viewOf(sweep, dimensions) {
   if (!labels.includes(view.over)) view.over = labels[0];
   view.change = (changes) => {
     Object.assign(view, changes);
-    write(Object.fromEntries(Object.entries(changes).map(([name, value]) => [name, value === PLAIN[name] ? "" : value])));
+    write(
+      Object.fromEntries(
+        Object.entries(changes).map(([name, value]) => [name, value === PLAIN[name] ? "" : value]),
+      ),
+    );
   };
   view.fix = (field, text) => {
-    view.fixed[field] = dimensions.find((one) => one.field === field).values.find((value) => String(value) === text);
+    view.fixed[field] = dimensions
+      .find((one) => one.field === field)
+      .values.find((value) => String(value) === text);
     write({ [field]: text });
   };
   return view;
 }
 
+/**
+ * @param {SweepOut} sweep
+ */
 function summarise(sweep) {
   const at = `/v1/sweeps/${sweep.id}`;
   const about = sweep.name || "sweep";
@@ -75,7 +95,9 @@ function summarise(sweep) {
   fill(
     byId("summary"),
     sweep.summary.map((sentence, i) => el("p", { class: i === 0 ? "lead" : null }, sentence)),
-    [...new Set(sweep.warnings.map((warning) => warning.detail))].map((detail) => el("p", { class: "note" }, detail)),
+    [...new Set(sweep.warnings.map((warning) => warning.detail))].map((detail) =>
+      el("p", { class: "note" }, detail),
+    ),
     facts([
       ["Cells", isCut ? `${sweep.cells.length} of ${sweep.cells_asked}` : String(sweep.cells.length)],
       ["Policies", sweep.policies.map((policy) => policy.label).join(", ")],
@@ -86,31 +108,68 @@ function summarise(sweep) {
       "p",
       { class: "row" },
       fileButton("CSV of all cells", () => `${at}/table.csv`, fileName(`${about} cells`, "csv")),
-      sweep.axes.workers.length > 1 ? fileButton("SVG of speed by workers", () => `${at}/speed-by-workers.svg`, fileName(`${about} speed by workers`, "svg")) : null,
-      sweep.axes.bandwidths_gbps.length > 1 ? fileButton("SVG of speed by bandwidth", () => `${at}/speed-by-bandwidth.svg`, fileName(`${about} speed by bandwidth`, "svg")) : null,
+      sweep.axes.workers.length > 1
+        ? fileButton(
+            "SVG of speed by workers",
+            () => `${at}/speed-by-workers.svg`,
+            fileName(`${about} speed by workers`, "svg"),
+          )
+        : null,
+      sweep.axes.bandwidths_gbps.length > 1
+        ? fileButton(
+            "SVG of speed by bandwidth",
+            () => `${at}/speed-by-bandwidth.svg`,
+            fileName(`${about} speed by bandwidth`, "svg"),
+          )
+        : null,
     ),
   );
 }
 
+/**
+ * @param {SweepOut} sweep
+ * @param {Dimension[]} dimensions
+ * @param {(cell: SweepCell) => void} enter
+ */
 function listCells(sweep, dimensions, enter) {
-  const columns = dimensions.map(({ field }) => ({ name: nameOf(field), of: (cell) => cell[field], show: (cell) => shown(field, cell[field]) }));
+  const columns = dimensions.map(({ field }) => ({
+    name: nameOf(field),
+    of: (cell) => cell[field],
+    show: (cell) => shown(field, cell[field]),
+  }));
   const gap = (cell) => SHOWN.gap.of(cell, "");
   table(
     byId("cells"),
     [
       ...columns,
-      { name: "best", of: (cell) => cell.best ?? "", show: (cell) => el("span", { class: "nowrap" }, cell.best ?? "–"), isText: true },
+      {
+        name: "best",
+        of: (cell) => cell.best ?? "",
+        show: (cell) => el("span", { class: "nowrap" }, cell.best ?? "–"),
+        isText: true,
+      },
       { name: "lower bound", of: (cell) => cell.lower_bound_us, show: (cell) => time(cell.lower_bound_us) },
       { name: "gap", of: gap, show: (cell) => percent(gap(cell), 2) },
-      { name: "speed of the best", of: (cell) => cell.speed, show: (cell) => (cell.speed === null ? "–" : cell.speed.toFixed(2)) },
-      ...sweep.policies.map(({ label }) => ({ name: label, of: (cell) => cell.iteration_time_us[label], show: (cell) => time(cell.iteration_time_us[label]) })),
+      {
+        name: "speed of the best",
+        of: (cell) => cell.speed,
+        show: (cell) => (cell.speed === null ? "–" : cell.speed.toFixed(2)),
+      },
+      ...sweep.policies.map(({ label }) => ({
+        name: label,
+        of: (cell) => cell.iteration_time_us[label],
+        show: (cell) => time(cell.iteration_time_us[label]),
+      })),
     ],
     sweep.cells,
     {
       caption: "All cells, with the iteration time of each policy",
       key: (cell) => dimensions.map(({ field }) => String(cell[field])).join(" "),
-      filter: (cell) => `${cell.best ?? ""} ${dimensions.map(({ field }) => said(field, cell[field])).join(" ")}`,
-      onselect: (cell) => { if (cell) enter(cell); },
+      filter: (cell) =>
+        `${cell.best ?? ""} ${dimensions.map(({ field }) => said(field, cell[field])).join(" ")}`,
+      onselect: (cell) => {
+        if (cell) enter(cell);
+      },
     },
   );
 }

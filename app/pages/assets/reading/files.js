@@ -1,5 +1,13 @@
 // What files of the reader's hold: a request of ours, names and bytes of parameters, or a trace.
 
+/**
+ * @typedef {object} Look
+ * @property {{ path: string, body: object }} [request]
+ * @property {File[]} [files]
+ * @property {string} [name]
+ * @property {string | null} [parameters]
+ */
+
 /** Longer texts than any request are not looked into [characters]. */
 const LONGEST = 2 ** 28;
 
@@ -47,7 +55,8 @@ function requestIn(text) {
   if (!text.includes('"graph"') || !text.includes('"cluster"')) return null;
   const found = parsed(text);
   if (!found?.cluster || !found.graph) return null;
-  const body = "report" in found ? { graph: found.graph, cluster: found.cluster } : found; // as import prints it
+  // as import prints it
+  const body = "report" in found ? { graph: found.graph, cluster: found.cluster } : found;
   return { path: pathOf(body), body };
 }
 
@@ -56,13 +65,22 @@ function isParameters(text) {
   const found = /"ops"|"traceEvents"/.test(text.slice(0, 4096)) ? null : parsed(text);
   if (found === null || typeof found !== "object") return false;
   const pairs = Array.isArray(found) ? found : Object.entries(found);
-  return pairs.length > 0 && pairs.every((pair) => Array.isArray(pair) && pair.length === 2 && typeof pair[0] === "string" && Number.isInteger(pair[1]));
+  return (
+    pairs.length > 0 &&
+    pairs.every(
+      (pair) =>
+        Array.isArray(pair) && pair.length === 2 && typeof pair[0] === "string" && Number.isInteger(pair[1]),
+    )
+  );
 }
 
 /**
  * Look into files. Returns { request: { path, body } } where one file is a whole request, else
  * { files, name, parameters }: what is to be read, what to call it ("" where it has a name), and
  * the names and bytes of parameters as text.
+ *
+ * @param {File[]} given
+ * @returns {Promise<Look>}
  */
 export async function looked(given) {
   let parameters = null;

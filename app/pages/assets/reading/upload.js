@@ -1,35 +1,81 @@
 // The place where files are dropped or chosen, and what becomes of them.
 
-import { complain, post } from "../service/api.js";
 import { el, fill, say } from "../elements/dom.js";
-import { looked } from "./files.js";
 import { choice, entry, numberIn } from "../elements/form.js";
 import { bytes, count } from "../elements/format.js";
+import { complain, post } from "../service/api.js";
+import { looked } from "./files.js";
 import { reported } from "./report.js";
 
 /** The formats that are read, as `?format=` names them. */
-const FORMATS = { kineto: "PyTorch profiler (Kineto)", pytorch_et: "PyTorch execution trace", chakra: "Chakra", horovod: "Horovod timeline", tensorflow: "TensorFlow", xla: "JAX (XLA)", dlc: "SketchDLC", pipedream: "PipeDream graph.txt", dnn_partitioning: "DNN partitioning", astra_text: "ASTRA-sim text" };
+const FORMATS = {
+  kineto: "PyTorch profiler (Kineto)",
+  pytorch_et: "PyTorch execution trace",
+  chakra: "Chakra",
+  horovod: "Horovod timeline",
+  tensorflow: "TensorFlow",
+  xla: "JAX (XLA)",
+  dlc: "SketchDLC",
+  pipedream: "PipeDream graph.txt",
+  dnn_partitioning: "DNN partitioning",
+  astra_text: "ASTRA-sim text",
+};
 
-/** Where the page of something of the API is. */
+/**
+ * Where the page of something of the API is.
+ *
+ * @param {string} location
+ */
 export function pageOf(location) {
   return new URL(location, document.baseURI).pathname.replace(/^\/v1/, "");
 }
 
-/** Show the place in an element. */
+/**
+ * Show the place in an element.
+ *
+ * @param {HTMLElement} host
+ */
 export function upload(host) {
   const format = choice("Format", [["", "what it looks like"], ...Object.entries(FORMATS)], "");
-  const step = entry("Step", { type: "number", min: 0, placeholder: "of median length" }, { hint: "Counted from 0." });
-  const rank = entry("Rank", { type: "number", min: 0, placeholder: "the slowest" }, { hint: "Which of the files, from 0." });
+  const step = entry(
+    "Step",
+    { type: "number", min: 0, placeholder: "of median length" },
+    { hint: "Counted from 0." },
+  );
+  const rank = entry(
+    "Rank",
+    { type: "number", min: 0, placeholder: "the slowest" },
+    { hint: "Which of the files, from 0." },
+  );
   const name = entry("Name", { maxlength: 256, placeholder: "after the file" });
-  const sizes = entry("Names and bytes of parameters", { type: "file", accept: ".json,.gz" }, { hint: "JSON [[name, bytes], …] in the order of registration: it splits the buckets of a trace. It may be dropped along, too." });
-  const input = el("input", { type: "file", multiple: true, class: "unseen", id: "files", onchange: () => begin([...input.files]) });
+  const sizes = entry(
+    "Names and bytes of parameters",
+    { type: "file", accept: ".json,.gz" },
+    {
+      hint:
+        "JSON [[name, bytes], …] in the order of registration: it splits the buckets of a trace. " +
+        "It may be dropped along, too.",
+    },
+  );
+  const input = el("input", {
+    type: "file",
+    multiple: true,
+    class: "unseen",
+    id: "files",
+    onchange: () => begin([...input.files]),
+  });
   const doing = el("p", { role: "status", class: "doing" });
   const zone = el(
     "div",
     { class: "drop" },
     el("p", { class: "lead" }, "Drop the files of a training step here, of all ranks together, or"),
     el("p", {}, input, el("label", { for: "files", class: "button main" }, "Choose files")),
-    el("p", { class: "faint" }, "A trace of the PyTorch profiler (rank*.json.gz), Chakra, Horovod, TensorFlow, JAX and others; a graph, a compiled graph or a request of Interlace. They are read at once."),
+    el(
+      "p",
+      { class: "faint" },
+      "A trace of the PyTorch profiler (rank*.json.gz), Chakra, Horovod, TensorFlow, JAX and others; ",
+      "a graph, a compiled graph or a request of Interlace. They are read at once.",
+    ),
     doing,
   );
   const read = el("div");
@@ -51,7 +97,10 @@ export function upload(host) {
     isBusy = input.disabled = true;
     document.getElementById("problems").replaceChildren();
     try {
-      fill(doing, `Sends ${count(files.length, "file")}, ${bytes(files.reduce((sum, file) => sum + file.size, 0))} …`);
+      fill(
+        doing,
+        `Sends ${count(files.length, "file")}, ${bytes(files.reduce((sum, file) => sum + file.size, 0))} …`,
+      );
       await send(files);
     } catch (error) {
       complain(error);
@@ -69,17 +118,20 @@ export function upload(host) {
       window.location.assign(pageOf(location));
       return;
     }
-    if (!files.length) throw new Error("These are names and bytes of parameters; drop the trace along with them.");
+    if (!files.length)
+      throw new Error("These are names and bytes of parameters; drop the trace along with them.");
     const query = new URLSearchParams({ wait: "0", name: name.control.value || own });
     const told = { format: format.control.value || null, step: numberIn(step), rank: numberIn(rank) };
-    for (const [field, value] of Object.entries(told)) if (value !== null) query.set(field, value);
+    for (const [field, value] of Object.entries(told)) if (value !== null) query.set(field, String(value));
     const form = new FormData();
     for (const file of files) form.append("files", file, file.name);
     const chosen = sizes.control.files[0];
     const text = chosen ? await chosen.text() : parameters;
     if (text !== null) form.append("parameters", text);
     // anew, so that it is a job of its own with a page of its own
-    const { body, location } = await post(`/v1/graphs?${query}`, form, { more: { "Cache-Control": "no-store" } });
+    const { body, location } = await post(`/v1/graphs?${query}`, form, {
+      more: { "Cache-Control": "no-store" },
+    });
     if (location) window.location.assign(pageOf(location));
     else {
       fill(doing, "There is nothing to plan in these files.");
@@ -92,7 +144,12 @@ export function upload(host) {
     host,
     el("h2", {}, "Read a trace or a graph"),
     zone,
-    el("details", {}, el("summary", {}, "More about the files"), el("div", { class: "fields" }, format.field, step.field, rank.field, name.field, sizes.field)),
+    el(
+      "details",
+      {},
+      el("summary", {}, "More about the files"),
+      el("div", { class: "fields" }, format.field, step.field, rank.field, name.field, sizes.field),
+    ),
     read,
   );
 }

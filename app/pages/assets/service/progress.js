@@ -1,16 +1,31 @@
 // A job until it ends: what it is at, how the gap closes, and how to cancel it.
 
-import { Problem, complain, events, get, isAway, post, shown } from "./api.js";
 import { chart, colour, plain } from "../charts/chart.js";
 import { el, facts, fill, say } from "../elements/dom.js";
 import { count, percent, time } from "../elements/format.js";
+import { complain, events, get, isAway, Problem, post, shown } from "./api.js";
+
+/** @import { JobError } from "interlace-api" */
 
 const ENDED = new Set(["succeeded", "failed", "cancelled", "timed_out"]);
 
 /** The phases of all kinds of jobs as people read them. */
-const PHASES = { policies: "simulates the policies", bound: "looks for a lower bound", search: "searches for a better plan", slots: "places the plan in slots", what_if: "plans what was changed", explanation: "looks for what limits it", again: "plans it anew", import: "reads the files" };
+const PHASES = {
+  policies: "simulates the policies",
+  bound: "looks for a lower bound",
+  search: "searches for a better plan",
+  slots: "places the plan in slots",
+  what_if: "plans what was changed",
+  explanation: "looks for what limits it",
+  again: "plans it anew",
+  import: "reads the files",
+};
 
-/** The word for a state, in its colour. */
+/**
+ * The word for a state, in its colour.
+ *
+ * @param {string} state
+ */
 export function badge(state) {
   return el("span", { class: `badge ${state}` }, state.replace("_", " "));
 }
@@ -18,6 +33,9 @@ export function badge(state) {
 /**
  * Why a job that has ended has no answer, or not all of one; null when all is well.
  * hasAnswer: whether the page shows what was in hand.
+ *
+ * @param {{ state: string, error: JobError | null }} body
+ * @param {boolean} [hasAnswer]
  */
 export function outcome(body, hasAnswer = false) {
   if (body.state === "cancelled") {
@@ -25,7 +43,12 @@ export function outcome(body, hasAnswer = false) {
     return el("p", { class: "note outcome" }, badge("cancelled"), ` This was cancelled. ${what}`);
   }
   if (body.state === "succeeded" || body.error === null) return null;
-  return el("div", { class: "outcome" }, el("p", {}, badge(body.state)), shown(new Problem(body.error.status, body.error)));
+  return el(
+    "div",
+    { class: "outcome" },
+    el("p", {}, badge(body.state)),
+    shown(new Problem(body.error.status, body.error)),
+  );
 }
 
 /** When something of a job was, since it began [s]. */
@@ -39,10 +62,26 @@ function curves(host, points) {
   let drawn = null;
   let isWaiting = false;
   const make = () => {
-    const line = (name, of, tone) => ({ type: "scatter", mode: "lines+markers", line: { shape: "hv", color: colour(tone) }, marker: { size: 5 }, name, x: points.map((point) => point.s), y: points.map((point) => (of(point) === null ? null : of(point) / 1000)), hovertemplate: "%{y} ms after %{x} s" });
+    const line = (name, of, tone) => ({
+      type: "scatter",
+      mode: "lines+markers",
+      line: { shape: "hv", color: colour(tone) },
+      marker: { size: 5 },
+      name,
+      x: points.map((point) => point.s),
+      y: points.map((point) => (of(point) === null ? null : of(point) / 1000)),
+      hovertemplate: "%{y} ms after %{x} s",
+    });
     return {
-      traces: [line("best plan", (point) => point.incumbent, "c1"), line("lower bound", (point) => point.bound, "c3")],
-      layout: { xaxis: { title: { text: plain("time [s]") }, rangemode: "tozero" }, yaxis: { title: { text: plain("iteration time [ms]") }, range: range() }, legend: { orientation: "h", y: 1.15 } },
+      traces: [
+        line("best plan", (point) => point.incumbent, "c1"),
+        line("lower bound", (point) => point.bound, "c3"),
+      ],
+      layout: {
+        xaxis: { title: { text: plain("time [s]") }, rangemode: "tozero" },
+        yaxis: { title: { text: plain("iteration time [ms]") }, range: range() },
+        legend: { orientation: "h", y: 1.15 },
+      },
     };
   };
   /** From the top down to the bound, but so that the last gap is seen. */
@@ -50,18 +89,36 @@ function curves(host, points) {
     const last = points.at(-1);
     const top = Math.max(...points.map((point) => point.incumbent));
     const low = Math.min(...points.map((point) => point.bound ?? point.incumbent));
-    const bottom = last.bound === null ? low : Math.max(low, last.incumbent - 20 * Math.max(last.incumbent - last.bound, 1e-3 * top));
+    const bottom =
+      last.bound === null
+        ? low
+        : Math.max(low, last.incumbent - 20 * Math.max(last.incumbent - last.bound, 1e-3 * top));
     const margin = 0.05 * (top - bottom) || 0.01 * top;
     return [(bottom - margin) / 1000, (top + margin) / 1000];
   };
-  const table = () => ({ columns: ["time_s", "incumbent_us", "lower_bound_us"], rows: points.map((point) => [point.s, point.incumbent, point.bound]) });
+  const table = () => ({
+    columns: ["time_s", "incumbent_us", "lower_bound_us"],
+    rows: points.map((point) => [point.s, point.incumbent, point.bound]),
+  });
   return async () => {
     if (isWaiting) return;
     isWaiting = true;
     await new Promise((resolve) => setTimeout(resolve, drawn ? 200 : 0)); // however fast it goes
     isWaiting = false;
-    if (drawn) (await drawn).redraw();
-    else await (drawn = chart(host, { make, title: "Best plan and lower bound over time", description: "The iteration time of the best plan so far falls, the lower bound rises, until they meet or time is over.", table, height: 280 }));
+    if (drawn) {
+      (await drawn).redraw();
+    } else {
+      drawn = chart(host, {
+        make,
+        title: "Best plan and lower bound over time",
+        description:
+          "The iteration time of the best plan so far falls, the lower bound rises, " +
+          "until they meet or time is over.",
+        table,
+        height: 280,
+      });
+      await drawn;
+    }
   };
 }
 
@@ -70,6 +127,11 @@ function curves(host, points) {
  *
  * path: of its kind, as "/v1/plans"; id: its own. The element is empty afterwards. A job that had
  * ended before is not shown at all. Throws what the service refuses: 404 when it was deleted.
+ *
+ * @param {string} path
+ * @param {string} id
+ * @param {HTMLElement} host
+ * @returns {Promise<any>} what the OpenAPI document says of its kind
  */
 export async function follow(path, id, host) {
   const place = `${path}/${encodeURIComponent(id)}`;
@@ -81,35 +143,73 @@ export async function follow(path, id, host) {
   const bar = el("progress", { "aria-label": "How far it is" });
   const figures = el("div");
   const picture = el("div");
-  const cancel = el("button", { type: "button", id: "cancel", onclick: async () => {
-    cancel.disabled = true;
-    cancel.textContent = "Ends with what it has";
-    try {
-      await post(`${place}/cancel`);
-    } catch (error) {
-      cancel.disabled = false;
-      cancel.textContent = "Cancel";
-      complain(error);
-    }
-  } }, "Cancel");
-  fill(host, el("section", { class: "card job", "aria-label": "The job at work" }, state, bar, figures, picture, el("p", { class: "row" }, cancel)));
+  const cancel = el(
+    "button",
+    {
+      type: "button",
+      id: "cancel",
+      onclick: async () => {
+        cancel.disabled = true;
+        cancel.textContent = "Ends with what it has";
+        try {
+          await post(`${place}/cancel`);
+        } catch (error) {
+          cancel.disabled = false;
+          cancel.textContent = "Cancel";
+          complain(error);
+        }
+      },
+    },
+    "Cancel",
+  );
+  fill(
+    host,
+    el(
+      "section",
+      { class: "card job", "aria-label": "The job at work" },
+      state,
+      bar,
+      figures,
+      picture,
+      el("p", { class: "row" }, cancel),
+    ),
+  );
   const redraw = curves(picture, points);
   let told = "";
 
   function show(job) {
     const at = job.progress;
-    const phase = at?.phase ? PHASES[at.phase] ?? at.phase.replaceAll("_", " ") : null;
+    const phase = at?.phase ? (PHASES[at.phase] ?? at.phase.replaceAll("_", " ")) : null;
     const words = job.state === "queued" ? "It waits for its turn." : phase ? `It ${phase}.` : "It begins.";
-    fill(state, badge(job.state), el("span", {}, words), job.attempts > 1 ? el("span", { class: "faint" }, `Attempt ${job.attempts}.`) : null);
-    if (words !== told) say((told = words));
-    if (at?.total) { bar.max = at.total; bar.value = at.completed ?? 0; } else bar.removeAttribute("value");
+    fill(
+      state,
+      badge(job.state),
+      el("span", {}, words),
+      job.attempts > 1 ? el("span", { class: "faint" }, `Attempt ${job.attempts}.`) : null,
+    );
+    if (words !== told) say(words);
+    told = words;
+    if (at?.total) {
+      bar.max = at.total;
+      bar.value = at.completed ?? 0;
+    } else bar.removeAttribute("value");
     const isPlan = at && at.incumbent_us !== null;
-    fill(figures, at ? facts([
-      ["Done", at.total ? `${count(at.completed ?? 0, "step")} of ${count(at.total, "step").replace(/ .*/, "")}` : null],
-      ["Best plan", isPlan ? time(at.incumbent_us) : null],
-      ["Lower bound", at.lower_bound_us === null ? null : time(at.lower_bound_us)],
-      ["Gap", at.gap === null ? null : percent(at.gap, 2)],
-    ]) : null);
+    fill(
+      figures,
+      at
+        ? facts([
+            [
+              "Done",
+              at.total
+                ? `${count(at.completed ?? 0, "step")} of ${count(at.total, "step").replace(/ .*/, "")}`
+                : null,
+            ],
+            ["Best plan", isPlan ? time(at.incumbent_us) : null],
+            ["Lower bound", at.lower_bound_us === null ? null : time(at.lower_bound_us)],
+            ["Gap", at.gap === null ? null : percent(at.gap, 2)],
+          ])
+        : null,
+    );
     if (!isPlan) return;
     const point = { s: since(job), incumbent: at.incumbent_us, bound: at.lower_bound_us };
     const last = points.at(-1);
@@ -121,7 +221,10 @@ export async function follow(path, id, host) {
     redraw().catch(complain);
   }
 
-  const away = (isLost) => (isLost ? fill(state, badge(body.state), el("span", {}, "The service does not answer; it is asked again.")) : show(body));
+  const away = (isLost) =>
+    isLost
+      ? fill(state, badge(body.state), el("span", {}, "The service does not answer; it is asked again."))
+      : show(body);
 
   /** The job as it is; while the service is away it is asked again and again. */
   async function again() {

@@ -2,16 +2,44 @@
 
 import { bytes, number, percent, time, times } from "../elements/format.js";
 
+/** @import { SweepCell, SweepOut } from "interlace-api" */
+
+/** @typedef {{ field: string, values: any[] }} Dimension */
+
+/**
+ * What the page of a sweep shows: choices, and a value of each dimension.
+ * @typedef {object} View
+ * @property {string} show
+ * @property {string} of
+ * @property {string} over
+ * @property {string} y
+ * @property {string} off
+ * @property {Record<string, any>} fixed
+ * @property {(changes: Record<string, string>) => void} change
+ * @property {(field: string, text: string) => void} fix
+ */
+
 const KNOWN = { workers: "workers", bandwidths_gbps: "bandwidth_gbps", startups_us: "startup_us" };
 
 const NAMES = { workers: "workers", bandwidth_gbps: "bandwidth [Gbit/s]", startup_us: "start-up [us]" };
 
 /** The field of a cell that an axis is about: the same name, one "s" less. */
 function fieldOf(axis, cell) {
-  return KNOWN[axis] ?? Object.keys(cell).find((field) => [...axis].some((c, i) => c === "s" && axis.slice(0, i) + axis.slice(i + 1) === field)) ?? null;
+  return (
+    KNOWN[axis] ??
+    Object.keys(cell).find((field) =>
+      [...axis].some((c, i) => c === "s" && axis.slice(0, i) + axis.slice(i + 1) === field),
+    ) ??
+    null
+  );
 }
 
-/** A value of a dimension in words. */
+/**
+ * A value of a dimension in words.
+ *
+ * @param {string} field
+ * @param {any} value
+ */
 export function shown(field, value) {
   if (value === null || value === undefined) return "measured";
   if (/_bytes$/.test(field)) return bytes(value);
@@ -19,7 +47,12 @@ export function shown(field, value) {
   return number(value, 6);
 }
 
-/** A dimension and its value: "8 workers", "10 Gbit/s". */
+/**
+ * A dimension and its value: "8 workers", "10 Gbit/s".
+ *
+ * @param {string} field
+ * @param {any} value
+ */
 export function said(field, value) {
   if (value === null || value === undefined) return "the bandwidth of the measurement";
   if (field === "workers") return `${value} ${value === 1 ? "worker" : "workers"}`;
@@ -28,12 +61,21 @@ export function said(field, value) {
   return `${nameOf(field)} ${shown(field, value)}`;
 }
 
-/** What a dimension is called. */
+/**
+ * What a dimension is called.
+ *
+ * @param {string} field
+ */
 export function nameOf(field) {
   return NAMES[field] ?? field.replace(/_bytes$/, "").replaceAll("_", " ");
 }
 
-/** [{ field, values }] of a sweep, in its own order; those of one value too. */
+/**
+ * [{ field, values }] of a sweep, in its own order; those of one value too.
+ *
+ * @param {SweepOut} sweep
+ * @returns {Dimension[]}
+ */
 export function dimensionsOf(sweep) {
   const first = sweep.cells[0] ?? {};
   return Object.entries(sweep.axes)
@@ -41,22 +83,45 @@ export function dimensionsOf(sweep) {
     .filter(({ field, values }) => field !== null && Array.isArray(values));
 }
 
-/** The cell at these values, by field; null where the sweep was cut short. */
+/**
+ * The cell at these values, by field; null where the sweep was cut short.
+ *
+ * @param {SweepOut} sweep
+ * @param {Record<string, any>} place
+ * @returns {SweepCell | null}
+ */
 export function cellAt(sweep, place) {
-  return sweep.cells.find((cell) => Object.entries(place).every(([field, value]) => cell[field] === value)) ?? null;
+  return (
+    sweep.cells.find((cell) => Object.entries(place).every(([field, value]) => cell[field] === value)) ?? null
+  );
 }
 
-/** The label that a choice means in a cell: "" is the best of each cell. */
+/**
+ * The label that a choice means in a cell: "" is the best of each cell.
+ *
+ * @param {SweepCell} cell
+ * @param {string} label
+ */
 export function labelIn(cell, label) {
   return label === "" ? cell.best : label;
 }
 
-/** Iteration time [us] of a policy in a cell; null where it is not defined. */
+/**
+ * Iteration time [us] of a policy in a cell; null where it is not defined.
+ *
+ * @param {SweepCell} cell
+ * @param {string} label
+ */
 export function timeIn(cell, label) {
   return cell.iteration_time_us[labelIn(cell, label)] ?? null;
 }
 
-/** Speed of a policy in a cell, in workers that never wait. */
+/**
+ * Speed of a policy in a cell, in workers that never wait.
+ *
+ * @param {SweepCell} cell
+ * @param {string} label
+ */
 export function speedIn(cell, label) {
   const found = timeIn(cell, label);
   return found ? (cell.workers * cell.compute_time_us) / found : null;
@@ -65,7 +130,12 @@ export function speedIn(cell, label) {
 /** What may be shown of each cell: its name, its column in a CSV, its value in a cell, and that in words. */
 export const SHOWN = {
   best: { name: "best policy", column: "iteration_time_us", of: (cell) => timeIn(cell, ""), text: time },
-  time: { name: "iteration time", column: "iteration_time_us", of: (cell, label) => timeIn(cell, label), text: time },
+  time: {
+    name: "iteration time",
+    column: "iteration_time_us",
+    of: (cell, label) => timeIn(cell, label),
+    text: time,
+  },
   gain: {
     name: "gain over another",
     column: "gain",

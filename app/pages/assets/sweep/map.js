@@ -1,19 +1,24 @@
 // The heat map of a sweep: a cell for each cluster, its colour the best policy or a figure.
 
-import { complain } from "../service/api.js";
 import { chart, colour, plain } from "../charts/chart.js";
+import { between, inkOn, LEGEND, styleOf } from "../charts/curves.js";
 import { choice } from "../elements/controls.js";
-import { LEGEND, between, inkOn, styleOf } from "../charts/curves.js";
 import { byId, fill } from "../elements/dom.js";
 import { time } from "../elements/format.js";
-import { SHOWN, cellAt, labelIn, nameOf, said, shown, timeIn } from "./cells.js";
+import { complain } from "../service/api.js";
+import { cellAt, labelIn, nameOf, SHOWN, said, shown, timeIn } from "./cells.js";
+
+/** @import { SweepCell, SweepOut } from "interlace-api" */
+/** @import { Dimension, View } from "./cells.js" */
 
 /** So many cells beside each other still have room for a word, by width of the chart [px]. */
 const PX_OF_WORD = 74;
 
 /** All that is known of a cell, for who points at it. */
 function hoverOf(cell, sweep) {
-  const others = sweep.policies.map(({ label }) => `${plain(label)}: ${time(timeIn(cell, label))}${label === cell.best ? " (best)" : ""}`);
+  const others = sweep.policies.map(
+    ({ label }) => `${plain(label)}: ${time(timeIn(cell, label))}${label === cell.best ? " (best)" : ""}`,
+  );
   const most = 12;
   return [
     ["workers", "bandwidth_gbps", "startup_us"].map((field) => plain(said(field, cell[field]))).join(", "),
@@ -29,9 +34,14 @@ function hoverOf(cell, sweep) {
  *
  * x, y: the dimensions along; fixed: the value of each other one, by field;
  * show: a key of SHOWN; of, over: labels, "" for the best of each cell; width of the chart [px].
+ *
+ * @param {SweepOut} sweep
+ * @param {Pick<View, "fixed" | "show" | "of" | "over"> & { x: Dimension, y: Dimension, width: number }} drawn
  */
 export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
-  const grid = y.values.map((b) => x.values.map((a) => cellAt(sweep, { ...fixed, [x.field]: a, [y.field]: b })));
+  const grid = y.values.map((b) =>
+    x.values.map((a) => cellAt(sweep, { ...fixed, [x.field]: a, [y.field]: b })),
+  );
   const figure = SHOWN[show];
   const values = grid.map((row) => row.map((cell) => (cell ? figure.of(cell, of, over) : null)));
   const labels = sweep.policies.map((policy) => policy.label);
@@ -50,7 +60,12 @@ export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
       return value;
     }),
   );
-  const axis = (dimension) => ({ type: "category", title: { text: nameOf(dimension.field) }, showgrid: false, ticks: "" });
+  const axis = (dimension) => ({
+    type: "category",
+    title: { text: nameOf(dimension.field) },
+    showgrid: false,
+    ticks: "",
+  });
   const map = {
     type: "heatmap",
     x: x.values.map((value) => shown(x.field, value)),
@@ -64,7 +79,10 @@ export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
   const [low, high] = [colour("card"), colour("accent")];
   const known = values.flat().filter((value) => value !== null);
   const [least, most] = [Math.min(...known), Math.max(...known)];
-  const groundOf = (cell, value) => (isBest ? styleOf(labels.indexOf(cell.best)).colour : between(low, high, most > least ? (value - least) / (most - least) : 0));
+  const groundOf = (cell, value) =>
+    isBest
+      ? styleOf(labels.indexOf(cell.best)).colour
+      : between(low, high, most > least ? (value - least) / (most - least) : 0);
   /** The words in the cells, each in the ink that is read best there. */
   const words = {
     type: "scatter",
@@ -72,12 +90,25 @@ export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
     x: grid.flatMap(() => map.x),
     y: grid.flatMap((_, j) => map.x.map(() => map.y[j])),
     text: text.flat(),
-    textfont: { color: grid.flatMap((row, j) => row.map((cell, i) => (cell && values[j][i] !== null ? inkOn(groundOf(cell, values[j][i])) : colour("text")))) },
+    textfont: {
+      color: grid.flatMap((row, j) =>
+        row.map((cell, i) =>
+          cell && values[j][i] !== null ? inkOn(groundOf(cell, values[j][i])) : colour("text"),
+        ),
+      ),
+    },
     hoverinfo: "skip",
     showlegend: false,
   };
-  const where = Object.entries(fixed).map(([field, value]) => said(field, value)).join(", ");
-  const what = show === "best" ? figure.name : show === "gain" ? `gain of ${of || "the best"} over ${over}` : `${figure.name} of ${of || "the best"}`;
+  const where = Object.entries(fixed)
+    .map(([field, value]) => said(field, value))
+    .join(", ");
+  const what =
+    show === "best"
+      ? figure.name
+      : show === "gain"
+        ? `gain of ${of || "the best"} over ${over}`
+        : `${figure.name} of ${of || "the best"}`;
   const layout = {
     xaxis: axis(x),
     yaxis: axis(y),
@@ -86,39 +117,113 @@ export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
     legend: LEGEND,
   };
   if (!isBest) {
-    const bar = { orientation: "h", yref: "container", y: 0, yanchor: "bottom", thickness: 12, outlinewidth: 0, ...(show === "gap" ? { tickformat: ".2~%" } : show === "time" ? { ticksuffix: " us", exponentformat: "none", separatethousands: true } : { ticksuffix: "x" }) };
-    return { traces: [{ ...map, z: values, colorscale: [[0, low], [1, high]], colorbar: bar }, words], layout };
+    const bar = {
+      orientation: "h",
+      yref: "container",
+      y: 0,
+      yanchor: "bottom",
+      thickness: 12,
+      outlinewidth: 0,
+      ...(show === "gap"
+        ? { tickformat: ".2~%" }
+        : show === "time"
+          ? { ticksuffix: " us", exponentformat: "none", separatethousands: true }
+          : { ticksuffix: "x" }),
+    };
+    return {
+      traces: [
+        {
+          ...map,
+          z: values,
+          colorscale: [
+            [0, low],
+            [1, high],
+          ],
+          colorbar: bar,
+        },
+        words,
+      ],
+      layout,
+    };
   }
   const used = labels.filter((label) => grid.some((row) => row.some((cell) => cell?.best === label)));
-  const colorscale = labels.flatMap((_, i) => [[i / labels.length, styleOf(i).colour], [(i + 1) / labels.length, styleOf(i).colour]]);
+  const colorscale = labels.flatMap((_, i) => [
+    [i / labels.length, styleOf(i).colour],
+    [(i + 1) / labels.length, styleOf(i).colour],
+  ]);
   const names = used.map((label) => ({
-    type: "scatter", mode: "markers", x: [null], y: [null], name: plain(label), showlegend: true, hoverinfo: "skip",
+    type: "scatter",
+    mode: "markers",
+    x: [null],
+    y: [null],
+    name: plain(label),
+    showlegend: true,
+    hoverinfo: "skip",
     marker: { symbol: "square", size: 12, color: styleOf(labels.indexOf(label)).colour },
   }));
   const z = grid.map((row) => row.map((cell) => (cell?.best ? labels.indexOf(cell.best) : null)));
-  return { traces: [{ ...map, z, colorscale, zmin: -0.5, zmax: labels.length - 0.5, showscale: false }, words, ...names], layout };
+  return {
+    traces: [
+      { ...map, z, colorscale, zmin: -0.5, zmax: labels.length - 0.5, showscale: false },
+      words,
+      ...names,
+    ],
+    layout,
+  };
 }
 
-/** Draw the map with the choices above it; enter(cell) when one is clicked. */
+/**
+ * Draw the map with the choices above it; enter(cell) when one is clicked.
+ *
+ * @param {SweepOut} sweep
+ * @param {Dimension[]} dimensions
+ * @param {View} view
+ * @param {(cell: SweepCell) => void} enter
+ */
 export async function drawMap(sweep, dimensions, view, enter) {
   const along = dimensions.filter(({ values }) => values.length > 1);
-  const [x = dimensions[0], y = dimensions.find((one) => one !== along[0] && one !== dimensions[0]) ?? dimensions[1]] = along;
+  const [
+    x = dimensions[0],
+    y = dimensions.find((one) => one !== along[0] && one !== dimensions[0]) ?? dimensions[1],
+  ] = along;
   const rest = along.filter((one) => one !== x && one !== y);
   const labels = sweep.policies.map(({ label }) => [label, label]);
   const policies = [["", "the best"], ...labels];
   const host = byId("map");
-  const place = () => ({ x, y, fixed: Object.fromEntries(dimensions.filter((one) => one !== x && one !== y).map(({ field }) => [field, view.fixed[field]])) });
+  const place = () => ({
+    x,
+    y,
+    fixed: Object.fromEntries(
+      dimensions.filter((one) => one !== x && one !== y).map(({ field }) => [field, view.fixed[field]]),
+    ),
+  });
 
   const drawing = chart(host, {
     title: `Sweep of ${sweep.name || "a graph"}`,
     description: "A map with a cell for each cluster; the table of all cells below has the same figures.",
     height: Math.min(640, 200 + 44 * y.values.length),
-    make: () => heatMap(sweep, { ...place(), show: view.show, of: view.of, over: view.over, width: host.clientWidth - 90 }),
+    make: () =>
+      heatMap(sweep, {
+        ...place(),
+        show: view.show,
+        of: view.of,
+        over: view.over,
+        width: host.clientWidth - 90,
+      }),
     table: () => ({
-      columns: [...dimensions.map(({ field }) => field), "policy", view.show === "gain" ? `gain_over_${view.over}` : SHOWN[view.show].column],
-      rows: y.values.flatMap((b) => x.values.map((a) => cellAt(sweep, { ...place().fixed, [x.field]: a, [y.field]: b })))
+      columns: [
+        ...dimensions.map(({ field }) => field),
+        "policy",
+        view.show === "gain" ? `gain_over_${view.over}` : SHOWN[view.show].column,
+      ],
+      rows: y.values
+        .flatMap((b) => x.values.map((a) => cellAt(sweep, { ...place().fixed, [x.field]: a, [y.field]: b })))
         .filter((cell) => cell !== null)
-        .map((cell) => [...dimensions.map(({ field }) => cell[field]), labelIn(cell, view.show === "best" ? "" : view.of), SHOWN[view.show].of(cell, view.of, view.over)]),
+        .map((cell) => [
+          ...dimensions.map(({ field }) => cell[field]),
+          labelIn(cell, view.show === "best" ? "" : view.of),
+          SHOWN[view.show].of(cell, view.of, view.over),
+        ]),
     }),
   });
   const redraw = () => drawing.then((drawn) => drawn.redraw()).catch(complain);
@@ -128,17 +233,39 @@ export async function drawMap(sweep, dimensions, view, enter) {
     redraw();
   };
   const controls = [
-    choice("Show", Object.entries(SHOWN).map(([key, { name }]) => [key, name]), view.show, (show) => update({ show })),
+    choice(
+      "Show",
+      Object.entries(SHOWN).map(([key, { name }]) => [key, name]),
+      view.show,
+      (show) => update({ show }),
+    ),
     choice("Of", policies, view.of, (of) => update({ of })),
     choice("Over", labels, view.over, (over) => update({ over })),
-    ...rest.map(({ field, values }) => choice(nameOf(field), values.map((value) => [String(value), shown(field, value)]), view.fixed[field], (text) => { view.fix(field, text); redraw(); })),
+    ...rest.map(({ field, values }) =>
+      choice(
+        nameOf(field),
+        values.map((value) => [String(value), shown(field, value)]),
+        view.fixed[field],
+        (text) => {
+          view.fix(field, text);
+          redraw();
+        },
+      ),
+    ),
   ];
-  fill(byId("map-controls"), controls.map((control) => control.field));
+  fill(
+    byId("map-controls"),
+    controls.map((control) => control.field),
+  );
   const arrange = () => {
     controls[1].field.hidden = view.show === "best";
     controls[2].field.hidden = view.show !== "gain";
     const opened = view.show === "best" || view.of === "" ? "the best policy" : view.of;
-    fill(byId("map-hint"), `A click on a cell opens what ${opened} does there; from the keyboard, Enter on a row of the table below.`);
+    fill(
+      byId("map-hint"),
+      `A click on a cell opens what ${opened} does there; `,
+      "from the keyboard, Enter on a row of the table below.",
+    );
   };
   arrange();
   (await drawing).plot.on("plotly_click", ({ points }) => {

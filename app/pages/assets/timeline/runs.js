@@ -1,5 +1,45 @@
 // Iterations as rows of bars, from a Chrome trace of the service: what ran where, and what did not.
 
+/** @import { PathStep } from "interlace-api" */
+
+/** @typedef {{ start: number, end: number }} Span */
+
+/**
+ * What ran on a row, in us; `exposed` is known of channels.
+ * @typedef {object} Bar
+ * @property {string} name
+ * @property {string} kind
+ * @property {number} start
+ * @property {number} end
+ * @property {string[]} ops
+ * @property {number | null} bytes
+ * @property {number | null} offset
+ * @property {number | null} exposed
+ */
+
+/**
+ * @typedef {object} Row
+ * @property {string} name
+ * @property {boolean} isChannel
+ * @property {Bar[]} bars
+ * @property {Spans} spans
+ * @property {Record<"idle" | "exposed" | "critical", Spans>} marks
+ */
+
+/**
+ * @typedef {object} Run
+ * @property {string} name
+ * @property {number} end
+ * @property {number} idle
+ * @property {Row[]} rows
+ * @property {{ at: number, bytes: number }[]} memory
+ * @property {number | null} limit
+ * @property {string} [label]
+ * @property {boolean} [isExplained]
+ * @property {boolean} [isOther]
+ * @property {number | null} [peak]
+ */
+
 /** Kinds of bars on a stream that are not compute; a wait is no work at all. */
 const COPIES = new Set(["pack", "unpack"]);
 const WAIT = "wait";
@@ -48,7 +88,11 @@ export class Spans {
       const first = i;
       let end = this.ends[i];
       if (end - this.starts[i] < pixel) {
-        while (i + 1 < this.length && this.ends[i + 1] - this.starts[i + 1] < pixel && this.starts[i + 1] - end < pixel) {
+        while (
+          i + 1 < this.length &&
+          this.ends[i + 1] - this.starts[i + 1] < pixel &&
+          this.starts[i + 1] - end < pixel
+        ) {
           i += 1;
           end = Math.max(end, this.ends[i]);
         }
@@ -99,7 +143,13 @@ function exposed(bars, bare) {
 
 function row(name, bars, isChannel) {
   bars.sort((a, b) => a.start - b.start || a.end - b.end);
-  return { name, isChannel, bars, spans: new Spans(bars), marks: { idle: new Spans([]), exposed: new Spans([]), critical: new Spans([]) } };
+  return {
+    name,
+    isChannel,
+    bars,
+    spans: new Spans(bars),
+    marks: { idle: new Spans([]), exposed: new Spans([]), critical: new Spans([]) },
+  };
 }
 
 function runOf(name, rows, memory) {
@@ -115,44 +165,76 @@ function runOf(name, rows, memory) {
   for (const each of streams) {
     if (!unnamed.includes(each)) each.marks.idle = new Spans(gaps(cover(own(each.bars)), end));
   }
-  if (unnamed.length) unnamed[0].marks.idle = new Spans(gaps(cover(unnamed.flatMap((each) => own(each.bars))), end));
+  if (unnamed.length)
+    unnamed[0].marks.idle = new Spans(gaps(cover(unnamed.flatMap((each) => own(each.bars))), end));
   const sum = (spans) => spans.reduce((total, span) => total + span.end - span.start, 0);
   return { name, end, rows: [...streams, ...channels], memory, idle: sum(bare) };
 }
 
-/** The runs of a Chrome trace: { name, end, idle, rows: streams then channels, memory, limit }. */
+/**
+ * The runs of a Chrome trace: { name, end, idle, rows: streams then channels, memory, limit }.
+ *
+ * @param {{ traceEvents: any[] }} trace
+ * @returns {Run[]}
+ */
 export function runsOf(trace) {
   const runs = new Map();
   for (const event of trace.traceEvents) {
-    if (event.ph === "M" && event.name === "process_name") runs.set(event.pid, { name: event.args.name, threads: new Map(), memory: [], limit: null });
+    if (event.ph === "M" && event.name === "process_name")
+      runs.set(event.pid, { name: event.args.name, threads: new Map(), memory: [], limit: null });
     const run = runs.get(event.pid);
-    if (event.ph === "M" && event.name === "thread_name") run.threads.set(event.tid, { name: event.args.name, bars: [] });
+    if (event.ph === "M" && event.name === "thread_name")
+      run.threads.set(event.tid, { name: event.args.name, bars: [] });
     if (event.ph === "C") {
       if (event.name === "memory") run.memory.push({ at: event.ts, bytes: event.args.bytes });
       else run.limit = event.args.bytes;
     }
     if (event.ph !== "X") continue;
     const { tensors, bytes = null, offset_bytes: offset = null } = event.args;
-    run.threads.get(event.tid).bars.push({ name: event.name, kind: event.cat, start: event.ts, end: event.ts + event.dur, ops: tensors ?? [event.name], bytes, offset, exposed: null });
+    run.threads.get(event.tid).bars.push({
+      name: event.name,
+      kind: event.cat,
+      start: event.ts,
+      end: event.ts + event.dur,
+      ops: tensors ?? [event.name],
+      bytes,
+      offset,
+      exposed: null,
+    });
   }
   return [...runs.values()].map(({ name, threads, memory, limit }) => {
     const onStream = (bar) => bar.kind === "compute" || bar.kind === WAIT || COPIES.has(bar.kind);
-    const rows = [...threads.values()].filter((each) => each.bars.length).map((each) => row(each.name, each.bars, !onStream(each.bars[0])));
+    const rows = [...threads.values()]
+      .filter((each) => each.bars.length)
+      .map((each) => row(each.name, each.bars, !onStream(each.bars[0])));
     return { ...runOf(name, rows, memory), limit };
   });
 }
 
-/** Mark the critical path in a run, whose steps have the ops and times of its bars. */
+/**
+ * Mark the critical path in a run, whose steps have the ops and times of its bars.
+ *
+ * @param {Run} run
+ * @param {PathStep[] | null} steps
+ */
 export function markCritical(run, steps) {
   const close = (a, b) => Math.abs(a - b) <= 1e-6 * Math.max(1, run.end);
   const found = new Map(run.rows.map((each) => [each, []]));
   const homes = new Map();
-  for (const each of run.rows) if (!each.isChannel) for (const bar of each.bars) homes.set(`${bar.kind} ${bar.ops[0]} ${bar.name}`, each);
+  for (const each of run.rows)
+    if (!each.isChannel)
+      for (const bar of each.bars) homes.set(`${bar.kind} ${bar.ops[0]} ${bar.name}`, each);
   for (const step of steps ?? []) {
     const span = { start: step.start_us, end: step.end_us };
-    let home = step.channel === null ? undefined : run.rows.find((each) => each.isChannel && each.name === step.channel);
+    let home =
+      step.channel === null
+        ? undefined
+        : run.rows.find((each) => each.isChannel && each.name === step.channel);
     home ??= homes.get(`${step.kind} ${step.ops[0]} ${step.ops[0]}`);
-    home ??= run.rows.find((each) => !each.isChannel && each.bars.some((bar) => close(bar.start, span.start) && close(bar.end, span.end)));
+    home ??= run.rows.find(
+      (each) =>
+        !each.isChannel && each.bars.some((bar) => close(bar.start, span.start) && close(bar.end, span.end)),
+    );
     if (home) found.get(home).push(span);
   }
   for (const [each, spans] of found) each.marks.critical = new Spans(spans);
