@@ -11,12 +11,13 @@ from app.schemas.programs import is_unknown
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.limits import MAX_BYTES
 from solver.planning.explicit import ExplicitBucket, ExplicitPart
+from solver.planning.result import Part, SlotRun
 from solver.programs.explicit import NamedBucket, NamedStep
 from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT
 
 
-class Bucket(AnswerModel):
-    """Tensors sent as one collective."""
+class BucketOut(AnswerModel):
+    """Tensors sent as one collective; of a program with its times, which the solver's has not."""
 
     id: str
     tensors: list[str]
@@ -40,24 +41,6 @@ class Bucket(AnswerModel):
         float | None,
         Field(exclude_if=is_unknown, description="Of a program: time of unpacking it [us]."),
     ] = None
-
-
-class Part(AnswerModel):
-    """A piece of a bucket between two preemptions: one launch."""
-
-    bucket: str
-    start_us: float
-    end_us: float
-    offset_bytes: int
-    bytes: int
-
-
-class SlotRun(AnswerModel):
-    """Slots from `slot` on, `count` of them, that serve one bucket."""
-
-    slot: int
-    count: int
-    bucket: str
 
 
 class Schedule(AnswerModel):

@@ -20,7 +20,7 @@ from app.schemas.programs import (
     ProgramStep,
     is_unknown,
 )
-from app.schemas.schedules import Bucket, Launches, PlanBody
+from app.schemas.schedules import BucketOut, Launches, PlanBody
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.explanation.usage import Usage
@@ -152,7 +152,7 @@ class SimulationAnswer(ExplainedAnswer):
     overlap: Annotated[
         float | None, Field(description="1 - exposed / time of all launches, 0 to 1.")
     ]
-    buckets: list[Bucket]
+    buckets: list[BucketOut]
     schedule: Annotated[
         Launches, Field(description="The launches; with `buckets` an explicit plan again.")
     ]

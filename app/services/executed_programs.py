@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from app.schemas.explanations import CostWarning
 from app.schemas.programs import Holding, MemoryUse, ProgramStep, RoomierPlan
-from app.schemas.schedules import Bucket, Part
+from app.schemas.schedules import BucketOut
 from app.services.program_problems import ASSUMED_COPY_GBPS
 from solver.graph import Graph
+from solver.planning.result import Part
 from solver.planning.times import IterationTimes
 from solver.programs.execute import HostSpan, bucket_id
 from solver.programs.problem import compute_time, copies_of
@@ -41,7 +42,7 @@ def launches_of(done: Executed) -> list[HostSpan]:
     return found
 
 
-def buckets_of(done: Executed) -> list[Bucket]:
+def buckets_of(done: Executed) -> list[BucketOut]:
     """Write the buckets, in the order of the program."""
     launches = launches_of(done)
     problem, graph = done.problem, done.problem.graph
@@ -50,7 +51,7 @@ def buckets_of(done: Executed) -> list[Bucket]:
     for b, members in enumerate(done.program.buckets):
         first, copies = graph.ops[members[0]], copies_of(problem, members)
         found.append(
-            Bucket(
+            BucketOut(
                 id=bucket_id(b),
                 tensors=[graph.ops[i].id for i in members],
                 bytes=sum(graph.ops[i].bytes or 0 for i in members),

@@ -4,12 +4,11 @@ from app import VERSION
 from app.schemas.explanations import CostWarning
 from app.schemas.plan_options import OptionsBody
 from app.schemas.plans import (
-    Baseline,
-    Bound,
+    BaselineOut,
+    BoundOut,
     PlanAnswer,
     PlanRequest,
     PlanRequestOut,
-    Proof,
     WhatIf,
 )
 from app.schemas.problem import CheckedRequest, graph_sha256
@@ -32,6 +31,7 @@ from app.services.program_problems import (
     policies_of,
 )
 from app.services.warnings import launched, search_of, units_of, warnings_of
+from solver.planning.result import Proof
 from solver.programs.explanation.explain import ProgramExplanation
 from solver.programs.policies import POLICIES
 from solver.programs.replanned import MoreMemory
@@ -65,8 +65,8 @@ def program_answer(
         ideal_us=None,
         buckets=buckets,
         schedule=Schedule(parts=parts, slot_us=None, slots=[], slots_iteration_time_us=None),
-        proof=Proof(critical_buckets=[], release_us=None, work_us=None, tail_us=None),
-        bound=Bound(
+        proof=Proof((), None, None, None),
+        bound=BoundOut(
             kind=bound.kind,  # type: ignore[arg-type]
             tensors=list(bound.ops),
             release_us=bound.release_us,
@@ -74,7 +74,7 @@ def program_answer(
         ),
         fused_graph=None,
         baselines=[
-            Baseline(
+            BaselineOut(
                 policy=each.policy,
                 iteration_time_us=each.iteration_time_us,
                 speedup=_ratio(each.iteration_time_us, total),
