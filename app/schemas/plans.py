@@ -19,13 +19,13 @@ from app.schemas.programs import (
     Memory,
     PeakBytes,
     ProgramPathTimes,
-    ProgramStep,
     is_unknown,
 )
 from app.schemas.schedules import BucketOut, Schedule
 from solver.planning.headline import Headline
 from solver.planning.result import Proof
 from solver.prediction.osf import Osf
+from solver.programs.explicit import ProgramStep
 from solver.traces import Report
 
 

@@ -5,15 +5,15 @@ from typing import Annotated
 from pydantic import ConfigDict, FailFast, Field
 
 from app.limits import MAX_OPS, MAX_PROGRAM_OPS, MAX_SIMULATED_LAUNCHES
-from app.schemas.base import AnswerModel, OneOf, RequestModel
+from app.schemas.base import AnswerModel, RequestModel
 from app.schemas.graphs import Id
 from app.schemas.programs import is_unknown
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.limits import MAX_BYTES
 from solver.planning.explicit import ExplicitBucket, ExplicitPart
 from solver.planning.result import Part, SlotRun
-from solver.programs.explicit import NamedBucket, NamedStep
-from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT
+from solver.programs.explicit import NamedBucket, ProgramStep
+from solver.programs.program import Do
 
 
 class BucketOut(AnswerModel):
@@ -89,7 +89,7 @@ class HostStepBody(RequestModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    do: Annotated[str, OneOf((COMPUTE, PACK, LAUNCH, WAIT, UNPACK))]
+    do: Do
     id: Annotated[Id, Field(description="An op for `compute`, else a bucket.")]
 
 
@@ -121,11 +121,11 @@ class PlanBody(RequestModel):
             [ExplicitPart(part.bucket, part.bytes) for part in self.schedule.parts],
         )
 
-    def program_by_name(self) -> tuple[list[NamedBucket], list[NamedStep]]:
+    def program_by_name(self) -> tuple[list[NamedBucket], list[ProgramStep]]:
         """Return the buckets and the steps of a program by name."""
         return (
             [NamedBucket(bucket.id, tuple(bucket.tensors)) for bucket in self.buckets],
-            [NamedStep(step.do, step.id) for step in self.program or ()],
+            [ProgramStep(step.do, step.id) for step in self.program or ()],
         )
 
 

@@ -17,7 +17,6 @@ from app.schemas.programs import (
     Memory,
     PeakBytes,
     ProgramPathTimes,
-    ProgramStep,
     is_unknown,
 )
 from app.schemas.schedules import BucketOut, Launches, PlanBody
@@ -26,6 +25,7 @@ from solver.errors import Fault
 from solver.explanation.usage import Usage
 from solver.limits import MAX_JITTER_RUNS, MAX_JITTER_SPREAD
 from solver.policies.choice import Choice
+from solver.programs.explicit import ProgramStep
 from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from solver.simulation.jitter import Jitter
 
