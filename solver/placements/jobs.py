@@ -91,22 +91,25 @@ class SharedServer:
 
 @dataclass(frozen=True, slots=True)
 class SharedJob:
-    """What a job loses.
+    """What a job loses to the others on its server.
 
     Attributes
     ----------
     name
         The job's.
-    alone_us, together_us
-        Time of a step with the server to itself, and with all jobs [us].
+    alone_us
+        Time of a step with the server to itself [us].
+    together_us
+        The same with all jobs [us].
     slowdown
         The second over the first.
     steps
         Over so many steps the second was measured.
     alone_chunk_bytes
-        Size of a chunk where the first was simulated; that of the second is the sharing's.
+        Size of a chunk where the first was simulated.
     coarse_us
-        The first with the chunks of the second [us]: what it is longer by is of large chunks.
+        The first with the chunks of the second, ``jobs_chunk_bytes``: what it is longer by is of
+        large chunks [us].
     """
 
     name: str
