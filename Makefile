@@ -63,9 +63,9 @@ reference: $(VENV)/installed-dev  ## write the generated parts of the reference 
 screenshots: $(VENV)/installed-dev  ## take the pictures of the service's pages anew, in Chromium
 	$(BIN)/python -m docs.generate.screenshots
 
-openapi: $(VENV)/installed-dev  ## write openapi/openapi.json anew
+openapi: $(VENV)/installed-dev  ## write openapi/openapi.json anew, and what of the client is made
 	$(BIN)/python -m app.write_openapi
-	$(BIN)/python -m app.write_client_problems
+	$(BIN)/python -m app.write_client
 
 bench: $(VENV)/installed-dev  ## benchmark: speed of the parts
 	$(BIN)/python -m tests.benchmarks.speed

@@ -66,6 +66,8 @@ MAX_JITTER_STEPS = 20_000_000
 #: Most changes of a what-if, and the largest factor of one.
 MAX_CHANGES = 100
 MAX_CHANGE_FACTOR = 1e6
+#: The most that encoding or decoding may take in a what-if [us/byte].
+MAX_CODING_US_PER_BYTE = 1.0
 
 # Predictions ----------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from opentelemetry.trace import TracerProvider
 from starlette.types import ASGIApp
 
@@ -23,6 +23,7 @@ from app.http.hosts import Guard, with_cors
 from app.http.keys import Keys
 from app.http.middleware import Access, RequestIds, SecurityHeaders
 from app.http.problems import install
+from app.http.query import refuse_unknown_parameters
 from app.jobs.kinds import KINDS
 from app.jobs.pool import Pool
 from app.jobs.readiness import Readiness
@@ -152,6 +153,7 @@ def _counted(metrics: Metrics, spans: TracerProvider | None) -> Callable[[JobRec
 
 
 def _include(app: FastAPI) -> None:
+    strict = [Depends(refuse_unknown_parameters)]
     for routes in (
         graphs,
         plans,
@@ -165,13 +167,11 @@ def _include(app: FastAPI) -> None:
         runs,
         examples,
         limits,
-        health,
-        metrics,
-        docs,
     ):
-        app.include_router(routes.router)
-    app.include_router(graphs.imports)
-    app.include_router(pages.router)
+        app.include_router(routes.router, dependencies=strict)
+    app.include_router(graphs.imports, dependencies=strict)
+    for others in (health, metrics, docs, pages):
+        app.include_router(others.router)
 
 
 def document(_store: Store) -> Answered:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from solver.programs.problem import ProgramLimits as ProgramLimits
     from solver.programs.problem import ProgramProblem as ProgramProblem
     from solver.programs.result import ProgramPlan
+    from solver.simulation.compression import Compression
     from solver.simulation.engine import simulate
     from solver.simulation.timeline import chrome_trace
     from solver.simulation.what_if import Change, apply_changes
@@ -52,6 +53,7 @@ __all__ = [
     "Change",
     "Choice",
     "Cluster",
+    "Compression",
     "Cost",
     "Fault",
     "Fit",
@@ -104,6 +106,7 @@ _HOMES = {
     "Change": "solver.simulation.what_if.Change",
     "Choice": "solver.policies.choice.Choice",
     "Cluster": "solver.costs.Cluster",
+    "Compression": "solver.simulation.compression.Compression",
     "Cost": "solver.costs.Cost",
     "Fault": "solver.errors.Fault",
     "Fit": "solver.calibration.fits.Fit",

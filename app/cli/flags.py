@@ -9,6 +9,7 @@ import typer
 from app.cli.options import present
 from app.errors import Refusal
 from app.reading.parsing import read_json
+from solver.simulation.compression import COMPRESSIONS
 
 Json = dict[str, Any]
 
@@ -64,14 +65,19 @@ def named(text: str, flag: str) -> Json:
 
 
 def change(text: str) -> Json:
-    """Read PATTERN=remove, PATTERN=bytes*FACTOR or PATTERN=duration*FACTOR as a change."""
+    """Read PATTERN=remove, =bytes*FACTOR, =duration*FACTOR or =[KIND*]COMPRESSION as a change."""
     pattern, equals, what = text.rpartition("=")
     field, times, factor = what.partition("*")
     if pattern and equals and what == "remove":
         return {"match": pattern, "remove": True}
+    if pattern and equals and (factor or field) in COMPRESSIONS:
+        return {"match": pattern, "compression": factor or field} | present(
+            kind=field if times else None
+        )
     if not pattern or not times or field not in _CHANGES:
         raise typer.BadParameter(
-            "use PATTERN=remove, PATTERN=bytes*FACTOR or PATTERN=duration*FACTOR",
+            "use PATTERN=remove, PATTERN=bytes*FACTOR, PATTERN=duration*FACTOR, or "
+            f"PATTERN=COMPRESSION: {', '.join(COMPRESSIONS)}",
             param_hint="--what-if",
         )
     return {"match": pattern, _CHANGES[field]: _value(factor)}

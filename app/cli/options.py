@@ -111,8 +111,9 @@ WhatIf = Annotated[
     list[str] | None,
     typer.Option(
         metavar="PATTERN=CHANGE",
-        help="Answer also with ops changed: PATTERN=remove, PATTERN=bytes*FACTOR or "
-        "PATTERN=duration*FACTOR; may be repeated.",
+        help="Answer also with ops changed: PATTERN=remove, PATTERN=bytes*FACTOR, "
+        "PATTERN=duration*FACTOR, or PATTERN=fp16 (bf16, fp8, int8, topk): collectives compressed; "
+        "PATTERN=all_reduce*fp16: those of a kind alone. May be repeated.",
     ),
 ]
 

@@ -30,7 +30,8 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError, InvalidTrace
 from solver.graph import Graph, build
 from solver.limits import MAX_BYTES
-from solver.traces.trace import Report, Trace, TraceOptions, totals, without_graph
+from solver.traces.report import Report, totals
+from solver.traces.trace import Trace, TraceOptions, without_graph
 
 FORMAT = "interlace"
 

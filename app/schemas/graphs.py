@@ -1,8 +1,10 @@
 """Graphs: as they are posted, changed, stored and listed."""
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import FailFast, Field
+from pydantic import FailFast, Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, PydanticKnownError, core_schema
 
 from app.limits import (
     JOB_TIME_LIMIT_S,
@@ -10,17 +12,20 @@ from app.limits import (
     MAX_CHANGE_FACTOR,
     MAX_CHANGES,
     MAX_CHANNELS,
+    MAX_CODING_US_PER_BYTE,
     MAX_NAME_CHARACTERS,
     MAX_OPS,
     MAX_READS,
     MAX_STREAMS,
 )
-from app.schemas.base import PLAIN, Name, RequestModel
+from app.schemas.base import PLAIN, Name, OneOf, RequestModel
 from app.schemas.clusters import ClusterBody
+from app.schemas.programs import is_unknown
 from solver.codes import FaultCode
 from solver.errors import Fault
-from solver.graph import Buffer, graph
+from solver.graph import KINDS, Buffer, graph
 from solver.limits import MAX_BYTES, MAX_COMPUTE_SLOWDOWN, MAX_DURATION_US
+from solver.simulation.compression import COMPRESSIONS, Compression
 from solver.simulation.what_if import Change
 
 Id = Annotated[Name, Field(description="Name, unique in the graph; no control characters.")]
@@ -246,8 +251,53 @@ class ClusterRequest(GraphRequest):
     cluster: ClusterBody
 
 
+class CompressionBody(RequestModel):
+    """What a compression does to a collective; accuracy is not modelled."""
+
+    bytes_factor: Annotated[
+        float, Field(gt=0, le=1, description="The collective has so many times the bytes.")
+    ]
+    encode_us_per_byte: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=MAX_CODING_US_PER_BYTE,
+            description="Encoding before it, on the compute stream, for each byte as it was [us].",
+        ),
+    ] = 0
+    decode_us_per_byte: Annotated[
+        float,
+        Field(ge=0, le=MAX_CODING_US_PER_BYTE, description="Decoding after it, likewise [us]."),
+    ] = 0
+
+
+class _OrName:
+    """Figures, or the name of a compression; a union would put tags in the place of an error."""
+
+    def __get_pydantic_core_schema__(
+        self, source: type[Any], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        figures, names = handler(source), list(COMPRESSIONS)
+
+        def checked(value: Any, inner: Callable[[Any], Any]) -> Any:
+            if not isinstance(value, str):
+                return inner(value)
+            if value not in names:
+                raise PydanticKnownError("literal_error", {"expected": ", ".join(map(repr, names))})
+            return value
+
+        return core_schema.no_info_wrap_validator_function(
+            checked,
+            figures,
+            serialization=core_schema.plain_serializer_function_ser_schema(lambda value: value),
+            json_schema_input_schema=core_schema.union_schema(
+                [figures, core_schema.literal_schema(names)]
+            ),
+        )
+
+
 class ChangeBody(RequestModel):
-    """One change of all ops that a pattern matches: OSF's layer replacement."""
+    """One change of all ops that a pattern matches: OSF's layer replacement, or compression."""
 
     match: Annotated[
         str,
@@ -270,10 +320,33 @@ class ChangeBody(RequestModel):
     duration_factor: Annotated[
         float, Field(ge=0, le=MAX_CHANGE_FACTOR, description="Times the duration of compute ops.")
     ] = 1
+    kind: Annotated[
+        Annotated[str, OneOf(KINDS)] | None,
+        Field(exclude_if=is_unknown, description="Only ops of this kind; null for all."),
+    ] = None
+    compression: Annotated[
+        Annotated[CompressionBody | str, _OrName()] | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Collectives are sent compressed, with an op on the compute stream before "
+            "and after each. By figures; or by a name, with these of an H100's memory: `fp16` and "
+            "`bf16` (2 bytes an element), `fp8` and `int8` (1), `topk` (a hundredth of the "
+            "elements, each with an index). What each assumes is in the documentation; accuracy is "
+            "not modelled.",
+        ),
+    ] = None
 
     def to_change(self) -> Change:
         """Return the change as the solver knows it."""
-        return Change(self.match, self.remove, self.bytes_factor, self.duration_factor)
+        by = self.compression
+        return Change(
+            self.match,
+            self.remove,
+            self.bytes_factor,
+            self.duration_factor,
+            self.kind,
+            Compression(**by.model_dump()) if isinstance(by, CompressionBody) else by,
+        )
 
 
 Changes = Annotated[

@@ -34,6 +34,7 @@ from solver.limits import (
 from solver.parameter_server.links import WIN_BYTES
 from solver.parameter_server.options import ThroughputOptions
 from solver.parameter_server.orders import ORDERS
+from solver.parameter_server.rows import ThroughputKnee, ThroughputRow
 
 #: Fields that say how a graph becomes a step.
 _OF_GRAPHS = ("servers", "update_us_per_byte")
@@ -230,95 +231,6 @@ def _faults(request: ParameterServerRequest) -> Iterator[Fault]:
                 yield Fault(f"/{field}/{i}", FaultCode.OUT_OF_RANGE, detail)
 
 
-class ResourceUse(AnswerModel):
-    """How much a resource is used."""
-
-    resource: str
-    share: Annotated[
-        float,
-        Field(
-            description="Of a link its bandwidth in use; of the worker and a server's cores the "
-            "mean share of workers that they compute for."
-        ),
-    ]
-
-
-class FasterResource(AnswerModel):
-    """The same run with one resource so many times as fast, on fewer steps."""
-
-    resource: Annotated[
-        str,
-        Field(
-            description="`worker`, `server`, `uplink` or `downlink`, of all servers; `links`: "
-            "both directions."
-        ),
-    ]
-    factor: float
-    examples_per_s: float
-    gain: Annotated[
-        float, Field(description="`examples_per_s` / that of the same run as it is - 1.")
-    ]
-
-
-class ThroughputRowOut(AnswerModel):
-    """So many workers at a bandwidth."""
-
-    bandwidth_gbps: float
-    workers: int
-    examples_per_s: Annotated[float, Field(description="Of all workers, simulated.")]
-    low_examples_per_s: Annotated[
-        float | None,
-        Field(description="95 % interval of the simulated mean; null of too few steps."),
-    ]
-    high_examples_per_s: Annotated[float | None, Field(description="Its other end.")]
-    step_us: Annotated[float, Field(description="Mean time of a worker's step [us].")]
-    utilisation: list[ResourceUse]
-    limited_by: Annotated[
-        str | None,
-        Field(
-            description="The resource that gains most when it is faster, `links` only where "
-            "neither direction gains as much; null when none gains more than its interval, or "
-            "nothing was explained."
-        ),
-    ]
-    what_if: Annotated[list[FasterResource], Field(description="Empty when nothing was explained.")]
-    lin_examples_per_s: Annotated[
-        float, Field(description="By the formula of Lin et al.; `notes` say what it knows.")
-    ]
-    cynthia_examples_per_s: Annotated[
-        float, Field(description="By the formula of Cynthia (Zheng et al.).")
-    ]
-    bound_examples_per_s: Annotated[
-        float,
-        Field(
-            description="The simple bound: so many workers as if each were alone, or a server's "
-            "busiest link direction full, whichever is less."
-        ),
-    ]
-    services: Annotated[int, Field(description="How many services were simulated.")]
-
-
-class ThroughputKneeOut(AnswerModel):
-    """From how many workers on more of them gain nothing."""
-
-    bandwidth_gbps: float
-    workers: Annotated[
-        int | None,
-        Field(
-            description="The least count over which no larger one gains more than 1 % or more than "
-            "the interval; null when the largest still does, or there is one alone."
-        ),
-    ]
-    ceiling_examples_per_s: Annotated[
-        float | None,
-        Field(
-            description="`batch_size` x bandwidth / bytes of a step on its busiest link: no count "
-            "of workers does more."
-        ),
-    ]
-    text: Annotated[str, Field(description="The same in a sentence.")]
-
-
 class ParameterServerRequestOut(AnswerModel):
     """What was asked, defaults filled in; steps and graph by their hashes."""
 
@@ -351,10 +263,10 @@ class ParameterServerAnswer(AnswerModel):
     name: Annotated[str, Field(description="Of what is trained.")]
     profiled_steps: Annotated[int, Field(description="How many steps there are to draw from.")]
     rows: Annotated[
-        list[ThroughputRowOut],
+        list[ThroughputRow],
         Field(description="In the order of bandwidth, then workers, both ascending."),
     ]
-    knees: Annotated[list[ThroughputKneeOut], Field(description="One a bandwidth.")]
+    knees: Annotated[list[ThroughputKnee], Field(description="One a bandwidth.")]
     notes: Annotated[
         list[str], Field(description="What was assumed, and what the other formulas know.")
     ]

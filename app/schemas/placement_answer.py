@@ -7,6 +7,10 @@ from pydantic import Field
 from app.schemas.base import AnswerModel, OneOf
 from app.schemas.placements import JobBody, KeyBody, PricesBody, RacksBody
 from solver.costs import PLACEMENTS
+from solver.placements.chunks import Level
+from solver.placements.jobs import SharedJob
+from solver.placements.prices import WorkerValue
+from solver.placements.racks import Ways
 
 
 class PlacementRow(AnswerModel):
@@ -98,49 +102,13 @@ class PlacementRow(AnswerModel):
     text: Annotated[str, Field(description="What limits it, and what would move that.")]
 
 
-class LevelOut(AnswerModel):
-    """How even servers, interfaces or cores are loaded."""
-
-    level: Annotated[str, OneOf(("server", "interface", "core"))]
-    load_bytes: Annotated[
-        list[int], Field(description="Bytes of the model on each, all of the first server first.")
-    ]
-    imbalance: Annotated[float, Field(description="The largest load over the mean.")]
-    guarantee: Annotated[
-        float,
-        Field(
-            description="No largest load is beyond so many times the least possible: "
-            "4/3 - 1/(3m) for a set that is split over m."
-        ),
-    ]
-    proven_ratio: Annotated[
-        float,
-        Field(
-            description="The largest load over a lower bound of the least possible; 1 proves that "
-            "no split is more even."
-        ),
-    ]
-
-
 class ChunksOut(AnswerModel):
     """Keys cut into chunks, and the chunks spread over servers."""
 
     chunk_bytes: int
     count: int
-    central: Annotated[list[LevelOut], Field(description="Over one server.")]
-    sharded: Annotated[list[LevelOut], Field(description="Over the servers of `ncs`.")]
-
-
-class WaysOut(AnswerModel):
-    """Both ways to exchange across racks, simulated, pushes and pulls."""
-
-    flat_us: Annotated[
-        float, Field(description="Every worker exchanges with the servers of all racks [us].")
-    ]
-    hierarchical_us: Annotated[
-        float, Field(description="In each rack, then between the servers, then back [us].")
-    ]
-    is_hierarchical_faster: bool
+    central: Annotated[list[Level], Field(description="Over one server.")]
+    sharded: Annotated[list[Level], Field(description="Over the servers of `ncs`.")]
 
 
 class RacksOut(AnswerModel):
@@ -166,14 +134,14 @@ class RacksOut(AnswerModel):
         bool, Field(description="By the inequality: the left side is larger than the right.")
     ]
     in_steps: Annotated[
-        WaysOut | None,
+        Ways | None,
         Field(
             description="Simulated as the inequality counts: a step begins when the one before it "
             "has ended on all hosts. Null where the keys alone make too many transfers."
         ),
     ]
     streamed: Annotated[
-        WaysOut | None,
+        Ways | None,
         Field(description="Simulated as chunks go, each as soon as it can; null as `in_steps`."),
     ]
     agrees: Annotated[
@@ -190,47 +158,16 @@ class RacksOut(AnswerModel):
     text: str
 
 
-class ValueOut(AnswerModel):
-    """What a worker of a rack costs, and trains for that."""
-
-    network_dollars: Annotated[
-        float, Field(description="A: its share of network card, switches and cables.")
-    ]
-    hub_dollars: Annotated[float, Field(description="K P: its share of a PHub.")]
-    total_dollars: float
-    samples_per_s_per_1000_dollars: float
-
-
 class PricesOut(AnswerModel):
     """A rack with a PHub beside one with servers on the workers' hosts."""
 
-    baseline: ValueOut
-    hub: ValueOut
+    baseline: WorkerValue
+    hub: WorkerValue
     workers_per_hub: float
     gain: Annotated[
         float, Field(description="What the PHub trains for its money over the baseline, less 1.")
     ]
     text: str
-
-
-class SharedJobOut(AnswerModel):
-    """What a job loses to the others on its server."""
-
-    name: str
-    alone_us: Annotated[float, Field(description="Time of a step with the server to itself [us].")]
-    together_us: Annotated[float, Field(description="The same with all jobs [us].")]
-    slowdown: Annotated[float, Field(description="The second over the first.")]
-    steps: Annotated[int, Field(description="Over so many steps the second was measured.")]
-    alone_chunk_bytes: Annotated[
-        int, Field(description="Size of a chunk where the first was simulated.")
-    ]
-    coarse_us: Annotated[
-        float,
-        Field(
-            description="The first with the chunks of the second, `jobs_chunk_bytes`: what it is "
-            "longer by is of large chunks [us]."
-        ),
-    ]
 
 
 class PlacementsRequestOut(AnswerModel):
@@ -269,7 +206,7 @@ class PlacementsAnswer(AnswerModel):
     racks: Annotated[RacksOut | None, Field(description="Null where no racks were given.")]
     prices: Annotated[PricesOut | None, Field(description="Null where no prices were given.")]
     jobs: Annotated[
-        list[SharedJobOut] | None,
+        list[SharedJob] | None,
         Field(description="Null where no jobs were given, or they make too many transfers."),
     ]
     jobs_chunk_bytes: Annotated[

@@ -11,7 +11,6 @@ from app.schemas.base import AnswerModel, ShownAs
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning, ExplainedAnswer
 from app.schemas.graphs import ChangeBody, Changes, ClusterRequest, GraphBody
-from app.schemas.headlines import Headline
 from app.schemas.plan_options import OptionsBody
 from app.schemas.policies import PAIRS
 from app.schemas.programs import (
@@ -20,11 +19,13 @@ from app.schemas.programs import (
     Memory,
     PeakBytes,
     ProgramPathTimes,
-    ProgramStep,
     is_unknown,
 )
-from app.schemas.schedules import Bucket, Schedule
+from app.schemas.schedules import BucketOut, Schedule
+from solver.planning.headline import Headline
+from solver.planning.result import Proof
 from solver.prediction.osf import Osf
+from solver.programs.explicit import ProgramStep
 from solver.traces import Report
 
 
@@ -52,17 +53,11 @@ class PlanRequest(ClusterRequest):
         return bool(self.options.of_programs())
 
 
-class Proof(AnswerModel):
-    """Why these buckets cannot be faster than `ideal_us`: release + work + tail."""
+class BoundOut(AnswerModel):
+    """Why nothing is faster than `lower_bound_us`: one form of the solver's two, without the value.
 
-    critical_buckets: list[str]
-    release_us: float | None
-    work_us: float | None
-    tail_us: float | None
-
-
-class Bound(AnswerModel):
-    """Why no fusion, partition or order is faster than `lower_bound_us`."""
+    Those are of plans, with tensors, and of programs, with ops.
+    """
 
     kind: Annotated[
         Literal[
@@ -97,8 +92,8 @@ class Bound(AnswerModel):
     tail_us: float | None
 
 
-class Baseline(AnswerModel):
-    """What a policy of today takes."""
+class BaselineOut(AnswerModel):
+    """What a policy of today takes: one form of the solver's two, of plans and of programs."""
 
     policy: str
     barrier: Annotated[bool, Field(description="Simulated with a barrier.")] = False
@@ -177,15 +172,15 @@ class PlanAnswer(ExplainedAnswer):
             "card."
         ),
     ]
-    buckets: list[Bucket]
+    buckets: list[BucketOut]
     schedule: Schedule
     proof: Proof
-    bound: Bound
+    bound: BoundOut
     fused_graph: Annotated[
         Annotated[dict[str, Any], ShownAs(GraphBody)] | None,
         Field(description="Each bucket as one collective; null beyond 200,000 ops and edges."),
     ]
-    baselines: list[Baseline]
+    baselines: list[BaselineOut]
     what_if: Annotated[WhatIf | None, Field(description="Null when no change was asked for.")] = (
         None
     )

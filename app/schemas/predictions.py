@@ -26,7 +26,7 @@ from solver.errors import Fault
 from solver.limits import MAX_BYTES, MAX_DURATION_US
 from solver.models.layers import Layer
 from solver.prediction.passes import times_of
-from solver.prediction.scaling import ScalingOptions
+from solver.prediction.scaling import ScalingOptions, ScalingRow
 
 #: What turns FLOPs into time.
 _SPEED = ("batch_size", "peak_flops", "utilisation")
@@ -205,63 +205,6 @@ def _layer_faults(request: PredictionRequest) -> Iterator[Fault]:
     if known and time > MAX_DURATION_US:
         detail = f"All layers: {MAX_DURATION_US:g} us of compute at most, got {time:g}."
         yield Fault("/layers", FaultCode.OUT_OF_RANGE, detail)
-
-
-Factor = Annotated[float | None, Field(description="Null when the iteration takes no time.")]
-
-
-class FusedFactor(AnswerModel):
-    """OSF with a fusion buffer."""
-
-    buffer_bytes: int
-    factor: Annotated[float | None, Field(description="Null with `why_no_osf`, as `osf` is.")]
-
-
-class AdaFusionFactor(AnswerModel):
-    """OSF's adaptive fusion, simulated."""
-
-    factor: Factor
-    buckets: Annotated[int, Field(description="How many launches it makes.")]
-
-
-class ScalingRow(AnswerModel):
-    """Scaling factors of so many workers: compute time / iteration time, all under a barrier."""
-
-    workers: int
-    csf: Annotated[
-        float | None,
-        Field(
-            description="All bytes in one all-reduce after the compute; null with `why_no_osf`, as "
-            "all that is OSF's."
-        ),
-    ]
-    osf: Annotated[float | None, Field(description="Each layer sent alone, beside the compute.")]
-    osf_fusion: Annotated[
-        list[FusedFactor], Field(description="Layers sent in fusion buffers, in the order asked.")
-    ]
-    ada_fusion: AdaFusionFactor
-    ddp: Annotated[float | None, Field(description="PyTorch DDP with its defaults, simulated.")]
-    horovod: Annotated[float | None, Field(description="Horovod with its defaults, simulated.")]
-    mg_wfbp: Annotated[float | None, Field(description="The policy `mg_wfbp`, simulated.")]
-    plan: Annotated[float | None, Field(description="Interlace's plan, fusion `joint`.")]
-    bound: Annotated[
-        float | None, Field(description="No fusion, partition or order has a larger factor.")
-    ]
-    t_comp_us: Annotated[float, Field(description="Compute alone [us].")]
-    iteration_time_us: Annotated[
-        float | None, Field(description="Of `osf`: t_comp_us + t_update_us - t_overlap_us [us].")
-    ]
-    t_update_us: Annotated[
-        float | None,
-        Field(
-            description="By OSF: from the end of the last layer's backward pass to that of all "
-            "[us]."
-        ),
-    ]
-    t_overlap_us: Annotated[
-        float | None,
-        Field(description="By OSF: backward pass of the other layers, which may hide sends [us]."),
-    ]
 
 
 class PredictionRequestOut(AnswerModel):

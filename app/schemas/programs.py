@@ -5,36 +5,15 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from app.schemas.base import AnswerModel
+from solver.programs.execute import Holding
+from solver.programs.explanation.critical import PathTimes
+from solver.programs.explanation.earlier import MovedLaunch
+from solver.programs.result import RoomierPlan
 
 
 def is_unknown(value: Any) -> bool:
     """Tell whether a field is left out of what is written."""
     return value is None
-
-
-class ProgramStep(AnswerModel):
-    """One thing that the host asks for."""
-
-    do: Literal["compute", "pack", "launch", "wait", "unpack"]
-    id: Annotated[str, Field(description="An op for `compute`, else a bucket.")]
-
-
-class Holding(AnswerModel):
-    """What holds memory: a buffer, or a copy of a bucket."""
-
-    name: str
-    bytes: int
-    start_us: float
-    end_us: float
-
-
-class RoomierPlan(AnswerModel):
-    """What a higher limit of memory would save."""
-
-    extra_bytes: Annotated[int, Field(description="How much higher the limit is.")]
-    iteration_time_us: float
-    gain_us: Annotated[float, Field(description="How much less that is [us].")]
-    peak_bytes: int
 
 
 class MemoryUse(AnswerModel):
@@ -57,32 +36,8 @@ class MemoryUse(AnswerModel):
     ] = None
 
 
-class PathTimes(AnswerModel):
-    """The critical path by cause; the times add up to the iteration time."""
-
-    compute_us: float
-    copies_us: Annotated[float, Field(description="Packing and unpacking [us].")]
-    channels_us: Annotated[
-        dict[str, float], Field(description="Exposed launches, of each channel on it [us].")
-    ]
-
-
-class MovedLaunch(AnswerModel):
-    """The program with one launch asked for earlier, simulated."""
-
-    before: Annotated[str, Field(description="Op or bucket before whose step it is asked for.")]
-    start_us: float
-    iteration_time_us: float
-    peak_bytes: int
-    peak_us: float
-    excess_bytes: Annotated[
-        int | None,
-        Field(description="How far above the limit of memory, or of bytes under way; null: not."),
-    ]
-
-
-class LaunchReason(AnswerModel):
-    """Why a launch starts no earlier."""
+class LaunchReasonOut(AnswerModel):
+    """Why a launch starts no earlier; the solver's has the number of the bucket, and no text."""
 
     bucket: str
     start_us: float
@@ -154,7 +109,7 @@ ProgramPathTimes = Annotated[
 
 
 LaunchReasons = Annotated[
-    list[LaunchReason] | None,
+    list[LaunchReasonOut] | None,
     Field(
         exclude_if=is_unknown,
         description="Of a program: why each launch starts no earlier, in the order of buckets.",

@@ -5,18 +5,19 @@ from typing import Annotated
 from pydantic import ConfigDict, FailFast, Field
 
 from app.limits import MAX_OPS, MAX_PROGRAM_OPS, MAX_SIMULATED_LAUNCHES
-from app.schemas.base import AnswerModel, OneOf, RequestModel
+from app.schemas.base import AnswerModel, RequestModel
 from app.schemas.graphs import Id
 from app.schemas.programs import is_unknown
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.limits import MAX_BYTES
 from solver.planning.explicit import ExplicitBucket, ExplicitPart
-from solver.programs.explicit import NamedBucket, NamedStep
-from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT
+from solver.planning.result import Part, SlotRun
+from solver.programs.explicit import NamedBucket, ProgramStep
+from solver.programs.program import Do
 
 
-class Bucket(AnswerModel):
-    """Tensors sent as one collective."""
+class BucketOut(AnswerModel):
+    """Tensors sent as one collective; of a program with its times, which the solver's has not."""
 
     id: str
     tensors: list[str]
@@ -40,24 +41,6 @@ class Bucket(AnswerModel):
         float | None,
         Field(exclude_if=is_unknown, description="Of a program: time of unpacking it [us]."),
     ] = None
-
-
-class Part(AnswerModel):
-    """A piece of a bucket between two preemptions: one launch."""
-
-    bucket: str
-    start_us: float
-    end_us: float
-    offset_bytes: int
-    bytes: int
-
-
-class SlotRun(AnswerModel):
-    """Slots from `slot` on, `count` of them, that serve one bucket."""
-
-    slot: int
-    count: int
-    bucket: str
 
 
 class Schedule(AnswerModel):
@@ -106,7 +89,7 @@ class HostStepBody(RequestModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    do: Annotated[str, OneOf((COMPUTE, PACK, LAUNCH, WAIT, UNPACK))]
+    do: Do
     id: Annotated[Id, Field(description="An op for `compute`, else a bucket.")]
 
 
@@ -138,11 +121,11 @@ class PlanBody(RequestModel):
             [ExplicitPart(part.bucket, part.bytes) for part in self.schedule.parts],
         )
 
-    def program_by_name(self) -> tuple[list[NamedBucket], list[NamedStep]]:
+    def program_by_name(self) -> tuple[list[NamedBucket], list[ProgramStep]]:
         """Return the buckets and the steps of a program by name."""
         return (
             [NamedBucket(bucket.id, tuple(bucket.tensors)) for bucket in self.buckets],
-            [NamedStep(step.do, step.id) for step in self.program or ()],
+            [ProgramStep(step.do, step.id) for step in self.program or ()],
         )
 
 

@@ -17,15 +17,15 @@ from app.schemas.programs import (
     Memory,
     PeakBytes,
     ProgramPathTimes,
-    ProgramStep,
     is_unknown,
 )
-from app.schemas.schedules import Bucket, Launches, PlanBody
+from app.schemas.schedules import BucketOut, Launches, PlanBody
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.explanation.usage import Usage
 from solver.limits import MAX_JITTER_RUNS, MAX_JITTER_SPREAD
 from solver.policies.choice import Choice
+from solver.programs.explicit import ProgramStep
 from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from solver.simulation.jitter import Jitter
 
@@ -152,7 +152,7 @@ class SimulationAnswer(ExplainedAnswer):
     overlap: Annotated[
         float | None, Field(description="1 - exposed / time of all launches, 0 to 1.")
     ]
-    buckets: list[Bucket]
+    buckets: list[BucketOut]
     schedule: Annotated[
         Launches, Field(description="The launches; with `buckets` an explicit plan again.")
     ]

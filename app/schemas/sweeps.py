@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import product
+from operator import not_
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -10,7 +11,7 @@ from app.limits import MAX_BASELINES, MAX_CELL_TIME_LIMIT_S, MAX_CELLS, MAX_SEED
 from app.schemas.base import AnswerModel, OneOf
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning
-from app.schemas.graphs import ClusterRequest, GraphBody
+from app.schemas.graphs import ChangeBody, Changes, ClusterRequest, GraphBody
 from app.schemas.networks import Gbps, Microseconds, Workers
 from app.schemas.policies import PAIRS, BaselineBody, Choices, named_bodies
 from app.schemas.program_options import Bytes, SweptOptions, is_empty
@@ -118,6 +119,9 @@ class SweepRequest(ClusterRequest):
     options: Annotated[
         SweptOptions, Field(description="Of the programs of all cells, else left out.")
     ] = SweptOptions()
+    changes: Annotated[
+        Changes, Field(description="What is swept is the graph with these ops changed.")
+    ] = Field(default=[])
 
     @property
     def has_barrier(self) -> bool:
@@ -261,6 +265,7 @@ class SweepRequestOut(AnswerModel):
     time_limit_s: float
     sweep_limit_s: float
     options: Annotated[SweptOptions, Field(exclude_if=is_empty)] = SweptOptions()
+    changes: Annotated[list[ChangeBody], Field(exclude_if=not_)] = Field(default=[])
     graph_sha256: str
 
 

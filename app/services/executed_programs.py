@@ -3,17 +3,18 @@
 from collections.abc import Sequence
 
 from app.schemas.explanations import CostWarning
-from app.schemas.programs import Holding, MemoryUse, ProgramStep, RoomierPlan
-from app.schemas.schedules import Bucket, Part
+from app.schemas.programs import MemoryUse
+from app.schemas.schedules import BucketOut
 from app.services.program_problems import ASSUMED_COPY_GBPS
 from solver.graph import Graph
+from solver.planning.result import Part
 from solver.planning.times import IterationTimes
 from solver.programs.execute import HostSpan, bucket_id
+from solver.programs.explicit import ProgramStep
 from solver.programs.problem import compute_time, copies_of
 from solver.programs.program import COMPUTE as ASK_COMPUTE
 from solver.programs.program import LAUNCH
-from solver.programs.replanned import MoreMemory
-from solver.programs.result import Executed
+from solver.programs.result import Executed, RoomierPlan
 
 #: How much of what is held at the peak is listed.
 _HELD = 20
@@ -41,7 +42,7 @@ def launches_of(done: Executed) -> list[HostSpan]:
     return found
 
 
-def buckets_of(done: Executed) -> list[Bucket]:
+def buckets_of(done: Executed) -> list[BucketOut]:
     """Write the buckets, in the order of the program."""
     launches = launches_of(done)
     problem, graph = done.problem, done.problem.graph
@@ -50,7 +51,7 @@ def buckets_of(done: Executed) -> list[Bucket]:
     for b, members in enumerate(done.program.buckets):
         first, copies = graph.ops[members[0]], copies_of(problem, members)
         found.append(
-            Bucket(
+            BucketOut(
                 id=bucket_id(b),
                 tensors=[graph.ops[i].id for i in members],
                 bytes=sum(graph.ops[i].bytes or 0 for i in members),
@@ -105,25 +106,22 @@ def steps_of(done: Executed) -> list[ProgramStep]:
     """Write what the host asks for, in order."""
     graph, program = done.problem.graph, done.program
     return [
-        ProgramStep(do=do, id=graph.ops[what].id if do == ASK_COMPUTE else bucket_id(what))  # type: ignore[arg-type]
+        ProgramStep(do, graph.ops[what].id if do == ASK_COMPUTE else bucket_id(what))
         for do, what in program.steps
     ]
 
 
-def memory_of(done: Executed, more: Sequence[MoreMemory] = ()) -> MemoryUse:
+def memory_of(done: Executed, more: Sequence[RoomierPlan] = ()) -> MemoryUse:
     """Write the memory over time, and what more of it would save."""
     run, limit = done.run, done.problem.limits.memory_bytes
-    held = [each for each in run.holdings if each.bytes and each.start <= run.peak_us < each.end]
-    held.sort(key=lambda each: -each.bytes)
+    held = (each for each in run.holdings if each.start_us <= run.peak_us < each.end_us)
+    largest = sorted((each for each in held if each.bytes), key=lambda each: -each.bytes)
     return MemoryUse(
         limit_bytes=limit,
         peak_us=run.peak_us,
         profile=list(run.profile),
-        at_peak=[
-            Holding(name=each.name, bytes=each.bytes, start_us=each.start, end_us=each.end)
-            for each in held[:_HELD]
-        ],
-        more=[RoomierPlan.of(each) for each in more] or None,
+        at_peak=largest[:_HELD],
+        more=list(more) or None,
     )
 
 

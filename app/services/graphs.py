@@ -28,8 +28,8 @@ def lightened(graph: Graph) -> Graph:
     return compact(graph) if is_large(graph) and graph.collectives else graph
 
 
-def what_if(graph: Graph, changes: Sequence[ChangeBody]) -> Graph | None:
-    """Return the changed graph, None when nothing is to be changed.
+def what_if(graph: Graph, changes: Sequence[ChangeBody], field: str = "what_if") -> Graph | None:
+    """Return the graph with the changes of a field, None when nothing is to be changed.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def what_if(graph: Graph, changes: Sequence[ChangeBody]) -> Graph | None:
     except InvalidOptions as error:
         prefix = len("/changes")
         raise InvalidRequest(
-            [Fault(f"/what_if{f.pointer[prefix:]}", f.code, f.detail) for f in error.faults]
+            [Fault(f"/{field}{f.pointer[prefix:]}", f.code, f.detail) for f in error.faults]
         ) from error
 
 

@@ -233,9 +233,9 @@ def _simulation_notes(request: PlacementsRequest, found: Placements) -> Iterator
         alone = sorted({job.alone_chunk_bytes for job in found.sharing.jobs})
         yield (
             f"Jobs were simulated together with chunks of {found.sharing.chunk_bytes:,} bytes, "
-            f"alone with {' and '.join(f'{size:,}' for size in alone)}; a step alone takes up to "
-            f"{100 * error:.1f} % longer with the former, and so large may be the error of a "
-            "slowdown."
+            f"and alone, as they are compared; with chunks of "
+            f"{' and '.join(f'{size:,}' for size in alone)} a step alone takes up to "
+            f"{100 * error:.1f} % less, and so large may be the error of a slowdown."
         )
     if request.jobs is not None and found.sharing is None:
         yield f"Jobs were not simulated: their models alone make more than {most}."

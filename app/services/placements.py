@@ -9,15 +9,11 @@ from app import VERSION
 from app.reading.placement_faults import options_of
 from app.schemas.placement_answer import (
     ChunksOut,
-    LevelOut,
     PlacementRow,
     PlacementsAnswer,
     PlacementsRequestOut,
     PricesOut,
     RacksOut,
-    SharedJobOut,
-    ValueOut,
-    WaysOut,
 )
 from app.schemas.placements import PlacementsRequest, PricesBody
 from app.schemas.problem import graph_sha256
@@ -33,7 +29,7 @@ from app.services.placement_texts import (
 from solver.chain import chain_of
 from solver.graph import Graph
 from solver.placements.bandwidth import is_sharded, summing_us
-from solver.placements.chunks import Key, Level, lay_out
+from solver.placements.chunks import Key, lay_out
 from solver.placements.exchange import Hosts, exchange_graph, exchange_us
 from solver.placements.headroom import most_workers
 from solver.placements.plan import (
@@ -42,8 +38,8 @@ from solver.placements.plan import (
     keys_of,
     plan_placements,
 )
-from solver.placements.prices import Comparison, Value
-from solver.placements.racks import RackReduction, Ways
+from solver.placements.prices import Comparison
+from solver.placements.racks import RackReduction
 from solver.schedule import Jobs, jackson
 from solver.units import bytes_per_us
 
@@ -87,15 +83,15 @@ def answer_of(graph: Graph | None, request: PlacementsRequest) -> PlacementsAnsw
         chunks=ChunksOut(
             chunk_bytes=found.chunk_bytes,
             count=found.chunks,
-            central=_levels(central.levels),
-            sharded=_levels(sharded.levels),
+            central=list(central.levels),
+            sharded=list(sharded.levels),
         ),
         simulated_chunk_bytes=max(sizes, default=None),
         racks=None if found.reduction is None else _racks(found.reduction),
         prices=None
         if found.comparison is None or request.prices is None
         else _prices(request.prices, found.comparison),
-        jobs=None if sharing is None else [SharedJobOut.of(job) for job in sharing.jobs],
+        jobs=None if sharing is None else list(sharing.jobs),
         jobs_chunk_bytes=None if sharing is None else sharing.chunk_bytes,
         notes=list(notes(request, found)),
         request=_repeated(request, found, graph),
@@ -203,10 +199,6 @@ def _bound(found: Placements, exchange: float, timed: Graph | None) -> float:
     return max(longest, jackson(Jobs(chain.release, sending, chain.tail)).value)
 
 
-def _levels(levels: Sequence[Level]) -> list[LevelOut]:
-    return [LevelOut.of(level, load_bytes=list(level.load_bytes)) for level in levels]
-
-
 def _racks(reduction: RackReduction) -> RacksOut:
     decided = reduction.is_hierarchical_faster
     ways = (reduction.in_steps, reduction.streamed)
@@ -217,8 +209,8 @@ def _racks(reduction: RackReduction) -> RacksOut:
         between_servers_us=reduction.between_servers_us,
         right_us=reduction.in_rack_us + reduction.between_servers_us,
         is_hierarchical_faster=decided,
-        in_steps=_ways(reduction.in_steps),
-        streamed=_ways(reduction.streamed),
+        in_steps=reduction.in_steps,
+        streamed=reduction.streamed,
         agrees=agrees,
         streamed_agrees=streamed,
         margin_us=reduction.margin_us,
@@ -227,22 +219,14 @@ def _racks(reduction: RackReduction) -> RacksOut:
     )
 
 
-def _ways(ways: Ways | None) -> WaysOut | None:
-    return None if ways is None else WaysOut.of(ways)
-
-
 def _prices(body: PricesBody, comparison: Comparison) -> PricesOut:
     return PricesOut(
-        baseline=_value(comparison.baseline),
-        hub=_value(comparison.hub),
+        baseline=comparison.baseline,
+        hub=comparison.hub,
         workers_per_hub=body.sharing(),
         gain=comparison.gain,
         text=prices_text(comparison, body.sharing()),
     )
-
-
-def _value(value: Value) -> ValueOut:
-    return ValueOut.of(value, samples_per_s_per_1000_dollars=value.throughput_per_1000_dollars)
 
 
 def _repeated(

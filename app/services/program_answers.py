@@ -4,12 +4,11 @@ from app import VERSION
 from app.schemas.explanations import CostWarning
 from app.schemas.plan_options import OptionsBody
 from app.schemas.plans import (
-    Baseline,
-    Bound,
+    BaselineOut,
+    BoundOut,
     PlanAnswer,
     PlanRequest,
     PlanRequestOut,
-    Proof,
     WhatIf,
 )
 from app.schemas.problem import CheckedRequest, graph_sha256
@@ -26,16 +25,15 @@ from app.services.executed_programs import (
 from app.services.program_explanations import (
     explained_program,
     launch_reasons_of,
-    path_times_of,
 )
 from app.services.program_problems import (
     policies_of,
 )
 from app.services.warnings import launched, search_of, units_of, warnings_of
+from solver.planning.result import Proof
 from solver.programs.explanation.explain import ProgramExplanation
 from solver.programs.policies import POLICIES
-from solver.programs.replanned import MoreMemory
-from solver.programs.result import OPTIMAL, ProgramPlan
+from solver.programs.result import OPTIMAL, ProgramPlan, RoomierPlan
 from solver.programs.search.flat import is_one_stream
 from solver.units import same
 
@@ -45,7 +43,7 @@ def program_answer(
     planned: ProgramPlan,
     why: ProgramExplanation | None,
     front: list[FrontPoint] | None,
-    more: tuple[MoreMemory, ...],
+    more: tuple[RoomierPlan, ...],
     changed: ProgramPlan | None,
     runtime_s: float,
 ) -> PlanAnswer:
@@ -65,8 +63,8 @@ def program_answer(
         ideal_us=None,
         buckets=buckets,
         schedule=Schedule(parts=parts, slot_us=None, slots=[], slots_iteration_time_us=None),
-        proof=Proof(critical_buckets=[], release_us=None, work_us=None, tail_us=None),
-        bound=Bound(
+        proof=Proof((), None, None, None),
+        bound=BoundOut(
             kind=bound.kind,  # type: ignore[arg-type]
             tensors=list(bound.ops),
             release_us=bound.release_us,
@@ -74,7 +72,7 @@ def program_answer(
         ),
         fused_graph=None,
         baselines=[
-            Baseline(
+            BaselineOut(
                 policy=each.policy,
                 iteration_time_us=each.iteration_time_us,
                 speedup=_ratio(each.iteration_time_us, total),
@@ -86,7 +84,7 @@ def program_answer(
         program=steps_of(planned),
         peak_bytes=run.peak_bytes,
         memory=memory_of(planned, more),
-        path_times=None if why is None else path_times_of(why),
+        path_times=None if why is None else why.path_times,
         launch_reasons=None if why is None else launch_reasons_of(planned, why),
         front=front,
         what_if=None if changed is None else _what_if(planned, changed),

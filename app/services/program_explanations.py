@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from app.schemas.explanations import UNEXPLAINED, ExplainedAnswer
-from app.schemas.programs import FrontPoint, LaunchReason, MovedLaunch, PathTimes
+from app.schemas.programs import FrontPoint, LaunchReasonOut
 from app.services.graphs import is_large
 from solver.explanation.critical import PathStep
 from solver.explanation.sensitivity import Sensitivity
@@ -12,8 +12,7 @@ from solver.programs.execute import bucket_id
 from solver.programs.explanation.critical import ProgramPathStep
 from solver.programs.explanation.explain import ProgramExplanation, explain_program
 from solver.programs.explanation.sentences import above_limit, gib, more_memory, reason, summary
-from solver.programs.replanned import MoreMemory
-from solver.programs.result import Executed
+from solver.programs.result import Executed, RoomierPlan
 
 
 def explanation_of(planned: Executed) -> ProgramExplanation | None:
@@ -26,7 +25,7 @@ def explanation_of(planned: Executed) -> ProgramExplanation | None:
 def explained_program(
     planned: Executed,
     why: ProgramExplanation | None,
-    more: Sequence[MoreMemory] = (),
+    more: Sequence[RoomierPlan] = (),
     front: Sequence[FrontPoint] = (),
 ) -> ExplainedAnswer:
     """Say what limits a program, in the fields of every plan."""
@@ -49,26 +48,16 @@ def explained_program(
     )
 
 
-def path_times_of(why: ProgramExplanation) -> PathTimes:
-    """Write the critical path by cause."""
-    times = why.path_times
-    return PathTimes(
-        compute_us=times.compute_us,
-        copies_us=times.copies_us,
-        channels_us=dict(times.channels_us),
-    )
-
-
-def launch_reasons_of(planned: Executed, why: ProgramExplanation) -> list[LaunchReason]:
+def launch_reasons_of(planned: Executed, why: ProgramExplanation) -> list[LaunchReasonOut]:
     """Write why each launch starts no earlier, in the order of the buckets."""
     return [
-        LaunchReason(
+        LaunchReasonOut(
             bucket=bucket_id(each.bucket),
             start_us=each.start_us,
             could_start_us=each.could_start_us,
             why=each.why,  # type: ignore[arg-type]
             by=each.by,
-            moved=None if each.moved is None else MovedLaunch.of(each.moved),
+            moved=each.moved,
             text=reason(planned, each),
         )
         for each in why.launches

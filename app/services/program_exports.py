@@ -9,7 +9,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidPlan
 from solver.exports.exporter import Export
 from solver.exports.programs import PROGRAM_EXPORTS
-from solver.programs.explicit import NamedBucket, NamedStep, explicit_program
+from solver.programs.explicit import NamedBucket, ProgramStep, explicit_program
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 
@@ -73,7 +73,8 @@ def program_of(problem: Asked, answer: Any) -> tuple[ProgramProblem, Program]:
         raise InvalidPlan([Fault("", FaultCode.WRONG_TYPE, detail)]) from None
     asked = program_problem(problem, told.memory.limit_bytes)
     buckets = [NamedBucket(each.id, tuple(each.tensors)) for each in told.buckets]
-    steps = [NamedStep(each.do, each.id) for each in told.program]
+    # what else is done there is refused with the other faults of the program
+    steps = [ProgramStep(each.do, each.id) for each in told.program]  # type: ignore[arg-type]
     return asked, explicit_program(asked, buckets, steps)
 
 

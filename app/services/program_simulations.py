@@ -29,7 +29,6 @@ from app.services.program_explanations import (
     explained_program,
     explanation_of,
     launch_reasons_of,
-    path_times_of,
 )
 from app.services.program_problems import program_problem
 from app.services.warnings import launched, units_of, warnings_of
@@ -79,7 +78,7 @@ def simulate_program(problem: CheckedRequest[SimulationRequest]) -> SimulationAn
         program=steps_of(done),
         peak_bytes=done.run.peak_bytes,
         memory=memory_of(done),
-        path_times=None if why is None else path_times_of(why),
+        path_times=None if why is None else why.path_times,
         launch_reasons=None if why is None else launch_reasons_of(done, why),
         warnings=([] if problem.graph.buffers else units_of(problem.graph))
         + assumed_of(request.options.copy_gbps)

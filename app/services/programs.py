@@ -28,8 +28,8 @@ from solver.programs.execute import execute
 from solver.programs.plan import Report, plan
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
-from solver.programs.replanned import MoreMemory, with_changes, with_more_memory
-from solver.programs.result import FEASIBLE, OPTIMAL, ProgramPlan
+from solver.programs.replanned import with_changes, with_more_memory
+from solver.programs.result import FEASIBLE, OPTIMAL, ProgramPlan, RoomierPlan
 from solver.units import same
 
 SEARCH = "search"
@@ -80,7 +80,7 @@ def solve_program(
     return program_answer(problem, planned, why, front, more, changed, runtime)
 
 
-def _more(problem: CheckedRequest[PlanRequest], planned: ProgramPlan) -> tuple[MoreMemory, ...]:
+def _more(problem: CheckedRequest[PlanRequest], planned: ProgramPlan) -> tuple[RoomierPlan, ...]:
     extras = problem.request.options.more_memory_bytes or ()
     return with_more_memory(planned, extras, program_options(problem.request)) if extras else ()
 

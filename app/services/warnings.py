@@ -6,8 +6,7 @@ from app.reading.wording import brief, pointer
 from app.schemas.clusters import ChannelBody, ClusterBody
 from app.schemas.explanations import CostWarning
 from app.schemas.networks import CostModelBody
-from app.schemas.schedules import Bucket as BucketOut
-from app.schemas.schedules import Part as PartOut
+from app.schemas.schedules import BucketOut
 from solver.costs import TABLE, Lane
 from solver.fusion.general.annealing.problem import IS_COMPILED
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op
@@ -16,9 +15,7 @@ from solver.limits import MAX_BYTES
 from solver.planning.result import OPTIMAL, Bucket, Part
 
 
-def launched(
-    buckets: Iterable[Bucket | BucketOut], parts: Iterable[Part | PartOut]
-) -> dict[Lane, list[int]]:
+def launched(buckets: Iterable[Bucket | BucketOut], parts: Iterable[Part]) -> dict[Lane, list[int]]:
     """Return the bytes of each launch of a plan, by lane."""
     lanes = {bucket.id: Lane(bucket.channel, bucket.kind) for bucket in buckets}
     found: dict[Lane, list[int]] = {}

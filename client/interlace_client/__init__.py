@@ -1,6 +1,29 @@
 """A client of the Interlace service, for launchers, schedulers and notebooks."""
 
 from interlace_client import problems
+from interlace_client.answers import (
+    Baseline,
+    Bucket,
+    Cell,
+    Failure,
+    Fault,
+    Knee,
+    Part,
+    Placement,
+    Placements,
+    Plan,
+    PredictionError,
+    Progress,
+    Run,
+    RunPage,
+    RunPlan,
+    SharedJob,
+    Simulation,
+    Step,
+    Sweep,
+    Throughput,
+    ThroughputRow,
+)
 from interlace_client.async_client import AsyncClient
 from interlace_client.client import Client
 from interlace_client.errors import (
@@ -11,36 +34,17 @@ from interlace_client.errors import (
     Unreachable,
     WaitTimeout,
 )
+from interlace_client.imported_graph import ImportedGraph
 from interlace_client.jobs import (
     IMPORTS,
     PARAMETER_SERVERS,
     PLANS,
     SIMULATIONS,
     SWEEPS,
-    Failure,
-    Fault,
     Job,
     Kind,
     Page,
-    Progress,
 )
-from interlace_client.results import (
-    Baseline,
-    Bucket,
-    Cell,
-    ImportedGraph,
-    Knee,
-    Part,
-    Placement,
-    Placements,
-    Plan,
-    SharedJob,
-    Simulation,
-    Sweep,
-    Throughput,
-    ThroughputRow,
-)
-from interlace_client.runs import PredictionError, Run, RunPage, RunPlan, Step
 
 __all__ = [
     "IMPORTS",

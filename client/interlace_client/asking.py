@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 from uuid import uuid4
 
+from interlace_client.answers import Json, Placements, Throughput
 from interlace_client.bodies import (
     Content,
     Files,
@@ -17,9 +18,9 @@ from interlace_client.bodies import (
     json_content,
 )
 from interlace_client.errors import UnexpectedAnswer
+from interlace_client.imported_graph import ImportedGraph
 from interlace_client.jobs import IMPORTS, PARAMETER_SERVERS, Job, Kind, Page
 from interlace_client.options import How, split
-from interlace_client.results import ImportedGraph, Json, Placements, Throughput
 from interlace_client.sending import Deadline, ServiceCall, Steps, Tries, done, sent, shaped
 from interlace_client.waiting import answered, job_of, patience, stopped, waited
 

@@ -1,18 +1,19 @@
-"""The client for asyncio."""
+"""The client for asyncio, of which the one that blocks is made: ``python -m app.write_client``.
+
+A signature that would fit in one line without ``async`` has a comma at its end, for the formatter.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 
-from interlace_client import asking, reporting
+from interlace_client import asking, reporting, wire
 from interlace_client.jobs import PLANS, SIMULATIONS, SWEEPS
 from interlace_client.options import How
 from interlace_client.sending import Send, Sleep, Tries
-from interlace_client.wire import answer_of, checked, headers_of, lost, request_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +21,20 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self, Unpack
 
+    from interlace_client.answers import (
+        Json,
+        Placements,
+        Plan,
+        Run,
+        RunPage,
+        RunPlan,
+        Simulation,
+        Step,
+        Sweep,
+        Throughput,
+    )
     from interlace_client.bodies import Files, Graph, PlanOrId
+    from interlace_client.imported_graph import ImportedGraph
     from interlace_client.jobs import Job, Kind, Page
     from interlace_client.options import (
         Importing,
@@ -35,31 +49,45 @@ if TYPE_CHECKING:
         WaitOptions,
     )
     from interlace_client.reporting import RunOrId
-    from interlace_client.results import (
-        ImportedGraph,
-        Json,
-        Placements,
-        Plan,
-        Simulation,
-        Sweep,
-        Throughput,
-    )
-    from interlace_client.runs import Run, RunPage, RunPlan, Step
     from interlace_client.sending import Answer, Lost, Steps
 
 T = TypeVar("T")
 
 
 class AsyncClient:
-    """What :class:`interlace_client.Client` is, for asyncio.
+    """A service, for asyncio; each call returns when it is answered.
 
-    ``on_progress`` may be a coroutine function. ``timeout_s`` bounds the phases of a request under
-    way together, too. A task that is cancelled leaves its job running.
+    Every POST carries an ``Idempotency-Key``: what was lost on the way is sent again and is still
+    one job.
 
     Parameters
     ----------
-    base_url, api_key, timeout, retries, transport
-        As there.
+    base_url
+        Of the service, such as ``http://127.0.0.1:8000``; may end with a path.
+    api_key
+        Of a service that wants keys; ``INTERLACE_API_KEY`` of the environment when left out.
+    timeout
+        How long the service may take to connect, to read and to answer, each, besides the time that
+        it was asked to wait [s].
+    retries
+        How often a request is sent again that found no answer, or a service too busy (408, 429,
+        502, 503, 504): after half a second, then ever later, or when ``Retry-After`` says.
+    transport
+        Of httpx, instead of the network.
+
+    Raises
+    ------
+    ValueError
+        When ``base_url`` is no URL of http or https, or the key holds what no header can.
+
+    Notes
+    -----
+    Every method may raise :class:`Unreachable`, :class:`UnexpectedAnswer` and the
+    :class:`ProblemError` of what the service says; those that wait :class:`WaitTimeout` and
+    :class:`Cancelled` too. What they take besides is in :mod:`interlace_client.options`.
+
+    ``on_progress`` may be a coroutine function. ``timeout_s`` bounds the phases of a request under
+    way together, too. A task that is cancelled leaves its job running.
     """
 
     def __init__(
@@ -73,11 +101,17 @@ class AsyncClient:
     ) -> None:
         self._tries = Tries(timeout, retries)
         self._http = httpx.AsyncClient(
-            base_url=checked(base_url), headers=headers_of(api_key), transport=transport
+            base_url=wire.checked(base_url),
+            headers=wire.headers_of(api_key),
+            transport=transport,
         )
 
     async def plan(
-        self, graph: Graph, *, cluster: Mapping[str, Any], **fields: Unpack[Planning]
+        self,
+        graph: Graph,
+        *,
+        cluster: Mapping[str, Any],
+        **fields: Unpack[Planning],
     ) -> Plan:
         """Plan an iteration of a graph, or of a stored one by its id."""
         return await self._done(asking.make(PLANS, graph, cluster, fields, self._tries))
@@ -114,7 +148,10 @@ class AsyncClient:
         return await self._done(asking.import_graph(files, fields, self._tries))
 
     async def run(
-        self, kind: Kind[T], request: Mapping[str, Any], **waiting: Unpack[WaitOptions]
+        self,
+        kind: Kind[T],
+        request: Mapping[str, Any],
+        **waiting: Unpack[WaitOptions],
     ) -> T:
         """Send a whole request, such as one of ``/v1/examples``, and wait for its result."""
         return await self._done(asking.run(kind, request, How(**waiting), self._tries))
@@ -258,17 +295,8 @@ class AsyncClient:
                 return result
             came = None
             if isinstance(todo, Send):
-                came = await self._sent(todo)
+                came = await wire.async_exchange(self._http, todo)
             elif isinstance(todo, Sleep):
                 await asyncio.sleep(todo.seconds)
             else:
-                heard = todo.to(todo.progress)
-                if inspect.isawaitable(heard):
-                    await heard
-
-    async def _sent(self, todo: Send) -> Answer | Lost:
-        request = request_of(self._http, todo)
-        try:
-            return answer_of(await asyncio.wait_for(self._http.send(request), todo.whole_s))
-        except (httpx.RequestError, asyncio.TimeoutError) as error:
-            return lost(request, error)
+                await wire.async_tell(todo)

@@ -9,7 +9,7 @@ from typing import Any, Union
 
 import httpx
 
-from interlace_client.results import Json, Plan
+from interlace_client.answers import Json, Plan
 
 #: As the API takes it, or the id of a stored one.
 Graph = Union[Mapping[str, Any], str]

@@ -1,4 +1,7 @@
-"""The client that blocks."""
+"""The client that blocks.
+
+Made of the client for asyncio by ``python -m app.write_client``.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 
-from interlace_client import asking, reporting
+from interlace_client import asking, reporting, wire
 from interlace_client.jobs import PLANS, SIMULATIONS, SWEEPS
 from interlace_client.options import How
 from interlace_client.sending import Send, Sleep, Tries
-from interlace_client.wire import answer_of, checked, headers_of, lost, request_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +21,20 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self, Unpack
 
+    from interlace_client.answers import (
+        Json,
+        Placements,
+        Plan,
+        Run,
+        RunPage,
+        RunPlan,
+        Simulation,
+        Step,
+        Sweep,
+        Throughput,
+    )
     from interlace_client.bodies import Files, Graph, PlanOrId
+    from interlace_client.imported_graph import ImportedGraph
     from interlace_client.jobs import Job, Kind, Page
     from interlace_client.options import (
         Importing,
@@ -34,16 +49,6 @@ if TYPE_CHECKING:
         WaitOptions,
     )
     from interlace_client.reporting import RunOrId
-    from interlace_client.results import (
-        ImportedGraph,
-        Json,
-        Placements,
-        Plan,
-        Simulation,
-        Sweep,
-        Throughput,
-    )
-    from interlace_client.runs import Run, RunPage, RunPlan, Step
     from interlace_client.sending import Answer, Lost, Steps
 
 T = TypeVar("T")
@@ -93,10 +98,18 @@ class Client:
     ) -> None:
         self._tries = Tries(timeout, retries)
         self._http = httpx.Client(
-            base_url=checked(base_url), headers=headers_of(api_key), transport=transport
+            base_url=wire.checked(base_url),
+            headers=wire.headers_of(api_key),
+            transport=transport,
         )
 
-    def plan(self, graph: Graph, *, cluster: Mapping[str, Any], **fields: Unpack[Planning]) -> Plan:
+    def plan(
+        self,
+        graph: Graph,
+        *,
+        cluster: Mapping[str, Any],
+        **fields: Unpack[Planning],
+    ) -> Plan:
         """Plan an iteration of a graph, or of a stored one by its id."""
         return self._done(asking.make(PLANS, graph, cluster, fields, self._tries))
 
@@ -131,7 +144,12 @@ class Client:
         """Read a file of another tool, or several of one recording, as a graph."""
         return self._done(asking.import_graph(files, fields, self._tries))
 
-    def run(self, kind: Kind[T], request: Mapping[str, Any], **waiting: Unpack[WaitOptions]) -> T:
+    def run(
+        self,
+        kind: Kind[T],
+        request: Mapping[str, Any],
+        **waiting: Unpack[WaitOptions],
+    ) -> T:
         """Send a whole request, such as one of ``/v1/examples``, and wait for its result."""
         return self._done(asking.run(kind, request, How(**waiting), self._tries))
 
@@ -274,15 +292,8 @@ class Client:
                 return result
             came = None
             if isinstance(todo, Send):
-                came = self._sent(todo)
+                came = wire.exchange(self._http, todo)
             elif isinstance(todo, Sleep):
                 time.sleep(todo.seconds)
             else:
-                todo.to(todo.progress)
-
-    def _sent(self, todo: Send) -> Answer | Lost:
-        request = request_of(self._http, todo)
-        try:
-            return answer_of(self._http.send(request))
-        except httpx.RequestError as error:
-            return lost(request, error)
+                wire.tell(todo)

@@ -15,7 +15,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from interlace_client.jobs import Fault, Job
+    from interlace_client.answers import Fault
+    from interlace_client.jobs import Job
 
 
 class InterlaceError(Exception):

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Callable, Generic, TypeVar
 
-from interlace_client.results import ImportedGraph, Json, Plan, Simulation, Sweep, Throughput
+from interlace_client.answers import (
+    Failure,
+    Json,
+    Plan,
+    Progress,
+    Simulation,
+    Sweep,
+    Throughput,
+)
+from interlace_client.imported_graph import ImportedGraph
 
 T = TypeVar("T")
 
@@ -35,56 +44,6 @@ PARAMETER_SERVERS: Kind[Throughput] = Kind(
     "predictions/parameter-server", Throughput.of, "predictions"
 )
 IMPORTS: Kind[ImportedGraph] = Kind("imports", ImportedGraph.of)
-
-
-@dataclass(frozen=True)
-class Fault:
-    """One thing that is wrong with a request: where (a JSON pointer), which rule, a sentence."""
-
-    pointer: str
-    code: str
-    detail: str
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why a job failed: HTTP status, code, sentence, and the faults of its request."""
-
-    status: int
-    code: str
-    detail: str
-    faults: tuple[Fault, ...] = ()
-
-    @classmethod
-    def of(cls, raw: Json) -> Failure:
-        """Read ``error`` of a job, or problem details."""
-        faults = tuple(
-            Fault(each["pointer"], each["code"], each["detail"]) for each in raw.get("errors") or ()
-        )
-        return cls(raw["status"], raw["code"], raw["detail"], faults)
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a job is: times in us, the gap relative, ``completed`` of ``total`` steps."""
-
-    job_id: str
-    state: str
-    phase: str | None = None
-    completed: int | None = None
-    total: int | None = None
-    incumbent_us: float | None = None
-    lower_bound_us: float | None = None
-    gap: float | None = None
-    heartbeat_at: str | None = None
-
-    @classmethod
-    def of(cls, raw: Json) -> Progress:
-        """Read the progress of a job; what it does not say is None."""
-        told = raw.get("progress") or {}
-        names = ("phase", "completed", "total", "incumbent_us", "lower_bound_us", "gap")
-        found = {name: told.get(name) for name in (*names, "heartbeat_at")}
-        return cls(raw["id"], raw["state"], **found)
 
 
 @dataclass(frozen=True)

@@ -29,10 +29,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, TypedDict, Union
 
-from interlace_client.jobs import Progress
+from interlace_client.answers import Progress
 
 if TYPE_CHECKING:
-    from interlace_client.results import Plan
+    from interlace_client.answers import Plan
 
 #: What hears of the progress; its result counts only if the asynchronous client can await it.
 Listener = Callable[[Progress], object]

@@ -1,6 +1,6 @@
 """A class for each code of the service's problems, in three sorts.
 
-Made of the service's codes by ``python -m app.write_client_problems``.
+Made of the service's codes by ``python -m app.write_client``.
 """
 
 from __future__ import annotations

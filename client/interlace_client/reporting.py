@@ -6,17 +6,17 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Union
 from urllib.parse import quote
 
+from interlace_client.answers import Run, RunPage, RunPlan, Step
 from interlace_client.asking import deleted, page_of, posted
 from interlace_client.bodies import Graph, PlanOrId, graph_field, json_content, plan_field
 from interlace_client.options import How
-from interlace_client.runs import Run, RunPage, RunPlan, Step
 from interlace_client.sending import Deadline, ServiceCall, Steps, Tries, shaped
 from interlace_client.waiting import answered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from interlace_client.results import Json
+    from interlace_client.answers import Json
 
 #: A run, or its id.
 RunOrId = Union[Run, str]

@@ -17,12 +17,12 @@ from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Callable, TypeVar, Union
 
+from interlace_client.answers import Failure, Progress
 from interlace_client.errors import ProblemError, UnexpectedAnswer, Unreachable
-from interlace_client.jobs import Failure, Progress
 from interlace_client.problems import PROBLEMS, JobFailed, QuotaUsedUp, Temporary
 
 if TYPE_CHECKING:
-    from interlace_client.results import Json
+    from interlace_client.answers import Json
 
 T = TypeVar("T")
 _LOG = logging.getLogger("interlace_client")

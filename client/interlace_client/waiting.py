@@ -29,8 +29,8 @@ from interlace_client.sending import (
 )
 
 if TYPE_CHECKING:
+    from interlace_client.answers import Json
     from interlace_client.options import How
-    from interlace_client.results import Json
 
 T = TypeVar("T")
 #: The longest wait that is asked for: proxies often give up after 60 [s].

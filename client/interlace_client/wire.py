@@ -1,13 +1,18 @@
-"""Between the steps and httpx: a request as it is sent, and what came of it."""
+"""Between the steps and httpx: a request as it is sent, and what came of it.
+
+What the client for asyncio does otherwise than the one that blocks is here, the two side by side.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import os
 from typing import TYPE_CHECKING
 
 import httpx
 
-from interlace_client.sending import Answer, Lost, Send
+from interlace_client.sending import Answer, Lost, Send, Tell
 
 if TYPE_CHECKING:
     from typing import Union
@@ -55,7 +60,37 @@ def headers_of(api_key: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-def request_of(http: Http, todo: Send) -> httpx.Request:
+def exchange(http: httpx.Client, todo: Send) -> Answer | Lost:
+    """Send a request; return what came of it."""
+    request = _request(http, todo)
+    try:
+        return _answer(http.send(request))
+    except httpx.RequestError as error:
+        return _lost(request, error)
+
+
+async def async_exchange(http: httpx.AsyncClient, todo: Send) -> Answer | Lost:
+    """Send a request, and give up when all of it takes too long; return what came of it."""
+    request = _request(http, todo)
+    try:
+        return _answer(await asyncio.wait_for(http.send(request), todo.whole_s))
+    except (httpx.RequestError, asyncio.TimeoutError) as error:
+        return _lost(request, error)
+
+
+def tell(todo: Tell) -> None:
+    """Call back."""
+    todo.to(todo.progress)
+
+
+async def async_tell(todo: Tell) -> None:
+    """Call back, and wait for what is a coroutine."""
+    heard = todo.to(todo.progress)
+    if inspect.isawaitable(heard):
+        await heard
+
+
+def _request(http: Http, todo: Send) -> httpx.Request:
     """Return the request to send, with a timeout for each of its phases."""
     call = todo.call
     return http.build_request(
@@ -68,12 +103,12 @@ def request_of(http: Http, todo: Send) -> httpx.Request:
     )
 
 
-def answer_of(response: httpx.Response) -> Answer:
+def _answer(response: httpx.Response) -> Answer:
     """Return what came."""
     return Answer(response.status_code, response.headers, response.content)
 
 
-def lost(request: httpx.Request, error: Exception) -> Lost:
+def _lost(request: httpx.Request, error: Exception) -> Lost:
     """Say where nothing came from, and why; a password or a token in the URL is not for logs."""
     url = request.url.copy_with(userinfo=b"", query=None, fragment=None)
     return Lost(str(url), _reason(error))

@@ -1,18 +1,17 @@
 """Which cost each lane of a cluster has, and what its launches cost what runs beside them."""
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
 from solver.codes import FaultCode
 from solver.costs.algorithms import cost_of
+from solver.costs.checks import cluster_faults
 from solver.costs.cluster import Cluster
 from solver.costs.cost import Cost
 from solver.errors import Fault, InvalidCluster
 from solver.graph import NETWORK
-from solver.limits import MAX_COMPUTE_SLOWDOWN
 
 
 class Lane(NamedTuple):
@@ -68,10 +67,10 @@ def network_of(cluster: Cluster) -> Network:
     Raises
     ------
     InvalidCluster
-        When a slowdown is out of range, or a channel has one of its own. From the network, for a
+        With all that :func:`solver.costs.checks.cluster_faults` finds. From the network, for a
         lane that the cluster does not describe.
     """
-    if faults := list(_slowdown_faults(cluster)):
+    if faults := list(cluster_faults(cluster)):
         raise InvalidCluster(faults)
     channels = {NETWORK: cluster, **dict(cluster.channels)}
 
@@ -100,14 +99,3 @@ def network_of(cluster: Cluster) -> Network:
 def alike(cost: Cost, compute_slowdown: float = 1.0) -> Network:
     """Return a network that costs the same in every lane."""
     return Network(lambda _: cost, compute_slowdown)
-
-
-def _slowdown_faults(cluster: Cluster) -> Iterator[Fault]:
-    slowdown = cluster.compute_slowdown
-    if not (math.isfinite(slowdown) and 1 <= slowdown <= MAX_COMPUTE_SLOWDOWN):
-        detail = f"compute_slowdown must be 1 to {MAX_COMPUTE_SLOWDOWN:g}, got {slowdown!r}."
-        yield Fault("/compute_slowdown", FaultCode.OUT_OF_RANGE, detail)
-    for name, channel in cluster.channels:
-        if channel.compute_slowdown != 1:
-            detail = f"Channel {name!r}: compute_slowdown is the cluster's, for all channels."
-            yield Fault(f"/channels/{name}/compute_slowdown", FaultCode.EXTRA_FIELD, detail)

@@ -4,19 +4,37 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class FasterResourceRow:
-    """The same run with one resource faster, all servers' at once.
+class ResourceUse:
+    """How much a resource is used.
 
     Attributes
     ----------
     resource
-        ``worker``, ``server``, ``uplink``, ``downlink``, or ``links``: both directions.
+        Its name.
+    share
+        Of a link its bandwidth in use; of the worker and a server's cores the mean share of workers
+        that they compute for.
+    """
+
+    resource: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class FasterResource:
+    """The same run with one resource so many times as fast, on fewer steps.
+
+    Attributes
+    ----------
+    resource
+        ``worker``, ``server``, ``uplink`` or ``downlink``, of all servers; ``links``: both
+        directions.
     factor
         So many times as fast.
     examples_per_s
-        Of a run of fewer steps.
+        Of all workers, simulated.
     gain
-        Share by which that is more than in the same run as it is; below 0 where it falls.
+        ``examples_per_s`` / that of the same run as it is - 1.
     """
 
     resource: str
@@ -27,62 +45,68 @@ class FasterResourceRow:
 
 @dataclass(frozen=True, slots=True)
 class ThroughputRow:
-    """So many workers at one bandwidth.
+    """So many workers at a bandwidth.
 
     Attributes
     ----------
     bandwidth_gbps, workers
         Which row it is.
     examples_per_s
-        Examples of all workers in a second.
-    low, high
-        95 % confidence interval [examples/s]; None where the steps are too few, or vary too much,
-        to say.
+        Of all workers, simulated.
+    low_examples_per_s
+        95 % interval of the simulated mean; null of too few steps.
+    high_examples_per_s
+        Its other end.
     step_us
-        Mean time of a worker's step, in a synchronous run with its wait for the others [us].
+        Mean time of a worker's step [us]; in a synchronous run with its wait for the others.
     utilisation
-        Of each resource by name, 0..1: of a link, the share of its bandwidth; of the worker and of
-        a server's cores, the mean share of the workers that are busy there.
+        Of each resource.
     limited_by
-        The resource whose speeding up gains most, ``links`` only where neither direction gains as
-        much; None when nothing gains more than the interval is wide, or when nobody asked.
+        The resource that gains most when it is faster, ``links`` only where neither direction gains
+        as much; null when none gains more than its interval, or nothing was explained.
     what_if
-        What a faster resource gains, one for each kind in use, and for both links together.
-    lin, cynthia, bound
-        The formulas of :mod:`solver.parameter_server.formulas` [examples/s].
-    events
-        Services that were simulated, without those of ``what_if``.
+        One for each kind of resource in use, and for both links together. Empty when nothing was
+        explained.
+    lin_examples_per_s
+        By the formula of Lin et al.; ``notes`` say what it knows.
+    cynthia_examples_per_s
+        By the formula of Cynthia (Zheng et al.).
+    bound_examples_per_s
+        The simple bound: so many workers as if each were alone, or a server's busiest link
+        direction full, whichever is less.
+    services
+        How many services were simulated, without those of ``what_if``.
     """
 
     bandwidth_gbps: float
     workers: int
     examples_per_s: float
-    low: float | None
-    high: float | None
+    low_examples_per_s: float | None
+    high_examples_per_s: float | None
     step_us: float
-    utilisation: tuple[tuple[str, float], ...]
+    utilisation: tuple[ResourceUse, ...]
     limited_by: str | None
-    what_if: tuple[FasterResourceRow, ...]
-    lin: float
-    cynthia: float
-    bound: float
-    events: int
+    what_if: tuple[FasterResource, ...]
+    lin_examples_per_s: float
+    cynthia_examples_per_s: float
+    bound_examples_per_s: float
+    services: int
 
 
 @dataclass(frozen=True, slots=True)
 class ThroughputKnee:
-    """From where on more workers gain nothing at a bandwidth.
+    """From how many workers on more of them gain nothing.
 
     Attributes
     ----------
     bandwidth_gbps
-        The bandwidth.
+        At which bandwidth.
     workers
-        The least count over which no larger one gains more than 1 %, nor more than up to ``high``;
-        None when the largest gains more than that over the one before it, or is the only one.
+        The least count over which no larger one gains more than 1 % or more than the interval; null
+        when the largest still does, or there is one alone.
     ceiling_examples_per_s
-        What the busiest direction of a server's link can carry: no number of workers has more in
-        the long run [examples/s]. None when nothing is transferred.
+        ``batch_size`` x bandwidth / bytes of a step on its busiest link: no count of workers does
+        more. Null when nothing is transferred.
     text
         The same in a sentence.
     """

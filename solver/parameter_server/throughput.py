@@ -28,7 +28,8 @@ from solver.parameter_server.prepared import (
 )
 from solver.parameter_server.record import RunOptions, StepsRun
 from solver.parameter_server.rows import (
-    FasterResourceRow,
+    FasterResource,
+    ResourceUse,
     Throughput,
     ThroughputKnee,
     ThroughputRow,
@@ -132,7 +133,7 @@ def _row(
     links, workers, batch_size = alone.links, run.workers, options.batch_size
     pace = pace_of(run)
     rate, low, high = examples_per_s(pace, batch_size)
-    tried: tuple[FasterResourceRow, ...] = ()
+    tried: tuple[FasterResource, ...] = ()
     limited_by = None
     if options.explain:
         few = fewer(run_options(prepared, options, links.bandwidth_gbps, workers))
@@ -141,7 +142,7 @@ def _row(
         )
         limited_by = gains.limit
         tried = tuple(
-            FasterResourceRow(kind, SPEEDUP, examples_per_s(pace, batch_size)[0], gains.of(kind))
+            FasterResource(kind, SPEEDUP, examples_per_s(pace, batch_size)[0], gains.of(kind))
             for kind, pace in gains.paces.items()
         )
     return ThroughputRow(
@@ -161,13 +162,13 @@ def _row(
     )
 
 
-def _utilisation(run: StepsRun) -> tuple[tuple[str, float], ...]:
+def _utilisation(run: StepsRun) -> tuple[ResourceUse, ...]:
     """Tell the share of each resource that is used: links are one, cores are each worker's own."""
     window = run.end - run.start
     shares = []
     for name, busy in zip(run.names, run.busy, strict=True):
         cores = run.workers if name.partition(":")[0] in {WORKER, SERVER} else 1
-        shares.append((name, busy / (window * cores)))
+        shares.append(ResourceUse(name, busy / (window * cores)))
     return tuple(shares)
 
 
@@ -176,7 +177,7 @@ def _knee(rows: Sequence[ThroughputRow], ceiling: float | None) -> ThroughputKne
     rows = sorted(rows, key=lambda row: row.workers)
     bandwidth = rows[0].bandwidth_gbps
     rates = [row.examples_per_s for row in rows]
-    at = knee_of(rates, [row.low or row.examples_per_s for row in rows])
+    at = knee_of(rates, [row.low_examples_per_s or row.examples_per_s for row in rows])
     workers = None if at is None else rows[at].workers
     most = workers_text(rows[-1].workers)
     if workers is not None:

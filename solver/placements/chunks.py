@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from solver.codes import FaultCode
 from solver.errors import Fault
@@ -13,6 +13,9 @@ from solver.placements.ranges import whole
 
 #: A chunk of PHub [bytes].
 CHUNK_BYTES = 32 * 1024
+
+#: What chunks are spread over, one after the other.
+LevelName = Literal["server", "interface", "core"]
 
 
 class Key(NamedTuple):
@@ -44,25 +47,25 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How even a level of the hierarchy is loaded.
+    """How even servers, interfaces or cores are loaded.
 
     Attributes
     ----------
     level
-        ``server``, ``interface`` or ``core``.
+        Which of them.
     load_bytes
         Bytes of the model on each, all of the first server first.
     imbalance
         The largest load over the mean.
     guarantee
-        No set that was split over m has a largest load beyond 4/3 - 1/(3m) times the least that is
-        possible.
+        No largest load is beyond so many times the least possible: 4/3 - 1/(3m) for a set that is
+        split over m.
     proven_ratio
         The largest load over a lower bound of the least possible, for the set where it is worst; 1
         proves that no split is more even.
     """
 
-    level: str
+    level: LevelName
     load_bytes: tuple[int, ...]
     imbalance: float
     guarantee: float
@@ -116,7 +119,8 @@ def lay_out(
     on: list[tuple[int, ...]] = [()] * len(sizes)  # the place of each chunk, a level at a time
     groups: dict[tuple[int, ...], list[int]] = {(): list(range(len(sizes)))}
     levels = []
-    for name, bins in (("server", servers), ("interface", interfaces), ("core", cores)):
+    wanted: dict[LevelName, int] = {"server": servers, "interface": interfaces, "core": cores}
+    for name, bins in wanted.items():
         parts: dict[tuple[int, ...], list[int]] = {}
         worst = 1.0
         for place, members in groups.items():
@@ -206,6 +210,6 @@ def _pieces(size: int, chunk_bytes: int) -> list[int]:
     return [chunk_bytes] * whole + ([rest] if rest else [])
 
 
-def _level(name: str, loads: list[int], bins: int, worst: float) -> Level:
+def _level(name: LevelName, loads: list[int], bins: int, worst: float) -> Level:
     mean = sum(loads) / len(loads)
     return Level(name, tuple(loads), max(loads) / mean, 4 / 3 - 1 / (3 * bins), worst)

@@ -91,22 +91,26 @@ class SharedServer:
 
 @dataclass(frozen=True, slots=True)
 class SharedJob:
-    """What a job loses.
+    """What a job loses to the others on its server.
 
     Attributes
     ----------
     name
         The job's.
-    alone_us, together_us
-        Time of a step with the server to itself, and with all jobs [us].
+    alone_us
+        Time of a step with the server to itself [us].
+    together_us
+        The same with all jobs [us].
     slowdown
-        The second over the first.
+        The second over the time alone with chunks as large, ``coarse_us``: what others take, and
+        nothing of what large chunks do.
     steps
         Over so many steps the second was measured.
     alone_chunk_bytes
-        Size of a chunk where the first was simulated; that of the second is the sharing's.
+        Size of a chunk where the first was simulated.
     coarse_us
-        The first with the chunks of the second [us]: what it is longer by is of large chunks.
+        The first with the chunks of the second, ``jobs_chunk_bytes``: what it is longer by is of
+        large chunks [us].
     """
 
     name: str
@@ -186,9 +190,8 @@ def share(
     for job, ends in zip(jobs, _in_window(ends_of), strict=True):
         count, same = len(ends) - 1, _unnamed(job)
         time, (chunk_bytes, before) = (ends[-1] - ends[0]) / count, alone[same]
-        found.append(
-            SharedJob(job.name, before, time, time / before, count, chunk_bytes, coarse[same])
-        )
+        slowdown = time / coarse[same]
+        found.append(SharedJob(job.name, before, time, slowdown, count, chunk_bytes, coarse[same]))
     return Sharing(tuple(found), size, transfers)
 
 

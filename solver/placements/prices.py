@@ -70,7 +70,7 @@ class Prices:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class WorkerValue:
     """What a worker of a rack costs, and trains for that.
 
     Attributes
@@ -80,15 +80,15 @@ class Value:
     hub_dollars
         K P: its share of a PHub; 0 without one.
     total_dollars
-        All of it.
-    throughput_per_1000_dollars
-        Samples a second for each 1000 dollars.
+        All of it, host and GPUs too.
+    samples_per_s_per_1000_dollars
+        What it trains for each 1000 dollars [samples/s].
     """
 
     network_dollars: float
     hub_dollars: float
     total_dollars: float
-    throughput_per_1000_dollars: float
+    samples_per_s_per_1000_dollars: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,8 @@ class Comparison:
         The second's throughput for money over the first's, less 1.
     """
 
-    baseline: Value
-    hub: Value
+    baseline: WorkerValue
+    hub: WorkerValue
     gain: float
 
 
@@ -135,7 +135,7 @@ def compare_prices(prices: Prices) -> Comparison:
     amortized = hub / prices.workers_per_hub
     baseline = _value(prices, prices.baseline, 0.0, prices.baseline_samples_per_s)
     with_hub = _value(prices, prices.hub, amortized, prices.hub_samples_per_s)
-    gain = with_hub.throughput_per_1000_dollars / baseline.throughput_per_1000_dollars - 1
+    gain = with_hub.samples_per_s_per_1000_dollars / baseline.samples_per_s_per_1000_dollars - 1
     return Comparison(baseline, with_hub, gain)
 
 
@@ -165,11 +165,11 @@ def workers_beside(switch_ports: float, hub_ports: float, oversubscription: floa
     return max(0, math.floor(down - hub_ports))
 
 
-def _value(prices: Prices, ports: Ports, hub: float, throughput: float) -> Value:
+def _value(prices: Prices, ports: Ports, hub: float, throughput: float) -> WorkerValue:
     network = network_dollars(ports, ports.nic_port_dollars)
     gpus = prices.gpus_per_worker * prices.gpu_dollars
     total = prices.worker_dollars + ports.nic_port_dollars + gpus + network + hub
-    return Value(network, hub, total, 1000 * throughput / total)
+    return WorkerValue(network, hub, total, 1000 * throughput / total)
 
 
 def price_faults(prices: Prices) -> Iterator[Fault]:

@@ -7,7 +7,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
 from solver.graph import COMPUTE, Op
 from solver.limits import MAX_BYTES, MAX_SIMULATED_TRANSFERS, MAX_WORKERS
-from solver.placements.chunks import CHUNK_BYTES, Key, chunk_count, key_faults, lay_out
+from solver.placements.chunks import CHUNK_BYTES, Chunk, Key, chunk_count, key_faults, lay_out
 from solver.placements.exchange import simulated_chunk
 from solver.placements.rack_transfers import ACROSS, RING, SHARDED, flat, hierarchical
 from solver.placements.ranges import real, whole
@@ -52,7 +52,7 @@ class Racks:
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """Both ways simulated, pushes and pulls.
+    """Both ways to exchange across racks, simulated, pushes and pulls.
 
     Attributes
     ----------
@@ -60,15 +60,13 @@ class Ways:
         Every worker exchanges with the servers of all racks [us].
     hierarchical_us
         In each rack, then between the servers, then back [us].
+    is_hierarchical_faster
+        Whether the second takes less time.
     """
 
     flat_us: float
     hierarchical_us: float
-
-    @property
-    def is_hierarchical_faster(self) -> bool:
-        """Tell whether the second takes less time."""
-        return self.hierarchical_us < self.flat_us
+    is_hierarchical_faster: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,16 +162,7 @@ def reduction(
     if chunk_bytes is not None:
         chunks = lay_out(keys, chunk_bytes, racks.racks).chunks
         margin = _margin(max(chunk.bytes for chunk in chunks), racks)
-        in_steps, streamed = (
-            Ways(
-                _time(racks, flat(chunks, racks.racks, racks.workers, steps=steps)),
-                _time(
-                    racks,
-                    hierarchical(chunks, racks.racks, racks.workers, racks.across, steps=steps),
-                ),
-            )
-            for steps in (True, False)
-        )
+        in_steps, streamed = (_ways(racks, chunks, steps=steps) for steps in (True, False))
     return RackReduction(
         cross_rack_us=left,
         in_rack_us=in_rack,
@@ -184,6 +173,14 @@ def reduction(
         streamed=streamed,
         chunk_bytes=chunk_bytes,
     )
+
+
+def _ways(racks: Racks, chunks: Sequence[Chunk], *, steps: bool) -> Ways:
+    """Simulate both ways, in steps or streamed."""
+    by_racks = hierarchical(chunks, racks.racks, racks.workers, racks.across, steps=steps)
+    flat_us = _time(racks, flat(chunks, racks.racks, racks.workers, steps=steps))
+    hierarchical_us = _time(racks, by_racks)
+    return Ways(flat_us, hierarchical_us, hierarchical_us < flat_us)
 
 
 def _rates(racks: Racks) -> tuple[float, float, float]:

@@ -1,6 +1,7 @@
 """What a plan gains over what runs today: under PyTorch's barrier, and without it."""
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from solver.chain import chain_of
 from solver.costs import Network
@@ -15,23 +16,29 @@ from solver.units import same
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What runs today beside a plan.
+    """What runs today beside a plan, both with the same barrier.
 
     Attributes
     ----------
     barrier
-        Whether the next forward pass waits for all last collectives, as with PyTorch's optimizer
-        step; else each consumer waits for the buckets of its own tensors alone.
+        The next forward pass waits for all collectives, as in PyTorch; else each parameter waits
+        for its own bucket alone.
     runtime
-        What the plan needs to be run (:func:`solver.planning.runtimes.runtime_of`).
-    today_us, plan_us
-        Simulated iteration times [us].
+        What the plan needs to be run.
+    today_us
+        What runs today, simulated [us].
+    plan_us
+        The plan that is made for this barrier, simulated [us].
     lower_bound_us
-        No plan is faster.
+        Nothing is faster, proven [us].
     gain
-        Today's time over the plan's; None when the plan takes no time.
+        ``today_us`` / ``plan_us``; null when the plan takes no time.
     keep
-        Whether the plan gains nothing, by the one tolerance: then keep what you have.
+        The plan gains nothing: keep what you have.
+
+    See Also
+    --------
+    solver.planning.runtimes.runtime_of : what the plan needs.
     """
 
     barrier: bool
@@ -45,12 +52,19 @@ class Gain:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The gains over a policy, the one under the barrier first.
+    """Plans for both barriers beside what runs today; the one under the barrier first.
 
-    There is only that one where the graph itself has the barrier.
+    Attributes
+    ----------
+    policy
+        What runs today: ``ddp`` where all that is sent are all-reduces and none comes after
+        another, or where it is the first baseline; else ``wfbp``, the graph's own collectives,
+        first in, first out.
+    gains
+        The second is left out where the graph itself has the barrier.
     """
 
-    policy: str
+    policy: Literal["ddp", "wfbp"]
     gains: tuple[Gain, ...]
 
 
@@ -70,7 +84,7 @@ def headline(graph: Graph, network: Network, options: Options, found: Plan) -> H
     is_ddp = [choice.policy for choice in options.baselines[:1]] == ["ddp"] or (
         not chain.before and {lane.kind for lane in chain.lanes} <= {ALL_REDUCE}
     )
-    policy = "ddp" if is_ddp else "wfbp"
+    policy: Literal["ddp", "wfbp"] = "ddp" if is_ddp else "wfbp"
     barriers = [True] if has_barrier(graph) else [True, False]
     gains = []
     for barrier in barriers:

@@ -31,7 +31,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a bucket between two preemptions: one launch on the channel."""
+    """A piece of a bucket between two preemptions: one launch."""
 
     bucket: str
     start_us: float
@@ -42,7 +42,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class SlotRun:
-    """``count`` slots from ``slot`` on that serve one bucket."""
+    """Slots from ``slot`` on, ``count`` of them, that serve one bucket."""
 
     slot: int
     count: int
@@ -63,11 +63,18 @@ class SlottedSchedule:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Why no preemptive schedule of these buckets is shorter than ``ideal_us``.
+    """Why these buckets cannot be faster than ``ideal_us``: release + work + tail.
 
-    The critical buckets are all released at ``release_us`` or later, need ``work_us`` of the
-    channel, and leave ``tail_us`` or more of compute: the three add up to the ideal. All three
-    are None and no bucket is critical when compute alone takes that long, or there is no ideal.
+    Attributes
+    ----------
+    critical_buckets
+        Empty when compute alone takes that long, or there is no ideal; the others are null then.
+    release_us
+        All of them are released then or later [us].
+    work_us
+        What they need of the channel [us].
+    tail_us
+        So much compute, or more, is left after each [us].
     """
 
     critical_buckets: tuple[str, ...]

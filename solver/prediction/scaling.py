@@ -22,49 +22,79 @@ from solver.simulation.engine import Policy, costs_of, iteration_time, simulate
 
 
 @dataclass(frozen=True, slots=True)
-class FusionFactor:
-    """OSF with a fusion buffer of so many bytes."""
+class FusedFactor:
+    """OSF with a fusion buffer.
+
+    Attributes
+    ----------
+    buffer_bytes
+        Size of the buffer; 0 for none.
+    factor
+        Null with ``why_no_osf``, as ``osf`` is.
+    """
 
     buffer_bytes: int
     factor: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class AdaFusion:
-    """OSF's own policy, and how many launches it makes."""
+class AdaFusionFactor:
+    """OSF's adaptive fusion, simulated.
+
+    Attributes
+    ----------
+    factor
+        Null when the iteration takes no time.
+    buckets
+        How many launches it makes.
+    """
 
     factor: float | None
     buckets: int
 
 
 @dataclass(frozen=True, slots=True)
-class WorkersRow:
-    """What so many workers give; a factor is compute time / iteration time.
+class ScalingRow:
+    """Scaling factors of so many workers: compute time / iteration time, all under a barrier.
 
     Attributes
     ----------
     workers
         Data-parallel ranks.
-    csf, osf, osf_fusion
-        From the recursion: all in one all-reduce, each layer alone, with buffers; None where the
-        graph is no chain of all-reduces, or there is contention.
-    ddp, horovod, ada_fusion, mg_wfbp
-        Policies of today, simulated.
+    csf
+        All bytes in one all-reduce after the compute; null with ``why_no_osf``, as all that is
+        OSF's.
+    osf
+        Each layer sent alone, beside the compute.
+    osf_fusion
+        Layers sent in fusion buffers, in the order asked.
+    ada_fusion
+        OSF's adaptive fusion, simulated.
+    ddp
+        PyTorch DDP with its defaults, simulated.
+    horovod
+        Horovod with its defaults, simulated.
+    mg_wfbp
+        The policy ``mg_wfbp``, simulated.
     plan
-        The plan with the fusion ``joint``.
+        Interlace's plan, fusion ``joint``.
     bound
         No fusion, partition or order has a larger factor.
     t_comp_us
         Compute alone [us].
-    iteration_time_us, t_update_us, t_overlap_us
-        Of ``osf`` [us]; None where that is.
+    iteration_time_us
+        Of ``osf``: t_comp_us + t_update_us - t_overlap_us [us].
+    t_update_us
+        By OSF: from the end of the last layer's backward pass to that of all [us].
+    t_overlap_us
+        By OSF: backward pass of the other layers, which may hide sends [us].
     """
 
     workers: int
     csf: float | None
     osf: float | None
-    osf_fusion: tuple[FusionFactor, ...]
-    ada_fusion: AdaFusion
+    osf_fusion: tuple[FusedFactor, ...]
+    ada_fusion: AdaFusionFactor
     ddp: float | None
     horovod: float | None
     mg_wfbp: float | None
@@ -103,7 +133,7 @@ def predict(
     networks: Iterable[tuple[int, Network]],
     options: ScalingOptions = ScalingOptions(),
     passes: Passes | None = None,
-) -> tuple[WorkersRow, ...]:
+) -> tuple[ScalingRow, ...]:
     """Predict one row for each number of workers and the network that they make.
 
     Parameters
@@ -165,7 +195,7 @@ def _row(
     network: Network,
     options: ScalingOptions,
     limit: float,
-) -> WorkersRow:
+) -> ScalingRow:
     chain = chain_of(graph)
     costs, compute = costs_of(chain, network), chain.compute_time
     takes_time = any(cost.time(1) > 0 for cost in costs)
@@ -187,12 +217,14 @@ def _row(
         return osf_fusion(passes, costs[0], size, options.timeout, **how).factor
 
     best = plan(graph, network, Options(baselines=(), time_limit_s=limit))
-    return WorkersRow(
+    return ScalingRow(
         workers=workers,
         csf=None if passes is None else csf(passes, costs[0]),
         osf=alone.factor if alone else None,
-        osf_fusion=tuple(FusionFactor(size, fused(size)) for size in options.buffers),
-        ada_fusion=AdaFusion(_share(compute, adaptive.iteration_time), len(adaptive.launches)),
+        osf_fusion=tuple(FusedFactor(size, fused(size)) for size in options.buffers),
+        ada_fusion=AdaFusionFactor(
+            _share(compute, adaptive.iteration_time), len(adaptive.launches)
+        ),
         ddp=factor(ddp),
         horovod=factor(horovod),
         mg_wfbp=factor(mg_wfbp),

@@ -17,16 +17,26 @@ class HostSpan(NamedTuple):
     end: float
 
 
-class Holding(NamedTuple):
-    """Memory from a time to another [us].
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What holds memory: a buffer, or a copy of a bucket.
 
-    ``name`` is a buffer's id, or that of a bucket's copy.
+    Attributes
+    ----------
+    name
+        A buffer's id, or that of a bucket and which copy.
+    bytes
+        How much.
+    start_us
+        From when on [us].
+    end_us
+        Until when [us].
     """
 
-    start: float
-    end: float
-    bytes: int
     name: str
+    bytes: int
+    start_us: float
+    end_us: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,14 +206,14 @@ def _holdings(
             writes[graph.ops[i].id] = HostSpan(sent.start, over)
         if not is_one:
             sizes, name = copies_of(problem, members), bucket_id(b)
-            packed = Holding(at[PACK][b].start, sent.end, sizes.packed_bytes, f"{name} packed")
-            copies += [packed, Holding(sent.start, over, sizes.unpacked_bytes, f"{name} unpacked")]
+            packed = Holding(f"{name} packed", sizes.packed_bytes, at[PACK][b].start, sent.end)
+            copies += [packed, Holding(f"{name} unpacked", sizes.unpacked_bytes, sent.start, over)]
     buffers = []
     for buffer in graph.buffers:
         own = HostSpan(0.0, 0.0) if buffer.written_by is None else writes[buffer.written_by]
         ends = (reads[reader].end for reader in buffer.read_by)
         end = time if buffer.kept else max([own.end, *ends])
-        buffers.append(Holding(own.start, end, buffer.bytes, buffer.id))
+        buffers.append(Holding(buffer.id, buffer.bytes, own.start, end))
     return (*buffers, *copies)
 
 
@@ -215,10 +225,10 @@ def bucket_id(place: int) -> str:
 def _profile(holdings: tuple[Holding, ...]) -> tuple[tuple[tuple[float, int], ...], int, float]:
     """Return the memory over time, its most, and when that is first reached."""
     changes: dict[float, int] = {0.0: 0}
-    for start, end, size, _ in holdings:
-        if end > start:
-            changes[start] = changes.get(start, 0) + size
-            changes[end] = changes.get(end, 0) - size
+    for each in holdings:
+        if each.end_us > each.start_us:
+            changes[each.start_us] = changes.get(each.start_us, 0) + each.bytes
+            changes[each.end_us] = changes.get(each.end_us, 0) - each.bytes
     profile: list[tuple[float, int]] = []
     level, peak, at = 0, 0, 0.0
     for when in sorted(changes):

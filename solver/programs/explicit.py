@@ -1,6 +1,7 @@
 """A program given by names, as an answer states it: checked, and turned into positions."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from solver.codes import FaultCode
@@ -8,7 +9,7 @@ from solver.errors import Fault, InvalidPlan
 from solver.graph import first_of
 from solver.programs.check import program_faults
 from solver.programs.problem import ProgramProblem
-from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT, HostStep, Program
+from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT, Do, HostStep, Program
 
 
 class NamedBucket(NamedTuple):
@@ -18,15 +19,24 @@ class NamedBucket(NamedTuple):
     tensors: tuple[str, ...]
 
 
-class NamedStep(NamedTuple):
-    """A step by the id of its op, or of its bucket."""
+@dataclass(frozen=True, slots=True)
+class ProgramStep:
+    """One thing that the host asks for.
 
-    do: str
+    Attributes
+    ----------
+    do
+        What it is.
+    id
+        An op for ``compute``, else a bucket.
+    """
+
+    do: Do
     id: str
 
 
 def explicit_program(
-    problem: ProgramProblem, buckets: Sequence[NamedBucket], steps: Sequence[NamedStep]
+    problem: ProgramProblem, buckets: Sequence[NamedBucket], steps: Sequence[ProgramStep]
 ) -> Program:
     """Read a program of a graph.
 
@@ -60,7 +70,7 @@ def _name_faults(
     ops: Mapping[str, int],
     places: Mapping[str, int],
     buckets: Sequence[NamedBucket],
-    steps: Sequence[NamedStep],
+    steps: Sequence[ProgramStep],
 ) -> Iterator[Fault]:
     for b, bucket in enumerate(buckets):
         if places[bucket.id] != b:
@@ -70,7 +80,8 @@ def _name_faults(
             if name not in ops:
                 detail = f"Bucket {bucket.id!r}: the graph has no collective {name!r}."
                 yield Fault(f"/buckets/{b}/tensors/{t}", FaultCode.UNKNOWN_OP, detail)
-    for at, (do, name) in enumerate(steps):
+    for at, step in enumerate(steps):
+        do, name = step.do, step.id
         if do not in {COMPUTE, PACK, LAUNCH, WAIT, UNPACK}:
             detail = f"A program has no {do!r}; it has compute, pack, launch, wait and unpack."
             yield Fault(f"/program/{at}/do", FaultCode.OUT_OF_RANGE, detail)

@@ -2,23 +2,27 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from solver.programs.problem import ProgramProblem
 
-COMPUTE = "compute"
+COMPUTE: Final = "compute"
 
 
-LAUNCH = "launch"
+LAUNCH: Final = "launch"
 
 
-WAIT = "wait"
+WAIT: Final = "wait"
 
 
-PACK = "pack"
+PACK: Final = "pack"
 
 
-UNPACK = "unpack"
+UNPACK: Final = "unpack"
+
+
+#: What a host asks for.
+Do = Literal["compute", "pack", "launch", "wait", "unpack"]
 
 
 class HostStep(NamedTuple):
@@ -32,7 +36,7 @@ class HostStep(NamedTuple):
         An op's position for ``compute``, else a bucket's place in :attr:`Program.buckets`.
     """
 
-    do: str
+    do: Do
     id: int
 
 
@@ -78,7 +82,7 @@ def with_waits(
             host.finish(what)
         elif do == COMPUTE:
             host.wait_for((what,))
-            host.steps.append(HostStep(do, what))
+            host.steps.append(HostStep(COMPUTE, what))
         else:
             host.launch(what)
     for b in tuple(host.under_way):

@@ -1,41 +1,19 @@
 """Programs planned again: with more memory, and of a graph with some ops changed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from solver.graph import COMPUTE, Graph
 from solver.programs.check import program_faults
 from solver.programs.plan import ProgramOptions, plan
-from solver.programs.result import ProgramPlan
+from solver.programs.result import ProgramPlan, RoomierPlan
 from solver.simulation.what_if import Change, apply_changes
 from solver.units import same
 
 
-@dataclass(frozen=True, slots=True)
-class MoreMemory:
-    """What a higher limit of memory would save.
-
-    Attributes
-    ----------
-    extra_bytes
-        How much higher.
-    iteration_time_us
-        What the program takes that is planned with it.
-    gain_us
-        How much less that is; 0 or more, since less memory may be taken than is allowed.
-    peak_bytes
-        What that program takes.
-    """
-
-    extra_bytes: int
-    iteration_time_us: float
-    gain_us: float
-    peak_bytes: int
-
-
 def with_more_memory(
     planned: ProgramPlan, extras: Sequence[int], options: ProgramOptions
-) -> tuple[MoreMemory, ...]:
+) -> tuple[RoomierPlan, ...]:
     """Plan again with a limit that is higher by each of these, ascending.
 
     A program of a lower limit keeps a higher one, so none is slower than the one before.
@@ -59,7 +37,7 @@ def with_more_memory(
         best = plan(roomier, alone, known=(best.program,))
         total, before = best.run.iteration_time, planned.run.iteration_time
         gain = 0.0 if same(total, before) else before - total
-        found.append(MoreMemory(extra, total, gain, best.run.peak_bytes))
+        found.append(RoomierPlan(extra, total, gain, best.run.peak_bytes))
     return tuple(found)
 
 

@@ -89,3 +89,25 @@ class ProgramPlan(Executed):
     bound: ProgramBound
     baselines: tuple[ProgramBaseline, ...]
     is_cut_short: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RoomierPlan:
+    """What a higher limit of memory would save.
+
+    Attributes
+    ----------
+    extra_bytes
+        How much higher the limit is.
+    iteration_time_us
+        What the program takes that is planned with it [us].
+    gain_us
+        How much less that is [us]; 0 or more, since less memory may be taken than is allowed.
+    peak_bytes
+        The most memory of that program.
+    """
+
+    extra_bytes: int
+    iteration_time_us: float
+    gain_us: float
+    peak_bytes: int

@@ -1,7 +1,7 @@
-"""What if some ops were smaller, faster or gone: OSF's layer replacement on any graph."""
+"""What if some ops were smaller, faster, gone or compressed: OSF's layer replacement and more."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -9,9 +9,10 @@ from fractions import Fraction
 from solver.buckets import Launch, whole_elements
 from solver.chain import chain_of
 from solver.codes import FaultCode
-from solver.errors import Fault, InvalidOptions
-from solver.graph import COMPUTE, Graph, Op
+from solver.errors import Fault, InvalidGraph, InvalidOptions
+from solver.graph import COMPUTE, KINDS, Graph, Op
 from solver.limits import MAX_BYTES, MAX_DURATION_US
+from solver.simulation.compression import COMPRESSIONS, Compression, compressed
 from solver.simulation.contention import without_idle_slowdowns
 from solver.simulation.engine import Policy
 from solver.simulation.replay import replay
@@ -34,12 +35,19 @@ class Change:
         Collectives have so many times the bytes, rounded to whole elements, at least one.
     duration_factor
         Compute ops take so many times as long.
+    kind
+        Only ops of this kind; None for all.
+    compression
+        Collectives are compressed: by a name of
+        :data:`solver.simulation.compression.COMPRESSIONS`, or by figures; None: they are not.
     """
 
     match: str
     remove: bool = False
     bytes_factor: float = 1.0
     duration_factor: float = 1.0
+    kind: str | None = None
+    compression: str | Compression | None = None
 
 
 def apply_changes(graph: Graph, changes: Sequence[Change]) -> Graph:
@@ -52,16 +60,17 @@ def apply_changes(graph: Graph, changes: Sequence[Change]) -> Graph:
     Parameters
     ----------
     graph
-        The graph; its edges stay as they are.
+        The graph; only compression changes edges
+        (:func:`solver.simulation.compression.compressed`).
     changes
-        What to do; later ones see what earlier ones have done.
+        What to do; later ones see what earlier ones have done, the ops that code among them.
 
     Raises
     ------
     InvalidOptions
-        With every fault found: a pattern that no op id matches (``unknown_op``), a factor that is
-        negative or not finite, or that makes an op longer or larger than a graph may have
-        (``out_of_range``). Pointers begin with ``/changes``.
+        With every fault found: a pattern that no op id matches (``unknown_op``), a factor or a rate
+        that is negative or not finite, an unknown kind or compression, or what makes an op longer
+        or larger than a graph may have (``out_of_range``). Pointers begin with ``/changes``.
 
     Notes
     -----
@@ -71,31 +80,58 @@ def apply_changes(graph: Graph, changes: Sequence[Change]) -> Graph:
     ----------
     .. [1] OSF, Section 4.1, Layer Replacement.
     """
-    ops = list(graph.ops)
     faults: list[Fault] = []
     for k, change in enumerate(changes):
         found_faults = list(_factor_faults(change))
-        matched = [i for i, op in enumerate(ops) if fnmatchcase(op.id, change.match)]
+        matched = [i for i, op in enumerate(graph.ops) if _matches(op, change)]
         if not matched:
-            found_faults.append(
-                Fault("/match", FaultCode.UNKNOWN_OP, f"No op id matches {change.match!r}.")
-            )
+            among = "" if change.kind is None else f" of kind {change.kind!r}"
+            detail = f"No op id{among} matches {change.match!r}."
+            found_faults.append(Fault("/match", FaultCode.UNKNOWN_OP, detail))
+        elif change.compression is not None and all(graph.ops[i].kind == COMPUTE for i in matched):
+            detail = f"No collective matches {change.match!r}, and only they are compressed."
+            found_faults.append(Fault("/match", FaultCode.UNKNOWN_OP, detail))
         if not found_faults:
-            made = list(ops)
-            for i in matched:
-                made[i] = _change(ops[i], change)
-            found_faults += _size_faults(made, change)
-            ops = ops if found_faults else made
+            made = _changed(graph, matched, change)
+            found_faults += _size_faults(made.ops, change)
+            graph = graph if found_faults else made
+        if not found_faults and change.compression is not None:
+            try:
+                graph = _compressed(graph, matched, change.compression)
+            except InvalidGraph as error:
+                detail = error.faults[0].detail
+                found_faults.append(Fault("/compression", FaultCode.OUT_OF_RANGE, detail))
         faults += [Fault(f"/changes/{k}{f.pointer}", f.code, f.detail) for f in found_faults]
     if faults:
         raise InvalidOptions(faults)
-    ops = list(without_idle_slowdowns(ops))
+    return _with_ops(graph, without_idle_slowdowns(graph.ops))
+
+
+def _with_ops(graph: Graph, ops: Iterable[Op]) -> Graph:
+    """Return a graph with other ops in the places of its own."""
+    ops = tuple(ops)
     return replace(
         graph,
-        ops=tuple(ops),
+        ops=ops,
         durations=tuple(op.duration_us or 0.0 for op in ops),
         collectives=tuple(i for i, op in enumerate(ops) if op.kind != COMPUTE),
     )
+
+
+def _matches(op: Op, change: Change) -> bool:
+    return fnmatchcase(op.id, change.match) and change.kind in {None, op.kind}
+
+
+def _changed(graph: Graph, matched: Iterable[int], change: Change) -> Graph:
+    ops = list(graph.ops)
+    for i in matched:
+        ops[i] = _change(ops[i], change)
+    return _with_ops(graph, ops)
+
+
+def _compressed(graph: Graph, matched: Iterable[int], by: str | Compression) -> Graph:
+    sent = set(graph.collectives)
+    return compressed(graph, [i for i in matched if i in sent], by)
 
 
 def _change(op: Op, change: Change) -> Op:
@@ -113,6 +149,26 @@ def _factor_faults(change: Change) -> Iterator[Fault]:
         if not math.isfinite(factor) or factor < 0:
             detail = f"{name} must be finite and 0 or more, got {factor!r}."
             yield Fault(f"/{name}", FaultCode.OUT_OF_RANGE, detail)
+    if change.kind not in {None, *KINDS}:
+        detail = f"kind must be one of {', '.join(KINDS)}, got {change.kind!r}."
+        yield Fault("/kind", FaultCode.OUT_OF_RANGE, detail)
+    by = change.compression
+    if isinstance(by, Compression):
+        yield from _rate_faults(by)
+    elif by not in {None, *COMPRESSIONS}:
+        detail = f"compression must be one of {', '.join(COMPRESSIONS)}, got {by!r}."
+        yield Fault("/compression", FaultCode.OUT_OF_RANGE, detail)
+
+
+def _rate_faults(by: Compression) -> Iterator[Fault]:
+    if not 0 < by.bytes_factor <= 1:
+        detail = f"bytes_factor must be above 0 and at most 1, got {by.bytes_factor!r}."
+        yield Fault("/compression/bytes_factor", FaultCode.OUT_OF_RANGE, detail)
+    for name in ("encode_us_per_byte", "decode_us_per_byte"):
+        rate = getattr(by, name)
+        if not math.isfinite(rate) or rate < 0:
+            detail = f"{name} must be finite and 0 or more, got {rate!r}."
+            yield Fault(f"/compression/{name}", FaultCode.OUT_OF_RANGE, detail)
 
 
 def _size_faults(ops: Sequence[Op], change: Change) -> Iterator[Fault]:

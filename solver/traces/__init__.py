@@ -5,7 +5,8 @@ They are imported when they are first asked for: what a trace is, many know who 
 
 from typing import TYPE_CHECKING, Any
 
-from solver.traces.trace import Reader, Report, Sample, Total, Trace, TraceChannel, TraceOptions
+from solver.traces.report import Report, Total
+from solver.traces.trace import Reader, Sample, Trace, TraceChannel, TraceOptions
 
 if TYPE_CHECKING:
     from solver.traces.readers import READERS, detect, read_trace

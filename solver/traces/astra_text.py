@@ -31,8 +31,10 @@ from solver.graph import (
     build,
     first_of,
 )
+from solver.traces.exit_check import checked
 from solver.traces.files import single_text
-from solver.traces.trace import Report, Trace, TraceOptions, as_trace_faults, totals
+from solver.traces.report import report_of
+from solver.traces.trace import Trace, TraceOptions, as_trace_faults
 
 FORMAT = "astra_text"
 
@@ -108,16 +110,13 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     layers = _parse_lines(lines)
     with as_trace_faults():
         graph = build(options.name, _ops(layers))
-    report = Report(
-        format=FORMAT,
-        steps=1,
-        step=0,
-        ops=len(graph.ops),
-        collectives=totals(graph.ops),
-        dropped=tuple(_losses(layers)),
+    report = report_of(
+        FORMAT,
+        graph,
+        dropped=_losses(layers),
         assumed=ASSUMED,
     )
-    return Trace(graph, report)
+    return checked(Trace(graph, report))
 
 
 def _ops(layers: Sequence[_Layer]) -> Iterator[Op]:

@@ -1,20 +1,56 @@
-"""Chrome's trace format, as profilers write it: decoded, or refused in the file's own words."""
+"""Chrome's trace format, as profilers write it: decoded, or refused in the file's own words.
+
+A reader gives its decoder: of a list of its events, or of a file of them. Its events are a
+:class:`ChromeEvent` with the ``args`` that it reads, and ``Any`` for the fields that it does not:
+these are not checked.
+"""
 
 import re
-from typing import Any, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
+from solver.traces.files import MARK
 
 T = TypeVar("T")
+E = TypeVar("E", bound="ChromeEvent")
 
-MARK = b"\xef\xbb\xbf"
 #: Latest time [us] that is taken for one: beyond it a microsecond is lost in a float.
 _LATEST = 2.0**53
 #: Where msgspec says that a value is wrong: an event and its field.
 _PLACE = re.compile(r"\$((?:\.traceEvents)?)\[(\d+)\]((?:\.[^`]+)?)`$")
+
+
+class ChromeEvent(msgspec.Struct, gc=False):
+    """One event; times are microseconds, ``args`` is what is written beside it."""
+
+    ph: str | None = None
+    cat: str | None = None
+    name: str | None = None
+    pid: int | str | None = None
+    tid: int | str | None = None
+    ts: float | None = None
+    dur: float | None = None
+    args: Any = None
+
+    @property
+    def start(self) -> float:
+        """When it began [us]."""
+        return self.ts or 0.0
+
+    @property
+    def end(self) -> float:
+        """When it ended [us]."""
+        return self.start + max(self.dur or 0.0, 0.0)
+
+
+class ChromeFile(msgspec.Struct, Generic[E], rename="camel"):
+    """A file that is an object with its events."""
+
+    trace_events: list[E]
 
 
 def decode(
@@ -90,6 +126,14 @@ def _decoded(content: bytes, decoder: msgspec.json.Decoder[T], *, is_cut: bool) 
 def fits(time: float | None) -> bool:
     """Tell whether a time can be counted in microseconds; none at all does."""
     return time is None or abs(time) <= _LATEST
+
+
+def late(events: Sequence[ChromeEvent], place: str) -> Iterator[Fault]:
+    """Find the complete events of which a time cannot be counted; ``place`` points to them all."""
+    for i, event in enumerate(events):
+        if event.ph == "X" and not (fits(event.ts) and fits(event.dur)):
+            detail = f"Event {i}: ts and dur must be at most 2^53 us."
+            yield Fault(f"{place}/{i}", FaultCode.OUT_OF_RANGE, detail)
 
 
 def _misfit(message: str, place: str) -> Fault:

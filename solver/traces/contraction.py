@@ -6,7 +6,7 @@ from heapq import heapify, heappop, heappush
 from solver.graph.links import Positions
 
 
-def order_nodes(preds: Positions) -> tuple[Positions, list[int]]:
+def order_nodes(preds: Sequence[Sequence[int]]) -> tuple[Positions, list[int]]:
     """Return the successors, and the positions in topological order, least first among the ready.
 
     Positions on or behind a cycle are missing from the order. O(edges + nodes log nodes).

@@ -25,21 +25,19 @@ from typing import Any, NamedTuple
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
-from solver.models.layers import Layer, iteration
-from solver.traces.files import single_text
+from solver.traces.files import SEEN, single_text
+from solver.traces.layer_graphs import ASSUMED, layer_of, trace_of
 from solver.traces.order import Edge, topological_order
-from solver.traces.trace import Report, Trace, TraceOptions, as_trace_faults, totals
+from solver.traces.trace import Trace, TraceOptions
 
 FORMAT = "dnn_partitioning"
 
 _MARK = re.compile(rb'"(?:fpgaLatency|maxSizePerFPGA|isBackwardNode)"\s?:')
-_LOOKED_AT = 65_536
 _MOST_ID = 10**18
 _MOST = 1e18
 
-ASSUMED = (
-    "The ops of a pass run one after another, as on one GPU.",
-    "Each node's all-reduce comes after its backward op and before its next forward op.",
+_ASSUMED = (
+    *ASSUMED,
     "A node's parameters are its memory less its output's bytes: the file has no parameter sizes.",
     "Times are milliseconds on the accelerator (fpgaLatency).",
 )
@@ -71,7 +69,7 @@ class _Pair(NamedTuple):
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file names the fields of this format."""
-    return _MARK.search(content, 0, _LOOKED_AT) is not None
+    return _MARK.search(content, 0, SEEN) is not None
 
 
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
@@ -98,30 +96,20 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     order = [pairs[number] for number in topological_order(list(pairs), between, "node")]
     entered = {edge.head for edge in between}
     is_input = [pair.forward.id not in entered and _is_idle(pair) for pair in order]
-    layers = [_layer(pair) for pair, drop in zip(order, is_input, strict=True) if not drop]
-    with as_trace_faults():
-        graph = iteration(options.name, layers)
-    report = Report(
-        format=FORMAT,
-        steps=1,
-        step=0,
-        ops=len(graph.ops),
-        collectives=totals(graph.ops),
-        dropped=tuple(
-            f"node{pair.forward.id} ({pair.forward.latency_ms:g} ms forward): data loading"
-            for pair, drop in zip(order, is_input, strict=True)
-            if drop
-        ),
-        assumed=ASSUMED,
-        warnings=tuple(_unsure(order, outputs)),
+    layers = [
+        layer_of(ahead.id, ahead.latency_ms, back.latency_ms, size)
+        for (ahead, back, size), drop in zip(order, is_input, strict=True)
+        if not drop
+    ]
+    dropped = (
+        f"node{pair.forward.id} ({pair.forward.latency_ms:g} ms forward): data loading"
+        for pair, drop in zip(order, is_input, strict=True)
+        if drop
     )
-    return Trace(graph, report)
-
-
-def _layer(pair: _Pair) -> Layer:
-    name = f"node{pair.forward.id}"
-    gradients = ((name, pair.bytes),) if pair.bytes else ()
-    return Layer(name, pair.forward.latency_ms * 1000, pair.backward.latency_ms * 1000, gradients)
+    warnings = _unsure(order, outputs)
+    return trace_of(
+        FORMAT, options.name, layers, dropped=dropped, assumed=_ASSUMED, warnings=warnings
+    )
 
 
 def _is_idle(pair: _Pair) -> bool:

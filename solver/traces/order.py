@@ -1,15 +1,13 @@
 """The order of nodes and edges, or the cycle that they form."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
 from solver.graph.links import short_cycle
-
-if TYPE_CHECKING:
-    import networkx as nx
+from solver.traces.contraction import order_nodes
 
 #: How many ids of a cycle a fault names.
 _NAMED = 8
@@ -41,28 +39,24 @@ def topological_order(nodes: Sequence[int], edges: Sequence[Edge], name: str) ->
     )
     if faults:
         raise InvalidTrace(faults)
-    import networkx as nx  # noqa: PLC0415 - takes time
-
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_nodes_from(sorted(known))
-    graph.add_edges_from((edge.tail, edge.head) for edge in edges)
-    order: list[int] = []
-    try:
-        order.extend(nx.lexicographical_topological_sort(graph))
-    except nx.NetworkXUnfeasible:
-        raise InvalidTrace([_cycle_fault(graph, order, name)]) from None
-    return order
-
-
-def _cycle_fault(graph: "nx.DiGraph[int]", order: Sequence[int], name: str) -> Fault:
-    """Name a cycle among the nodes that are not in the order."""
-    nodes = list(graph)
+    nodes = sorted(known)
     place = {node: i for i, node in enumerate(nodes)}
-    preds = [[place[other] for other in graph.pred[node]] for node in nodes]
-    succs = [[place[other] for other in graph.succ[node]] for node in nodes]
-    cycle = short_cycle(preds, succs, [place[node] for node in order])
-    shown = [f"{name}{nodes[i]}" for i in cycle]
+    preds: list[list[int]] = [[] for _ in nodes]
+    succs: list[list[int]] = [[] for _ in nodes]
+    for tail, head in dict.fromkeys((place[edge.tail], place[edge.head]) for edge in edges):
+        preds[head].append(tail)
+        succs[tail].append(head)
+    _, order = order_nodes(preds)
+    if len(order) < len(nodes):
+        cycle = [nodes[i] for i in short_cycle(preds, succs, order)]
+        raise InvalidTrace([_cycle_fault(cycle, name)])
+    return [nodes[i] for i in order]
+
+
+def _cycle_fault(cycle: Sequence[int], name: str) -> Fault:
+    """Name the nodes of a cycle, of a long one the first."""
+    shown = [f"{name}{node}" for node in cycle]
     if len(shown) > _NAMED:
         shown = [*shown[: _NAMED - 1], "..."]
-    steps = " -> ".join([*shown, f"{name}{nodes[cycle[0]]}"])
+    steps = " -> ".join([*shown, f"{name}{cycle[0]}"])
     return Fault("", FaultCode.CYCLE, f"The nodes form a cycle of {len(cycle)}: {steps}.")

@@ -15,10 +15,10 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
 from solver.limits import MAX_FAULTS_SOUGHT
-from solver.models.layers import Layer, iteration
-from solver.traces.files import single_text
+from solver.traces.files import SEEN, single_text
+from solver.traces.layer_graphs import ASSUMED, layer_of, trace_of
 from solver.traces.order import Edge, topological_order
-from solver.traces.trace import Report, Trace, TraceOptions, as_trace_faults, totals
+from solver.traces.trace import Trace, TraceOptions
 
 FORMAT = "pipedream"
 
@@ -27,12 +27,6 @@ _SPLIT = re.compile(r"(?:^|\s)--(?:\s|$)")
 _VALUE = re.compile(r"(?<![a-z_])([a-z_]+)\s?=\s?([^,\s]+)")
 _FIELDS = ("forward_compute_time", "backward_compute_time", "parameter_size")
 _MARK = re.compile(rb"forward_compute_time\s?=")
-_LOOKED_AT = 65_536
-
-ASSUMED = (
-    "The ops of a pass run one after another, as on one GPU.",
-    "Each node's all-reduce comes after its backward op and before its next forward op.",
-)
 
 
 class _StageNode(NamedTuple):
@@ -45,7 +39,7 @@ class _StageNode(NamedTuple):
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file names the times of PipeDream's nodes."""
-    return _MARK.search(content, 0, _LOOKED_AT) is not None
+    return _MARK.search(content, 0, SEEN) is not None
 
 
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
@@ -69,34 +63,21 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         raise InvalidTrace(first_of(iter(faults)))
     order = [nodes[number] for number in topological_order(list(nodes), edges, "node")]
     inputs = [node for node in order if _is_input(node)]
-    layers = [_layer(node) for node in order if not _is_input(node)]
-    with as_trace_faults():
-        graph = iteration(options.name, layers)
+    layers = [
+        layer_of(node.number, node.forward_ms, node.backward_ms, node.bytes)
+        for node in order
+        if not _is_input(node)
+    ]
     dropped = [
         f"node{node.number} ({node.description}, {node.forward_ms:g} ms forward): data loading"
         for node in inputs
     ]
-    report = Report(
-        format=FORMAT,
-        steps=1,
-        step=0,
-        ops=len(graph.ops),
-        collectives=totals(graph.ops),
-        dropped=tuple(dropped),
-        assumed=ASSUMED,
-    )
-    return Trace(graph, report)
+    return trace_of(FORMAT, options.name, layers, dropped=dropped, assumed=ASSUMED)
 
 
 def _is_input(node: _StageNode) -> bool:
     name = node.description
     return not node.bytes and (name.startswith("Input") or name == "input_ids")
-
-
-def _layer(node: _StageNode) -> Layer:
-    name = f"node{node.number}"
-    gradients = ((name, node.bytes),) if node.bytes else ()
-    return Layer(name, node.forward_ms * 1000, node.backward_ms * 1000, gradients)
 
 
 def _parse(text: str) -> tuple[dict[int, _StageNode], list[Edge], list[Fault]]:

@@ -1,27 +1,20 @@
 """Events as the profiler of TensorFlow and JAX, or a session's timeline, writes them."""
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 
-from solver.codes import FaultCode
-from solver.errors import Fault, InvalidTrace
+from solver.errors import InvalidTrace
 from solver.graph import first_of
-from solver.traces.chrome import decode, fits, json_of
+from solver.traces.chrome import ChromeEvent, ChromeFile, decode, json_of, late
 
 _NOTHING = msgspec.Raw(b"{}")
 
 
-class ProfilerEvent(msgspec.Struct, gc=False):
-    """One event; times are microseconds."""
+class ProfilerEvent(ChromeEvent):
+    """One event."""
 
-    ph: str | None = None
-    name: str | None = None
-    pid: int | str | None = None
-    tid: int | str | None = None
-    ts: float | None = None
-    dur: float | None = None
+    cat: Any = None
     args: msgspec.Raw = _NOTHING
 
     @property
@@ -30,22 +23,8 @@ class ProfilerEvent(msgspec.Struct, gc=False):
         found = json_of(self.args)
         return found if isinstance(found, dict) else {}
 
-    @property
-    def start(self) -> float:
-        """When it began [us]."""
-        return self.ts or 0.0
 
-    @property
-    def end(self) -> float:
-        """When it ended [us]."""
-        return self.start + max(self.dur or 0.0, 0.0)
-
-
-class _ProfilerFile(msgspec.Struct, rename="camel"):
-    trace_events: list[ProfilerEvent]
-
-
-_DECODER: msgspec.json.Decoder[_ProfilerFile] = msgspec.json.Decoder(_ProfilerFile)
+_DECODER = msgspec.json.Decoder(ChromeFile[ProfilerEvent])
 
 
 class Events(NamedTuple):
@@ -80,7 +59,7 @@ def parse(content: bytes, place: str) -> Events:
     O(bytes).
     """
     events = decode(content, place, _DECODER)[0].trace_events
-    faults = first_of(_faults(events, f"{place}/traceEvents"))
+    faults = first_of(late(events, f"{place}/traceEvents"))
     if faults:
         raise InvalidTrace(faults)
     processes: dict[int | str | None, str] = {}
@@ -93,10 +72,3 @@ def parse(content: bytes, place: str) -> Events:
             elif isinstance(name, str):
                 threads[event.pid, event.tid] = name
     return Events([event for event in events if event.name is not None], processes, threads)
-
-
-def _faults(events: list[ProfilerEvent], place: str) -> Iterator[Fault]:
-    for i, event in enumerate(events):
-        if event.ph == "X" and not (fits(event.ts) and fits(event.dur)):
-            detail = f"Event {i}: ts and dur must be at most 2^53 us."
-            yield Fault(f"{place}/{i}", FaultCode.OUT_OF_RANGE, detail)

@@ -17,6 +17,7 @@ from solver.traces import (
     tensorflow,
     xla,
 )
+from solver.traces.files import places_of
 from solver.traces.trace import Reader, Trace, TraceOptions
 
 #: The readers by format name, and what tells a file of theirs; add a reader here.
@@ -56,8 +57,7 @@ def detect(files: Sequence[bytes]) -> str:
     InvalidTrace
         When there is none, or they are of several formats that do not go together.
     """
-    if not files:
-        raise InvalidTrace([Fault("", FaultCode.EMPTY, "No file was given.")])
+    places_of(files)
     formats = [
         next((name for name, looks in _LOOKS.items() if looks(file)), None) for file in files
     ]

@@ -33,18 +33,33 @@ def step_lengths(steps: Sequence[range], times: Iterable[tuple[int, float]]) -> 
     return sums
 
 
-def choose_step(step: int | None, times: Sequence[float]) -> int:
-    """Return the step asked for, or the one of median time [us], the earlier when there are two.
+def choose_step(step: int | None, lengths: Sequence[float | None]) -> int:
+    """Return the step asked for, or the one of median length, the earlier when there are two.
+
+    A step whose length is None is read only where it is asked for, or is the first of none better.
 
     Raises
     ------
     InvalidTrace
         When the trace has no such step.
     """
-    if step is None:
-        by_length = sorted(range(len(times)), key=lambda i: times[i])
-        return by_length[(len(times) - 1) // 2]
-    if not 0 <= step < len(times):
-        detail = f"Steps 0 to {len(times) - 1} are there, not step {step}."
+    if step is not None:
+        check_number(step, len(lengths), "Steps", "step")
+        return step
+    known = sorted((length, i) for i, length in enumerate(lengths) if length is not None)
+    return known[(len(known) - 1) // 2][1] if known else 0
+
+
+def check_number(
+    asked: int, count: int, things: str, thing: str = "rank", are: str = "are there"
+) -> None:
+    """Refuse the number of a step or of a rank that is not among so many things.
+
+    Raises
+    ------
+    InvalidTrace
+        When it is not.
+    """
+    if not 0 <= asked < count:
+        detail = f"{things} 0 to {count - 1} {are}, not {thing} {asked}."
         raise InvalidTrace([Fault("", FaultCode.OUT_OF_RANGE, detail)])
-    return step

@@ -1,4 +1,4 @@
-"""What a reader takes and what it returns: the graph, and what it did to get there."""
+"""What a reader takes, and what it returns."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from solver.errors import Fault, InvalidGraph, InvalidTrace
-from solver.graph import COMPUTE, Graph, Op
-from solver.traces.communication import Communication
-from solver.traces.dlc_report import DlcReport
+from solver.graph import Graph
 from solver.traces.profiled import ProfiledOp
+from solver.traces.report import Report
 
 if TYPE_CHECKING:
     from solver.traces.dlc.records import Records
@@ -38,64 +37,6 @@ class TraceOptions:
     step: int | None = None
     parameters: tuple[tuple[str, int], ...] | None = None
     rank: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Total:
-    """Collectives of one kind: how many, and their bytes."""
-
-    count: int
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What was read, left out and assumed.
-
-    Attributes
-    ----------
-    format
-        Name of the format.
-    steps
-        Steps (iterations) that the files hold.
-    step
-        The one that was read, counted from 0.
-    ops
-        Ops of the graph.
-    collectives
-        Collectives of the graph, by kind.
-    dropped
-        One sentence for each thing left out.
-    repaired
-        One sentence for each thing that was wrong in the file and was put right.
-    assumed
-        One sentence for each thing that the file does not say.
-    warnings
-        One sentence for each thing that a plan of this graph cannot rely on.
-    measured_us
-        How long the step took when it was recorded [us]; None where the files do not tell.
-    recorded_us
-        How long the graph takes with the recorded times of its collectives [us]; None where the
-        files do not tell.
-    communication
-        Where the time of communication went; None where the format does not tell.
-    dlc
-        What a DLC trace tells of phases, overheads and messages; None of other formats.
-    """
-
-    format: str
-    steps: int
-    step: int
-    ops: int
-    collectives: dict[str, Total]
-    dropped: tuple[str, ...] = ()
-    repaired: tuple[str, ...] = ()
-    assumed: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    measured_us: float | None = None
-    recorded_us: float | None = None
-    communication: Communication | None = None
-    dlc: DlcReport | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,19 +131,11 @@ def without_graph(trace: Trace, faults: Iterable[Fault]) -> Trace:
 Reader = Callable[[Sequence[bytes], TraceOptions], Trace]
 
 
-def totals(ops: Iterable[Op]) -> dict[str, Total]:
-    """Count the collectives among ops by kind, kinds in the order of their first."""
-    by_kind: dict[str, Total] = {}
-    for op in ops:
-        if op.kind != COMPUTE:
-            known = by_kind.get(op.kind, Total(0, 0))
-            by_kind[op.kind] = Total(known.count + 1, known.bytes + (op.bytes or 0))
-    return by_kind
-
-
 @contextmanager
-def as_trace_faults() -> Iterator[None]:
-    """Turn faults of the graph that was made of a file into faults of the file.
+def as_trace_faults(place: str = "") -> Iterator[None]:
+    """Turn faults of the graph that was made of a file into faults of the file, at its pointer.
+
+    Places in the graph mean nothing to who sent the file.
 
     Raises
     ------
@@ -212,5 +145,5 @@ def as_trace_faults() -> Iterator[None]:
     try:
         yield
     except InvalidGraph as error:
-        faults = [Fault("", fault.code, fault.detail) for fault in error.faults]
+        faults = [Fault(place, fault.code, fault.detail) for fault in error.faults]
         raise InvalidTrace(faults) from None

@@ -10,7 +10,7 @@ from app import VERSION
 from app.cli.rendering.plans import render
 from app.cli.rendering.policies import TITLES
 from app.schemas.lists import JobOut
-from app.schemas.plans import Bound, PlanAnswer
+from app.schemas.plans import BoundOut, PlanAnswer
 from solver.bounds import chain as bounds
 from solver.policies import POLICIES
 from tests.app.command import Run, interlace
@@ -185,7 +185,7 @@ def test_each_kind_of_bound_is_explained(request_file: Path, run: Run) -> None:
         bounds.WINDOWS,
     )
     for kind in kinds:
-        bound = Bound.model_validate(
+        bound = BoundOut.model_validate(
             {"kind": kind, "tensors": ["g2"], "release_us": 800, "tail_us": 450}
         )
         page = render(answer.model_copy(update={"bound": bound}), "x").splitlines()

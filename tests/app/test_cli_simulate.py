@@ -1,12 +1,18 @@
 """The commands simulate and example, and what-ifs."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
+from app.reading.requests import read_parsed
+from app.schemas.plans import PlanRequest
+from app.schemas.problem import graph_json
 from app.services.examples import TWO_LAYERS
 from solver.models import MODELS
+from solver.simulation.compression import Compression
+from solver.simulation.what_if import Change, apply_changes
 from tests.app.command import Run
 
 
@@ -87,6 +93,44 @@ def test_the_barrier_and_the_cluster_of_a_request_count(tmp_path: Path, two: str
     assert json.loads(again)["request"]["barrier"] is True
 
 
+@pytest.mark.parametrize("compression", ["fp16", {"bytes_factor": 0.1, "encode_us_per_byte": 1e-4}])
+def test_what_if_gradients_are_compressed(
+    tmp_path: Path, run: Run, compression: str | dict[str, float]
+) -> None:
+    """As the graph that has the ops of coding itself."""
+    graph, _ = read_parsed(TWO_LAYERS, PlanRequest)
+    by = compression if isinstance(compression, str) else Compression(**compression)
+    coded = tmp_path / "coded.json"
+    assert graph is not None
+    coded_graph = apply_changes(graph, [Change("g*", compression=by)])
+    coded.write_text(json.dumps(TWO_LAYERS | {"graph": graph_json(coded_graph)}))
+    asked = tmp_path / "asked.json"
+    change = {"match": "*", "kind": "all_reduce", "compression": compression}
+    asked.write_text(json.dumps(TWO_LAYERS | {"what_if": [change]}))
+    found = json.loads(run("plan", str(asked), "--json").stdout)
+    alone = json.loads(run("plan", str(coded), "--json").stdout)
+    assert found["what_if"]["iteration_time_us"] == alone["iteration_time_us"]
+    written = found["request"]["what_if"][0]["compression"]
+    assert written == (by if isinstance(by, str) else asdict(by))
+
+
+def test_compression_by_flags(tmp_path: Path, two: str, run: Run) -> None:
+    """Of what is swept, too: the cells are those of the graph with the ops of coding."""
+    graph, _ = read_parsed(TWO_LAYERS, PlanRequest)
+    assert graph is not None
+    coded = tmp_path / "coded.json"
+    changed = apply_changes(graph, [Change("g*", compression="fp16")])
+    coded.write_text(json.dumps(TWO_LAYERS | {"graph": graph_json(changed)}))
+    text = "g*=all_reduce*fp16"
+    found = json.loads(run("simulate", two, "--what-if", text, "--json").stdout)["what_if"]
+    alone = json.loads(run("simulate", str(coded), "--json").stdout)
+    assert found["iteration_time_us"] == alone["iteration_time_us"]
+    swept = ("--workers", "2,8", "--policy", "ddp", "--policy", "plan", "--json")
+    of_changed = json.loads(run("sweep", two, "--change", text, *swept).stdout)
+    assert of_changed["cells"] == json.loads(run("sweep", str(coded), *swept).stdout)["cells"]
+    assert of_changed["summary"][0] == "With ops changed: g*: kind all_reduce, compression fp16."
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -101,6 +145,9 @@ def test_the_barrier_and_the_cluster_of_a_request_count(tmp_path: Path, two: str
         # a change that is none, a pattern that matches nothing
         (["--what-if", "g2"], 2, "use PATTERN=remove"),
         (["--what-if", "g2=shrink*2"], 2, "use PATTERN=remove"),
+        (["--what-if", "g2=fp17"], 2, "or PATTERN=COMPRESSION: fp16, bf16, fp8, int8, topk"),
+        (["--what-if", "g2=gossip*fp16"], 2, "--what-if"),
+        (["--what-if", "b2=fp16"], 2, "No collective matches 'b2'"),
         (["--what-if", "x=remove"], 2, "--what-if: No op id matches 'x'."),
         # a plan that is none
         (["--plan", "two.json"], 2, "two.json is no plan"),

@@ -100,7 +100,7 @@ def test_every_name_of_the_solver_is_in_the_schema() -> None:
         "load",  # of programs, and the next
         "overlap",
     }
-    assert set(schemas["Bound"]["properties"]["kind"]["enum"]) == kinds
+    assert set(schemas["BoundOut"]["properties"]["kind"]["enum"]) == kinds
     defaults = Options()
     for field in ("fusion", "schedule", "slot_us", "barrier", "seed", "time_limit_s"):
         assert options[field].get("default") == getattr(defaults, field)

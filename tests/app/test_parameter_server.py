@@ -205,7 +205,7 @@ def test_rows_are_counted() -> None:
     asked = read_parsed(by_hand(workers=[1, 2, 4], explain=False), ParameterServerRequest)
     found = service_run.run(*asked, lambda done, many: told.append((done, many)))
     assert told == [(1, 3), (2, 3), (3, 3)]
-    assert all(row.what_if == [] and row.limited_by is None for row in found.rows)
+    assert all(row.what_if == () and row.limited_by is None for row in found.rows)
 
 
 # what is asked -----------------------------------------------------------------------------------

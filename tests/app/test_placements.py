@@ -172,11 +172,11 @@ def test_chunks() -> None:
     # 20 20 10, 20 20 5, 5: the largest first, to the least loaded
     assert (found.count, found.chunk_bytes) == (7, 20)
     server, interface, _ = found.sharded
-    assert server.load_bytes == [50, 50]
+    assert server.load_bytes == (50, 50)
     assert (server.imbalance, server.proven_ratio) == (1, 1)
     assert server.guarantee == near(4 / 3 - 1 / 6)
     assert interface.guarantee == 1
-    assert found.central[0].load_bytes == [100]
+    assert found.central[0].load_bytes == (100,)
 
 
 def test_summing_takes_time() -> None:

@@ -35,10 +35,12 @@ def print_curves(steps: int) -> None:
         answer = predict([step], options)
         elapsed = time.perf_counter() - start
         print(f"\n{name}; {steps:,} steps, {len(step.ops)} ops, {elapsed:.0f} s")
-        columns = ("workers", "examples/s", "low", "high", "lin", "cynthia", "bound")
+        names = ("low", "high", "lin", "cynthia", "bound")
+        columns = ("workers", "examples/s", *names)
         print("".join(f"{column:>12}" for column in columns), "  limited by")
         for row in answer.rows:
-            rates = (row.examples_per_s, row.low, row.high, row.lin, row.cynthia, row.bound)
+            others = (getattr(row, f"{name}_examples_per_s") for name in names)
+            rates = (row.examples_per_s, *others)
             values = "".join(f"{rate:>12.1f}" for rate in rates)
             print(f"{row.workers:>12}{values}   {row.limited_by or '-'}")
         print(answer.knees[0].text)

@@ -8,14 +8,12 @@ from typing import Any
 import pytest
 
 from app.codes import CODES, error_codes
-from app.write_client_problems import MODULE, module
 from interlace_client import Fault, ProblemError, problems
 from interlace_client.problems import PROBLEMS, JobFailed, Refused, Temporary
 from tests.app.service import ROOT
 
 
 def test_classes_are_those_of_the_codes() -> None:
-    assert (ROOT / MODULE).read_text("utf-8") == module(), "stale: run make openapi"
     assert set(PROBLEMS) == set(CODES) == {code.word for code in error_codes()}
 
 

@@ -115,7 +115,7 @@ def test_on_paper_the_host_asks_late() -> None:
         ("compute", "c", 40, 50, "after"),
     ]
     times = why.path_times
-    assert (times.compute_us, times.copies_us, times.channels_us) == (30, 0, (("net", 20),))
+    assert (times.compute_us, times.copies_us, times.channels_us) == (30, 0, {"net": 20})
     (launch,) = why.launches
     assert (launch.start_us, launch.could_start_us, launch.by) == (20, 10, "b")
     assert (launch.why, launch.moved.before) == ("missed", "b")
@@ -177,7 +177,7 @@ def test_the_critical_path_covers_the_iteration(seed: int) -> None:
     assert [step.start_us for step in path] == ends[:-1]
     assert ends[-1] == run.iteration_time
     times = path_times(path)
-    total = times.compute_us + times.copies_us + sum(time for _, time in times.channels_us)
+    total = times.compute_us + times.copies_us + sum(times.channels_us.values())
     assert total == pytest.approx(run.iteration_time)
 
 

@@ -1,11 +1,15 @@
 """Costs of a collective: formulas by hand, and laws that every cost obeys."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.costs import Affine, Cluster, Lane, MeasuredCost, cost_of, network_of, scale
+from solver.costs.checks import cluster_faults
 from solver.errors import InvalidCluster
 from tests.sampling import cases
 from tests.strategies import costs
@@ -181,3 +185,35 @@ def test_scaling_a_cost(cost, size):
     assert scale(cost, bandwidth=2.0).time(size) <= cost.time(size) * (1 + 1e-12)
     both = scale(cost, bandwidth=2.0, startup=0.5)
     assert both.time(size) == pytest.approx(cost.time(size) / 2)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "pointer", "said"),
+    [
+        ({"workers": 0}, "/workers", "an integer from 1 to 1,000,000, got 0"),
+        ({"workers": 2.5}, "/workers", "got 2.5"),
+        ({"bandwidth_gbps": -10}, "/bandwidth_gbps", "finite and above 0, got -10"),
+        ({"bandwidth_gbps": float("nan")}, "/bandwidth_gbps", "got nan"),
+        ({"bandwidth_gbps": "10"}, "/bandwidth_gbps", "got '10'"),
+        ({"bandwidth_gbps": 0}, "/bandwidth_gbps", "above 0"),
+        ({"startup_us": -5.0}, "/startup_us", "finite and 0 or more, got -5.0"),
+        ({"hop_us": float("inf")}, "/hop_us", "got inf"),
+        ({"algorithm": "rng"}, "/algorithm", "Did you mean 'ring'?"),
+        ({"placement": "sc"}, "/placement", "must be one of"),
+        ({"compute_slowdown": 0.5}, "/compute_slowdown", "got 0.5"),
+    ],
+)
+def test_a_cluster_that_cannot_be_is_refused(
+    wrong: dict[str, Any], pointer: str, said: str
+) -> None:
+    """All at once, on a channel as on the network."""
+    right = Cluster(8, 10.0)
+    assert not list(cluster_faults(right))
+    with pytest.raises(InvalidCluster) as caught:
+        network_of(replace(right, **wrong))
+    (fault,) = caught.value.faults
+    assert (fault.pointer, said in fault.detail) == (pointer, True)
+    if pointer != "/compute_slowdown":
+        bad = replace(right, **wrong)
+        found = list(cluster_faults(replace(bad, channels=(("ib", bad),))))
+        assert [f.pointer for f in found] == [pointer, f"/channels/ib{pointer}"]

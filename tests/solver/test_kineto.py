@@ -14,7 +14,8 @@ from solver.errors import InterlaceError, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, COMPUTE, REDUCE_SCATTER
 from solver.traces import READERS, Total, TraceOptions, detect, kineto
 from solver.traces.recorded import recorded_ops, recorded_time
-from solver.traces.trace import Report, Trace
+from solver.traces.report import Report
+from solver.traces.trace import Trace
 from tests.kineto_events import (
     AUTOGRAD,
     GPU,

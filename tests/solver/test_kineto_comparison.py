@@ -5,7 +5,7 @@ import pytest
 from solver.errors import InvalidTrace
 from solver.graph import COMPUTE, Op, build
 from solver.traces import Report, Sample, Trace, TraceOptions, kineto
-from solver.traces.kineto.comparison import RankComparison, difference_said
+from solver.traces.kineto.comparison import RankComparison, comparison_said
 from tests.kineto_events import AUTOGRAD, MAIN, NCCL, STEP, event, kernel, note, op, sized, small
 from tests.kineto_events import text as written
 
@@ -159,14 +159,15 @@ def graph():
     ],
 )
 def test_a_difference_is_explained(measured, recorded, waited, said):
-    trace = Trace(graph(), Report("kineto", 1, 0, 0, {}))
-    assert difference_said(trace, measured, recorded, waited) == said
+    report = Report("kineto", 1, 0, 0, {}, measured_us=measured, recorded_us=recorded)
+    assert comparison_said(Trace(graph(), report), waited)[1] == said
 
 
 def test_waiting_for_stragglers_is_a_reason():
     whole = build("x", [Op("a", COMPUTE, 1.0), Op("r", "all_reduce", None, 8, ("a",)),
                         Op("b", COMPUTE, 1.0, None, ("r",))])  # fmt: skip
-    (said,) = difference_said(Trace(whole, Report("kineto", 1, 0, 0, {})), 10.0, 20.0, 7.0)
+    report = Report("kineto", 1, 0, 0, {}, measured_us=10.0, recorded_us=20.0)
+    _, (said,) = comparison_said(Trace(whole, report), 7.0)
     assert said.startswith("Simulated as recorded the step is 100.0% longer than measured")
     assert said.endswith("7.000 us of the collectives' times are waiting for slower ranks.")
 
@@ -198,7 +199,7 @@ def test_a_step_that_cannot_be_simulated_is_said(monkeypatch):
     def contradicts(trace):
         raise ValueError("The recorded order contradicts the graph.")
 
-    monkeypatch.setattr("solver.traces.kineto.reader.recorded_time", contradicts)
+    monkeypatch.setattr("solver.traces.exit_check.recorded_time", contradicts)
     report = read(small()).report
     assert (report.measured_us, report.recorded_us) == (100.0, None)
     assert report.warnings[-1].startswith("The step cannot be simulated as recorded: The recorded")

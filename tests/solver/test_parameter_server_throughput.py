@@ -44,6 +44,11 @@ def transferred(down=100, compute=50.0, update=20.0, up=100):
     )
 
 
+def shares_of(row):
+    """The use of each resource by its name."""
+    return {use.resource: use.share for use in row.utilisation}
+
+
 def options(*workers, **fields):
     wanted: dict[str, Any] = {
         "workers": workers or (1,),
@@ -207,19 +212,21 @@ def test_a_row_by_hand() -> None:
     (row,) = answer.rows
     rate = 20e6 / 470
     assert (row.bandwidth_gbps, row.workers) == (GBPS, 2)
-    assert (row.examples_per_s, row.low, row.high) == pytest.approx((rate, rate, rate))
+    assert (row.examples_per_s, row.low_examples_per_s, row.high_examples_per_s) == pytest.approx(
+        (rate, rate, rate)
+    )
     assert row.step_us == pytest.approx(470)
     shares = {WORKER: 50 / 470, SERVER: 20 / 470, UPLINK: 200 / 470, DOWNLINK: 200 / 470}
-    assert dict(row.utilisation) == pytest.approx(shares)
+    assert shares_of(row) == pytest.approx(shares)
     assert [each.resource for each in row.what_if] == [WORKER, SERVER, UPLINK, DOWNLINK, LINKS]
     assert row.what_if[0].gain == pytest.approx(470 / 445 - 1)
     assert row.what_if[2].gain == pytest.approx(470 / 370 - 1)
     assert row.what_if[2].examples_per_s == pytest.approx(20e6 / 370)
     assert all(each.factor == 2 for each in row.what_if)
     assert row.limited_by == LINKS
-    assert row.cynthia == pytest.approx(20e6 / (400 + 200))
-    assert row.bound == pytest.approx(20e6 / 270)
-    assert row.events == 2 * 20 * 4
+    assert row.cynthia_examples_per_s == pytest.approx(20e6 / (400 + 200))
+    assert row.bound_examples_per_s == pytest.approx(20e6 / 270)
+    assert row.services == 2 * 20 * 4
     (knee,) = answer.knees
     assert knee.workers is None
     assert knee.ceiling_examples_per_s == pytest.approx(1e5)
@@ -245,7 +252,7 @@ def test_rows_come_by_bandwidth_and_workers_as_asked_and_each_is_reported() -> N
     assert [knee.bandwidth_gbps for knee in answer.knees] == [0.08, 0.008]
     assert all(row.what_if == () and row.limited_by is None for row in answer.rows)
     alone = answer.rows[1]
-    assert alone.bound == pytest.approx(10e6 / 90)
+    assert alone.bound_examples_per_s == pytest.approx(10e6 / 90)
     assert answer == predict([transferred()], wanted)
     for row in answer.rows:
         (single,) = predict(
@@ -296,7 +303,7 @@ def test_steps_that_are_alike_vary_unless_told_and_steps_that_differ_do_not() ->
     varied = predict(computed(100, 100), wanted)
     assert "a spread of 0.05" in varied.notes[0]
     assert varied.rows == predict(computed(100, 100), replace(wanted, spread=0.05)).rows
-    assert varied.rows[0].high > varied.rows[0].low
+    assert varied.rows[0].high_examples_per_s > varied.rows[0].low_examples_per_s
     assert predict(computed(100), replace(wanted, spread=0.05)).notes == STAGGERED
     several = predict(computed(100, 200), wanted)
     assert several.notes == STAGGERED
@@ -312,8 +319,8 @@ def test_synchronous_workers_wait_for_the_slowest() -> None:
     (row,) = answer.rows
     (free,) = predict(computed(100, 200), replace(wanted, synchronous=False)).rows
     assert row.step_us > free.step_us
-    assert dict(row.utilisation)[WORKER] < 1
-    assert dict(free.utilisation)[WORKER] == pytest.approx(1)
+    assert shares_of(row)[WORKER] < 1
+    assert shares_of(free)[WORKER] == pytest.approx(1)
 
 
 def test_parsing_and_order_are_part_of_the_steps() -> None:
@@ -361,7 +368,7 @@ def test_two_servers_share_the_interface_of_a_worker() -> None:
     answer = predict([build_step(ops)], wanted)
     (row,) = answer.rows
     assert row.step_us == pytest.approx(50)
-    assert dict(row.utilisation) == pytest.approx(
+    assert shares_of(row) == pytest.approx(
         {
             "worker": 0,
             "server:x": 0,
@@ -470,10 +477,10 @@ def test_where_computing_prevails_throughput_is_linear_and_saturates_at_the_link
     assert two > 1.7 * one
     assert three > 2.4 * one
     assert 0.85 * most < eight <= most * 1.01
-    assert rows[0].lin == pytest.approx(one, rel=0.02)
-    assert rows[-1].lin < 0.6 * eight
-    assert all(row.cynthia < row.examples_per_s for row in rows)
-    assert all(row.examples_per_s <= row.bound * 1.01 for row in rows)
+    assert rows[0].lin_examples_per_s == pytest.approx(one, rel=0.02)
+    assert rows[-1].lin_examples_per_s < 0.6 * eight
+    assert all(row.cynthia_examples_per_s < row.examples_per_s for row in rows)
+    assert all(row.examples_per_s <= row.bound_examples_per_s * 1.01 for row in rows)
 
 
 def test_where_the_network_prevails_lin_is_near_and_cynthia_at_half() -> None:
@@ -481,8 +488,10 @@ def test_where_the_network_prevails_lin_is_near_and_cynthia_at_half() -> None:
     one, eight, sixteen = (row.examples_per_s for row in rows)
     assert eight > 1.5 * one
     assert 0.8 * most < sixteen <= most * 1.01
-    assert [row.lin / row.examples_per_s for row in rows] == pytest.approx([1, 1, 1], abs=0.15)
-    assert all(row.cynthia < 0.6 * row.examples_per_s for row in rows)
+    assert [row.lin_examples_per_s / row.examples_per_s for row in rows] == pytest.approx(
+        [1, 1, 1], abs=0.15
+    )
+    assert all(row.cynthia_examples_per_s < 0.6 * row.examples_per_s for row in rows)
 
 
 def test_workers_that_begin_together_settle_late_and_that_is_noted() -> None:

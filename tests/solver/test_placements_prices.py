@@ -28,12 +28,12 @@ def test_prices_on_paper() -> None:
     assert found.baseline.network_dollars == 800 + 100 + 100 + (4 * 100 + 2 * 100)
     assert found.baseline.total_dollars == 4000 + 800 + 4 * 700 + 1600
     assert found.baseline.hub_dollars == 0
-    assert found.baseline.throughput_per_1000_dollars == pytest.approx(500 / 9.2)
+    assert found.baseline.samples_per_s_per_1000_dollars == pytest.approx(500 / 9.2)
     assert found.hub.network_dollars == 250 + 25 + 25 + (4 * 25 + 2 * 25) / 2
     hub = 8000 + 20 * 150 + 20 * (150 + 25 + 25 + 75)
     assert found.hub.hub_dollars == hub / 40
     assert found.hub.total_dollars == 4000 + 250 + 2800 + 375 + hub / 40
-    assert found.hub.throughput_per_1000_dollars == pytest.approx(480e3 / (7425 + hub / 40))
+    assert found.hub.samples_per_s_per_1000_dollars == pytest.approx(480e3 / (7425 + hub / 40))
     assert found.gain == pytest.approx(480 / (7425 + hub / 40) / (500 / 9200) - 1)
 
 

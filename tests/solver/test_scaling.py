@@ -21,7 +21,7 @@ from solver.prediction.passes import (
     times_of,
     why_no_chain,
 )
-from solver.prediction.scaling import FusionFactor, ScalingOptions, graph_of, predict
+from solver.prediction.scaling import FusedFactor, ScalingOptions, graph_of, predict
 from solver.simulation.engine import simulate
 from solver.simulation.what_if import Change, apply_changes
 from solver.units import same
@@ -423,7 +423,7 @@ def test_any_graph_has_a_row(graph, network, workers):
     assert (row.osf is None and row.csf is None) == none or not compute
     assert (row.iteration_time_us is None) == (row.t_update_us is None) == none
     if none:
-        assert row.osf_fusion == (FusionFactor(0, None), FusionFactor(9, None))
+        assert row.osf_fusion == (FusedFactor(0, None), FusedFactor(9, None))
 
 
 def longest_path(graph):

@@ -69,6 +69,13 @@ def sweep(
     max_bucket_mib: MaxBucketMib = None,
     max_under_way_mib: MaxUnderWayMib = None,
     margin_ms: MarginMs = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN=CHANGE",
+            help="Sweep the graph with ops changed, as --what-if of plan says it; may be repeated.",
+        ),
+    ] = None,
     time_limit: Annotated[
         float | None,
         typer.Option(help="Seconds after which a plan is the best so far.  [default: 2]"),
@@ -124,6 +131,7 @@ def sweep(
         policies=[flags.policy(text, "--policy") for text in policies or []],
         options=flags.program_options(copy_gbps, max_bucket_mib, max_under_way_mib, margin_ms)
         or None,
+        changes=[flags.change(text) for text in change or []],
         barrier=barrier or None,
         time_limit_s=time_limit,
         sweep_limit_s=sweep_limit,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from app.cli.rendering.page import Line
 from app.cli.rendering.tables import table
-from app.schemas.headlines import Gain, Headline
+from solver.planning.headline import Gain, Headline
 
 _TODAY = {"ddp": "PyTorch DDP", "wfbp": "as it is, FIFO"}
 

@@ -6,7 +6,8 @@ from app.cli.rendering.explanations import warnings
 from app.cli.rendering.figures import counted
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import table
-from app.schemas.parameter_servers import ParameterServerAnswer, ThroughputRowOut
+from app.schemas.parameter_servers import ParameterServerAnswer
+from solver.parameter_server.rows import ThroughputRow
 
 _LEGEND = (
     "Examples a second of all workers, simulated, with the 95 % interval; then the use of each "
@@ -53,7 +54,7 @@ def _limits(answer: ParameterServerAnswer) -> Iterator[str]:
     yield from (_LIMITS.format(factor=factor) for factor in sorted(factors))
 
 
-def _row(row: ThroughputRowOut) -> Iterator[str]:
+def _row(row: ThroughputRow) -> Iterator[str]:
     yield f"{row.workers:,}"
     yield from map(_speed, (row.examples_per_s, row.low_examples_per_s, row.high_examples_per_s))
     yield f"{row.step_us / 1e3:.3f}"
@@ -68,7 +69,7 @@ def _speed(examples_per_s: float | None) -> str:
     return "-" if examples_per_s is None else f"{examples_per_s:,.1f}"
 
 
-def _limit(row: ThroughputRowOut) -> str:
+def _limit(row: ThroughputRow) -> str:
     """Name what limits a row, and what it gains when it is faster."""
     for faster in row.what_if:
         if faster.resource == row.limited_by:

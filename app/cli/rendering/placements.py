@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 from app.cli.rendering.figures import counted, size
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import table
-from app.schemas.placement_answer import LevelOut, PlacementRow, PlacementsAnswer
+from app.schemas.placement_answer import PlacementRow, PlacementsAnswer
+from solver.placements.chunks import Level
 
 _LEGEND = (
     "ncc: one server on a host of its own; cc: on a worker's; ncs: sharded over hosts of their "
@@ -79,7 +80,7 @@ def _chunks(answer: PlacementsAnswer) -> Iterator[str]:
     yield f"  sharded: {_levels(chunks.sharded)}"
 
 
-def _levels(levels: Iterable[LevelOut]) -> str:
+def _levels(levels: Iterable[Level]) -> str:
     said = [
         f"{counted(len(level.load_bytes), level.level)}, the fullest {level.imbalance:.4f} times "
         f"the mean, {_proven(level)}"
@@ -89,7 +90,7 @@ def _levels(levels: Iterable[LevelOut]) -> str:
     return "; ".join(said) or "all on one core"
 
 
-def _proven(level: LevelOut) -> str:
+def _proven(level: Level) -> str:
     if level.proven_ratio == 1:
         return "the least possible"
     beyond = min(level.proven_ratio, level.guarantee) - 1
@@ -124,7 +125,7 @@ def _jobs(answer: PlacementsAnswer) -> Iterator[Line]:
     yield table(
         ["job", "alone", "together", "slowdown"],
         [
-            [job.name, _ms(job.alone_us), _ms(job.together_us), f"{job.slowdown:.3f}"]
+            [job.name, _ms(job.coarse_us), _ms(job.together_us), f"{job.slowdown:.3f}"]
             for job in answer.jobs
         ],
     )

@@ -12,7 +12,7 @@ from app.cli.rendering.policies import titled
 from app.cli.rendering.programs import program
 from app.cli.rendering.reports import source
 from app.cli.rendering.tables import shortened, table, time, times
-from app.schemas.plans import Baseline, Bound, PlanAnswer, TraceAnswer
+from app.schemas.plans import BaselineOut, BoundOut, PlanAnswer, TraceAnswer
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.policies.choice import WHERE_NOT
 from solver.traces import Report
@@ -119,7 +119,7 @@ def _recorded(answer: PlanAnswer) -> Iterator[tuple[str, str, str, str]]:
         )
 
 
-def _compared(baseline: Baseline, *, barrier: bool) -> tuple[str, str, str, str]:
+def _compared(baseline: BaselineOut, *, barrier: bool) -> tuple[str, str, str, str]:
     """Return the row of a policy; a barrier sets it apart where the plan has none."""
     title = titled(baseline.policy, baseline.parameters)
     title += ", barrier" if baseline.barrier and not barrier else ""
@@ -133,7 +133,7 @@ def _compared(baseline: Baseline, *, barrier: bool) -> tuple[str, str, str, str]
     return time(title, baseline.iteration_time_us, ", ".join(remarks))
 
 
-def _proof(bound: Bound) -> str:
+def _proof(bound: BoundOut) -> str:
     """Say why no fusion, partition or order is faster."""
     what, one = counted(len(bound.tensors), "tensor"), len(bound.tensors) == 1
     tail = f"then {(bound.tail_us or 0) / 1e3:.3f} ms of compute"

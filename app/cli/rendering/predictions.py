@@ -4,7 +4,8 @@ from app.cli.rendering.explanations import warnings
 from app.cli.rendering.figures import factor, size
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import table
-from app.schemas.predictions import PredictionAnswer, ScalingRow
+from app.schemas.predictions import PredictionAnswer
+from solver.prediction.scaling import ScalingRow
 
 _LEGEND = (
     "OSF's recursion: CSF, all in one all-reduce, no overlap; OSF, each tensor alone; buffers "

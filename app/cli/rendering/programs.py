@@ -10,7 +10,7 @@ from app.cli.rendering.explanations import warnings
 from app.cli.rendering.figures import counted, percent
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import shortened, table, time, times
-from app.schemas.plans import Baseline, PlanAnswer
+from app.schemas.plans import BaselineOut, PlanAnswer
 from app.schemas.programs import FrontPoint, MemoryUse
 from solver.graph import NETWORK
 
@@ -101,7 +101,7 @@ def _simulated_times(answer: "SimulationAnswer") -> Iterator[Line]:
     yield times(rows)
 
 
-def _compared(baseline: Baseline, limit: int | None) -> tuple[str, str, str, str]:
+def _compared(baseline: BaselineOut, limit: int | None) -> tuple[str, str, str, str]:
     title = _TITLES.get(baseline.policy, baseline.policy)
     if baseline.iteration_time_us is None:
         return title, "-", "", "makes no program of this graph"

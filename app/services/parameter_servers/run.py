@@ -6,13 +6,9 @@ from collections.abc import Callable
 from app import VERSION
 from app.errors import InvalidRequest
 from app.schemas.parameter_servers import (
-    FasterResource,
     ParameterServerAnswer,
     ParameterServerRequest,
     ParameterServerRequestOut,
-    ResourceUse,
-    ThroughputKneeOut,
-    ThroughputRowOut,
 )
 from app.schemas.problem import graph_sha256
 from app.services.parameter_servers.steps import (
@@ -25,7 +21,6 @@ from app.services.parameter_servers.steps import (
 from app.services.warnings import units_of
 from solver.errors import InvalidSteps
 from solver.graph import Graph
-from solver.parameter_server.rows import ThroughputRow
 from solver.parameter_server.throughput import predict
 
 #: What stands beside the simulation.
@@ -78,8 +73,8 @@ def run(
         runtime_s=round(time.perf_counter() - began, 6),
         name=request.name or (graph.name if graph else ""),
         profiled_steps=len(steps),
-        rows=[_row(row) for row in predicted.rows],
-        knees=[ThroughputKneeOut.of(knee) for knee in predicted.knees],
+        rows=list(predicted.rows),
+        knees=list(predicted.knees),
         notes=[*predicted.notes, *([] if graph is None else _of_graph(request)), *_FORMULAS],
         warnings=[] if graph is None else units_of(graph),
         request=ParameterServerRequestOut.of(
@@ -102,17 +97,3 @@ def _of_graph(request: ParameterServerRequest) -> list[str]:
         else ["Servers update in no time: update_us_per_byte is 0."]
     )
     return [*free, "A step takes as long as the graph says, whatever batch_size is."]
-
-
-def _row(row: ThroughputRow) -> ThroughputRowOut:
-    return ThroughputRowOut.of(
-        row,
-        low_examples_per_s=row.low,
-        high_examples_per_s=row.high,
-        utilisation=[ResourceUse(resource=name, share=share) for name, share in row.utilisation],
-        what_if=[FasterResource.of(each) for each in row.what_if],
-        lin_examples_per_s=row.lin,
-        cynthia_examples_per_s=row.cynthia,
-        bound_examples_per_s=row.bound,
-        services=row.events,
-    )

@@ -13,6 +13,7 @@ from app.limits import MAX_SWEEP_LIMIT_S
 from app.reading.program_faults import is_program
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning
+from app.schemas.graphs import ChangeBody
 from app.schemas.problem import CheckedRequest, graph_sha256
 from app.schemas.sweeps import (
     SweepAnswer,
@@ -24,7 +25,7 @@ from app.schemas.sweeps import (
 )
 from app.services.channels import scaling_notes
 from app.services.executed_programs import assumed_of
-from app.services.graphs import lightened
+from app.services.graphs import lightened, what_if
 from app.services.sweeps.faults import label_of, sweep_faults
 from app.services.sweeps.parallel import SHORT_S, Each, Progress, each
 from app.services.sweeps.program_faults import program_sweep_faults
@@ -62,15 +63,16 @@ def run(
     Raises
     ------
     InvalidRequest
-        With all faults that :func:`app.services.sweeps.faults.sweep_faults` finds, or when the
-        graph cannot have a barrier.
+        With all faults that :func:`app.services.sweeps.faults.sweep_faults` finds, when a change
+        cannot be made, or when the graph cannot have a barrier.
     TimeLimit
         When the cells take longer than the request's limit.
     WorkerDied
         When a process that computes cells is killed.
     """
     began, request = time.perf_counter(), problem.request
-    asked = _asked(problem)
+    changed = what_if(problem.graph, request.changes, "changes")
+    asked = _asked(problem if changed is None else replace(problem, graph=changed))
 
     def tell(done: int, many: int) -> None:
         if progress:
@@ -153,6 +155,7 @@ def _answer(
         name=problem.graph.name,
         summary=[
             *([] if is_whole else [cut]),
+            *map(_change_said, request.changes),
             *_summary(answered, labels, found),
             *memory_summary(programs, labels, found, request.time_limit_s),
             *(scaling_notes(asked.graph, request.cluster, speed=True) if is_moved else ()),
@@ -175,6 +178,13 @@ def _answer(
         version=VERSION,
         runtime_s=round(runtime_s, 6),
     )
+
+
+def _change_said(change: ChangeBody) -> str:
+    """Say what was changed before the sweep, as it was asked for."""
+    asked = change.model_dump(exclude_defaults=True)
+    rest = ", ".join(f"{name} {value}" for name, value in asked.items() if name != "match")
+    return f"With ops changed: {change.match}: {rest or 'nothing'}."
 
 
 def _prepared(problem: CheckedRequest[SweepRequest]) -> Graph:

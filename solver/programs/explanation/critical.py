@@ -42,21 +42,21 @@ class ProgramPathStep:
 
 @dataclass(frozen=True, slots=True)
 class PathTimes:
-    """The critical path by cause; the times add up to the iteration time [us].
+    """The critical path by cause; the times add up to the iteration time.
 
     Attributes
     ----------
     compute_us
-        Ops of compute.
+        Ops of compute [us].
     copies_us
-        Packing and unpacking of buckets.
+        Packing and unpacking [us].
     channels_us
-        Channels that are on it, in the order of their names, and what their launches take there.
+        Exposed launches, of each channel on it [us], in the order of their names.
     """
 
     compute_us: float
     copies_us: float
-    channels_us: tuple[tuple[str, float], ...]
+    channels_us: dict[str, float]
 
 
 def critical_path(
@@ -100,7 +100,7 @@ def path_times(path: Iterable[ProgramPathStep]) -> PathTimes:
             channels[step.channel] = channels.get(step.channel, 0.0) + time
         else:
             copies += time
-    return PathTimes(compute, copies, tuple(sorted(channels.items())))
+    return PathTimes(compute, copies, dict(sorted(channels.items())))
 
 
 def _piece(

@@ -33,20 +33,23 @@ _OWN = (PACK, LAUNCH)
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """The program with one launch asked for earlier, executed.
+class MovedLaunch:
+    """The program with one launch asked for earlier, simulated.
 
     Attributes
     ----------
     before
-        The op or bucket before whose step it is asked for.
+        Op or bucket before whose step it is asked for.
     start_us
         When the launch starts then [us].
-    iteration_time_us, peak_bytes, peak_us
-        What the program takes then.
+    iteration_time_us
+        What the program takes then [us].
+    peak_bytes
+        The most memory that it takes.
+    peak_us
+        When that is first reached [us].
     excess_bytes
-        How far that is above the limit that it breaks, of memory or of bytes under way; None
-        where it keeps them.
+        How far above the limit of memory, or of bytes under way; null: not.
     """
 
     before: str
@@ -54,7 +57,7 @@ class Moved:
     iteration_time_us: float
     peak_bytes: int
     peak_us: float
-    excess_bytes: int | None = None
+    excess_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ class LaunchReason:
     could_start_us: float
     why: str
     by: str | None
-    moved: Moved | None = None
+    moved: MovedLaunch | None = None
 
 
 def launch_reasons(
@@ -163,7 +166,7 @@ def _tried(
         if start >= reason.start_us:
             continue
         why, excess = _harm(problem, other, run, after)
-        moved = Moved(
+        moved = MovedLaunch(
             step_id(problem, program, place),
             start,
             after.iteration_time,

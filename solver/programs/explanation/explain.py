@@ -81,5 +81,5 @@ def _limit(run: ProgramRun, times: PathTimes, gains: tuple[ProgramSensitivity, .
     best = max((each for each in gains if each.name in words), key=lambda each: each.gain_us)
     if best.gain_us > 0:
         return words[best.name]
-    on_channels = sum(time for _, time in times.channels_us)
+    on_channels = sum(times.channels_us.values())
     return COMPUTE if times.compute_us + times.copies_us >= on_channels else BANDWIDTH

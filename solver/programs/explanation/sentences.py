@@ -7,7 +7,7 @@ from solver.programs.explanation.earlier import (
     HOST,
     INPUT,
     LaunchReason,
-    Moved,
+    MovedLaunch,
 )
 from solver.programs.explanation.explain import ProgramExplanation
 from solver.programs.explanation.holders import CHANNEL, START
@@ -37,7 +37,7 @@ def summary(planned: Executed, why: ProgramExplanation) -> str:
     if why.limited_by is None:
         return "Nothing in this iteration takes time."
     times = why.path_times
-    channels = sorted(times.channels_us, key=lambda each: (-each[1], each[0]))
+    channels = sorted(times.channels_us.items(), key=lambda each: (-each[1], each[0]))
     pieces = [("compute", times.compute_us), *((f"channel {c!r}", time) for c, time in channels)]
     pieces += [("copies", times.copies_us)]
     on_path = ", ".join(f"{name} {_share(time, total)}" for name, time in pieces if time > 0)
@@ -101,7 +101,7 @@ def gib(size: int) -> str:
     return f"{size} bytes"
 
 
-def _would(planned: Executed, moved: Moved) -> str:
+def _would(planned: Executed, moved: MovedLaunch) -> str:
     """Say what becomes of the program with a launch asked for earlier."""
     starts = f"it would start at {ms(moved.start_us)}"
     limit, before = planned.problem.limits.memory_bytes, planned.run

@@ -23,14 +23,13 @@ from solver.traces.chakra.codec import (
 )
 from solver.traces.chakra.nodes import ChakraNode, nodes_of
 from solver.traces.contraction import contract, order_nodes
-from solver.traces.files import single_file
+from solver.traces.exit_check import checked
+from solver.traces.files import SEEN, single_file
+from solver.traces.report import report_of, totals
 from solver.traces.steps import choose_step, step_lengths, step_windows
-from solver.traces.trace import Report, Trace, TraceOptions, totals
+from solver.traces.trace import Trace, TraceOptions
 
 FORMAT = "chakra"
-
-
-_HEAD = 65_536
 
 
 #: So many nodes of a cycle are named.
@@ -63,10 +62,10 @@ _CONSUMED = (
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file may be a Chakra trace: its first message says so."""
-    if not may_begin(content[:_HEAD]):
+    if not may_begin(content[:SEEN]):
         return False
     try:
-        first = next(decode(content[:_HEAD]))
+        first = next(decode(content[:SEEN]))
     except (InvalidTrace, StopIteration):
         return False
     return content[:1] == b"\0" or bool(first.version or first.attr)
@@ -110,19 +109,19 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     if any(node.is_share and op.kind == ALL_GATHER for node, op in ops):
         warnings.append(_SHARE)
     graph = build(options.name, [op for _, op in ops]) if timed else None
-    report = Report(
-        format=FORMAT,
+    report = report_of(
+        FORMAT,
+        graph,
         steps=len(steps),
         step=step,
-        ops=len(ops) if graph else 0,
         collectives=totals(op for _, op in ops),
-        dropped=tuple(_losses(inside, names)),
-        repaired=tuple(_repairs(inside, known)),
+        dropped=_losses(inside, names),
+        repaired=_repairs(inside, known),
         assumed=assumed if graph else (),
-        warnings=tuple(warnings),
+        warnings=warnings,
     )
     measured = [(names[node.id], float(node.us)) for node in sized if graph and node.us]
-    return Trace(graph, report, tuple(measured))
+    return checked(Trace(graph, report, tuple(measured)))
 
 
 def _one_side(nodes: Sequence[ChakraNode]) -> Sequence[ChakraNode]:

@@ -15,12 +15,14 @@ from solver.traces.dlc.phases import IterationPhases, iterations_of, phases_of
 from solver.traces.dlc.records import Records, records_of
 from solver.traces.dlc.volume import lengths_of, volume_of
 from solver.traces.dlc_report import DlcReport
+from solver.traces.exit_check import checked
+from solver.traces.files import SEEN, places_of
+from solver.traces.report import report_of
+from solver.traces.sentences import counted
 from solver.traces.steps import choose_step
-from solver.traces.trace import Report, Trace, TraceChannel, TraceOptions, totals, without_graph
+from solver.traces.trace import Trace, TraceChannel, TraceOptions, without_graph
 
 FORMAT = "dlc"
-
-_SEEN = 2**16
 
 ASSUMED = (
     "A key's push and pull are the all-reduce of its gradient, of the bytes of the pushed message.",
@@ -40,7 +42,7 @@ class _Worker:
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file has the columns of a DLC trace, or a message of one."""
-    head = content[:_SEEN]
+    head = content[:SEEN]
     if COLUMNS.search(head) or OF_SCHEDULER.search(head):
         return True
     return any(ROW.match(line) for line in head.split(b"\n", 64))
@@ -55,13 +57,11 @@ def nodes_of(files: Sequence[bytes]) -> list[Records]:
         With every line that cannot be read, files of one node, and files whose headers do not tell
         of the same workers and servers. Pointers are ``/line``, or ``/files/i/line`` of several.
     """
-    if not files:
-        raise InvalidTrace([Fault("", FaultCode.EMPTY, "No file was given.")])
     nodes: list[Records] = []
     faults: list[Fault] = []
-    for i, content in enumerate(files):
+    for content, place in zip(files, places_of(files), strict=True):
         try:
-            nodes.append(records_of(content, f"/files/{i}" if len(files) > 1 else ""))
+            nodes.append(records_of(content, place))
         except InvalidTrace as error:
             faults += error.faults
     faults += first_of(_differing(nodes)) if not faults else []
@@ -115,31 +115,28 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     dlc = _measured(workers, servers)
     numbers = sorted({number for w in workers for number in w.phases.number.tolist()})
     chosen = _chosen(workers, numbers, options, len(files))
-    report = Report(
-        format=FORMAT,
+    report = report_of(
+        FORMAT,
+        None,
         steps=len(numbers),
-        step=0,
-        ops=0,
-        collectives={},
-        dropped=tuple(_dropped(nodes)),
-        warnings=tuple(_warnings(workers, chosen)),
+        dropped=_dropped(nodes),
+        warnings=_warnings(workers, chosen),
         dlc=dlc,
     )
     rest = Trace(None, report, messages=tuple(nodes))
     if chosen is None:
-        return rest
+        return checked(rest)
     worker, number = chosen
     place = int(np.searchsorted(worker.phases.number, number))
     try:
         graph = _graph(options.name, worker, place)
     except InvalidGraph as error:
-        return without_graph(rest, error.faults)
-    report = Report(
-        format=FORMAT,
+        return checked(without_graph(rest, error.faults))
+    report = report_of(
+        FORMAT,
+        graph,
         steps=len(numbers),
         step=numbers.index(number),
-        ops=len(graph.ops),
-        collectives=totals(graph.ops),
         dropped=report.dropped,
         assumed=(*ASSUMED, *_which(worker, workers)),
         warnings=report.warnings,
@@ -148,7 +145,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     )
     count = worker.records.workers
     channel = TraceChannel(NETWORK, count, "num_workers of the header")
-    return Trace(graph, report, channels=(channel,), messages=tuple(nodes))
+    return checked(Trace(graph, report, channels=(channel,), messages=tuple(nodes)))
 
 
 def _measured(workers: Sequence[_Worker], servers: Sequence[Records]) -> DlcReport:
@@ -181,17 +178,14 @@ def _chosen(
         pairs = (worker.phases.number[whole].tolist(), worker.phases.length[whole].tolist())
         for number, length in zip(*pairs, strict=True):
             lengths.setdefault(number, []).append(length)
-    if options.step is not None:
-        number = numbers[choose_step(options.step, [0.0] * len(numbers))]
-        if number not in lengths:
-            detail = f"Iteration {options.step} was not recorded as a whole."
-            raise InvalidTrace([Fault("", FaultCode.OUT_OF_RANGE, detail)])
-    elif lengths:
-        most = max(map(len, lengths.values()))
-        known = sorted(number for number, each in lengths.items() if len(each) == most)
-        number = known[choose_step(None, [median_low(lengths[n]) for n in known])]
-    else:
+    most = max(map(len, lengths.values()), default=0)
+    known = {n: median_low(each) for n, each in lengths.items() if len(each) == most}
+    if options.step is None and not known:
         return None
+    number = numbers[choose_step(options.step, [known.get(number) for number in numbers])]
+    if number not in lengths:
+        detail = f"Iteration {options.step} was not recorded as a whole."
+        raise InvalidTrace([Fault("", FaultCode.OUT_OF_RANGE, detail)])
     computed = [(_computed(worker, number), -worker.records.rank, worker) for worker in able]
     return max(computed, key=lambda each: each[:2])[2], number
 
@@ -239,7 +233,7 @@ def _warnings(workers: Sequence[_Worker], chosen: tuple[_Worker, int] | None) ->
     for worker in workers:
         count = int((~worker.phases.is_whole).sum())
         if count:
-            what = "1 iteration was" if count == 1 else f"{count:,} iterations were"
+            what = counted(count, "iteration was", "iterations were")
             yield (
                 f"{worker.records.name}: {what} not recorded as a whole; what they do not tell is "
                 "null."

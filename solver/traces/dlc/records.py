@@ -20,9 +20,8 @@ from solver.traces.dlc.grammar import (
     STAGES,
     WORKERS,
 )
+from solver.traces.files import MARK, SEEN
 
-_MARK = b"\xef\xbb\xbf"
-_SEEN = 2**16
 _MICRO = 1_000_000
 
 Column = npt.NDArray[np.int64]
@@ -107,7 +106,7 @@ def records_of(content: bytes, place: str) -> Records:
     -----
     O(bytes); rows take 56 bytes each.
     """
-    head = content[:_SEEN]
+    head = content[:SEEN]
     if OF_SCHEDULER.search(head):
         detail = "These are records of the scheduler: give the files of the workers and servers."
         raise InvalidTrace([Fault(place, FaultCode.NOT_SUPPORTED, detail)])
@@ -124,7 +123,7 @@ class _RecordReader:
     """A file that is being read."""
 
     def __init__(self, content: bytes, place: str) -> None:
-        self._content = content.removeprefix(_MARK)
+        self._content = content.removeprefix(MARK)
         self._place = place
         self._columns: tuple[array[int], ...] = tuple(array("q") for _ in range(7))
         #: Role and rank of who wrote it.
@@ -133,7 +132,7 @@ class _RecordReader:
 
     def faults(self) -> Iterator[Fault]:
         """Read all lines, and yield what is wrong with them."""
-        header = COLUMNS.search(self._content, 0, _SEEN)
+        header = COLUMNS.search(self._content, 0, SEEN)
         rows_from = self._content.count(b"\n", 0, header.start()) + 1 if header else 0
         stages, keys, numbers, peers, lengths, pairs, times = self._columns
         match_row = ROW.match

@@ -7,7 +7,7 @@ cached), and then ``ALLREDUCE`` with the activities of the operation one after a
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -15,8 +15,10 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER, first_of
 from solver.limits import MAX_BYTES, MAX_WORKERS
-from solver.traces.chrome import decode, fits
+from solver.traces.chrome import ChromeEvent, decode, fits
 from solver.traces.dimensions import elements
+from solver.traces.element_types import width_of
+from solver.traces.sentences import counted
 
 #: What Horovod calls its operations, of those that a step repeats.
 KINDS = {
@@ -33,20 +35,6 @@ NEGOTIATE = "NEGOTIATE_"
 _OPERATION = re.compile(
     r"(?:NCCL|MPI|GLOO|CCL|MLSL|DDL)_.*(?:REDUCE|GATHER|BCAST|BROADCAST|SCATTER|ALLTOALL)"
 )
-_BYTES = {
-    "bool": 1,
-    "byte": 1,
-    "uint8": 1,
-    "int8": 1,
-    "uint16": 2,
-    "int16": 2,
-    "float16": 2,
-    "bfloat16": 2,
-    "int32": 4,
-    "float32": 4,
-    "int64": 8,
-    "float64": 8,
-}
 _DIMENSIONS = re.compile(r"\[\s*(?:[0-9]+\s*(?:,\s*[0-9]+\s*)*)?\]")
 _RANK = re.compile(r"[0-9]{1,9}")
 _LONGEST = 80
@@ -58,11 +46,10 @@ class _BarArgs(msgspec.Struct, gc=False):
     shape: str | None = None
 
 
-class _BarEvent(msgspec.Struct, gc=False):
-    ph: str | None = None
-    name: str | None = None
-    pid: int | str | None = None
-    ts: float | None = None
+class _BarEvent(ChromeEvent):
+    cat: Any = None
+    tid: Any = None
+    dur: Any = None
     args: _BarArgs | None = None
 
 
@@ -196,7 +183,7 @@ class _BarReader:
 
     def take(self, event: _BarEvent) -> None:
         """Take an event that has its time."""
-        at = event.ts or 0.0
+        at = event.start
         if event.ph == "i":
             self.cycles += [at] if event.name == CYCLE else []
             return
@@ -276,10 +263,9 @@ def timeline(content: bytes, place: str) -> HorovodTimeline:
     repaired = [cut] if cut else []
     left = sum(len(tensor.open) for tensor in reading.tensors.values())
     if left:
-        bars = "1 bar" if left == 1 else f"{left:,} bars"
-        repaired.append(f"{bars} had not ended when the file ends: left out.")
+        repaired.append(f"{counted(left, 'bar')} had not ended when the file ends: left out.")
     if reading.strays:
-        ends = "1 end" if reading.strays == 1 else f"{reading.strays:,} ends"
+        ends = counted(reading.strays, "end")
         repaired.append(f"{ends} of bars that had not begun: left out.")
     launches = sorted(reading.launches, key=lambda launch: launch.ready)
     cycles = tuple(sorted(reading.cycles))
@@ -307,7 +293,8 @@ def _faults(events: Sequence[_BarEvent], place: str) -> Iterator[Fault]:
 
 def _size(dtype: str | None, shape: str | None) -> int | None:
     """Return the bytes of a tensor; None for a type or a shape that is none."""
-    if dtype not in _BYTES or shape is None or not _DIMENSIONS.fullmatch(shape):
+    width = width_of(dtype)
+    if width is None or shape is None or not _DIMENSIONS.fullmatch(shape):
         return None
     count = elements(re.findall("[0-9]+", shape))
-    return None if count is None else min(_BYTES[dtype] * count, MAX_BYTES + 1)
+    return None if count is None else min(width * count, MAX_BYTES + 1)

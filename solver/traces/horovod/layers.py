@@ -17,9 +17,8 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
 from solver.limits import MAX_BYTES, MAX_DURATION_US
 from solver.models.layers import Layer
-from solver.traces.chrome import MARK
+from solver.traces.files import MARK, beginning
 
-_SEEN = 2**16
 _LAYERS = re.compile(rb'"layers"\s*:\s*\[')
 _LONGEST = 512
 _PLACE = re.compile(r"`\$([^`]*)`$")
@@ -44,7 +43,7 @@ _DECODER: msgspec.json.Decoder[_LayersFile] = msgspec.json.Decoder(_LayersFile)
 
 def is_layers(content: bytes) -> bool:
     """Tell whether a file's first bytes are those of a file of layers."""
-    head = content[:_SEEN].removeprefix(MARK).lstrip()
+    head = beginning(content)
     return head.startswith(b"{") and _LAYERS.search(head) is not None and b"backward_us" in head
 
 

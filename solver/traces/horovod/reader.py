@@ -9,7 +9,8 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, Graph, build
 from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
 from solver.models.layers import iteration
-from solver.traces.chrome import MARK
+from solver.traces.exit_check import RecordedStep, checked
+from solver.traces.files import beginning, with_companion
 from solver.traces.horovod.bars import CYCLE, KINDS, NEGOTIATE, TensorLaunch, timeline
 from solver.traces.horovod.iteration import measured_times, ops_of
 from solver.traces.horovod.layers import (
@@ -26,34 +27,26 @@ from solver.traces.horovod.statements import (
     BARRIER,
     RELEASES,
     data_said,
+    difference_said,
     irregular_said,
     left_out,
-    simulated_said,
     sizes_said,
     warnings,
 )
 from solver.traces.horovod.steps import RepeatedSteps, TimelineStep, buffers, split_steps
-from solver.traces.recorded import recorded_time
+from solver.traces.report import report_of
+from solver.traces.samples import samples_of
 from solver.traces.steps import choose_step
-from solver.traces.trace import (
-    Report,
-    Sample,
-    Trace,
-    TraceChannel,
-    TraceOptions,
-    as_trace_faults,
-    totals,
-)
+from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions, as_trace_faults
 
 FORMAT = "horovod"
 
-_SEEN = 2**16
 _MARKS = (f'"{NEGOTIATE}'.encode(), f'"{CYCLE}"'.encode(), b'"start_time_since_epoch_in_micros"')
 
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file's first bytes are those of a timeline."""
-    head = content[:_SEEN].removeprefix(MARK).lstrip()
+    head = beginning(content)
     return head.startswith(b"[") and any(mark in head for mark in _MARKS)
 
 
@@ -86,23 +79,9 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     -----
     O(bytes of the files).
     """
-    timelines = [i for i, file in enumerate(files) if not is_layers(file)]
-    places = [f"/files/{i}" if len(files) > 1 else "" for i in range(len(files))]
-    if len(timelines) != 1 or len(files) > 2:  # noqa: PLR2004 - a timeline and layers
-        many = FaultCode.TOO_MANY_FILES if files and timelines else FaultCode.EMPTY
-        detail = (
-            "Give one timeline, and one file of layers at most; "
-            f"got {len(timelines)} and {len(files) - len(timelines)}."
-        )
-        raise InvalidTrace([Fault("", many, detail)])
-    place = places[timelines[0]]
-    recorded = timeline(files[timelines[0]], place)
-    layers = [
-        layer
-        for i, file in enumerate(files)
-        if i not in timelines
-        for layer in read_layers(file, places[i])
-    ]
+    (own, place), beside = with_companion(files, is_layers, ("timeline", "layers"))
+    recorded = timeline(own, place)
+    layers = read_layers(*beside) if beside else []
     known = dict(options.parameters or ()) | {
         name: size for name, size in gradients_of(layers).items() if size is not None
     }
@@ -122,35 +101,22 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     source = "the ranks that were ready" if recorded.workers else "no rank is named"
     if recorded.workers is None and recorded.highest_rank is not None:
         source = "a rank is named that cannot be"
-    trace = Trace(
+    channel = TraceChannel(NETWORK, recorded.workers, source)
+    samples = tuple(_samples(steps.regular, sizes))
+    report = report_of(
+        FORMAT,
         built.graph,
-        Report(FORMAT, 0, 0, 0, {}),
-        measured,
-        (TraceChannel(NETWORK, recorded.workers, source),),
-        tuple(_samples(steps.regular, sizes)),
-    )
-    length = None if step.length is None else round(step.length, 3)
-    simulated = round(recorded_time(trace), 3)
-    report = Report(
-        format=FORMAT,
         steps=len(steps.regular),
         step=index,
-        ops=len(built.graph.ops),
-        collectives=totals(built.graph.ops),
         dropped=(*left_out(recorded.launches), *irregular_said(steps), *built.dropped),
         repaired=recorded.repaired,
-        assumed=(
-            *built.assumed,
-            *sizes_said(sizes),
-            *data_said(step),
-            *simulated_said(length, simulated),
-        ),
+        assumed=(*built.assumed, *sizes_said(sizes), *data_said(step)),
         warnings=(*built.warnings, *warnings(recorded, step, sizes, options)),
-        measured_us=length,
-        recorded_us=simulated,
+        measured_us=step.length,
         communication=communication(steps.regular, step, sizes.bytes, recorded.cycles),
     )
-    return Trace(built.graph, report, measured, trace.channels, trace.samples)
+    trace = Trace(built.graph, report, measured, (channel,), samples)
+    return checked(trace, RecordedStep(difference_said))
 
 
 def _choose(steps: RepeatedSteps, step: int | None, place: str) -> int:
@@ -161,13 +127,7 @@ def _choose(steps: RepeatedSteps, step: int | None, place: str) -> int:
             "of rank 0, recorded over some steps of training."
         )
         raise InvalidTrace([Fault(place, FaultCode.NO_COLLECTIVE, detail)])
-    lengths = [part.length for part in steps.regular]
-    if step is not None:
-        return choose_step(step, [length or 0.0 for length in lengths])
-    ended = [i for i, length in enumerate(lengths) if length is not None]
-    if not ended:
-        return 0
-    return ended[choose_step(None, [length for length in lengths if length is not None])]
+    return choose_step(step, [part.length for part in steps.regular])
 
 
 def _size_faults(step: TimelineStep, sizes: Sizes, place: str) -> Iterator[Fault]:
@@ -259,6 +219,4 @@ def _samples(steps: Sequence[TimelineStep], sizes: Sizes) -> Iterator[Sample]:
     for step in steps:
         for group in buffers(step.launches):
             size = sum(sizes.bytes[launch.tensor] for launch in group)
-            if group[0].time > 0:
-                kind = KINDS[group[0].operation]
-                yield Sample(NETWORK, kind, size, round(group[0].time, 3))
+            yield from samples_of(NETWORK, KINDS[group[0].operation], size, [group[0].time])

@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from solver.limits import MAX_WORKERS
+from solver.traces.exit_check import is_far
 from solver.traces.horovod.bars import KINDS, HorovodTimeline, TensorLaunch
 from solver.traces.horovod.payload_sizes import Sizes
 from solver.traces.horovod.steps import RepeatedSteps, TimelineStep
-from solver.traces.trace import TraceOptions
+from solver.traces.sentences import counted
+from solver.traces.trace import Trace, TraceOptions
 
 RELEASES = (
     "A tensor is released when its negotiation began: the first rank was ready, or this rank where "
@@ -18,17 +20,19 @@ BARRIER = (
     "waits for all tensors (a barrier)."
 )
 _DATA = "WAIT_FOR_DATA"
-#: A step and its simulation that are so far apart are no measurement's error.
-_APART = 0.03
 
 
-def simulated_said(length: float | None, simulated: float) -> Iterator[str]:
-    """Say why the graph takes another time than the step did, where it does."""
-    if length and abs(simulated - length) > _APART * length:
-        yield (
-            f"The step took {length:.0f} us; with the recorded times of its collectives the graph "
-            f"takes {simulated:.0f} us: negotiating, Horovod's cycles and copies are not in it."
-        )
+def difference_said(trace: Trace) -> tuple[list[str], list[str]]:
+    """Say why the graph takes another time than the step did, where it does: an assumption."""
+    report = trace.report
+    if not is_far(report):
+        return [], []
+    said = (
+        f"The step took {report.measured_us:.0f} us; with the recorded times of its collectives "
+        f"the graph takes {report.recorded_us:.0f} us: negotiating, Horovod's cycles and copies "
+        "are not in it."
+    )
+    return [said], []
 
 
 def left_out(launches: Sequence[TensorLaunch]) -> Iterator[str]:
@@ -41,14 +45,13 @@ def left_out(launches: Sequence[TensorLaunch]) -> Iterator[str]:
 def irregular_said(steps: RepeatedSteps) -> Iterator[str]:
     """Say how many steps are not like most."""
     if steps.others:
-        which = "1 step" if steps.others == 1 else f"{steps.others:,} steps"
-        yield f"{which} with other tensors than most steps."
+        yield f"{counted(steps.others, 'step')} with other tensors than most steps."
 
 
 def sizes_said(sizes: Sizes) -> Iterator[str]:
     """Say which bytes are not the timeline's."""
     if sizes.supplied:
-        which = "1 tensor" if sizes.supplied == 1 else f"{sizes.supplied:,} tensors"
+        which = counted(sizes.supplied, "tensor")
         yield f"Bytes of {which} are those that were given: the timeline has none."
 
 
@@ -72,7 +75,7 @@ def warnings(
     if options.parameters and not sizes.supplied and not sizes.differing:
         yield "The parameters are not used: the timeline has the bytes of all tensors."
     if sizes.differing:
-        which = "1 tensor has" if sizes.differing == 1 else f"{sizes.differing:,} tensors have"
+        which = counted(sizes.differing, "tensor has", "tensors have")
         yield f"{which} other bytes in the timeline than were given: those of the timeline count."
     if any(".noname." in launch.tensor for launch in step.launches):
         yield (

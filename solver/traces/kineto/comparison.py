@@ -1,12 +1,11 @@
-"""The recorded step beside its simulation, and the ranks beside each other."""
+"""What is said of the recorded step beside its simulation, and the ranks beside each other."""
 
 from dataclasses import dataclass
 
 from solver.graph import COMPUTE, Graph, Op
+from solver.traces.exit_check import is_far
 from solver.traces.trace import Trace
 
-#: From what difference on a simulation of the recorded step is explained.
-_NOTABLE = 0.03
 _SHOWN = 3
 
 
@@ -61,36 +60,28 @@ def ranks_said(ranks: RankComparison, chosen: int) -> list[str]:
     return [f"Of {len(ranks.times)} ranks the graph is that of file {chosen + 1}, {why}.", waiting]
 
 
-def differs(measured: float, recorded: float) -> bool:
-    """Tell whether a simulation is so far from what was measured that it must be explained."""
-    return abs(recorded - measured) > _NOTABLE * measured
-
-
-def simulated_said(measured: float, recorded: float | None) -> list[str]:
-    """Say the time of the step as measured and as simulated [us]; nothing when it is not."""
-    if recorded is None:
-        return []
-    said = (
-        f"Measured, the step takes {measured:.3f} us; simulated with the recorded times of its "
-        f"collectives and an optimizer that waits for all gradients, {recorded:.3f} us."
-    )
-    return [said]
-
-
-def difference_said(trace: Trace, measured: float, recorded: float, waited: float) -> list[str]:
-    """Say why the simulation of the recorded step is far from what was measured; else nothing.
+def comparison_said(trace: Trace, waited: float) -> tuple[list[str], list[str]]:
+    """Say the time of the step as measured and as simulated, and why they differ where they do.
 
     Parameters
     ----------
     trace
-        With the graph that was simulated.
-    measured, recorded
-        Times of the step as measured and as simulated [us].
+        With the graph that was simulated, and both times in its report.
     waited
         How long the rank waited for others inside its collectives [us].
+
+    Returns
+    -------
+    tuple
+        What is assumed, and warnings.
     """
-    if not differs(measured, recorded) or trace.graph is None:
-        return []
+    measured, recorded = trace.report.measured_us or 0.0, trace.report.recorded_us or 0.0
+    said = (
+        f"Measured, the step takes {measured:.3f} us; simulated with the recorded times of its "
+        f"collectives and an optimizer that waits for all gradients, {recorded:.3f} us."
+    )
+    if trace.graph is None or not is_far(trace.report):
+        return [said], []
     share = abs(recorded / measured - 1)
     how = "longer" if recorded > measured else "shorter"
     reasons = [f"the host keeps the GPU idle for {_idle(trace.graph):.3f} us"]
@@ -99,9 +90,10 @@ def difference_said(trace: Trace, measured: float, recorded: float, waited: floa
         reasons.append(f"nothing recorded waits for {len(loose)} collectives ({shown})")
     if waited > 0:
         reasons.append(f"{waited:.3f} us of the collectives' times are waiting for slower ranks")
-    return [
+    why = (
         f"Simulated as recorded the step is {share:.1%} {how} than measured: {'; '.join(reasons)}."
-    ]
+    )
+    return [said], [why]
 
 
 def _idle(graph: Graph) -> float:

@@ -4,9 +4,8 @@ from typing import Any
 
 import msgspec
 
-from solver.codes import FaultCode
-from solver.errors import Fault, InvalidTrace
-from solver.traces.chrome import decode, fits
+from solver.errors import InvalidTrace
+from solver.traces.chrome import ChromeEvent, ChromeFile, decode, late
 
 _NOTHING = msgspec.Raw(b"null")
 
@@ -30,16 +29,9 @@ class Args(msgspec.Struct, gc=False):
     values: msgspec.Raw = msgspec.field(default=_NOTHING, name="Concrete Inputs")
 
 
-class KinetoEvent(msgspec.Struct, gc=False):
-    """One event; times are microseconds."""
+class KinetoEvent(ChromeEvent):
+    """One event."""
 
-    ph: str | None = None
-    cat: str | None = None
-    name: str | None = None
-    pid: int | str | None = None
-    tid: int | str | None = None
-    ts: float | None = None
-    dur: float | None = None
     args: Args | None = None
 
 
@@ -61,8 +53,7 @@ class Distributed(msgspec.Struct):
     pg_config: Any = None
 
 
-class _KinetoFile(msgspec.Struct, rename="camel"):
-    trace_events: list[KinetoEvent]
+class _KinetoFile(ChromeFile[KinetoEvent]):
     distributed_info: Distributed | None = None
 
 
@@ -93,9 +84,7 @@ def parse(content: bytes, place: str) -> tuple[list[KinetoEvent], Distributed]:
         job = decoded.distributed_info or job
     else:
         events, head = decoded, place
-    for i, event in enumerate(events):
-        if event.ph == "X" and not (fits(event.ts) and fits(event.dur)):
-            detail = f"Event {i}: ts and dur must be at most 2^53 us."
-            raise InvalidTrace([Fault(f"{head}/{i}", FaultCode.OUT_OF_RANGE, detail)])
+    for fault in late(events, head):
+        raise InvalidTrace([fault])
     whole = [e for e in events if e.ph == "X" and e.name is not None and e.ts is not None]
     return whole, job

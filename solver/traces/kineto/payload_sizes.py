@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from solver.graph import ALL_GATHER, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
 from solver.traces.chrome import json_of
+from solver.traces.element_types import width_of
 from solver.traces.kineto.events import Args, KinetoEvent
 from solver.traces.kineto.families import kind_in
 from solver.traces.kineto.groups import group_in
@@ -19,15 +20,6 @@ from solver.traces.kineto.recording import RecordedCollective
 
 #: How a transfer between two ranks is called: ``send 0->1``, ``recv``, ``batch_isend_irecv``.
 _STAGES = re.compile(r"(i?send|i?recv|recv_any_source|batch_isend_irecv)\b")
-_BYTES = {
-    1: "byte char bool unsignedchar signedchar uint8 int8 float8e4m3fn float8e5m2 float8e4m3fnuz"
-    " float8e5m2fnuz",
-    2: "half bfloat16 short shortint int16 float16 uint16 unsignedshort",
-    4: "float int float32 int32 uint32 unsignedint complexhalf",
-    8: "double long longint float64 int64 uint64 complexfloat unsignedlong",
-    16: "complexdouble",
-}
-_SIZE = {name: size for size, names in _BYTES.items() for name in names.split()}
 #: Lists in lists of the shape of an argument: tensors, lists of them, lists of those.
 _DEPTH = 3
 #: Kinds of which one side is a worker's share of the other.
@@ -126,7 +118,7 @@ def bytes_of(collective: RecordedCollective, kind: str, workers: int | None) -> 
 
 def _recorded(args: Args, kind: str, workers: int | None) -> int | None:
     """Read what the profiler counted itself."""
-    width = _width(args.dtype)
+    width = width_of(args.dtype)
     count, out = args.elements_in, args.elements_out or 0
     if not width or count is None or min(count, out) < 0:
         return None
@@ -160,18 +152,11 @@ def _is_count(value: str) -> bool:
     return value.isdecimal() and 0 < len(value) <= len("1000000") and int(value) > 0
 
 
-def _width(dtype: Any) -> int | None:
-    """Return the bytes of one element: ``c10::Half``, ``long int``, ``Float``."""
-    if not isinstance(dtype, str):
-        return None
-    return _SIZE.get(re.sub(r"[^a-z0-9]", "", dtype.lower().removeprefix("c10::")))
-
-
 def _any_width(collective: RecordedCollective) -> int | None:
     """Return the bytes of an element where any event of a collective says it."""
     events = (collective.note, collective.call, collective.record)
     known = (tensors.width for event in events for tensors in _arguments(event))
-    written = (_width(event.args.dtype) for event in events if event and event.args)
+    written = (width_of(event.args.dtype) for event in events if event and event.args)
     return next((width for width in (*known, *written) if width), None)
 
 
@@ -186,7 +171,7 @@ def _arguments(event: KinetoEvent | None) -> list[_Tensors]:
         return []
     result = []
     for shape, dtype in zip(_list(event.args.dims), _list(event.args.types), strict=False):
-        width = _width(dtype)
+        width = width_of(dtype)
         is_list = dtype == "TensorList" and shape != []
         count = _elements(shape) if width or is_list else None
         if count is not None:

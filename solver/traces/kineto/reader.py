@@ -2,21 +2,23 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from statistics import median_low
 
 from solver.codes import FaultCode
-from solver.errors import Fault, InvalidGraph, InvalidTrace
-from solver.graph import ALL_REDUCE, BROADCAST, COMPUTE, build
+from solver.errors import Fault, InvalidTrace
+from solver.graph import ALL_REDUCE, BROADCAST, COMPUTE, Graph, build
+from solver.traces.exit_check import RecordedStep, checked
+from solver.traces.files import beginning, places_of
 from solver.traces.kineto.channels import group_sizes_said, name_channels
 from solver.traces.kineto.comparison import (
     RankComparison,
-    difference_said,
+    comparison_said,
     ranks_said,
-    simulated_said,
 )
 from solver.traces.kineto.events import parse
-from solver.traces.kineto.iteration import iteration
+from solver.traces.kineto.iteration import RankStep, iteration
 from solver.traces.kineto.payload_sizes import is_between_stages, kind_of
 from solver.traces.kineto.recording import RankRecording
 from solver.traces.kineto.sized_collectives import (
@@ -31,13 +33,13 @@ from solver.traces.kineto.sized_collectives import (
 from solver.traces.kineto.sorting import recording_of
 from solver.traces.kineto.statements import assumptions, losses, unread_said, warnings
 from solver.traces.kineto.steps import ProfiledStep, steps
-from solver.traces.recorded import recorded_time
-from solver.traces.steps import choose_step
-from solver.traces.trace import Report, Sample, Trace, TraceChannel, TraceOptions, totals
+from solver.traces.report import report_of
+from solver.traces.samples import samples_of
+from solver.traces.steps import check_number, choose_step
+from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions, as_trace_faults
 
 FORMAT = "kineto"
 
-_SEEN = 2**16
 #: Kinds that carry the same bytes on each rank.
 _SAME_BYTES = {ALL_REDUCE, BROADCAST}
 _EVENT = re.compile(rb'"ph"\s*:\s*"')
@@ -45,7 +47,7 @@ _EVENT = re.compile(rb'"ph"\s*:\s*"')
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file's first bytes are those of a Chrome trace."""
-    head = content[:_SEEN].removeprefix(b"\xef\xbb\xbf").lstrip()
+    head = beginning(content)
     if head.startswith(b"["):
         return bool(_EVENT.search(head))
     is_named = b'"traceEvents"' in head or b'"deviceProperties"' in head
@@ -80,12 +82,8 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         size, the ranks' collectives differ, or the graph would break a rule, as by a time of years
         or by two parameters of one name.
     """
-    if not files:
-        raise InvalidTrace([Fault("", FaultCode.EMPTY, "No file was given.")])
-    if options.rank is not None and not 0 <= options.rank < len(files):
-        detail = f"Files 0 to {len(files) - 1} are there, not rank {options.rank}."
-        raise InvalidTrace([Fault("", FaultCode.OUT_OF_RANGE, detail)])
-    places = [f"/files/{i}" if len(files) > 1 else "" for i in range(len(files))]
+    places = places_of(files)
+    check_number(options.rank or 0, len(files), "Files")
     ranks = [_rank(file, place) for file, place in zip(files, places, strict=True)]
     if faults := list(_twice([rank.number for rank in ranks], places)):
         raise InvalidTrace(faults)
@@ -96,39 +94,35 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     rank, step, place = ranks[chosen], parts[chosen], places[chosen]
     times = compared.times[chosen]
     collectives, notes = sized(rank.recording, step.collectives, times, rank.channels, place)
-    trace = _graph(rank, step, collectives, options, place)
-    assert trace.graph is not None
-    measured = round(step.length, 3)
-    recorded, explained = _recorded(rank, step, collectives, options)
-    if recorded is not None:
-        explained += difference_said(trace, measured, recorded, compared.waited[chosen])
-    used = dict.fromkeys(op.channel for op in trace.graph.ops if op.kind != COMPUTE)
+    it, graph = _built(rank, step, collectives, options, place)
+    # as it ran, its optimizer waited for all gradients as PyTorch's does
+    _, ran = _built(rank, step, collectives, options, place, is_barrier=True)
+    used = dict.fromkeys(op.channel for op in graph.ops if op.kind != COMPUTE)
     channels = tuple(rank.channels[name] for name in used if name is not None)
-    report = Report(
-        format=FORMAT,
+    report = report_of(
+        FORMAT,
+        graph,
         steps=len(rank.steps),
         step=index,
-        ops=len(trace.graph.ops),
-        collectives=totals(trace.graph.ops),
         dropped=losses(rank.recording, rank.outside),
         assumed=(
             *assumptions(rank.recording, step, channels),
             *ranks_said(compared, chosen),
-            *trace.report.assumed,
-            *simulated_said(measured, recorded),
+            *it.assumed,
         ),
         warnings=(
-            *trace.report.warnings,
+            *it.warnings,
             *notes,
             *unread_said(rank.recording),
             *group_sizes_said(rank.recording, [step]),
             *warnings(rank.recording, channels, len(files)),
-            *explained,
         ),
-        measured_us=measured,
-        recorded_us=recorded,
+        measured_us=step.length,
     )
-    return replace(trace, report=report, channels=channels, samples=tuple(_samples(ranks, chosen)))
+    samples = tuple(_samples(ranks, chosen))
+    trace = Trace(graph, report, tuple(it.measured), channels, samples)
+    explain = partial(comparison_said, waited=compared.waited[chosen])
+    return checked(trace, RecordedStep(explain, ran))
 
 
 def _rank(content: bytes, place: str) -> _Rank:
@@ -147,7 +141,7 @@ def _twice(numbers: Sequence[int | None], places: Sequence[str]) -> Iterator[Fau
             yield Fault(places[i], FaultCode.RANKS_DIFFER, detail)
 
 
-def _graph(
+def _built(
     rank: _Rank,
     step: ProfiledStep,
     collectives: Sequence[SizedCollective],
@@ -155,33 +149,11 @@ def _graph(
     place: str,
     *,
     is_barrier: bool = False,
-) -> Trace:
-    """Build the graph of a step, with a report of what was decided."""
+) -> tuple[RankStep, Graph]:
+    """Build a step, and its graph."""
     it = iteration(rank.recording, step, collectives, options.parameters, is_barrier=is_barrier)
-    try:
-        graph = build(options.name, it.ops)
-    except InvalidGraph as error:  # places in the graph mean nothing to who sent the file
-        faults = [Fault(place, fault.code, fault.detail) for fault in error.faults]
-        raise InvalidTrace(faults) from None
-    said = Report(FORMAT, 0, 0, 0, {}, assumed=tuple(it.assumed), warnings=tuple(it.warnings))
-    return Trace(graph, said, tuple(it.measured))
-
-
-def _recorded(
-    rank: _Rank,
-    step: ProfiledStep,
-    collectives: Sequence[SizedCollective],
-    options: TraceOptions,
-) -> tuple[float | None, list[str]]:
-    """Simulate the step as it ran [us], its optimizer waiting for all gradients as PyTorch's does.
-
-    None, and why, when that cannot be.
-    """
-    whole = _graph(rank, step, collectives, options, "", is_barrier=True)
-    try:
-        return round(recorded_time(whole), 3), []
-    except ValueError as error:
-        return None, [f"The step cannot be simulated as recorded: {error}"]
+    with as_trace_faults(place):
+        return it, build(options.name, it.ops)
 
 
 def _compared(parts: Sequence[ProfiledStep]) -> RankComparison:
@@ -203,9 +175,7 @@ def _samples(ranks: Sequence[_Rank], chosen: int) -> Iterator[Sample]:
         times = zip(*(undisturbed_times(part.collectives) for part in alike), strict=True)
         for collective, of_ranks in zip(step.collectives, times, strict=True):
             kind, size, _ = size_of(collective, rank.channels, rank.recording.workers)
-            known = [time for time in of_ranks if time is not None]
-            if size and known:
-                yield Sample(collective.work.stream, kind, size, round(min(known), 3))
+            yield from samples_of(collective.work.stream, kind, size, of_ranks)
 
 
 def _choose(ranks: Sequence[_Rank], step: int | None) -> int:
@@ -218,24 +188,19 @@ def _choose(ranks: Sequence[_Rank], step: int | None) -> int:
         )
         detail = " ".join([detail, *unread_said(rank.recording)])
         raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, detail)])
-    lengths = [one.length for one in rank.steps]
-    if step is not None:
-        index = choose_step(step, lengths)
-        if not rank.steps[index].collectives:
-            detail = f"Step {step} launched no collective."
-            raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, detail)])
-        return index
-    able = [i for i, one in enumerate(rank.steps) if one.collectives]
-    if not able:
-        detail = "No step launched a collective."
-        raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, detail)])
     others = [{one.number: one for one in reversed(other.steps)} for other in ranks[1:]]
-    common = [i for i in able if all(_launches(parts, rank.steps[i].number) for parts in others)]
-    able = common or able  # where no step is common to all, the first file's says what differs
-    for i in common:
-        number = rank.steps[i].number
-        lengths[i] = median_low([lengths[i], *(parts[number].length for parts in others)])
-    return able[choose_step(None, [lengths[i] for i in able])]
+    lengths = {i: one.length for i, one in enumerate(rank.steps) if one.collectives}
+    common = {
+        i: median_low([length, *(parts[rank.steps[i].number].length for parts in others)])
+        for i, length in lengths.items()
+        if all(_launches(parts, rank.steps[i].number) for parts in others)
+    }
+    able = common or lengths  # where no step is common to all, the first file's says what differs
+    index = choose_step(step, [able.get(i) for i in range(len(rank.steps))])
+    if index not in lengths:
+        no = "No step launched a" if step is None else f"Step {step} launched no"
+        raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, f"{no} collective.")])
+    return index
 
 
 def _launches(parts: Mapping[int | None, ProfiledStep], number: int | None) -> bool:

@@ -167,8 +167,7 @@ def enclosing(spans: Sequence[CpuSpan], at: float) -> CpuSpan | None:
 
 def span_of(event: KinetoEvent) -> CpuSpan:
     """Return an event of a CPU thread as a span."""
-    start = event.ts or 0.0
-    return CpuSpan(start, start + max(event.dur or 0.0, 0.0), f"{event.pid} {event.tid}", event)
+    return CpuSpan(event.start, event.end, f"{event.pid} {event.tid}", event)
 
 
 def by_thread(spans: Iterable[CpuSpan]) -> dict[str, list[CpuSpan]]:

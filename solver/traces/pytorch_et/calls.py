@@ -13,39 +13,13 @@ import msgspec
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
-from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
 from solver.limits import MAX_BYTES
+from solver.traces.element_types import width_of
+from solver.traces.kineto.families import KINDS
 from solver.traces.steps import step_windows
 
 #: What PyTorch calls the node, and the profiler the event, that has all a call was given.
 RECORD = "record_param_comms"
-
-
-#: How the names of each kind begin, with letters only.
-_KINDS = {
-    "allreduce": ALL_REDUCE,
-    "reducescatter": REDUCE_SCATTER,
-    "allgather": ALL_GATHER,
-    "alltoall": ALL_TO_ALL,
-    "broadcast": BROADCAST,
-}
-
-
-#: Bytes of an element, by the name that PyTorch gives its type.
-_BYTES = {
-    "bool": 1,
-    "byte": 1,
-    "char": 1,
-    "short": 2,
-    "half": 2,
-    "bfloat16": 2,
-    "int": 4,
-    "float": 4,
-    "long": 8,
-    "double": 8,
-    "complexfloat": 8,
-    "complexdouble": 16,
-}
 
 
 #: What a library calls its own part of a collective.
@@ -158,9 +132,9 @@ def _call(node: _EtNode) -> CommunicationCall:
     if not isinstance(name, str):
         name = next((value for value in inputs if isinstance(value, str)), "")
     letters = re.sub("[^a-z]", "", name.lower())
-    kind = next((kind for begin, kind in _KINDS.items() if letters.startswith(begin)), None)
+    kind = next((kind for begin, kind in KINDS if letters.startswith(begin)), None)
     counts = [attrs.get("in_msg_nelems"), attrs.get("out_msg_nelems")]
-    each = _BYTES.get(str(attrs.get("dtype")).lower(), 0)
+    each = width_of(attrs.get("dtype")) or 0
     size = each * max((n for n in counts if isinstance(n, int)), default=0)
     if not 0 < size <= MAX_BYTES:
         size = max(map(_bytes, [*inputs, *_arguments(node.outputs)]), default=0)

@@ -8,20 +8,21 @@ import msgspec
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER
-from solver.traces.kineto import events
+from solver.traces.chrome import ChromeEvent, ChromeFile
+from solver.traces.files import MARK
+from solver.traces.kineto.events import Args
 from solver.traces.pytorch_et.calls import LIBRARY, RECORD, CommunicationCall
 
 
-class _SizeArgs(events.Args, omit_defaults=True):
+class _SizeArgs(Args, omit_defaults=True):
     function: Any = msgspec.field(default=None, name="Record function id")
 
 
-class _SizeEvent(events.KinetoEvent, omit_defaults=True):
+class _SizeEvent(ChromeEvent, omit_defaults=True):
     args: _SizeArgs | None = None
 
 
-class _SizesFile(msgspec.Struct, rename="camel", omit_defaults=True):
-    trace_events: list[_SizeEvent]
+class _SizesFile(ChromeFile[_SizeEvent], omit_defaults=True):
     distributed_info: Any = None
 
 
@@ -40,7 +41,7 @@ def add_sizes(content: bytes, calls: Sequence[CommunicationCall]) -> bytes:
     InvalidTrace
         When the numbers of calls do not fit: not the same run.
     """
-    found = _DECODER.decode(content.removeprefix(b"\xef\xbb\xbf"))
+    found = _DECODER.decode(content.removeprefix(MARK))
     file = found if isinstance(found, _SizesFile) else _SizesFile(found)
     records = [e for e in file.trace_events if e.ph == "X" and e.name == RECORD]
     calls = [call for call in calls if (call.is_record if records else call.kind)]

@@ -8,16 +8,15 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import Op
 from solver.traces import kineto
-from solver.traces.files import single_file
+from solver.traces.exit_check import checked
+from solver.traces.files import SEEN, single_file
 from solver.traces.pytorch_et.calls import CommunicationCall, calls_of
 from solver.traces.pytorch_et.payload_sizes import add_sizes
+from solver.traces.report import Total, report_of, totals
 from solver.traces.steps import choose_step
-from solver.traces.trace import Report, Total, Trace, TraceOptions, totals
+from solver.traces.trace import Trace, TraceOptions
 
 FORMAT = "pytorch_et"
-
-
-_HEAD = 65_536
 
 
 _NO_TIMES = (
@@ -37,7 +36,7 @@ _DIFFERENT = (
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file may be an execution trace: an object of a schema and nodes."""
-    head = content[:_HEAD].lstrip()
+    head = content[:SEEN].lstrip()
     return head[:1] == b"{" and b'"schema"' in head and b'"nodes"' in head
 
 
@@ -56,20 +55,20 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     steps, calls = calls_of(single_file([file for file in files if not kineto.looks_like(file)]))
     if others:
         return _join(others, options, steps, calls)
-    step = choose_step(options.step, [0.0] * len(steps))
+    step = choose_step(options.step, [0.0 for _ in steps])
     inside = [call for call in calls if call.id in steps[step]]
     if fault := _nothing_sent(inside):
         raise InvalidTrace([fault])
-    report = Report(
-        format=FORMAT,
+    report = report_of(
+        FORMAT,
+        None,
         steps=len(steps),
         step=step,
-        ops=0,
         collectives=_totals(inside),
-        dropped=tuple(_losses(inside)),
+        dropped=_losses(inside),
         warnings=(_NO_TIMES,),
     )
-    return Trace(None, report)
+    return checked(Trace(None, report))
 
 
 def _join(

@@ -1,29 +1,11 @@
 """One task's step as a graph, where it has collectives."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from solver.graph import COMPUTE, REDUCE_SCATTER, Op
+from solver.traces.step_ops import StepOps
 from solver.traces.tensorflow.events import COLLECTIVES, Ran, StepRecording
 from solver.traces.tensorflow.rows import inputs_of, op_ids
-
-
-class TaskStep(NamedTuple):
-    """A step of a task.
-
-    Attributes
-    ----------
-    ops
-        Of the graph; collectives without bytes are not among them.
-    measured
-        Id and recorded time [us] of each collective, by start.
-    unsized
-        Names of the collectives without bytes.
-    """
-
-    ops: tuple[Op, ...]
-    measured: tuple[tuple[str, float], ...]
-    unsized: tuple[str, ...]
 
 
 def collective_tasks(ops: Sequence[Ran]) -> list[str]:
@@ -31,7 +13,7 @@ def collective_tasks(ops: Sequence[Ran]) -> list[str]:
     return sorted({op.task for op in ops if op.type in COLLECTIVES})
 
 
-def iteration(recording: StepRecording, task: str, known: Mapping[str, int]) -> TaskStep:
+def iteration(recording: StepRecording, task: str, known: Mapping[str, int]) -> StepOps:
     """Build the graph of a task's step: each op waits for its inputs, compute is one stream.
 
     A collective has the bytes of its result, else those that are known by its name. The result of
@@ -57,4 +39,4 @@ def iteration(recording: StepRecording, task: str, known: Mapping[str, int]) -> 
             continue
         ops.append(Op(name, kind, None, size, tuple(after)))
         measured.append((name, took))
-    return TaskStep(tuple(ops), tuple(measured), tuple(unsized))
+    return StepOps(tuple(ops), tuple(measured), tuple(unsized))

@@ -5,29 +5,23 @@ from collections.abc import Iterator, Sequence
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, build
-from solver.traces.chrome import MARK
-from solver.traces.files import single_file
+from solver.traces.exit_check import RecordedStep, checked
+from solver.traces.files import beginning, single_file
 from solver.traces.profiler import parse
-from solver.traces.recorded import recorded_time
-from solver.traces.steps import choose_step
+from solver.traces.report import report_of
+from solver.traces.samples import samples_of
+from solver.traces.sentences import counted, named
+from solver.traces.step_ops import length_of
+from solver.traces.steps import check_number, choose_step
 from solver.traces.tensorflow.events import StepRecording
 from solver.traces.tensorflow.iteration import collective_tasks, iteration
 from solver.traces.tensorflow.profile import profiled_steps
 from solver.traces.tensorflow.rows import Rows, rows_of
 from solver.traces.tensorflow.session import is_session, session
-from solver.traces.trace import (
-    Report,
-    Sample,
-    Trace,
-    TraceChannel,
-    TraceOptions,
-    as_trace_faults,
-    totals,
-)
+from solver.traces.trace import Trace, TraceChannel, TraceOptions, as_trace_faults
 
 FORMAT = "tensorflow"
 
-_SEEN = 2**16
 #: Said of a trace of parameter servers.
 NO_GRAPH = "Rows of a step with parameter servers, and no graph: there is no collective to plan."
 
@@ -36,7 +30,7 @@ _SHOW = "write the timeline with show_memory=True, or give names and bytes (para
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file is a session's timeline, or the profiler's of anything but XLA's ops."""
-    head = content[:_SEEN].removeprefix(MARK).lstrip()
+    head = beginning(content)
     if not head.startswith(b"{") or b'"traceEvents"' not in head:
         return False
     is_session = b'"Allocators"' in head and b' Compute"' in head
@@ -79,33 +73,31 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         return _graph(able, index, _ranked(tasks, options.rank), options)
     rows = rows_of(step, known)
     if not rows.sized:
-        detail = f"No bytes of {_named(rows.unsized)}: {_SHOW}."
+        detail = f"No bytes of {named(rows.unsized)}: {_SHOW}."
         raise InvalidTrace([Fault("", FaultCode.NO_SIZES, detail)])
-    report = Report(
-        format=FORMAT,
+    report = report_of(
+        FORMAT,
+        None,
         steps=len(able),
         step=index,
         ops=len(rows.ops),
-        collectives={},
         dropped=step.dropped,
         assumed=(*step.assumed, *_rows_said(rows)),
-        warnings=tuple(_rows_warned(rows)),
-        measured_us=round(_length(step), 3),
+        warnings=_rows_warned(rows),
+        measured_us=_length(step),
     )
     others = able if options.step is None else [step]
     every = (rows if one is step else rows_of(one, known) for one in others)
-    return Trace(None, report, profiled=tuple(each.ops for each in every if each.sized))
+    profiled = tuple(each.ops for each in every if each.sized)
+    return checked(Trace(None, report, profiled=profiled))
 
 
 def _length(step: StepRecording) -> float:
-    ends = [op.end for op in step.ops]
-    return max(ends) - step.ops[0].start if ends else 0.0
+    return length_of(step.ops) if step.ops else 0.0
 
 
 def _ranked(tasks: Sequence[str], rank: int | None) -> str:
-    if rank is not None and not 0 <= rank < len(tasks):
-        detail = f"Tasks 0 to {len(tasks) - 1} have collectives, not rank {rank}."
-        raise InvalidTrace([Fault("", FaultCode.OUT_OF_RANGE, detail)])
+    check_number(rank or 0, len(tasks), "Tasks", are="have collectives")
     return tasks[rank or 0]
 
 
@@ -114,55 +106,44 @@ def _graph(steps: Sequence[StepRecording], index: int, task: str, options: Trace
     step, known = steps[index], dict(options.parameters or ())
     it = iteration(step, task, known)
     if it.unsized:
-        detail = f"No bytes of {_named(it.unsized)}: {_SHOW}."
+        detail = f"No bytes of {named(it.unsized)}: {_SHOW}."
         raise InvalidTrace([Fault("", FaultCode.NO_SIZES, detail)])
     with as_trace_faults():
         graph = build(options.name, it.ops)
     by_id = {op.id: op for op in graph.ops}
-    samples = [
-        Sample(NETWORK, by_id[name].kind, by_id[name].bytes or 0, time)
+    samples = tuple(
+        sample
         for name, time in it.measured
-        if time > 0
-    ]
+        for sample in samples_of(NETWORK, by_id[name].kind, by_id[name].bytes, [time])
+    )
     channel = TraceChannel(NETWORK, None, "the trace names no group")
-    trace = Trace(graph, Report(FORMAT, 0, 0, 0, {}), it.measured, (channel,), tuple(samples))
     others = [op for op in step.ops if op.task != task]
     dropped = [f"{len(others):,} ops of other tasks than {task}."] if others else []
     if step.sent:
         dropped.append(f"{len(step.sent):,} tensors sent between tasks: the graph has none.")
     own = [op for op in step.ops if op.task == task]
-    report = Report(
-        format=FORMAT,
+    report = report_of(
+        FORMAT,
+        graph,
         steps=len(steps),
         step=index,
-        ops=len(graph.ops),
-        collectives=totals(graph.ops),
         dropped=(*step.dropped, *dropped),
         assumed=(*step.assumed, f"The compute ops of {task} run one at a time."),
-        measured_us=round(max(op.end for op in own) - own[0].start, 3),
-        recorded_us=round(recorded_time(trace), 3),
+        measured_us=length_of(own),
     )
-    return Trace(graph, report, it.measured, trace.channels, trace.samples)
-
-
-def _named(tensors: Sequence[str]) -> str:
-    more = f" and {len(tensors) - 1:,} more" if len(tensors) > 1 else ""
-    return f"{tensors[0]!r}{more}"
+    return checked(Trace(graph, report, it.measured, (channel,), samples), RecordedStep())
 
 
 def _rows_said(rows: Rows) -> Iterator[str]:
     if rows.supplied:
-        which = "1 transfer" if rows.supplied == 1 else f"{rows.supplied:,} transfers"
-        yield f"Bytes of {which} are those that were given."
+        yield f"Bytes of {counted(rows.supplied, 'transfer')} are those that were given."
 
 
 def _rows_warned(rows: Rows) -> Iterator[str]:
     yield NO_GRAPH
     if rows.unsized:
-        which = (
-            "1 transfer has" if len(rows.unsized) == 1 else f"{len(rows.unsized):,} transfers have"
-        )
+        which = counted(len(rows.unsized), "transfer has", "transfers have")
         yield (
-            f"{which} no bytes ({_named(rows.unsized)}): taken for an order alone, which costs "
+            f"{which} no bytes ({named(rows.unsized)}): taken for an order alone, which costs "
             "nothing."
         )

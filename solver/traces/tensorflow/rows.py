@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from solver.traces.profiled import ProfiledOp
+from solver.traces.step_ops import numbered
 from solver.traces.tensorflow.events import Ran, Sent, StepRecording
 
 _READS = {"Identity", "ReadVariableOp"}
@@ -93,12 +94,7 @@ def rows_of(recording: StepRecording, known: Mapping[str, int]) -> Rows:
 def op_ids(ops: Sequence[Ran]) -> list[str]:
     """Return an id for each op: task and name, numbered where it ran more than once."""
     seen: dict[str, int] = {}
-    ids = []
-    for op in ops:
-        name = f"{op.task} {op.name}"
-        seen[name] = seen.get(name, 0) + 1
-        ids.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
-    return ids
+    return [numbered(f"{op.task} {op.name}", seen) for op in ops]
 
 
 def inputs_of(ops: Sequence[Ran]) -> Iterator[list[str]]:

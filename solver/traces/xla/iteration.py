@@ -3,9 +3,9 @@
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
-from typing import NamedTuple
 
 from solver.graph import COMPUTE, Op
+from solver.traces.step_ops import StepOps, numbered
 from solver.traces.xla.hlo import KINDS
 from solver.traces.xla.runs import DeviceRun
 
@@ -13,22 +13,7 @@ from solver.traces.xla.runs import DeviceRun
 _SLACK = 0.01
 
 
-class RunOps(NamedTuple):
-    """A run, as ops.
-
-    Attributes
-    ----------
-    ops
-        Of the graph.
-    measured
-        Id and recorded time [us] of each collective, by start.
-    """
-
-    ops: tuple[Op, ...]
-    measured: tuple[tuple[str, float], ...]
-
-
-def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> RunOps:
+def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> StepOps:
     """Build the graph of a run.
 
     Ops that compute are one line, by start; one that began while another ran counts from its end.
@@ -54,7 +39,7 @@ def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> RunOps:
     seen: dict[str, int] = {}
     at = run.parts[0].start
     for part in run.parts:
-        name = _numbered(part.name, seen)
+        name = numbered(part.name, seen)
         if part.opcode is not None:
             before = _ended(line, part.start)
             ops.append(Op(name, KINDS[part.opcode], None, sizes[part.name], before))
@@ -67,7 +52,7 @@ def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> RunOps:
         after = (*(one for _, one in line[-1:]), *(one for _, one in over))
         idle = part.start - max([at, *(end for end, _ in over)])
         if idle > _SLACK:
-            host = _numbered("host", seen)
+            host = numbered("host", seen)
             ops.append(Op(host, COMPUTE, round(idle, 3), None, after))
             line.append((part.start, host))
             after = (host,)
@@ -75,15 +60,10 @@ def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> RunOps:
         ops.append(Op(name, COMPUTE, round(took, 3), None, after))
         at = max(at, part.end)
         line.append((at, name))
-    return RunOps(tuple(ops), tuple(measured))
+    return StepOps(tuple(ops), tuple(measured))
 
 
 def _ended(line: Sequence[tuple[float, str]], start: float) -> tuple[str, ...]:
     """Return the last op of the line that had ended when a collective began; ends only grow."""
     i = bisect_right(line, start + _SLACK, key=lambda one: one[0])
     return (line[i - 1][1],) if i else ()
-
-
-def _numbered(name: str, seen: dict[str, int]) -> str:
-    seen[name] = seen.get(name, 0) + 1
-    return name if seen[name] == 1 else f"{name} #{seen[name]}"

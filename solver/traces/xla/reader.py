@@ -6,27 +6,20 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, build
 from solver.limits import MAX_BYTES, MAX_WORKERS
-from solver.traces.chrome import MARK
-from solver.traces.files import single_text
+from solver.traces.exit_check import RecordedStep, checked
+from solver.traces.files import beginning, single_text, with_companion
 from solver.traces.profiler import parse
-from solver.traces.recorded import recorded_time
-from solver.traces.steps import choose_step
-from solver.traces.trace import (
-    Report,
-    Sample,
-    Trace,
-    TraceChannel,
-    TraceOptions,
-    as_trace_faults,
-    totals,
-)
+from solver.traces.report import report_of
+from solver.traces.samples import samples_of
+from solver.traces.sentences import named
+from solver.traces.steps import check_number, choose_step
+from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions, as_trace_faults
 from solver.traces.xla.hlo import KINDS, instructions
 from solver.traces.xla.iteration import iteration
 from solver.traces.xla.runs import DeviceOp, DeviceRun, runs
 
 FORMAT = "xla"
 
-_SEEN = 2**16
 _HLO = b"HloModule"
 _SENDS = ("collective-permute", "send", "recv")
 _GIVE = (
@@ -37,7 +30,7 @@ _GIVE = (
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file is a profile with ops of XLA, or the HLO text beside one."""
-    head = content[:_SEEN].removeprefix(MARK).lstrip()
+    head = beginning(content)
     if head.startswith(_HLO):
         return True
     if not head.startswith(b"{") or b'"traceEvents"' not in head:
@@ -64,18 +57,9 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     -----
     O(events log events).
     """
-    profiles = [i for i, file in enumerate(files) if not _is_hlo(file)]
-    if len(profiles) != 1 or len(files) > 2:  # noqa: PLR2004 - a profile and its program
-        code = FaultCode.TOO_MANY_FILES if profiles else FaultCode.EMPTY
-        detail = (
-            "Give one profile, and one file of HLO text at most; "
-            f"got {len(profiles)} and {len(files) - len(profiles)}."
-        )
-        raise InvalidTrace([Fault("", code, detail)])
-    place = f"/files/{profiles[0]}" if len(files) > 1 else ""
-    texts = [single_text([file]) for i, file in enumerate(files) if i not in profiles]
-    program = instructions(texts[0]) if texts else {}
-    every = runs(parse(files[profiles[0]], place), program)
+    (profile, place), beside = with_companion(files, _is_hlo, ("profile", "HLO text"))
+    program = instructions(single_text([beside[0]])) if beside else {}
+    every = runs(parse(profile, place), program)
     name, devices = _of_program(every, place)
     whole, cut = _whole_runs(devices)
     devices, count = whole, len(next(iter(whole.values())))
@@ -92,24 +76,21 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     workers, source = _workers(run, len(devices))
     channel = TraceChannel(NETWORK, workers, source)
     samples = tuple(_samples(devices, count, sizes))
-    trace = Trace(graph, Report(FORMAT, 0, 0, 0, {}), it.measured, (channel,), samples)
-    report = Report(
-        format=FORMAT,
+    report = report_of(
+        FORMAT,
+        graph,
         steps=count,
         step=index,
-        ops=len(graph.ops),
-        collectives=totals(graph.ops),
-        dropped=tuple(_dropped(every, name, cut)),
-        assumed=tuple(_assumed(run, devices, supplied)),
-        warnings=tuple(_warnings(run)),
-        measured_us=round(run.length, 3),
-        recorded_us=round(recorded_time(trace), 3),
+        dropped=_dropped(every, name, cut),
+        assumed=_assumed(run, devices, supplied),
+        warnings=_warnings(run),
+        measured_us=run.length,
     )
-    return Trace(graph, report, it.measured, (channel,), samples)
+    return checked(Trace(graph, report, it.measured, (channel,), samples), RecordedStep())
 
 
 def _is_hlo(content: bytes) -> bool:
-    return content[:_SEEN].removeprefix(MARK).lstrip().startswith(_HLO)
+    return beginning(content).startswith(_HLO)
 
 
 def _of_program(
@@ -162,9 +143,7 @@ def _device(at: Mapping[str, DeviceRun], rank: int | None) -> str:
     names = list(at)
     if rank is None:
         return min(names, key=lambda name: at[name].communicates)
-    if not 0 <= rank < len(names):
-        detail = f"Devices 0 to {len(names) - 1} are there, not rank {rank}."
-        raise InvalidTrace([Fault("", FaultCode.OUT_OF_RANGE, detail)])
+    check_number(rank, len(names), "Devices")
     return names[rank]
 
 
@@ -191,13 +170,11 @@ def _size_faults(run: DeviceRun, sizes: Mapping[str, int], place: str) -> Iterat
         yield Fault(place, FaultCode.NO_COLLECTIVE, "This step launched no collective.")
     unsized = list(dict.fromkeys(part.name for part in _collectives(run) if part.name not in sizes))
     if unsized:
-        more = f" and {len(unsized) - 1:,} more" if len(unsized) > 1 else ""
-        detail = f"No bytes of {unsized[0]!r}{more} in the trace. {_GIVE}"
+        detail = f"No bytes of {named(unsized)} in the trace. {_GIVE}"
         yield Fault(place, FaultCode.NO_SIZES, detail)
     large = {part.name: None for part in _collectives(run) if (part.bytes or 0) > MAX_BYTES}
     if large:
-        more = f" and {len(large) - 1:,} more" if len(large) > 1 else ""
-        detail = f"The bytes of {next(iter(large))!r}{more} in the trace are more than 2^60."
+        detail = f"The bytes of {named(list(large))} in the trace are more than 2^60."
         yield Fault(place, FaultCode.OUT_OF_RANGE, detail)
 
 
@@ -226,9 +203,9 @@ def _samples(
         alike = [_collectives(some[i]) for some in devices.values()]
         alike = [some for some in alike if [part.name for part in some] == names]
         for k, part in enumerate(_collectives(first[i])):
-            time = min(some[k].end - some[k].start for some in alike)
-            if time > 0 and part.name in sizes and part.opcode:
-                yield Sample(NETWORK, KINDS[part.opcode], sizes[part.name], round(time, 3))
+            times = [some[k].end - some[k].start for some in alike]
+            if part.opcode:
+                yield from samples_of(NETWORK, KINDS[part.opcode], sizes.get(part.name), times)
 
 
 def _dropped(every: Mapping[str, Sequence[DeviceRun]], name: str, cut: int) -> Iterator[str]:

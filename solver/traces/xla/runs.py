@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from solver.traces.profiler import Events, ProfilerEvent
+from solver.traces.step_ops import length_of
 from solver.traces.xla.hlo import DONE, KINDS, START, Instruction, bytes_of_shape, instruction
 
 _DEVICE = re.compile(r"/device:[A-Z]+:[0-9]{1,9}")
@@ -70,7 +71,7 @@ class DeviceRun(NamedTuple):
     @property
     def length(self) -> float:
         """From the start of the first op to the end of the last [us]."""
-        return max(part.end for part in self.parts) - self.parts[0].start
+        return length_of(self.parts)
 
     @property
     def communicates(self) -> float:

@@ -1,7 +1,4 @@
-"""Write the client's class of each code: ``python -m app.write_client_problems`` in a checkout.
-
-The client is a wheel of its own that knows nothing of the service; so its module is made here.
-"""
+"""The client's class of each code of the service's problems."""
 
 from pathlib import Path
 
@@ -13,7 +10,7 @@ MODULE = Path("client/interlace_client/problems.py")
 _HEAD = '''\
 """A class for each code of the service's problems, in three sorts.
 
-Made of the service's codes by ``python -m app.write_client_problems``.
+Made of the service's codes by ``python -m app.write_client``.
 """
 
 from __future__ import annotations
@@ -53,7 +50,3 @@ def module() -> str:
 
 def _class(word: str) -> str:
     return "".join(part.capitalize() for part in word.split("_"))
-
-
-if __name__ == "__main__":
-    MODULE.write_text(module(), encoding="utf-8")
