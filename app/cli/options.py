@@ -112,8 +112,8 @@ WhatIf = Annotated[
     typer.Option(
         metavar="PATTERN=CHANGE",
         help="Answer also with ops changed: PATTERN=remove, PATTERN=bytes*FACTOR, "
-        "PATTERN=duration*FACTOR, or PATTERN=fp16 (bf16, fp8, int8, topk): collectives compressed; "
-        "PATTERN=all_reduce*fp16: those of a kind alone. May be repeated.",
+        "PATTERN=duration*FACTOR; compressed: PATTERN=fp16 (bf16, fp8, int8, topk), "
+        "of one kind PATTERN=all_reduce*fp16. May be repeated.",
     ),
 ]
 

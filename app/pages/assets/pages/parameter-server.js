@@ -12,7 +12,7 @@ import { complain } from "../service/api.js";
 import { fileButton } from "../service/downloads.js";
 import { follow, outcome } from "../service/progress.js";
 
-/** @import { ParameterServerOut, ThroughputRowOut } from "interlace-api" */
+/** @import { ParameterServerOut, ThroughputRow } from "interlace-api" */
 /** @import { Line } from "../charts/curves.js" */
 
 const FORMULAS = [
@@ -207,8 +207,8 @@ async function drawThroughput(found, state, onpick) {
  * One row: how much each resource is used, and what is gained when one is faster.
  *
  * @param {ParameterServerOut} found
- * @param {ThroughputRowOut} first
- * @param {(row: ThroughputRowOut) => void} onpick
+ * @param {ThroughputRow} first
+ * @param {(row: ThroughputRow) => void} onpick
  */
 function drawRow(found, first, onpick) {
   let row = first;
