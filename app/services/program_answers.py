@@ -67,7 +67,7 @@ def program_answer(
         schedule=Schedule(parts=parts, slot_us=None, slots=[], slots_iteration_time_us=None),
         proof=Proof(critical_buckets=[], release_us=None, work_us=None, tail_us=None),
         bound=Bound(
-            kind=bound.kind,  # type: ignore[arg-type]
+            kind=bound.kind,
             tensors=list(bound.ops),
             release_us=bound.release_us,
             tail_us=bound.tail_us,

@@ -10,6 +10,7 @@ from docs.generate import PARTS
 from docs.generate.hook import INCLUDED, filled
 from docs.generate.pictures import FOLDER, PICTURES, layers
 from interlace_client.problems import PROBLEMS
+from solver.bounds.kinds import BOUND_KINDS
 from solver.costs.algorithms import ALGORITHMS
 from solver.exports import EXPORTS
 from solver.policies import POLICIES
@@ -106,6 +107,7 @@ def test_included_pages_are_shown(source: str) -> None:
     ("part", "names"),
     [
         ("algorithms", ALGORITHMS),
+        ("bound_kinds", list(BOUND_KINDS)),
         ("errors", PROBLEMS),
         ("exporters", EXPORTS),
         ("names", [f"interlace.{name}" for name in interlace.__all__]),
