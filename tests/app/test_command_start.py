@@ -9,12 +9,8 @@ from typing import Any
 
 import pytest
 
-from app import names
-from app.cli.commands import export
 from app.cli.program import COMMANDS
 from app.services.examples import TWO_LAYERS
-from solver.exports import EXPORTS
-from solver.exports.programs import PROGRAM_EXPORTS
 from solver.traces import READERS
 from tests.app.command import Run
 from tests.app.service import environment
@@ -117,11 +113,6 @@ def test_work_done_here_imports_no_service(tmp_path: Path) -> None:
     found = imported(tmp_path, [(command.split(), {}) for command in commands], OF_A_SERVICE)
     for command, (code, loaded, printed) in zip(commands, found, strict=True):
         assert (command, code, loaded) == (command, 0, []), printed
-
-
-def test_formats_are_those_of_the_solver() -> None:
-    assert tuple(READERS) == names.READERS
-    assert tuple(dict.fromkeys((*EXPORTS, *PROGRAM_EXPORTS))) == export.FORMATS
 
 
 @pytest.mark.parametrize("command", ["", "config", "keys"])

@@ -13,6 +13,7 @@ from app.cli.options import (
     present,
     server_at,
 )
+from app.names import BENCHMARKS, FITS
 
 
 def calibrate(
@@ -39,7 +40,7 @@ def calibrate(
     ] = False,
     fit: Annotated[
         str | None,
-        typer.Option(help="best, linear, piecewise or table.  [default: best]"),
+        typer.Option(help=f"best, {', '.join(FITS)}.  [default: best]"),
     ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Workers of the measurement.  [default: the file's]")
@@ -72,7 +73,7 @@ def calibrate(
     ] = None,
     format_: Annotated[
         str | None,
-        typer.Option("--format", help="nccl_tests, osu or csv.  [default: what it looks like]"),
+        typer.Option("--format", help=f"{', '.join(BENCHMARKS)}.  [default: what it looks like]"),
     ] = None,
     name: Annotated[str | None, typer.Option(help="What the model is called.")] = None,
     server: ServerUrl = None,

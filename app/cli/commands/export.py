@@ -22,13 +22,13 @@ from app.cli.options import (
     present,
     server_at,
 )
+from app.names import EXPORTS, PROGRAM_EXPORTS
 
 if TYPE_CHECKING:
     from solver.exports import Export
 
-#: The formats that are written, as ``solver.exports.EXPORTS`` and, of programs,
-#: ``solver.exports.programs.PROGRAM_EXPORTS`` have them.
-FORMATS = ("chrome", "chakra", "csv", "ddp", "deepspeed", "fsdp", "horovod", "xla")
+#: The formats that are written, of plans and of programs.
+FORMATS = tuple(dict.fromkeys((*EXPORTS, *PROGRAM_EXPORTS)))
 
 #: Those whose optimizer steps after all gradients: what is planned for them is planned with that.
 _WITH_BARRIER = ("ddp", "deepspeed", "horovod")

@@ -35,6 +35,7 @@ from app.cli.options import (
     server_at,
     write,
 )
+from app.names import FUSIONS, SCHEDULERS
 
 
 def plan(
@@ -48,12 +49,12 @@ def plan(
     cost_model: CostModel = None,
     extrapolate: Extrapolate = False,
     compute_slowdown: ComputeSlowdown = None,
-    fusion: Annotated[str | None, typer.Option(help="joint, maxmin or none.  [default: joint]")] = (
+    fusion: Annotated[str | None, typer.Option(help=f"{', '.join(FUSIONS)}.  [default: joint]")] = (
         None
     ),
     schedule: Annotated[
         str | None,
-        typer.Option(help="jackson or lp; of joint only the slots.  [default: jackson]"),
+        typer.Option(help=f"{', '.join(SCHEDULERS)}; of joint only the slots.  [default: jackson]"),
     ] = None,
     slot_us: Annotated[
         float | None, typer.Option(help="Length of a slot.  [default: chosen]")

@@ -3,6 +3,7 @@
 import { get } from "../service/api.js";
 import { el } from "../elements/dom.js";
 import { choice, entry, numberIn, step } from "../elements/form.js";
+import { names, titled } from "../service/names.js";
 
 const NETWORK = "network";
 const TOLD = "told";
@@ -10,8 +11,14 @@ const TOLD = "told";
 /** What is said of a network where nobody knows. */
 const USUAL = { workers: 8, bandwidth_gbps: 10, startup_us: 50 };
 
-/** The algorithms that are told by bandwidth and start-up alone. */
-const ALGORITHMS = [["ring", "Ring"], ["recursive_doubling", "Recursive doubling"], ["halving_doubling", "Halving and doubling"], ["double_binary_tree", "Double binary tree"], ["parameter_server", "Parameter servers"], ["in_network", "Sums in the switch"]];
+/** The algorithms that are told by a few figures, which were not measured. */
+const ALGORITHMS = Object.keys(names.algorithms).filter((name) => !names.measured.includes(name));
+
+/** Fields that some algorithms cannot do without: title, attributes, unit. */
+const OF_SOME = {
+  node_workers: ["Workers of a node", { min: 1, step: 1 }, null],
+  node_bandwidth_gbps: ["Bandwidth in a node", { min: 0 }, "Gbit/s"],
+};
 
 /** The channels that the collectives of a graph use, the network first. */
 export function channelsOf(graph) {
@@ -19,13 +26,10 @@ export function channelsOf(graph) {
   return [...used].sort((a, b) => (b === NETWORK) - (a === NETWORK) || a.localeCompare(b, "en"));
 }
 
-/** Algorithms that were measured, and are scaled to other workers. */
-const MEASURED = ["linear", "piecewise", "table"];
-
-/** The cost models that are stored, as [id, name, whether it was measured]. */
+/** The cost models that are stored, as [id, name, whether it was measured, so that it is scaled to other workers]. */
 export async function costModels() {
   const { cost_models: found } = await get("/v1/cost-models?limit=200");
-  return found.map((model) => [model.id, `${model.name || model.id} (${model.algorithm})`, MEASURED.includes(model.algorithm)]);
+  return found.map((model) => [model.id, `${model.name || model.id} (${model.algorithm})`, names.measured.includes(model.algorithm)]);
 }
 
 /** What a recorded channel costs, in a few words. */
@@ -40,7 +44,7 @@ function channelFields(name, isAlone, own, size, models) {
   const at = name === NETWORK ? "/cluster" : `/cluster/channels/${step(name)}`;
   const options = [
     ...(own ? [["Recorded", [[TOLD, `As the files say${recordedWords(own)}`]]]] : []),
-    ["Algorithms", ALGORITHMS],
+    ["Algorithms", ALGORITHMS.map((name) => [name, titled(name)])],
     ["Cost models", models],
   ];
   const cost = choice(isAlone ? "What a launch costs" : `What a launch on ${name} costs`, options, own ? TOLD : "ring", { pointer: own || models.length ? at : `${at}/algorithm` });
@@ -48,8 +52,13 @@ function channelFields(name, isAlone, own, size, models) {
   const bandwidth = entry("Bandwidth", { type: "number", min: 0, step: "any", value: own?.cost_model ? own.cost_model.bandwidth_gbps ?? USUAL.bandwidth_gbps : own?.bandwidth_gbps ?? USUAL.bandwidth_gbps }, { unit: "Gbit/s", pointer: `${at}/bandwidth_gbps` });
   const startup = entry("Start-up", { type: "number", min: 0, step: "any", value: own && !own.cost_model ? own.startup_us ?? 0 : USUAL.startup_us }, { unit: "us a launch", pointer: `${at}/startup_us` });
   const workers = name === NETWORK ? null : entry("Workers of it", { type: "number", min: 1, step: 1, value: size ?? "", placeholder: "all" }, { pointer: `${at}/workers` });
-  const isAlgorithm = () => ALGORITHMS.some(([key]) => key === cost.control.value);
-  const show = () => { bandwidth.field.hidden = startup.field.hidden = !isAlgorithm(); };
+  const more = Object.entries(OF_SOME).map(([field, [title, attributes, unit]]) => [field, entry(title, { type: "number", step: "any", ...attributes }, { unit, pointer: `${at}/${field}` })]);
+  const isAlgorithm = () => ALGORITHMS.includes(cost.control.value);
+  const counts = (field) => isAlgorithm() && names.algorithms[cost.control.value].includes(field);
+  const show = () => {
+    bandwidth.field.hidden = startup.field.hidden = !isAlgorithm();
+    for (const [field, { field: shown }] of more) shown.hidden = !counts(field);
+  };
   cost.control.addEventListener("change", show);
   show();
 
@@ -59,9 +68,10 @@ function channelFields(name, isAlone, own, size, models) {
     if (chosen === TOLD) return { ...without(own, "workers"), ...base };
     const shares = own?.shares ? { shares: own.shares } : {};
     if (!isAlgorithm()) return { ...shares, ...base, cost_model: chosen, ...(models.find(([id]) => id === chosen)[2] ? { extrapolate: true } : {}) };
-    return { ...shares, ...base, algorithm: chosen, bandwidth_gbps: numberIn(bandwidth), startup_us: numberIn(startup) ?? 0 };
+    const figures = Object.fromEntries(more.filter(([field]) => counts(field)).map(([field, input]) => [field, numberIn(input)]));
+    return { ...shares, ...base, algorithm: chosen, bandwidth_gbps: numberIn(bandwidth), startup_us: numberIn(startup) ?? 0, ...figures };
   }
-  const fields = [cost, workers, bandwidth, startup].filter(Boolean).map(({ field }) => field);
+  const fields = [cost, workers, bandwidth, startup, ...more.map(([, input]) => input)].filter(Boolean).map(({ field }) => field);
   return { fields, value };
 }
 

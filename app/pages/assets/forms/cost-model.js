@@ -1,10 +1,11 @@
 // What a benchmark printed, as a cost model.
 
 import { complain, post } from "../service/api.js";
+import { names } from "../service/names.js";
 import { el, fill } from "../elements/dom.js";
 import { choice, entry } from "../elements/form.js";
 
-const FITS = [["best", "the best of all"], ["linear", "linear"], ["piecewise", "piecewise"], ["table", "table"]];
+const FITS = [["best", "the best of all"], ...names.fits.map((name) => [name, name])];
 
 /** Show the form; what is made has a page of its own. */
 export function showForm(host, title) {

@@ -1,14 +1,15 @@
 // From a stored graph to a plan, a sweep or a prediction: a form, with what is usual in it.
 
 import { Problem, complain, post } from "../service/api.js";
+import { names } from "../service/names.js";
 import { channelsOf, clusterForm, costModels } from "./cluster.js";
 import { el, fill } from "../elements/dom.js";
 import { blame, box, entry, forgive, numberIn, numbersIn } from "../elements/form.js";
 import { pageOf } from "../reading/upload.js";
 
-/** The policies of today that a plan is compared with: those that are ticked first. */
-const POLICIES = ["ddp", "wfbp", "pace", "ddp_priority", "horovod", "mg_wfbp", "bytescheduler", "p3", "tictac", "ada_fusion", "single"];
-const USUAL = new Set(["ddp", "wfbp", "pace"]);
+/** The policies of today that a plan is compared with, those first that are ticked. */
+const USUAL = ["ddp", "wfbp", "pace"];
+const POLICIES = [...USUAL, ...names.policies.filter((name) => !USUAL.includes(name))];
 
 /** Whether the order of some stream is free: then a program is planned, with rules of its own. */
 function isProgram(graph) {
@@ -36,7 +37,7 @@ export async function planForm(host, { id, graph, cluster: told }, isOwn) {
   const hasRules = !isProgram(graph);
   const barrier = box("PyTorch's barrier: the optimizer waits for all gradients", false, { pointer: "/options/barrier" });
   const limit = entry("Time limit", { type: "number", min: 0, step: "any", value: 10, required: true }, { unit: "s", pointer: "/options/time_limit_s", hint: "The best plan so far is the answer then." });
-  const policies = POLICIES.map((name) => [name, box(name, USUAL.has(name))]);
+  const policies = POLICIES.map((name) => [name, box(name, USUAL.includes(name))]);
   const baselines = el("fieldset", { class: "field", "data-pointer": "/options/baselines" }, el("legend", {}, "Compared with"), el("div", { class: "row" }, policies.map(([, { field }]) => field)));
   const workers = entry("Workers", { value: around(told?.workers ?? 8, [0.5, 1, 2, 4]) }, { pointer: "/workers" });
   const bandwidths = entry("Bandwidths", { value: "5, 10, 25, 50, 100" }, { unit: "Gbit/s", pointer: "/bandwidths_gbps", hint: cluster.usesNetwork ? null : "The graph does not use the network of which this is." });

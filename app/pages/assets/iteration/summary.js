@@ -3,6 +3,7 @@
 import { bars } from "../charts/bars.js";
 import { el, facts, fill } from "../elements/dom.js";
 import { bytes, number, percent, time, times } from "../elements/format.js";
+import { reason } from "../service/names.js";
 import { unitOf } from "../timeline/bars.js";
 
 const LIMITS = { compute: "compute", bandwidth: "bandwidth", startup: "start-ups", tensor: "one tensor", op: "one compute op", policy: "the policy" };
@@ -45,6 +46,7 @@ export function summary(host, body) {
     facts([
       ["Iteration time", el("span", {}, time(body.iteration_time_us), body.status ? [" ", el("span", { class: `badge ${body.status}` }, body.status)] : null)],
       ["Lower bound", body.lower_bound_us === undefined ? null : `${time(body.lower_bound_us)}, ${body.gap === null ? "gap unknown" : `gap ${percent(body.gap, 2)}`}`],
+      ["Bound by", body.bound ? reason(body.bound, body.program ? "op" : "tensor") : null],
       ["Compute alone", `${time(body.compute_time_us)}${body.scaling_factor === null ? "" : `, ${percent(body.scaling_factor)} of the iteration time`}`],
       ["Exposed", `${time(body.exposed_us)}${body.overlap === null ? "" : `; ${percent(body.overlap)} of communication is hidden`}`],
       ["Limited by", body.limited_by ? LIMITS[body.limited_by] ?? body.limited_by : null],

@@ -1,14 +1,15 @@
 // The place where files are dropped or chosen, and what becomes of them.
 
 import { complain, post } from "../service/api.js";
+import { names, titled } from "../service/names.js";
 import { el, fill, say } from "../elements/dom.js";
 import { looked } from "./files.js";
 import { choice, entry, numberIn } from "../elements/form.js";
 import { bytes, count } from "../elements/format.js";
 import { reported } from "./report.js";
 
-/** The formats that are read, as `?format=` names them. */
-const FORMATS = { kineto: "PyTorch profiler (Kineto)", pytorch_et: "PyTorch execution trace", chakra: "Chakra", horovod: "Horovod timeline", tensorflow: "TensorFlow", xla: "JAX (XLA)", dlc: "SketchDLC", pipedream: "PipeDream graph.txt", dnn_partitioning: "DNN partitioning", astra_text: "ASTRA-sim text" };
+/** Formats that are read, as people call them. */
+const TITLES = { kineto: "PyTorch profiler (Kineto)", pytorch_et: "PyTorch execution trace", chakra: "Chakra", horovod: "Horovod timeline", tensorflow: "TensorFlow", xla: "JAX (XLA)", dlc: "SketchDLC", pipedream: "PipeDream graph.txt", dnn_partitioning: "DNN partitioning", astra_text: "ASTRA-sim text" };
 
 /** Where the page of something of the API is. */
 export function pageOf(location) {
@@ -17,7 +18,7 @@ export function pageOf(location) {
 
 /** Show the place in an element. */
 export function upload(host) {
-  const format = choice("Format", [["", "what it looks like"], ...Object.entries(FORMATS)], "");
+  const format = choice("Format", [["", "what it looks like"], ...names.readers.map((name) => [name, TITLES[name] ?? titled(name)])], "");
   const step = entry("Step", { type: "number", min: 0, placeholder: "of median length" }, { hint: "Counted from 0." });
   const rank = entry("Rank", { type: "number", min: 0, placeholder: "the slowest" }, { hint: "Which of the files, from 0." });
   const name = entry("Name", { maxlength: 256, placeholder: "after the file" });
