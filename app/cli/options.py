@@ -116,6 +116,16 @@ WhatIf = Annotated[
     ),
 ]
 
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Set any field of the request, as in cluster.hop_us=2; a value is JSON or a word; "
+        "may be repeated.",
+    ),
+]
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as the service's JSON.")]
 
 ServerUrl = Annotated[

@@ -24,6 +24,7 @@ from app.cli.options import (
     Progress,
     Rank,
     ServerUrl,
+    Set,
     StartupUs,
     Step,
     Tags,
@@ -97,6 +98,7 @@ def plan(
         bool, typer.Option("--host-order", help="Plan a program, whatever the graph is.")
     ] = False,
     what_if: WhatIf = None,
+    set_: Set = None,
     server: ServerUrl = None,
     tag: Tags = None,
     fresh: Fresh = False,
@@ -121,16 +123,19 @@ def plan(
       interlace plan graph.json --baseline horovod --baseline ddp:bucket_cap_mb=10,barrier=true
       interlace plan compiled.json.gz --memory-limit-gib 30 --memory-limit-gib 36
       interlace plan compiled.json.gz --memory-limit-gib 30 --more-memory-gib 8
+      interlace plan graph.json --set cluster.algorithm=double_binary_tree --set cluster.hop_us=2
       interlace plan graph.json --what-if 'grad:fc6*=remove'
       interlace plan resnet50/graph.txt --json > plan.json
       interlace example vgg16 | interlace plan -
       interlace plan graph.json --server http://planner:8000 --tag nightly
     """
     from app.cli import flags, local
+    from app.cli.assignments import assignments
     from app.cli.files import GraphSource, read_plan
     from app.cli.rendering.plans import render
     from app.schemas.plans import TraceAnswer
 
+    assigned = assignments(set_)
     at = server_at(server, tag, fresh=fresh)
     cluster = flags.network(
         workers,
@@ -158,9 +163,13 @@ def plan(
     if out:
         check_place(out, files)
     given = present(cluster=cluster, options=options, what_if=changes, tag=tag)
-    with explaining(names, given | present(step=step, parameters=parameters, rank=rank)):
+    with explaining(
+        names, given | present(step=step, parameters=parameters, rank=rank), assigned=assigned
+    ):
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
-        source = GraphSource(name, raw, cluster, step=step, parameters=text, rank=at_rank)
+        source = GraphSource(
+            name, raw, cluster, step=step, parameters=text, rank=at_rank, assigned=assigned
+        )
         problem, report = read_plan(source, options, changes)
         answer, cut_short = (
             (at.plan(problem, in_lines=progress), False)

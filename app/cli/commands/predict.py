@@ -14,6 +14,7 @@ from app.cli.options import (
     Parameters,
     Rank,
     ServerUrl,
+    Set,
     StartupUs,
     Step,
     contents,
@@ -53,6 +54,7 @@ def predict(
     time_limit: Annotated[
         float | None, typer.Option(help="Seconds for all plans together.  [default: 10]")
     ] = None,
+    set_: Set = None,
     server: ServerUrl = None,
     json_: AsJson = False,
 ) -> None:
@@ -69,10 +71,12 @@ def predict(
       interlace predict graph.json --workers 8,32 --server http://planner:8000
     """
     from app.cli import flags
+    from app.cli.assignments import assignments
     from app.cli.files import GraphSource, read_prediction
     from app.cli.rendering.predictions import render
     from app.services.predictions import answer_of
 
+    assigned = assignments(set_)
     at = server_at(server)
     cluster = flags.network(
         None,
@@ -90,9 +94,11 @@ def predict(
     )
     names, name, raw = contents(files)
     given = present(cluster=cluster, step=step, parameters=parameters, rank=rank, **fields)
-    with explaining(names, given):
+    with explaining(names, given, assigned=assigned):
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
-        source = GraphSource(name, raw, cluster, step=step, parameters=text, rank=at_rank)
+        source = GraphSource(
+            name, raw, cluster, step=step, parameters=text, rank=at_rank, assigned=assigned
+        )
         graph, request = read_prediction(source, fields)
         answer = at.predict(graph, request) if at else answer_of(graph, request)
     title = graph.name if graph else "These layers"

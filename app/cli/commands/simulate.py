@@ -21,6 +21,7 @@ from app.cli.options import (
     Parameters,
     Rank,
     ServerUrl,
+    Set,
     StartupUs,
     Step,
     Tags,
@@ -78,6 +79,7 @@ def simulate(
     max_bucket_mib: MaxBucketMib = None,
     max_under_way_mib: MaxUnderWayMib = None,
     what_if: WhatIf = None,
+    set_: Set = None,
     server: ServerUrl = None,
     tag: Tags = None,
     fresh: Fresh = False,
@@ -98,10 +100,12 @@ def simulate(
       interlace simulate graph.json --policy ddp --server http://planner:8000
     """
     from app.cli import flags
+    from app.cli.assignments import assignments
     from app.cli.files import GraphSource, read_simulation
     from app.cli.rendering.simulations import render
     from app.services.simulations import run
 
+    assigned = assignments(set_)
     at = server_at(server, tag, fresh=fresh)
     cluster = flags.network(
         workers,
@@ -128,9 +132,12 @@ def simulate(
     with explaining(
         names,
         present(cluster=cluster, step=step, parameters=parameters, rank=rank, tag=tag, **flagged),
+        assigned=assigned,
     ):
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
-        source = GraphSource(name, raw, cluster, step=step, parameters=text, rank=at_rank)
+        source = GraphSource(
+            name, raw, cluster, step=step, parameters=text, rank=at_rank, assigned=assigned
+        )
         problem = read_simulation(source, fields)
         answer = at.simulate(problem) if at else run(problem)
     print(answer.model_dump_json(indent=1) if json_ else render(answer, problem.graph.name))

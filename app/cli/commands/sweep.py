@@ -22,6 +22,7 @@ from app.cli.options import (
     Parameters,
     Rank,
     ServerUrl,
+    Set,
     Step,
     Tags,
     contents,
@@ -85,6 +86,7 @@ def sweep(
         Path | None,
         typer.Option(metavar="DIR", help="Draw speed by workers, bandwidth, memory into DIR."),
     ] = None,
+    set_: Set = None,
     server: ServerUrl = None,
     tag: Tags = None,
     fresh: Fresh = False,
@@ -104,6 +106,7 @@ def sweep(
       interlace sweep graph.json --workers 8,32 --server http://planner:8000 --csv cells.csv
     """
     from app.cli import flags
+    from app.cli.assignments import assignments
     from app.cli.files import GraphSource, read_sweep
     from app.cli.interrupts import interruptible
     from app.cli.progress import counting
@@ -111,6 +114,7 @@ def sweep(
     from app.services.sweeps import views
     from app.services.sweeps.run import run
 
+    assigned = assignments(set_)
     at = server_at(server, tag, fresh=fresh)
     check_extra("--svg", "plots", is_taken=svg is not None)
     cluster = flags.network(
@@ -131,9 +135,11 @@ def sweep(
     )
     names, name, raw = contents(files)
     given = present(cluster=cluster, step=step, parameters=parameters, rank=rank, **fields)
-    with explaining(names, given | present(tag=tag)):
+    with explaining(names, given | present(tag=tag), assigned=assigned):
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
-        source = GraphSource(name, raw, cluster, step=step, parameters=text, rank=at_rank)
+        source = GraphSource(
+            name, raw, cluster, step=step, parameters=text, rank=at_rank, assigned=assigned
+        )
         problem = read_sweep(source, fields)
         if csv is not None and not csv.absolute().parent.is_dir():
             raise typer.BadParameter(f"no folder {csv.parent}", param_hint="--csv")
