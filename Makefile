@@ -59,8 +59,9 @@ pictures: $(VENV)/installed-docs  ## draw the pictures of the docs anew
 screenshots: $(VENV)/installed-dev  ## take the pictures of the service's pages anew, in Chromium
 	$(BIN)/python -m docs.generate.screenshots
 
-openapi: $(VENV)/installed-dev  ## write openapi/openapi.json, and names and problems anew
+openapi: $(VENV)/installed-dev  ## write openapi/openapi.json anew, and what is made of tables and models
 	$(BIN)/python -m app.write_names
+	$(BIN)/python -m app.write_fields
 	$(BIN)/python -m app.write_openapi
 	$(BIN)/python -m app.write_client_problems
 

@@ -122,7 +122,7 @@ def _place(pointer: str, source: str, places: Mapping[str, str]) -> str:
 
 def _said(detail: str) -> str:
     """Put flags in the place of the fields that a sentence tells to give."""
-    return _FIELD.sub(lambda found: _called(found[1]), detail)
+    return _FIELD.sub(lambda found: flag_of(found[1]), detail)
 
 
 def _blamed(pointer: str, flags: dict[str, Any], assigned: "Assignments | None") -> str | None:
@@ -144,9 +144,9 @@ def _flag(pointer: str, flags: dict[str, Any]) -> str | None:
         if steps[:2] == ["jitter", "spread"]:
             return "--jitter"
         field = steps[1]
-    return _called(field)
+    return flag_of(field)
 
 
-def _called(field: str) -> str:
+def flag_of(field: str) -> str:
     """Return the flag of a field."""
     return _FLAGS.get(field, f"--{field.replace('_', '-')}")

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from app.cli.failures import CommandFailure, explaining
+from app.cli.field_options import option
 from app.cli.interrupts import INTERRUPTED
 from app.cli.options import (
     AsJson,
@@ -36,7 +37,7 @@ from app.cli.options import (
     server_at,
     write,
 )
-from app.names import FUSIONS, SCHEDULERS
+from app.names import POLICIES, PROGRAM_POLICIES
 
 
 def plan(
@@ -50,53 +51,41 @@ def plan(
     cost_model: CostModel = None,
     extrapolate: Extrapolate = False,
     compute_slowdown: ComputeSlowdown = None,
-    fusion: Annotated[str | None, typer.Option(help=f"{', '.join(FUSIONS)}.  [default: joint]")] = (
-        None
-    ),
+    fusion: Annotated[str | None, option("OptionsBody.fusion")] = None,
     schedule: Annotated[
-        str | None,
-        typer.Option(help=f"{', '.join(SCHEDULERS)}; of joint only the slots.  [default: jackson]"),
+        str | None, option("OptionsBody.schedule", note="of joint only the slots")
     ] = None,
-    slot_us: Annotated[
-        float | None, typer.Option(help="Length of a slot.  [default: chosen]")
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(help="Seconds after which joint takes the best plan so far.  [default: 10]"),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of joint's random moves.  [default: 0]")] = None,
+    slot_us: Annotated[float | None, option("OptionsBody.slot_us", default="chosen")] = None,
+    time_limit: Annotated[float | None, option("OptionsBody.time_limit_s")] = None,
+    seed: Annotated[int | None, option("OptionsBody.seed")] = None,
     baseline: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "OptionsBody.baselines",
+            note="may be repeated",
+            default="wfbp, pace; of a program all its rules",
+            words=(*POLICIES, *PROGRAM_POLICIES),
             metavar="NAME[:KEY=VALUE,...]",
-            help="Policy to compare with, and its parameters; may be repeated.  "
-            "[default: wfbp, pace; of a program all its rules]",
         ),
     ] = None,
     barrier: Barrier = False,
     memory_limit_gib: Annotated[
         list[float] | None,
-        typer.Option(
-            min=1e-9,
-            max=2**30,
-            help="Most memory of a program; given several times, a plan for each.",
+        option(
+            "OptionsBody.memory_limit_bytes",
+            note="given several times, a plan for each",
+            unit=2**30,
         ),
     ] = None,
     more_memory_gib: Annotated[
         list[float] | None,
-        typer.Option(
-            min=1e-9,
-            max=2**30,
-            help="Say what so much more than the limit would save; may be repeated.",
-        ),
+        option("OptionsBody.more_memory_bytes", note="may be repeated", unit=2**30),
     ] = None,
     copy_gbps: CopyGbps = None,
     max_bucket_mib: MaxBucketMib = None,
     max_under_way_mib: MaxUnderWayMib = None,
     margin_ms: MarginMs = None,
-    host_order: Annotated[
-        bool, typer.Option("--host-order", help="Plan a program, whatever the graph is.")
-    ] = False,
+    host_order: Annotated[bool, option("OptionsBody.host_order", "--host-order")] = False,
     what_if: WhatIf = None,
     set_: Set = None,
     server: ServerUrl = None,

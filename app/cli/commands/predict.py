@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from app.cli.failures import explaining
+from app.cli.field_options import option
 from app.cli.options import (
     AsJson,
     BandwidthGbps,
@@ -36,7 +37,7 @@ def predict(
     parameters: Parameters = None,
     rank: Rank = None,
     workers: Annotated[
-        str | None, typer.Option(metavar="N,N,...", help="Worker counts.  [default: the file's, 8]")
+        str | None, option("PredictionRequest.workers", default="the file's; 8", metavar="N,N,...")
     ] = None,
     bandwidth_gbps: BandwidthGbps = None,
     startup_us: StartupUs = None,
@@ -44,16 +45,10 @@ def predict(
     extrapolate: Extrapolate = False,
     compute_slowdown: ComputeSlowdown = None,
     buffers_bytes: Annotated[
-        str | None,
-        typer.Option(metavar="N,N,...", help="Fusion buffers.  [default: 0, 104857600]"),
+        str | None, option("PredictionRequest.buffers_bytes", metavar="N,N,...")
     ] = None,
-    timeout_us: Annotated[
-        float | None,
-        typer.Option(help="Longest wait of a fusion buffer for the next layer.  [default: 5000]"),
-    ] = None,
-    time_limit: Annotated[
-        float | None, typer.Option(help="Seconds for all plans together.  [default: 10]")
-    ] = None,
+    timeout_us: Annotated[float | None, option("PredictionRequest.timeout_us")] = None,
+    time_limit: Annotated[float | None, option("PredictionRequest.time_limit_s")] = None,
     set_: Set = None,
     server: ServerUrl = None,
     json_: AsJson = False,

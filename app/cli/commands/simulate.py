@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from app.cli.failures import explaining
+from app.cli.field_options import option
 from app.cli.options import (
     AsJson,
     BandwidthGbps,
@@ -32,6 +33,7 @@ from app.cli.options import (
     present,
     server_at,
 )
+from app.names import POLICIES, PROGRAM_POLICIES
 
 
 def simulate(
@@ -47,10 +49,12 @@ def simulate(
     compute_slowdown: ComputeSlowdown = None,
     policies: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "SimulationRequest.policy",
             "--policy",
+            default="wfbp; of a program in_order",
+            words=(*POLICIES, *PROGRAM_POLICIES),
             metavar="NAME[:KEY=VALUE,...]",
-            help="Policy.  [default: wfbp; of a program in_order]",
         ),
     ] = None,
     plan: Annotated[
@@ -58,22 +62,25 @@ def simulate(
         typer.Option(metavar="PLAN", help="Instead of a policy: the JSON that plan --json prints."),
     ] = None,
     jitter: Annotated[
-        float | None,
-        typer.Option(metavar="SPREAD", help="Also run it with op times that vary; 0.1 is 10 %."),
+        float | None, option("JitterBody.spread", note="0.1 is 10 %", metavar="SPREAD")
     ] = None,
-    runs: Annotated[int | None, typer.Option(help="How many of them.  [default: 100]")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of their factors.  [default: 0]")] = None,
+    runs: Annotated[int | None, option("JitterBody.runs")] = None,
+    seed: Annotated[int | None, option("JitterBody.seed")] = None,
     rival: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "JitterBody.rivals",
+            note="may be repeated",
+            words=POLICIES,
             metavar="NAME[:KEY=VALUE,...]",
-            help="Policy that runs through the same; may be repeated.  [default: wfbp]",
         ),
     ] = None,
     barrier: Barrier = False,
     memory_limit_gib: Annotated[
         float | None,
-        typer.Option(min=1e-9, max=2**30, help="Most memory of a program, which policies keep."),
+        option(
+            "SimulatedOptions.memory_limit_bytes", note="policies keep it if they can", unit=2**30
+        ),
     ] = None,
     copy_gbps: CopyGbps = None,
     max_bucket_mib: MaxBucketMib = None,

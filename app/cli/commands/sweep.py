@@ -7,6 +7,7 @@ import typer
 
 from app.cli.extras import check_extra
 from app.cli.failures import explaining
+from app.cli.field_options import option
 from app.cli.options import (
     AsJson,
     Barrier,
@@ -29,6 +30,7 @@ from app.cli.options import (
     present,
     server_at,
 )
+from app.names import POLICIES, PROGRAM_POLICIES
 
 
 def sweep(
@@ -37,29 +39,28 @@ def sweep(
     parameters: Parameters = None,
     rank: Rank = None,
     workers: Annotated[
-        str | None, typer.Option(metavar="N,N,...", help="Worker counts.  [default: the cluster's]")
+        str | None, option("SweepRequest.workers", default="the cluster's", metavar="N,N,...")
     ] = None,
     bandwidths_gbps: Annotated[
-        str | None, typer.Option(metavar="N,N,...", help="Bandwidths.  [default: the cluster's]")
+        str | None,
+        option("SweepRequest.bandwidths_gbps", default="the cluster's", metavar="N,N,..."),
     ] = None,
     startups_us: Annotated[
-        str | None, typer.Option(metavar="N,N,...", help="Start-ups.  [default: the cluster's]")
+        str | None, option("SweepRequest.startups_us", default="the cluster's", metavar="N,N,...")
     ] = None,
     memory_limit_gib: Annotated[
         list[float] | None,
-        typer.Option(
-            min=1e-9,
-            max=2**30,
-            help="Most memory of a program; may be repeated.",
-        ),
+        option("SweepRequest.memory_limits_bytes", note="may be repeated", unit=2**30),
     ] = None,
     policies: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "SweepRequest.policies",
             "--policy",
+            note="may be repeated",
+            default="wfbp, ddp, horovod, mg_wfbp, pace, plan; of a program its rules and plan",
+            words=(*POLICIES, *PROGRAM_POLICIES, "plan"),
             metavar="NAME[:KEY=VALUE,...]",
-            help="Policy, or plan; may be repeated.  "
-            "[default: wfbp, ddp, horovod, mg_wfbp, pace, plan; of a program its rules and plan]",
         ),
     ] = None,
     cost_model: CostModel = None,
@@ -70,15 +71,9 @@ def sweep(
     max_bucket_mib: MaxBucketMib = None,
     max_under_way_mib: MaxUnderWayMib = None,
     margin_ms: MarginMs = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(help="Seconds after which a plan is the best so far.  [default: 2]"),
-    ] = None,
-    sweep_limit: Annotated[
-        float | None,
-        typer.Option(help="Seconds after which the sweep is given up.  [default: 600]"),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the plans.  [default: 0]")] = None,
+    time_limit: Annotated[float | None, option("SweepRequest.time_limit_s")] = None,
+    sweep_limit: Annotated[float | None, option("SweepRequest.sweep_limit_s")] = None,
+    seed: Annotated[int | None, option("SweepRequest.seed")] = None,
     csv: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Write the cells as CSV.")
     ] = None,
