@@ -15,6 +15,9 @@ from app.cli.failures import flag_of
 from app.cli.request_field import RequestField
 from app.reading.wording import rules_at
 from app.schemas.base import RequestModel
+from app.schemas.cost_models import CostModelRequest
+from app.schemas.parameter_servers import ParameterServerRequest
+from app.schemas.placements import PlacementsRequest
 from app.schemas.plans import PlanRequest
 from app.schemas.predictions import PredictionRequest
 from app.schemas.simulations import SimulationRequest
@@ -29,6 +32,9 @@ _REQUESTS: dict[str, type[RequestModel]] = {
     "simulate": SimulationRequest,
     "predict": PredictionRequest,
     "sweep": SweepRequest,
+    "parameter-server": ParameterServerRequest,
+    "placements": PlacementsRequest,
+    "calibrate": CostModelRequest,
 }
 #: Objects of requests whose fields have flags, or are completed.
 _OBJECTS = ("cluster", "options", "jitter")

@@ -44,7 +44,8 @@ def option(
     if unit != 1:  # typer says the range itself
         more |= {"min": _rounded(about.least, unit), "max": about.most and about.most / unit}
     else:
-        remarks = [about.span(), *remarks]
+        choices = ", ".join(about.choices) if about.text else ""
+        remarks = [choices or about.span(), *remarks]
     told = "; ".join(filter(None, remarks))
     if complete := (*about.choices, *words):
         more["autocompletion"] = completing(complete)

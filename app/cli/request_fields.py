@@ -27,6 +27,16 @@ REQUESTS: dict[str, dict[str, str]] = {
         "cluster.": "ClusterBody",
         "options.": "SweptOptions",
     },
+    "parameter-server": {
+        "": "ParameterServerRequest",
+    },
+    "placements": {
+        "": "PlacementsRequest",
+        "cluster.": "ClusterBody",
+    },
+    "calibrate": {
+        "": "CostModelRequest",
+    },
 }
 
 
@@ -129,6 +139,80 @@ FIELDS: dict[str, RequestField] = {
         most=1000000,
         default="1",
     ),
+    "CostModelRequest.bandwidth_gbps": RequestField(
+        "Bandwidth between two workers at the measurement",
+        least=1e-06,
+        most=1000000.0,
+    ),
+    "CostModelRequest.fit": RequestField(
+        "",
+        choices=(
+            "best",
+            "linear",
+            "piecewise",
+            "table",
+        ),
+        default="best",
+    ),
+    "CostModelRequest.format": RequestField(
+        "Format of the text",
+        choices=(
+            "auto",
+            "nccl_tests",
+            "osu",
+            "csv",
+        ),
+        default="auto",
+    ),
+    "CostModelRequest.kind": RequestField(
+        "Collective of samples, and of texts that do not say theirs",
+        choices=(
+            "all_reduce",
+            "all_gather",
+            "reduce_scatter",
+            "broadcast",
+            "all_to_all",
+        ),
+    ),
+    "CostModelRequest.kinds": RequestField(
+        "The same of each of texts, in their order",
+        choices=(
+            "all_reduce",
+            "all_gather",
+            "reduce_scatter",
+            "broadcast",
+            "all_to_all",
+        ),
+    ),
+    "CostModelRequest.mixed": RequestField(
+        "Take runs that differ in ranks, devices or machines for one",
+    ),
+    "CostModelRequest.model": RequestField(
+        "Figures that are known",
+    ),
+    "CostModelRequest.name": RequestField(
+        "",
+    ),
+    "CostModelRequest.samples": RequestField(
+        "Measured all-reduces",
+    ),
+    "CostModelRequest.text": RequestField(
+        "What nccl-tests (all_reduce_perf, all_gather_perf, ...) or OSU printed, or a table with a"
+        " header such as `size(B),time(us)`",
+    ),
+    "CostModelRequest.texts": RequestField(
+        "Several such, of one cluster",
+    ),
+    "CostModelRequest.threshold_bytes": RequestField(
+        "Where the second piece of piecewise begins",
+        least=1,
+        most=1152921504606846976,
+    ),
+    "CostModelRequest.workers": RequestField(
+        "Workers that it was measured with",
+        least=1,
+        most=1000000,
+    ),
     "JitterBody.rivals": RequestField(
         "Policies that run through the same iterations",
         default="wfbp",
@@ -230,6 +314,191 @@ FIELDS: dict[str, RequestField] = {
         most=600,
         is_open=True,
         default="10",
+    ),
+    "ParameterServerRequest.bandwidths_gbps": RequestField(
+        "Bandwidths of each server's and each worker's interface, in each direction",
+        least=1e-06,
+        most=1000000.0,
+    ),
+    "ParameterServerRequest.batch_size": RequestField(
+        "Examples of a worker's step",
+        least=1,
+        most=1000000000,
+    ),
+    "ParameterServerRequest.dropped_steps": RequestField(
+        "So many steps a worker are not counted at the start",
+        least=0,
+        most=50000,
+        default="50",
+    ),
+    "ParameterServerRequest.explain": RequestField(
+        "Run each row again with each resource faster",
+    ),
+    "ParameterServerRequest.flow_control": RequestField(
+        "A transfer beyond win_bytes is done in two services, as HTTP/2 does",
+    ),
+    "ParameterServerRequest.graph": RequestField(
+        "Instead of steps",
+    ),
+    "ParameterServerRequest.graph_id": RequestField(
+        "Instead of a graph",
+    ),
+    "ParameterServerRequest.name": RequestField(
+        "Of what is trained",
+    ),
+    "ParameterServerRequest.order": RequestField(
+        "In which order the transfers leave that are ready when a step starts",
+        choices=(
+            "fifo",
+            "tic",
+            "reverse",
+            "random",
+        ),
+        default="fifo",
+    ),
+    "ParameterServerRequest.parse_us": RequestField(
+        "Time to parse any transfer, besides",
+        least=0,
+        most=1000000000.0,
+        default="0",
+    ),
+    "ParameterServerRequest.parse_us_per_byte": RequestField(
+        "Time to parse a byte that was received, on the receiver",
+        least=0,
+        most=1000.0,
+        default="0",
+    ),
+    "ParameterServerRequest.seed": RequestField(
+        "Seed of all draws",
+        least=0,
+        most=4294967295,
+        default="0",
+    ),
+    "ParameterServerRequest.servers": RequestField(
+        "Over how many servers the tensors of a graph are spread",
+        least=1,
+        most=2,
+        default="1",
+    ),
+    "ParameterServerRequest.simulated_steps": RequestField(
+        "Steps of a worker",
+        least=1,
+        most=100000,
+        default="1000",
+    ),
+    "ParameterServerRequest.spread": RequestField(
+        "Standard deviation of a factor of mean 1 on the compute of each step of each worker",
+        least=0,
+        most=10.0,
+    ),
+    "ParameterServerRequest.steps": RequestField(
+        "Profiled steps of one worker alone",
+    ),
+    "ParameterServerRequest.synchronous": RequestField(
+        "All workers begin a step when all have ended the one before",
+    ),
+    "ParameterServerRequest.update_us_per_byte": RequestField(
+        "Time that a server takes to update a byte of a graph's tensor",
+        least=0,
+        most=1000.0,
+        default="0",
+    ),
+    "ParameterServerRequest.win_bytes": RequestField(
+        "Most bytes of a transfer's first service",
+        least=1,
+        most=1152921504606846976,
+        default="28000000",
+    ),
+    "ParameterServerRequest.workers": RequestField(
+        "Worker counts, distinct, in any order",
+        least=1,
+        most=1000,
+        default="1, 2, 4, 8, 16",
+    ),
+    "PlacementsRequest.aggregate_gbytes_per_s": RequestField(
+        "How fast a core sums the gradients of all workers and updates the model",
+        least=1e-06,
+        most=1000000000000.0,
+    ),
+    "PlacementsRequest.bandwidth_gbps": RequestField(
+        "Of each network interface, each direction",
+        least=1e-06,
+        most=1000000.0,
+    ),
+    "PlacementsRequest.batch_time_us": RequestField(
+        "Compute time of a step",
+        least=1e-06,
+        most=8640000000000.0,
+    ),
+    "PlacementsRequest.chunk_bytes": RequestField(
+        "What keys are cut into",
+        least=1,
+        most=1152921504606846976,
+        default="32768",
+    ),
+    "PlacementsRequest.cluster": RequestField(
+        "Instead of both, as other requests have it",
+    ),
+    "PlacementsRequest.cores_per_interface": RequestField(
+        "Cores of an interface that sum and update chunks",
+        least=1,
+        most=100000,
+        default="1",
+    ),
+    "PlacementsRequest.graph": RequestField(
+        "Instead",
+    ),
+    "PlacementsRequest.graph_id": RequestField(
+        "Instead",
+    ),
+    "PlacementsRequest.interfaces_per_server": RequestField(
+        "Network interfaces of a host with a server",
+        least=1,
+        most=100000,
+        default="1",
+    ),
+    "PlacementsRequest.jobs": RequestField(
+        "Jobs that share one server, whose interfaces and theirs have bandwidth_gbps",
+    ),
+    "PlacementsRequest.keys": RequestField(
+        "Instead",
+    ),
+    "PlacementsRequest.model_bytes": RequestField(
+        "Size of the model, as one key",
+        least=1,
+        most=1152921504606846976,
+    ),
+    "PlacementsRequest.prices": RequestField(
+        "What racks with and without a PHub are worth",
+    ),
+    "PlacementsRequest.racks": RequestField(
+        "Whether racks had better reduce by themselves first",
+    ),
+    "PlacementsRequest.servers": RequestField(
+        "Servers of a sharded placement",
+        least=1,
+        most=1000000,
+    ),
+    "PlacementsRequest.simulate": RequestField(
+        "The placements whose exchange is simulated",
+        choices=(
+            "ncc",
+            "cc",
+            "ncs",
+            "cs",
+        ),
+        default="ncc, cc, ncs, cs",
+    ),
+    "PlacementsRequest.simulated_transfers": RequestField(
+        "Most pushes and pulls of a simulation",
+        least=1,
+        most=100000,
+        default="10000",
+    ),
+    "PlacementsRequest.workers": RequestField(
+        "How many, or a cluster",
+        least=1,
+        most=1000000,
     ),
     "PlanRequest.cluster": RequestField(
         "",
