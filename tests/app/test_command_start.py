@@ -289,6 +289,8 @@ def test_help_has_the_range_and_the_default_of_the_field(run: Run) -> None:
         ("plan --set options.s", ["options.schedule=", "options.slot_us=", "options.seed="]),
         ("simulate --set jitter.r", ["jitter.rivals=", "jitter.runs="]),
         ("simulate --set bin", ["bins="]),
+        ("export --format x", ["xla"]),
+        ("import --format k", ["kineto"]),
         ("predict --set options.", []),  # it has none
     ],
 )
