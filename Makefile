@@ -63,7 +63,9 @@ reference: $(VENV)/installed-dev  ## write the generated parts of the reference 
 screenshots: $(VENV)/installed-dev  ## take the pictures of the service's pages anew, in Chromium
 	$(BIN)/python -m docs.generate.screenshots
 
-openapi: $(VENV)/installed-dev  ## write openapi/openapi.json anew, and what of the client is made
+openapi: $(VENV)/installed-dev  ## write openapi/openapi.json anew, and what is made of tables and models
+	$(BIN)/python -m app.write_names
+	$(BIN)/python -m app.write_fields
 	$(BIN)/python -m app.write_openapi
 	$(BIN)/python -m app.write_client
 

@@ -1,14 +1,30 @@
 """The names of the solver's choices, where they are shown and the choices themselves not needed.
 
-The tables that they are the keys of import what computes; tests hold the two together.
+The tables that they are the keys of import what computes; made of these by
+``python -m app.write_names``.
 """
 
-#: Formats that plans are written in, and programs (``EXPORTS``, ``PROGRAM_EXPORTS``).
-EXPORTS = ("chrome", "chakra", "csv", "ddp", "deepspeed", "fsdp", "horovod")
-PROGRAM_EXPORTS = ("chrome", "xla", "fsdp")
+#: Formats that plans are written in (``solver.exports``).
+EXPORTS = (
+    "chrome",
+    "chakra",
+    "csv",
+    "ddp",
+    "deepspeed",
+    "fsdp",
+    "horovod",
+)
 
 
-#: Formats that are read (``solver.traces.READERS``).
+#: Formats that programs are written in (``solver.exports.programs``).
+PROGRAM_EXPORTS = (
+    "chrome",
+    "xla",
+    "fsdp",
+)
+
+
+#: Formats that are read (``solver.traces``).
 READERS = (
     "pipedream",
     "dnn_partitioning",
@@ -23,7 +39,38 @@ READERS = (
 )
 
 
-#: What runs today, and the rules of today for programs (``POLICIES`` of both).
+#: Formats of benchmarks that are read (``solver.calibration.measurements``).
+BENCHMARKS = (
+    "nccl_tests",
+    "osu",
+    "csv",
+)
+
+
+#: What costs are fitted by (``solver.calibration.fits``).
+FITS = (
+    "linear",
+    "piecewise",
+    "table",
+)
+
+
+#: How tensors are grouped (``solver.fusion.layered``).
+FUSIONS = (
+    "joint",
+    "maxmin",
+    "none",
+)
+
+
+#: How given buckets are ordered (``solver.schedule``).
+SCHEDULERS = (
+    "jackson",
+    "lp",
+)
+
+
+#: What runs today (``solver.policies``).
 POLICIES = (
     "wfbp",
     "single",
@@ -37,7 +84,96 @@ POLICIES = (
     "ada_fusion",
     "pace",
 )
-PROGRAM_POLICIES = ("in_order", "inductor", "simple_overlap", "xla_lhs")
+
+
+#: The rules of today for programs (``solver.programs.policies``).
+PROGRAM_POLICIES = (
+    "in_order",
+    "inductor",
+    "simple_overlap",
+    "xla_lhs",
+)
+
+
+#: Compressions (``solver.simulation.compression``).
+COMPRESSIONS = (
+    "fp16",
+    "bf16",
+    "fp8",
+    "int8",
+    "topk",
+)
+
+
+#: Algorithms of costs that were measured (``solver.costs``).
+MEASURED = (
+    "table",
+    "linear",
+    "piecewise",
+)
+
+
+#: Algorithms of costs (``solver.costs``), each with the fields that some only have.
+ALGORITHMS: dict[str, tuple[str, ...]] = {
+    "ring": (
+        "hop_us",
+        "reduction_gbps",
+    ),
+    "recursive_doubling": (
+        "hop_us",
+        "reduction_gbps",
+    ),
+    "halving_doubling": (
+        "hop_us",
+        "reduction_gbps",
+    ),
+    "double_binary_tree": (
+        "hop_us",
+        "reduction_gbps",
+    ),
+    "hierarchical": (
+        "hop_us",
+        "reduction_gbps",
+        "node_workers",
+        "node_bandwidth_gbps",
+        "node_hop_us",
+        "shared_nic",
+    ),
+    "parameter_server": (
+        "hop_us",
+        "placement",
+    ),
+    "in_network": ("hop_us",),
+    "table": (
+        "table",
+        "tables",
+        "measured_bytes",
+    ),
+    "linear": (
+        "constant_us",
+        "us_per_byte",
+        "measured_bytes",
+    ),
+    "piecewise": (
+        "piecewise",
+        "measured_bytes",
+    ),
+}
+
+
+#: What attains a bound of each kind (``solver.bounds.kinds``).
+BOUND_KINDS: dict[str, str] = {
+    "compute": "compute alone takes that long",
+    "path": "the longest path, {these} on it, with each collective at its least cost",
+    "chain": "{these} in release order, then {tail}",
+    "packing": "the bytes of {these} after {release}, then {tail}",
+    "nested": "{these} between their releases and the compute after each",
+    "slowed": "compute alone, slowed down by sending {these}",
+    "shared": "{these} on one network card after {release} and a start-up, then {tail}",
+    "windows": "in less, {these} would not fit between what comes before and after each",
+    "load": "{these} one after another on one stream or channel after {release}, then {tail}",
+    "overlap": "all of a stream or channel, and what cannot run beside {these} at its ends",
+}
 
 
 #: The graph's own collectives in the order of their release, and programs in the graph's own order.

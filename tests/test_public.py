@@ -9,7 +9,7 @@ import interlace
 
 NAMES = {
     *("Graph", "Op", "build", "with_barrier", "MODELS"),
-    *("Cluster", "Cost", "alike", "network_of"),
+    *("Cluster", "Cost", "alike", "network_of", "Compression"),
     *("plan", "Options", "Plan", "Choice", "POLICIES", "simulate", "chrome_trace", "explain"),
     *("Change", "apply_changes", "predict", "sweep"),
     *("Buffer", "plan_program", "ProgramProblem", "ProgramLimits", "ProgramOptions", "ProgramPlan"),

@@ -82,13 +82,16 @@ def _collectives(raw: Json) -> Iterator[Json]:
             yield op
 
 
-def overruled(cluster: Any, flags: Json) -> Iterator[str]:
-    """Say of each flag that it wins over the cluster that a trace tells of."""
+def overruled(cluster: Any, flags: Json, assigned: Json) -> Iterator[str]:
+    """Say of each flag, and of each field of ``--set``, that it wins over a trace's cluster."""
     if not isinstance(cluster, dict):
         return
+    given = {field: (f"--{field.replace('_', '-')}", value) for field, value in flags.items()}
+    given |= {field: (f"--set cluster.{field}", value) for field, value in assigned.items()}
     for field, figure in _FIGURES.items():
-        if field in flags and flags[field] != cluster.get(field):
-            flag, value = f"--{field.replace('_', '-')}", figure.format(flags[field])
+        flag, new = given.get(field, ("", None))
+        if isinstance(new, int | float) and new != cluster.get(field):
+            value = figure.format(new)
             was = cluster.get(field)
             instead = "what was recorded" if was is None else figure.format(was)
             yield f"{value} by {flag}, instead of {instead}."

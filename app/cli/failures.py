@@ -4,13 +4,16 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from app.cli.interrupts import INTERRUPTED
 from app.errors import Refusal
 from solver.errors import Fault, InterlaceError
+
+if TYPE_CHECKING:
+    from app.cli.assignments import Assignments
 
 FAILED, MISUSED = 1, 2
 
@@ -73,7 +76,10 @@ def failure_of(error: Exception) -> CommandFailure | None:
 
 @contextmanager
 def explaining(
-    source: str, flags: dict[str, Any], places: Mapping[str, str] | None = None
+    source: str,
+    flags: dict[str, Any],
+    places: Mapping[str, str] | None = None,
+    assigned: "Assignments | None" = None,
 ) -> Iterator[None]:
     """Say what is wrong with a file or a flag, a line a fault.
 
@@ -85,19 +91,21 @@ def explaining(
         The fields of the request that flags set; a fault of one is a misuse of the command.
     places
         What the file is called that a pointer stands for, where there are several.
+    assigned
+        The fields that ``--set`` sets, likewise.
     """
     try:
         yield
     except InterlaceError as error:
-        raise _faults(error.faults, source, flags, places or {}) from None
+        blamed = [_blamed(fault.pointer, flags, assigned) for fault in error.faults[:_LINES]]
+        raise _faults(error.faults, source, blamed, places or {}) from None
     except Refusal as error:
         raise CommandFailure(f"{source}: {error}") from None
 
 
 def _faults(
-    faults: Sequence[Fault], source: str, flags: dict[str, Any], places: Mapping[str, str]
+    faults: Sequence[Fault], source: str, blamed: list[str | None], places: Mapping[str, str]
 ) -> CommandFailure:
-    blamed = [_flag(fault.pointer, flags) for fault in faults[:_LINES]]
     lines = [
         f"{flag or _place(fault.pointer, source, places)}: {_said(fault.detail)}"
         for fault, flag in zip(faults, blamed, strict=False)
@@ -114,7 +122,14 @@ def _place(pointer: str, source: str, places: Mapping[str, str]) -> str:
 
 def _said(detail: str) -> str:
     """Put flags in the place of the fields that a sentence tells to give."""
-    return _FIELD.sub(lambda found: _called(found[1]), detail)
+    return _FIELD.sub(lambda found: flag_of(found[1]), detail)
+
+
+def _blamed(pointer: str, flags: dict[str, Any], assigned: "Assignments | None") -> str | None:
+    """Name the flag that is at fault; None where the file is."""
+    if assigned is None:
+        return _flag(pointer, flags)
+    return assigned.flag(pointer) or _flag(pointer, flags) or assigned.maker(pointer)
 
 
 def _flag(pointer: str, flags: dict[str, Any]) -> str | None:
@@ -129,9 +144,9 @@ def _flag(pointer: str, flags: dict[str, Any]) -> str | None:
         if steps[:2] == ["jitter", "spread"]:
             return "--jitter"
         field = steps[1]
-    return _called(field)
+    return flag_of(field)
 
 
-def _called(field: str) -> str:
+def flag_of(field: str) -> str:
     """Return the flag of a field."""
     return _FLAGS.get(field, f"--{field.replace('_', '-')}")

@@ -3,10 +3,11 @@
 import re
 from codecs import BOM_UTF8
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from app.cli.assignments import Assignments
 from app.cli.clusters import channels_of, is_split, on, overruled
 from app.cli.program_requests import has_order, limits_of, options_of
 from app.codes import ServiceFaultCode
@@ -14,7 +15,7 @@ from app.errors import InvalidRequest
 from app.limits import MAX_NAME_CHARACTERS, MAX_UNPACKED_BYTES
 from app.reading.compiled_graphs import compiled_request, is_compiled
 from app.reading.parsing import read_json
-from app.reading.requests import parsed_placements, problem_of, read_parsed
+from app.reading.requests import Request, parsed_placements, problem_of, read_parsed
 from app.reading.traces import parameters_of, read_files, recognised, report_of
 from app.reading.unpacking import unpacked
 from app.reading.wording import shown
@@ -72,6 +73,8 @@ class GraphSource:
         JSON of the names and bytes of its gradients, to split its buckets; None when unknown.
     rank
         Which of the files of a trace; None for the slowest rank.
+    assigned
+        Fields of the request, by their paths; they win over the files and all else.
     """
 
     name: str
@@ -81,6 +84,7 @@ class GraphSource:
     step: int | None = None
     parameters: str | None = None
     rank: int | None = None
+    assigned: Assignments = field(default_factory=Assignments)
 
 
 def read_plan(
@@ -102,7 +106,7 @@ def read_plan(
         own = raw.get("options", {"baselines": _SPLIT} if is_ddp else {})
         raw = {**raw, "options": _merged(own, options)}
         raw |= {"what_if": what_if} if what_if else {}
-    return problem_of(read_parsed(raw, PlanRequest)), report
+    return problem_of(_read_assigned(raw, source, PlanRequest)), report
 
 
 def read_simulation(source: GraphSource, fields: Json) -> "CheckedRequest[SimulationRequest]":
@@ -126,10 +130,10 @@ def read_simulation(source: GraphSource, fields: Json) -> "CheckedRequest[Simula
         if isinstance(own := raw.get("options"), dict):
             rest = {key: value for key, value in raw.items() if key not in {"options", "what_if"}}
             raw = {"barrier": own.get("barrier", False), **rest}
-        if not fields.keys() & {"policy", "plan"}:
+        if not fields.keys() & {"policy", "plan"} and not source.assigned.names("plan"):
             fields = {"policy": "in_order" if has_order(raw.get("graph")) else "wfbp", **fields}
         raw = {**raw, **fields, **({"options": options} if options else {})}
-    return problem_of(read_parsed(raw, SimulationRequest))
+    return problem_of(_read_assigned(raw, source, SimulationRequest))
 
 
 def read_prediction(source: GraphSource, fields: Json) -> "tuple[Graph | None, PredictionRequest]":
@@ -141,7 +145,7 @@ def read_prediction(source: GraphSource, fields: Json) -> "tuple[Graph | None, P
     from app.schemas.predictions import PredictionRequest
 
     raw, _ = _read(source)
-    return read_parsed(_with(raw, fields), PredictionRequest)
+    return _read_assigned(_with(raw, fields), source, PredictionRequest)
 
 
 def read_sweep(source: GraphSource, fields: Json) -> "CheckedRequest[SweepRequest]":
@@ -155,7 +159,7 @@ def read_sweep(source: GraphSource, fields: Json) -> "CheckedRequest[SweepReques
     if isinstance(raw, dict):
         options = {**options_of(raw, SweptOptions), **fields.get("options", {})}
         fields = {**limits_of(raw), **fields, **({"options": options} if options else {})}
-    return problem_of(read_parsed(_with(raw, fields), SweepRequest))
+    return problem_of(_read_assigned(_with(raw, fields), source, SweepRequest))
 
 
 def read_steps(
@@ -236,6 +240,16 @@ def read_placements(source: GraphSource, fields: Json) -> "tuple[Graph | None, P
     return parsed_placements(_with(raw, {**source.cluster, **fields}))
 
 
+def _read_assigned(
+    raw: Any, source: GraphSource, model: type[Request]
+) -> "tuple[Graph | None, Request]":
+    """Check a request with the fields that are assigned to it."""
+    try:
+        return read_parsed(source.assigned.on(raw), model)
+    except InvalidRequest as error:
+        raise InvalidRequest(source.assigned.hinted(error.faults, model)) from None
+
+
 def _with(raw: Any, fields: Json) -> Any:
     """Put what flags say into a request that may be for a plan."""
     if not isinstance(raw, dict):
@@ -256,7 +270,8 @@ def _read(source: GraphSource) -> tuple[Any, Report | None]:
         return raw, report
     own = raw.get("cluster") if source.planned is None else source.planned
     if report:
-        report = replace(report, assumed=(*report.assumed, *overruled(own, source.cluster)))
+        over = overruled(own, source.cluster, source.assigned.within("cluster"))
+        report = replace(report, assumed=(*report.assumed, *over))
     return {**raw, "cluster": on(own, source.cluster, channels_of(raw))}, report
 
 

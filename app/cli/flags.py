@@ -6,10 +6,11 @@ from typing import Any
 
 import typer
 
+from app.cli.assignments import value_of
 from app.cli.options import present
 from app.errors import Refusal
+from app.names import COMPRESSIONS
 from app.reading.parsing import read_json
-from solver.simulation.compression import COMPRESSIONS
 
 Json = dict[str, Any]
 
@@ -24,15 +25,7 @@ def policy(text: str, flag: str = "--baseline") -> str | Json:
     pairs = [pair.partition("=") for pair in rest.split(",")]
     if not all(key and equals and key != "policy" for key, equals, _ in pairs):
         raise typer.BadParameter("use NAME:KEY=VALUE,KEY=VALUE", param_hint=flag)
-    return {"policy": name} | {key: _value(value) for key, _, value in pairs}
-
-
-def _value(text: str) -> Any:
-    """Read a number, true or false; anything else is a word."""
-    try:
-        return read_json(text.encode())
-    except Refusal:
-        return text
+    return {"policy": name} | {key: value_of(value) for key, _, value in pairs}
 
 
 def fields(text: str | None, flag: str) -> Json | None:
@@ -52,7 +45,7 @@ def fields(text: str | None, flag: str) -> Json | None:
                 raise typer.BadParameter(f"{step} is a value and no object", param_hint=flag)
         if last in place:
             raise typer.BadParameter(f"{key} stands there twice", param_hint=flag)
-        place[last] = _value(value)
+        place[last] = value_of(value)
     return found
 
 
@@ -80,7 +73,7 @@ def change(text: str) -> Json:
             f"PATTERN=COMPRESSION: {', '.join(COMPRESSIONS)}",
             param_hint="--what-if",
         )
-    return {"match": pattern, _CHANGES[field]: _value(factor)}
+    return {"match": pattern, _CHANGES[field]: value_of(factor)}
 
 
 def jitter(
@@ -180,7 +173,7 @@ def numbers(text: str | None, flag: str) -> list[Any] | None:
     """Read N,N,... as a list of numbers."""
     if text is None:
         return None
-    values = [_value(part) for part in text.split(",")]
+    values = [value_of(part) for part in text.split(",")]
     if not all(isinstance(value, int | float) for value in values):
         raise typer.BadParameter("use numbers with commas between them", param_hint=flag)
     return values

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.cli.extras import check_extra
+from app.cli.field_options import option, paths
+from app.names import COMPRESSIONS
 
 if TYPE_CHECKING:
     from app.cli.remote import Server
@@ -44,29 +46,20 @@ Parameters = Annotated[
 ]
 
 Workers = Annotated[
-    int | None, typer.Option(help="Workers.  [default: the file's, of a trace as recorded; 8]")
+    int | None, option("ClusterBody.workers", default="the file's, of a trace as recorded; 8")
 ]
 
 BandwidthGbps = Annotated[
     float | None,
-    typer.Option(
-        help="Bandwidth between two workers.  [default: the file's, of a trace as recorded; 10]"
-    ),
+    option("ClusterBody.bandwidth_gbps", default="the file's, of a trace as recorded; 10"),
 ]
 
 StartupUs = Annotated[
-    float | None,
-    typer.Option(
-        help="Fixed cost of one launch.  [default: the file's, of a trace as recorded; 50]"
-    ),
+    float | None, option("ClusterBody.startup_us", default="the file's, of a trace as recorded; 50")
 ]
 
 ComputeSlowdown = Annotated[
-    float | None,
-    typer.Option(
-        help="Compute takes so many times as long while a launch is under way.  [default: the "
-        "file's; 1]"
-    ),
+    float | None, option("ClusterBody.compute_slowdown", default="the file's; 1")
 ]
 
 CostModel = Annotated[
@@ -77,34 +70,18 @@ CostModel = Annotated[
     ),
 ]
 
-Extrapolate = Annotated[
-    bool,
-    typer.Option(
-        "--extrapolate", help="Scale a measured cost model to other workers or bandwidth."
-    ),
-]
+Extrapolate = Annotated[bool, option("ClusterBody.extrapolate", "--extrapolate")]
 
-Barrier = Annotated[
-    bool, typer.Option("--barrier", help="The next forward pass waits for all last collectives.")
-]
+Barrier = Annotated[bool, option("SimulationRequest.barrier", "--barrier")]
 
-CopyGbps = Annotated[
-    float | None,
-    typer.Option(help="Speed of the copies of a program's buckets.  [default: 26800]"),
-]
+CopyGbps = Annotated[float | None, option("OptionsBody.copy_gbps", default="of a program 26800")]
 
-MaxBucketMib = Annotated[
-    float | None, typer.Option(min=1e-6, max=2**40, help="Largest bucket of a program.")
-]
+MaxBucketMib = Annotated[float | None, option("OptionsBody.max_bucket_bytes", unit=2**20)]
 
-MaxUnderWayMib = Annotated[
-    float | None,
-    typer.Option(min=1e-6, max=2**40, help="Most that a program has under way at once."),
-]
+MaxUnderWayMib = Annotated[float | None, option("OptionsBody.max_bytes_under_way", unit=2**20)]
 
 MarginMs = Annotated[
-    float | None,
-    typer.Option(min=0, help="How long before its use a launch of a program ends.  [default: 50]"),
+    float | None, option("OptionsBody.margin_us", default="of a program 50", unit=1e3)
 ]
 
 WhatIf = Annotated[
@@ -112,8 +89,19 @@ WhatIf = Annotated[
     typer.Option(
         metavar="PATTERN=CHANGE",
         help="Answer also with ops changed: PATTERN=remove, PATTERN=bytes*FACTOR, "
-        "PATTERN=duration*FACTOR; compressed: PATTERN=fp16 (bf16, fp8, int8, topk), "
+        f"PATTERN=duration*FACTOR; compressed: PATTERN={'|'.join(COMPRESSIONS)}, "
         "of one kind PATTERN=all_reduce*fp16. May be repeated.",
+    ),
+]
+
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Set any field of the request, as in cluster.hop_us=2; a value is JSON or a word; "
+        "may be repeated.",
+        autocompletion=paths,
     ),
 ]
 

@@ -12,8 +12,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.responses import FileResponse, HTMLResponse
 from starlette.staticfiles import StaticFiles
 
-from app import VERSION
-from app.names import EXPORTS, FIFO, POLICIES, PROGRAM_EXPORTS, PROGRAM_POLICIES
+from app import VERSION, names
 
 router = APIRouter(include_in_schema=False)
 
@@ -39,12 +38,19 @@ PAGES = (
 )
 
 
-#: Names that the service knows, for pages that let one be chosen.
+#: Names that the service knows, for pages that let one be chosen or explain one.
 _NAMES = {
-    "rivals": (FIFO, *POLICIES),
-    "program_rivals": PROGRAM_POLICIES,
-    "formats": EXPORTS,
-    "program_formats": PROGRAM_EXPORTS,
+    "algorithms": names.ALGORITHMS,
+    "bounds": names.BOUND_KINDS,
+    "compressions": names.COMPRESSIONS,
+    "exports": names.EXPORTS,
+    "fifo": names.FIFO,
+    "fits": names.FITS,
+    "measured": names.MEASURED,
+    "policies": names.POLICIES,
+    "program_exports": names.PROGRAM_EXPORTS,
+    "program_policies": names.PROGRAM_POLICIES,
+    "readers": names.READERS,
 }
 
 
@@ -59,8 +65,9 @@ def _text(name: str, title: str) -> str:
         undefined=StrictUndefined,
         trim_blocks=True,
     )
+    templates.policies["json.dumps_kwargs"] = {"sort_keys": False}  # names keep their order
     template = templates.get_template(f"{name}.html")
-    return template.render(name=name, title=title, version=VERSION, **_NAMES)
+    return template.render(name=name, title=title, version=VERSION, names=_NAMES)
 
 
 def _page(name: str, title: str) -> Callable[[], HTMLResponse]:

@@ -69,7 +69,7 @@ def faults_of(
     for item in error.errors(include_url=False):
         location = (*under, *item["loc"])
         place, kind, value = _place(location), item["type"], item["input"]
-        rules = _rules_at(schema, location)
+        rules = rules_at(schema, location)
         if place[-1:] == (_KEY,):  # a name, of a channel or of a kind of collective
             place, kind = place[:-1], "extra_forbidden" if kind in _NAMED_ALIKE else kind
         if kind in {"union_tag_not_found", "union_tag_invalid"}:
@@ -165,7 +165,7 @@ def _joined(steps: Location) -> list[str]:
     return ["/".join(brief(str(step)) for step in steps)] if steps else []
 
 
-def _rules_at(schema: dict[str, Any], location: Location) -> dict[str, Any]:
+def rules_at(schema: dict[str, Any], location: Location) -> dict[str, Any]:
     """Follow a pydantic location, tags included, through a JSON schema; {} where it ends."""
     node = _resolved(schema, schema)
     keys: dict[str, Any] = {}

@@ -8,9 +8,8 @@ from app.limits import MAX_NAME_CHARACTERS, MAX_TEXT_CHARACTERS
 from app.schemas.base import PLAIN, AnswerModel, OneOf, RequestModel
 from app.schemas.lists import StoredCostModel
 from app.schemas.networks import CostModelBody, Gbps, OtherKind, Point, Size, Workers
-from solver.calibration.fits import Errors
+from solver.calibration.fits import FITS, Errors
 from solver.calibration.measurements import READERS
-from solver.costs import LINEAR, PIECEWISE, TABLE
 from solver.graph import ALL_REDUCE
 from solver.limits import MAX_SAMPLES
 
@@ -67,7 +66,7 @@ class CostModelRequest(RequestModel):
         bool, Field(description="Take runs that differ in ranks, devices or machines for one.")
     ] = False
     format: Annotated[
-        str, OneOf((AUTO, *READERS)), Field(description="Of `text`; `auto` looks at it.")
+        str, OneOf((AUTO, *READERS)), Field(description="Format of the text; `auto` looks at it.")
     ] = AUTO
     workers: Annotated[
         Workers | None,
@@ -82,10 +81,10 @@ class CostModelRequest(RequestModel):
     ] = None
     fit: Annotated[
         str,
-        OneOf((BEST, LINEAR, PIECEWISE, TABLE)),
+        OneOf((BEST, *FITS)),
         Field(
-            description="`linear`; `piecewise`: OSF (18); `table`: monotone; `best`: the one with "
-            "the least cross-validated error."
+            description="`best`: the one with the least cross-validated error; `linear`: a line; "
+            "`piecewise`: OSF (18); `table`: monotone."
         ),
     ] = BEST
     threshold_bytes: Annotated[

@@ -54,7 +54,7 @@ _FITTED = (LINEAR, PIECEWISE)
 _HOPS = tuple(name for name in ALGORITHMS if name not in MEASURED)
 
 
-_COUNTS: dict[str, tuple[str, ...]] = {
+COUNTING: dict[str, tuple[str, ...]] = {
     "hop_us": _HOPS,
     "reduction_gbps": tuple(
         name for name in _HOPS if name not in {"parameter_server", "in_network"}
@@ -141,7 +141,7 @@ class NetworkBody(RequestModel):
         """Name the fields that were given and do not count with the algorithm."""
         return [
             field
-            for field, algorithms in _COUNTS.items()
+            for field, algorithms in COUNTING.items()
             if field in type(self).model_fields
             and self.algorithm not in algorithms
             and getattr(self, field) != type(self).model_fields[field].default

@@ -97,8 +97,8 @@ class ParameterServerRequest(GraphRequest):
         Field(
             min_length=1,
             max_length=MAX_BANDWIDTHS,
-            description="Of each server's and each worker's interface, in each direction "
-            "[Gbit/s]; distinct, in any order.",
+            description="Bandwidths of each server's and each worker's interface, in each "
+            "direction [Gbit/s]; distinct, in any order.",
         ),
     ]
     flow_control: Annotated[
@@ -149,7 +149,7 @@ class ParameterServerRequest(GraphRequest):
             description="So many steps a worker are not counted at the start; half at most.",
         ),
     ] = 50
-    seed: Annotated[int, Field(ge=0, le=MAX_SEED, description="Of all draws.")] = 0
+    seed: Annotated[int, Field(ge=0, le=MAX_SEED, description="Seed of all draws.")] = 0
     synchronous: Annotated[
         bool, Field(description="All workers begin a step when all have ended the one before.")
     ] = False

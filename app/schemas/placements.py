@@ -236,8 +236,8 @@ class PlacementsRequest(RequestModel):
     servers: Annotated[
         Workers | None,
         Field(
-            description="Of a sharded placement; null for as many as workers. On the workers' "
-            "hosts there are no more than these."
+            description="Servers of a sharded placement; null for as many as workers. On the "
+            "workers' hosts there are no more than these."
         ),
     ] = None
     chunk_bytes: Annotated[Size, Field(description="What keys are cut into.")] = CHUNK_BYTES
@@ -250,7 +250,12 @@ class PlacementsRequest(RequestModel):
         ),
     ] = 1
     cores_per_interface: Annotated[
-        int, Field(ge=1, le=MAX_SERVER_CORES, description="That sum and update chunks.")
+        int,
+        Field(
+            ge=1,
+            le=MAX_SERVER_CORES,
+            description="Cores of an interface that sum and update chunks.",
+        ),
     ] = 1
     aggregate_gbytes_per_s: Annotated[
         Positive | None,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
-from app.schemas.base import AnswerModel, ShownAs
+from app.schemas.base import AnswerModel, OneOf, ShownAs
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning, ExplainedAnswer
 from app.schemas.graphs import ChangeBody, Changes, ClusterRequest, GraphBody
@@ -22,6 +22,7 @@ from app.schemas.programs import (
     is_unknown,
 )
 from app.schemas.schedules import BucketOut, Schedule
+from solver.bounds.kinds import BOUND_KINDS, kind_sentences
 from solver.planning.headline import Headline
 from solver.planning.result import Proof
 from solver.prediction.osf import Osf
@@ -62,31 +63,12 @@ class BoundOut(AnswerModel):
     """
 
     kind: Annotated[
-        Literal[
-            "compute",
-            "path",
-            "chain",
-            "packing",
-            "nested",
-            "slowed",
-            "shared",
-            "windows",
-            "load",
-            "overlap",
-        ],
+        str,
+        OneOf(tuple(BOUND_KINDS)),
         Field(
-            description="`compute`: the longest path of compute alone; `path`: the longest path "
-            "with these collectives at their least cost, of a program one op between what must "
-            "come before it and after it; `chain`: these tensors in "
-            "release order, then the tail; `packing`: their bytes after the release, then the "
-            "tail; `nested`: these tensors between their releases and their tails, from both ends; "
-            "`slowed`: the longest path of compute, slowed down while these are sent; `shared`: "
-            "their bytes one after another on their network card, after the release and a "
-            "start-up, then the tail; `windows`: in a shorter iteration these do not all fit "
-            "between what comes before each and after; `load`: these ops one after another on "
-            "their stream or channel, after the release, then the tail; `overlap`: all ops of a "
-            "stream or channel, and what cannot run beside these collectives at the end or the "
-            "beginning."
+            description="What attains it (`tensors`: of a program ops): "
+            + "; ".join(f"`{kind}`: {why}" for kind, why in kind_sentences())
+            + "."
         ),
     ]
     tensors: list[str]

@@ -6,6 +6,7 @@ The bodies, one a policy, are made from the signatures of the policies and the r
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, create_model
@@ -90,8 +91,9 @@ def _policy_of(body: type[BaselineBody]) -> str:
     return allowed.names[0]
 
 
+@cache
 def _body(policy: str) -> type[BaselineBody]:
-    """Make the body of a policy: each parameter with its range, default and meaning."""
+    """Make the body of a policy, once: each parameter with its range, default and meaning."""
     fields: dict[str, Any] = {"policy": (Annotated[str, OneOf((policy,))], ...)}
     for name, default in keywords(policy).items():
         rule = PARAMETERS[name]

@@ -74,8 +74,8 @@ class PredictionRequest(ClusterRequest):
     workers: Annotated[
         Annotated[list[Workers], Field(min_length=1, max_length=MAX_WORKER_COUNTS)] | None,
         Field(
-            description="A row for each count; null for the cluster's own. Channels without "
-            "workers of their own follow."
+            description="Worker counts, a row for each; null for the cluster's own. Channels "
+            "without workers of their own follow."
         ),
     ] = None
     buffers_bytes: Annotated[

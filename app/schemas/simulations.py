@@ -59,8 +59,8 @@ class SimulationRequest(ClusterRequest):
     policy: Annotated[
         PlanPolicyBody | None,
         Field(
-            description="A policy by name, or an object with its parameters; one that makes "
-            "programs where the graph is for a program."
+            description="The policy to simulate: its name, or an object with its parameters; one "
+            "that makes programs where the graph is for a program."
         ),
     ] = None
     plan: Annotated[

@@ -54,32 +54,32 @@ class SweepRequest(ClusterRequest):
         list[Workers],
         Field(
             max_length=MAX_CELLS,
-            description="Distinct, in any order; left out, those of the cluster. Channels without "
-            "workers of their own follow.",
+            description="Worker counts, distinct, in any order; left out, those of the cluster. "
+            "Channels without workers of their own follow.",
         ),
     ] = Field(default=[])
     bandwidths_gbps: Annotated[
         list[Gbps],
         Field(
             max_length=MAX_CELLS,
-            description="Of the network [Gbit/s], distinct, in any order; left out, that of the "
-            "cluster. Other channels keep theirs.",
+            description="Bandwidths of the network [Gbit/s], distinct, in any order; left out, "
+            "that of the cluster. Other channels keep theirs.",
         ),
     ] = Field(default=[])
     startups_us: Annotated[
         list[Microseconds],
         Field(
             max_length=MAX_CELLS,
-            description="Of a launch on the network [us], distinct, in any order; left out, that "
-            "of the cluster. Other channels keep theirs.",
+            description="Start-ups of a launch on the network [us], distinct, in any order; left "
+            "out, that of the cluster. Other channels keep theirs.",
         ),
     ] = Field(default=[])
     memory_limits_bytes: Annotated[
         list[Bytes],
         Field(
             max_length=MAX_CELLS,
-            description="Of a program: limits of memory, distinct, in any order; left out, there "
-            "is none.",
+            description="Limits of memory of a program, distinct, in any order; left out, there is "
+            "none.",
         ),
     ] = Field(default=[])
     policies: Annotated[
@@ -87,9 +87,9 @@ class SweepRequest(ClusterRequest):
         Field(
             min_length=1,
             max_length=MAX_BASELINES,
-            description="Names, or objects with parameters; `plan` is ours. Of several that are "
-            "equally fast, the first is called best. Of a program all its rules and `plan` unless "
-            "others are named.",
+            description="Policies: names, or objects with parameters; `plan` is ours. Of several "
+            "that are equally fast, the first is called best. Of a program all its rules and "
+            "`plan` unless others are named.",
         ),
     ] = Field(default=["wfbp", "ddp", "horovod", "mg_wfbp", "pace", "plan"], validate_default=True)
     barrier: Annotated[

@@ -65,7 +65,7 @@ def program_answer(
         schedule=Schedule(parts=parts, slot_us=None, slots=[], slots_iteration_time_us=None),
         proof=Proof((), None, None, None),
         bound=BoundOut(
-            kind=bound.kind,  # type: ignore[arg-type]
+            kind=bound.kind,
             tensors=list(bound.ops),
             release_us=bound.release_us,
             tail_us=bound.tail_us,

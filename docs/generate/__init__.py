@@ -9,6 +9,7 @@ elsewhere in the repository. Up to ``<!-- end: errors -->`` the part is in the c
 from collections.abc import Callable
 from functools import partial
 
+from docs.generate.bounds import bound_kinds
 from docs.generate.command import command
 from docs.generate.costs import algorithms, cluster_fields
 from docs.generate.errors import errors
@@ -22,6 +23,7 @@ from docs.generate.settings import settings
 #: What can be generated, in Markdown; add a part here.
 PARTS: dict[str, Callable[[], str]] = {
     "algorithms": algorithms,
+    "bound_kinds": bound_kinds,
     "calls": calls,
     "cluster_fields": cluster_fields,
     "client": partial(names, "interlace_client"),

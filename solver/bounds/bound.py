@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from solver.bounds import chain as one_lane
 from solver.bounds import general
-from solver.bounds.chain import COMPUTE, LowerBound
+from solver.bounds.chain import LowerBound
+from solver.bounds.kinds import COMPUTE
 from solver.chain import Chain, on_channel, subchain
 from solver.costs import Cost
 from solver.graph import Graph

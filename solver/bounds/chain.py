@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from solver.bounds.kinds import CHAIN, COMPUTE, NESTED, PACKING
 from solver.buckets import Launch, contiguous
 from solver.chain import Chain
 from solver.costs import Cost
@@ -18,29 +19,6 @@ from solver.fusion.chain.fifo import chain_cuts, chain_end
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.two_sided.search import bound_and_plan
 from solver.units import FloatArray, IntArray, same, slack
-
-COMPUTE = "compute"
-
-
-PATH = "path"
-
-
-CHAIN = "chain"
-
-
-PACKING = "packing"
-
-
-NESTED = "nested"
-
-
-SLOWED = "slowed"
-
-
-SHARED = "shared"
-
-
-WINDOWS = "windows"
 
 
 @dataclass(frozen=True, slots=True)

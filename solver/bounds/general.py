@@ -16,7 +16,8 @@ from operator import or_
 import numpy as np
 
 from solver.bounds import chain as one_lane
-from solver.bounds.chain import PACKING, PATH, LowerBound, settle, thresholds_of
+from solver.bounds.chain import LowerBound, settle, thresholds_of
+from solver.bounds.kinds import PACKING, PATH
 from solver.chain import Chain, lane_bytes, on_channel, subchain
 from solver.costs import Cost
 from solver.graph import Graph

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solver.bounds.chain import SHARED, LowerBound
+from solver.bounds.chain import LowerBound
+from solver.bounds.kinds import SHARED
 from solver.chain import Chain, chain_of, lane_bytes
 from solver.costs import Cost, Network
 from solver.graph import Graph

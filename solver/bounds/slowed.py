@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from solver.bounds.chain import SLOWED, LowerBound
+from solver.bounds.chain import LowerBound
+from solver.bounds.kinds import SLOWED
 from solver.chain import Chain, chain_of, lane_bytes, on_channel
 from solver.costs import Cost, Network
 from solver.graph import Graph

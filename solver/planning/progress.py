@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
 
-from solver.bounds.chain import COMPUTE, LowerBound
+from solver.bounds.chain import LowerBound
+from solver.bounds.kinds import COMPUTE
 from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Network

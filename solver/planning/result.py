@@ -87,14 +87,8 @@ class Proof:
 class Bound:
     """The proven lower bound over all fusions, partitions and orders, and what attains it.
 
-    ``kind`` is ``compute`` (the compute-only longest path), ``path`` (the longest path with these
-    tensors at their least cost), ``chain`` (these tensors, in release order, then ``tail_us``),
-    ``packing`` (these tensors' bytes after ``release_us``, then ``tail_us``), ``nested`` (these
-    tensors, between their releases and their tails), ``slowed`` (the compute-only longest path,
-    slowed down while these tensors are sent at their least cost), ``shared`` (these tensors' bytes
-    one after another on their network card, after ``release_us`` and a start-up, then ``tail_us``)
-    or ``windows`` (these tensors, none of which would fit between what comes before and after it in
-    a shorter iteration).
+    ``kind`` is one of :data:`solver.bounds.kinds.BOUND_KINDS`, which says what ``tensors``,
+    ``release_us`` and ``tail_us`` are in it; None where they say nothing.
     """
 
     kind: str

@@ -19,11 +19,7 @@ class ProgramBound:
     Attributes
     ----------
     kind
-        ``path``: the op named, between what must come before it (``release_us``) and after it
-        (``tail_us``), each collective at its least cost; ``load``: the ops named, one
-        after another on their stream or channel, after ``release_us`` and before ``tail_us``;
-        ``overlap``: all ops of a stream or channel, and what cannot run beside the collectives
-        named at the end, at the beginning or at both.
+        ``path``, ``load`` or ``overlap`` of :data:`solver.bounds.kinds.BOUND_KINDS`.
     value_us
         No program of the graph is faster [us].
     ops

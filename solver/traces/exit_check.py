@@ -20,7 +20,7 @@ _APART = 0.03
 Explain = Callable[[Trace], tuple[Iterable[str], Iterable[str]]]
 
 
-class RecordedStep(NamedTuple):
+class TraceStep(NamedTuple):
     """How the step of a trace ran.
 
     Attributes
@@ -35,7 +35,7 @@ class RecordedStep(NamedTuple):
     graph: Graph | None = None
 
 
-def checked(trace: Trace, step: RecordedStep | None = None) -> Trace:
+def checked(trace: Trace, step: TraceStep | None = None) -> Trace:
     """Return a trace with how long its step takes as it was recorded, and what there is to say.
 
     Parameters

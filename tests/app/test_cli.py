@@ -11,7 +11,7 @@ from app.cli.rendering.plans import render
 from app.cli.rendering.policies import TITLES
 from app.schemas.lists import JobOut
 from app.schemas.plans import BoundOut, PlanAnswer
-from solver.bounds import chain as bounds
+from solver.bounds.kinds import BOUND_KINDS
 from solver.policies import POLICIES
 from tests.app.command import Run, interlace
 from tests.app.service import Service, two_layers
@@ -176,21 +176,13 @@ def test_bound_is_explained(request_file: Path, run: Run) -> None:
 def test_each_kind_of_bound_is_explained(request_file: Path, run: Run) -> None:
     answer = PlanAnswer.model_validate_json(run("plan", str(request_file), "--json").stdout)
     lines = set()
-    kinds = (
-        bounds.COMPUTE,
-        bounds.PATH,
-        bounds.CHAIN,
-        bounds.PACKING,
-        bounds.NESTED,
-        bounds.WINDOWS,
-    )
-    for kind in kinds:
+    for kind in BOUND_KINDS:
         bound = BoundOut.model_validate(
             {"kind": kind, "tensors": ["g2"], "release_us": 800, "tail_us": 450}
         )
         page = render(answer.model_copy(update={"bound": bound}), "x").splitlines()
         lines |= {line for line in page if line.startswith("  lower bound")}
-    assert len(lines) == len(kinds)
+    assert len(lines) == len(BOUND_KINDS)
 
 
 @pytest.mark.parametrize(

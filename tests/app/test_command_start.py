@@ -9,15 +9,12 @@ from typing import Any
 
 import pytest
 
-from app import names
-from app.cli.commands import export
 from app.cli.program import COMMANDS
 from app.services.examples import TWO_LAYERS
-from solver.exports import EXPORTS
-from solver.exports.programs import PROGRAM_EXPORTS
+from app.write_fields import MODULE, module
 from solver.traces import READERS
 from tests.app.command import Run
-from tests.app.service import environment
+from tests.app.service import ROOT, environment
 
 #: What takes time to import, and nothing but work needs.
 HEAVY = (
@@ -117,11 +114,6 @@ def test_work_done_here_imports_no_service(tmp_path: Path) -> None:
     found = imported(tmp_path, [(command.split(), {}) for command in commands], OF_A_SERVICE)
     for command, (code, loaded, printed) in zip(commands, found, strict=True):
         assert (command, code, loaded) == (command, 0, []), printed
-
-
-def test_formats_are_those_of_the_solver() -> None:
-    assert tuple(READERS) == names.READERS
-    assert tuple(dict.fromkeys((*EXPORTS, *PROGRAM_EXPORTS))) == export.FORMATS
 
 
 @pytest.mark.parametrize("command", ["", "config", "keys"])
@@ -270,3 +262,38 @@ def test_the_client_may_be_missing(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     assert done.stderr == (
         "interlace: --server needs the extra 'remote': pip install 'interlace[remote]'\n"
     )
+
+
+def test_fields_are_those_of_the_requests() -> None:
+    assert (ROOT / MODULE).read_text("utf-8") == module(), "stale: run make openapi"
+
+
+def test_help_has_the_range_and_the_default_of_the_field(run: Run) -> None:
+    shown = " ".join(run("plan", "--help").stdout.split())
+    for part in (
+        "--time-limit <float> After this time joint answers with the best plan so far. "
+        "[above 0, to 600; default: 10]",
+        "--workers <int> Data-parallel ranks. [1 to 1,000,000; default: the file's",
+        "--fusion <str> joint, maxmin, none. [default: joint]",
+        "[1e-06<=x<=1099511627776.0]",  # of a bucket, in MiB
+    ):
+        assert part in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("plan --fusion m", ["maxmin"]),
+        ("plan --baseline ddp", ["ddp", "ddp_priority"]),
+        ("sweep --policy pl", ["plan"]),
+        ("plan --set options.s", ["options.schedule=", "options.slot_us=", "options.seed="]),
+        ("simulate --set jitter.r", ["jitter.rivals=", "jitter.runs="]),
+        ("simulate --set bin", ["bins="]),
+        ("export --format x", ["xla"]),
+        ("import --format k", ["kineto"]),
+        ("predict --set options.", []),  # it has none
+    ],
+)
+def test_words_and_paths_are_completed(run: Run, line: str, words: list[str]) -> None:
+    shown = run(**completing(f"interlace {line}")).stdout
+    assert sorted(shown.split()) == sorted(words)

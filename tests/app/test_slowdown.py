@@ -164,7 +164,7 @@ def test_a_flag_is_about_the_whole_cluster() -> None:
     kept = on({"workers": 4, "compute_slowdown": 1.5, "startup_us": 3}, model, {"network"})
     assert kept == {"workers": 4, "compute_slowdown": 1.5, **model}
     assert ClusterBody(workers=4, compute_slowdown=1.5).to_cluster().compute_slowdown == 1.5
-    assert list(overruled({"workers": 4}, flags)) == [
+    assert list(overruled({"workers": 4}, flags, {})) == [
         "5 us by --startup-us, instead of what was recorded.",
         "compute 2 times as long beside communication by --compute-slowdown, instead of what was "
         "recorded.",

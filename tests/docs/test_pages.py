@@ -1,6 +1,7 @@
 """What the pages name is there, what is generated is whole, and what is drawn is fresh."""
 
 import re
+from collections.abc import Iterable
 
 import pytest
 
@@ -11,9 +12,13 @@ from docs.generate.hook import INCLUDED, filled
 from docs.generate.pictures import FOLDER, PICTURES, layers
 from docs.generate.reference import SITE_ALONE, stale
 from interlace_client.problems import PROBLEMS
+from solver.bounds.kinds import BOUND_KINDS
 from solver.costs.algorithms import ALGORITHMS
 from solver.exports import EXPORTS
+from solver.fusion.layered import FUSIONS
+from solver.models import MODELS
 from solver.policies import POLICIES
+from solver.schedule import SCHEDULERS
 from solver.traces import READERS
 from tests.docs.blocks import ROOT, pages
 
@@ -133,6 +138,7 @@ def test_included_pages_are_shown(source: str) -> None:
     ("part", "names"),
     [
         ("algorithms", ALGORITHMS),
+        ("bound_kinds", list(BOUND_KINDS)),
         ("errors", PROBLEMS),
         ("exporters", EXPORTS),
         ("names", [f"interlace.{name}" for name in interlace.__all__]),
@@ -157,6 +163,21 @@ def test_table_has_every_policy() -> None:
     text = (ROOT / "docs" / "reference" / "policies.md").read_text("utf-8")
     table = text.partition("| name |")[2].partition("\n\n")[0]
     assert re.findall(r"^\| `(\w+)` ", table, re.MULTILINE) == list(POLICIES)
+
+
+@pytest.mark.parametrize(
+    ("page", "start", "names"),
+    [
+        ("reference/costs.md", "a launch takes", ALGORITHMS),
+        ("reference/options.md", "| `fusion` |", FUSIONS),
+        ("reference/options.md", "| `schedule` |", SCHEDULERS),
+        ("tutorials/http.md", "## Try the examples", ["two_layers", *MODELS]),
+    ],
+)
+def test_prose_has_every_name(page: str, start: str, names: Iterable[str]) -> None:
+    text = (ROOT / "docs" / page).read_text("utf-8").partition(start)[2]
+    prose = text.partition("\n" if start.startswith("|") else "\n#")[0]
+    assert [name for name in names if f"`{name}`" not in prose] == []
 
 
 def test_every_unrun_example_has_a_reason() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from solver.costs import ALGORITHMS, MEASURED
 from solver.policies import POLICIES
 from solver.traces import READERS
 from tests.app.compiled import COMPILED
@@ -163,6 +164,28 @@ def test_costs_that_nobody_measured_are_not_the_files(
     page.get_by_role("button", name="Plan", exact=True).click()
     cluster = request_of(page, service)["cluster"]
     assert (cluster["algorithm"], cluster["bandwidth_gbps"]) == ("ring", 25)
+
+
+def test_every_algorithm_is_offered_with_its_own_figures(page: Page, service: Service) -> None:
+    graph = service.client.post("/v1/graphs", json={"ops": two_layers()["graph"]["ops"]}).json()
+    page.goto(f"/graphs/{graph['id']}")
+    cost = page.get_by_label("What a launch costs")
+    expect(cost).to_be_visible()
+    offered = cost.locator('optgroup[label="Algorithms"] option').evaluate_all(
+        "all => all.map((o) => o.value)"
+    )
+    assert offered == [name for name in ALGORITHMS if name not in MEASURED]
+    node = page.get_by_label("Workers of a node")
+    expect(node).to_be_hidden()
+    cost.select_option("hierarchical")
+    node.fill("4")
+    page.get_by_label("Bandwidth in a node").fill("100")
+    page.get_by_role("button", name="Plan", exact=True).click()
+    cluster = request_of(page, service)["cluster"]
+    assert cluster["algorithm"] == "hierarchical"
+    assert (cluster["node_workers"], cluster["node_bandwidth_gbps"]) == (4, 100)
+    bound = page.locator("#summary dt", has_text="Bound by").locator("xpath=following::dd[1]")
+    expect(bound).to_have_text("g2 and g1 between their releases and the compute after each")
 
 
 def test_files_are_dropped(page: Page, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from solver.graph import COMPUTE, Op, build
 from solver.traces import READERS, Trace
-from solver.traces.exit_check import RecordedStep, checked, is_far
+from solver.traces.exit_check import TraceStep, checked, is_far
 from solver.traces.report import report_of
 
 #: 10 us, then 5 us of communication, then 1 us.
@@ -39,7 +39,7 @@ def test_a_format_without_times_is_not_compared():
     ],
 )
 def test_a_recorded_step_is_simulated(measured_us, far):
-    report = checked(trace(measured_us), RecordedStep()).report
+    report = checked(trace(measured_us), TraceStep()).report
     assert (report.recorded_us, report.assumed, report.warnings) == (16.0, ("first",), ())
     assert is_far(report) == far
 
@@ -47,7 +47,7 @@ def test_a_recorded_step_is_simulated(measured_us, far):
 def test_a_format_explains_the_comparison_and_may_have_run_otherwise():
     ran = build("x", [*GRAPH.ops, Op("c", COMPUTE, 4.0, None, ("b",))])
     explain = lambda one: ([f"took {one.report.recorded_us}"], ["so it is"])
-    report = checked(trace(), RecordedStep(explain, ran)).report
+    report = checked(trace(), TraceStep(explain, ran)).report
     assert report.recorded_us == 20.0
     assert (report.assumed, report.warnings) == (("first", "took 20.0"), ("so it is",))
     assert report.ops == 3
@@ -58,7 +58,7 @@ def test_a_step_that_cannot_be_simulated_is_said():
     ops = [Op("r", "all_reduce", None, 8), Op("s", "all_reduce", None, 8, ("r",))]
     graph = build("x", [Op("a", COMPUTE, 1.0), *ops])
     odd = Trace(graph, report_of("x", graph), (("s", 1.0), ("r", 1.0)))
-    report = checked(odd, RecordedStep()).report
+    report = checked(odd, TraceStep()).report
     assert report.recorded_us is None
     assert report.warnings == (
         "The step cannot be simulated as recorded: The recorded order of the collectives "

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 
 from solver.bounds.bound import sharpened
-from solver.bounds.chain import COMPUTE, LowerBound, lower_bound
+from solver.bounds.chain import LowerBound, lower_bound
+from solver.bounds.kinds import COMPUTE
 from solver.chain import Chain, chain_of, on_channel, subchain
 from solver.costs import Affine, Cluster, Lane, alike, cost_of
 from solver.fusion.chain.exhaust import best_of_all

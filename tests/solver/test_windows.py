@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.bounds.bound import lower_bound
-from solver.bounds.chain import COMPUTE, WINDOWS, LowerBound
+from solver.bounds.chain import LowerBound
+from solver.bounds.kinds import COMPUTE, WINDOWS
 from solver.bounds.windows import tightened as driver
 from solver.bounds.windows.tightened import tightened
 from solver.chain import chain_of

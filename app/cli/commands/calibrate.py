@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from app.cli.failures import explaining
+from app.cli.field_options import option
 from app.cli.options import (
     AsJson,
     ServerUrl,
@@ -34,16 +35,9 @@ def calibrate(
             "them; may be repeated.",
         ),
     ] = None,
-    mixed: Annotated[
-        bool, typer.Option("--mixed", help="Take runs of several clusters for one.")
-    ] = False,
-    fit: Annotated[
-        str | None,
-        typer.Option(help="best, linear, piecewise or table.  [default: best]"),
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Workers of the measurement.  [default: the file's]")
-    ] = None,
+    mixed: Annotated[bool, option("CostModelRequest.mixed", "--mixed")] = False,
+    fit: Annotated[str | None, option("CostModelRequest.fit")] = None,
+    workers: Annotated[int | None, option("CostModelRequest.workers", default="the file's")] = None,
     bandwidth_gbps: Annotated[
         float | None,
         typer.Option(
@@ -67,12 +61,10 @@ def calibrate(
         ),
     ] = None,
     threshold_bytes: Annotated[
-        int | None,
-        typer.Option(help="Where the second piece of piecewise begins.  [default: searched]"),
+        int | None, option("CostModelRequest.threshold_bytes", default="searched")
     ] = None,
     format_: Annotated[
-        str | None,
-        typer.Option("--format", help="nccl_tests, osu or csv.  [default: what it looks like]"),
+        str | None, option("CostModelRequest.format", "--format", default="what it looks like")
     ] = None,
     name: Annotated[str | None, typer.Option(help="What the model is called.")] = None,
     server: ServerUrl = None,

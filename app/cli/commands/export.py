@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.cli.failures import explaining
+from app.cli.field_options import completing
 from app.cli.options import (
     BandwidthGbps,
     Barrier,
@@ -22,13 +23,13 @@ from app.cli.options import (
     present,
     server_at,
 )
+from app.names import EXPORTS, POLICIES, PROGRAM_EXPORTS, PROGRAM_POLICIES
 
 if TYPE_CHECKING:
     from solver.exports import Export
 
-#: The formats that are written, as ``solver.exports.EXPORTS`` and, of programs,
-#: ``solver.exports.programs.PROGRAM_EXPORTS`` have them.
-FORMATS = ("chrome", "chakra", "csv", "ddp", "deepspeed", "fsdp", "horovod", "xla")
+#: The formats that are written, of plans and of programs.
+FORMATS = tuple(dict.fromkeys((*EXPORTS, *PROGRAM_EXPORTS)))
 
 #: Those whose optimizer steps after all gradients: what is planned for them is planned with that.
 _WITH_BARRIER = ("ddp", "deepspeed", "horovod")
@@ -36,7 +37,10 @@ _WITH_BARRIER = ("ddp", "deepspeed", "horovod")
 
 def export(
     files: Files,
-    form: Annotated[str, typer.Option("--format", help=f"{', '.join(FORMATS)}.")],
+    form: Annotated[
+        str,
+        typer.Option("--format", help=f"{', '.join(FORMATS)}.", autocompletion=completing(FORMATS)),
+    ],
     step: Step = None,
     parameters: Parameters = None,
     rank: Rank = None,
@@ -49,7 +53,9 @@ def export(
     policy: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME[:KEY=VALUE,...]", help="Instead of a plan: what this policy launches."
+            metavar="NAME[:KEY=VALUE,...]",
+            help="Instead of a plan: what this policy launches.",
+            autocompletion=completing((*POLICIES, *PROGRAM_POLICIES)),
         ),
     ] = None,
     workers: Workers = None,

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from app.cli.failures import explaining
+from app.cli.field_options import completing
 from app.cli.options import (
     AsJson,
     Fresh,
@@ -31,7 +32,11 @@ def import_(
     ],
     form: Annotated[
         str | None,
-        typer.Option("--format", help=f"{', '.join(FORMATS)}.  [default: what it looks like]"),
+        typer.Option(
+            "--format",
+            help=f"{', '.join(FORMATS)}.  [default: what it looks like]",
+            autocompletion=completing(FORMATS),
+        ),
     ] = None,
     step: Step = None,
     parameters: Parameters = None,

@@ -10,6 +10,7 @@ import typer
 
 from app.cli.extras import check_extra
 from app.cli.failures import explaining
+from app.cli.field_options import option
 from app.cli.options import (
     AsJson,
     Fresh,
@@ -46,64 +47,43 @@ def parameter_server(
     parameters: Parameters = None,
     rank: Rank = None,
     batch_size: Annotated[
-        int | None, typer.Option(help="Examples of a worker's step.  [default: the file's]")
+        int | None, option("ParameterServerRequest.batch_size", default="the file's")
     ] = None,
     workers: Annotated[
         str | None,
-        typer.Option(metavar="N,N,...", help="Worker counts.  [default: the file's; 1,2,4,8,16]"),
+        option(
+            "ParameterServerRequest.workers", default="the file's; 1,2,4,8,16", metavar="N,N,..."
+        ),
     ] = None,
     bandwidths_gbps: Annotated[
         str | None,
-        typer.Option(
-            metavar="N,N,...",
-            help="Of each server's and worker's interface, each way.  [default: the file's; 10]",
+        option(
+            "ParameterServerRequest.bandwidths_gbps", default="the file's; 10", metavar="N,N,..."
         ),
     ] = None,
-    servers: Annotated[
-        int | None, typer.Option(help="Servers of a graph's tensors, 1 or 2.  [default: 1]")
-    ] = None,
+    servers: Annotated[int | None, option("ParameterServerRequest.servers")] = None,
     update_us_per_byte: Annotated[
-        float | None,
-        typer.Option(help="Time of a server to update a byte of a graph.  [default: 0]"),
+        float | None, option("ParameterServerRequest.update_us_per_byte")
     ] = None,
-    win_bytes: Annotated[
-        int | None,
-        typer.Option(help="Most bytes of a transfer's first service.  [default: 28000000]"),
-    ] = None,
+    win_bytes: Annotated[int | None, option("ParameterServerRequest.win_bytes")] = None,
     no_flow_control: Annotated[
         bool, typer.Option("--no-flow-control", help="Each transfer runs whole.")
     ] = False,
     parse_us_per_byte: Annotated[
-        float | None, typer.Option(help="Time to parse a received byte.  [default: 0]")
+        float | None, option("ParameterServerRequest.parse_us_per_byte")
     ] = None,
-    parse_us: Annotated[
-        float | None, typer.Option(help="Time to parse any transfer, besides.  [default: 0]")
-    ] = None,
-    order: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Order of a step's first transfers: fifo, tic, reverse or random.  "
-            "[default: fifo]",
-        ),
-    ] = None,
+    parse_us: Annotated[float | None, option("ParameterServerRequest.parse_us")] = None,
+    order: Annotated[str | None, option("ParameterServerRequest.order", metavar="NAME")] = None,
     synchronous: Annotated[
-        bool, typer.Option("--synchronous", help="All workers begin each step together.")
+        bool, option("ParameterServerRequest.synchronous", "--synchronous")
     ] = False,
     spread: Annotated[
         float | None,
-        typer.Option(
-            help="Standard deviation of a step's compute, of mean 1.  "
-            "[default: 0.05; 0 of several steps that differ]"
-        ),
+        option("ParameterServerRequest.spread", default="0.05; 0 of several steps that differ"),
     ] = None,
-    simulated_steps: Annotated[
-        int | None, typer.Option(help="Steps of a worker.  [default: 1000]")
-    ] = None,
-    dropped_steps: Annotated[
-        int | None, typer.Option(help="Steps a worker not counted at the start.  [default: 50]")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of all draws.  [default: 0]")] = None,
+    simulated_steps: Annotated[int | None, option("ParameterServerRequest.simulated_steps")] = None,
+    dropped_steps: Annotated[int | None, option("ParameterServerRequest.dropped_steps")] = None,
+    seed: Annotated[int | None, option("ParameterServerRequest.seed")] = None,
     no_explain: Annotated[
         bool, typer.Option("--no-explain", help="Do not say what limits each row: much quicker.")
     ] = False,

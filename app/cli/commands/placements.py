@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from app.cli.failures import explaining
+from app.cli.field_options import option
 from app.cli.options import (
     AsJson,
     BandwidthGbps,
@@ -40,37 +41,31 @@ def placements(
     parameters: Parameters = None,
     rank: Rank = None,
     model_bytes: Annotated[
-        int | None, typer.Option(metavar="N", help="Size of the model, instead of a file.")
+        int | None, option("PlacementsRequest.model_bytes", note="instead of a file", metavar="N")
     ] = None,
     batch_time_us: Annotated[
-        float | None, typer.Option(help="Compute time of a step.  [default: the graph's]")
+        float | None, option("PlacementsRequest.batch_time_us", default="the graph's")
     ] = None,
     workers: Workers = None,
     bandwidth_gbps: BandwidthGbps = None,
     servers: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Of a sharded placement.  [default: as many as workers]"),
+        int | None, option("PlacementsRequest.servers", default="as many as workers", metavar="N")
     ] = None,
-    chunk_bytes: Annotated[
-        int | None, typer.Option(metavar="N", help="What keys are cut into.  [default: 32768]")
-    ] = None,
+    chunk_bytes: Annotated[int | None, option("PlacementsRequest.chunk_bytes", metavar="N")] = None,
     interfaces_per_server: Annotated[
-        int | None, typer.Option(metavar="N", help="Network interfaces.  [default: 1]")
+        int | None, option("PlacementsRequest.interfaces_per_server", metavar="N")
     ] = None,
     cores_per_interface: Annotated[
-        int | None, typer.Option(metavar="N", help="That sum chunks.  [default: 1]")
+        int | None, option("PlacementsRequest.cores_per_interface", metavar="N")
     ] = None,
     aggregate_gbytes_per_s: Annotated[
-        float | None,
-        typer.Option(help="Gradients that a core sums, in 10^9 bytes a second.  [default: all]"),
+        float | None, option("PlacementsRequest.aggregate_gbytes_per_s", default="at once")
     ] = None,
     simulate: Annotated[
-        str | None,
-        typer.Option(metavar="NAME,...", help="Placements to simulate.  [default: ncc,cc,ncs,cs]"),
+        str | None, option("PlacementsRequest.simulate", metavar="NAME,...")
     ] = None,
     simulated_transfers: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Most transfers of a simulation.  [default: 10000]"),
+        int | None, option("PlacementsRequest.simulated_transfers", metavar="N")
     ] = None,
     racks: Annotated[
         str | None,

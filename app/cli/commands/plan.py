@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from app.cli.failures import CommandFailure, explaining
+from app.cli.field_options import option
 from app.cli.interrupts import INTERRUPTED
 from app.cli.options import (
     AsJson,
@@ -24,6 +25,7 @@ from app.cli.options import (
     Progress,
     Rank,
     ServerUrl,
+    Set,
     StartupUs,
     Step,
     Tags,
@@ -35,6 +37,7 @@ from app.cli.options import (
     server_at,
     write,
 )
+from app.names import POLICIES, PROGRAM_POLICIES
 
 
 def plan(
@@ -48,54 +51,43 @@ def plan(
     cost_model: CostModel = None,
     extrapolate: Extrapolate = False,
     compute_slowdown: ComputeSlowdown = None,
-    fusion: Annotated[str | None, typer.Option(help="joint, maxmin or none.  [default: joint]")] = (
-        None
-    ),
+    fusion: Annotated[str | None, option("OptionsBody.fusion")] = None,
     schedule: Annotated[
-        str | None,
-        typer.Option(help="jackson or lp; of joint only the slots.  [default: jackson]"),
+        str | None, option("OptionsBody.schedule", note="of joint only the slots")
     ] = None,
-    slot_us: Annotated[
-        float | None, typer.Option(help="Length of a slot.  [default: chosen]")
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(help="Seconds after which joint takes the best plan so far.  [default: 10]"),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of joint's random moves.  [default: 0]")] = None,
+    slot_us: Annotated[float | None, option("OptionsBody.slot_us", default="chosen")] = None,
+    time_limit: Annotated[float | None, option("OptionsBody.time_limit_s")] = None,
+    seed: Annotated[int | None, option("OptionsBody.seed")] = None,
     baseline: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "OptionsBody.baselines",
+            note="may be repeated",
+            default="wfbp, pace; of a program all its rules",
+            words=(*POLICIES, *PROGRAM_POLICIES),
             metavar="NAME[:KEY=VALUE,...]",
-            help="Policy to compare with, and its parameters; may be repeated.  "
-            "[default: wfbp, pace; of a program all its rules]",
         ),
     ] = None,
     barrier: Barrier = False,
     memory_limit_gib: Annotated[
         list[float] | None,
-        typer.Option(
-            min=1e-9,
-            max=2**30,
-            help="Most memory of a program; given several times, a plan for each.",
+        option(
+            "OptionsBody.memory_limit_bytes",
+            note="given several times, a plan for each",
+            unit=2**30,
         ),
     ] = None,
     more_memory_gib: Annotated[
         list[float] | None,
-        typer.Option(
-            min=1e-9,
-            max=2**30,
-            help="Say what so much more than the limit would save; may be repeated.",
-        ),
+        option("OptionsBody.more_memory_bytes", note="may be repeated", unit=2**30),
     ] = None,
     copy_gbps: CopyGbps = None,
     max_bucket_mib: MaxBucketMib = None,
     max_under_way_mib: MaxUnderWayMib = None,
     margin_ms: MarginMs = None,
-    host_order: Annotated[
-        bool, typer.Option("--host-order", help="Plan a program, whatever the graph is.")
-    ] = False,
+    host_order: Annotated[bool, option("OptionsBody.host_order", "--host-order")] = False,
     what_if: WhatIf = None,
+    set_: Set = None,
     server: ServerUrl = None,
     tag: Tags = None,
     fresh: Fresh = False,
@@ -120,16 +112,19 @@ def plan(
       interlace plan graph.json --baseline horovod --baseline ddp:bucket_cap_mb=10,barrier=true
       interlace plan compiled.json.gz --memory-limit-gib 30 --memory-limit-gib 36
       interlace plan compiled.json.gz --memory-limit-gib 30 --more-memory-gib 8
+      interlace plan graph.json --set cluster.algorithm=double_binary_tree --set cluster.hop_us=2
       interlace plan graph.json --what-if 'grad:fc6*=remove'
       interlace plan resnet50/graph.txt --json > plan.json
       interlace example vgg16 | interlace plan -
       interlace plan graph.json --server http://planner:8000 --tag nightly
     """
     from app.cli import flags, local
+    from app.cli.assignments import assignments
     from app.cli.files import GraphSource, read_plan
     from app.cli.rendering.plans import render
     from app.schemas.plans import TraceAnswer
 
+    assigned = assignments(set_)
     at = server_at(server, tag, fresh=fresh)
     cluster = flags.network(
         workers,
@@ -157,9 +152,13 @@ def plan(
     if out:
         check_place(out, files)
     given = present(cluster=cluster, options=options, what_if=changes, tag=tag)
-    with explaining(names, given | present(step=step, parameters=parameters, rank=rank)):
+    with explaining(
+        names, given | present(step=step, parameters=parameters, rank=rank), assigned=assigned
+    ):
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
-        source = GraphSource(name, raw, cluster, step=step, parameters=text, rank=at_rank)
+        source = GraphSource(
+            name, raw, cluster, step=step, parameters=text, rank=at_rank, assigned=assigned
+        )
         problem, report = read_plan(source, options, changes)
         answer, cut_short = (
             (at.plan(problem, in_lines=progress), False)

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from app.cli.failures import explaining
+from app.cli.field_options import option
 from app.cli.options import (
     AsJson,
     BandwidthGbps,
@@ -14,6 +15,7 @@ from app.cli.options import (
     Parameters,
     Rank,
     ServerUrl,
+    Set,
     StartupUs,
     Step,
     contents,
@@ -35,7 +37,7 @@ def predict(
     parameters: Parameters = None,
     rank: Rank = None,
     workers: Annotated[
-        str | None, typer.Option(metavar="N,N,...", help="Worker counts.  [default: the file's, 8]")
+        str | None, option("PredictionRequest.workers", default="the file's; 8", metavar="N,N,...")
     ] = None,
     bandwidth_gbps: BandwidthGbps = None,
     startup_us: StartupUs = None,
@@ -43,16 +45,11 @@ def predict(
     extrapolate: Extrapolate = False,
     compute_slowdown: ComputeSlowdown = None,
     buffers_bytes: Annotated[
-        str | None,
-        typer.Option(metavar="N,N,...", help="Fusion buffers.  [default: 0, 104857600]"),
+        str | None, option("PredictionRequest.buffers_bytes", metavar="N,N,...")
     ] = None,
-    timeout_us: Annotated[
-        float | None,
-        typer.Option(help="Longest wait of a fusion buffer for the next layer.  [default: 5000]"),
-    ] = None,
-    time_limit: Annotated[
-        float | None, typer.Option(help="Seconds for all plans together.  [default: 10]")
-    ] = None,
+    timeout_us: Annotated[float | None, option("PredictionRequest.timeout_us")] = None,
+    time_limit: Annotated[float | None, option("PredictionRequest.time_limit_s")] = None,
+    set_: Set = None,
     server: ServerUrl = None,
     json_: AsJson = False,
 ) -> None:
@@ -69,10 +66,12 @@ def predict(
       interlace predict graph.json --workers 8,32 --server http://planner:8000
     """
     from app.cli import flags
+    from app.cli.assignments import assignments
     from app.cli.files import GraphSource, read_prediction
     from app.cli.rendering.predictions import render
     from app.services.predictions import answer_of
 
+    assigned = assignments(set_)
     at = server_at(server)
     cluster = flags.network(
         None,
@@ -90,9 +89,11 @@ def predict(
     )
     names, name, raw = contents(files)
     given = present(cluster=cluster, step=step, parameters=parameters, rank=rank, **fields)
-    with explaining(names, given):
+    with explaining(names, given, assigned=assigned):
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
-        source = GraphSource(name, raw, cluster, step=step, parameters=text, rank=at_rank)
+        source = GraphSource(
+            name, raw, cluster, step=step, parameters=text, rank=at_rank, assigned=assigned
+        )
         graph, request = read_prediction(source, fields)
         answer = at.predict(graph, request) if at else answer_of(graph, request)
     title = graph.name if graph else "These layers"

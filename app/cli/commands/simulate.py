@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from app.cli.failures import explaining
+from app.cli.field_options import option
 from app.cli.options import (
     AsJson,
     BandwidthGbps,
@@ -21,6 +22,7 @@ from app.cli.options import (
     Parameters,
     Rank,
     ServerUrl,
+    Set,
     StartupUs,
     Step,
     Tags,
@@ -31,6 +33,7 @@ from app.cli.options import (
     present,
     server_at,
 )
+from app.names import POLICIES, PROGRAM_POLICIES
 
 
 def simulate(
@@ -46,10 +49,12 @@ def simulate(
     compute_slowdown: ComputeSlowdown = None,
     policies: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "SimulationRequest.policy",
             "--policy",
+            default="wfbp; of a program in_order",
+            words=(*POLICIES, *PROGRAM_POLICIES),
             metavar="NAME[:KEY=VALUE,...]",
-            help="Policy.  [default: wfbp; of a program in_order]",
         ),
     ] = None,
     plan: Annotated[
@@ -57,27 +62,31 @@ def simulate(
         typer.Option(metavar="PLAN", help="Instead of a policy: the JSON that plan --json prints."),
     ] = None,
     jitter: Annotated[
-        float | None,
-        typer.Option(metavar="SPREAD", help="Also run it with op times that vary; 0.1 is 10 %."),
+        float | None, option("JitterBody.spread", note="0.1 is 10 %", metavar="SPREAD")
     ] = None,
-    runs: Annotated[int | None, typer.Option(help="How many of them.  [default: 100]")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of their factors.  [default: 0]")] = None,
+    runs: Annotated[int | None, option("JitterBody.runs")] = None,
+    seed: Annotated[int | None, option("JitterBody.seed")] = None,
     rival: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "JitterBody.rivals",
+            note="may be repeated",
+            words=POLICIES,
             metavar="NAME[:KEY=VALUE,...]",
-            help="Policy that runs through the same; may be repeated.  [default: wfbp]",
         ),
     ] = None,
     barrier: Barrier = False,
     memory_limit_gib: Annotated[
         float | None,
-        typer.Option(min=1e-9, max=2**30, help="Most memory of a program, which policies keep."),
+        option(
+            "SimulatedOptions.memory_limit_bytes", note="policies keep it if they can", unit=2**30
+        ),
     ] = None,
     copy_gbps: CopyGbps = None,
     max_bucket_mib: MaxBucketMib = None,
     max_under_way_mib: MaxUnderWayMib = None,
     what_if: WhatIf = None,
+    set_: Set = None,
     server: ServerUrl = None,
     tag: Tags = None,
     fresh: Fresh = False,
@@ -98,10 +107,12 @@ def simulate(
       interlace simulate graph.json --policy ddp --server http://planner:8000
     """
     from app.cli import flags
+    from app.cli.assignments import assignments
     from app.cli.files import GraphSource, read_simulation
     from app.cli.rendering.simulations import render
     from app.services.simulations import run
 
+    assigned = assignments(set_)
     at = server_at(server, tag, fresh=fresh)
     cluster = flags.network(
         workers,
@@ -128,9 +139,12 @@ def simulate(
     with explaining(
         names,
         present(cluster=cluster, step=step, parameters=parameters, rank=rank, tag=tag, **flagged),
+        assigned=assigned,
     ):
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
-        source = GraphSource(name, raw, cluster, step=step, parameters=text, rank=at_rank)
+        source = GraphSource(
+            name, raw, cluster, step=step, parameters=text, rank=at_rank, assigned=assigned
+        )
         problem = read_simulation(source, fields)
         answer = at.simulate(problem) if at else run(problem)
     print(answer.model_dump_json(indent=1) if json_ else render(answer, problem.graph.name))

@@ -7,6 +7,7 @@ import typer
 
 from app.cli.extras import check_extra
 from app.cli.failures import explaining
+from app.cli.field_options import option
 from app.cli.options import (
     AsJson,
     Barrier,
@@ -22,12 +23,14 @@ from app.cli.options import (
     Parameters,
     Rank,
     ServerUrl,
+    Set,
     Step,
     Tags,
     contents,
     present,
     server_at,
 )
+from app.names import POLICIES, PROGRAM_POLICIES
 
 
 def sweep(
@@ -36,29 +39,28 @@ def sweep(
     parameters: Parameters = None,
     rank: Rank = None,
     workers: Annotated[
-        str | None, typer.Option(metavar="N,N,...", help="Worker counts.  [default: the cluster's]")
+        str | None, option("SweepRequest.workers", default="the cluster's", metavar="N,N,...")
     ] = None,
     bandwidths_gbps: Annotated[
-        str | None, typer.Option(metavar="N,N,...", help="Bandwidths.  [default: the cluster's]")
+        str | None,
+        option("SweepRequest.bandwidths_gbps", default="the cluster's", metavar="N,N,..."),
     ] = None,
     startups_us: Annotated[
-        str | None, typer.Option(metavar="N,N,...", help="Start-ups.  [default: the cluster's]")
+        str | None, option("SweepRequest.startups_us", default="the cluster's", metavar="N,N,...")
     ] = None,
     memory_limit_gib: Annotated[
         list[float] | None,
-        typer.Option(
-            min=1e-9,
-            max=2**30,
-            help="Most memory of a program; may be repeated.",
-        ),
+        option("SweepRequest.memory_limits_bytes", note="may be repeated", unit=2**30),
     ] = None,
     policies: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "SweepRequest.policies",
             "--policy",
+            note="may be repeated",
+            default="wfbp, ddp, horovod, mg_wfbp, pace, plan; of a program its rules and plan",
+            words=(*POLICIES, *PROGRAM_POLICIES, "plan"),
             metavar="NAME[:KEY=VALUE,...]",
-            help="Policy, or plan; may be repeated.  "
-            "[default: wfbp, ddp, horovod, mg_wfbp, pace, plan; of a program its rules and plan]",
         ),
     ] = None,
     cost_model: CostModel = None,
@@ -76,15 +78,9 @@ def sweep(
             help="Sweep the graph with ops changed, as --what-if of plan says it; may be repeated.",
         ),
     ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(help="Seconds after which a plan is the best so far.  [default: 2]"),
-    ] = None,
-    sweep_limit: Annotated[
-        float | None,
-        typer.Option(help="Seconds after which the sweep is given up.  [default: 600]"),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the plans.  [default: 0]")] = None,
+    time_limit: Annotated[float | None, option("SweepRequest.time_limit_s")] = None,
+    sweep_limit: Annotated[float | None, option("SweepRequest.sweep_limit_s")] = None,
+    seed: Annotated[int | None, option("SweepRequest.seed")] = None,
     csv: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Write the cells as CSV.")
     ] = None,
@@ -92,6 +88,7 @@ def sweep(
         Path | None,
         typer.Option(metavar="DIR", help="Draw speed by workers, bandwidth, memory into DIR."),
     ] = None,
+    set_: Set = None,
     server: ServerUrl = None,
     tag: Tags = None,
     fresh: Fresh = False,
@@ -111,6 +108,7 @@ def sweep(
       interlace sweep graph.json --workers 8,32 --server http://planner:8000 --csv cells.csv
     """
     from app.cli import flags
+    from app.cli.assignments import assignments
     from app.cli.files import GraphSource, read_sweep
     from app.cli.interrupts import interruptible
     from app.cli.progress import counting
@@ -118,6 +116,7 @@ def sweep(
     from app.services.sweeps import views
     from app.services.sweeps.run import run
 
+    assigned = assignments(set_)
     at = server_at(server, tag, fresh=fresh)
     check_extra("--svg", "plots", is_taken=svg is not None)
     cluster = flags.network(
@@ -139,9 +138,11 @@ def sweep(
     )
     names, name, raw = contents(files)
     given = present(cluster=cluster, step=step, parameters=parameters, rank=rank, **fields)
-    with explaining(names, given | present(tag=tag)):
+    with explaining(names, given | present(tag=tag), assigned=assigned):
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
-        source = GraphSource(name, raw, cluster, step=step, parameters=text, rank=at_rank)
+        source = GraphSource(
+            name, raw, cluster, step=step, parameters=text, rank=at_rank, assigned=assigned
+        )
         problem = read_sweep(source, fields)
         if csv is not None and not csv.absolute().parent.is_dir():
             raise typer.BadParameter(f"no folder {csv.parent}", param_hint="--csv")

@@ -13,6 +13,7 @@ from app.cli.rendering.programs import program
 from app.cli.rendering.reports import source
 from app.cli.rendering.tables import shortened, table, time, times
 from app.schemas.plans import BaselineOut, BoundOut, PlanAnswer, TraceAnswer
+from solver.bounds.kinds import reason
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.policies.choice import WHERE_NOT
 from solver.traces import Report
@@ -135,20 +136,12 @@ def _compared(baseline: BaselineOut, *, barrier: bool) -> tuple[str, str, str, s
 
 def _proof(bound: BoundOut) -> str:
     """Say why no fusion, partition or order is faster."""
-    what, one = counted(len(bound.tensors), "tensor"), len(bound.tensors) == 1
-    tail = f"then {(bound.tail_us or 0) / 1e3:.3f} ms of compute"
-    begin = f"{(bound.release_us or 0) / 1e3:.3f} ms"
-    return {
-        "compute": "compute alone takes that long",
-        "path": f"the longest path, {what} on it",
-        "chain": f"{what} in release order, {tail}",
-        "packing": f"{what} after {begin}, {tail}",
-        "nested": f"{what} between their releases and the compute after each",
-        "slowed": f"compute alone, slowed down while {what} {'is' if one else 'are'} sent",
-        "shared": f"{what} on one network card after {begin}, {tail}",
-        "windows": f"in less, {what} would not fit between what comes before and after each",
-        "load": f"{counted(len(bound.tensors), 'op')} one after another",
-    }[bound.kind]
+    return reason(
+        bound.kind,
+        counted(len(bound.tensors), "tensor"),
+        f"{(bound.release_us or 0) / 1e3:.3f} ms",
+        f"{(bound.tail_us or 0) / 1e3:.3f} ms of compute",
+    )
 
 
 def _buckets(answer: PlanAnswer) -> Iterator[Line]:

@@ -2,7 +2,7 @@
 
 from solver.policies.choice import Choice, defaults
 
-#: Policies for a reader; add one here.
+#: What policies are called for a reader, where their names do not say it.
 TITLES = {
     "wfbp": "today, FIFO (wfbp)",
     "single": "no overlap (single)",
@@ -22,7 +22,7 @@ def titled(policy: str, parameters: dict[str, bool | int | float]) -> str:
     """Name a policy, and parameters that are not the defaults."""
     usual = defaults(policy)
     apart = [f"{k}={_shown(v)}" for k, v in parameters.items() if v != usual.get(k)]
-    return ", ".join([TITLES[policy], *apart])
+    return ", ".join([TITLES.get(policy, policy), *apart])
 
 
 def _shown(value: float) -> str:

@@ -12,6 +12,7 @@ from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import shortened, table, time, times
 from app.schemas.plans import BaselineOut, PlanAnswer
 from app.schemas.programs import FrontPoint, MemoryUse
+from solver.bounds.kinds import LOAD, reason
 from solver.graph import NETWORK
 
 if TYPE_CHECKING:
@@ -112,13 +113,13 @@ def _compared(baseline: BaselineOut, limit: int | None) -> tuple[str, str, str, 
 
 def _proof(answer: PlanAnswer) -> str:
     """Say why no program is faster."""
-    bound, ops = answer.bound, counted(len(answer.bound.tensors), "op")
-    if bound.kind == "load":
-        return f"{ops} one after another on one stream or channel" if bound.tensors else "load"
-    return {
-        "path": "what must come before " + " and ".join(bound.tensors) + ", it, and what after",
-        "overlap": "a stream or channel, and what cannot run beside " + " and ".join(bound.tensors),
-    }.get(bound.kind, bound.kind)
+    bound = answer.bound
+    return reason(
+        bound.kind,
+        counted(len(bound.tensors), "op") if bound.kind == LOAD else " and ".join(bound.tensors),
+        f"{(bound.release_us or 0) / 1e3:.3f} ms",
+        f"{(bound.tail_us or 0) / 1e3:.3f} ms",
+    )
 
 
 def _why(answer: "_Answer") -> Iterator[Line]:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solver.bounds.chain import WINDOWS, LowerBound
+from solver.bounds.chain import LowerBound
+from solver.bounds.kinds import WINDOWS
 from solver.bounds.nested import nested_bound
 from solver.bounds.windows.crowded import crowd
 from solver.bounds.windows.late import is_late

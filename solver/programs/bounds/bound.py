@@ -9,17 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from solver.bounds.kinds import LOAD, PATH
 from solver.programs.bounds.ends import heads_of
 from solver.programs.bounds.overlap import overlap_bound
 from solver.programs.bounds.work import Resource, most_bytes, resources_of
 from solver.programs.problem import ProgramProblem, lane_of
 from solver.programs.result import ProgramBound
 from solver.units import FloatArray
-
-PATH = "path"
-
-
-LOAD = "load"
 
 
 def lower_bound(problem: ProgramProblem) -> ProgramBound:

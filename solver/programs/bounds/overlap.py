@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from solver.bounds.kinds import OVERLAP
 from solver.graph.links import Positions
 from solver.programs.bounds.work import Resource
 from solver.programs.problem import ProgramProblem
@@ -20,8 +21,6 @@ from solver.programs.result import ProgramBound
 from solver.units import FloatArray
 
 BoolArray = npt.NDArray[np.bool_]
-
-OVERLAP = "overlap"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, Graph, build
 from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
 from solver.models.layers import iteration
-from solver.traces.exit_check import RecordedStep, checked
+from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, with_companion
 from solver.traces.horovod.bars import CYCLE, KINDS, NEGOTIATE, TensorLaunch, timeline
 from solver.traces.horovod.iteration import measured_times, ops_of
@@ -116,7 +116,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         communication=communication(steps.regular, step, sizes.bytes, recorded.cycles),
     )
     trace = Trace(built.graph, report, measured, (channel,), samples)
-    return checked(trace, RecordedStep(difference_said))
+    return checked(trace, TraceStep(difference_said))
 
 
 def _choose(steps: RepeatedSteps, step: int | None, place: str) -> int:

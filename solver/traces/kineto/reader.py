@@ -9,7 +9,7 @@ from statistics import median_low
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_REDUCE, BROADCAST, COMPUTE, Graph, build
-from solver.traces.exit_check import RecordedStep, checked
+from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, places_of
 from solver.traces.kineto.channels import group_sizes_said, name_channels
 from solver.traces.kineto.comparison import (
@@ -122,7 +122,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     samples = tuple(_samples(ranks, chosen))
     trace = Trace(graph, report, tuple(it.measured), channels, samples)
     explain = partial(comparison_said, waited=compared.waited[chosen])
-    return checked(trace, RecordedStep(explain, ran))
+    return checked(trace, TraceStep(explain, ran))
 
 
 def _rank(content: bytes, place: str) -> _Rank:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, build
-from solver.traces.exit_check import RecordedStep, checked
+from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, single_file
 from solver.traces.profiler import parse
 from solver.traces.report import report_of
@@ -131,7 +131,7 @@ def _graph(steps: Sequence[StepRecording], index: int, task: str, options: Trace
         assumed=(*step.assumed, f"The compute ops of {task} run one at a time."),
         measured_us=length_of(own),
     )
-    return checked(Trace(graph, report, it.measured, (channel,), samples), RecordedStep())
+    return checked(Trace(graph, report, it.measured, (channel,), samples), TraceStep())
 
 
 def _rows_said(rows: Rows) -> Iterator[str]:

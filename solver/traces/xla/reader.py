@@ -6,7 +6,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, build
 from solver.limits import MAX_BYTES, MAX_WORKERS
-from solver.traces.exit_check import RecordedStep, checked
+from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, single_text, with_companion
 from solver.traces.profiler import parse
 from solver.traces.report import report_of
@@ -86,7 +86,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         warnings=_warnings(run),
         measured_us=run.length,
     )
-    return checked(Trace(graph, report, it.measured, (channel,), samples), RecordedStep())
+    return checked(Trace(graph, report, it.measured, (channel,), samples), TraceStep())
 
 
 def _is_hlo(content: bytes) -> bool:

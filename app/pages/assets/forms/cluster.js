@@ -3,6 +3,7 @@
 import { el } from "../elements/dom.js";
 import { choice, entry, numberIn, step } from "../elements/form.js";
 import { get } from "../service/api.js";
+import { names, titled } from "../service/names.js";
 
 /** @import { ClusterBody, CostModelList, GraphBody } from "interlace-api" */
 
@@ -14,14 +15,13 @@ const TOLD = "told";
 /** What is said of a network where nobody knows. */
 const USUAL = { workers: 8, bandwidth_gbps: 10, startup_us: 50 };
 
-/** The algorithms that are told by bandwidth and start-up alone. */
-const ALGORITHMS = [
-  ["ring", "Ring"],
-  ["recursive_doubling", "Recursive doubling"],
-  ["halving_doubling", "Halving and doubling"],
-  ["double_binary_tree", "Double binary tree"],
-  ["parameter_server", "Parameter servers"],
-  ["in_network", "Sums in the switch"],
+/** The algorithms that are told by a few figures, which were not measured. */
+const ALGORITHMS = Object.keys(names.algorithms).filter((name) => !names.measured.includes(name));
+
+/** Fields that some algorithms cannot do without. */
+const OF_SOME = [
+  { name: "node_workers", title: "Workers of a node", attributes: { min: 1, step: "1" }, unit: null },
+  { name: "node_bandwidth_gbps", title: "Bandwidth in a node", attributes: { min: 0 }, unit: "Gbit/s" },
 ];
 
 /**
@@ -34,11 +34,8 @@ export function channelsOf(graph) {
   return [...used].sort((a, b) => Number(b === NETWORK) - Number(a === NETWORK) || a.localeCompare(b, "en"));
 }
 
-/** Algorithms that were measured, and are scaled to other workers. */
-const MEASURED = ["linear", "piecewise", "table"];
-
 /**
- * The cost models that are stored, as [id, name, whether it was measured].
+ * The cost models that are stored, as [id, name, whether it was measured, so that it is scaled].
  *
  * @returns {Promise<StoredModel[]>}
  */
@@ -48,7 +45,7 @@ export async function costModels() {
   return found.map((model) => [
     model.id,
     `${model.name || model.id} (${model.algorithm})`,
-    MEASURED.includes(model.algorithm),
+    names.measured.includes(model.algorithm),
   ]);
 }
 
@@ -65,7 +62,7 @@ function channelFields(name, isAlone, own, size, models) {
   /** @type {(string | readonly any[])[][]} */
   const options = [
     ...(own ? [["Recorded", [[TOLD, `As the files say${recordedWords(own)}`]]]] : []),
-    ["Algorithms", ALGORITHMS],
+    ["Algorithms", ALGORITHMS.map((name) => [name, titled(name)])],
     ["Cost models", models],
   ];
   const cost = choice(
@@ -105,9 +102,15 @@ function channelFields(name, isAlone, own, size, models) {
           { type: "number", min: 1, step: 1, value: size ?? "", placeholder: "all" },
           { pointer: `${at}/workers` },
         );
-  const isAlgorithm = () => ALGORITHMS.some(([key]) => key === cost.control.value);
+  const more = OF_SOME.map(({ name: field, title, attributes, unit }) => ({
+    name: field,
+    ...entry(title, { type: "number", step: "any", ...attributes }, { unit, pointer: `${at}/${field}` }),
+  }));
+  const isAlgorithm = () => ALGORITHMS.includes(cost.control.value);
+  const counts = (field) => isAlgorithm() && names.algorithms[cost.control.value].includes(field);
   const show = () => {
     bandwidth.field.hidden = startup.field.hidden = !isAlgorithm();
+    for (const each of more) each.field.hidden = !counts(each.name);
   };
   cost.control.addEventListener("change", show);
   show();
@@ -124,15 +127,19 @@ function channelFields(name, isAlone, own, size, models) {
         cost_model: chosen,
         ...(models.find(([id]) => id === chosen)[2] ? { extrapolate: true } : {}),
       };
+    const figures = Object.fromEntries(
+      more.filter((each) => counts(each.name)).map((each) => [each.name, numberIn(each)]),
+    );
     return {
       ...shares,
       ...base,
       algorithm: chosen,
       bandwidth_gbps: numberIn(bandwidth),
       startup_us: numberIn(startup) ?? 0,
+      ...figures,
     };
   }
-  const fields = [cost, workers, bandwidth, startup].filter(Boolean).map(({ field }) => field);
+  const fields = [cost, workers, bandwidth, startup, ...more].filter(Boolean).map(({ field }) => field);
   return { fields, value };
 }
 

@@ -3,13 +3,9 @@
 import { el, fill } from "../elements/dom.js";
 import { choice, entry } from "../elements/form.js";
 import { complain, post } from "../service/api.js";
+import { names } from "../service/names.js";
 
-const FITS = [
-  ["best", "the best of all"],
-  ["linear", "linear"],
-  ["piecewise", "piecewise"],
-  ["table", "table"],
-];
+const FITS = [["best", "the best of all"], ...names.fits.map((name) => [name, name])];
 
 /**
  * Show the form; what is made has a page of its own.

@@ -4,25 +4,14 @@ import { el, fill } from "../elements/dom.js";
 import { blame, box, entry, forgive, numberIn, numbersIn } from "../elements/form.js";
 import { pageOf } from "../reading/upload.js";
 import { complain, Problem, post } from "../service/api.js";
+import { names } from "../service/names.js";
 import { channelsOf, clusterForm, costModels } from "./cluster.js";
 
 /** @import { ClusterBody, GraphBody, GraphOut } from "interlace-api" */
 
-/** The policies of today that a plan is compared with: those that are ticked first. */
-const POLICIES = [
-  "ddp",
-  "wfbp",
-  "pace",
-  "ddp_priority",
-  "horovod",
-  "mg_wfbp",
-  "bytescheduler",
-  "p3",
-  "tictac",
-  "ada_fusion",
-  "single",
-];
-const USUAL = new Set(["ddp", "wfbp", "pace"]);
+/** The policies of today that a plan is compared with, those first that are ticked. */
+const USUAL = ["ddp", "wfbp", "pace"];
+const POLICIES = [...USUAL, ...names.policies.filter((name) => !USUAL.includes(name))];
 
 /** Whether the order of some stream is free: then a program is planned, with rules of its own. */
 function isProgram(graph) {
@@ -67,7 +56,7 @@ export async function planForm(host, { id, graph, cluster: told }, isOwn) {
     { type: "number", min: 0, step: "any", value: 10, required: true },
     { unit: "s", pointer: "/options/time_limit_s", hint: "The best plan so far is the answer then." },
   );
-  const policies = POLICIES.map((name) => ({ name, ...box(name, USUAL.has(name)) }));
+  const policies = POLICIES.map((name) => ({ name, ...box(name, USUAL.includes(name)) }));
   const baselines = el(
     "fieldset",
     { class: "field", "data-pointer": "/options/baselines" },

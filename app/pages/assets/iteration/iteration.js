@@ -27,8 +27,8 @@ import { whatIf } from "./what-if.js";
  * @property {(body: Iteration) => string} word
  * @property {string} title
  * @property {(body: Iteration, rival: string | null) => Promise<any>} fetchTrace
- * @property {(body: Iteration, names: Record<string, string[]>) => string[]} rivals
- * @property {(body: Iteration, names: Record<string, string[]>) => string[]} formats
+ * @property {(body: Iteration) => string[]} rivals
+ * @property {(body: Iteration) => string[]} formats
  */
 
 const card = (id, label) => el("section", { class: "card", id, "aria-label": label });
@@ -116,28 +116,19 @@ async function parts(content, body, { path, word, title, fetchTrace, rivals, for
 /**
  * Show the page.
  *
- * kind: { path, word(body), title, fetchTrace(body, rival), rivals(body, names), formats(body, names) }
- * where names are those that the template has of the service.
+ * kind: { path, word(body), title, fetchTrace(body, rival), rivals(body), formats(body) }
  *
  * @param {Kind} kind
  */
 export async function page(kind) {
   const content = byId("content");
-  const names = Object.fromEntries(
-    Object.entries(content.dataset).map(([name, text]) => [name, text.split(" ")]),
-  );
   plotly().catch(complain); // it is large: it comes while the job is asked for
   fill(content, el("p", { class: "faint" }, "It is being fetched."));
   try {
     /** @type {Iteration} */
     const body = await follow(kind.path, idOfPage(), content);
     if (body.iteration_time_us === null) fill(content, outcome(body) ?? el("p", {}, "It has no answer."));
-    else
-      await parts(content, body, {
-        ...kind,
-        rivals: kind.rivals(body, names),
-        formats: kind.formats(body, names),
-      });
+    else await parts(content, body, { ...kind, rivals: kind.rivals(body), formats: kind.formats(body) });
   } catch (error) {
     fill(content);
     complain(error);

@@ -3,6 +3,7 @@
 import { bars } from "../charts/bars.js";
 import { el, facts, fill } from "../elements/dom.js";
 import { bytes, number, percent, time, times } from "../elements/format.js";
+import { reason } from "../service/names.js";
 import { unitOf } from "../timeline/bars.js";
 
 /** @import { Iteration } from "./iteration.js" */
@@ -91,6 +92,7 @@ export function summary(host, body) {
               body.gap === null ? ", gap unknown" : `, gap ${percent(body.gap, 2)}`,
             ],
       ],
+      ["Bound by", body.bound ? reason(body.bound, body.program ? "op" : "tensor") : null],
       [
         "Compute alone",
         [

@@ -4,6 +4,7 @@ import { el, fill, say } from "../elements/dom.js";
 import { percent, time } from "../elements/format.js";
 import { read, write } from "../elements/state.js";
 import { complain, get, post } from "../service/api.js";
+import { names } from "../service/names.js";
 import { follow } from "../service/progress.js";
 import { runsAt } from "./chosen-timeline.js";
 import { comparison } from "./summary.js";
@@ -15,6 +16,7 @@ const CHANGES = {
   remove: "are gone",
   bytes: "have so many times the bytes",
   duration: "take so many times as long",
+  ...Object.fromEntries(names.compressions.map((name) => [name, `are sent compressed: ${name}`])),
 };
 const [KEEP, ANEW] = ["keep", "anew"];
 
@@ -32,6 +34,7 @@ function clusterOf(cluster, { workers, gbps, startup }) {
 function changesOf({ match, change, factor }) {
   if (match === "") return [];
   if (change === "remove") return [{ match, remove: true }];
+  if (names.compressions.includes(change)) return [{ match, compression: change }];
   return [{ match, [change === "bytes" ? "bytes_factor" : "duration_factor"]: Number(factor) }];
 }
 
@@ -144,7 +147,7 @@ export async function whatIf(host, body, { path, times, timeline }) {
         )
       : null,
   );
-  const show = () => (factor.hidden = change.value === "remove");
+  const show = () => (factor.hidden = !["bytes", "duration"].includes(change.value));
   change.addEventListener("change", show);
   show();
   fill(host, el("h2", {}, "What if"), form, waiting, results);

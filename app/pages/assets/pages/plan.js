@@ -2,6 +2,7 @@
 
 import { page } from "../iteration/iteration.js";
 import { get } from "../service/api.js";
+import { names } from "../service/names.js";
 
 const isProgram = (body) => body.program !== undefined;
 
@@ -11,6 +12,6 @@ page({
   title: "Plan",
   fetchTrace: (body, rival) =>
     get(`/v1/plans/${body.id}/timeline.json${rival === null ? "" : `?beside=${encodeURIComponent(rival)}`}`),
-  rivals: (body, names) => (isProgram(body) ? names.programRivals : names.rivals),
-  formats: (body, names) => (isProgram(body) ? names.programFormats : names.formats),
+  rivals: (body) => (isProgram(body) ? names.program_policies : [names.fifo, ...names.policies]),
+  formats: (body) => (isProgram(body) ? names.program_exports : names.exports),
 });

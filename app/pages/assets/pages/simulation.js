@@ -2,6 +2,7 @@
 
 import { page } from "../iteration/iteration.js";
 import { get, post } from "../service/api.js";
+import { names } from "../service/names.js";
 import { follow } from "../service/progress.js";
 
 const PATH = "/v1/simulations";
@@ -28,9 +29,6 @@ page({
   word: (body) => body.policy?.policy ?? "plan",
   title: "Simulation",
   fetchTrace: traceOf,
-  rivals: (body, names) => [
-    "none",
-    ...names.rivals.filter((name) => name !== "fifo" && name !== body.policy?.policy),
-  ],
-  formats: (body, names) => names.formats,
+  rivals: (body) => ["none", ...names.policies.filter((name) => name !== body.policy?.policy)],
+  formats: () => names.exports,
 });

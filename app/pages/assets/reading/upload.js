@@ -4,11 +4,12 @@ import { el, fill, say } from "../elements/dom.js";
 import { choice, entry, numberIn } from "../elements/form.js";
 import { bytes, count } from "../elements/format.js";
 import { complain, post } from "../service/api.js";
+import { names, titled } from "../service/names.js";
 import { looked } from "./files.js";
 import { reported } from "./report.js";
 
-/** The formats that are read, as `?format=` names them. */
-const FORMATS = {
+/** Formats that are read, as people call them. */
+const TITLES = {
   kineto: "PyTorch profiler (Kineto)",
   pytorch_et: "PyTorch execution trace",
   chakra: "Chakra",
@@ -36,7 +37,11 @@ export function pageOf(location) {
  * @param {HTMLElement} host
  */
 export function upload(host) {
-  const format = choice("Format", [["", "what it looks like"], ...Object.entries(FORMATS)], "");
+  const format = choice(
+    "Format",
+    [["", "what it looks like"], ...names.readers.map((name) => [name, TITLES[name] ?? titled(name)])],
+    "",
+  );
   const step = entry(
     "Step",
     { type: "number", min: 0, placeholder: "of median length" },
