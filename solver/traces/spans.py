@@ -22,6 +22,8 @@ class Span(Protocol):
 S = TypeVar("S", bound=Span)
 T = TypeVar("T")
 
+_start = attrgetter("start")
+
 
 def length_of(spans: Sequence[Span]) -> float:
     """Return the time from the start of the first to the end of the last [us]."""
@@ -30,14 +32,14 @@ def length_of(spans: Sequence[Span]) -> float:
 
 def last_begun(spans: Sequence[S], at: float) -> S | None:
     """Return the last of spans that began by a time; None when none did. O(log n)."""
-    i = bisect_right(spans, at, key=attrgetter("start"))
+    i = bisect_right(spans, at, key=_start)
     return spans[i - 1] if i else None
 
 
 def enclosing(spans: Sequence[S], at: float) -> S | None:
     """Return the last of spans that began by a time, if it lasts until then. O(log n)."""
-    span = last_begun(spans, at)
-    return span if span is not None and span.end >= at else None
+    i = bisect_right(spans, at, key=_start)
+    return spans[i - 1] if i and spans[i - 1].end >= at else None
 
 
 def pop_ended(running: list[tuple[float, T]], at: float) -> list[tuple[float, T]]:

@@ -9,6 +9,8 @@ from solver.traces.kineto.events import KinetoEvent
 from solver.traces.kineto.families import Family
 from solver.traces.kineto.groups import ProcessGroup
 
+#: What PyTorch calls the event, and an execution trace the node, with all that a call was given.
+RECORD = "record_param_comms"
 _ACCUMULATE = "AccumulateGrad"
 
 
