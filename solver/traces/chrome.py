@@ -44,7 +44,7 @@ class ChromeEvent(msgspec.Struct, gc=False):
     @property
     def end(self) -> float:
         """When it ended [us]."""
-        return self.start + max(self.dur or 0.0, 0.0)
+        return (self.ts or 0.0) + max(self.dur or 0.0, 0.0)
 
 
 class ChromeFile(msgspec.Struct, Generic[E], rename="camel"):
@@ -131,7 +131,7 @@ def fits(time: float | None) -> bool:
 def late(events: Sequence[ChromeEvent], place: str) -> Iterator[Fault]:
     """Find the complete events of which a time cannot be counted; ``place`` points to them all."""
     for i, event in enumerate(events):
-        if event.ph == "X" and not (fits(event.ts) and fits(event.dur)):
+        if event.ph == "X" and max(abs(event.ts or 0.0), abs(event.dur or 0.0)) > _LATEST:
             detail = f"Event {i}: ts and dur must be at most 2^53 us."
             yield Fault(f"{place}/{i}", FaultCode.OUT_OF_RANGE, detail)
 

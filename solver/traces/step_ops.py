@@ -1,21 +1,8 @@
 """One recorded step, as the ops of a graph."""
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from solver.graph import Op
-
-
-class Span(Protocol):
-    """Something that ran [us]."""
-
-    @property
-    def start(self) -> float:
-        """When it began."""
-
-    @property
-    def end(self) -> float:
-        """When it ended."""
 
 
 class StepOps(NamedTuple):
@@ -34,11 +21,6 @@ class StepOps(NamedTuple):
     ops: tuple[Op, ...]
     measured: tuple[tuple[str, float], ...]
     unsized: tuple[str, ...] = ()
-
-
-def length_of(spans: Sequence[Span]) -> float:
-    """Return the time from the start of the first to the end of the last [us]; given by start."""
-    return max(span.end for span in spans) - spans[0].start
 
 
 def numbered(name: str, seen: dict[str, int]) -> str:

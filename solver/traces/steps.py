@@ -50,6 +50,31 @@ def choose_step(step: int | None, lengths: Sequence[float | None]) -> int:
     return known[(len(known) - 1) // 2][1] if known else 0
 
 
+def choose_rank(rank: int | None, communicated: Sequence[float], things: str) -> int:
+    """Return the rank asked for, or the slowest: the first of those least in their collectives.
+
+    The others waited for it there.
+
+    Parameters
+    ----------
+    rank
+        The one asked for; None for the slowest.
+    communicated
+        How long each was in its collectives [us].
+    things
+        What the format calls ranks.
+
+    Raises
+    ------
+    InvalidTrace
+        When the trace has no such rank.
+    """
+    if rank is None:
+        return min(range(len(communicated)), key=lambda i: communicated[i])
+    check_number(rank, len(communicated), things)
+    return rank
+
+
 def check_number(
     asked: int, count: int, things: str, thing: str = "rank", are: str = "are there"
 ) -> None:

@@ -140,32 +140,20 @@ def _size_faults(step: TimelineStep, sizes: Sizes, place: str) -> Iterator[Fault
         launch.tensor: sizes.bytes.get(launch.tensor, 0 if launch.bytes == 0 else None)
         for launch in step.launches
     }
-    unsized = [tensor for tensor, size in bytes_.items() if size is None]
-    if unsized:
-        detail = (
-            f"{len(unsized)} of {len(step.launches)} tensors have no bytes in the timeline: "
-            f"{_first_of(unsized)}. Give a file of layers, or names and bytes (parameters)."
-        )
-        yield Fault(place, FaultCode.NO_SIZES, detail)
+    give = " Give a file of layers, or names and bytes (parameters)."
+    none = [tensor for tensor, size in bytes_.items() if size is None]
     empty = [tensor for tensor, size in bytes_.items() if size is not None and size <= 0]
-    if empty:
-        detail = (
-            f"{len(empty)} of {len(step.launches)} tensors have 0 bytes: {_first_of(empty)}. "
-            "Bytes must be positive."
-        )
-        yield Fault(place, FaultCode.OUT_OF_RANGE, detail)
     large = [tensor for tensor, size in bytes_.items() if size is not None and size > MAX_BYTES]
-    if large:
-        detail = (
-            f"{len(large)} of {len(step.launches)} tensors have more than 2^60 bytes: "
-            f"{_first_of(large)}."
-        )
-        yield Fault(place, FaultCode.OUT_OF_RANGE, detail)
-
-
-def _first_of(tensors: Sequence[str]) -> str:
-    more = f", and {len(tensors) - 1} more" if len(tensors) > 1 else ""
-    return f"{tensors[0]!r}{more}"
+    for tensors, code, what, hint in (
+        (none, FaultCode.NO_SIZES, "no bytes in the timeline", give),
+        (empty, FaultCode.OUT_OF_RANGE, "0 bytes", " Bytes must be positive."),
+        (large, FaultCode.OUT_OF_RANGE, "more than 2^60 bytes", ""),
+    ):
+        if tensors:
+            more = f", and {len(tensors) - 1} more" if len(tensors) > 1 else ""
+            which = f"{len(tensors)} of {len(step.launches)} tensors"
+            detail = f"{which} have {what}: {tensors[0]!r}{more}.{hint}"
+            yield Fault(place, code, detail)
 
 
 def _alone(name: str, steps: RepeatedSteps, step: TimelineStep, sizes: Sizes) -> _Built:

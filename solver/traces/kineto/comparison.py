@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from solver.graph import COMPUTE, Graph, Op
 from solver.traces.exit_check import is_far
+from solver.traces.steps import choose_rank
 from solver.traces.trace import Trace
 
 _SHOWN = 3
@@ -29,7 +30,7 @@ class RankComparison:
     @property
     def slowest(self) -> int:
         """The rank that waited least inside its collectives: the others waited for it."""
-        return min(range(len(self.times)), key=lambda i: (sum(self.times[i]), i))
+        return choose_rank(None, [sum(times) for times in self.times], "Files")
 
     @property
     def waited(self) -> list[float]:

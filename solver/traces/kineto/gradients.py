@@ -15,10 +15,10 @@ from solver.traces.kineto.recording import (
     RankRecording,
     RecordedCollective,
     accumulates,
-    enclosing,
     sequence,
 )
 from solver.traces.kineto.steps import ProfiledStep, Threads
+from solver.traces.spans import enclosing
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from solver.traces.kineto.gradients import (
     times_of_need,
 )
 from solver.traces.kineto.line import Busy, ComputeLine, LineCut
-from solver.traces.kineto.recording import CpuSpan, RankRecording, RecordedCollective, enclosing
+from solver.traces.kineto.recording import CpuSpan, RankRecording, RecordedCollective
 from solver.traces.kineto.sized_collectives import SizedCollective
 from solver.traces.kineto.statements import order_said
 from solver.traces.kineto.steps import ProfiledStep, Threads
@@ -30,6 +30,7 @@ from solver.traces.kineto.waits import (
     release_times,
     released_last,
 )
+from solver.traces.spans import enclosing
 
 _RELEASES, _WAITS, _RUNS, _NAMES = range(4)
 

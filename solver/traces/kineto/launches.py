@@ -18,9 +18,9 @@ from solver.traces.kineto.recording import (
     Unread,
     accumulates,
     by_thread,
-    enclosing,
     span_of,
 )
+from solver.traces.spans import enclosing
 
 _LIBRARY = re.compile(r"nccl|rccl|msccl", re.IGNORECASE)
 #: How the names of ops that communicate begin.

@@ -95,8 +95,9 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     times = compared.times[chosen]
     collectives, notes = sized(rank.recording, step.collectives, times, rank.channels, place)
     it, graph = _built(rank, step, collectives, options, place)
-    # as it ran, its optimizer waited for all gradients as PyTorch's does
-    _, ran = _built(rank, step, collectives, options, place, is_barrier=True)
+    ran = graph
+    if not it.is_barrier:  # as it ran, its optimizer waited for all gradients as PyTorch's does
+        _, ran = _built(rank, step, collectives, options, place, is_barrier=True)
     used = dict.fromkeys(op.channel for op in graph.ops if op.kind != COMPUTE)
     channels = tuple(rank.channels[name] for name in used if name is not None)
     report = report_of(

@@ -1,7 +1,6 @@
 """What one rank did, taken from its events: work, launches, collectives, passes, waits."""
 
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple
@@ -10,6 +9,8 @@ from solver.traces.kineto.events import KinetoEvent
 from solver.traces.kineto.families import Family
 from solver.traces.kineto.groups import ProcessGroup
 
+#: What PyTorch calls the event, and an execution trace the node, with all that a call was given.
+RECORD = "record_param_comms"
 _ACCUMULATE = "AccumulateGrad"
 
 
@@ -157,12 +158,6 @@ def sequence(span: CpuSpan) -> int | None:
 def accumulates(span: CpuSpan) -> bool:
     """Tell whether a call of autograd's stores a parameter's gradient."""
     return _ACCUMULATE in (span.event.name or "")
-
-
-def enclosing(spans: Sequence[CpuSpan], at: float) -> CpuSpan | None:
-    """Return the last of spans (by start) that began by ``at``, if it lasts until then."""
-    i = bisect_right(spans, at, key=attrgetter("start"))
-    return spans[i - 1] if i and spans[i - 1].end >= at else None
 
 
 def span_of(event: KinetoEvent) -> CpuSpan:

@@ -11,6 +11,7 @@ from solver.traces.kineto.groups import groups_of
 from solver.traces.kineto.launches import HostLaunch, Nested, gpu_work, host_work, is_call
 from solver.traces.kineto.payload_sizes import is_barrier
 from solver.traces.kineto.recording import (
+    RECORD,
     CpuSpan,
     RankRecording,
     Wait,
@@ -24,7 +25,6 @@ _RUNTIME = {"cuda_runtime", "runtime", "cuda_driver", "hip_runtime", "privateuse
 _CPU = {"cpu_op", "operator", "user_annotation"}
 _STEP = re.compile(r"ProfilerStep#(\d{1,18})")
 _ANNOTATED = ("nccl:", "gloo:", "mpi:", "ucc:", "rccl:", "xccl:", "hccl:", "oneccl")
-_RECORD = "record_param_comms"
 _BACKWARD = "autograd::engine::evaluate_function: "
 _WAIT = "c10d_functional::wait_tensor"
 _OPTIMIZER = "Optimizer.step#"
@@ -92,7 +92,7 @@ def _sort_in(into: _Sorted, span: CpuSpan, *, is_op: bool) -> None:
     name = span.event.name or ""
     if step := _STEP.fullmatch(name):
         into.steps.append((int(step[1]), span.start, span.end))
-    elif name == _RECORD:
+    elif name == RECORD:
         into.records.append(span)
     elif name.startswith(_ANNOTATED):
         into.notes.append(span)

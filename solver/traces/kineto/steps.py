@@ -76,17 +76,18 @@ def steps(recording: RankRecording) -> tuple[list[ProfiledStep], int]:
     starts = [start for _, start, _ in marks]
     last = max(end for _, _, end in marks)
 
-    def place(at: float) -> int:
-        return bisect_right(starts, at) - 1 if at <= last else -1
+    def split(things: Sequence[T], time: str) -> list[list[T]]:
+        """Sort things into steps; the last list has what belongs to none."""
+        parts: list[list[T]] = [[] for _ in range(len(marks) + 1)]
+        for thing, at in zip(things, map(attrgetter(time), things), strict=True):
+            parts[bisect_right(starts, at) - 1 if at <= last else -1].append(thing)
+        return parts
 
-    works = _split(recording.works, [place(work.launched) for work in recording.works], len(marks))
-    at = [place(collective.work.launched) for collective in recording.collectives]
-    collectives = _split(recording.collectives, at, len(marks))
-    backward = _split(recording.backward, [place(s.start) for s in recording.backward], len(marks))
-    optimizer = _split(
-        recording.optimizer, [place(s.start) for s in recording.optimizer], len(marks)
-    )
-    waits = _split(recording.waits, [place(wait.at) for wait in recording.waits], len(marks))
+    works = split(recording.works, "launched")
+    collectives = split(recording.collectives, "work.launched")
+    backward = split(recording.backward, "start")
+    optimizer = split(recording.optimizer, "start")
+    waits = split(recording.waits, "at")
     result = []
     done = max([starts[0], *(work.end for work in works[-1] if work.launched < starts[0])])
     for i, (number, _, _) in enumerate(marks):
@@ -108,14 +109,6 @@ def steps(recording: RankRecording) -> tuple[list[ProfiledStep], int]:
             )
         )
     return result, len(works[-1]) + len(collectives[-1])
-
-
-def _split(things: Sequence[T], places: Iterable[int], count: int) -> list[list[T]]:
-    """Sort things into steps; the last list has what belongs to none, place -1."""
-    result: list[list[T]] = [[] for _ in range(count + 1)]
-    for thing, place in zip(things, places, strict=True):
-        result[place].append(thing)
-    return result
 
 
 class Threads:

@@ -12,8 +12,9 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from solver.graph import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER
-from solver.traces.kineto.recording import CpuSpan, RankRecording, Wait, by_thread, enclosing
+from solver.traces.kineto.recording import CpuSpan, RankRecording, Wait, by_thread
 from solver.traces.kineto.sized_collectives import SizedCollective
+from solver.traces.spans import enclosing
 
 _ANNOTATED = re.compile(r"FSDP::(all_gather|post_backward_reduce)(?: \((.*)\))?")
 _WAITED = re.compile(r"FSDP::all_gather_copy_out(?: \((.*)\))?")

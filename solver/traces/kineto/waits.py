@@ -2,12 +2,13 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from heapq import heappop, heappush
+from heapq import heappush
 from typing import NamedTuple
 
 from solver.traces.kineto.line import Busy
 from solver.traces.kineto.recording import RecordedCollective
 from solver.traces.kineto.steps import ProfiledStep, Threads
+from solver.traces.spans import pop_ended
 
 #: Clocks of the CPU and of the GPU agree so far [us].
 SLACK = 1.0
@@ -82,11 +83,9 @@ def recorded_waits(
             i = coming.pop()
             heappush(heap, (collectives[i].work.end, i))
         work = threads.next(wait.thread, wait.at) if heap else None
-        done = []
-        while work and heap and heap[0][0] <= work.start + SLACK:
-            done.append(heappop(heap)[1])
+        done = pop_ended(heap, work.start + SLACK) if work else []
         if work and done:
-            result.append(Join(work.start, wait.at, tuple(done)))
+            result.append(Join(work.start, wait.at, tuple(i for _, i in done)))
     done_ones = {i for join in result for i in join.members}
     return result, [i for i in range(len(collectives)) if i not in done_ones]
 

@@ -16,11 +16,8 @@ from solver.errors import Fault, InvalidTrace
 from solver.limits import MAX_BYTES
 from solver.traces.element_types import width_of
 from solver.traces.kineto.families import KINDS
+from solver.traces.kineto.recording import RECORD
 from solver.traces.steps import step_windows
-
-#: What PyTorch calls the node, and the profiler the event, that has all a call was given.
-RECORD = "record_param_comms"
-
 
 #: What a library calls its own part of a collective.
 LIBRARY = re.compile(r"(?:nccl|gloo|mpi|ucc|xccl|hccl):(\w+)")

@@ -11,7 +11,8 @@ from solver.graph import ALL_GATHER
 from solver.traces.chrome import ChromeEvent, ChromeFile
 from solver.traces.files import MARK
 from solver.traces.kineto.events import Args
-from solver.traces.pytorch_et.calls import LIBRARY, RECORD, CommunicationCall
+from solver.traces.kineto.recording import RECORD
+from solver.traces.pytorch_et.calls import LIBRARY, CommunicationCall
 
 
 class _SizeArgs(Args, omit_defaults=True):

@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
+from solver.traces.spans import length_of
 
 #: Ops that are collectives, and the kind of each.
 COLLECTIVES = {
@@ -104,3 +105,8 @@ class StepRecording(NamedTuple):
     bytes: dict[tuple[str, str], int]
     dropped: tuple[str, ...]
     assumed: tuple[str, ...]
+
+    @property
+    def length(self) -> float:
+        """How long it took [us]."""
+        return length_of(self.ops) if self.ops else 0.0

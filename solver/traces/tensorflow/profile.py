@@ -6,10 +6,11 @@ An op is an event whose ``long_name`` is ``NAME:TYPE``; what a task sends is a `
 
 import re
 from collections.abc import Iterable, Iterator
-from heapq import heappop, heappush
+from heapq import heappush
 from typing import NamedTuple
 
 from solver.traces.profiler import Events, ProfilerEvent
+from solver.traces.spans import pop_ended
 from solver.traces.tensorflow.events import (
     COLLECTIVES,
     Ran,
@@ -112,9 +113,8 @@ def _step(ops: Iterable[_ProfiledOp], owners: dict[object, str], tasks: list[str
             ran.append(Ran(op.name, op.type, task, op.event.start, op.event.end, inputs))
             heappush(sums.setdefault(task, []), (op.event.end, op.name))
             continue
-        running = sums.get(task, [])
-        while running and running[0][0] <= op.event.start:
-            inputs += (heappop(running)[1],)
+        ended = pop_ended(sums.get(task, []), op.event.start)
+        inputs += tuple(name for _, name in ended)
         ran.append(Ran(op.name, op.type, task, op.event.start, op.event.end, inputs))
         last[task] = op.name
         seen.add((task, op.name))

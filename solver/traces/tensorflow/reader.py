@@ -11,7 +11,7 @@ from solver.traces.profiler import parse
 from solver.traces.report import report_of
 from solver.traces.samples import samples_of
 from solver.traces.sentences import counted, named
-from solver.traces.step_ops import length_of
+from solver.traces.spans import length_of
 from solver.traces.steps import check_number, choose_step
 from solver.traces.tensorflow.events import StepRecording
 from solver.traces.tensorflow.iteration import collective_tasks, iteration
@@ -65,7 +65,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
             "Record a run with parameter servers, or with a distribution strategy."
         )
         raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, detail)])
-    index = choose_step(options.step, [_length(one) for one in able])
+    index = choose_step(options.step, [one.length for one in able])
     step = able[index]
     known = dict(options.parameters or ())
     tasks = collective_tasks(step.ops)
@@ -73,8 +73,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         return _graph(able, index, _ranked(tasks, options.rank), options)
     rows = rows_of(step, known)
     if not rows.sized:
-        detail = f"No bytes of {named(rows.unsized)}: {_SHOW}."
-        raise InvalidTrace([Fault("", FaultCode.NO_SIZES, detail)])
+        raise InvalidTrace([_no_sizes(rows.unsized)])
     report = report_of(
         FORMAT,
         None,
@@ -84,16 +83,12 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         dropped=step.dropped,
         assumed=(*step.assumed, *_rows_said(rows)),
         warnings=_rows_warned(rows),
-        measured_us=_length(step),
+        measured_us=step.length,
     )
     others = able if options.step is None else [step]
     every = (rows if one is step else rows_of(one, known) for one in others)
     profiled = tuple(each.ops for each in every if each.sized)
     return checked(Trace(None, report, profiled=profiled))
-
-
-def _length(step: StepRecording) -> float:
-    return length_of(step.ops) if step.ops else 0.0
 
 
 def _ranked(tasks: Sequence[str], rank: int | None) -> str:
@@ -106,8 +101,7 @@ def _graph(steps: Sequence[StepRecording], index: int, task: str, options: Trace
     step, known = steps[index], dict(options.parameters or ())
     it = iteration(step, task, known)
     if it.unsized:
-        detail = f"No bytes of {named(it.unsized)}: {_SHOW}."
-        raise InvalidTrace([Fault("", FaultCode.NO_SIZES, detail)])
+        raise InvalidTrace([_no_sizes(it.unsized)])
     with as_trace_faults():
         graph = build(options.name, it.ops)
     by_id = {op.id: op for op in graph.ops}
@@ -132,6 +126,10 @@ def _graph(steps: Sequence[StepRecording], index: int, task: str, options: Trace
         measured_us=length_of(own),
     )
     return checked(Trace(graph, report, it.measured, (channel,), samples), TraceStep())
+
+
+def _no_sizes(tensors: Sequence[str]) -> Fault:
+    return Fault("", FaultCode.NO_SIZES, f"No bytes of {named(tensors)}: {_SHOW}.")
 
 
 def _rows_said(rows: Rows) -> Iterator[str]:

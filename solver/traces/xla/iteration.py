@@ -2,9 +2,10 @@
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from heapq import heappop, heappush
+from heapq import heappush
 
 from solver.graph import COMPUTE, Op
+from solver.traces.spans import pop_ended
 from solver.traces.step_ops import StepOps, numbered
 from solver.traces.xla.hlo import KINDS
 from solver.traces.xla.runs import DeviceRun
@@ -46,9 +47,7 @@ def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> StepOps:
             measured.append((name, round(part.end - part.start, 3)))
             heappush(waiting, (part.end, name))
             continue
-        over = []
-        while waiting and waiting[0][0] <= part.start + _SLACK:
-            over.append(heappop(waiting))
+        over = pop_ended(waiting, part.start + _SLACK)
         after = (*(one for _, one in line[-1:]), *(one for _, one in over))
         idle = part.start - max([at, *(end for end, _ in over)])
         if idle > _SLACK:

@@ -12,7 +12,7 @@ from solver.traces.profiler import parse
 from solver.traces.report import report_of
 from solver.traces.samples import samples_of
 from solver.traces.sentences import named
-from solver.traces.steps import check_number, choose_step
+from solver.traces.steps import choose_rank, choose_step
 from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions, as_trace_faults
 from solver.traces.xla.hlo import KINDS, instructions
 from solver.traces.xla.iteration import iteration
@@ -65,8 +65,8 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     devices, count = whole, len(next(iter(whole.values())))
     first = next(iter(devices.values()))
     index = choose_step(options.step, [run.length for run in first])
-    device = _device({key: some[index] for key, some in devices.items()}, options.rank)
-    run = devices[device][index]
+    at_once = [some[index] for some in devices.values()]
+    run = at_once[choose_rank(options.rank, [one.communicates for one in at_once], "Devices")]
     sizes, supplied = _sizes(run, options)
     if faults := list(_size_faults(run, sizes, place)):
         raise InvalidTrace(faults)
@@ -137,14 +137,6 @@ def _whole_runs(devices: Mapping[str, list[DeviceRun]]) -> tuple[dict[str, list[
     ends = slice(whole[0], whole[-1] + 1) if whole else slice(count)
     left = {device: some[ends] for device, some in devices.items()}
     return left, sum(map(len, devices.values())) - sum(map(len, left.values()))
-
-
-def _device(at: Mapping[str, DeviceRun], rank: int | None) -> str:
-    names = list(at)
-    if rank is None:
-        return min(names, key=lambda name: at[name].communicates)
-    check_number(rank, len(names), "Devices")
-    return names[rank]
 
 
 def _collectives(run: DeviceRun) -> list[DeviceOp]:

@@ -6,13 +6,12 @@ written beside it.
 """
 
 import re
-from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from solver.traces.profiler import Events, ProfilerEvent
-from solver.traces.step_ops import length_of
+from solver.traces.spans import last_begun, length_of
 from solver.traces.xla.hlo import DONE, KINDS, START, Instruction, bytes_of_shape, instruction
 
 _DEVICE = re.compile(r"/device:[A-Z]+:[0-9]{1,9}")
@@ -137,7 +136,8 @@ def _ops(
             if not isinstance(name, str):
                 name = event.name if wanted == _OPS else None
             if thread.startswith(wanted) and name and not _OUTER.fullmatch(name):
-                program, run = _module(modules.get(event.pid, []), event.start)
+                module = last_begun(modules.get(event.pid, ()), event.start)
+                program, run = (module.name, module.start) if module else ("", 0.0)
                 yield device, program, run, event, name, fields
         elif b"device_ordinal" in bytes(event.args):
             fields = event.fields
@@ -148,20 +148,22 @@ def _ops(
                 yield f"/device:CPU:{number}", program, own, event, str(name), fields
 
 
-def _modules(trace: Events) -> dict[object, list[tuple[float, float, str]]]:
-    """Return start, end and name of the runs of programs, by process and start."""
-    modules: dict[object, list[tuple[float, float, str]]] = {}
+class _Module(NamedTuple):
+    """A program run once on a device [us]."""
+
+    start: float
+    end: float
+    name: str
+
+
+def _modules(trace: Events) -> dict[object, list[_Module]]:
+    """Return the runs of programs, by process and start."""
+    modules: dict[object, list[_Module]] = {}
     for event in trace.events:
         if event.ph == "X" and trace.threads.get((event.pid, event.tid)) == _MODULES:
             name = (event.name or "").partition("(")[0]
-            modules.setdefault(event.pid, []).append((event.start, event.end, name))
+            modules.setdefault(event.pid, []).append(_Module(event.start, event.end, name))
     return {pid: sorted(some) for pid, some in modules.items()}
-
-
-def _module(modules: Sequence[tuple[float, float, str]], at: float) -> tuple[str, float]:
-    """Return program and start of the run that had begun at a time, empty where there is none."""
-    i = bisect_right(modules, at, key=lambda module: module[0]) - 1
-    return (modules[i][2], modules[i][0]) if i >= 0 else ("", 0.0)
 
 
 def _part(
