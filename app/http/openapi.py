@@ -242,7 +242,8 @@ def _link(paths: dict[str, dict[str, Any]]) -> None:
 def _explain_fields(schema: dict[str, Any]) -> None:
     """Let each field say what the docstring of its dataclass does; keep the first paragraph there.
 
-    The solver knows no pydantic and documents its results as numpydoc, once.
+    The solver knows no pydantic and documents its results as numpydoc, once. Of models the sections
+    are left out: these say why a model is not the solver's class.
     """
     from docstring_parser import DocstringStyle, parse  # noqa: PLC0415 - for the document alone
 
@@ -250,6 +251,8 @@ def _explain_fields(schema: dict[str, Any]) -> None:
     documented = parse(text, DocstringStyle.NUMPYDOC)
     if documented.params:
         text = _one_line(documented.short_description)
+    elif documented.meta:
+        text = (documented.description or "").strip()
     if text:
         schema["description"] = _as_markdown(text)
     for attribute in documented.params:

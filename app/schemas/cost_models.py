@@ -98,7 +98,12 @@ class CostModelRequest(RequestModel):
 
 
 class FitOut(AnswerModel):
-    """One fit, and how far it is from the samples."""
+    """One fit, and how far it is from the samples.
+
+    Notes
+    -----
+    The solver's has what was fitted, and not the kind of collective that it is of.
+    """
 
     kind: Annotated[str, Field(description="The collective.")]
     algorithm: Annotated[str, Field(description="`linear`, `piecewise` or `table`.")]

@@ -107,7 +107,12 @@ class EstimateRequest(RequestModel):
 
 
 class ParameterOut(AnswerModel):
-    """A figure after the rows were seen."""
+    """A figure after the rows were seen.
+
+    Notes
+    -----
+    The solver's has the parameter as an object, which is flat here.
+    """
 
     name: Annotated[
         str,

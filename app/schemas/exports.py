@@ -16,7 +16,12 @@ class ExportedFile(AnswerModel):
 
 
 class ExportOut(AnswerModel):
-    """A plan as files of another tool, and what that costs."""
+    """A plan as files of another tool, and what that costs.
+
+    Notes
+    -----
+    The solver's has the content of files by name, as bytes where it is no text.
+    """
 
     format: str
     files: list[ExportedFile]

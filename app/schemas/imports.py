@@ -12,7 +12,12 @@ from solver.traces import Report
 
 
 class LaneCost(AnswerModel):
-    """What the launches of a kind on a channel took in a trace, as a line."""
+    """What the launches of a kind on a channel took in a trace, as a line.
+
+    Notes
+    -----
+    The solver fits a channel at a time and does not know its name; figures are rounded here.
+    """
 
     channel: str
     kind: CollectiveKind

@@ -112,7 +112,12 @@ class ChunksOut(AnswerModel):
 
 
 class RacksOut(AnswerModel):
-    """Whether racks had better reduce by themselves first."""
+    """Whether racks had better reduce by themselves first.
+
+    Notes
+    -----
+    What follows from the solver's figures is written out, and a text.
+    """
 
     cross_rack_us: Annotated[
         float,
@@ -159,7 +164,12 @@ class RacksOut(AnswerModel):
 
 
 class PricesOut(AnswerModel):
-    """A rack with a PHub beside one with servers on the workers' hosts."""
+    """A rack with a PHub beside one with servers on the workers' hosts.
+
+    Notes
+    -----
+    Beside the solver's comparison it has how many share a PHub, and a text.
+    """
 
     baseline: WorkerValue
     hub: WorkerValue

@@ -54,9 +54,11 @@ class PlanRequest(ClusterRequest):
 
 
 class BoundOut(AnswerModel):
-    """Why nothing is faster than `lower_bound_us`: one form of the solver's two, without the value.
+    """Why no fusion, partition or order is faster than `lower_bound_us`.
 
-    Those are of plans, with tensors, and of programs, with ops.
+    Notes
+    -----
+    The solver has one of plans, with tensors, and one of programs, with ops, each with its value.
     """
 
     kind: Annotated[
@@ -93,7 +95,12 @@ class BoundOut(AnswerModel):
 
 
 class BaselineOut(AnswerModel):
-    """What a policy of today takes: one form of the solver's two, of plans and of programs."""
+    """What a policy of today takes.
+
+    Notes
+    -----
+    The solver has one of plans and one of programs; parameters are pairs there, an object here.
+    """
 
     policy: str
     barrier: Annotated[bool, Field(description="Simulated with a barrier.")] = False

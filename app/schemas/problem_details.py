@@ -14,7 +14,12 @@ _RULES = "\n".join(
 
 
 class FaultOut(BaseModel):
-    """One thing that is wrong with a request."""
+    """One thing that is wrong with a request.
+
+    Notes
+    -----
+    The solver's knows its own codes alone; here all of the service are listed, with examples.
+    """
 
     pointer: Annotated[
         str,

@@ -37,7 +37,12 @@ class MemoryUse(AnswerModel):
 
 
 class LaunchReasonOut(AnswerModel):
-    """Why a launch starts no earlier; the solver's has the number of the bucket, and no text."""
+    """Why a launch starts no earlier.
+
+    Notes
+    -----
+    The solver's has the number of the bucket, not its name, and no text.
+    """
 
     bucket: str
     start_us: float

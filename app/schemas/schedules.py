@@ -17,7 +17,12 @@ from solver.programs.program import Do
 
 
 class BucketOut(AnswerModel):
-    """Tensors sent as one collective; of a program with its times, which the solver's has not."""
+    """Tensors sent as one collective.
+
+    Notes
+    -----
+    Of a program it has times, left out of other plans; the solver keeps them with the run.
+    """
 
     id: str
     tensors: list[str]

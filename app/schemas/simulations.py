@@ -108,7 +108,12 @@ class SimulationRequest(ClusterRequest):
 
 
 class SimulatedPolicy(AnswerModel):
-    """The policy, with each parameter as it was used."""
+    """The policy, with each parameter as it was used.
+
+    Notes
+    -----
+    The solver's choice has the barrier, too, and pairs for parameters.
+    """
 
     policy: str
     parameters: Annotated[dict[str, bool | int | float], PAIRS]

@@ -187,7 +187,13 @@ class SweepPolicy(AnswerModel):
 
 
 class SweepCell(AnswerModel):
-    """One cluster, and what each policy does on it."""
+    """One cluster, and what each policy does on it.
+
+    Notes
+    -----
+    The solver has one of plans and one of programs, whose times are in the order of policies;
+    here they are by label.
+    """
 
     workers: int
     bandwidth_gbps: float | None

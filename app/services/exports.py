@@ -27,7 +27,7 @@ from solver.errors import Fault, InvalidPlan
 from solver.exports import EXPORTS, ExplicitPlan, Export
 from solver.exports.programs import PROGRAM_EXPORTS
 from solver.graph import Graph, with_barrier
-from solver.planning.result import SlotRun, SlottedSchedule
+from solver.planning.result import SlottedSchedule
 from solver.units import same
 
 
@@ -147,6 +147,6 @@ def _slotted(schedule: Schedule) -> SlottedSchedule | None:
         return None
     return SlottedSchedule(
         slot_us=schedule.slot_us,
-        runs=tuple(SlotRun(run.slot, run.count, run.bucket) for run in schedule.slots),
+        runs=tuple(schedule.slots),
         iteration_time_us=schedule.slots_iteration_time_us or 0.0,
     )

@@ -203,30 +203,20 @@ def _racks(reduction: RackReduction) -> RacksOut:
     decided = reduction.is_hierarchical_faster
     ways = (reduction.in_steps, reduction.streamed)
     agrees, streamed = (None if w is None else w.is_hierarchical_faster == decided for w in ways)
-    return RacksOut(
-        cross_rack_us=reduction.cross_rack_us,
-        in_rack_us=reduction.in_rack_us,
-        between_servers_us=reduction.between_servers_us,
+    return RacksOut.of(
+        reduction,
         right_us=reduction.in_rack_us + reduction.between_servers_us,
-        is_hierarchical_faster=decided,
-        in_steps=reduction.in_steps,
-        streamed=reduction.streamed,
         agrees=agrees,
         streamed_agrees=streamed,
-        margin_us=reduction.margin_us,
         simulated_chunk_bytes=reduction.chunk_bytes,
         text=racks_text(reduction),
     )
 
 
 def _prices(body: PricesBody, comparison: Comparison) -> PricesOut:
-    return PricesOut(
-        baseline=comparison.baseline,
-        hub=comparison.hub,
-        workers_per_hub=body.sharing(),
-        gain=comparison.gain,
-        text=prices_text(comparison, body.sharing()),
-    )
+    sharing = body.sharing()
+    text = prices_text(comparison, sharing)
+    return PricesOut.of(comparison, workers_per_hub=sharing, text=text)
 
 
 def _repeated(

@@ -68,14 +68,14 @@ ANSWERS = (
     ),
     AnswerClass(
         "Bucket",
-        "Bucket",
+        "BucketOut",
         "id tensors bytes kind channel release_us tail_us",
         doc="Tensors that are sent as one collective.",
     ),
     AnswerClass("Part", "Part", "bucket start_us end_us offset_bytes bytes"),
     AnswerClass(
         "Baseline",
-        "Baseline",
+        "BaselineOut",
         "policy iteration_time_us speedup headroom? barrier? parameters?",
         doc="What a policy of today takes on the same graph.",
     ),
@@ -112,7 +112,7 @@ ANSWERS = (
     ),
     AnswerClass(
         "ThroughputRow",
-        "ThroughputRowOut",
+        "ThroughputRow",
         "bandwidth_gbps workers examples_per_s low_examples_per_s high_examples_per_s step_us "
         f"limited_by {_SPEEDS} utilisation? gains?",
         doc="""\
@@ -125,7 +125,7 @@ resource gains when it is twice as fast, as a share.""",
     ),
     AnswerClass(
         "Knee",
-        "ThroughputKneeOut",
+        "ThroughputKnee",
         "bandwidth_gbps workers ceiling_examples_per_s text",
         doc="From how many workers on more of them gain nothing at a bandwidth.",
     ),
@@ -146,7 +146,7 @@ One way to place parameter servers: ``ncc``, ``cc``, ``ncs`` or ``cs``.
 
 What follows ``busiest`` is None unless a bandwidth was asked about.""",
     ),
-    AnswerClass("SharedJob", "SharedJobOut", "name alone_us together_us slowdown"),
+    AnswerClass("SharedJob", "SharedJob", "name alone_us together_us slowdown"),
     AnswerClass(
         "Placements",
         "PlacementsAnswer",

@@ -456,6 +456,10 @@ class ThroughputRow:
 
     Attributes
     ----------
+    bandwidth_gbps
+        Which row it is.
+    workers
+        Which row it is.
     examples_per_s
         Of all workers, simulated.
     low_examples_per_s
@@ -463,7 +467,7 @@ class ThroughputRow:
     high_examples_per_s
         Its other end.
     step_us
-        Mean time of a worker's step [us].
+        Mean time of a worker's step [us]; in a synchronous run with its wait for the others.
     limited_by
         The resource that gains most when it is faster, ``links`` only where neither direction gains
         as much; None when none gains more than its interval, or nothing was explained.
@@ -474,8 +478,11 @@ class ThroughputRow:
     bound_examples_per_s
         The simple bound: so many workers as if each were alone, or a server's busiest link
         direction full, whichever is less.
+    utilisation
+        Of each resource.
     gains
-        Empty when nothing was explained.
+        One for each kind of resource in use, and for both links together. Empty when nothing was
+        explained.
     """
 
     bandwidth_gbps: float
@@ -516,12 +523,14 @@ class Knee:
 
     Attributes
     ----------
+    bandwidth_gbps
+        At which bandwidth.
     workers
         The least count over which no larger one gains more than 1 % or more than the interval; None
         when the largest still does, or there is one alone.
     ceiling_examples_per_s
         ``batch_size`` x bandwidth / bytes of a step on its busiest link: no count of workers does
-        more.
+        more. None when nothing is transferred.
     text
         The same in a sentence.
     """
@@ -668,12 +677,15 @@ class SharedJob:
 
     Attributes
     ----------
+    name
+        The job's.
     alone_us
         Time of a step with the server to itself [us].
     together_us
         The same with all jobs [us].
     slowdown
-        The second over ``coarse_us``: what the others take.
+        The second over the time alone with chunks as large, ``coarse_us``: what others take, and
+        nothing of what large chunks do.
     """
 
     name: str
