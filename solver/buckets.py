@@ -49,7 +49,7 @@ def largest_part(cost: Cost, budget: float, most: int, element: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LaneBuckets:
+class ChannelBuckets:
     """Tensors of one lane grouped for sending, ordered by release, then by first member.
 
     A bucket is released with its last member, and all consumers of any member wait for it
@@ -78,11 +78,11 @@ class LaneBuckets:
         return len(self.members)
 
 
-def contiguous(chain: Chain, cuts: Sequence[int]) -> LaneBuckets:
+def contiguous(chain: Chain, cuts: Sequence[int]) -> ChannelBuckets:
     """Cut a chain in buckets that end before each cut; the last cut is the chain's length."""
     bounds = [0, *cuts]
     starts = np.array(bounds[:-1])
-    return LaneBuckets(
+    return ChannelBuckets(
         members=tuple(tuple(range(low, high)) for low, high in pairwise(bounds)),
         release=chain.release[np.array(cuts) - 1],
         tail=np.maximum.reduceat(chain.tail, starts),
@@ -91,10 +91,10 @@ def contiguous(chain: Chain, cuts: Sequence[int]) -> LaneBuckets:
     )
 
 
-def buckets_of(chain: Chain, groups: Iterable[tuple[int, ...]]) -> LaneBuckets:
+def buckets_of(chain: Chain, groups: Iterable[tuple[int, ...]]) -> ChannelBuckets:
     """Make buckets of any groups of chain indices that partition the chain."""
     members = sorted(groups, key=lambda group: (chain.release[list(group)].max(), group))
-    return LaneBuckets(
+    return ChannelBuckets(
         members=tuple(members),
         release=np.array([chain.release[list(group)].max() for group in members]),
         tail=np.array([chain.tail[list(group)].max() for group in members]),
@@ -103,6 +103,6 @@ def buckets_of(chain: Chain, groups: Iterable[tuple[int, ...]]) -> LaneBuckets:
     )
 
 
-def singles(chain: Chain) -> LaneBuckets:
+def singles(chain: Chain) -> ChannelBuckets:
     """Put each tensor in a bucket of its own."""
     return contiguous(chain, range(1, len(chain) + 1))

@@ -7,7 +7,7 @@ from typing import overload
 import numpy as np
 
 from solver.codes import FaultCode
-from solver.costs import Lane
+from solver.costs import ChannelCost
 from solver.errors import Fault, InvalidGraph
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Graph
 from solver.graph.links import Positions
@@ -86,7 +86,7 @@ class Chain:
     tail: FloatArray
     bytes: IntArray
     compute_time: float
-    lanes: tuple[Lane, ...] = (Lane(NETWORK, ALL_REDUCE),)
+    lanes: tuple[ChannelCost, ...] = (ChannelCost(NETWORK, ALL_REDUCE),)
     lane: tuple[int, ...] = ()
     before: Sequence[int] = ()
 
@@ -178,7 +178,7 @@ def _chain_of(graph: Graph) -> Chain:
         tails[i] = tail
     positions = sorted(graph.collectives, key=lambda i: (starts[i], depths[i], i))
     of_op = [
-        Lane(op.channel, op.kind, op.fuse_key, op.element_bytes)
+        ChannelCost(op.channel, op.kind, op.fuse_key, op.element_bytes)
         for op in (graph.ops[i] for i in positions)
     ]
     lanes = tuple(dict.fromkeys(lane for _, lane in sorted(zip(positions, of_op, strict=True))))
@@ -236,7 +236,7 @@ def lane_bytes(chain: Chain) -> tuple[int, ...]:
 
 def without_keys(chain: Chain) -> Chain:
     """Return the chain with the lanes of a kind on a channel as one, of any elements."""
-    lanes = [Lane(lane.channel, lane.kind) for lane in chain.lanes]
+    lanes = [ChannelCost(lane.channel, lane.kind) for lane in chain.lanes]
     merged = tuple(dict.fromkeys(lanes))
     return replace(chain, lanes=merged, lane=tuple(merged.index(lanes[k]) for k in chain.lane))
 

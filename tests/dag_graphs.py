@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from solver.costs import Affine, Lane, Network
+from solver.costs import Affine, ChannelCost, Network
 from solver.graph import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -29,7 +29,7 @@ class Case:
 
     name: str
     graph: Graph
-    costs: dict[Lane, Affine]
+    costs: dict[ChannelCost, Affine]
 
     @property
     def network(self) -> Network:
@@ -49,7 +49,7 @@ def case(seed: int, least: int = 6, most: int = 12, unit: int = 1) -> Case:
 
 
 def _priced(name: str, ops: list[Op], generator: random.Random, unit: int) -> Case:
-    lanes = dict.fromkeys(Lane(op.channel, op.kind) for op in ops if op.kind != COMPUTE)
+    lanes = dict.fromkeys(ChannelCost(op.channel, op.kind) for op in ops if op.kind != COMPUTE)
     costs = {
         lane: Affine(generator.choice(STARTUPS), generator.choice((1, 1, 2, 3)) / unit)
         for lane in lanes

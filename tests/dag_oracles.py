@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from solver.costs import Lane
+from solver.costs import ChannelCost
 from solver.graph import COMPUTE, Graph
 from tests.dag_graphs import Case
 
@@ -67,7 +67,7 @@ def time_of(case: Case, launches: Sequence[Launch], after: After | None = None) 
                 free = 0.0 if previous[k] is None else end("launch", previous[k] or 0)
                 released = max((end("op", j) for i in bucket for j in after[i]), default=0.0)
                 op = ops[bucket[0]]
-                cost = case.costs[Lane(op.channel, op.kind)]
+                cost = case.costs[ChannelCost(op.channel, op.kind)]
                 ends[what, k] = max(free, released) + cost.startup + cost.per_byte * size
             elif ops[k].kind == COMPUTE:
                 start = max((end("op", j) for j in after[k]), default=0.0)
@@ -144,7 +144,7 @@ def problem_of(case: Case, most: float | None = None) -> dict[str, object]:
         "duration": [int(op.duration_us or 0) for op in graph.ops],
         "bytes": [op.bytes or 0 for op in graph.ops],
         "lane": [
-            None if op.kind == COMPUTE else lanes.index(Lane(op.channel, op.kind))
+            None if op.kind == COMPUTE else lanes.index(ChannelCost(op.channel, op.kind))
             for op in graph.ops
         ],
         "after": after,

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from solver.costs import Cost, Lane, Network
+from solver.costs import ChannelCost, Cost, Network
 from solver.graph import COMPUTE, Graph
 from tests.dag_oracles import after_of
 
@@ -44,7 +44,7 @@ class Problem:
     bytes: list[int]
     element: list[int]
     channel: list[int]
-    lane: list[Lane | None]
+    lane: list[ChannelCost | None]
     cost: list[Cost | None]
     channels: int
 
@@ -72,7 +72,9 @@ def problem_of(graph: Graph, network: Network) -> Problem:
             succs[j].append(i)
     waiting = [len(set(found)) for found in after]
     lane = [
-        None if op.kind == COMPUTE else Lane(op.channel, op.kind, op.fuse_key, op.element_bytes)
+        None
+        if op.kind == COMPUTE
+        else ChannelCost(op.channel, op.kind, op.fuse_key, op.element_bytes)
         for op in graph.ops
     ]
     names = list(dict.fromkeys(found.channel for found in lane if found))

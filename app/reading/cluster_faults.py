@@ -7,7 +7,7 @@ from app.reading.wording import brief, pointer
 from app.schemas.clusters import ChannelBody, ClusterBody
 from app.schemas.networks import CostModelBody
 from solver.codes import FaultCode
-from solver.costs import Lane, cost_of
+from solver.costs import ChannelCost, cost_of
 from solver.errors import Fault, InterlaceError
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Op
 from solver.limits import MAX_FAULTS_SOUGHT
@@ -77,12 +77,12 @@ def lane_faults(ops: Sequence[Op], body: ClusterBody) -> list[Fault]:
     """
     known = ", ".join(map(repr, [NETWORK, *body.channels]))
     faults: list[Fault] = []
-    lanes: dict[Lane, None] = {}
+    lanes: dict[ChannelCost, None] = {}
     for i, op in enumerate(ops):
         if op.kind == COMPUTE:
             continue
         if op.channel == NETWORK or op.channel in body.channels:
-            lanes[Lane(op.channel, op.kind)] = None
+            lanes[ChannelCost(op.channel, op.kind)] = None
             continue
         if len(faults) == MAX_FAULTS_SOUGHT:
             many = f"more than {MAX_FAULTS_SOUGHT:,} ops"
@@ -94,7 +94,7 @@ def lane_faults(ops: Sequence[Op], body: ClusterBody) -> list[Fault]:
             f"{known}."
         )
         faults.append(Fault(f"/graph/ops/{i}/channel", FaultCode.UNKNOWN_CHANNEL, detail))
-    used = lanes or {Lane(NETWORK, ALL_REDUCE): None}
+    used = lanes or {ChannelCost(NETWORK, ALL_REDUCE): None}
     if body.lacks_workers(lane.channel for lane in used):
         faults.append(WORKERS_MISSING)
     return faults + [fault for lane in used for fault in _cost_faults(body, lane)]
@@ -112,7 +112,7 @@ def _beside(channel: ChannelBody) -> str:
     return "beside this cost model"
 
 
-def _cost_faults(body: ClusterBody, lane: Lane) -> list[Fault]:
+def _cost_faults(body: ClusterBody, lane: ChannelCost) -> list[Fault]:
     """List what is missing of the cost of one kind of collective on one channel."""
     place, channel = body.networks()[lane.channel]
     cluster = body.to_cluster()

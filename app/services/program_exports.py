@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field, ValidationError
 from app.services.program_problems import Asked, program_problem
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidPlan
-from solver.exports.exporter import Export
+from solver.exports.explicit_plan import Export
 from solver.exports.programs import PROGRAM_EXPORTS
 from solver.programs.explicit import NamedBucket, ProgramStep, explicit_program
 from solver.programs.problem import ProgramProblem

@@ -7,7 +7,7 @@ from app.schemas.clusters import ChannelBody, ClusterBody
 from app.schemas.explanations import CostWarning
 from app.schemas.networks import CostModelBody
 from app.schemas.schedules import BucketOut
-from solver.costs import TABLE, Lane
+from solver.costs import TABLE, ChannelCost
 from solver.fusion.general.annealing.problem import IS_COMPILED
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op
 from solver.graph.durations import in_doubt
@@ -15,24 +15,28 @@ from solver.limits import MAX_BYTES
 from solver.planning.result import OPTIMAL, Bucket, Part
 
 
-def launched(buckets: Iterable[Bucket | BucketOut], parts: Iterable[Part]) -> dict[Lane, list[int]]:
+def launched(
+    buckets: Iterable[Bucket | BucketOut], parts: Iterable[Part]
+) -> dict[ChannelCost, list[int]]:
     """Return the bytes of each launch of a plan, by lane."""
-    lanes = {bucket.id: Lane(bucket.channel, bucket.kind) for bucket in buckets}
-    found: dict[Lane, list[int]] = {}
+    lanes = {bucket.id: ChannelCost(bucket.channel, bucket.kind) for bucket in buckets}
+    found: dict[ChannelCost, list[int]] = {}
     for part in parts:
         found.setdefault(lanes[part.bucket], []).append(part.bytes)
     return found
 
 
-def tensors_of(graph: Graph) -> dict[Lane, list[int]]:
+def tensors_of(graph: Graph) -> dict[ChannelCost, list[int]]:
     """Return the bytes of each collective of a graph, by lane."""
-    found: dict[Lane, list[int]] = {}
+    found: dict[ChannelCost, list[int]] = {}
     for op in (graph.ops[i] for i in graph.collectives):
-        found.setdefault(Lane(op.channel, op.kind), []).append(op.bytes or 0)
+        found.setdefault(ChannelCost(op.channel, op.kind), []).append(op.bytes or 0)
     return found
 
 
-def warnings_of(cluster: ClusterBody, launches: Mapping[Lane, Sequence[int]]) -> list[CostWarning]:
+def warnings_of(
+    cluster: ClusterBody, launches: Mapping[ChannelCost, Sequence[int]]
+) -> list[CostWarning]:
     """List what the cost of these launches was not measured for.
 
     Parameters

@@ -16,7 +16,7 @@ from solver.costs.cost import Cost, scale
 from solver.costs.functions.affine import Affine
 from solver.costs.functions.measured import MeasuredCost
 from solver.costs.functions.piecewise import Piecewise, PiecewiseCost
-from solver.costs.network import Lane, Network, alike, network_of
+from solver.costs.network import ChannelCost, Network, alike, network_of
 
 __all__ = [
     "ALGORITHMS",
@@ -27,9 +27,9 @@ __all__ = [
     "RING",
     "TABLE",
     "Affine",
+    "ChannelCost",
     "Cluster",
     "Cost",
-    "Lane",
     "MeasuredCost",
     "Network",
     "Piecewise",

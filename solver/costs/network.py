@@ -14,7 +14,7 @@ from solver.errors import Fault, InvalidCluster
 from solver.graph import NETWORK
 
 
-class Lane(NamedTuple):
+class ChannelCost(NamedTuple):
     """What may be fused, at one cost: one kind of collective on one channel, and of one key.
 
     Elements of different sizes are of different types, so a bucket has elements of one size. The
@@ -51,12 +51,12 @@ class Network:
         Channels and the ranks of a collective on each: a shard is the whole over these.
     """
 
-    cost: Callable[[Lane], Cost]
+    cost: Callable[[ChannelCost], Cost]
     compute_slowdown: float = 1.0
     cards: tuple[tuple[str, str], ...] = ()
     workers: tuple[tuple[str, int], ...] = ()
 
-    def __call__(self, lane: Lane) -> Cost:
+    def __call__(self, lane: ChannelCost) -> Cost:
         """Return the cost of a launch in a lane."""
         return self.cost(lane)
 
@@ -75,7 +75,7 @@ def network_of(cluster: Cluster) -> Network:
     channels = {NETWORK: cluster, **dict(cluster.channels)}
 
     @cache
-    def cost(lane: Lane) -> Cost:
+    def cost(lane: ChannelCost) -> Cost:
         if lane.channel not in channels:
             detail = f"The cluster has no channel {lane.channel!r}."
             raise InvalidCluster([Fault("/channels", FaultCode.UNKNOWN_CHANNEL, detail)])

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from solver.costs import Network
 from solver.exports import chakra, chrome, csv_tables
-from solver.exports.exporter import ExplicitPlan, Export, Exporter
+from solver.exports.explicit_plan import ExplicitPlan, Export, Exporter
 from solver.exports.frameworks import ddp, deepspeed, fsdp, horovod
 from solver.planning.explicit import ExplicitBucket, ExplicitPart
 from solver.planning.result import Plan

@@ -12,7 +12,7 @@ from typing import Any
 
 from solver.chain import chain_of
 from solver.costs import Network
-from solver.exports.exporter import ExplicitPlan, Export, replay_plan
+from solver.exports.explicit_plan import ExplicitPlan, Export, replay_plan
 from solver.exports.network_file import Dimensions, dimensions_of
 from solver.graph import ALL_GATHER, COMPUTE, NETWORK, Graph, Op, build
 from solver.limits import MAX_EXPORTED_FILES

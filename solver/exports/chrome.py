@@ -3,7 +3,7 @@
 import json
 
 from solver.costs import Network
-from solver.exports.exporter import ExplicitPlan, Export, replay_plan
+from solver.exports.explicit_plan import ExplicitPlan, Export, replay_plan
 from solver.graph import Graph
 from solver.policies.wfbp import wfbp
 from solver.simulation.engine import simulate

@@ -3,7 +3,7 @@
 from solver.chain import chain_of
 from solver.costs import Network
 from solver.exports.csv_text import csv_text
-from solver.exports.exporter import ExplicitPlan, Export, replay_plan
+from solver.exports.explicit_plan import ExplicitPlan, Export, replay_plan
 from solver.graph import Graph
 
 FORMAT = "csv"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from solver.costs import Affine, Lane, Network
+from solver.costs import Affine, ChannelCost, Network
 from solver.graph import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -113,7 +113,7 @@ def _link(
         return None, [f"Channel {channel!r} has broadcasts alone, which ASTRA-sim does not send."]
     links = {}
     for kind in sorted(sizes, key=lambda kind: (-sizes[kind], kind)):
-        cost = network(Lane(channel, kind))
+        cost = network(ChannelCost(channel, kind))
         if not isinstance(cost, Affine) or cost.per_byte <= 0:
             return None, [f"The cost of {kind} over {channel!r} is no start-up and bandwidth."]
         steps, passes = _effort(kind, workers)

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import chain as joined
 from math import inf
 
-from solver.buckets import LaneBuckets, Launch, Launches, Members, whole_elements
+from solver.buckets import ChannelBuckets, Launch, Launches, Members, whole_elements
 from solver.chain import Chain, on_channel, subchain
 from solver.costs import Cost
 from solver.fusion.chain.fewest import with_fewest_launches
@@ -159,7 +159,7 @@ def _order(cost: Cost, order: str, slot_us: float | None) -> Order:
     if order == "jackson":
         return partial(cut_at_releases, cost=cost)
 
-    def by_slots(buckets: LaneBuckets) -> tuple[list[Launch], float]:
+    def by_slots(buckets: ChannelBuckets) -> tuple[list[Launch], float]:
         slotted = on_slots(jobs_of(buckets, cost), slot_us, SCHEDULERS[order])
         launches = follow(slotted.schedule, slotted.grid, buckets)
         return launches, value_of(launches, buckets, cost)

@@ -6,14 +6,14 @@ Every fusion is called alike: chain, cost of a launch, how buckets become launch
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from solver.buckets import LaneBuckets, Launch, Launches
+from solver.buckets import ChannelBuckets, Launch, Launches
 from solver.chain import Chain
 from solver.costs import Cost
 from solver.simulation.engine import Policy
 
 #: How buckets become launches in order, and their simulated value [us]; raises InvalidOptions when
 #: these buckets cannot be scheduled as asked.
-Order = Callable[[LaneBuckets], tuple[list[Launch], float]]
+Order = Callable[[ChannelBuckets], tuple[list[Launch], float]]
 
 
 #: Takes launches that are a whole plan of what is searched, and their iteration time [us].

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from solver.costs import Affine, Lane, Network
+from solver.costs import Affine, ChannelCost, Network
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build
 from solver.limits import MAX_SIMULATED_TRANSFERS
 from solver.placements.bandwidth import gbps_of, is_colocated, is_sharded
@@ -155,7 +155,7 @@ def exchange_us(graph: Graph, hosts: Hosts, per_byte: float) -> float:
     rate = hosts.aggregate_gbytes_per_s
     transfer, summing = Affine(0.0, per_byte), Affine(0.0, 1e-3 / rate if rate else 0.0)
 
-    def cost(lane: Lane) -> Affine:
+    def cost(lane: ChannelCost) -> Affine:
         return summing if lane.kind == ALL_REDUCE else transfer
 
     return iteration_time(graph, Network(cost), wfbp)

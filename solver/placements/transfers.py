@@ -7,7 +7,7 @@ receiver's. What a switch lies between is stored and forwarded, chunk by chunk.
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from solver.costs import Affine, Cost, Lane, Network
+from solver.costs import Affine, ChannelCost, Cost, Network
 from solver.graph import BROADCAST, COMPUTE, Graph, Op, build
 
 #: The op from whose end on all gradients exist.
@@ -51,7 +51,7 @@ def graph_of(
     """
 
     @cache
-    def cost(lane: Lane) -> Cost:
+    def cost(lane: ChannelCost) -> Cost:
         return Affine(0.0, per_byte_us[lane.channel])
 
     return build(name, ops), Network(cost)

@@ -10,7 +10,7 @@ from math import inf
 import numpy as np
 
 from solver.codes import FaultCode
-from solver.costs import Lane, Network, scale
+from solver.costs import ChannelCost, Network, scale
 from solver.errors import Fault, InterlaceError
 from solver.graph import Graph, Op
 from solver.planning.result import Bucket, Part, Plan
@@ -179,7 +179,7 @@ def _tail_faults(graph: Graph, after: After, plan: Plan) -> list[str]:
 
 def _part_faults(network: Network, plan: Plan) -> list[str]:
     faults = []
-    lanes = {bucket.id: Lane(bucket.channel, bucket.kind) for bucket in plan.buckets}
+    lanes = {bucket.id: ChannelCost(bucket.channel, bucket.kind) for bucket in plan.buckets}
     now: dict[str, float] = {}
     for part, time in zip(plan.parts, _times_alone(network, plan), strict=True):
         lane = lanes[part.bucket]
@@ -197,7 +197,7 @@ def _times_alone(network: Network, plan: Plan) -> list[float]:
 
     From the end of its start-up on a part has 1/m of its card while m parts are so far.
     """
-    lanes = {bucket.id: Lane(bucket.channel, bucket.kind) for bucket in plan.buckets}
+    lanes = {bucket.id: ChannelCost(bucket.channel, bucket.kind) for bucket in plan.buckets}
     card_of = dict(network.cards)
     times = [part.end_us - part.start_us for part in plan.parts]
     on_card: dict[str, list[int]] = {}

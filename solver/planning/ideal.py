@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from solver.buckets import LaneBuckets, Launch, Members, buckets_of
+from solver.buckets import ChannelBuckets, Launch, Members, buckets_of
 from solver.chain import Chain, on_channel, subchain
 from solver.costs import Cost
 from solver.fusion.layered import launches_on
@@ -60,7 +60,7 @@ def ideal_of(
     InvalidOptions
         When ``slot_us`` needs too many slots.
     """
-    channels: list[tuple[LaneBuckets, Jobs, Sequence[int]]] = []
+    channels: list[tuple[ChannelBuckets, Jobs, Sequence[int]]] = []
     for channel, cost in zip(chain.channels, costs, strict=True):
         tensors = on_channel(chain, channel)
         groups = {launch.bucket for launch in launches_on(launches, tensors)}

@@ -18,7 +18,7 @@ from solver.codes import FaultCode
 from solver.costs import Cost, Network
 from solver.errors import Fault, InvalidOptions
 from solver.fusion import layered
-from solver.fusion.general.decide import decide
+from solver.fusion.general.search import decide
 from solver.fusion.layered import FUSIONS
 from solver.fusion.search import SearchOptions, unreported
 from solver.graph import Graph, with_barrier

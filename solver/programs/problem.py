@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from solver.costs import Lane, Network
+from solver.costs import ChannelCost, Network
 from solver.graph import ALL_GATHER, REDUCE_SCATTER, Graph
 
 #: Bytes a microsecond of one Gbit/s.
@@ -57,10 +57,10 @@ class ProgramProblem:
     memo: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
 
 
-def lane_of(graph: Graph, position: int) -> Lane:
+def lane_of(graph: Graph, position: int) -> ChannelCost:
     """Return what the collective at a position may be fused with: others of the same lane."""
     op = graph.ops[position]
-    return Lane(op.channel, op.kind, op.fuse_key, op.element_bytes)
+    return ChannelCost(op.channel, op.kind, op.fuse_key, op.element_bytes)
 
 
 def launch_time(problem: ProgramProblem, members: Sequence[int]) -> float:

@@ -4,18 +4,18 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from solver.buckets import LaneBuckets, Launch, largest_part, whole_elements
+from solver.buckets import ChannelBuckets, Launch, largest_part, whole_elements
 from solver.costs import Cost
 from solver.schedule.jobs import Jobs, PreemptiveSchedule, ServicePiece
 from solver.units import slack
 
 
-def jobs_of(buckets: LaneBuckets, cost: Cost) -> Jobs:
+def jobs_of(buckets: ChannelBuckets, cost: Cost) -> Jobs:
     """Buckets as jobs, each paying the start-up once."""
     return Jobs(buckets.release, cost.times(buckets.bytes), buckets.tail)
 
 
-def cut_at_releases(buckets: LaneBuckets, cost: Cost) -> tuple[list[Launch], float]:
+def cut_at_releases(buckets: ChannelBuckets, cost: Cost) -> tuple[list[Launch], float]:
     """Send the most urgent released bucket, cutting it when a more urgent one is released.
 
     The part that runs then carries the whole elements that fit by that release, and the rest pays
@@ -72,7 +72,7 @@ def cut_at_releases(buckets: LaneBuckets, cost: Cost) -> tuple[list[Launch], flo
     return launches, value
 
 
-def follow(schedule: PreemptiveSchedule, jobs: Jobs, buckets: LaneBuckets) -> list[Launch]:
+def follow(schedule: PreemptiveSchedule, jobs: Jobs, buckets: ChannelBuckets) -> list[Launch]:
     """Turn a slotted schedule's pieces into launches, in its order.
 
     A piece that serves x of a bucket's p slots carries floor(bytes x / p), down to whole elements,
@@ -97,7 +97,7 @@ def follow(schedule: PreemptiveSchedule, jobs: Jobs, buckets: LaneBuckets) -> li
     return launches
 
 
-def value_of(launches: list[Launch], buckets: LaneBuckets, cost: Cost) -> float:
+def value_of(launches: list[Launch], buckets: ChannelBuckets, cost: Cost) -> float:
     """Replay launches in order, each no earlier than its release and the previous end [us]."""
     release, tail = buckets.release.tolist(), buckets.tail.tolist()
     left = buckets.bytes.tolist()

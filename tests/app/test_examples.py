@@ -5,7 +5,7 @@ import pytest
 from app.errors import NotFound
 from app.schemas.plans import PlanRequest
 from app.services.examples import example, names
-from solver.costs import Lane, network_of
+from solver.costs import ChannelCost, network_of
 from solver.graph import COMPUTE, build
 from solver.models import MODELS
 from solver.policies import POLICIES
@@ -33,7 +33,7 @@ def test_the_cluster_carries_every_collective(name):
     network = network_of(request.cluster.to_cluster())
     for op in build(name, request.graph.ops_of()).ops:
         if op.kind != COMPUTE:
-            assert network(Lane(op.channel, op.kind)).time(op.bytes or 0) > 0
+            assert network(ChannelCost(op.channel, op.kind)).time(op.bytes or 0) > 0
 
 
 def test_the_graph_is_the_generated_one_with_its_streams_and_channels():
@@ -52,7 +52,7 @@ def test_the_iteration_is_longer_than_its_compute_and_than_each_channel(name, po
     assert time > sum(graph.durations)  # one stream
     for channel in ("network", "nvlink"):
         busy = sum(
-            network(Lane(op.channel, op.kind)).time(op.bytes or 0)
+            network(ChannelCost(op.channel, op.kind)).time(op.bytes or 0)
             for op in graph.ops
             if op.kind != COMPUTE and op.channel == channel
         )

@@ -32,8 +32,8 @@ def walked(service: Service) -> list[tuple[str, int, str]]:
     found = []
     for method, path in calls(service):
         body: Any = {"json": BODIES.get(path, {})} if method in {"post", "put", "patch"} else {}
-        once = {"connection": "close"}  # whatever the call before left
-        answer = service.client.request(method, path, params={"wait": 0}, headers=once, **body)
+        once = {"connection": "close", "prefer": "wait=0"}  # whatever the call before left
+        answer = service.client.request(method, path, headers=once, **body)
         text = answer.text + str(answer.headers)
         found.append((f"{method} {path}", answer.status_code, text))
     return found

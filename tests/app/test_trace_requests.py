@@ -14,7 +14,7 @@ from app.limits import MAX_CHANNELS
 from app.schemas.clusters import ClusterBody
 from app.services.trace_clusters import with_cluster
 from app.services.warnings import warnings_of
-from solver.costs import Lane, network_of
+from solver.costs import ChannelCost, network_of
 from solver.graph import Op, build
 from solver.traces import Report, Sample, Trace, TraceChannel
 from tests.app.command import Run
@@ -75,7 +75,7 @@ def test_costs_are_those_of_the_launches() -> None:
     body, costs, assumed = suggested(trace())
     network = network_of(body.to_cluster())
     for channel, kind, size, time in LAUNCHES:
-        assert network(Lane(channel, kind)).time(size) == pytest.approx(time, rel=1e-6)
+        assert network(ChannelCost(channel, kind)).time(size) == pytest.approx(time, rel=1e-6)
     assert body.workers == 8
     assert [body.channels[name].workers for name in ("data", "tensor")] == [None, 2]
     assert {(cost.channel, cost.kind, cost.basis) for cost in costs} == {
@@ -130,7 +130,7 @@ def test_a_kind_without_times_is_a_ring_beside_the_others() -> None:
     launches = [*LAUNCHES[:2], ("data", "broadcast", 5000, 0.0)]
     body, costs, assumed = suggested(trace(launches, [("data", 8)]))
     assert [cost.kind for cost in costs] == ["all_reduce"]
-    cost = network_of(body.to_cluster())(Lane("data", "broadcast"))
+    cost = network_of(body.to_cluster())(ChannelCost("data", "broadcast"))
     assert cost.time(4000) == pytest.approx(20 + 4000 * 0.1 / 1.75, rel=1e-6)
     assert "broadcast on data: no times" in assumed
 
@@ -149,7 +149,7 @@ def test_a_kind_without_times_is_a_ring_beside_the_others() -> None:
 def test_what_is_not_known_is_said(launches: Any, workers: Any, says: str) -> None:
     body, _, assumed = suggested(trace(launches, workers))
     assert says in assumed
-    assert network_of(body.to_cluster())(Lane("x", "all_reduce")).time(100) >= 0
+    assert network_of(body.to_cluster())(ChannelCost("x", "all_reduce")).time(100) >= 0
 
 
 def test_a_launch_that_was_cut_off_is_left_out_and_said() -> None:
@@ -208,7 +208,7 @@ def test_costs_that_do_not_fit_are_warned_of_beside_the_gain(run: Run, tmp_path:
 
 def test_launches_beyond_the_recorded_sizes_are_warned_of() -> None:
     body, _, _ = suggested(trace())
-    lane = Lane("tensor", "all_gather")
+    lane = ChannelCost("tensor", "all_gather")
     for sizes, says in (
         ([1000, 3000], []),
         ([999, 3001], ["2 of 2 launches (999 to 3,001 bytes)"]),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from solver import models
 from solver.chain import chain_of
-from solver.costs import Affine, Lane, Network, alike
+from solver.costs import Affine, ChannelCost, Network, alike
 from solver.graph import NETWORK
 from solver.planning.plan import Options, plan
 from solver.planning.result import Plan
@@ -134,7 +134,7 @@ def sharded() -> None:
     graph = models.fsdp_llama_7b()
 
     @Network
-    def network(lane: Lane) -> Affine:
+    def network(lane: ChannelCost) -> Affine:
         return FAR if lane.channel == NETWORK else NEAR
 
     began = time.perf_counter()

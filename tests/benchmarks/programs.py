@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from solver.costs import Cost, Lane
+from solver.costs import ChannelCost, Cost
 from solver.programs.execute import execute
 from solver.programs.plan import ProgramOptions, plan
 from solver.programs.problem import ProgramProblem
@@ -80,7 +80,7 @@ def jittered(
         time * (1 + compute * draw.uniform(-1, 1)) for time in problem.graph.durations
     )
 
-    def cost(lane: Lane) -> Cost:
+    def cost(lane: ChannelCost) -> Cost:
         factor = times * (1 + sent * draw.uniform(-1, 1))
         return problem.network(lane).stretch(factor, factor)
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from itertools import chain
 
-from solver.costs import Cost, Lane, Network
+from solver.costs import ChannelCost, Cost, Network
 from solver.graph import Buffer, Graph, Op, build
 from solver.programs.plan import ProgramOptions, plan
 from solver.programs.problem import ProgramLimits, ProgramProblem
@@ -49,7 +49,7 @@ def problem() -> ProgramProblem:
     """Return both graphs as one problem, without a limit of memory."""
     parts = [load(name) for name in GRAPHS]
 
-    def cost(lane: Lane) -> Cost:
+    def cost(lane: ChannelCost) -> Cost:
         number, _, channel = lane.channel.partition(" ")
         return parts[int(number)].network(lane._replace(channel=channel))
 

@@ -4,30 +4,30 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from solver.chain import chain_of
-from solver.costs import Affine, Lane
+from solver.costs import Affine, ChannelCost
 from solver.graph import COMPUTE, Op, build
 from tests.dag_graphs import Case
 from tests.dag_oracles import Launch, exact, problem_of, time_of
 from tests.families import Instance
 
 
-def lines(instance: Instance) -> dict[Lane, Affine]:
+def lines(instance: Instance) -> dict[ChannelCost, Affine]:
     """Costs that are lines, of an instance's lanes."""
     costs = {lane: instance.network(lane) for lane in chain_of(instance.graph).lanes}
     return {lane: cost for lane, cost in costs.items() if isinstance(cost, Affine)}
 
 
-def on_grid(instance: Instance, costs: dict[Lane, Affine]) -> Case:
+def on_grid(instance: Instance, costs: dict[ChannelCost, Affine]) -> Case:
     """Round times to whole microseconds; a byte is what takes one of these in its lane."""
     ops = [_rounded(op, costs) for op in instance.graph.ops]
     whole = {lane: Affine(float(round(cost.startup)), 1.0) for lane, cost in costs.items()}
     return Case(instance.name, build(instance.name, ops), whole)
 
 
-def _rounded(op: Op, costs: dict[Lane, Affine]) -> Op:
+def _rounded(op: Op, costs: dict[ChannelCost, Affine]) -> Op:
     if op.kind == COMPUTE:
         return op._replace(duration_us=float(round(op.duration_us or 0.0)))
-    cost = costs[Lane(op.channel, op.kind)]
+    cost = costs[ChannelCost(op.channel, op.kind)]
     return op._replace(bytes=max(1, round(cost.per_byte * (op.bytes or 0))))
 
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from solver.costs import Lane
+from solver.costs import ChannelCost
 from solver.programs.check import memory_faults, program_faults
 from solver.programs.execute import execute
 from solver.programs.problem import ProgramProblem
@@ -60,7 +60,7 @@ def _plain(problem: ProgramProblem) -> dict[str, Any]:
         key = f"{op.channel} {op.kind} {op.fuse_key} {op.element_bytes}"
         if key not in lanes:
             lanes[key] = len(lanes)
-            cost = problem.network(Lane(op.channel, op.kind, op.fuse_key, op.element_bytes))
+            cost = problem.network(ChannelCost(op.channel, op.kind, op.fuse_key, op.element_bytes))
             start = cost.time(4) - (cost.time(8) - cost.time(4))
             prices.append(
                 [_whole(start * _GRID), _whole((cost.time(8) - cost.time(4)) / 4 * _GRID)]

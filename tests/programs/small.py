@@ -3,7 +3,7 @@
 import random
 from dataclasses import replace
 
-from solver.costs import Lane, Network
+from solver.costs import ChannelCost, Network
 from solver.costs.functions.affine import Affine
 from solver.graph import Buffer, Graph, Op, build
 from solver.programs.execute import ProgramRun, execute
@@ -28,7 +28,7 @@ def small(seed: int, ops: int = 12, collectives: int = 5, memory: bool = True) -
         for kind in KINDS
     }
 
-    def cost(lane: Lane) -> Affine:
+    def cost(lane: ChannelCost) -> Affine:
         return prices[lane.channel, lane.kind]
 
     copy = draw.choice((0.032, 0.064, None))

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from solver.costs import Cluster, Cost, Lane, Network, network_of
+from solver.costs import ChannelCost, Cluster, Cost, Network, network_of
 from solver.costs.functions.affine import Affine
 from solver.graph import Op, build
 from solver.programs.bounds.bound import lower_bound
@@ -136,7 +136,7 @@ def test_no_policy_is_faster() -> None:
             assert least <= time * (1 + 1e-9)
 
 
-def _twice(cost: Callable[[Lane], Cost]) -> Callable[[Lane], Cost]:
+def _twice(cost: Callable[[ChannelCost], Cost]) -> Callable[[ChannelCost], Cost]:
     return lambda lane: cost(lane).stretch(2, 2)
 
 

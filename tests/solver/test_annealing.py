@@ -10,10 +10,10 @@ import pytest
 
 from solver.buckets import Launch
 from solver.chain import chain_of
-from solver.costs import Affine, Lane, MeasuredCost, Network
+from solver.costs import Affine, ChannelCost, MeasuredCost, Network
 from solver.fusion.general.annealing.anneal import PlanAnnealer
+from solver.fusion.general.annealing_rounds import Improvement, improve
 from solver.fusion.general.flat import capacities, launches_of, least_times, plan_of, problem_of
-from solver.fusion.general.improve import Improvement, improve
 from solver.fusion.general.judge import GraphJudge
 from solver.fusion.general.latest import LatestEnds, latest_ends
 from solver.fusion.general.window import Whole, Window, window
@@ -204,7 +204,7 @@ def test_a_search_without_a_compiler_finds_the_same():
             costs = [costs_py.MeasuredCost(STEPS.sizes, STEPS.measured, STEPS.slope, STEPS.startup)]
             costs *= len(chain.lanes)
         else:
-            lines = [drawn.costs[Lane(*lane)] for lane in chain.lanes]
+            lines = [drawn.costs[ChannelCost(*lane)] for lane in chain.lanes]
             costs = [costs_py.Affine(line.startup, line.per_byte) for line in lines]
         judge = judge_py.GraphJudge(graph, chain, costs)
         lists = judge.split([Launch((i,), size) for i, size in enumerate(judge.bytes)])

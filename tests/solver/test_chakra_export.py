@@ -10,7 +10,7 @@ from solver.chain import chain_of
 from solver.costs import Cluster, alike, cost_of, network_of
 from solver.errors import InvalidPlan
 from solver.exports import chakra
-from solver.exports.exporter import ExplicitPlan
+from solver.exports.explicit_plan import ExplicitPlan
 from solver.graph import ALL_GATHER, ALL_REDUCE, BROADCAST, COMPUTE, NETWORK, Op, build
 from solver.limits import MAX_EXPORTED_FILES
 from solver.planning.explicit import ExplicitBucket, ExplicitPart

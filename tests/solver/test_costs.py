@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.costs import Affine, Cluster, Lane, MeasuredCost, cost_of, network_of, scale
+from solver.costs import Affine, ChannelCost, Cluster, MeasuredCost, cost_of, network_of, scale
 from solver.costs.checks import cluster_faults
 from solver.errors import InvalidCluster
 from tests.sampling import cases
@@ -139,23 +139,25 @@ TABLES = Cluster(
 
 def test_lanes_of_a_network():
     network = network_of(TABLES)
-    assert network(Lane("network", "all_reduce")).time(51) == 60
-    assert network(Lane("network", "all_gather")).time(51) == 120
-    assert network(Lane("nvlink", "all_gather")).time(1000) == 5 + 3 / 4 * 1000 / 25_000
-    assert network(Lane("nvlink", "all_gather")) is network(Lane("nvlink", "all_gather"))
+    assert network(ChannelCost("network", "all_reduce")).time(51) == 60
+    assert network(ChannelCost("network", "all_gather")).time(51) == 120
+    assert network(ChannelCost("nvlink", "all_gather")).time(1000) == 5 + 3 / 4 * 1000 / 25_000
+    assert network(ChannelCost("nvlink", "all_gather")) is network(
+        ChannelCost("nvlink", "all_gather")
+    )
 
 
 @pytest.mark.parametrize(
     ("lane", "pointer", "code"),
     [
         # no such channel
-        (Lane("pcie", "all_reduce"), "/channels", "unknown_channel"),
+        (ChannelCost("pcie", "all_reduce"), "/channels", "unknown_channel"),
         # a channel without a bandwidth
-        (Lane("empty", "all_reduce"), "/channels/empty/bandwidth_gbps", "missing_field"),
+        (ChannelCost("empty", "all_reduce"), "/channels/empty/bandwidth_gbps", "missing_field"),
         # an algorithm that is for all-reduce
-        (Lane("switch", "all_gather"), "/channels/switch/algorithm", "not_all_reduce"),
+        (ChannelCost("switch", "all_gather"), "/channels/switch/algorithm", "not_all_reduce"),
         # a kind that was not measured
-        (Lane("network", "broadcast"), "/tables/broadcast", "missing_field"),
+        (ChannelCost("network", "broadcast"), "/tables/broadcast", "missing_field"),
     ],
 )
 def test_lanes_that_have_no_cost(lane, pointer, code):

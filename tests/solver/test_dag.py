@@ -10,10 +10,10 @@ import pytest
 from solver.bounds.general import lower_bound
 from solver.buckets import Launch
 from solver.chain import chain_of
-from solver.costs import Affine, Lane, MeasuredCost, alike
-from solver.fusion.general.decide import decide
-from solver.fusion.general.improve import Improvement, improve
+from solver.costs import Affine, ChannelCost, MeasuredCost, alike
+from solver.fusion.general.annealing_rounds import Improvement, improve
 from solver.fusion.general.judge import GraphJudge
+from solver.fusion.general.search import decide
 from solver.fusion.search import SearchOptions
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, NETWORK, Op, build
 from solver.planning.check import check
@@ -205,7 +205,7 @@ def test_on_paper():
         Op("b", COMPUTE, 10.0, None, ("gather",)),
         Op("late", ALL_REDUCE, None, 4, ("b",)),
     ]
-    costs = {Lane(NETWORK, kind): Affine(2.0, 1.0) for kind in (ALL_REDUCE, ALL_GATHER)}
+    costs = {ChannelCost(NETWORK, kind): Affine(2.0, 1.0) for kind in (ALL_REDUCE, ALL_GATHER)}
     drawn = Case("paper", build("paper", ops), costs)
     assert bound(drawn) == time_of(drawn, planned(drawn)) == 32.0
     assert simulate(drawn.graph, drawn.network, POLICIES["wfbp"]).iteration_time == 38.0
@@ -219,7 +219,7 @@ def test_kinds_that_share_a_channel():
     ops = [Op("a", COMPUTE, 5.0)]
     for i, kind in enumerate((ALL_REDUCE, ALL_GATHER, ALL_REDUCE, ALL_GATHER)):
         ops.append(Op(f"g{i}", kind, None, 1, ("a",)))
-    costs = {Lane(NETWORK, kind): Affine(10.0, 1.0) for kind in (ALL_REDUCE, ALL_GATHER)}
+    costs = {ChannelCost(NETWORK, kind): Affine(10.0, 1.0) for kind in (ALL_REDUCE, ALL_GATHER)}
     drawn = Case("kinds", build("kinds", ops), costs)
     chain = chain_of(drawn.graph)
     assert not chain.before

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from solver.chain import chain_of
-from solver.costs import Cluster, Lane, network_of
+from solver.costs import ChannelCost, Cluster, network_of
 from solver.planning.plan import Options, plan
 from tests.families import FAMILIES, SIZES, Instance, drawn, instances, network, small
 from tests.families.files import requests
@@ -128,7 +128,7 @@ def test_rounding_keeps_times():
         if op.bytes is None:
             assert whole.duration_us == round(op.duration_us)
         else:
-            lane = Lane(op.channel, op.kind)
+            lane = ChannelCost(op.channel, op.kind)
             time = rounded.costs[lane].time(whole.bytes)
             assert time == pytest.approx(costs[lane].time(op.bytes), abs=1.0)
 

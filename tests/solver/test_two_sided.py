@@ -10,7 +10,7 @@ from solver.bounds.bound import sharpened
 from solver.bounds.chain import LowerBound, lower_bound
 from solver.bounds.kinds import COMPUTE
 from solver.chain import Chain, chain_of, on_channel, subchain
-from solver.costs import Affine, Cluster, Lane, alike, cost_of
+from solver.costs import Affine, ChannelCost, Cluster, alike, cost_of
 from solver.fusion.chain.exhaust import best_of_all
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.nested import from_both_ends
@@ -186,7 +186,7 @@ def test_tails_that_descend_are_bounded_in_their_own_order():
 
 def test_the_bound_of_a_plan_names_the_tensors_of_its_channel():
     graph = MODELS["t5_small"]()
-    other = Lane("other", "all_reduce")
+    other = ChannelCost("other", "all_reduce")
     ops = [op._replace(channel="other") if op.kind == other.kind else op for op in graph.ops]
     last = graph.ops[graph.collectives[-1]].id
     ops = [op._replace(channel="network") if op.id == last else op for op in ops]

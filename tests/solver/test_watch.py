@@ -18,8 +18,8 @@ from solver.fusion.chain.exhaust import best_of_all
 from solver.fusion.chain.improve import improve
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.maxmin import max_min
-from solver.fusion.general.improve import Improvement
-from solver.fusion.general.improve import improve as improve_any
+from solver.fusion.general.annealing_rounds import Improvement
+from solver.fusion.general.annealing_rounds import improve as improve_any
 from solver.fusion.general.judge import GraphJudge
 from solver.fusion.search import Budget, SearchOptions
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build

@@ -15,7 +15,7 @@ from solver.bounds.kinds import COMPUTE, WINDOWS
 from solver.bounds.windows import tightened as driver
 from solver.bounds.windows.tightened import tightened
 from solver.chain import chain_of
-from solver.costs import Affine, Lane, MeasuredCost, alike
+from solver.costs import Affine, ChannelCost, MeasuredCost, alike
 from solver.graph import ALL_GATHER, ALL_REDUCE, NETWORK, Op, build
 from solver.graph import COMPUTE as OP
 from solver.planning.plan import Options, plan
@@ -106,7 +106,7 @@ def blocks(count: int, gap: float, startup: float) -> Case:
         ops.append(Op(f"c{i + 1}", OP, gap, None, (f"t{i}",)))
         ops.append(Op(f"g{i}", ALL_REDUCE, None, 2, ("c0",)))
     lanes = {ALL_GATHER: Affine(0.0, 1.0), ALL_REDUCE: Affine(startup, 1.0)}
-    return Case("blocks", build("b", ops), {Lane(NETWORK, k): c for k, c in lanes.items()})
+    return Case("blocks", build("b", ops), {ChannelCost(NETWORK, k): c for k, c in lanes.items()})
 
 
 @pytest.mark.long
@@ -139,7 +139,7 @@ def test_what_lies_around_another_is_sent_twice():
         Op("after", OP, 40.0, None, ("long",)),
         Op("behind", OP, 60.0, None, ("urgent",)),
     ]
-    drawn = Case("around", build("a", ops), {Lane(NETWORK, ALL_REDUCE): Affine(10.0, 1.0)})
+    drawn = Case("around", build("a", ops), {ChannelCost(NETWORK, ALL_REDUCE): Affine(10.0, 1.0)})
     optimum = dag_oracles.exact([dag_oracles.problem_of(drawn)], 2, 60.0)[0]
     assert (optimum.value, optimum.closed) == (171.0, True)
     assert raised(drawn, 171.0).value == pytest.approx(171.0)

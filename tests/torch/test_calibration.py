@@ -16,7 +16,7 @@ from interlace_client.torch.calibration.rounds import ROUNDS, Samples, sampled
 from interlace_client.torch.calibration.table import monotone, quantile, time_of
 from interlace_client.torch.calibration.trains import costs, round_of, steady_from
 from solver.costs import Cluster, network_of
-from solver.costs.network import Lane
+from solver.costs.network import ChannelCost
 from tests.torch.virtual import Bucket, Follower
 
 SIZES = sizes_up_to(4 * 2**20)
@@ -136,7 +136,7 @@ def test_an_outlier_does_not_count():
 def test_tables_are_read_as_the_planner_reads_them(known, size):
     table = monotone({size: [time] for size, time in known.items()})
     network = network_of(Cluster(workers=4, algorithm="table", table=table))
-    cost = network(Lane("network", "all_reduce")).time(size)
+    cost = network(ChannelCost("network", "all_reduce")).time(size)
     assert time_of(table, size) == pytest.approx(cost)
 
 

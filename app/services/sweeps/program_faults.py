@@ -8,7 +8,7 @@ from app.schemas.sweeps import AXES, SweepRequest
 from app.services.channels import is_fixed
 from app.services.sweeps.faults import axis_faults, swept_faults, work_faults
 from solver.codes import FaultCode
-from solver.costs import Cost, Lane, network_of
+from solver.costs import ChannelCost, Cost, network_of
 from solver.errors import Fault, InvalidCluster
 from solver.graph import NETWORK, Graph
 from solver.prediction.sweep import PLAN
@@ -77,7 +77,7 @@ def _why(name: str, channel: ChannelBody, axis: str) -> str:
     return f"{what} has the costs of its {algorithm} whatever that is"
 
 
-def _counts(lanes: Sequence[Lane], request: SweepRequest, axis: str) -> bool:
+def _counts(lanes: Sequence[ChannelCost], request: SweepRequest, axis: str) -> bool:
     """Tell whether a cost depends on what is swept: on the least, and on more than the most."""
     values = getattr(request, axis)
     most = max(request.workers, default=request.cluster.workers)

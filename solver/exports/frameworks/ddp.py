@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from solver.chain import chain_of
 from solver.costs import Network
-from solver.exports.exporter import ExplicitPlan, Export
+from solver.exports.explicit_plan import ExplicitPlan, Export
 from solver.exports.frameworks.forms import (
     losses,
     simulate_own_buckets,

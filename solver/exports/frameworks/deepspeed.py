@@ -14,7 +14,7 @@ import json
 
 from solver.chain import chain_of
 from solver.costs import Network
-from solver.exports.exporter import ExplicitPlan, Export
+from solver.exports.explicit_plan import ExplicitPlan, Export
 from solver.exports.frameworks.forms import losses, simulate_form, time_with_barrier, whole_buckets
 from solver.exports.frameworks.merged import MergedGraph, fill_buckets, merge
 from solver.exports.frameworks.one_size import best_size

@@ -8,7 +8,7 @@ from itertools import pairwise
 from solver.buckets import Launch, Members
 from solver.chain import chain_of
 from solver.costs import Network
-from solver.exports.exporter import ExplicitPlan, replay_plan
+from solver.exports.explicit_plan import ExplicitPlan, replay_plan
 from solver.exports.frameworks.merged import MergedGraph, gradient_buckets, merge
 from solver.graph import Graph, with_barrier
 from solver.simulation.engine import Policy, iteration_time, simulate

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from solver.costs import Network
-from solver.exports.exporter import ExplicitPlan, Export, replay_plan
+from solver.exports.explicit_plan import ExplicitPlan, Export, replay_plan
 from solver.exports.frameworks.memory import GatheredBytes, gathered_by_form, gathered_in_graph
 from solver.exports.frameworks.unit_files import unit_files
 from solver.exports.frameworks.units import Form, Unit, graph_of_form, join_units, units_of

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from solver.costs import Network
-from solver.exports.exporter import ExplicitPlan, Export
+from solver.exports.explicit_plan import ExplicitPlan, Export
 from solver.exports.frameworks.forms import losses, simulate_own_buckets, sizes_of, whole_buckets
 from solver.exports.frameworks.names import NAMES_NOTE, check_names, parameter_name, python_list
 from solver.graph import Graph

@@ -6,7 +6,7 @@ from importlib.resources import files
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidPlan
 from solver.exports import templates
-from solver.exports.exporter import ExplicitPlan
+from solver.exports.explicit_plan import ExplicitPlan
 from solver.graph.names import GRADIENT, is_parameter
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from solver.exports.exporter import Export
+from solver.exports.explicit_plan import Export
 from solver.exports.programs import chrome, fsdp, xla
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program

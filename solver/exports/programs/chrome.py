@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from solver.exports.exporter import Export
+from solver.exports.explicit_plan import Export
 from solver.programs.execute import ProgramRun, execute
 from solver.programs.policies import POLICIES
 from solver.programs.problem import ProgramProblem

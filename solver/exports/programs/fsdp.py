@@ -9,7 +9,7 @@ a captured graph, whose ids are names of nodes, does not tell units and is refus
 
 from collections.abc import Iterator
 
-from solver.exports.exporter import Export
+from solver.exports.explicit_plan import Export
 from solver.exports.frameworks.unit_files import unit_files
 from solver.exports.programs.prefetches import Prefetches, as_fsdp_runs, prefetches_of
 from solver.programs.execute import ProgramRun, execute

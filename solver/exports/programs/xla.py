@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from solver.exports.exporter import Export
+from solver.exports.explicit_plan import Export
 from solver.exports.programs.combiner import MOST_MEMBERS, combined, output_bytes
 from solver.exports.programs.demand import Item, in_order_of_demand
 from solver.graph import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER

@@ -6,7 +6,7 @@ from time import monotonic
 
 import numpy as np
 
-from solver.buckets import LaneBuckets, Launches, contiguous, singles
+from solver.buckets import ChannelBuckets, Launches, contiguous, singles
 from solver.chain import Chain
 from solver.costs import Cost
 from solver.errors import InvalidOptions
@@ -137,7 +137,7 @@ def max_min_below(
     return best
 
 
-def _soonest(buckets: LaneBuckets, minorants: Sequence[tuple[float, float]]) -> float:
+def _soonest(buckets: ChannelBuckets, minorants: Sequence[tuple[float, float]]) -> float:
     """Bound from below when launches of these buckets can end, tails included [us].
 
     The buckets from each on are released no sooner than it, and the least of their tails follows.

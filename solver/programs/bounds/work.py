@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solver.costs import Lane
+from solver.costs import ChannelCost
 from solver.graph import COMPUTE
 from solver.programs.problem import ProgramProblem, lane_of
 from solver.units import FloatArray, IntArray
@@ -106,7 +106,7 @@ def resources_of(problem: ProgramProblem) -> list[Resource]:
         part = FusableOps((times,), np.zeros(len(members), dtype=np.int64), (True,) * len(members))
         found.append(Resource(np.array(members), (part,)))
     for members in channels.values():
-        lanes: dict[Lane, list[int]] = {}
+        lanes: dict[ChannelCost, list[int]] = {}
         for place, i in enumerate(members):
             lanes.setdefault(lane_of(graph, i), []).append(place)
         parts = tuple(_part(problem, lane, members, places) for lane, places in lanes.items())
@@ -115,7 +115,7 @@ def resources_of(problem: ProgramProblem) -> list[Resource]:
 
 
 def _part(
-    problem: ProgramProblem, lane: Lane, members: Sequence[int], places: Sequence[int]
+    problem: ProgramProblem, lane: ChannelCost, members: Sequence[int], places: Sequence[int]
 ) -> FusableOps:
     """Say what the collectives of a lane take."""
     graph, cost = problem.graph, problem.network(lane)

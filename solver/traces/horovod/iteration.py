@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from solver.graph import COMPUTE, Op
-from solver.traces.horovod.bars import KINDS, TensorLaunch
+from solver.traces.horovod.launches import KINDS, TensorLaunch
 from solver.traces.horovod.steps import TimelineStep, buffers
 
 

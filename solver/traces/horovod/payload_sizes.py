@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from solver.graph import REDUCE_SCATTER
-from solver.traces.horovod.bars import KINDS, TensorLaunch
+from solver.traces.horovod.launches import KINDS, TensorLaunch
 from solver.traces.horovod.layers import matched
 
 

@@ -11,8 +11,8 @@ from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
 from solver.models.layers import iteration
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, with_companion
-from solver.traces.horovod.bars import CYCLE, KINDS, NEGOTIATE, TensorLaunch, timeline
 from solver.traces.horovod.iteration import measured_times, ops_of
+from solver.traces.horovod.launches import CYCLE, KINDS, NEGOTIATE, TensorLaunch, timeline
 from solver.traces.horovod.layers import (
     LayerTimes,
     gradients_of,

@@ -23,7 +23,7 @@ from solver.traces.communication import (
     RecordedBucket,
     Share,
 )
-from solver.traces.horovod.bars import KINDS, TensorLaunch
+from solver.traces.horovod.launches import KINDS, TensorLaunch
 from solver.traces.horovod.steps import TimelineStep, buffers
 
 _WAITS = {"QUEUE", "WAIT_FOR_OTHER_TENSOR_DATA"}

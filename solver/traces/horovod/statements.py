@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from solver.limits import MAX_WORKERS
 from solver.traces.exit_check import is_far
-from solver.traces.horovod.bars import KINDS, HorovodTimeline, TensorLaunch
+from solver.traces.horovod.launches import KINDS, HorovodTimeline, TensorLaunch
 from solver.traces.horovod.payload_sizes import Sizes
 from solver.traces.horovod.steps import RepeatedSteps, TimelineStep
 from solver.traces.sentences import counted

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from solver.traces.horovod.bars import KINDS, TensorLaunch
+from solver.traces.horovod.launches import KINDS, TensorLaunch
 
 #: Times of two tensors of one buffer that are written one right after the other are so near [us],
 _STAMPS = 50.0

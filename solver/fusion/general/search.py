@@ -12,7 +12,7 @@ from math import inf
 from solver.buckets import Launch, whole_elements
 from solver.chain import Chain, lane_bytes
 from solver.costs import Cost, Network
-from solver.fusion.general.improve import Improvement, improve
+from solver.fusion.general.annealing_rounds import Improvement, improve
 from solver.fusion.general.join import without_needless_launches
 from solver.fusion.general.judge import ChannelLaunches, GraphJudge, flat
 from solver.fusion.search import Budget, Candidate, SearchOptions
