@@ -16,7 +16,7 @@ const CHANGES = {
   remove: "are gone",
   bytes: "have so many times the bytes",
   duration: "take so many times as long",
-  ...Object.fromEntries(names.compressions.map((name) => [name, `are sent compressed: ${name}`])),
+  ...Object.fromEntries(names.compressions.map((name) => [name, `are sent as ${name}`])),
 };
 const [KEEP, ANEW] = ["keep", "anew"];
 
