@@ -112,3 +112,16 @@ def test_from_a_graph_to_parameter_servers() -> None:
     for throughput in (from_graph, interlace.predict_parameter_server([by_hand], options)):
         one, two = (row.examples_per_s for row in throughput.rows)
         assert 0 < one <= two <= 2.2 * one
+
+
+def test_a_cluster_is_a_network() -> None:
+    cluster = interlace.Cluster(8, bandwidth_gbps=10, startup_us=50)
+    op = interlace.Op
+    ops = [op("b", "compute", 9.0), op("g", "all_reduce", None, 10**6, ("b",))]
+    graph = interlace.build("one", ops)
+    network = interlace.network_of(cluster)
+    assert interlace.plan(graph, cluster) == interlace.plan(graph, network)
+    ddp = interlace.POLICIES["ddp"]
+    assert interlace.simulate(graph, cluster, ddp) == interlace.simulate(graph, network, ddp)
+    with pytest.raises(interlace.InterlaceError, match="bandwidth_gbps must be finite and above 0"):
+        interlace.plan(graph, interlace.Cluster(8, bandwidth_gbps=-10))

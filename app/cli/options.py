@@ -40,8 +40,8 @@ Parameters = Annotated[
     Path | None,
     typer.Option(
         metavar="PATH",
-        help="JSON of [name, bytes] of each gradient in the order of registration, to split the "
-        "buckets of a trace.",
+        help="JSON of [name, bytes] of each gradient, the last to be ready first, as a capture "
+        "writes it: to split the buckets of a trace.",
     ),
 ]
 

@@ -91,7 +91,10 @@ class Guard:
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         is_marked = kind not in _SIMPLE or HEADER in headers or method == "DELETE"
         if method not in _SAFE and not is_marked:
-            detail = f"A form could have sent this: add the header {HEADER}: 1."
+            detail = (
+                "A form could have sent this: send JSON, as Content-Type: application/json, or add "
+                f"the header {HEADER}: 1."
+            )
             return RefusalCode.REQUEST_HEADER_MISSING, detail
         return None
 

@@ -216,7 +216,7 @@ def report_of(value: Any) -> Report:
 
 
 def parameters_of(text: str | None) -> tuple[tuple[str, int], ...] | None:
-    """Read a JSON list of pairs, or an object, of names and bytes in the order of registration.
+    """Read a JSON list of pairs, or an object, of names and bytes, the last to be ready first.
 
     Raises
     ------
@@ -239,5 +239,5 @@ def parameters_of(text: str | None) -> tuple[tuple[str, int], ...] | None:
 
 
 def _wrong(why: str) -> InvalidRequest:
-    detail = f"Parameters: a JSON list of [name, bytes] in the order of registration; {why}"
+    detail = f"Parameters: a JSON list of [name, bytes], the last to be ready first; {why}"
     return InvalidRequest([Fault("/query/parameters", FaultCode.WRONG_TYPE, detail)])

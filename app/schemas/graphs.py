@@ -336,6 +336,12 @@ class ChangeBody(RequestModel):
         ),
     ] = None
 
+    def said(self) -> str:
+        """Say what is changed, as it was asked for."""
+        asked = self.model_dump(exclude_defaults=True, exclude={"match"})
+        rest = ", ".join(f"{name} {value}" for name, value in asked.items())
+        return f"{self.match}: {rest or 'nothing'}"
+
     def to_change(self) -> Change:
         """Return the change as the solver knows it."""
         by = self.compression

@@ -16,7 +16,7 @@ from solver.costs.cost import Cost, scale
 from solver.costs.functions.affine import Affine
 from solver.costs.functions.measured import MeasuredCost
 from solver.costs.functions.piecewise import Piecewise, PiecewiseCost
-from solver.costs.network import ChannelCost, Network, alike, network_of
+from solver.costs.network import ChannelCost, Network, alike, as_network, network_of
 
 __all__ = [
     "ALGORITHMS",
@@ -35,6 +35,7 @@ __all__ = [
     "Piecewise",
     "PiecewiseCost",
     "alike",
+    "as_network",
     "cost_of",
     "is_extrapolated",
     "network_of",

@@ -96,6 +96,11 @@ def network_of(cluster: Cluster) -> Network:
     )
 
 
+def as_network(given: Network | Cluster) -> Network:
+    """Return a network, or that of a cluster, which is what people have in hand."""
+    return network_of(given) if isinstance(given, Cluster) else given
+
+
 def alike(cost: Cost, compute_slowdown: float = 1.0) -> Network:
     """Return a network that costs the same in every lane."""
     return Network(lambda _: cost, compute_slowdown)

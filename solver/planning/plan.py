@@ -15,7 +15,7 @@ from solver.bounds.windows.tightened import tightened
 from solver.buckets import Launch
 from solver.chain import Chain, chain_of, lane_bytes, on_channel, without_keys
 from solver.codes import FaultCode
-from solver.costs import Cost, Network
+from solver.costs import Cluster, Cost, Network, as_network
 from solver.errors import Fault, InvalidOptions
 from solver.fusion import layered
 from solver.fusion.general.search import decide
@@ -83,7 +83,7 @@ class Options:
 
 def plan(
     graph: Graph,
-    network: Network,
+    network: Network | Cluster,
     options: Options = Options(),
     progress: PlanProgress = SILENT,
 ) -> Plan:
@@ -94,10 +94,13 @@ def plan(
 
     Raises
     ------
+    InvalidCluster
+        When a cluster is out of range, or has no cost for what the graph sends.
     InvalidOptions
         When a name is unknown, a policy's parameter is out of range or makes too many launches,
         ``slot_us`` needs too many slots, or an option is for layered chains and this is none.
     """
+    network = as_network(network)
     if options.barrier and graph.collectives:
         graph = with_barrier(graph)
     chain = chain_of(graph)

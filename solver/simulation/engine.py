@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 
 from solver.buckets import Launch, Launches
 from solver.chain import Chain, chain_of
-from solver.costs import Cost, Network
+from solver.costs import Cluster, Cost, Network, as_network
 from solver.graph import Graph
 from solver.simulation.contention import UnderWay, contention_of, is_contended, startup_of
 from solver.simulation.kernel.run import KernelRun, run_of
@@ -110,7 +110,7 @@ def costs_of(chain: Chain, network: Network) -> tuple[Cost, ...]:
 
 
 def simulate(
-    graph: Graph, network: Network, policy: Policy, noise: Noise | None = None
+    graph: Graph, network: Network | Cluster, policy: Policy, noise: Noise | None = None
 ) -> Timeline:
     """Run one iteration of a graph under a policy.
 
@@ -130,6 +130,7 @@ def simulate(
     O((ops + edges + launches) log(collectives)); with contention O((ops + edges + launches)
     (log(ops) + sorts of op under way at once)).
     """
+    network = as_network(network)
     rules = _rules_of(graph, network, policy)
     run = _flat_run(graph, network, rules)
     if run is None:

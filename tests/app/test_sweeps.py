@@ -99,7 +99,7 @@ def test_the_best_its_speed_and_the_bound(posted: Json) -> None:
 
 def test_what_the_sweep_says(posted: Json) -> None:
     count, behind, fast, *told = posted["summary"]
-    assert count.startswith("Fastest of 12 cells, the first named of equals: ")
+    assert count.startswith("Fastest of 12 cells, each of equals counted: ")
     assert behind.startswith("Longest time over that of the fastest in the same cell: wfbp 1.")
     assert behind.endswith(" plan 1.00.")
     assert fast.startswith("With 8 workers at 100 Gbit/s and a start-up of 500 us, ")

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import which
 from threading import Event, Thread
 from typing import Any
 
@@ -27,11 +28,13 @@ _WAIT_S = 20
 _ANSWER_S = 100
 
 _NEXT = """Where to look next
-  interlace serve                 then open http://127.0.0.1:8000/ to drop a trace and press Plan,
-                                  and http://127.0.0.1:8000/docs for every call
-  GET /v1/plans/ID/timeline.json  open it in https://ui.perfetto.dev: compute, plan, FIFO
-  GET /v1/examples                more requests ready to POST
-  interlace plan FILE             plan your own graph; interlace plan --help"""
+  {0} serve
+    then open http://127.0.0.1:8000/ to drop a trace and press Plan,
+    and http://127.0.0.1:8000/docs for every call; of these
+    GET /v1/examples has more requests ready to POST, and
+    GET /v1/plans/ID/timeline.json opens in https://ui.perfetto.dev
+  {0} plan FILE
+    plans your own graph; {0} plan --help"""
 
 
 def demo() -> None:
@@ -58,7 +61,15 @@ def demo() -> None:
                 events = _call(f"{url}/v1/plans/{made['id']}/timeline.json")["traceEvents"]
             print(f"\n{render(plan, name)}")
             print(f"\nPlanned in {plan.runtime_s:.3f} s; {len(events)} timeline events.")
-        print(f"Stopped the server.\n\n{_NEXT}")
+        print(f"Stopped the server.\n\n{_NEXT.format(_command())}")
+
+
+def _command() -> str:
+    """Return what to type for this command: its path where the shell does not find it."""
+    if which("interlace"):
+        return "interlace"
+    own = Path(sys.argv[0]).resolve()
+    return str(own.relative_to(Path.cwd()) if own.is_relative_to(Path.cwd()) else own)
 
 
 def _planned(url: str, request: dict[str, Any]) -> dict[str, Any]:

@@ -1,17 +1,22 @@
 """What limits an iteration, which tensors are exposed, and what an answer rests on."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from app.cli.rendering.figures import counted
 from app.cli.rendering.page import Line
 from app.cli.rendering.tables import shortened, time, times
-from app.schemas.explanations import CostWarning, ExplainedAnswer
+from app.schemas.explanations import CostWarning
+
+if TYPE_CHECKING:
+    from app.schemas.plans import PlanAnswer
+    from app.schemas.simulations import SimulationAnswer
 
 #: How many exposed tensors are listed.
 _EXPOSED = 5
 
 
-def limits(answer: ExplainedAnswer) -> Iterator[Line]:
+def limits(answer: "PlanAnswer | SimulationAnswer") -> Iterator[Line]:
     """Say what limits the iteration, and which tensors are exposed."""
     if answer.summary is None or answer.tensors is None:
         yield "Too many ops to explain"
@@ -28,11 +33,13 @@ def limits(answer: ExplainedAnswer) -> Iterator[Line]:
         time(name, tensor.exposed_us, f"{tensor.bytes / 1e6:.3f} MB")
         for name, tensor in zip(shortened([each.id for each in listed]), listed, strict=True)
     ]
-    if (other := getattr(answer, "what_if", None)) is not None:
-        gain = f"{'saves' if other.gain_us >= 0 else 'costs'} {abs(other.gain_us) / 1e3:.3f} ms"
-        rows.append(time("what if", other.iteration_time_us, f"with the ops changed: {gain}"))
     if rows:
         yield times(rows)
+    if (other := answer.what_if) is not None:
+        changes = "; ".join(change.said() for change in answer.request.what_if)
+        yield f"With ops changed ({changes}):"
+        gain = f"{'saves' if other.gain_us >= 0 else 'costs'} {abs(other.gain_us) / 1e3:.3f} ms"
+        yield times([time("what if", other.iteration_time_us, f"with the ops changed: {gain}")])
 
 
 def warnings(warned: Sequence[CostWarning]) -> Iterator[str]:

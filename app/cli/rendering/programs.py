@@ -130,6 +130,8 @@ def _why(answer: "_Answer") -> Iterator[Line]:
     yield answer.summary
     if (other := answer.what_if) is not None:
         gain = f"{'saves' if other.gain_us >= 0 else 'costs'} {abs(other.gain_us) / 1e3:.3f} ms"
+        changes = "; ".join(change.said() for change in answer.request.what_if)
+        yield f"With ops changed ({changes}):"
         remark = _and(_peak(other.peak_bytes), f"with the ops changed: {gain}")
         yield times([time("what if", other.iteration_time_us, remark)])
     late = [each for each in answer.launch_reasons or [] if each.moved is not None]

@@ -7,7 +7,7 @@ from app.cli.rendering.page import Line, page
 from app.cli.rendering.programs import gib
 from app.cli.rendering.tables import table
 from app.schemas.sweeps import SweepAnswer, SweepCell
-from app.services.sweeps.views import kept_time
+from app.services.sweeps.views import fastest, kept_time
 
 
 def render(answer: SweepAnswer) -> str:
@@ -35,7 +35,7 @@ def _cell(cell: SweepCell) -> list[str]:
         "-" if cell.bandwidth_gbps is None else f"{cell.bandwidth_gbps:g}",
         f"{cell.startup_us:g}",
         *(
-            "-" if time is None else f"{'*' if label == cell.best else ''}{time / 1e3:.3f}"
+            "-" if time is None else f"{'*' if label in fastest(cell) else ''}{time / 1e3:.3f}"
             for label, time in cell.iteration_time_us.items()
         ),
         f"{cell.lower_bound_us / 1e3:.3f}",
@@ -80,7 +80,7 @@ def _program_cell(cell: SweepCell, heads: list[str]) -> list[str]:
 def _mark(cell: SweepCell, label: str) -> str:
     if cell.iteration_time_us[label] is not None and kept_time(cell, label) is None:
         return "!"
-    return "*" if label == cell.best else ""
+    return "*" if label in fastest(cell) else ""
 
 
 def _legend(answer: SweepAnswer) -> Iterator[str]:

@@ -13,7 +13,6 @@ from app.limits import MAX_SWEEP_LIMIT_S
 from app.reading.program_faults import is_program
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning
-from app.schemas.graphs import ChangeBody
 from app.schemas.problem import CheckedRequest, graph_sha256
 from app.schemas.sweeps import (
     SweepAnswer,
@@ -30,7 +29,7 @@ from app.services.sweeps.faults import label_of, sweep_faults
 from app.services.sweeps.parallel import SHORT_S, Each, Progress, each
 from app.services.sweeps.program_faults import program_sweep_faults
 from app.services.sweeps.programs import memory_summary, program_work
-from app.services.sweeps.views import middle, speed_of
+from app.services.sweeps.views import fastest, middle, speed_of
 from app.services.warnings import tensors_of, units_of, warnings_of
 from solver.costs import MEASURED
 from solver.errors import InvalidGraph
@@ -155,7 +154,7 @@ def _answer(
         name=problem.graph.name,
         summary=[
             *([] if is_whole else [cut]),
-            *map(_change_said, request.changes),
+            *(f"With ops changed: {change.said()}." for change in request.changes),
             *_summary(answered, labels, found),
             *memory_summary(programs, labels, found, request.time_limit_s),
             *(scaling_notes(asked.graph, request.cluster, speed=True) if is_moved else ()),
@@ -178,13 +177,6 @@ def _answer(
         version=VERSION,
         runtime_s=round(runtime_s, 6),
     )
-
-
-def _change_said(change: ChangeBody) -> str:
-    """Say what was changed before the sweep, as it was asked for."""
-    asked = change.model_dump(exclude_defaults=True)
-    rest = ", ".join(f"{name} {value}" for name, value in asked.items() if name != "match")
-    return f"With ops changed: {change.match}: {rest or 'nothing'}."
 
 
 def _prepared(problem: CheckedRequest[SweepRequest]) -> Graph:
@@ -230,13 +222,13 @@ def _summary(
     cells: Sequence[SweepCell], labels: Sequence[str], found: Sequence[Knee]
 ) -> Iterator[str]:
     """Say who wins, how far behind each is, how fast the largest cluster is, and its knees."""
-    wins = Counter(cell.best for cell in cells if cell.best is not None).most_common()
+    wins = Counter(label for cell in cells for label in fastest(cell)).most_common()
     if not wins:
         yield "None of the policies is defined for this graph."
         return
     shares = ", ".join(f"{label} in {won:,}" for label, won in wins)
     count = f"{len(cells):,} cell{'s' if len(cells) > 1 else ''}"
-    yield f"Fastest of {count}, the first named of equals: {shares}."
+    yield f"Fastest of {count}, each of equals counted: {shares}."
     behind = {label: worst for label in labels if (worst := _behind(cells, label)) is not None}
     worsts = ", ".join(f"{label} {worst:.2f}" for label, worst in behind.items())
     if worsts:
@@ -249,7 +241,8 @@ def _summary(
         is_there = at == (workers, bandwidth, startup) and cell.peak_bytes is None
         if is_there and cell.speed and cell.speed_bound:
             yield (
-                f"With {_place(cell)}, {cell.best} does the work of {cell.speed:,.1f} workers "
+                f"With {_place(cell)}, {' and '.join(fastest(cell))} do"
+                f"{'' if len(fastest(cell)) > 1 else 'es'} the work of {cell.speed:,.1f} workers "
                 f"that never wait; no plan does more than {cell.speed_bound:,.1f}."
             )
     yield from _knees(found, workers, bandwidth, startup)

@@ -11,7 +11,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.exports.csv_text import csv_text
 from solver.policies import POLICIES
-from solver.prediction.sweep import PLAN, Cell
+from solver.prediction.sweep import PLAN, TIE, Cell
 from solver.programs.explanation.sentences import gib
 from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from solver.simulation.knee import workers_text
@@ -77,6 +77,16 @@ def kept_time(cell: SweepCell, label: str) -> float | None:
     limit = cell.memory_limit_bytes
     is_above = limit is not None and peak is not None and peak > limit
     return None if is_above else cell.iteration_time_us[label]
+
+
+def fastest(cell: SweepCell) -> list[str]:
+    """Name the policies that are as fast as the best of a cell, in their order."""
+    times = {label: kept_time(cell, label) for label in cell.iteration_time_us}
+    least = min((time for time in times.values() if time is not None), default=None)
+    if least is None:
+        return []
+    most = least * (1 + TIE)
+    return [label for label, time in times.items() if time is not None and time <= most]
 
 
 def speed_of(cell: SweepCell | Cell, time: float | None) -> float | None:
