@@ -5,7 +5,7 @@ import pytest
 from solver.errors import InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, COMPUTE, REDUCE_SCATTER
 from solver.traces import Total, TraceOptions, kineto
-from solver.traces.kineto.families import family_of, is_suspect
+from solver.traces.kineto.communication_kernels import family_of, is_suspect
 from tests.kineto_events import GPU, MAIN, NCCL, STEP, kernel, note, op, sized, text
 
 

@@ -7,8 +7,8 @@ from itertools import chain, combinations, count, islice
 from typing import Any
 
 from solver.graph import NETWORK
+from solver.traces.kineto.communication_kernels import NVLINK
 from solver.traces.kineto.events import Args
-from solver.traces.kineto.families import NVLINK
 
 #: How the default group is described; those without a description are "undefined".
 _DEFAULT, _UNDEFINED = "default_pg", ("", "undefined")

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
+from solver.traces.kineto.communication_kernels import family_of, is_suspect
 from solver.traces.kineto.events import KinetoEvent
-from solver.traces.kineto.families import family_of, is_suspect
 from solver.traces.kineto.payload_sizes import elements_called, is_sized
 from solver.traces.kineto.recording import (
     CpuSpan,

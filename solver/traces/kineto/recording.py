@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple
 
+from solver.traces.kineto.communication_kernels import Family
 from solver.traces.kineto.events import KinetoEvent
-from solver.traces.kineto.families import Family
 from solver.traces.kineto.groups import ProcessGroup
 
 #: What PyTorch calls the event, and an execution trace the node, with all that a call was given.

@@ -7,7 +7,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER
 from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
-from solver.traces.kineto.families import kind_in
+from solver.traces.kineto.communication_kernels import kind_in
 from solver.traces.kineto.payload_sizes import (
     bytes_of,
     contradicts,

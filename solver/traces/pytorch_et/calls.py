@@ -15,7 +15,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.limits import MAX_BYTES
 from solver.traces.element_types import width_of
-from solver.traces.kineto.families import KINDS
+from solver.traces.kineto.communication_kernels import KINDS
 from solver.traces.kineto.recording import RECORD
 from solver.traces.steps import step_windows
 
