@@ -144,8 +144,8 @@ def _what_if(problem: CheckedRequest[SimulationRequest], done: Executed) -> Simu
     is_carried = asked.graph.collectives == done.problem.graph.collectives
     if request.policy is None and (not is_carried or any(program_faults(asked, program))):
         detail = (
-            "What-if: the program that is given launches what these changes remove; simulate a "
-            "policy, or plan the changed graph."
+            "What-if: the program that is given is none of the changed graph; simulate a policy, "
+            "or plan the changed graph."
         )
         raise InvalidRequest([Fault("/what_if", FaultCode.NOT_SUPPORTED, detail)])
     other = Executed(asked, program, execute(asked, program))

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from solver.graph import COMPUTE, Graph
+from solver.codes import FaultCode
+from solver.errors import Fault, InvalidGraph, InvalidOptions
+from solver.graph import COMPUTE, Graph, build
 from solver.programs.check import program_faults
 from solver.programs.plan import ProgramOptions, plan
 from solver.programs.result import ProgramPlan, RoomierPlan
@@ -69,7 +71,7 @@ def changed_graph(graph: Graph, changes: Sequence[Change]) -> Graph:
     """Change ops and keep buffers and streams.
 
     A collective that is removed becomes an op of no time on the stream of all compute, if that is
-    one, so that the search has one stream as before.
+    one, so that the search has one stream as before; so does what codes between collectives.
 
     Raises
     ------
@@ -79,8 +81,18 @@ def changed_graph(graph: Graph, changes: Sequence[Change]) -> Graph:
     after = apply_changes(graph, changes)
     streams = {op.stream for op in graph.ops if op.kind == COMPUTE}
     only = streams.pop() if len(streams) == 1 else None
-    ops = tuple(
-        op._replace(stream=only) if op.kind == COMPUTE != before.kind else op
-        for before, op in zip(graph.ops, after.ops, strict=True)
-    )
-    return replace(after, ops=ops)
+    was = {op.id: op.kind for op in graph.ops}
+    ops = [
+        op._replace(stream=only)
+        if op.kind == COMPUTE and op.stream is None and was.get(op.id) != COMPUTE
+        else op
+        for op in after.ops
+    ]
+    if len(ops) == len(graph.ops):
+        return replace(after, ops=tuple(ops))
+    try:
+        return build(after.name, ops, after.buffers, after.free)
+    except InvalidGraph as error:  # coding stands on a stream whose order is not free
+        detail = f"The ops that code cannot be on stream {only!r}: {error.faults[0].detail}"
+        fault = Fault("/changes", FaultCode.NOT_SUPPORTED, detail)
+        raise InvalidOptions([fault]) from error
