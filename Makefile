@@ -5,8 +5,8 @@ PYTHON ?= python3
 # uv installs in a tenth of the time of pip, whose configuration it does not read
 UV = $$(command -v uv || echo $(BIN)/uv)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --constraint constraints.txt
-# tests of one group share a server, so one process has them all
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadgroup
+# tests of one file share servers, so one process has them all
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 .PHONY: help demo test test-live test-torch test-long compiled wheels coverage lint docs pictures reference screenshots openapi bench reproduce suite general programs testbed mutants clean
 

@@ -94,10 +94,7 @@ def lane_of(item: pytest.Item) -> str:
 
 
 def select(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the tests of the lane that is asked for, and of those a part.
-
-    The live tests of a file share their servers, so one process has them all; the smoke is first.
-    """
+    """Leave the tests of the lane that is asked for, and of those a part; the smoke is first."""
     lane, part = config.getoption("lane"), config.getoption("part")
     left = [item for item in items if lane is None or _is_in(item, lane)]
     if part:
@@ -105,9 +102,6 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
         left = left[first - 1 :: count]
     kept = set(left)
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    for item in left:
-        if lane_of(item) in {"live", "smoke"}:
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
     items[:] = sorted(left, key=lambda item: lane_of(item) != "smoke")
 
 
