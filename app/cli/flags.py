@@ -57,7 +57,7 @@ def named(text: str, flag: str) -> Json:
     return {"name": name, **(fields(rest, flag) or {})}
 
 
-def change(text: str) -> Json:
+def change(text: str, flag: str = "--what-if") -> Json:
     """Read PATTERN=remove, =bytes*FACTOR, =duration*FACTOR or =[KIND*]COMPRESSION as a change."""
     pattern, equals, what = text.rpartition("=")
     field, times, factor = what.partition("*")
@@ -71,7 +71,7 @@ def change(text: str) -> Json:
         raise typer.BadParameter(
             "use PATTERN=remove, PATTERN=bytes*FACTOR, PATTERN=duration*FACTOR, or "
             f"PATTERN=COMPRESSION: {', '.join(COMPRESSIONS)}",
-            param_hint="--what-if",
+            param_hint=flag,
         )
     return {"match": pattern, _CHANGES[field]: value_of(factor)}
 
@@ -157,7 +157,12 @@ def cost_model(path: Path | None) -> Json | None:
 
 def parameters(path: Path | None) -> str | None:
     """Return the text of a file of names and bytes of gradients."""
-    return None if path is None else path.read_text(encoding="utf-8")
+    if path is None:
+        return None
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise typer.BadParameter(f"{path} is not UTF-8 text", param_hint="--parameters") from None
 
 
 def rank(text: str | None) -> int | None:

@@ -172,3 +172,14 @@ def test_wrong_use(
     assert done.returncode == code, done.stderr
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_flags_say_their_own_names(tmp_path: Path, two: str, run: Run) -> None:
+    done = run("sweep", two, "--change", "g1=foo")
+    assert (done.returncode, "--change: use PATTERN=remove" in done.stderr) == (2, True)
+    names = tmp_path / "names.json"
+    names.write_bytes('[["é", 4]]'.encode("latin-1"))
+    done = run("import", two, "--parameters", str(names))
+    assert done.returncode == 2
+    assert done.stderr.startswith("interlace: ")
+    assert "names.json is not UTF-8 text" in done.stderr

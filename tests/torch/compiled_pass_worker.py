@@ -21,7 +21,7 @@ from tests.torch.workers import go_through
 
 sys.path.append(str(Path(__file__).parents[2] / "client" / "examples"))
 EXAMPLE = import_module("compiled_training")  # dynamo wants a module that can be imported
-Block, WIDTH, LAYERS = EXAMPLE.Block, EXAMPLE.WIDTH, 2
+Block, WIDTH, LAYERS = EXAMPLE.ShardedLayer, EXAMPLE.WIDTH, 2
 
 
 def trained(context, steps=2):

@@ -41,7 +41,9 @@ def test_the_partitioner_keeps_gathered_weights_unless_told_to_gather_again():
         for recompute in (True, False):
             for part in ("forward", "backward"):
                 with FakeTensorMode(allow_non_fake_inputs=True):
-                    model = EXAMPLE.sharded(nn.Sequential(EXAMPLE.Block(), EXAMPLE.Block()), mesh)
+                    model = EXAMPLE.sharded(
+                        nn.Sequential(EXAMPLE.TransformerLayer(), EXAMPLE.TransformerLayer()), mesh
+                    )
                     x = torch.empty(2, 512, 1024, dtype=torch.bfloat16)
                 graph = capture_compiled(model, [x], part=part, recompute_gathers=recompute)
                 counts[recompute, part] = kinds(graph.request)

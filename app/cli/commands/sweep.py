@@ -130,7 +130,7 @@ def sweep(
         policies=[flags.policy(text, "--policy") for text in policies or []],
         options=flags.program_options(copy_gbps, max_bucket_mib, max_under_way_mib, margin_ms)
         or None,
-        changes=[flags.change(text) for text in change or []],
+        changes=[flags.change(text, "--change") for text in change or []],
         barrier=barrier or None,
         time_limit_s=time_limit,
         sweep_limit_s=sweep_limit,
