@@ -86,3 +86,14 @@ def test_other_parameters_of_the_same_number_make_pieces_stale() -> None:
     pieces = Pieces(optimizer, {})
     optimizer.param_groups[0]["params"][0] = nn.Parameter(torch.ones(2))
     assert pieces.is_stale
+
+
+def test_names_of_the_release_before_are_found_with_a_warning() -> None:
+    import interlace_client.torch as face  # noqa: PLC0415 - its own name is torch, too
+
+    with pytest.warns(DeprecationWarning, match="InvalidPlan is UnusablePlan now"):
+        assert face.InvalidPlan is face.UnusablePlan
+    with pytest.warns(DeprecationWarning, match="Advice is PlanAdvice now"):
+        assert face.Advice is face.PlanAdvice
+    with pytest.raises(AttributeError, match="no attribute 'Plans'"):
+        face.Plans  # noqa: B018

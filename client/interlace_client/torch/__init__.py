@@ -3,6 +3,11 @@
 Needs PyTorch 2.4 or newer (``interlace-client[torch]``).
 """
 
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
 from interlace_client.torch.advice import PlanAdvice, make_plan
 from interlace_client.torch.calibration import (
     Calibration,
@@ -33,3 +38,15 @@ __all__ = [
     "sizes_up_to",
     "whole_buckets",
 ]
+
+#: What is called otherwise since 0.1.0, for one release.
+_RENAMED = {"Advice": PlanAdvice, "InvalidPlan": UnusablePlan}
+
+
+def __getattr__(name: str) -> Any:
+    """Find what was renamed, with a warning."""
+    if name not in _RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    now = _RENAMED[name]
+    warnings.warn(f"{name} is {now.__name__} now", DeprecationWarning, stacklevel=2)
+    return now
