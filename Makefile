@@ -5,8 +5,9 @@ PYTHON ?= python3
 # uv installs in a tenth of the time of pip, whose configuration it does not read
 UV = $$(command -v uv || echo $(BIN)/uv)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --constraint constraints.txt
-# tests of one file share servers, so one process has them all
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+# tests of one file share servers, so one process has them all; pages are last: their browser has an
+# event loop in the main thread
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 .PHONY: help demo test test-live test-torch test-long compiled wheels coverage lint docs pictures reference screenshots openapi bench reproduce suite general programs testbed mutants clean
 
