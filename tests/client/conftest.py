@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +32,8 @@ def asked(kind: type, base_url: str, method: str, *args: Any, client: Any, **nam
         async with AsyncClient(base_url, **client) as other:
             return await getattr(other, method)(*args, **named)
 
-    return asyncio.run(call())
+    with ThreadPoolExecutor(1) as aside:  # a browser may have an event loop in this thread
+        return aside.submit(asyncio.run, call()).result()
 
 
 @pytest.fixture(params=[Client, AsyncClient])
