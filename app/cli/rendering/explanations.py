@@ -9,8 +9,9 @@ from app.cli.rendering.tables import shortened, time, times
 from app.schemas.explanations import CostWarning
 
 if TYPE_CHECKING:
-    from app.schemas.plans import PlanAnswer
-    from app.schemas.simulations import SimulationAnswer
+    from app.schemas.graphs import ChangeBody
+    from app.schemas.plans import PlanAnswer, WhatIf
+    from app.schemas.simulations import SimulatedWhatIf, SimulationAnswer
 
 #: How many exposed tensors are listed.
 _EXPOSED = 5
@@ -36,10 +37,17 @@ def limits(answer: "PlanAnswer | SimulationAnswer") -> Iterator[Line]:
     if rows:
         yield times(rows)
     if (other := answer.what_if) is not None:
-        changes = "; ".join(change.said() for change in answer.request.what_if)
-        yield f"With ops changed ({changes}):"
-        gain = f"{'saves' if other.gain_us >= 0 else 'costs'} {abs(other.gain_us) / 1e3:.3f} ms"
-        yield times([time("what if", other.iteration_time_us, f"with the ops changed: {gain}")])
+        yield from what_if(other, answer.request.what_if)
+
+
+def what_if(
+    other: "WhatIf | SimulatedWhatIf", changes: Sequence["ChangeBody"], peak: str = ""
+) -> Iterator[Line]:
+    """Say what was changed, and how long the changed iteration takes."""
+    yield f"With ops changed ({'; '.join(change.said() for change in changes)}):"
+    gain = f"{'saves' if other.gain_us >= 0 else 'costs'} {abs(other.gain_us) / 1e3:.3f} ms"
+    remark = ", ".join(filter(None, [peak, f"with the ops changed: {gain}"]))
+    yield times([time("what if", other.iteration_time_us, remark)])
 
 
 def warnings(warned: Sequence[CostWarning]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.cli.rendering.channel_use import channel_rows
 from app.cli.rendering.clusters import channels, cost, place
-from app.cli.rendering.explanations import warnings
+from app.cli.rendering.explanations import warnings, what_if
 from app.cli.rendering.figures import counted, percent
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import shortened, table, time, times
@@ -129,11 +129,7 @@ def _why(answer: "_Answer") -> Iterator[Line]:
         return
     yield answer.summary
     if (other := answer.what_if) is not None:
-        gain = f"{'saves' if other.gain_us >= 0 else 'costs'} {abs(other.gain_us) / 1e3:.3f} ms"
-        changes = "; ".join(change.said() for change in answer.request.what_if)
-        yield f"With ops changed ({changes}):"
-        remark = _and(_peak(other.peak_bytes), f"with the ops changed: {gain}")
-        yield times([time("what if", other.iteration_time_us, remark)])
+        yield from what_if(other, answer.request.what_if, _peak(other.peak_bytes))
     late = [each for each in answer.launch_reasons or [] if each.moved is not None]
     late.sort(key=lambda each: (each.why == "channel", each.could_start_us - each.start_us))
     yield from (f"  {each.text}" for each in late[:_LATE])
