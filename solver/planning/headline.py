@@ -1,14 +1,14 @@
 """What a plan gains over what you run: under PyTorch's barrier, and without it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from solver.bounds.bound import lower_bound
 from solver.chain import chain_of
 from solver.costs import Network
 from solver.evidence.doubts import DOUBTS, doubted_graph, doubted_network, saved, under_doubts
 from solver.evidence.gain import NOTHING, Gain, gain_over
-from solver.evidence.sentences import gain_sentence
+from solver.evidence.headline import Headline, headline_of
 from solver.evidence.what_you_run import what_you_run
 from solver.graph import Graph, has_barrier
 from solver.planning.plan import Options, plan
@@ -16,23 +16,6 @@ from solver.planning.result import Plan
 from solver.planning.runtimes import runtime_of
 from solver.simulation.engine import Policy, costs_of, iteration_time
 from solver.simulation.replay import replay
-
-
-@dataclass(frozen=True, slots=True)
-class Headline:
-    """What plans gain over what you run.
-
-    Attributes
-    ----------
-    sentence
-        What the first gain, and those under the same barrier, come to.
-    gains
-        Over each of what you run, under PyTorch's barrier first; those without it are left out
-        where the graph itself has the barrier.
-    """
-
-    sentence: str
-    gains: tuple[Gain, ...]
 
 
 def headline(
@@ -65,7 +48,7 @@ def headline(
             other = replace(options, baselines=(), slot_us=None, barrier=barrier)
             planned = plan(graph, network, other)
         gains += _gains(planned, network, trust_below, barrier=barrier)
-    return Headline(gain_sentence(gains), tuple(gains))
+    return headline_of(gains)
 
 
 def _gains(

@@ -8,7 +8,7 @@ from solver.costs import Affine, alike
 from solver.costs.network import ChannelCost
 from solver.evidence.doubts import DOUBTS, DoubtedGain, doubted_graph, doubted_network, under_doubts
 from solver.evidence.gain import LEAST_GAIN, NOTHING, gain_over
-from solver.evidence.sentences import gain_sentence, share_said
+from solver.evidence.headline import gain_sentence, share_said
 from solver.graph import COMPUTE, NETWORK, Op, build
 from solver.policies import POLICIES
 from solver.simulation.engine import iteration_time
