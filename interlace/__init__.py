@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from solver.placements.chunks import Key
     from solver.placements.plan import PlacementOptions as PlacementOptions
     from solver.placements.plan import keys_of, plan_placements
+    from solver.planning.headline import headline
     from solver.planning.plan import Options, plan
     from solver.planning.result import Plan
     from solver.policies import POLICIES
     from solver.policies.choice import Choice
     from solver.prediction.scaling import predict
     from solver.prediction.sweep import sweep
+    from solver.programs.headline import program_headline
     from solver.programs.plan import ProgramOptions as ProgramOptions
     from solver.programs.plan import plan as plan_program
     from solver.programs.problem import ProgramLimits as ProgramLimits
@@ -79,6 +81,7 @@ __all__ = [
     "estimate",
     "explain",
     "export",
+    "headline",
     "keys_of",
     "network_of",
     "plan",
@@ -86,6 +89,7 @@ __all__ = [
     "plan_program",
     "predict",
     "predict_parameter_server",
+    "program_headline",
     "read_measurements",
     "read_times",
     "read_trace",
@@ -132,6 +136,7 @@ _HOMES = {
     "estimate": "solver.estimation.estimate.estimate",
     "explain": "solver.explanation.explain.explain",
     "export": "solver.exports.export",
+    "headline": "solver.planning.headline.headline",
     "keys_of": "solver.placements.plan.keys_of",
     "network_of": "solver.costs.network_of",
     "plan": "solver.planning.plan.plan",
@@ -139,6 +144,7 @@ _HOMES = {
     "plan_program": "solver.programs.plan.plan",
     "predict": "solver.prediction.scaling.predict",
     "predict_parameter_server": "solver.parameter_server.throughput.predict",
+    "program_headline": "solver.programs.headline.program_headline",
     "read_measurements": "solver.calibration.measurements.read_measurements",
     "read_times": "solver.estimation.times_table.read_times",
     "read_trace": "solver.traces.read_trace",
