@@ -18,13 +18,13 @@ from app.reading.parsing import read_json
 from app.reading.requests import Request, parsed_placements, problem_of, read_parsed
 from app.reading.traces import parameters_of, read_files, recognised, report_of
 from app.reading.unpacking import unpacked
-from app.reading.wording import shown
 from app.schemas.plans import PlanRequest
 from app.schemas.problem import CheckedRequest, graph_json
 from app.schemas.program_options import SimulatedOptions, SweptOptions
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.traces import Report, Trace, TraceOptions
+from solver.wording import shown
 
 if TYPE_CHECKING:
     from app.schemas.parameter_servers import ParameterServerRequest
@@ -244,10 +244,7 @@ def _read_assigned(
     raw: Any, source: GraphSource, model: type[Request]
 ) -> "tuple[Graph | None, Request]":
     """Check a request with the fields that are assigned to it."""
-    try:
-        return read_parsed(source.assigned.on(raw), model)
-    except InvalidRequest as error:
-        raise InvalidRequest(source.assigned.hinted(error.faults, model)) from None
+    return read_parsed(source.assigned.on(raw), model)
 
 
 def _with(raw: Any, fields: Json) -> Any:

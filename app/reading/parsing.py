@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 from app.errors import DuplicateKey, NotJson
-from app.reading.wording import shown
+from solver.wording import shown
 
 #: Longer integers are read as infinite: no limit of ours is near, and digits cost time.
 _DIGITS = 300

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.errors import NotFound
 from app.schemas.service import ExampleList, ExampleSummary
+from solver.wording import meant
 
 if TYPE_CHECKING:
     from app.schemas.plans import PlanRequest
@@ -109,7 +110,7 @@ def example(name: str) -> "PlanRequest":
     if name == "two_layers":
         return PlanRequest.model_validate(TWO_LAYERS)
     if name not in MODELS:
-        raise NotFound("No example has this name.")
+        raise NotFound(f"No example has this name.{meant(name, ('two_layers', *MODELS))}")
     options = OPTIONS | {"baselines": ["wfbp", "tictac"]} if name in _NODES else OPTIONS
     cluster = _NODES.get(name, CLUSTER)
     return PlanRequest.model_validate(

@@ -19,6 +19,7 @@ from solver.graph.links import (
 )
 from solver.graph.slowdowns import slowdown_faults
 from solver.limits import MAX_BYTES, MAX_DURATION_US, MAX_FAULTS_SOUGHT
+from solver.wording import must_be, one_of
 
 COMPUTE = "compute"
 
@@ -292,20 +293,13 @@ def _whole_faults(ops: Sequence[Op]) -> Iterator[Fault]:
 def _value_faults(ops: Sequence[Op]) -> Iterator[Fault]:
     for i, op in enumerate(ops):
         if op.kind not in KINDS:
-            known = ", ".join(KINDS)
-            yield Fault(
-                f"/ops/{i}/kind",
-                FaultCode.OUT_OF_RANGE,
-                f"Op {op.id!r}: kind must be one of {known}.",
-            )
+            detail = must_be(f"Op {op.id!r}: kind", one_of(KINDS), op.kind, KINDS)
+            yield Fault(f"/ops/{i}/kind", FaultCode.OUT_OF_RANGE, detail)
         elif op.kind == COMPUTE:
             value = op.duration_us
             if value is None:
-                yield Fault(
-                    f"/ops/{i}/duration_us",
-                    FaultCode.MISSING_FIELD,
-                    f"Op {op.id!r} needs duration_us.",
-                )
+                detail = f"Op {op.id!r}: duration_us is missing."
+                yield Fault(f"/ops/{i}/duration_us", FaultCode.MISSING_FIELD, detail)
             elif not math.isfinite(value) or not 0 <= value <= MAX_DURATION_US:
                 yield Fault(
                     f"/ops/{i}/duration_us",
@@ -324,7 +318,8 @@ def _value_faults(ops: Sequence[Op]) -> Iterator[Fault]:
 
 def _size_faults(i: int, op: Op) -> Iterator[Fault]:
     if op.bytes is None:
-        yield Fault(f"/ops/{i}/bytes", FaultCode.MISSING_FIELD, f"Tensor {op.id!r} needs bytes.")
+        detail = f"Tensor {op.id!r}: bytes is missing."
+        yield Fault(f"/ops/{i}/bytes", FaultCode.MISSING_FIELD, detail)
     elif not 0 < op.bytes <= MAX_BYTES:
         yield Fault(
             f"/ops/{i}/bytes",

@@ -11,10 +11,10 @@ from tests.app.service import faults
 @pytest.mark.parametrize(
     ("place", "pointer", "said"),
     [
-        ("/v1/jobs?tags=a", "/query/tags", "did you mean tag?"),
-        ("/v1/plans?limt=1&tag=a", "/query/limt", "did you mean limit?"),
-        ("/v1/graphs?x=1", "/query/x", "it has limit"),
-        ("/v1/limits?x=1", "/query/x", "it has none"),
+        ("/v1/jobs?tags=a", "/query/tags", "Did you mean tag?"),
+        ("/v1/plans?limt=1&tag=a", "/query/limt", "Did you mean limit?"),
+        ("/v1/graphs?x=1", "/query/x", "It has limit"),
+        ("/v1/limits?x=1", "/query/x", "It has none"),
     ],
 )
 def test_an_unknown_name_is_refused(tmp_path: Path, place: str, pointer: str, said: str) -> None:
