@@ -17,7 +17,8 @@ NAMES = {
     *("plan_placements", "PlacementOptions", "Key", "keys_of"),
     *("predict_parameter_server", "ThroughputOptions", "StepOp", "build_step", "step_of"),
     *("read_trace", "READERS", "export", "EXPORTS"),
-    *("Fault", "InterlaceError"),
+    *("Fault", "InterlaceError", "InvalidGraph", "InvalidCluster", "InvalidOptions"),
+    *("InvalidRequest", "InvalidTrace"),
 }
 
 

@@ -7,7 +7,7 @@ other: ``c10d::allreduce_``, ``record_param_comms``, ``nccl:all_reduce``.
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import msgspec
 
@@ -167,6 +167,6 @@ def _bytes(value: Any) -> int:
     return total if 0 <= total <= MAX_BYTES else 0
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: Any) -> TypeGuard[float]:
     """Tell whether JSON has a whole number there, be it written with a point."""
     return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
