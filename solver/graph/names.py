@@ -2,7 +2,7 @@
 
 import re
 
-from solver.graph.graph import ALL_GATHER, REDUCE_SCATTER
+from solver.graph.op import ALL_GATHER, REDUCE_SCATTER
 
 #: What an id of a gradient begins with in graphs that are made of layers.
 GRADIENT = "grad:"

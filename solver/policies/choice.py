@@ -161,7 +161,7 @@ def choice_faults(choice: Choice, chain: Chain) -> Iterator[Fault]:
     Pointers are relative to the choice: ``/name`` of a parameter that was given, else empty.
     """
     if choice.policy not in POLICIES:
-        detail = must_be("Policy", one_of(POLICIES), choice.policy, POLICIES)
+        detail = must_be("Policy", one_of(sorted(POLICIES)), choice.policy, POLICIES)
         yield Fault("", FaultCode.OUT_OF_RANGE, detail)
         return
     known = keywords(choice.policy)

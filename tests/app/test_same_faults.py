@@ -251,6 +251,53 @@ def test_objects_as_their_json(name: str) -> None:
     assert faults == planned(graph, cluster_raw, options)
 
 
+def built(raw: Json) -> Said:
+    """Build the ops of a graph as Python has them."""
+    ops = [
+        interlace.Op(**{"duration_us": None, **fields, "after": _pair(fields["after"])})
+        for fields in raw["ops"]
+    ]
+    try:
+        interlace.build(raw["name"], ops)
+    except interlace.InvalidGraph as error:
+        return {("/graph" + pointer, code, detail) for pointer, code, detail in said(error)}
+    return set()
+
+
+def _pair(after: Any) -> Any:
+    return tuple(after) if isinstance(after, list) else after
+
+
+#: Rows about ops that Python can say, too.
+OPS = [
+    *("a duration below 0", "a duration as a text", "no duration", "half a byte", "no bytes"),
+    *("parts of elements", "a kind", "an op that is none", "an op twice", "an op after itself"),
+    *("a circle", "a name for a list", "nothing to send", "nothing at all"),
+]
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_ops_that_are_built_as_their_json(name: str) -> None:
+    raw = bad(name)
+    assert built(raw["graph"]) == read(raw)
+
+
+#: Values for one field of an op of two layers.
+VALUES = st.sampled_from([None, True, "", "b2", "x", 3, -1, 4.0, 4.5, [], ["b2"], [3, "b2"], [[]]])
+FIELDS = ("id", "after", "duration_us", "bytes", "channel", "stream", "element_bytes", "fuse_key")
+
+
+@given(st.integers(0, 5), st.sampled_from(FIELDS), VALUES)
+def test_any_value_of_an_op_is_refused_or_none_is(at: int, field: str, value: Any) -> None:
+    """Whatever stands in a field, ``build`` ends with a graph or with faults."""
+    raw = deepcopy(two_layers())["graph"]
+    raw["ops"][at][field] = value
+    faults = built(raw)
+    assert all(pointer.startswith("/graph/ops") for pointer, _, _ in faults)
+    if field in {"duration_us", "bytes"} and value in (True, 4.5, "x") and faults:
+        assert any(code in {"wrong_type", "out_of_range"} for _, code, _ in faults)
+
+
 FIGURES = st.one_of(
     st.sampled_from([None, "1", True, 0, -1, 2.5, 10**7, 1e-7, 1e7, 1e10]),
     st.sampled_from([float("nan"), float("inf"), 8, 8.5]),
