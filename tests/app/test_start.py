@@ -113,10 +113,7 @@ def test_what_an_unknown_variable_may_have_meant(name: str, hint: str) -> None:
 
 @pytest.mark.live
 def test_an_unknown_variable_is_warned_of(one_worker: Service, run: Run) -> None:
-    text = one_worker.log.read_text()
-    _, broken, how = text.partition("--- Logging error ---")
-    assert not broken, how[:2_000]
-    lines = [json.loads(line) for line in text.splitlines()]
+    lines = [json.loads(line) for line in one_worker.log.read_text().splitlines()]
     (warned,) = [line for line in lines if "INTERLACE_MAX_QUEUE " in line["message"]]
     assert warned["level"] == "warning"
     assert "Did you mean INTERLACE_MAX_QUEUED?" in warned["message"]
