@@ -5,11 +5,13 @@ from typing import Literal
 
 from solver.chain import chain_of
 from solver.costs import Network
+from solver.errors import InvalidPlan
 from solver.graph import ALL_REDUCE, Graph, has_barrier, with_barrier
-from solver.planning.plan import Options, plan
+from solver.planning.plan import Options, compare, plan
 from solver.planning.result import Plan
-from solver.planning.runtimes import runtime_of
+from solver.planning.runtimes import FSDP, runtime_of
 from solver.policies import POLICIES
+from solver.sharded.forms import fastest_form, ungated
 from solver.simulation.engine import iteration_time
 from solver.units import same
 
@@ -28,9 +30,10 @@ class Gain:
     today_us
         What runs today, simulated [us].
     plan_us
-        The plan that is made for this barrier, simulated [us].
+        The plan that is made for this barrier, simulated [us]; where FSDP2 runs it, the form that
+        its export writes (:func:`solver.sharded.forms.fastest_form`).
     lower_bound_us
-        Nothing is faster, proven [us].
+        Nothing is faster, proven [us]; where FSDP2 runs it, no form of FSDP2.
     gain
         ``today_us`` / ``plan_us``; null when the plan takes no time.
     keep
@@ -95,18 +98,36 @@ def headline(graph: Graph, network: Network, options: Options, found: Plan) -> H
         ran = with_barrier(graph) if barrier and graph.collectives else graph
         today = iteration_time(ran, network, POLICIES[policy])
         runtime = runtime_of(graph, barrier=barrier)
-        gains.append(_gain(planned, today, runtime, barrier=barrier))
+        made_for = with_barrier(graph) if barrier and len(barriers) > 1 else graph
+        times = planned.iteration_time_us, planned.lower_bound_us
+        if runtime == FSDP:
+            times = _by_fsdp(made_for, network, options, planned)
+        gains.append(_gain(*times, today, runtime, barrier=barrier))
     return Headline(policy, tuple(gains))
 
 
-def _gain(planned: Plan, today: float, runtime: str, *, barrier: bool) -> Gain:
-    time = planned.iteration_time_us
+def _by_fsdp(
+    graph: Graph, network: Network, options: Options, planned: Plan
+) -> tuple[float, float]:
+    """Return what FSDP2 makes of a plan, and a bound on all that it can be told [us].
+
+    Those of the plan where FSDP2 cannot run the graph.
+    """
+    try:
+        time = fastest_form(graph, network, planned.launches).time_us
+    except InvalidPlan:
+        return planned.iteration_time_us, planned.lower_bound_us
+    bound, _ = compare(ungated(graph), network, replace(options, baselines=()))
+    return time, min(bound, time)
+
+
+def _gain(time: float, bound: float, today: float, runtime: str, *, barrier: bool) -> Gain:
     return Gain(
         barrier=barrier,
         runtime=runtime,
         today_us=today,
         plan_us=time,
-        lower_bound_us=planned.lower_bound_us,
+        lower_bound_us=bound,
         gain=today / time if time > 0 else None,
         keep=time >= today or same(time, today),
     )

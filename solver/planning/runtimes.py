@@ -7,7 +7,8 @@ from solver.graph.names import GATHER, REGATHER, SCATTER, UNIT_KINDS, is_paramet
 _DDP = "PyTorch: interlace export --format ddp"
 _PLANNED = "PyTorch: interlace_client.torch.PlannedDDP"
 _NAMES = ", given parameter names"
-_FSDP = "PyTorch: interlace export --format fsdp"
+#: Of units that are sharded: FSDP2.
+FSDP = "PyTorch: interlace export --format fsdp"
 _IN_ORDER = "the plan's order of launches"
 _FREE = "a runtime such as ByteScheduler"
 
@@ -30,7 +31,7 @@ def runtime_of(graph: Graph, *, barrier: bool) -> str:
         return _FREE if len(chain.channels) > 1 else _PLANNED + names
     if not barrier:
         return _FREE
-    return _FSDP if _is_of_units(graph) else _IN_ORDER
+    return FSDP if _is_of_units(graph) else _IN_ORDER
 
 
 def _is_of_units(graph: Graph) -> bool:
