@@ -2,7 +2,8 @@
 
 import re
 
-from solver.graph.graph import ALL_GATHER, REDUCE_SCATTER, Graph
+from solver.graph.graph import Graph
+from solver.graph.op import ALL_GATHER, REDUCE_SCATTER
 
 #: What an id of a gradient begins with in graphs that are made of layers.
 GRADIENT = "grad:"
