@@ -62,10 +62,14 @@ class Headline:
         first in, first out.
     gains
         The second is left out where the graph itself has the barrier.
+    cut
+        What ended the search of the plan for the other barrier before its moves were done; null
+        where nothing did.
     """
 
     policy: Literal["ddp", "wfbp"]
     gains: tuple[Gain, ...]
+    cut: str | None = None
 
 
 def headline(graph: Graph, network: Network, options: Options, found: Plan) -> Headline:
@@ -86,17 +90,18 @@ def headline(graph: Graph, network: Network, options: Options, found: Plan) -> H
     )
     policy: Literal["ddp", "wfbp"] = "ddp" if is_ddp else "wfbp"
     barriers = [True] if has_barrier(graph) else [True, False]
-    gains = []
+    gains, cut = [], None
     for barrier in barriers:
         planned = found
         if barrier != options.barrier and len(barriers) > 1:
             other = replace(options, baselines=(), slot_us=None, barrier=barrier)
             planned = plan(graph, network, other)
+            cut = planned.cut
         ran = with_barrier(graph) if barrier and graph.collectives else graph
         today = iteration_time(ran, network, POLICIES[policy])
         runtime = runtime_of(graph, barrier=barrier)
         gains.append(_gain(planned, today, runtime, barrier=barrier))
-    return Headline(policy, tuple(gains))
+    return Headline(policy, tuple(gains), cut)
 
 
 def _gain(planned: Plan, today: float, runtime: str, *, barrier: bool) -> Gain:
