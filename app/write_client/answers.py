@@ -78,7 +78,7 @@ class _AnswerField:
     def _default(self, of: AnswerClass) -> str:
         """Return what it is when it is left out, as an expression."""
         default = of.defaults.get(self.name, self.schema.get("default"))
-        if self.is_null or default not in (None, {}):
+        if self.is_null or default not in (None, {}, []):
             return repr(default)
         return _NOTHING.get(self.type.partition("[")[0], "None")
 
