@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from app.limits import MAX_BASELINES, MAX_BINS, MAX_SEED
-from app.schemas.base import AnswerModel, RequestModel
+from app.schemas.base import AnswerModel, RequestModel, is_unknown
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning, ExplainedAnswer
 from app.schemas.graphs import ChangeBody, Changes, ClusterRequest, GraphBody
@@ -17,7 +17,6 @@ from app.schemas.programs import (
     Memory,
     PeakBytes,
     ProgramPathTimes,
-    is_unknown,
 )
 from app.schemas.schedules import BucketOut, Launches, PlanBody
 from solver.codes import FaultCode

@@ -8,14 +8,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from app.limits import MAX_BASELINES, MAX_CELL_TIME_LIMIT_S, MAX_CELLS, MAX_SEED, MAX_SWEEP_LIMIT_S
-from app.schemas.base import AnswerModel, OneOf
+from app.schemas.base import AnswerModel, OneOf, is_unknown
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning
 from app.schemas.graphs import ChangeBody, Changes, ClusterRequest, GraphBody
 from app.schemas.networks import Gbps, Microseconds, Workers
 from app.schemas.policies import PAIRS, BaselineBody, Choices, named_bodies
 from app.schemas.program_options import Bytes, SweptOptions, is_empty
-from app.schemas.programs import is_unknown
 from solver.policies.choice import Choice
 from solver.prediction.knees import Knee
 from solver.prediction.sweep import PLAN

@@ -66,7 +66,8 @@ def solve(problem: CheckedRequest[PlanRequest], watch: Follower | None = None) -
             progress.phase(WHAT_IF)
         left_s = max(options.time_limit_s - (time.perf_counter() - began), _LEAST_S)
         rest = replace(options, time_limit_s=min(left_s, options.time_limit_s))
-        gains = None if is_large(graph) else headline(graph, network, rest, found)
+        trust = found.evidence.trust_below
+        gains = None if is_large(graph) else headline(graph, network, rest, found, trust)
         alone = replace(options, baselines=(), slot_us=None)  # that slot may be too short
         changed = plan(lightened(other), network, alone) if other else None
     except InvalidOptions as error:

@@ -23,9 +23,10 @@ from app.services.program_problems import (
     program_problem,
 )
 from solver.errors import InvalidGraph, InvalidOptions
+from solver.evidence.evidence import evidence_of
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import execute
-from solver.programs.plan import Report, plan
+from solver.programs.plan import TIME_LIMIT, Report, plan
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 from solver.programs.replanned import with_changes, with_more_memory
@@ -119,7 +120,8 @@ class _Following(NamedTuple):
         def draft_of(program: Program) -> str:
             run, bound = execute(planned, program), lower_bound(planned)
             status = OPTIMAL if same(run.iteration_time, bound.value_us) else FEASIBLE
-            found = ProgramPlan(planned, program, run, status, bound, (), is_cut_short=True)
+            on = evidence_of(planned.graph, planned.network, cut=TIME_LIMIT)
+            found = ProgramPlan(planned, program, run, status, bound, (), True, on)  # noqa: FBT003
             took = round(time.perf_counter() - began, 6)
             return program_answer(problem, found, None, None, (), None, took).model_dump_json()
 

@@ -19,6 +19,7 @@ from solver.graph.graph import (
     linked,
     with_barrier,
 )
+from solver.graph.recorded import RecordedStep
 
 __all__ = [
     "ALL_GATHER",
@@ -33,6 +34,7 @@ __all__ = [
     "Buffer",
     "Graph",
     "Op",
+    "RecordedStep",
     "build",
     "first_of",
     "has_barrier",

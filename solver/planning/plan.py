@@ -41,6 +41,9 @@ _ODD = 0.05
 #: How often at most ``joint`` searches again under contention: the third time gained 0.2 % at most.
 _ROUNDS = 3
 
+#: What cut a search short that had no more time.
+TIME_LIMIT = "its time limit"
+
 #: Share of the time limit that the search has at least, however long the bound before it takes.
 _SEARCHED = 0.5
 
@@ -141,7 +144,7 @@ def plan(
             incumbent.raise_bound(bound)
     if not chain.is_layered or contended:  # releases depend on the schedule
         found = plan_of(graph, network, launches, bound, baselines)
-        return replace(found, is_cut_short=is_cut_short and found.status != OPTIMAL)
+        return _ended(found, is_cut_short=is_cut_short)
     time = layered.value(launches, chain, costs)
     if not same(time, bound.value):
         bound = sharpened(chain, costs, bound, time)
@@ -149,7 +152,14 @@ def plan(
     progress.phase(SLOTS)
     ideal = ideal_of(chain, costs, launches, options.schedule, options.slot_us)
     found = plan_of(graph, network, launches, bound, baselines, ideal)
-    return replace(found, is_cut_short=is_cut_short and found.status != OPTIMAL)
+    return _ended(found, is_cut_short=is_cut_short)
+
+
+def _ended(found: Plan, *, is_cut_short: bool) -> Plan:
+    """Say in a plan what ended its search; what is proven optimal needs no more of it."""
+    if not is_cut_short or found.status == OPTIMAL:
+        return found
+    return replace(found, is_cut_short=True, evidence=replace(found.evidence, cut=TIME_LIMIT))
 
 
 def compare(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from solver.buckets import Launch
+from solver.evidence.evidence import NO_EVIDENCE, Evidence
 from solver.graph import ALL_REDUCE, NETWORK, Graph, Op
 from solver.simulation.engine import Timeline
 
@@ -162,6 +163,8 @@ class Plan:
         In the order asked for.
     is_cut_short
         Whether the time limit ended the search: another run may find another plan.
+    evidence
+        On what all of this rests.
     """
 
     status: str
@@ -184,3 +187,4 @@ class Plan:
     timeline: Timeline
     baselines: tuple[Baseline, ...]
     is_cut_short: bool = False
+    evidence: Evidence = NO_EVIDENCE

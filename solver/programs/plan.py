@@ -6,10 +6,11 @@ from time import monotonic
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
+from solver.evidence.evidence import Evidence, evidence_of
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import ProgramRun, execute
 from solver.programs.policies import POLICIES
-from solver.programs.problem import ProgramProblem
+from solver.programs.problem import ProgramProblem, compute_time
 from solver.programs.program import Program
 from solver.programs.result import FEASIBLE, OPTIMAL, ProgramBaseline, ProgramPlan
 from solver.programs.search.changes import UndoableDraft
@@ -42,6 +43,9 @@ class ProgramOptions:
     time_limit_s: float = 10.0
     margin_us: float | None = 50_000.0
 
+
+#: What cut a search short that had no more time.
+TIME_LIMIT = "its time limit"
 
 #: Called with each better program and its time [us].
 Report = Callable[[Program, float], None]
@@ -98,7 +102,16 @@ def plan(
     )
     status = OPTIMAL if same(run.iteration_time, bound.value_us) else FEASIBLE
     is_cut_short = is_cut_short and status != OPTIMAL
-    return ProgramPlan(problem, program, run, status, bound, baselines, is_cut_short)
+    evidence = program_evidence(problem, found[0][1], TIME_LIMIT if is_cut_short else None)
+    return ProgramPlan(problem, program, run, status, bound, baselines, is_cut_short, evidence)
+
+
+def program_evidence(
+    problem: ProgramProblem, as_given: ProgramRun, cut: str | None = None
+) -> Evidence:
+    """Gather what a program rests on; ``as_given`` runs its graph in the order that it has."""
+    compute = compute_time(problem.graph)
+    return evidence_of(problem.graph, problem.network, as_given.iteration_time, compute, cut)
 
 
 def _best(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from solver.evidence.evidence import NO_EVIDENCE, Evidence
 from solver.programs.execute import ProgramRun
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
@@ -79,12 +80,15 @@ class ProgramPlan(Executed):
         In the order asked for.
     is_cut_short
         Whether the time limit ended the search: another run may find another program.
+    evidence
+        On what all of this rests.
     """
 
     status: str
     bound: ProgramBound
     baselines: tuple[ProgramBaseline, ...]
     is_cut_short: bool = False
+    evidence: Evidence = NO_EVIDENCE
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ def program(answer: PlanAnswer, name: str) -> str:
     """Write a program as a page of text."""
     return page(
         _head(answer, name),
+        answer.evidence.sentences,
         _times(answer),
         _why(answer),
         _front(answer.front or []),
