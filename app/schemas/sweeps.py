@@ -15,6 +15,7 @@ from app.schemas.graphs import ChangeBody, Changes, ClusterRequest, GraphBody
 from app.schemas.networks import Gbps, Microseconds, Workers
 from app.schemas.policies import PAIRS, BaselineBody, Choices, named_bodies
 from app.schemas.program_options import Bytes, SweptOptions, is_empty
+from solver.evidence.evidence import Evidence
 from solver.policies.choice import Choice
 from solver.prediction.knees import Knee
 from solver.prediction.sweep import PLAN
@@ -229,6 +230,13 @@ class SweepCell(AnswerModel):
         bool,
         Field(description="A cost was scaled from measurements on other workers or bandwidth."),
     ]
+    evidence: Annotated[
+        Evidence | None,
+        Field(
+            description="What was measured, and below which gain nothing follows; a recorded step "
+            "counts on the cluster of the request alone. Null in sweeps of earlier versions."
+        ),
+    ] = None
     memory_limit_bytes: Annotated[
         int | None, Field(exclude_if=is_unknown, description="Of a program: the limit of memory.")
     ] = None
@@ -298,6 +306,13 @@ class SweepAnswer(AnswerModel):
             "where on more memory gains nothing. Empty where cells are missing."
         ),
     ]
+    evidence: Annotated[
+        Evidence | None,
+        Field(
+            description="Of the cell where a gain must be largest to follow. Null in sweeps of "
+            "earlier versions."
+        ),
+    ] = None
     warnings: Annotated[
         list[CostWarning],
         Field(

@@ -71,6 +71,8 @@ def evidence_of(
     today_us: float | None = None,
     compute_us: float | None = None,
     cut: str | None = None,
+    *,
+    is_here: bool = True,
 ) -> Evidence:
     """Gather what an answer about a graph on a network rests on.
 
@@ -84,12 +86,15 @@ def evidence_of(
         What you run, and compute alone, simulated [us]; None where that is not known.
     cut
         What ended the search early.
+    is_here
+        The network is that of the recorded step, as far as anybody says; another one of a sweep or
+        a prediction is not, and then the step is no measure of it.
 
     Notes
     -----
     O(collectives).
     """
-    recorded = _recorded_us(graph.recorded)
+    recorded = _recorded_us(graph.recorded) if is_here else None
     scaled = [channel for channel in bytes_on(graph) if channel in network.scaled]
     simulated = None if recorded is None or scaled else today_us
     error = cost_error_of(network, graph)
@@ -102,11 +107,28 @@ def evidence_of(
         simulated,
         fit,
         spread,
-        tuple(_assumed(graph, network, scaled)),
+        tuple(_assumed(graph, network, scaled, is_here=is_here)),
         cut,
         trust,
         tuple(_sentences(recorded, simulated, fit, spread, trust)),
     )
+
+
+def stated_evidence(graph: Graph | None, costs: str) -> Evidence:
+    """Gather what an answer rests on that takes no costs of launches.
+
+    Parameters
+    ----------
+    graph
+        None where the answer is about something else, such as profiled steps.
+    costs
+        What it takes instead, and is not known to be right, such as ``bandwidths``.
+    """
+    recorded = None if graph is None else _recorded_us(graph.recorded)
+    assumed = [_STATED] if graph is not None and graph.recorded is None else []
+    assumed.append(f"How far {costs} are off is not known.")
+    sentences = _sentences(recorded, None, None, None, None)
+    return Evidence(recorded_us=recorded, assumed=tuple(assumed), sentences=tuple(sentences))
 
 
 def is_measured(graph: Graph, network: Network) -> bool:
@@ -145,10 +167,14 @@ def _trust_below(
     return max(known, default=None)
 
 
-def _assumed(graph: Graph, network: Network, scaled: Iterable[str]) -> Iterator[str]:
+def _assumed(
+    graph: Graph, network: Network, scaled: Iterable[str], *, is_here: bool
+) -> Iterator[str]:
     """Say what was not measured."""
     if graph.recorded is None:
-        yield "No step was recorded: the times of compute are as stated."
+        yield _STATED
+    elif not is_here:
+        yield "No step was recorded on this cluster."
     fitted = {channel for channel, _ in network.errors}
     stated = [channel for channel in bytes_on(graph) if channel not in fitted]
     if stated:
@@ -177,6 +203,9 @@ def _sentences(
     if trust is not None:
         yield f"Trust no gain below {share_text(trust)}.{_BETTER if trust > _FAR else ''}"
 
+
+#: What is assumed of a graph that nobody recorded.
+_STATED = "No step was recorded: the times of compute are as stated."
 
 #: How measurements become better.
 _BETTER = (

@@ -105,17 +105,20 @@ def plan_of(
     )
 
 
-def evidence_on(graph: Graph, network: Network) -> Evidence:
+def evidence_on(graph: Graph, network: Network, *, is_here: bool = True) -> Evidence:
     """Gather what answers about a graph on a network rest on.
+
+    ``is_here`` is as in :func:`solver.evidence.evidence.evidence_of`.
 
     Notes
     -----
     A simulation of what you run, where anything was measured.
     """
     if not is_measured(graph, network):
-        return evidence_of(graph, network)
+        return evidence_of(graph, network, is_here=is_here)
     today = iteration_time(graph, network, run_first(graph).policy(graph, network))
-    return evidence_of(graph, network, today, chain_of(graph).compute_time)
+    compute = chain_of(graph).compute_time
+    return evidence_of(graph, network, today, compute, is_here=is_here)
 
 
 def _bound(bound: LowerBound, tensors: Sequence[str]) -> Bound:

@@ -12,7 +12,7 @@ from solver.prediction.sweep import PLAN, TIE, Cell
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import execute
 from solver.programs.explanation.sentences import gib
-from solver.programs.plan import ProgramOptions, plan
+from solver.programs.plan import ProgramOptions, plan, program_evidence
 from solver.programs.policies import POLICIES
 from solver.programs.problem import ProgramProblem, compute_time
 from solver.simulation.knee import knee_of
@@ -45,7 +45,12 @@ class ProgramCell(Cell):
 
 
 def program_cell_of(
-    problem: ProgramProblem, cluster: Cluster, policies: Sequence[str], options: ProgramOptions
+    problem: ProgramProblem,
+    cluster: Cluster,
+    policies: Sequence[str],
+    options: ProgramOptions,
+    *,
+    is_here: bool = True,
 ) -> ProgramCell:
     """Compute one cell of a sweep.
 
@@ -60,10 +65,12 @@ def program_cell_of(
         for the plan.
     options
         Of the plan, but for what it is compared with.
+    is_here
+        The cluster is that of the step that the graph was read from, as far as anybody says.
     """
     rules = tuple(name for name in policies if name != PLAN)
     found: dict[str, tuple[float | None, int | None]] = {}
-    status, is_cut_short, bound = None, False, None
+    status, is_cut_short, bound, cut = None, False, None, None
     if PLAN in policies:
         try:
             planned = plan(problem, replace(options, baselines=rules))
@@ -71,6 +78,7 @@ def program_cell_of(
             status, found[PLAN] = INFEASIBLE, (None, None)
         else:
             status, is_cut_short, bound = planned.status, planned.is_cut_short, planned.bound
+            cut = planned.evidence.cut
             found[PLAN] = planned.run.iteration_time, planned.run.peak_bytes
             found |= {b.policy: (b.iteration_time_us, b.peak_bytes) for b in planned.baselines}
     for name in rules:
@@ -90,6 +98,7 @@ def program_cell_of(
         times=times,
         best=_best(times, peaks, limit),
         extrapolated=any(is_extrapolated(channels[name]) for name in used),
+        evidence=program_evidence(problem, None, cut, is_here=is_here),
         memory_limit_bytes=limit,
         peaks=peaks,
         status=status,
@@ -164,6 +173,7 @@ def _fastest(cell: ProgramCell, row: Sequence[ProgramCell], at: int) -> ProgramC
         best=_best(times, peaks, limit),
         status=best.status,
         is_cut_short=best.is_cut_short,
+        evidence=replace(cell.evidence, cut=best.evidence.cut),
     )
 
 

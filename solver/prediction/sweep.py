@@ -5,11 +5,13 @@ may be computed anywhere and in any order.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from solver.chain import Chain, chain_of
 from solver.costs import Cluster, is_extrapolated, network_of
+from solver.evidence.evidence import Evidence
 from solver.graph import NETWORK, Graph, with_barrier
+from solver.planning.certify import evidence_on
 from solver.planning.plan import Options, compare, plan
 from solver.policies.choice import Choice, applies
 from solver.simulation.engine import costs_of
@@ -43,6 +45,8 @@ class Cell:
     extrapolated
         Whether the cost of a channel in use was scaled from what was measured with other workers or
         bandwidth.
+    evidence
+        On what the times rest.
     """
 
     workers: int
@@ -53,6 +57,7 @@ class Cell:
     times: tuple[float | None, ...]
     best: int | None
     extrapolated: bool
+    evidence: Evidence
 
 
 def cell_of(
@@ -62,6 +67,7 @@ def cell_of(
     *,
     seed: int = 0,
     time_limit_s: float = 10.0,
+    is_here: bool = True,
 ) -> Cell:
     """Compute one cell of a sweep.
 
@@ -78,6 +84,8 @@ def cell_of(
         What is compared; ``Choice(PLAN)`` is the plan by the fusion ``joint``.
     seed, time_limit_s
         Of that plan; see :class:`solver.planning.plan.Options` [s].
+    is_here
+        The cluster is that of the step that the graph was read from, as far as anybody says.
 
     Raises
     ------
@@ -88,19 +96,20 @@ def cell_of(
 
     Notes
     -----
-    One simulation a policy, one bound, and one plan if asked for.
+    One simulation a policy, one bound, one plan if asked for, and one simulation for the evidence.
     """
     choices = tuple(choice for choice in policies if choice.policy != PLAN)
     options = Options(baselines=choices, seed=seed, time_limit_s=time_limit_s)
     chain, network = chain_of(graph), network_of(cluster)
     plan_time: float | None = None
+    cut: str | None = None
     baselines: Sequence[float | None]
     if all(cost.time(1) == 0 for cost in costs_of(chain, network)):
         bound = plan_time = chain.compute_time
         baselines = [_alone(graph, chain, choice) for choice in choices]
     elif len(choices) < len(policies):
         answer = plan(graph, network, options)
-        bound, plan_time = answer.lower_bound_us, answer.iteration_time_us
+        bound, plan_time, cut = answer.lower_bound_us, answer.iteration_time_us, answer.evidence.cut
         baselines = [baseline.iteration_time_us for baseline in answer.baselines]
     else:
         bound, baselines = compare(graph, network, options)
@@ -116,6 +125,7 @@ def cell_of(
         times=times,
         best=_best(times),
         extrapolated=any(is_extrapolated(channels[name]) for name in chain.channels),
+        evidence=replace(evidence_on(graph, network, is_here=is_here), cut=cut),
     )
 
 

@@ -6,7 +6,7 @@ from time import monotonic
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
-from solver.evidence.evidence import Evidence, evidence_of
+from solver.evidence.evidence import Evidence, evidence_of, is_measured
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import ProgramRun, execute
 from solver.programs.policies import POLICIES
@@ -107,11 +107,22 @@ def plan(
 
 
 def program_evidence(
-    problem: ProgramProblem, as_given: ProgramRun, cut: str | None = None
+    problem: ProgramProblem,
+    as_given: ProgramRun | None = None,
+    cut: str | None = None,
+    *,
+    is_here: bool = True,
 ) -> Evidence:
-    """Gather what a program rests on; ``as_given`` runs its graph in the order that it has."""
-    compute = compute_time(problem.graph)
-    return evidence_of(problem.graph, problem.network, as_given.iteration_time, compute, cut)
+    """Gather what a program rests on.
+
+    ``as_given`` runs the graph in the order that it has, None where that is not done yet; the rest
+    is as in :func:`solver.evidence.evidence.evidence_of`.
+    """
+    graph, network = problem.graph, problem.network
+    if as_given is None and is_measured(graph, network):
+        as_given = execute(problem, POLICIES["in_order"](problem))
+    today = None if as_given is None else as_given.iteration_time
+    return evidence_of(graph, network, today, compute_time(graph), cut, is_here=is_here)
 
 
 def _best(

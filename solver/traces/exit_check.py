@@ -51,7 +51,7 @@ def checked(trace: Trace, step: TraceStep | None = None) -> Trace:
     -----
     O(ops + edges).
     """
-    return _keeping(trace if step is None else _simulated(trace, step))
+    return trace if step is None else _keeping(_simulated(trace, step))
 
 
 def _keeping(trace: Trace) -> Trace:

@@ -7,6 +7,7 @@ from app.cli.rendering.figures import counted
 from app.cli.rendering.page import Line
 from app.cli.rendering.tables import shortened, time, times
 from app.schemas.explanations import CostWarning
+from solver.evidence.evidence import Evidence
 
 if TYPE_CHECKING:
     from app.schemas.graphs import ChangeBody
@@ -48,6 +49,11 @@ def what_if(
     gain = f"{'saves' if other.gain_us >= 0 else 'costs'} {abs(other.gain_us) / 1e3:.3f} ms"
     remark = ", ".join(filter(None, [peak, f"with the ops changed: {gain}"]))
     yield times([time("what if", other.iteration_time_us, remark)])
+
+
+def rests_on(evidence: Evidence | None) -> Sequence[str]:
+    """Return what was measured, in sentences; none where nothing was."""
+    return () if evidence is None else evidence.sentences
 
 
 def warnings(warned: Sequence[CostWarning]) -> Iterator[str]:

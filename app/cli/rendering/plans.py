@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from app.cli.rendering.clusters import channels, cost, place
-from app.cli.rendering.explanations import limits, warnings
+from app.cli.rendering.explanations import limits, rests_on, warnings
 from app.cli.rendering.figures import counted, percent
 from app.cli.rendering.headlines import headline
 from app.cli.rendering.page import Line, page
@@ -32,7 +32,7 @@ def render(answer: PlanAnswer, name: str, *, cut_short: bool = False) -> str:
     report = answer.report if isinstance(answer, TraceAnswer) else None
     return page(
         _head(answer, name),
-        [*headline(answer.headline), *answer.evidence.sentences],
+        [*headline(answer.headline), *rests_on(answer.evidence)],
         _times(answer),
         ["Interrupted: the best plan so far, not explained"] if cut_short else limits(answer),
         _buckets(answer),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.cli.rendering.channel_use import channel_rows
 from app.cli.rendering.clusters import channels, cost, place
-from app.cli.rendering.explanations import warnings, what_if
+from app.cli.rendering.explanations import rests_on, warnings, what_if
 from app.cli.rendering.figures import counted, percent
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import shortened, table, time, times
@@ -39,7 +39,7 @@ def program(answer: PlanAnswer, name: str) -> str:
     """Write a program as a page of text."""
     return page(
         _head(answer, name),
-        answer.evidence.sentences,
+        rests_on(answer.evidence),
         _times(answer),
         _why(answer),
         _front(answer.front or []),
@@ -54,6 +54,7 @@ def simulated(answer: "SimulationAnswer", name: str) -> str:
     """Write a simulated program as a page of text."""
     return page(
         _head(answer, name),
+        rests_on(answer.evidence),
         _simulated_times(answer),
         _why(answer),
         _memory(answer.memory) if answer.memory else [],
