@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Strict
 
-from app.limits import MAX_BANDWIDTH_GBPS, MAX_NAME_CHARACTERS, MAX_STARTUP_US, MIN_BANDWIDTH_GBPS
+from app.limits import MAX_NAME_CHARACTERS
 from app.schemas.base import PLAIN, Name, OneOf, RequestModel, is_unknown
 from solver.costs import (
     ALGORITHMS,
@@ -17,7 +17,15 @@ from solver.costs import (
     CostError,
     PiecewiseCost,
 )
-from solver.limits import MAX_BYTES, MAX_DURATION_US, MAX_TABLE_SIZES, MAX_WORKERS
+from solver.limits import (
+    MAX_BANDWIDTH_GBPS,
+    MAX_BYTES,
+    MAX_DURATION_US,
+    MAX_STARTUP_US,
+    MAX_TABLE_SIZES,
+    MAX_WORKERS,
+    MIN_BANDWIDTH_GBPS,
+)
 
 Microseconds = Annotated[float, Field(ge=0, le=MAX_STARTUP_US)]
 

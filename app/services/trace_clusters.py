@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from app.limits import MAX_BANDWIDTH_GBPS, MAX_CHANNELS, MIN_BANDWIDTH_GBPS
+from app.limits import MAX_CHANNELS
 from app.reading.traces import FORMAT
 from app.schemas.imports import LaneCost
 from app.services.assumed_cluster import RING_NETWORK, WORKERS
@@ -19,7 +19,7 @@ from solver.costs import LINEAR, TABLE, CostError
 from solver.costs.algorithms.stepwise import ring_effort
 from solver.costs.cost_error import weighted
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK
-from solver.limits import MAX_WORKERS
+from solver.limits import MAX_BANDWIDTH_GBPS, MAX_WORKERS, MIN_BANDWIDTH_GBPS
 from solver.traces import Trace, TraceChannel
 from solver.units import bytes_per_us
 

@@ -78,7 +78,7 @@ class _AnswerField:
     def _default(self, of: AnswerClass) -> str:
         """Return what it is when it is left out, as an expression."""
         default = of.defaults.get(self.name, self.schema.get("default"))
-        if self.is_null or default not in (None, {}):
+        if self.is_null or default not in (None, {}, []):
             return repr(default)
         return _NOTHING.get(self.type.partition("[")[0], "None")
 
@@ -111,7 +111,9 @@ class _AnswerField:
         read = _CLASSES.get(_reference(self.known.get("items", self.known)))
         if self.is_array:
             rows = found
-            if self.may_lack:
+            if self.may_lack and _type(self.known["items"]) in _WORDS.values():
+                rows = f"{found} or ()"
+            elif self.may_lack:
                 rows = f"_rows({found})"
             elif self.is_there and not self.is_needed:
                 rows = f"{found} or ()"

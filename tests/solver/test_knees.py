@@ -11,8 +11,8 @@ from solver.prediction.sweep import Cell
 
 
 def cell(workers, bandwidth, *times, startup=50.0) -> Cell:
-    figures = (workers, bandwidth, startup, 1.0, 1.0, times, 0)
-    return Cell(*figures, extrapolated=False, evidence=NO_EVIDENCE)
+    figures = (workers, bandwidth, startup, 1.0, 1.0, times, (0,))
+    return Cell(*figures, extrapolated=False, evidence=NO_EVIDENCE, gains=())
 
 
 def test_knees_on_paper() -> None:

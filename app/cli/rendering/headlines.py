@@ -6,8 +6,7 @@ from app.cli.rendering.figures import percent
 from app.cli.rendering.page import Line
 from app.cli.rendering.tables import table
 from solver.evidence.gain import VERDICTS, Gain
-from solver.evidence.sentences import named
-from solver.planning.headline import Headline
+from solver.evidence.headline import Headline, named
 
 _WHERE = {True: ", barrier", False: "", None: ""}
 

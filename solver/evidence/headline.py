@@ -1,8 +1,31 @@
-"""What gains come to, in a sentence: the same on the page, in the command and by HTTP."""
+"""What gains come to: in a sentence, the same on the page, in the command and by HTTP."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from solver.evidence.gain import VERDICTS, WHAT_RUNS, Gain, share_text
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """What plans gain over what you run.
+
+    Attributes
+    ----------
+    sentence
+        What the first gain, and those under the same barrier, come to.
+    gains
+        Over each of what you run, under PyTorch's barrier first; those without it are left out
+        where the graph itself has the barrier. Of a program there is one, of no barrier.
+    """
+
+    sentence: str
+    gains: tuple[Gain, ...]
+
+
+def headline_of(gains: Sequence[Gain]) -> Headline:
+    """Gather gains, the one first that a headline speaks of."""
+    return Headline(gain_sentence(gains), tuple(gains))
 
 
 def gain_sentence(gains: Sequence[Gain]) -> str:
