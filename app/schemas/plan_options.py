@@ -13,7 +13,7 @@ from app.limits import (
     MAX_TIME_LIMIT_S,
     MIN_SLOT_US,
 )
-from app.schemas.base import OneOf, RequestModel
+from app.schemas.base import OneOf, RequestModel, is_unknown
 from app.schemas.policies import BaselineBody, Choices, named_bodies
 from app.schemas.program_options import (
     Bytes,
@@ -23,7 +23,6 @@ from app.schemas.program_options import (
     MaxBytesUnderWay,
     MemoryLimit,
 )
-from app.schemas.programs import is_unknown
 from solver.fusion.layered import FUSIONS
 from solver.limits import MAX_DURATION_US
 from solver.planning.plan import Options

@@ -1,19 +1,14 @@
 """Programs: what one rank's host asks for, in order, and the memory that it takes."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from app.schemas.base import AnswerModel
+from app.schemas.base import AnswerModel, is_unknown
 from solver.programs.execute import Holding
 from solver.programs.explanation.critical import PathTimes
 from solver.programs.explanation.earlier import MovedLaunch
 from solver.programs.result import RoomierPlan
-
-
-def is_unknown(value: Any) -> bool:
-    """Tell whether a field is left out of what is written."""
-    return value is None
 
 
 class MemoryUse(AnswerModel):

@@ -8,14 +8,14 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from app.limits import MAX_BASELINES, MAX_CELL_TIME_LIMIT_S, MAX_CELLS, MAX_SEED, MAX_SWEEP_LIMIT_S
-from app.schemas.base import AnswerModel, OneOf
+from app.schemas.base import AnswerModel, OneOf, is_unknown
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning
 from app.schemas.graphs import ChangeBody, Changes, ClusterRequest, GraphBody
 from app.schemas.networks import Gbps, Microseconds, Workers
 from app.schemas.policies import PAIRS, BaselineBody, Choices, named_bodies
 from app.schemas.program_options import Bytes, SweptOptions, is_empty
-from app.schemas.programs import is_unknown
+from solver.evidence.evidence import Evidence
 from solver.policies.choice import Choice
 from solver.prediction.knees import Knee
 from solver.prediction.sweep import PLAN, CellGain
@@ -245,6 +245,13 @@ class SweepCell(AnswerModel):
         bool,
         Field(description="A cost was scaled from measurements on other workers or bandwidth."),
     ]
+    evidence: Annotated[
+        Evidence | None,
+        Field(
+            description="What was measured, and below which gain nothing follows; a recorded step "
+            "counts on the cluster of the request alone. Null in sweeps of earlier versions."
+        ),
+    ] = None
     memory_limit_bytes: Annotated[
         int | None, Field(exclude_if=is_unknown, description="Of a program: the limit of memory.")
     ] = None
@@ -314,6 +321,13 @@ class SweepAnswer(AnswerModel):
             "where on more memory gains nothing. Empty where cells are missing."
         ),
     ]
+    evidence: Annotated[
+        Evidence | None,
+        Field(
+            description="Of the cell where a gain must be largest to follow. Null in sweeps of "
+            "earlier versions."
+        ),
+    ] = None
     warnings: Annotated[
         list[CostWarning],
         Field(

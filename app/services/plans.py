@@ -67,7 +67,8 @@ def solve(problem: CheckedRequest[PlanRequest], watch: Follower | None = None) -
         limit_s = options.time_limit_s
         left_s = max(limit_s - (time.thread_time() - spent), _LEAST * limit_s)
         rest = replace(options, time_limit_s=left_s, share=_BESIDE)
-        gains = None if is_large(graph) else headline(graph, network, rest, found)
+        trust = found.evidence.trust_below
+        gains = None if is_large(graph) else headline(graph, network, rest, found, trust)
         alone = replace(options, baselines=(), slot_us=None)  # that slot may be too short
         changed = plan(lightened(other), network, alone) if other else None
     except InvalidOptions as error:

@@ -98,6 +98,7 @@ def program_answer(
         launch_reasons=None if why is None else launch_reasons_of(planned, why),
         front=front,
         what_if=None if changed is None else _what_if(planned, changed),
+        evidence=planned.evidence,
         warnings=([] if graph.buffers else units_of(graph))
         + assumed_of(request.options.copy_gbps)
         + _unsearched(planned)

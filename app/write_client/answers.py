@@ -111,7 +111,9 @@ class _AnswerField:
         read = _CLASSES.get(_reference(self.known.get("items", self.known)))
         if self.is_array:
             rows = found
-            if self.may_lack:
+            if self.may_lack and _type(self.known["items"]) in _WORDS.values():
+                rows = f"{found} or ()"
+            elif self.may_lack:
                 rows = f"_rows({found})"
             elif self.is_there and not self.is_needed:
                 rows = f"{found} or ()"

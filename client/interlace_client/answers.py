@@ -413,7 +413,7 @@ class Cell:
             memory_limit_bytes=raw.get("memory_limit_bytes"),
             peak_bytes=raw.get("peak_bytes"),
             status=raw.get("status"),
-            fastest=tuple(_rows(raw.get("fastest"))),
+            fastest=tuple(raw.get("fastest") or ()),
             gains=tuple(_rows(raw.get("gains"))),
         )
 

@@ -7,6 +7,8 @@ from solver.bounds.chain import LowerBound
 from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Network
+from solver.evidence.evidence import Evidence, evidence_of, is_measured
+from solver.evidence.what_you_run import run_first
 from solver.fusion.fused import fused_ops
 from solver.graph import Graph
 from solver.planning.ideal import Ideal
@@ -23,7 +25,7 @@ from solver.planning.result import (
 )
 from solver.planning.times import iteration_times
 from solver.policies.choice import Choice
-from solver.simulation.engine import simulate
+from solver.simulation.engine import iteration_time, simulate
 from solver.simulation.replay import replay
 from solver.units import same
 
@@ -70,7 +72,7 @@ def plan_of(
 
     Notes
     -----
-    One simulation, and O(ops + edges + launches).
+    One simulation, another where anything was measured, and O(ops + edges + launches).
     """
     chain = chain_of(graph)
     timeline = simulate(graph, network, replay(launches))
@@ -99,7 +101,24 @@ def plan_of(
         launches=tuple(launches),
         timeline=timeline,
         baselines=tuple(_baseline(policy, time, bound.value) for policy in baselines),
+        evidence=evidence_on(graph, network),
     )
+
+
+def evidence_on(graph: Graph, network: Network, *, is_here: bool = True) -> Evidence:
+    """Gather what answers about a graph on a network rest on.
+
+    ``is_here`` is as in :func:`solver.evidence.evidence.evidence_of`.
+
+    Notes
+    -----
+    A simulation of what you run, where anything was measured.
+    """
+    if not is_measured(graph, network):
+        return evidence_of(graph, network, is_here=is_here)
+    today = iteration_time(graph, network, run_first(graph).policy(graph, network))
+    compute = chain_of(graph).compute_time
+    return evidence_of(graph, network, today, compute, is_here=is_here)
 
 
 def _bound(bound: LowerBound, tensors: Sequence[str]) -> Bound:

@@ -144,19 +144,21 @@ def plan(
         if bound is not known:
             incumbent.raise_bound(bound)
     if not chain.is_layered or contended:  # releases depend on the schedule
-        return _said(plan_of(graph, network, launches, bound, baselines), cut)
+        return _ended(plan_of(graph, network, launches, bound, baselines), cut)
     time = layered.value(launches, chain, costs)
     if not same(time, bound.value):
         bound = sharpened(chain, costs, bound, time)
         incumbent.raise_bound(bound)
     progress.phase(SLOTS)
     ideal = ideal_of(chain, costs, launches, options.schedule, options.slot_us)
-    return _said(plan_of(graph, network, launches, bound, baselines, ideal), cut)
+    return _ended(plan_of(graph, network, launches, bound, baselines, ideal), cut)
 
 
-def _said(found: Plan, cut: str | None) -> Plan:
-    """Say in a plan what ended its search; what is proven optimal needs no more search."""
-    return found if cut is None or found.status == OPTIMAL else replace(found, cut=cut)
+def _ended(found: Plan, cut: str | None) -> Plan:
+    """Say in a plan what ended its search; what is proven optimal needs no more of it."""
+    if cut is None or found.status == OPTIMAL:
+        return found
+    return replace(found, evidence=replace(found.evidence, cut=cut))
 
 
 def compare(

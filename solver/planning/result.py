@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from solver.buckets import Launch
+from solver.evidence.evidence import NO_EVIDENCE, Evidence
 from solver.graph import ALL_REDUCE, NETWORK, Graph, Op
 from solver.simulation.engine import Timeline
 
@@ -160,9 +161,8 @@ class Plan:
         What was simulated, a barrier included, and how it ran.
     baselines
         In the order asked for.
-    cut
-        What ended the search before its moves were done, as "its limit of 60 s of CPU time": then
-        another run may find another plan. None where nothing did.
+    evidence
+        On what all of this rests; what cut the search is in it.
     """
 
     status: str
@@ -184,4 +184,9 @@ class Plan:
     launches: tuple[Launch, ...]
     timeline: Timeline
     baselines: tuple[Baseline, ...]
-    cut: str | None = None
+    evidence: Evidence = NO_EVIDENCE
+
+    @property
+    def cut(self) -> str | None:
+        """What ended the search before its moves were done, as the evidence says."""
+        return self.evidence.cut

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
+from solver.evidence.evidence import Evidence, evidence_of, is_measured
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import ProgramRun, execute
 from solver.programs.policies import POLICIES, program_of
-from solver.programs.problem import ProgramProblem
+from solver.programs.problem import ProgramProblem, compute_time
 from solver.programs.program import Program
 from solver.programs.result import FEASIBLE, OPTIMAL, ProgramBaseline, ProgramPlan
 from solver.programs.search.changes import UndoableDraft
@@ -50,6 +51,9 @@ class ProgramOptions:
     share: float = 1.0
     margin_us: float | None = 50_000.0
 
+
+#: What cut a search short that had no more time.
+TIME_LIMIT = "its time limit"
 
 #: Called with each better program and its time [us].
 Report = Callable[[Program, float], None]
@@ -107,8 +111,27 @@ def plan(
         for name in options.baselines
     )
     status = OPTIMAL if same(run.iteration_time, bound.value_us) else FEASIBLE
-    cut = None if status == OPTIMAL else cut
-    return ProgramPlan(problem, program, run, status, bound, baselines, cut)
+    evidence = program_evidence(problem, found[0][1], None if status == OPTIMAL else cut)
+    return ProgramPlan(problem, program, run, status, bound, baselines, evidence)
+
+
+def program_evidence(
+    problem: ProgramProblem,
+    as_given: ProgramRun | None = None,
+    cut: str | None = None,
+    *,
+    is_here: bool = True,
+) -> Evidence:
+    """Gather what a program rests on.
+
+    ``as_given`` runs the graph in the order that it has, None where that is not done yet; the rest
+    is as in :func:`solver.evidence.evidence.evidence_of`.
+    """
+    graph, network = problem.graph, problem.network
+    if as_given is None and is_measured(graph, network):
+        as_given = execute(problem, POLICIES["in_order"](problem))
+    today = None if as_given is None else as_given.iteration_time
+    return evidence_of(graph, network, today, compute_time(graph), cut, is_here=is_here)
 
 
 def _best(

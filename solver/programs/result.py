@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from solver.evidence.evidence import NO_EVIDENCE, Evidence
 from solver.programs.execute import ProgramRun
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
@@ -77,15 +78,19 @@ class ProgramPlan(Executed):
         Why nothing is faster than ``bound.value_us``.
     baselines
         In the order asked for.
-    cut
-        What ended the search before its changes were tried, as "its limit of 60 s of CPU time":
-        then another run may find another program. None where nothing did.
+    evidence
+        On what all of this rests; what cut the search is in it.
     """
 
     status: str
     bound: ProgramBound
     baselines: tuple[ProgramBaseline, ...]
-    cut: str | None = None
+    evidence: Evidence = NO_EVIDENCE
+
+    @property
+    def cut(self) -> str | None:
+        """What ended the search before its moves were done, as the evidence says."""
+        return self.evidence.cut
 
 
 @dataclass(frozen=True, slots=True)

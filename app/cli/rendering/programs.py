@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.cli.rendering.channel_use import channel_rows
 from app.cli.rendering.clusters import channels, cost, place
-from app.cli.rendering.explanations import cuts, warnings, what_if
+from app.cli.rendering.explanations import cuts, rests_on, warnings, what_if
 from app.cli.rendering.figures import counted, percent
 from app.cli.rendering.headlines import headline
 from app.cli.rendering.page import Line, page
@@ -42,6 +42,7 @@ def program(answer: PlanAnswer, name: str) -> str:
         cuts(answer.warnings),
         _head(answer, name),
         headline(answer.headline),
+        rests_on(answer.evidence),
         _times(answer),
         _why(answer),
         _front(answer.front or []),
@@ -56,6 +57,7 @@ def simulated(answer: "SimulationAnswer", name: str) -> str:
     """Write a simulated program as a page of text."""
     return page(
         _head(answer, name),
+        rests_on(answer.evidence),
         _simulated_times(answer),
         _why(answer),
         _memory(answer.memory) if answer.memory else [],

@@ -49,7 +49,8 @@ def _cell(
     """Compute a cell; its start-up is the one asked for, without that of a cost model."""
     on = cluster.model_copy(update={name: point[name] for name in point if name != LIMIT})
     problem = problem_on(graph, on, given, point.get(LIMIT))
-    cell = program_cell_of(problem, on.to_cluster(), policies, options)
+    is_here = on == cluster
+    cell = program_cell_of(problem, on.to_cluster(), policies, options, is_here=is_here)
     return replace(cell, startup_us=on.startup_us)
 
 

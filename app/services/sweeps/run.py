@@ -33,6 +33,7 @@ from app.services.sweeps.views import fastest, middle, speed_of
 from app.services.warnings import tensors_of, units_of, warnings_of
 from solver.costs import MEASURED
 from solver.errors import InvalidGraph
+from solver.evidence.evidence import Evidence
 from solver.evidence.gain import WHAT_RUNS, Over
 from solver.graph import NETWORK, Graph, with_barrier
 from solver.policies.choice import Choice
@@ -174,6 +175,7 @@ def _answer(
         cells=answered,
         cells_asked=many,
         knees=list(found),
+        evidence=_least_certain(answered),
         warnings=list(dict.fromkeys(_warnings(problem))),
         request=SweepRequestOut.of(request, graph_sha256=graph_sha256(problem.graph)),
         version=VERSION,
@@ -210,8 +212,14 @@ def _cell(
 ) -> Cell:
     """Compute a cell; its start-up is the one asked for, without that of a cost model."""
     body = cluster.model_copy(update=point)
-    on = body.to_cluster()
-    cell = cell_of(graph, on, policies, seed=seed, time_limit_s=time_limit_s)
+    cell = cell_of(
+        graph,
+        body.to_cluster(),
+        policies,
+        seed=seed,
+        time_limit_s=time_limit_s,
+        is_here=body == cluster,
+    )
     return replace(cell, startup_us=body.startup_us)
 
 
@@ -230,6 +238,12 @@ def _cell_answer(cell: Cell, labels: Sequence[str]) -> SweepCell:
         speed=speed_of(cell, best),
         speed_bound=speed_of(cell, cell.lower_bound_us),
     )
+
+
+def _least_certain(cells: Sequence[SweepCell]) -> Evidence | None:
+    """Return the evidence of the cell where a gain must be largest to follow; None without any."""
+    known = [cell.evidence for cell in cells if cell.evidence is not None]
+    return max(known, key=lambda each: each.trust_below or 0.0, default=None)
 
 
 def _summary(
