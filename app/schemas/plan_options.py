@@ -24,7 +24,7 @@ from app.schemas.program_options import (
 )
 from app.schemas.programs import is_unknown
 from solver.fusion.layered import FUSIONS
-from solver.limits import MAX_DURATION_US
+from solver.limits import MAX_DURATION_US, MAX_LAUNCH_TOLERANCE
 from solver.planning.plan import Options
 from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from solver.schedule import SCHEDULERS
@@ -91,6 +91,16 @@ class OptionsBody(RequestModel):
             description="After this time `joint` answers with the best plan so far [s].",
         ),
     ] = 10
+    launch_tolerance: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=MAX_LAUNCH_TOLERANCE,
+            description="`joint` answers with the plan of fewest launches that it finds to take at "
+            "most this share longer than the best one; 0 answers with the best one. Of a program, "
+            "buckets are merged.",
+        ),
+    ] = 0.001
 
     memory_limit_bytes: MemoryLimit = None
     memory_limits_bytes: Annotated[
@@ -137,4 +147,5 @@ class OptionsBody(RequestModel):
             barrier=self.barrier,
             seed=self.seed,
             time_limit_s=self.time_limit_s,
+            launch_tolerance=self.launch_tolerance,
         )

@@ -46,6 +46,7 @@ OPTIONS: dict[str, Any] = {
     "barrier": False,
     "seed": 0,
     "time_limit_s": 10,
+    "launch_tolerance": 0.001,
 }
 
 

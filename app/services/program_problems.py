@@ -45,6 +45,7 @@ def program_options(request: PlanRequest) -> ProgramOptions:
     return ProgramOptions(
         baselines=policies_of(request),
         seed=options.seed,
+        launch_tolerance=options.launch_tolerance,
         time_limit_s=options.time_limit_s / plans,
         **given,
     )

@@ -7,12 +7,13 @@ from app.schemas.clusters import ChannelBody, ClusterBody
 from app.schemas.explanations import CostWarning
 from app.schemas.networks import CostModelBody
 from app.schemas.schedules import BucketOut
+from solver.bounds.status import FEASIBLE
 from solver.costs import TABLE, ChannelCost
 from solver.fusion.general.annealing.problem import IS_COMPILED
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op
 from solver.graph.durations import in_doubt
 from solver.limits import MAX_BYTES
-from solver.planning.result import OPTIMAL, Bucket, Part
+from solver.planning.result import Bucket, Part
 
 
 def launched(
@@ -122,7 +123,7 @@ def _shared_of(graph: Graph, cluster: ClusterBody) -> Iterator[CostWarning]:
 
 def search_of(fusion: str, status: str, *, is_cut_short: bool) -> list[CostWarning]:
     """Say where the search had no time, or fewer changes than on other machines."""
-    if fusion != "joint" or status == OPTIMAL:
+    if fusion != "joint" or status != FEASIBLE:
         return []
     if is_cut_short:
         detail = (

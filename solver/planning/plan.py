@@ -11,6 +11,7 @@ from solver.bounds.bound import lower_bound, sharpened
 from solver.bounds.chain import LowerBound
 from solver.bounds.shared import with_cards
 from solver.bounds.slowed import with_slowdown
+from solver.bounds.status import FEASIBLE
 from solver.bounds.windows.tightened import tightened
 from solver.buckets import Launch
 from solver.chain import Chain, chain_of, lane_bytes, on_channel, without_keys
@@ -18,14 +19,16 @@ from solver.codes import FaultCode
 from solver.costs import Cluster, Cost, Network, as_network
 from solver.errors import Fault, InvalidOptions
 from solver.fusion import layered
+from solver.fusion.few_launches import launch_tolerance_faults
 from solver.fusion.general.search import decide
 from solver.fusion.layered import FUSIONS
 from solver.fusion.search import SearchOptions, unreported
 from solver.graph import Graph, with_barrier
 from solver.planning.certify import PolicyRun, plan_of
+from solver.planning.fewest import fewest
 from solver.planning.ideal import ideal_of
 from solver.planning.progress import BOUND, POLICIES, SEARCH, SILENT, SLOTS, Incumbent, PlanProgress
-from solver.planning.result import OPTIMAL, Plan
+from solver.planning.result import Plan
 from solver.planning.under_contention import as_it_ran, costs_as_they_were, renumbered
 from solver.policies.choice import Choice, applies, bind, candidates, choice_faults, resolve
 from solver.schedule import SCHEDULERS
@@ -69,6 +72,9 @@ class Options:
         it counts, up to half of it; the policies before and the evidence behind do not.
     effort
         Multiplies what ``joint`` looks at.
+    launch_tolerance
+        ``joint`` returns the plan of fewest launches that it finds to take at most this share
+        longer than the best one; 0 returns the best one.
     """
 
     fusion: str = "joint"
@@ -79,6 +85,7 @@ class Options:
     seed: int = 0
     time_limit_s: float = 10.0
     effort: int = 1
+    launch_tolerance: float = 0.001
 
 
 def plan(
@@ -134,22 +141,25 @@ def plan(
     if is_repeated:
         launches = _decide_again(graph, network, options, search, incumbent, launches)
     is_cut_short = options.fusion == "joint" and monotonic() >= ends
+    tolerance = options.launch_tolerance if options.fusion == "joint" else 0.0
     if not chain.is_layered:
         time = simulate(graph, network, replay(launches)).iteration_time
         known, bound = bound, tightened(graph, chain, costs, bound, time)
         if bound is not known:
             incumbent.raise_bound(bound)
     if not chain.is_layered or contended:  # releases depend on the schedule
-        found = plan_of(graph, network, launches, bound, baselines)
-        return replace(found, is_cut_short=is_cut_short and found.status != OPTIMAL)
+        chosen = fewest(graph, network, launches, search, tolerance)
+        found = plan_of(graph, network, chosen.launches, bound, baselines, None, chosen.best_time)
+        return replace(found, is_cut_short=is_cut_short and found.status == FEASIBLE)
     time = layered.value(launches, chain, costs)
     if not same(time, bound.value):
         bound = sharpened(chain, costs, bound, time)
         incumbent.raise_bound(bound)
     progress.phase(SLOTS)
-    ideal = ideal_of(chain, costs, launches, options.schedule, options.slot_us)
-    found = plan_of(graph, network, launches, bound, baselines, ideal)
-    return replace(found, is_cut_short=is_cut_short and found.status != OPTIMAL)
+    chosen = fewest(graph, network, launches, search, tolerance)
+    ideal = ideal_of(chain, costs, chosen.launches, options.schedule, options.slot_us)
+    found = plan_of(graph, network, chosen.launches, bound, baselines, ideal, chosen.best_time)
+    return replace(found, is_cut_short=is_cut_short and found.status == FEASIBLE)
 
 
 def compare(
@@ -291,6 +301,7 @@ def _check(options: Options, chain: Chain, graph: Graph) -> None:
             )
             if not usable
         ]
+    faults += launch_tolerance_faults(options.launch_tolerance)
     faults += [
         Fault(f"/baselines/{i}{fault.pointer}", fault.code, fault.detail)
         for i, choice in enumerate(options.baselines)

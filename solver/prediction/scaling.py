@@ -216,7 +216,7 @@ def _row(
         how = {"paper_eq15": options.paper_eq15}
         return osf_fusion(passes, costs[0], size, options.timeout, **how).factor
 
-    best = plan(graph, network, Options(baselines=(), time_limit_s=limit))
+    best = plan(graph, network, Options(baselines=(), time_limit_s=limit, launch_tolerance=0))
     return ScalingRow(
         workers=workers,
         csf=None if passes is None else csf(passes, costs[0]),

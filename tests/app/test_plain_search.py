@@ -3,8 +3,8 @@
 import pytest
 
 from app.services import warnings
+from solver.bounds.status import FEASIBLE, OPTIMAL
 from solver.planning.plan import Options, plan
-from solver.planning.result import FEASIBLE, OPTIMAL
 from tests.dag_graphs import case
 
 

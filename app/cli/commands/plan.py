@@ -57,6 +57,7 @@ def plan(
     ] = None,
     slot_us: Annotated[float | None, option("OptionsBody.slot_us", default="chosen")] = None,
     time_limit: Annotated[float | None, option("OptionsBody.time_limit_s")] = None,
+    launch_tolerance: Annotated[float | None, option("OptionsBody.launch_tolerance")] = None,
     seed: Annotated[int | None, option("OptionsBody.seed")] = None,
     baseline: Annotated[
         list[str] | None,
@@ -139,6 +140,7 @@ def plan(
         schedule=schedule,
         slot_us=slot_us,
         time_limit_s=time_limit,
+        launch_tolerance=launch_tolerance,
         seed=seed,
         baselines=[flags.policy(text) for text in baseline or []],
         barrier=barrier or None,

@@ -27,7 +27,11 @@ def program_work(problem: CheckedRequest[SweepRequest]) -> partial[ProgramCell]:
     request = problem.request
     policies = [choice.policy for choice in request.program_choices()]
     options, given = (
-        ProgramOptions(seed=request.seed, time_limit_s=request.time_limit_s),
+        ProgramOptions(
+            seed=request.seed,
+            time_limit_s=request.time_limit_s,
+            launch_tolerance=request.launch_tolerance,
+        ),
         request.options,
     )
     if given.margin_us is not None:
