@@ -23,7 +23,7 @@ from app.schemas.programs import (
 )
 from app.schemas.schedules import BucketOut, Schedule
 from solver.bounds.kinds import BOUND_KINDS, kind_sentences
-from solver.planning.headline import Headline
+from solver.evidence.headline import Headline
 from solver.planning.result import Proof
 from solver.prediction.osf import Osf
 from solver.programs.explicit import ProgramStep

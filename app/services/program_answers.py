@@ -31,6 +31,7 @@ from app.services.program_problems import (
 )
 from app.services.warnings import launched, search_of, units_of, warnings_of
 from solver.bounds.status import FEASIBLE
+from solver.evidence.headline import Headline
 from solver.planning.result import Proof
 from solver.programs.explanation.explain import ProgramExplanation
 from solver.programs.policies import POLICIES
@@ -47,6 +48,7 @@ def program_answer(
     more: tuple[RoomierPlan, ...],
     changed: ProgramPlan | None,
     runtime_s: float,
+    gains: Headline | None = None,
 ) -> PlanAnswer:
     """Write a program as the answer to a request."""
     request, graph = problem.request, problem.graph
@@ -58,6 +60,7 @@ def program_answer(
         times_of(planned),
         explained_program(planned, why, more, front or ()),
         best_time_us=planned.best_time_us,
+        headline=gains,
         runtime_s=runtime_s,
         status=planned.status,
         lower_bound_us=bound.value_us,
