@@ -24,7 +24,7 @@ from app.schemas.program_options import (
     MemoryLimit,
 )
 from solver.fusion.layered import FUSIONS
-from solver.limits import MAX_DURATION_US
+from solver.limits import MAX_DURATION_US, MAX_LAUNCH_TOLERANCE
 from solver.planning.plan import Options
 from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from solver.schedule import SCHEDULERS
@@ -103,6 +103,16 @@ class OptionsBody(RequestModel):
             "of moves ends a search, so that the same request has the same plan on every machine.",
         ),
     ] = TIME_LIMIT_S
+    launch_tolerance: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=MAX_LAUNCH_TOLERANCE,
+            description="`joint` answers with the plan of fewest launches that it finds to take at "
+            "most this share longer than the best one; 0 answers with the best one. Of a program, "
+            "buckets are merged.",
+        ),
+    ] = 0.001
 
     memory_limit_bytes: MemoryLimit = None
     memory_limits_bytes: Annotated[
@@ -150,4 +160,5 @@ class OptionsBody(RequestModel):
             seed=self.seed,
             time_limit_s=self.time_limit_s,
             effort=self.effort,
+            launch_tolerance=self.launch_tolerance,
         )

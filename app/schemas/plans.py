@@ -140,12 +140,22 @@ class PlanAnswer(ExplainedAnswer):
     ] = None
     runtime_s: Annotated[float, Field(description="Time that planning took [s].")]
     status: Annotated[
-        Literal["optimal", "feasible"],
-        Field(description="`optimal`: the iteration time equals the lower bound."),
+        Literal["optimal", "within", "feasible"],
+        Field(
+            description="`optimal`: the iteration time equals the lower bound; `within`: the best "
+            "time found does, and the plan takes at most `launch_tolerance` longer."
+        ),
     ]
     iteration_time_us: Annotated[
         float, Field(description="Simulated time of the plan, start-up paid by each part [us].")
     ]
+    best_time_us: Annotated[
+        float | None,
+        Field(
+            description="The best time found [us]; the plan takes at most `launch_tolerance` "
+            "longer, for fewer launches. Null in plans of older releases."
+        ),
+    ] = None
     compute_time_us: Annotated[float, Field(description="The same with free communication [us].")]
     lower_bound_us: Annotated[float, Field(description="Nothing is faster, proven [us].")]
     gap: Annotated[float | None, Field(description="Iteration time / lower bound - 1.")]

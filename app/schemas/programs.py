@@ -87,7 +87,7 @@ class FrontPoint(AnswerModel):
     ] = None
     peak_bytes: int | None = None
     lower_bound_us: float | None = None
-    status: Literal["optimal", "feasible"] | None = None
+    status: Literal["optimal", "within", "feasible"] | None = None
     why_not: Annotated[
         str | None, Field(description="Why there is no plan; null where one is.")
     ] = None

@@ -16,6 +16,7 @@ from app.schemas.networks import Gbps, Microseconds, Workers
 from app.schemas.policies import PAIRS, BaselineBody, Choices, named_bodies
 from app.schemas.program_options import Bytes, SweptOptions, is_empty
 from solver.evidence.evidence import Evidence
+from solver.limits import MAX_LAUNCH_TOLERANCE
 from solver.policies.choice import Choice
 from solver.prediction.knees import Knee
 from solver.prediction.sweep import PLAN, CellGain
@@ -108,6 +109,15 @@ class SweepRequest(ClusterRequest):
             "short.",
         ),
     ] = 10
+    launch_tolerance: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=MAX_LAUNCH_TOLERANCE,
+            description="Plans are those of fewest launches that take at most this share longer "
+            "than the best found; a sweep compares times, so it is 0 unless asked for.",
+        ),
+    ] = 0
     sweep_limit_s: Annotated[
         float,
         Field(
@@ -264,7 +274,7 @@ class SweepCell(AnswerModel):
         ),
     ] = None
     status: Annotated[
-        Literal["optimal", "feasible", "infeasible"] | None,
+        Literal["optimal", "within", "feasible", "infeasible"] | None,
         Field(
             exclude_if=is_unknown,
             description="Of the program of `plan`; `infeasible`: none was found that keeps the "
@@ -291,6 +301,7 @@ class SweepRequestOut(AnswerModel):
     barrier: bool
     seed: int
     time_limit_s: float
+    launch_tolerance: float = 0
     sweep_limit_s: float
     options: Annotated[SweptOptions, Field(exclude_if=is_empty)] = SweptOptions()
     changes: Annotated[list[ChangeBody], Field(exclude_if=not_)] = Field(default=[])

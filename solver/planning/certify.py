@@ -1,9 +1,11 @@
 """A plan with its evidence, made of its launches."""
 
 from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple
 
 from solver.bounds.chain import LowerBound
+from solver.bounds.status import status_of
 from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Network
@@ -14,8 +16,6 @@ from solver.graph import Graph
 from solver.planning.ideal import Ideal
 from solver.planning.labels import Labels, label_buckets, parts_of
 from solver.planning.result import (
-    FEASIBLE,
-    OPTIMAL,
     Baseline,
     Bound,
     Plan,
@@ -49,6 +49,7 @@ def plan_of(
     bound: LowerBound,
     baselines: Sequence[PolicyRun],
     ideal: Ideal | None = None,
+    best_time: float = inf,
 ) -> Plan:
     """Simulate launches and state them as a plan.
 
@@ -64,6 +65,8 @@ def plan_of(
         Policies to compare with.
     ideal
         The optimum of the buckets that are sent; None where there is none, or it is not known yet.
+    best_time
+        The time of a faster plan of more launches [us]; without one it is that of the launches.
 
     Raises
     ------
@@ -78,14 +81,16 @@ def plan_of(
     timeline = simulate(graph, network, replay(launches))
     labels, buckets = label_buckets(graph, chain, timeline)
     time = timeline.iteration_time
+    best_time = min(time, best_time)
     optimal = same(time, bound.value)
     tensors = [graph.ops[i].id for i in chain.positions.tolist()]
     times = iteration_times(chain, timeline)
     return Plan(
-        status=OPTIMAL if optimal else FEASIBLE,
+        status=status_of(time, best_time, bound.value),
         iteration_time_us=time,
+        best_time_us=best_time,
         compute_time_us=chain.compute_time,
-        lower_bound_us=min(bound.value, time) if optimal else bound.value,
+        lower_bound_us=min(bound.value, best_time) if same(best_time, bound.value) else bound.value,
         bound=_bound(bound, tensors),
         gap=(0.0 if optimal else time / bound.value - 1) if bound.value > 0 else None,
         scaling_factor=times.scaling_factor,

@@ -7,11 +7,6 @@ from solver.evidence.evidence import NO_EVIDENCE, Evidence
 from solver.graph import ALL_REDUCE, NETWORK, Graph, Op
 from solver.simulation.engine import Timeline
 
-OPTIMAL = "optimal"
-
-
-FEASIBLE = "feasible"
-
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
@@ -133,9 +128,12 @@ class Plan:
     Attributes
     ----------
     status
-        ``optimal`` when the iteration time equals the lower bound, else ``feasible``.
+        ``optimal`` when the iteration time equals the lower bound; ``within`` when the best time
+        found does, and the plan takes at most the tolerance longer; else ``feasible``.
     iteration_time_us
         Simulated time of the plan, start-up paid by every part.
+    best_time_us
+        The best time that was found; the plan may take a tolerance longer, for fewer launches.
     compute_time_us
         Longest path with collectives at 0.
     lower_bound_us, bound
@@ -167,6 +165,7 @@ class Plan:
 
     status: str
     iteration_time_us: float
+    best_time_us: float
     compute_time_us: float
     lower_bound_us: float
     bound: Bound

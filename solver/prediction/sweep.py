@@ -113,6 +113,7 @@ def cell_of(
     *,
     seed: int = 0,
     time_limit_s: float = TIME_LIMIT_S,
+    launch_tolerance: float = 0.0,
     is_here: bool = True,
 ) -> Cell:
     """Compute one cell of a sweep.
@@ -128,8 +129,9 @@ def cell_of(
         Who takes part, and over what.
     policies
         What is compared; ``Choice(PLAN)`` is the plan by the fusion ``joint``.
-    seed, time_limit_s
-        Of that plan; see :class:`solver.planning.plan.Options` [s].
+    seed, time_limit_s, launch_tolerance
+        Of that plan; see :class:`solver.planning.plan.Options` [s]. Times are compared, so the
+        plan is the fastest one unless a tolerance is given.
     is_here
         The cluster is that of the step that the graph was read from, as far as anybody says.
 
@@ -146,7 +148,13 @@ def cell_of(
     the evidence, and one plan if asked for.
     """
     choices = tuple(choice for choice in policies if choice.policy != PLAN)
-    options = Options(baselines=choices, seed=seed, time_limit_s=time_limit_s, share=SHARE)
+    options = Options(
+        baselines=choices,
+        seed=seed,
+        time_limit_s=time_limit_s,
+        share=SHARE,
+        launch_tolerance=launch_tolerance,
+    )
     chain, network = chain_of(graph), network_of(cluster)
     plan_time: float | None = None
     cut: str | None = None
@@ -184,10 +192,18 @@ def sweep(
     *,
     seed: int = 0,
     time_limit_s: float = TIME_LIMIT_S,
+    launch_tolerance: float = 0.0,
 ) -> tuple[Cell, ...]:
     """Compute a cell for each cluster, as :func:`cell_of` does, one after the other."""
     return tuple(
-        cell_of(graph, cluster, policies, seed=seed, time_limit_s=time_limit_s)
+        cell_of(
+            graph,
+            cluster,
+            policies,
+            seed=seed,
+            time_limit_s=time_limit_s,
+            launch_tolerance=launch_tolerance,
+        )
         for cluster in clusters
     )
 

@@ -7,11 +7,6 @@ from solver.programs.execute import ProgramRun
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 
-OPTIMAL = "optimal"
-
-
-FEASIBLE = "feasible"
-
 
 @dataclass(frozen=True, slots=True)
 class ProgramBound:
@@ -73,7 +68,10 @@ class ProgramPlan(Executed):
     Attributes
     ----------
     status
-        ``optimal`` when the iteration time equals the lower bound, else ``feasible``.
+        ``optimal`` when the iteration time equals the lower bound; ``within`` when the best time
+        found does, and the program takes at most the tolerance longer; else ``feasible``.
+    best_time_us
+        The best time that was found; the program may take a tolerance longer, for fewer launches.
     bound
         Why nothing is faster than ``bound.value_us``.
     baselines
@@ -83,6 +81,7 @@ class ProgramPlan(Executed):
     """
 
     status: str
+    best_time_us: float
     bound: ProgramBound
     baselines: tuple[ProgramBaseline, ...]
     evidence: Evidence = NO_EVIDENCE

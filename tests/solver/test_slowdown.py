@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from solver.bounds.bound import lower_bound
 from solver.bounds.slowed import with_slowdown
+from solver.bounds.status import OPTIMAL
 from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Affine, Cluster, Network, alike, network_of
@@ -19,7 +20,6 @@ from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
 from solver.models import MODELS
 from solver.planning.check import check
 from solver.planning.plan import Options, plan
-from solver.planning.result import OPTIMAL
 from solver.planning.under_contention import as_it_ran, renumbered
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, candidates

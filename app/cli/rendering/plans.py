@@ -10,6 +10,7 @@ from app.cli.rendering.headlines import headline
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.policies import titled
 from app.cli.rendering.programs import program
+from app.cli.rendering.proofs import proven
 from app.cli.rendering.reports import source
 from app.cli.rendering.tables import shortened, table, time, times
 from app.schemas.plans import BaselineOut, BoundOut, PlanAnswer, TraceAnswer
@@ -58,11 +59,10 @@ def _head(answer: PlanAnswer, name: str) -> Iterator[str]:
 def _times(answer: PlanAnswer) -> Iterator[Line]:
     yield "Time of one iteration"
     barrier = answer.request.options.barrier
-    verdict = "optimal: equals the lower bound" if answer.status == "optimal" else ""
     rows = [
         *_recorded(answer.evidence),
         *(_compared(baseline, barrier=barrier) for baseline in answer.baselines),
-        time("this plan", answer.iteration_time_us, verdict),
+        time("this plan", answer.iteration_time_us, proven(answer)),
         time("lower bound", answer.lower_bound_us, _proof(answer.bound)),
         time("compute alone", answer.compute_time_us, "with free communication"),
     ]

@@ -10,6 +10,7 @@ from app.cli.rendering.explanations import cuts, rests_on, warnings, what_if
 from app.cli.rendering.figures import counted, percent
 from app.cli.rendering.headlines import headline
 from app.cli.rendering.page import Line, page
+from app.cli.rendering.proofs import proven
 from app.cli.rendering.tables import shortened, table, time, times
 from app.schemas.plans import BaselineOut, PlanAnswer
 from app.schemas.programs import FrontPoint, MemoryUse
@@ -79,11 +80,11 @@ def _head(answer: "_Answer", name: str) -> Iterator[str]:
 
 def _times(answer: PlanAnswer) -> Iterator[Line]:
     yield "Time of one iteration"
-    verdict = "optimal: equals the lower bound" if answer.status == "optimal" else ""
+    remark = _and(_peak(answer.peak_bytes), proven(answer))
     limit = answer.memory.limit_bytes if answer.memory else None
     rows = [
         *(_compared(each, limit) for each in answer.baselines),
-        time("this program", answer.iteration_time_us, _and(_peak(answer.peak_bytes), verdict)),
+        time("this program", answer.iteration_time_us, remark),
         time("lower bound", answer.lower_bound_us, _proof(answer)),
         time("compute alone", answer.compute_time_us, "with free communication"),
     ]

@@ -30,7 +30,12 @@ def program_work(problem: CheckedRequest[SweepRequest]) -> partial[ProgramCell]:
     request = problem.request
     policies = [choice.policy for choice in request.program_choices()]
     options, given = (
-        ProgramOptions(seed=request.seed, time_limit_s=request.time_limit_s, share=_SHARE),
+        ProgramOptions(
+            seed=request.seed,
+            time_limit_s=request.time_limit_s,
+            share=_SHARE,
+            launch_tolerance=request.launch_tolerance,
+        ),
         request.options,
     )
     if given.margin_us is not None:

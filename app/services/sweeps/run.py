@@ -128,7 +128,12 @@ def _asked(problem: CheckedRequest[SweepRequest]) -> _Asked:
     choices = request.choices()
     # a graph with the sweep's barrier needs no second one
     bare = [replace(choice, barrier=choice.barrier and not request.barrier) for choice in choices]
-    cell = partial(_cell, graph, request.cluster, bare, request.seed, request.time_limit_s)
+    how = {
+        "seed": request.seed,
+        "time_limit_s": request.time_limit_s,
+        "launch_tolerance": request.launch_tolerance,
+    }
+    cell = partial(_cell, graph, request.cluster, bare, how)
     return _Asked(graph, choices, request.points(), cell)
 
 
@@ -206,20 +211,12 @@ def _cell(
     graph: Graph,
     cluster: ClusterBody,
     policies: Sequence[Choice],
-    seed: int,
-    time_limit_s: float,
+    how: dict[str, Any],
     point: dict[str, float],
 ) -> Cell:
     """Compute a cell; its start-up is the one asked for, without that of a cost model."""
     body = cluster.model_copy(update=point)
-    cell = cell_of(
-        graph,
-        body.to_cluster(),
-        policies,
-        seed=seed,
-        time_limit_s=time_limit_s,
-        is_here=body == cluster,
-    )
+    cell = cell_of(graph, body.to_cluster(), policies, is_here=body == cluster, **how)
     return replace(cell, startup_us=body.startup_us)
 
 
