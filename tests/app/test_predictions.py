@@ -87,7 +87,7 @@ def test_defaults() -> None:
     found = ask(body(workers=None, buffers_bytes=None, timeout_us=None))
     asked = found.request
     assert (asked.workers, asked.buffers_bytes, asked.timeout_us) == ([8], [0, 104857600], 5000)
-    assert (asked.paper_eq15, asked.batch_size, asked.time_limit_s) == (False, None, 10)
+    assert (asked.paper_eq15, asked.batch_size, asked.time_limit_s) == (False, None, 60)
     assert [row.workers for row in found.rows] == [8]
 
 

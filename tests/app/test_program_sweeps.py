@@ -135,7 +135,8 @@ def test_a_sweep_of_rules_alone_and_one_without_limits() -> None:
         (gathers(barrier=True), "/barrier", "no barrier"),
         (gathers(memory_limits_bytes=[5, 5]), "/memory_limits_bytes/1", "must be distinct"),
         (
-            gathers(workers=[2], time_limit_s=60) | {"memory_limits_bytes": [*range(1, 201)]},
+            gathers(workers=[2, 3, 4, 5], time_limit_s=60)
+            | {"memory_limits_bytes": [*range(1, 201)]},
             "/time_limit_s",
             "are planned",
         ),

@@ -68,7 +68,7 @@ def test_cells_ascend_and_say_what_simulations_and_plans_say(service: Service, p
     }
     assert [policy["label"] for policy in posted["policies"]] == LABELS
     assert posted["policies"][1]["parameters"] == {"cycle_time_us": 5000}
-    assert posted["request"]["time_limit_s"] == 2
+    assert posted["request"]["time_limit_s"] == 10
     assert posted["warnings"] == []
     cell = cells[9]
     assert list(cell["iteration_time_us"]) == LABELS

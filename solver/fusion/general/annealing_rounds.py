@@ -137,14 +137,14 @@ def improve(
     return best
 
 
-class _Windows(NamedTuple):
+class _SweepMoves(NamedTuple):
     """How often all stretches are looked at, and with how many changes each."""
 
     sweeps: int
     each: int
 
 
-def _windows(launches: int, size: int, problem: AnnealingProblem, how: Improvement) -> _Windows:
+def _windows(launches: int, size: int, problem: AnnealingProblem, how: Improvement) -> _SweepMoves:
     """Share what is left of the allowance among all stretches, rather than end in the middle.
 
     One sweep is made in any case; where even that is too long, the allowance ends it.
@@ -160,7 +160,7 @@ def _windows(launches: int, size: int, problem: AnnealingProblem, how: Improveme
         sweeps -= 1
     each = min(_WINDOW_MOVES, moves // (stretches * sweeps))
     most = max(_WORTHWHILE, (left / sweeps - cutting) / (stretches * around))
-    return _Windows(sweeps, max(1, int(min(each, most))))
+    return _SweepMoves(sweeps, max(1, int(min(each, most))))
 
 
 def _stretches(launches: int, size: int) -> int:
