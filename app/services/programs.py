@@ -35,6 +35,9 @@ from solver.programs.result import ProgramPlan, RoomierPlan
 
 SEARCH = "search"
 
+#: What ended the search for a program that is shown before it was done.
+_EARLY = "a look at it before it was done"
+
 
 class _Limited(NamedTuple):
     """A limit of memory, and its plan or why there is none."""
@@ -78,7 +81,24 @@ def solve_program(
         watch.progress(EXPLANATION, 0, 1, _best(tried), planned.bound.value_us)
     why, gains = explanation_of(planned), program_headline(planned)
     runtime = round(time.perf_counter() - began, 6)
-    return program_answer(problem, planned, why, front, more, changed, runtime, gains)
+    cuts = _cuts(tried, planned, more, changed)
+    return program_answer(problem, planned, why, front, more, changed, runtime, cuts, gains)
+
+
+def _cuts(
+    tried: list[_Limited],
+    planned: ProgramPlan,
+    more: tuple[RoomierPlan, ...],
+    changed: ProgramPlan | None,
+) -> dict[str, str | None]:
+    """Return what ended searches early but for the program of the answer, by what they were for."""
+    cuts = {
+        f"the program within {each.limit:,} bytes": each.plan.cut
+        for each in tried
+        if each.plan and each.plan is not planned and each.limit is not None
+    }
+    cuts |= {f"the program with {each.extra_bytes:,} bytes more": each.cut for each in more}
+    return cuts | {"the program of the changed graph": changed.cut if changed else None}
 
 
 def _more(problem: CheckedRequest[PlanRequest], planned: ProgramPlan) -> tuple[RoomierPlan, ...]:
@@ -121,9 +141,7 @@ class _Following(NamedTuple):
             run, bound = execute(planned, program), lower_bound(planned)
             time_us = run.iteration_time
             status = status_of(time_us, time_us, bound.value_us)
-            found = ProgramPlan(
-                planned, program, run, status, time_us, bound, (), is_cut_short=True
-            )
+            found = ProgramPlan(planned, program, run, status, time_us, bound, (), cut=_EARLY)
             took = round(time.perf_counter() - began, 6)
             return program_answer(problem, found, None, None, (), None, took).model_dump_json()
 

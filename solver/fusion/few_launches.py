@@ -85,12 +85,8 @@ def with_few_launches(
     values = {each: judge.value(each) for each in lists}
     kept = [each for each in values if values[each] <= limit] or [next(iter(lists))]
     first = min(kept, key=lambda each: (_count(each), values[each]))
-    joined = without_needless_launches(first, judge, Budget(_JOINS * effort, _never), limit)
+    joined = without_needless_launches(first, judge, Budget(_JOINS * effort), limit)
     return flat(_thinned(joined, judge, limit, seed, effort))
-
-
-def _never() -> bool:
-    return False
 
 
 def _count(lists: ChannelLaunches) -> int:

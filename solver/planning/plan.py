@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from time import monotonic
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from solver.fusion import layered
 from solver.fusion.few_launches import launch_tolerance_faults
 from solver.fusion.general.search import decide
 from solver.fusion.layered import FUSIONS
-from solver.fusion.search import SearchOptions, unreported
+from solver.fusion.search import STEPS, Allowance, SearchOptions, unreported
 from solver.graph import Graph, with_barrier
 from solver.planning.certify import PolicyRun, plan_of
 from solver.planning.fewest import fewest
@@ -36,6 +35,7 @@ from solver.simulation.contention import is_contended, without_slowdowns
 from solver.simulation.engine import Policy, costs_of, iteration_time, simulate
 from solver.simulation.replay import replay
 from solver.units import same, slack
+from solver.watchdog import TIME_LIMIT_S, Watchdog
 from solver.wording import must_be, one_of
 
 #: A layered chain is searched as a general graph too where other launches save more than this
@@ -44,9 +44,6 @@ _ODD = 0.05
 
 #: How often at most ``joint`` searches again under contention: the third time gained 0.2 % at most.
 _ROUNDS = 3
-
-#: Share of the time limit that the search has at least, however long the bound before it takes.
-_SEARCHED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +66,14 @@ class Options:
     seed
         Of every random choice of the ``joint`` fusion.
     time_limit_s
-        After this time ``joint`` ends its search with the best plan so far [s]. The bound before
-        it counts, up to half of it; the policies before and the evidence behind do not.
+        A watchdog: after so much CPU time, or twice that on the clock, the search ends with the
+        best plan so far, and the plan says so [s]. The bound before it and the evidence behind do
+        not count.
     effort
-        Multiplies what ``joint`` looks at.
+        Multiplies what the search looks at.
+    share
+        Of what a search may look at, so much: of plans that are made together, as the cells of a
+        sweep, each is to take less. It is felt by large graphs alone.
     launch_tolerance
         ``joint`` returns the plan of fewest launches that it finds to take at most this share
         longer than the best one; 0 returns the best one.
@@ -84,8 +85,9 @@ class Options:
     baselines: tuple[Choice, ...] = (Choice("wfbp"), Choice("pace"))
     barrier: bool = False
     seed: int = 0
-    time_limit_s: float = 10.0
+    time_limit_s: float = TIME_LIMIT_S
     effort: int = 1
+    share: float = 1.0
     launch_tolerance: float = 0.001
 
 
@@ -116,7 +118,6 @@ def plan(
     incumbent = Incumbent(graph, network, options.fusion, progress)
     baselines = _baselines(graph, network, options, incumbent, progress)
     progress.phase(BOUND)
-    began = monotonic()
     costs = costs_of(chain, network)
     alone = lower_bound(graph, chain, costs)
     bound = _with_contention(alone, graph, network)
@@ -124,13 +125,14 @@ def plan(
     if not graph.collectives:
         return plan_of(graph, network, (), bound, baselines)
     progress.phase(SEARCH)
-    ends = max(began + options.time_limit_s, monotonic() + options.time_limit_s * _SEARCHED)
+    watchdog = Watchdog(options.time_limit_s)
+    allowance = Allowance(STEPS * options.effort * options.share, watchdog)
     contended = is_contended(graph, network)
     is_repeated = contended and options.fusion == "joint"
     search = SearchOptions(
         options.seed,
-        (ends - monotonic()) / (1 + (_ROUNDS if is_repeated else 0)),
         options.effort,
+        allowance.part(1 / (1 + _ROUNDS)) if is_repeated else allowance,
         alone.value,  # the search knows no contention
         tuple(policy.launches for policy in baselines if policy.launches),
         candidates(),
@@ -140,8 +142,9 @@ def plan(
     launches = _decide(without_slowdowns(graph), chain, costs, options, search)
     launches = incumbent.best_of(launches)
     if is_repeated:
-        launches = _decide_again(graph, network, options, search, incumbent, launches)
-    is_cut_short = options.fusion == "joint" and monotonic() >= ends
+        again = replace(search, allowance=allowance)
+        launches = _decide_again(graph, network, options, again, incumbent, launches)
+    cut = watchdog.cut
     tolerance = options.launch_tolerance if options.fusion == "joint" else 0.0
     if not chain.is_layered:
         time = simulate(graph, network, replay(launches)).iteration_time
@@ -151,7 +154,7 @@ def plan(
     if not chain.is_layered or contended:  # releases depend on the schedule
         chosen = fewest(graph, network, launches, search, tolerance)
         found = plan_of(graph, network, chosen.launches, bound, baselines, None, chosen.best_time)
-        return replace(found, is_cut_short=is_cut_short and found.status == FEASIBLE)
+        return _said(found, cut)
     time = layered.value(launches, chain, costs)
     if not same(time, bound.value):
         bound = sharpened(chain, costs, bound, time)
@@ -160,7 +163,12 @@ def plan(
     chosen = fewest(graph, network, launches, search, tolerance)
     ideal = ideal_of(chain, costs, chosen.launches, options.schedule, options.slot_us)
     found = plan_of(graph, network, chosen.launches, bound, baselines, ideal, chosen.best_time)
-    return replace(found, is_cut_short=is_cut_short and found.status == FEASIBLE)
+    return _said(found, cut)
+
+
+def _said(found: Plan, cut: str | None) -> Plan:
+    """Say in a plan what ended its search; what is proven optimal needs no more search."""
+    return found if cut is None or found.status != FEASIBLE else replace(found, cut=cut)
 
 
 def compare(
@@ -240,7 +248,7 @@ def _decide_again(
 ) -> tuple[Launch, ...]:
     """Search with ops and launches as long as they took in the best plan, while that helps."""
     chain, time = chain_of(graph), inf
-    for _ in range(_ROUNDS):
+    for done in range(_ROUNDS):
         timeline = simulate(graph, network, replay(launches))
         if timeline.iteration_time + slack(timeline.iteration_time) >= time:
             break
@@ -257,6 +265,7 @@ def _decide_again(
             bound=lower_bound(ran, other, costs).value,
             plans=tuple(renumbered(each, chain, other) for each in (launches, *search.plans)),
             report=report,
+            allowance=search.allowance.part(1 / (_ROUNDS - done)),
         )
         found = _decide(ran, other, costs, options, again)
         launches = incumbent.best_of(renumbered(found, other, chain))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from time import monotonic
 
 from solver.bounds.status import FEASIBLE, status_of
 from solver.codes import FaultCode
@@ -20,6 +19,7 @@ from solver.programs.search.few_launches import with_few_launches
 from solver.programs.search.flat import Flat, is_one_stream
 from solver.programs.search.late import put_off
 from solver.programs.search.search import ProgramSearch
+from solver.watchdog import TIME_LIMIT_S, Watchdog
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,13 @@ class ProgramOptions:
     seed
         Of every random choice.
     time_limit_s
-        After this time the best program so far is the answer [s].
+        A watchdog: after so much CPU time, or twice that on the clock, the best program so far is
+        the answer, and says so [s].
+    effort
+        Multiplies how many changes are tried.
+    share
+        Of the changes that a search of this size tries, so much: of programs that are planned
+        together each is to take less. It is felt by large graphs alone.
     margin_us
         A launch is put off until it ends this long before it is needed, where that costs neither
         time nor memory [us]; None leaves it where the search put it.
@@ -46,7 +52,9 @@ class ProgramOptions:
 
     baselines: tuple[str, ...] = tuple(POLICIES)
     seed: int = 0
-    time_limit_s: float = 10.0
+    time_limit_s: float = TIME_LIMIT_S
+    effort: int = 1
+    share: float = 1.0
     margin_us: float | None = 50_000.0
     launch_tolerance: float = 0.001
 
@@ -73,7 +81,7 @@ def plan(
         When a baseline is unknown, or no program was found that keeps the memory limit; the least
         memory found is said.
     """
-    began = monotonic()
+    watchdog = Watchdog(options.time_limit_s)
     if faults := list(_option_faults(options)):
         raise InvalidOptions(faults)
     first = (POLICIES["in_order"](problem), *known)
@@ -86,15 +94,17 @@ def plan(
     found = [(program, execute(problem, program)) for program in first]
     found += [(programs[name], runs[name]) for name in names]
     bound = lower_bound(problem)
-    is_cut_short, least = False, min(run.peak_bytes for _, run in found)
+    cut, least = None, min(run.peak_bytes for _, run in found)
     if search:
         search.run(
             options.seed,
             programs.values(),
             bound.value_us,
-            lambda: monotonic() - began > options.time_limit_s,
+            watchdog,
+            options.effort,
+            options.share,
         )
-        is_cut_short, least = search.is_cut_short, min(least, search.least_peak)
+        cut, least = watchdog.cut, min(least, search.least_peak)
         if search.best is not None:
             found.append((search.best, execute(problem, search.best)))
     program, run = _best(problem, found, least)
@@ -109,8 +119,8 @@ def plan(
     )
     best_time = min(best_time, run.iteration_time)
     status = status_of(run.iteration_time, best_time, bound.value_us)
-    is_cut_short = is_cut_short and status == FEASIBLE
-    return ProgramPlan(problem, program, run, status, best_time, bound, baselines, is_cut_short)
+    cut = cut if status == FEASIBLE else None
+    return ProgramPlan(problem, program, run, status, best_time, bound, baselines, cut)
 
 
 def _best(

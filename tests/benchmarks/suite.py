@@ -33,7 +33,7 @@ STARTUPS, RATES, WORKERS = (50, 500, 2000, 6000), (10, 25, 100), (8, 16, 64)
 #: Tensors up to which CP-SAT is asked, and for how long.
 EXACT, EXACT_S = 16, 20.0
 #: Of the best time: ten times the effort.
-LONGER = Options(baselines=(), effort=10, time_limit_s=60, launch_tolerance=0)
+LONGER = Options(baselines=(), effort=10, time_limit_s=600, launch_tolerance=0)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def with_few_launches(flat: Flat, program: Program, limit: float, memory: int) -
     time = draft.execute(limit)
     if time > limit or draft.peak > memory:
         return program
-    budget = Budget(_ITEMS // max(1, flat.ops + flat.collectives), lambda: False)
+    budget = Budget(_ITEMS // max(1, flat.ops + flat.collectives))
     for share in _SHARES:
         most = time + share * (limit - time)
         while sum(_merge_on(draft, a, most, memory, budget) for a in _buckets(draft)):
