@@ -73,9 +73,9 @@ def plan(
     if asked.request.what_if:
         detail = "What_if: a plan in Python is of one graph; change it with apply_changes."
         raise InvalidOptions([Fault("/what_if", FaultCode.EXTRA_FIELD, detail)])
-    effort = options.effort if isinstance(options, Options) else Options().effort
+    share = options.share if isinstance(options, Options) else Options().share
     with faults_raised("/options"):
-        chosen = replace(asked.request.options.to_options(), effort=effort)
+        chosen = replace(asked.request.options.to_options(), share=share)
         return plan_checked(asked.graph, asked.network, chosen, progress)
 
 
