@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from solver.buckets import Launch
 from solver.graph import ALL_REDUCE, NETWORK, Graph, Op
+from solver.planning.robust import Robustness
 from solver.simulation.engine import Timeline
 
 OPTIMAL = "optimal"
@@ -162,6 +163,8 @@ class Plan:
         In the order asked for.
     is_cut_short
         Whether the time limit ended the search: another run may find another plan.
+    robustness
+        How it was chosen by its times over draws of the costs; None where it was not.
     """
 
     status: str
@@ -184,3 +187,4 @@ class Plan:
     timeline: Timeline
     baselines: tuple[Baseline, ...]
     is_cut_short: bool = False
+    robustness: Robustness | None = None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from solver.chain import Chain, chain_of
 from solver.costs import Cluster, is_extrapolated, network_of
+from solver.evidence.belief import Belief
 from solver.graph import NETWORK, Graph, with_barrier
 from solver.planning.plan import Options, compare, plan
 from solver.policies.choice import Choice, applies
@@ -62,6 +63,7 @@ def cell_of(
     *,
     seed: int = 0,
     time_limit_s: float = 10.0,
+    believed: Belief | None = None,
 ) -> Cell:
     """Compute one cell of a sweep.
 
@@ -78,6 +80,9 @@ def cell_of(
         What is compared; ``Choice(PLAN)`` is the plan by the fusion ``joint``.
     seed, time_limit_s
         Of that plan; see :class:`solver.planning.plan.Options` [s].
+    believed
+        Policies and plan are decided with these costs, and executed with those of the cluster;
+        None believes what is true.
 
     Raises
     ------
@@ -91,7 +96,7 @@ def cell_of(
     One simulation a policy, one bound, and one plan if asked for.
     """
     choices = tuple(choice for choice in policies if choice.policy != PLAN)
-    options = Options(baselines=choices, seed=seed, time_limit_s=time_limit_s)
+    options = Options(baselines=choices, seed=seed, time_limit_s=time_limit_s, believed=believed)
     chain, network = chain_of(graph), network_of(cluster)
     plan_time: float | None = None
     baselines: Sequence[float | None]
@@ -126,10 +131,11 @@ def sweep(
     *,
     seed: int = 0,
     time_limit_s: float = 10.0,
+    believed: Belief | None = None,
 ) -> tuple[Cell, ...]:
     """Compute a cell for each cluster, as :func:`cell_of` does, one after the other."""
     return tuple(
-        cell_of(graph, cluster, policies, seed=seed, time_limit_s=time_limit_s)
+        cell_of(graph, cluster, policies, seed=seed, time_limit_s=time_limit_s, believed=believed)
         for cluster in clusters
     )
 
