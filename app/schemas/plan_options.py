@@ -13,6 +13,7 @@ from app.limits import (
     MIN_SLOT_US,
 )
 from app.schemas.base import OneOf, RequestModel
+from app.schemas.believed import Draws, RobustMeasure
 from app.schemas.policies import BaselineBody, Choices, named_bodies
 from app.schemas.program_options import (
     Bytes,
@@ -26,6 +27,7 @@ from app.schemas.programs import is_unknown
 from solver.fusion.layered import FUSIONS
 from solver.limits import MAX_DURATION_US
 from solver.planning.plan import Options
+from solver.planning.robust import RobustOptions
 from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from solver.schedule import SCHEDULERS
 
@@ -91,7 +93,8 @@ class OptionsBody(RequestModel):
             description="After this time `joint` answers with the best plan so far [s].",
         ),
     ] = 10
-
+    robust: RobustMeasure = None
+    draws: Draws = None
     memory_limit_bytes: MemoryLimit = None
     memory_limits_bytes: Annotated[
         Annotated[list[Bytes], Field(min_length=1, max_length=MAX_MEMORY_LIMITS)] | None,
@@ -137,4 +140,12 @@ class OptionsBody(RequestModel):
             barrier=self.barrier,
             seed=self.seed,
             time_limit_s=self.time_limit_s,
+            robust=self._robust(),
         )
+
+    def _robust(self) -> RobustOptions | None:
+        """Return how to choose by draws; None where the stated costs decide."""
+        if self.robust is None:
+            return None
+        given = {} if self.draws is None else {"draws": self.draws}
+        return RobustOptions(self.robust, seed=self.seed, **given)

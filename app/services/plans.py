@@ -23,9 +23,11 @@ from solver.explanation.explain import explain
 from solver.graph import COMPUTE, with_barrier
 from solver.planning.explicit import explicit_launches
 from solver.planning.headline import headline
+from solver.planning.off_calibration import off_calibration
 from solver.planning.plan import plan
 from solver.planning.progress import SILENT
 from solver.planning.result import Plan
+from solver.policies import POLICIES
 from solver.prediction.osf import osf_of
 from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
@@ -53,7 +55,7 @@ def solve(problem: CheckedRequest[PlanRequest], watch: Follower | None = None) -
         return solve_program(problem, watch)
     began, request = time.perf_counter(), problem.request
     network = network_of(request.cluster.to_cluster())
-    options = request.options.to_options()
+    options = replace(request.options.to_options(), believed=request.belief())
     sizes = [op.bytes or 0 for op in problem.graph.ops if op.kind != COMPUTE]
     if faults := launch_faults(options.baselines, sizes):
         raise InvalidRequest(within("options", faults))
@@ -67,6 +69,9 @@ def solve(problem: CheckedRequest[PlanRequest], watch: Follower | None = None) -
         left_s = max(options.time_limit_s - (time.perf_counter() - began), _LEAST_S)
         rest = replace(options, time_limit_s=min(left_s, options.time_limit_s))
         gains = None if is_large(graph) else headline(graph, network, rest, found)
+        doubted = None
+        if gains is not None:
+            doubted = off_calibration(network, found, POLICIES[gains.policy])
         alone = replace(options, baselines=(), slot_us=None)  # that slot may be too short
         changed = plan(lightened(other), network, alone) if other else None
     except InvalidOptions as error:
@@ -77,7 +82,7 @@ def solve(problem: CheckedRequest[PlanRequest], watch: Follower | None = None) -
     why = _why(network, found)
     osf = osf_of(graph, network)
     runtime = round(time.perf_counter() - began, 6)
-    return plan_answer(problem, found, why, changed, osf, runtime, gains)
+    return plan_answer(problem, found, why, changed, osf, runtime, gains, doubted)
 
 
 def _why(network: Network, found: Plan) -> ExplainedAnswer:

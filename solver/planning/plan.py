@@ -133,7 +133,7 @@ def _as_believed(graph: Graph, network: Network, options: Options, progress: Pla
     launches = renumbered(best.launches, chain_of(other), chain_of(graph))
     found = _planned(graph, network, options, progress, launches)
     cut = best.is_cut_short and found.status != OPTIMAL
-    return replace(found, is_cut_short=cut, robustness=best.robustness)
+    return replace(found, is_cut_short=cut, robust=best.robust)
 
 
 def _robust(graph: Graph, network: Network, options: Options, progress: PlanProgress) -> Plan:
@@ -153,7 +153,7 @@ def _robust(graph: Graph, network: Network, options: Options, progress: PlanProg
     if launches != nominal.launches:
         found = _planned(graph, network, options, SILENT, launches)
     cut = nominal.is_cut_short and found.status != OPTIMAL
-    return replace(found, is_cut_short=cut, robustness=robustness)
+    return replace(found, is_cut_short=cut, robust=robustness)
 
 
 def _planned(

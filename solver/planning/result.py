@@ -163,7 +163,7 @@ class Plan:
         In the order asked for.
     is_cut_short
         Whether the time limit ended the search: another run may find another plan.
-    robustness
+    robust
         How it was chosen by its times over draws of the costs; None where it was not.
     """
 
@@ -187,4 +187,4 @@ class Plan:
     timeline: Timeline
     baselines: tuple[Baseline, ...]
     is_cut_short: bool = False
-    robustness: Robustness | None = None
+    robust: Robustness | None = None

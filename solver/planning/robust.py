@@ -29,7 +29,7 @@ from solver.planning.under_contention import renumbered
 from solver.simulation.engine import Deadlock, Policy, iteration_time, launches_under
 from solver.simulation.replay import replay
 from solver.simulation.rules import slice_count
-from solver.units import TOLERANCE, slack
+from solver.units import TOLERANCE, FloatArray, slack
 
 Measure = Literal["mean", "p95"]
 
@@ -38,8 +38,10 @@ MEASURES: tuple[Measure, ...] = ("mean", "p95")
 #: The doubts for whose costs a plan is made, too.
 _PLANNED = tuple(doubt for doubt in DOUBTS if doubt.startup != 1.0 or doubt.bandwidth != 1.0)
 
-#: Under so many of the draws the launches of each policy are plans to choose from.
-_OUTCOMES = 4
+#: Of so many draws, in which rivals gain most, what each policy launches, and a plan for it, are
+#: plans to choose from; of the p95 those of the longest times, this share of all draws.
+_REGRETTED = 4
+_TAIL = 0.2
 
 #: What a local choice looks at: ops and launches, over all draws and moves.
 _STEPS = 2_000_000
@@ -156,20 +158,25 @@ def most_robust(
 
     Notes
     -----
-    O((candidates + moves) x draws) simulations, and a plan for each of four doubts.
+    O((candidates + moves) x draws) simulations, and a plan for each of four doubts and four draws.
     """
     truths = _Truths(graph, network, options)
     rivals = _rivals(graph, network, candidates)
-    values = [RobustRival(rival.name, truths.rule_value(rival.policy)) for rival in rivals]
+    times = [truths.rule_times(rival.policy) for rival in rivals]
+    values = [
+        RobustRival(rival.name, truths.measure(each))
+        for rival, each in zip(rivals, times, strict=True)
+    ]
     plain = truths.tried(tuple(launches))
     judge = _Judge(plain, min([plain.value, *(rival.value_us for rival in values)]))
     choices = [plain.launches]
-    for doubt in _PLANNED:
+    hard = truths.regretted(plain.launches, times)
+    for doubt in (*_PLANNED, *hard):
         other = doubted_graph(graph, doubt)
         found = planned(other, doubted_network(network, doubt))
         choices.append(renumbered(found, chain_of(other), truths.chain))
     for rival in rivals:
-        choices += truths.outcomes(rival.policy)
+        choices += truths.outcomes(rival.policy, hard)
     best = min(map(truths.tried, dict.fromkeys(choices)), key=judge.rank)
     best = _improved(best, truths, judge, options.seed)
     return best.launches, Robustness(
@@ -225,7 +232,7 @@ class _Truths:
     def __init__(self, graph: Graph, network: Network, options: RobustOptions) -> None:
         self._graph = graph
         self._network = network
-        self._measure = options.measure
+        self._kind = options.measure
         self.chain = chain_of(graph)
         self._drawn = [
             (doubt, doubted_graph(graph, doubt), doubted_network(network, doubt))
@@ -240,15 +247,17 @@ class _Truths:
         """Try launches; those that wait for one another take for ever."""
         try:
             nominal = iteration_time(self._graph, self._network, replay(launches))
-            return _Tried(launches, self._value(launches), nominal)
+            return _Tried(launches, self.measure(self._times(launches)), nominal)
         except Deadlock:
             return _Tried(launches, inf, inf)
 
-    def _value(self, launches: Sequence[Launch]) -> float:
-        """Return the measure of launches [us]."""
-        return self._of(
-            iteration_time(graph, network, replay(self._on(graph, launches)))
-            for _, graph, network in self._drawn
+    def _times(self, launches: Sequence[Launch]) -> FloatArray:
+        """Return the time of launches under each draw [us]."""
+        return np.array(
+            [
+                iteration_time(graph, network, replay(self._on(graph, launches)))
+                for _, graph, network in self._drawn
+            ]
         )
 
     def _on(self, graph: Graph, launches: Sequence[Launch]) -> Sequence[Launch]:
@@ -258,28 +267,43 @@ class _Truths:
             return launches
         return renumbered(launches, self.chain, other)
 
-    def rule_value(self, policy: Policy) -> float:
-        """Return the measure of a policy that decides with the stated costs [us]."""
-        return self._of(
-            iteration_time(graph, network, self._decided(policy, doubt))
-            for doubt, graph, network in self._drawn
+    def rule_times(self, policy: Policy) -> FloatArray:
+        """Return the times of a policy that decides with the stated costs [us]."""
+        return np.array(
+            [
+                iteration_time(graph, network, self._decided(policy, doubt))
+                for doubt, graph, network in self._drawn
+            ]
         )
 
-    def outcomes(self, policy: Policy) -> Iterator[tuple[Launch, ...]]:
+    def regretted(
+        self, launches: Sequence[Launch], rivals: Sequence[FloatArray]
+    ) -> tuple[Doubt, ...]:
+        """Return the draws in which rivals save the largest share of the time of launches."""
+        times = self._times(launches)
+        least = np.min([times, *rivals], axis=0)
+        saved = np.divide(times - least, times, out=np.zeros_like(times), where=times > 0)
+        if self._kind == "p95":
+            saved[times < np.quantile(times, 1 - _TAIL)] = -1.0
+        worst = np.argsort(-saved, kind="stable")[:_REGRETTED].tolist()
+        return tuple(self._drawn[place][0] for place in worst)
+
+    def outcomes(self, policy: Policy, hard: Sequence[Doubt]) -> Iterator[tuple[Launch, ...]]:
         """Yield what a policy launches at the stated costs, and under some of the draws."""
         yield launches_under(self._graph, self._network, policy)
-        for doubt, graph, network in self._drawn[:_OUTCOMES]:
-            found = launches_under(graph, network, self._decided(policy, doubt))
-            yield renumbered(found, chain_of(graph), self.chain)
+        for doubt, graph, network in self._drawn:
+            if doubt in hard:
+                found = launches_under(graph, network, self._decided(policy, doubt))
+                yield renumbered(found, chain_of(graph), self.chain)
 
     def _decided(self, policy: Policy, doubt: Doubt) -> Policy:
         return decided_by(policy, self._network, 1 / doubt.compute)
 
-    def _of(self, times: Iterator[float]) -> float:
-        found = np.fromiter(times, float)
-        if self._measure == "mean":
-            return float(found.mean())
-        return float(np.quantile(found, 0.95, method="linear"))
+    def measure(self, times: FloatArray) -> float:
+        """Return the measure of times under the draws [us]."""
+        if self._kind == "mean":
+            return float(times.mean())
+        return float(np.quantile(times, 0.95, method="linear"))
 
 
 def _improved(best: _Tried, truths: _Truths, judge: _Judge, seed: int) -> _Tried:

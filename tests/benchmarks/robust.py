@@ -1,6 +1,6 @@
 """Robust plans over the suite: their p95 beside that of every policy, and what they cost.
 
-``python -m tests.benchmarks.robust --every 7``: PROTOCOL.md says what is measured.
+``python -m tests.benchmarks.robust --cells 60``: PROTOCOL.md says what is measured.
 """
 
 import argparse
@@ -14,15 +14,17 @@ from solver.planning.robust import Robustness, RobustOptions
 from tests.benchmarks.suite import RATES, STARTUPS, WORKERS, graphs
 
 
-def measured(every: int, most: int, draws: int) -> list[tuple[str, Robustness]]:
-    """Plan every so many cells of the suite robustly, at most so many."""
-    cells = list(product(graphs(), STARTUPS, RATES, WORKERS))[::every][:most]
+def measured(count: int, draws: int) -> list[tuple[str, Robustness]]:
+    """Plan so many cells of the suite robustly, in even steps through its order."""
+    cells = list(product(graphs(), STARTUPS, RATES, WORKERS))
+    count = min(count, len(cells))
     found = []
-    for (name, graph), startup, rate, workers in cells:
+    for place in range(count):
+        (name, graph), startup, rate, workers = cells[place * len(cells) // count]
         began = time.process_time()
         options = Options(baselines=(), robust=RobustOptions("p95", draws))
         planned = plan(graph, network_of(Cluster(workers, rate, startup)), options)
-        robustness = planned.robustness
+        robustness = planned.robust
         assert robustness is not None, "it was asked for"
         label = f"{name}, {startup} us, {rate} Gbit/s, {workers} workers"
         found.append((label, robustness))
@@ -39,12 +41,11 @@ def measured(every: int, most: int, draws: int) -> list[tuple[str, Robustness]]:
 def main() -> None:
     """Print a line a cell, and the figures of all."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--every", type=int, default=7, help="take every so manyth cell")
-    parser.add_argument("--cells", type=int, default=60, help="at most so many")
+    parser.add_argument("--cells", type=int, default=60)
     parser.add_argument("--draws", type=int, default=200)
     given = parser.parse_args()
     print(f"{'p95':52} {'without':>8} {'best policy':>23} {'nominal':>8}")
-    rows = measured(given.every, given.cells, given.draws)
+    rows = measured(given.cells, given.draws)
     worse = [
         (label, rival.policy, row.plan_us / rival.value_us - 1)
         for label, row in rows

@@ -63,7 +63,7 @@ def times(graph, cost, found, draws, seed):
 def test_never_worse_at_its_measure_than_the_plan_without_or_any_policy(graph, cost, measure):
     options = Options(baselines=(), robust=RobustOptions(measure, 8, 3))
     answer = plan(graph, alike(cost), options)
-    robust = answer.robustness
+    robust = answer.robust
     most = robust.plan_us - slack(robust.plan_us)
     assert most <= robust.without_us
     assert {rival.policy for rival in robust.rivals} == set(POLICIES)
@@ -81,7 +81,7 @@ def test_its_figures_are_their_definitions(graph, startup, measure):
     cost, draws, seed = Affine(startup, 0.001), 5, 2
     answer = plan(graph, alike(cost), Options(robust=RobustOptions(measure, draws, seed)))
     plain = plan(graph, alike(cost), Options())
-    robust = answer.robustness
+    robust = answer.robust
     for found, value in ((answer, robust.plan_us), (plain, robust.without_us)):
         drawn = times(graph, cost, found, draws, seed)
         own = np.mean(drawn) if measure == "mean" else np.quantile(drawn, 0.95)
@@ -96,7 +96,7 @@ def test_graphs_in_which_collectives_follow_each_other(seed):
     drawn = case(seed)
     options = Options(baselines=(), robust=RobustOptions("p95", 6))
     answer = plan(drawn.graph, drawn.network, options)
-    robust = answer.robustness
+    robust = answer.robust
     assert robust.plan_us <= robust.without_us + slack(robust.without_us)
     assert "pace" not in {rival.policy for rival in robust.rivals}
     assert check(drawn.graph, drawn.network, answer) == pytest.approx(answer.iteration_time_us)
@@ -107,7 +107,7 @@ def test_the_same_question_has_the_same_answer():
     graph, network = MODELS["vgg16"](), alike(Affine(500.0, 0.0005))
     first, second = plan(graph, network, options), plan(graph, network, options)
     assert first.launches == second.launches
-    assert first.robustness == second.robustness
+    assert first.robust == second.robust
 
 
 def test_fewer_draws_are_the_first_of_more():
@@ -152,5 +152,5 @@ def test_without_collectives_it_is_the_compute_time_that_is_drawn():
     nothing = apply_changes(ALONE, [Change("g", remove=True)])
     answer = plan(nothing, alike(Affine(1.0, 1.0)), Options(robust=RobustOptions("mean", 5)))
     mean = np.mean([100.0 * doubt.compute for doubt in draws_of(5, 0)])
-    assert answer.robustness.plan_us == answer.robustness.without_us == pytest.approx(mean)
+    assert answer.robust.plan_us == answer.robust.without_us == pytest.approx(mean)
     assert answer.launches == ()

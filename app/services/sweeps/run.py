@@ -33,6 +33,7 @@ from app.services.sweeps.views import fastest, middle, speed_of
 from app.services.warnings import tensors_of, units_of, warnings_of
 from solver.costs import MEASURED
 from solver.errors import InvalidGraph
+from solver.evidence.belief import Belief
 from solver.graph import NETWORK, Graph, with_barrier
 from solver.policies.choice import Choice
 from solver.prediction.knees import Knee, knees
@@ -126,7 +127,8 @@ def _asked(problem: CheckedRequest[SweepRequest]) -> _Asked:
     choices = request.choices()
     # a graph with the sweep's barrier needs no second one
     bare = [replace(choice, barrier=choice.barrier and not request.barrier) for choice in choices]
-    cell = partial(_cell, graph, request.cluster, bare, request.seed, request.time_limit_s)
+    how = request.seed, request.time_limit_s, request.belief()
+    cell = partial(_cell, graph, request.cluster, bare, *how)
     return _Asked(graph, choices, request.points(), cell)
 
 
@@ -194,12 +196,13 @@ def _cell(
     policies: Sequence[Choice],
     seed: int,
     time_limit_s: float,
+    believed: Belief | None,
     point: dict[str, float],
 ) -> Cell:
     """Compute a cell; its start-up is the one asked for, without that of a cost model."""
     body = cluster.model_copy(update=point)
     on = body.to_cluster()
-    cell = cell_of(graph, on, policies, seed=seed, time_limit_s=time_limit_s)
+    cell = cell_of(graph, on, policies, seed=seed, time_limit_s=time_limit_s, believed=believed)
     return replace(cell, startup_us=body.startup_us)
 
 
