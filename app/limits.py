@@ -30,11 +30,6 @@ MAX_NAME_CHARACTERS = 512
 
 #: Most channels besides the network.
 MAX_CHANNELS = 16
-#: Least and most bandwidth [Gbit/s].
-MIN_BANDWIDTH_GBPS = 1e-6
-MAX_BANDWIDTH_GBPS = 1e6
-#: Longest start-up of a launch, and longest hop [us].
-MAX_STARTUP_US = 1e9
 
 # Options of a plan ----------------------------------------------------------------------------
 

@@ -5,10 +5,11 @@ import logging
 import sys
 import threading
 import traceback
+from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 #: What is worked on here: a request, a job. Log lines say so.
 REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
@@ -61,6 +62,24 @@ class TextLines(logging.Formatter):
         return "\n".join(filter(None, [plain, _trace(record).rstrip()]))
 
 
+class LineHandler(logging.StreamHandler[TextIO]):
+    """Writes lines alone: what breaks one, it says in another.
+
+    The library would print a traceback among the lines instead. Of what cannot be written, to a
+    full disk, say, nobody can be told: that line is lost, and no more.
+    """
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - of the library
+        """Say what broke a line."""
+        trace = sys.exc_info()
+        if isinstance(trace[1], OSError):
+            return
+        fields = {"name": record.name, "levelno": logging.ERROR, "levelname": "ERROR"}
+        told = {**fields, "msg": "A line of the log cannot be made", "exc_info": trace}
+        with suppress(OSError, ValueError):  # it is full, or closed
+            self.stream.write(self.format(logging.makeLogRecord(told)) + self.terminator)
+
+
 _FORMATS: dict[Format, type[logging.Formatter]] = {"json": JsonLines, "text": TextLines}
 
 
@@ -74,7 +93,7 @@ def install(form: Format | None, level: Level) -> None:
     level
         Of the service's own loggers; of others at least ``warning``.
     """
-    handler = logging.StreamHandler()
+    handler = LineHandler()
     handler.setFormatter(_FORMATS[form or ("text" if sys.stderr.isatty() else "json")]())
     root = logging.getLogger()
     root.handlers = [handler]

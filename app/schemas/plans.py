@@ -25,7 +25,7 @@ from app.schemas.programs import (
 from app.schemas.schedules import BucketOut, Schedule
 from solver.bounds.kinds import BOUND_KINDS, kind_sentences
 from solver.evidence.doubts import DoubtedGain
-from solver.planning.headline import Headline
+from solver.evidence.headline import Headline
 from solver.planning.result import Proof
 from solver.planning.robust import Robustness
 from solver.prediction.osf import Osf
@@ -183,7 +183,7 @@ class PlanAnswer(ExplainedAnswer):
     off_calibration: Annotated[
         list[DoubtedGain] | None,
         Field(
-            description="What the plan as it is gains over what runs today, as in `headline`, if "
+            description="What the plan as it is gains over the first of what you run, if "
             "the calibration is off: in each row another figure. Null in drafts, of programs, and "
             "beyond 200,000 ops and edges."
         ),

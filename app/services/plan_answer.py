@@ -10,7 +10,7 @@ from app.schemas.schedules import Schedule
 from app.services.graphs import is_large
 from app.services.warnings import launched, search_of, slowed_of, units_of, warnings_of
 from solver.evidence.doubts import DoubtedGain
-from solver.planning.headline import Headline
+from solver.evidence.headline import Headline
 from solver.planning.result import Plan
 from solver.prediction.osf import Osf
 

@@ -19,6 +19,7 @@ from app.services.plan_answer import plan_answer
 from solver.chain import chain_of
 from solver.costs import Network, network_of
 from solver.errors import InvalidGraph, InvalidOptions
+from solver.evidence.what_you_run import what_you_run
 from solver.explanation.explain import explain
 from solver.graph import COMPUTE, with_barrier
 from solver.planning.explicit import explicit_launches
@@ -27,7 +28,6 @@ from solver.planning.off_calibration import off_calibration
 from solver.planning.plan import plan
 from solver.planning.progress import SILENT
 from solver.planning.result import Plan
-from solver.policies import POLICIES
 from solver.prediction.osf import osf_of
 from solver.simulation.engine import simulate
 from solver.simulation.replay import replay
@@ -71,7 +71,8 @@ def solve(problem: CheckedRequest[PlanRequest], watch: Follower | None = None) -
         gains = None if is_large(graph) else headline(graph, network, rest, found)
         doubted = None
         if gains is not None:
-            doubted = off_calibration(network, found, POLICIES[gains.policy])
+            today = what_you_run(found.graph, network)[0].policy(found.graph, network)
+            doubted = off_calibration(network, found, today)
         alone = replace(options, baselines=(), slot_us=None)  # that slot may be too short
         changed = plan(lightened(other), network, alone) if other else None
     except InvalidOptions as error:

@@ -30,6 +30,7 @@ from app.services.program_problems import (
     policies_of,
 )
 from app.services.warnings import launched, search_of, units_of, warnings_of
+from solver.evidence.headline import Headline
 from solver.planning.result import Proof
 from solver.programs.explanation.explain import ProgramExplanation
 from solver.programs.policies import POLICIES
@@ -46,6 +47,7 @@ def program_answer(
     more: tuple[RoomierPlan, ...],
     changed: ProgramPlan | None,
     runtime_s: float,
+    gains: Headline | None = None,
 ) -> PlanAnswer:
     """Write a program as the answer to a request."""
     request, graph = problem.request, problem.graph
@@ -56,6 +58,7 @@ def program_answer(
     return PlanAnswer.of(
         times_of(planned),
         explained_program(planned, why, more, front or ()),
+        headline=gains,
         runtime_s=runtime_s,
         status=planned.status,
         lower_bound_us=bound.value_us,

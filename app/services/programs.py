@@ -25,6 +25,7 @@ from app.services.program_problems import (
 from solver.errors import InvalidGraph, InvalidOptions
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import execute
+from solver.programs.headline import program_headline
 from solver.programs.plan import Report, plan
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
@@ -75,9 +76,9 @@ def solve_program(
     more, changed = _more(problem, planned), _changed(problem, planned, watch)
     if watch:
         watch.progress(EXPLANATION, 0, 1, _best(tried), planned.bound.value_us)
-    why = explanation_of(planned)
+    why, gains = explanation_of(planned), program_headline(planned)
     runtime = round(time.perf_counter() - began, 6)
-    return program_answer(problem, planned, why, front, more, changed, runtime)
+    return program_answer(problem, planned, why, front, more, changed, runtime, gains)
 
 
 def _more(problem: CheckedRequest[PlanRequest], planned: ProgramPlan) -> tuple[RoomierPlan, ...]:

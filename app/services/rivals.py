@@ -14,6 +14,7 @@ from solver.policies import POLICIES, wfbp
 from solver.policies.choice import WHERE_NOT, Choice, applies, choice_faults
 from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from solver.simulation.engine import Timeline, simulate
+from solver.wording import meant
 
 _PLACE = "/query/beside"
 
@@ -64,5 +65,7 @@ def of_program(name: str | None) -> str:
 
 
 def _not_supported(name: str, where: str, names: tuple[str, ...]) -> Fault:
-    detail = f"{name} is drawn beside {where}; here one of {', '.join(names)} is."
+    detail = (
+        f"{name} is drawn beside {where}; here one of {', '.join(names)} is.{meant(name, names)}"
+    )
     return Fault(_PLACE, FaultCode.NOT_SUPPORTED, detail)

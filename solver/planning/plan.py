@@ -36,6 +36,7 @@ from solver.simulation.contention import is_contended, without_slowdowns
 from solver.simulation.engine import Policy, costs_of, iteration_time, simulate
 from solver.simulation.replay import replay
 from solver.units import same, slack
+from solver.wording import must_be, one_of
 
 #: A layered chain is searched as a general graph too where other launches save more than this
 #: share of a launch's time. Below it that gained at most 0.05 %, for six times the time.
@@ -332,7 +333,11 @@ def _are_odd(chain: Chain, costs: Sequence[Cost]) -> bool:
 
 def _check(options: Options, chain: Chain, graph: Graph) -> None:
     faults = [
-        Fault(f"/{field}", FaultCode.OUT_OF_RANGE, f"{field} must be one of {', '.join(choices)}.")
+        Fault(
+            f"/{field}",
+            FaultCode.OUT_OF_RANGE,
+            must_be(f"Options: {field}", one_of(choices), name, choices),
+        )
         for field, name, choices in (
             ("fusion", options.fusion, FUSIONS),
             ("schedule", options.schedule, SCHEDULERS),

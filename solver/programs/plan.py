@@ -8,7 +8,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import ProgramRun, execute
-from solver.programs.policies import POLICIES
+from solver.programs.policies import POLICIES, program_of
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 from solver.programs.result import FEASIBLE, OPTIMAL, ProgramBaseline, ProgramPlan
@@ -73,7 +73,7 @@ def plan(
     if search:
         search.begin(first)
     names = dict.fromkeys((*options.baselines, *(() if search else POLICIES)))
-    programs = {name: POLICIES[name](problem) for name in names}
+    programs = {name: program_of(name, problem) for name in names}
     runs = {name: execute(problem, program) for name, program in programs.items()}
     found = [(program, execute(problem, program)) for program in first]
     found += [(programs[name], runs[name]) for name in names]

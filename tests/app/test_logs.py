@@ -1,5 +1,6 @@
 """The log: a line is an object; requests have names; nothing secret is in it."""
 
+import errno
 import json
 import logging
 import re
@@ -52,13 +53,13 @@ def access(service: Service, request_id: str) -> dict[str, Any]:
 
 
 @contextmanager
-def installed(form: Format, level: Level) -> Iterator[StringIO]:
+def installed(form: Format, level: Level, file: StringIO | None = None) -> Iterator[StringIO]:
     """Log in this process as a server does."""
     root = logging.getLogger()
     names = [None, "interlace", "uvicorn"]
     levels = {name: logging.getLogger(name).level for name in names}
     handlers, hooks = root.handlers, (sys.excepthook, threading.excepthook)
-    with redirect_stderr(StringIO()) as written:
+    with redirect_stderr(file or StringIO()) as written:
         try:
             install(form, level)
             yield written
@@ -183,6 +184,42 @@ def test_all_that_a_server_logs_is_objects(one_worker: Service) -> None:
     one_worker.client.get("/healthz", headers={"x-request-id": "of-debug"})
     access(one_worker, "of-debug")
     assert any(line["logger"].startswith("uvicorn") for line in lines(one_worker))
+
+
+class FullOnce(StringIO):
+    """A file on a disk that has room again after one line."""
+
+    is_full = True
+
+    def write(self, text: str) -> int:
+        if self.is_full:
+            self.is_full = False
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(text)
+
+
+def test_a_full_disk_costs_a_line_and_no_more() -> None:
+    """What broke it, told as soon as there is room, would be no object."""
+    with installed("json", "info", FullOnce()) as written:
+        for text in ("lost", "kept"):
+            logging.getLogger("interlace").info(text)
+    assert [json.loads(line)["message"] for line in written.getvalue().splitlines()] == ["kept"]
+
+
+def test_what_breaks_a_line_is_a_line() -> None:
+    with installed("json", "info") as written:
+        logging.getLogger("interlace.x").info("%d", "no number")
+    (line,) = written.getvalue().splitlines()
+    told = json.loads(line)
+    assert (told["level"], told["logger"]) == ("error", "interlace.x")
+    assert told["message"] == "A line of the log cannot be made"
+    assert "TypeError: %d format" in told["exception"]
+
+
+def test_a_closed_log_breaks_nothing() -> None:
+    with installed("json", "info") as written:
+        written.close()
+        logging.getLogger("interlace.x").info("nobody hears it")
 
 
 def record(message: str, *arguments: Any, **fields: Any) -> logging.LogRecord:
