@@ -80,6 +80,7 @@ class OptionLimits(BaseModel):
         solver_limits.MAX_LP_BUCKETS
     )
     seed: Annotated[int, Field(description="Seed.")] = limits.MAX_SEED
+    effort: Annotated[int, Field(description="Effort of a search.")] = limits.MAX_EFFORT
     time_limit_s: Annotated[float, Field(description="Time limit [s].")] = limits.MAX_TIME_LIMIT_S
 
 

@@ -31,6 +31,7 @@ from solver.planning.robust import Robustness
 from solver.prediction.osf import Osf
 from solver.programs.explicit import ProgramStep
 from solver.traces import Report
+from solver.watchdog import WALL
 
 #: A robust plan takes so many times the time limit, about: of the plans that it is chosen from.
 _ROBUST = 3
@@ -50,9 +51,10 @@ class PlanRequest(BelievingRequest):
 
     @property
     def asked_s(self) -> float:
-        """The time that its job asks for [s]."""
+        """The time that its job asks for [s]: until the watchdogs of all its searches end them."""
         plans = len(self.options.memory_limits_bytes or [0]) + bool(self.what_if)
-        return self.options.time_limit_s * plans * (1 if self.options.robust is None else _ROBUST)
+        times = 1 if self.options.robust is None else _ROBUST
+        return WALL * self.options.time_limit_s * plans * times
 
     @property
     def asks_for_program(self) -> bool:

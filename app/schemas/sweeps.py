@@ -105,9 +105,10 @@ class SweepRequest(BelievingRequest):
         Field(
             gt=0,
             le=MAX_CELL_TIME_LIMIT_S,
-            description="After this time a plan is the best found so far [s].",
+            description="Of the plan of each cell, as of a plan [s]; the summary says what was cut "
+            "short.",
         ),
-    ] = 2
+    ] = 10
     sweep_limit_s: Annotated[
         float,
         Field(

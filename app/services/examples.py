@@ -46,7 +46,7 @@ OPTIONS: dict[str, Any] = {
     "baselines": ["wfbp", "pace"],
     "barrier": False,
     "seed": 0,
-    "time_limit_s": 10,
+    "time_limit_s": 60,
 }
 
 

@@ -35,6 +35,9 @@ from solver.units import same
 
 SEARCH = "search"
 
+#: What ended the search for a program that is shown before it was done.
+_EARLY = "a look at it before it was done"
+
 
 class _Limited(NamedTuple):
     """A limit of memory, and its plan or why there is none."""
@@ -78,7 +81,24 @@ def solve_program(
         watch.progress(EXPLANATION, 0, 1, _best(tried), planned.bound.value_us)
     why, gains = explanation_of(planned), program_headline(planned)
     runtime = round(time.perf_counter() - began, 6)
-    return program_answer(problem, planned, why, front, more, changed, runtime, gains)
+    cuts = _cuts(tried, planned, more, changed)
+    return program_answer(problem, planned, why, front, more, changed, runtime, cuts, gains)
+
+
+def _cuts(
+    tried: list[_Limited],
+    planned: ProgramPlan,
+    more: tuple[RoomierPlan, ...],
+    changed: ProgramPlan | None,
+) -> dict[str, str | None]:
+    """Return what ended searches early but for the program of the answer, by what they were for."""
+    cuts = {
+        f"the program within {each.limit:,} bytes": each.plan.cut
+        for each in tried
+        if each.plan and each.plan is not planned and each.limit is not None
+    }
+    cuts |= {f"the program with {each.extra_bytes:,} bytes more": each.cut for each in more}
+    return cuts | {"the program of the changed graph": changed.cut if changed else None}
 
 
 def _more(problem: CheckedRequest[PlanRequest], planned: ProgramPlan) -> tuple[RoomierPlan, ...]:
@@ -120,7 +140,7 @@ class _Following(NamedTuple):
         def draft_of(program: Program) -> str:
             run, bound = execute(planned, program), lower_bound(planned)
             status = OPTIMAL if same(run.iteration_time, bound.value_us) else FEASIBLE
-            found = ProgramPlan(planned, program, run, status, bound, (), is_cut_short=True)
+            found = ProgramPlan(planned, program, run, status, bound, (), cut=_EARLY)
             took = round(time.perf_counter() - began, 6)
             return program_answer(problem, found, None, None, (), None, took).model_dump_json()
 

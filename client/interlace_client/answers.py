@@ -394,8 +394,8 @@ class Cell:
     memory_limit_bytes: int | None = None
     peak_bytes: Mapping[str, int | None] | None = None
     status: str | None = None
-    fastest: tuple[str, ...] = []
-    gains: tuple[Json, ...] = []
+    fastest: tuple[str, ...] = ()
+    gains: tuple[Json, ...] = ()
 
     @classmethod
     def of(cls, raw: Json) -> Cell:
@@ -413,8 +413,8 @@ class Cell:
             memory_limit_bytes=raw.get("memory_limit_bytes"),
             peak_bytes=raw.get("peak_bytes"),
             status=raw.get("status"),
-            fastest=tuple(_rows(raw.get("fastest", []))),
-            gains=tuple(_rows(raw.get("gains", []))),
+            fastest=tuple(_rows(raw.get("fastest"))),
+            gains=tuple(_rows(raw.get("gains"))),
         )
 
 
@@ -956,6 +956,6 @@ class RunPage:
         )
 
 
-def _rows(found: Any) -> list[Json]:
+def _rows(found: Any) -> list[Any]:
     """Return rows; none where there are none, or where a list says only how many."""
     return found if isinstance(found, list) else []

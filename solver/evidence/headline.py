@@ -17,15 +17,19 @@ class Headline:
     gains
         Over each of what you run, under PyTorch's barrier first; those without it are left out
         where the graph itself has the barrier. Of a program there is one, of no barrier.
+    cut
+        What ended the search of the plan for the other barrier before its moves were done; null
+        where nothing did.
     """
 
     sentence: str
     gains: tuple[Gain, ...]
+    cut: str | None = None
 
 
-def headline_of(gains: Sequence[Gain]) -> Headline:
+def headline_of(gains: Sequence[Gain], cut: str | None = None) -> Headline:
     """Gather gains, the one first that a headline speaks of."""
-    return Headline(gain_sentence(gains), tuple(gains))
+    return Headline(gain_sentence(gains), tuple(gains), cut)
 
 
 def gain_sentence(gains: Sequence[Gain]) -> str:

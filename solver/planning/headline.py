@@ -45,13 +45,15 @@ def headline(
     """
     barriers = [True] if has_barrier(graph) else [True, False]
     gains: list[Gain] = []
+    cut = None
     for barrier in barriers:
         planned = found
         if barrier != options.barrier and len(barriers) > 1:
             other = replace(options, baselines=(), slot_us=None, barrier=barrier)
             planned = plan(graph, network, other)
+            cut = planned.cut
         gains += _gains(planned, network, trust_below, barrier=barrier)
-    return headline_of(gains)
+    return headline_of(gains, cut)
 
 
 class _AsRun(NamedTuple):

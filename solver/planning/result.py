@@ -161,8 +161,9 @@ class Plan:
         What was simulated, a barrier included, and how it ran.
     baselines
         In the order asked for.
-    is_cut_short
-        Whether the time limit ended the search: another run may find another plan.
+    cut
+        What ended the search before its moves were done, as "its limit of 60 s of CPU time": then
+        another run may find another plan. None where nothing did.
     robust
         How it was chosen by its times over draws of the costs; None where it was not.
     """
@@ -186,5 +187,5 @@ class Plan:
     launches: tuple[Launch, ...]
     timeline: Timeline
     baselines: tuple[Baseline, ...]
-    is_cut_short: bool = False
+    cut: str | None = None
     robust: Robustness | None = None

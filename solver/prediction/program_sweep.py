@@ -35,14 +35,11 @@ class ProgramCell(Cell):
         may take more than the limit, and are then not the best.
     status
         Of the plan, :data:`INFEASIBLE` where it has no program; None where none was asked for.
-    is_cut_short
-        Whether the time limit ended the search of the plan.
     """
 
     memory_limit_bytes: int | None
     peaks: tuple[int | None, ...]
     status: str | None
-    is_cut_short: bool
 
 
 def program_cell_of(
@@ -64,14 +61,14 @@ def program_cell_of(
     """
     rules = tuple(name for name in policies if name != PLAN)
     found: dict[str, tuple[float | None, int | None]] = {}
-    status, is_cut_short, bound = None, False, None
+    status, cut, bound = None, None, None
     if PLAN in policies:
         try:
             planned = plan(problem, replace(options, baselines=rules))
         except InvalidOptions:
             status, found[PLAN] = INFEASIBLE, (None, None)
         else:
-            status, is_cut_short, bound = planned.status, planned.is_cut_short, planned.bound
+            status, cut, bound = planned.status, planned.cut, planned.bound
             found[PLAN] = planned.run.iteration_time, planned.run.peak_bytes
             found |= {b.policy: (b.iteration_time_us, b.peak_bytes) for b in planned.baselines}
     for name in rules:
@@ -95,7 +92,7 @@ def program_cell_of(
         memory_limit_bytes=limit,
         peaks=peaks,
         status=status,
-        is_cut_short=is_cut_short,
+        cut=cut,
     )
 
 
@@ -169,7 +166,7 @@ def _fastest(cell: ProgramCell, row: Sequence[ProgramCell], at: int) -> ProgramC
             for gain in cell.gains
         ),
         status=best.status,
-        is_cut_short=best.is_cut_short,
+        cut=best.cut,
     )
 
 

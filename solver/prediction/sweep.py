@@ -5,7 +5,7 @@ may be computed anywhere and in any order.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from solver.chain import Chain, chain_of
 from solver.costs import Cluster, Network, is_extrapolated, network_of
@@ -17,12 +17,18 @@ from solver.graph import NETWORK, Graph, with_barrier
 from solver.planning.plan import Options, compare, plan
 from solver.policies.choice import Choice, applies
 from solver.simulation.engine import costs_of, iteration_time
+from solver.watchdog import TIME_LIMIT_S
 
 #: A time longer by up to this share is as good: a plan of the fewest launches may take it.
 TIE = 1e-3
 
 #: The policy of a :class:`solver.policies.choice.Choice` that stands for our plan.
 PLAN = "plan"
+
+
+#: The search of a cell's plan takes so much of what that of a plan alone may: of large graphs some
+#: 2 s a cell.
+SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,9 @@ class Cell:
     extrapolated
         Whether the cost of a channel in use was scaled from what was measured with other workers or
         bandwidth.
+    cut
+        What ended the search of the plan before its moves were done; None where nothing did, or no
+        plan was asked for.
     gains
         What the fastest saves over each of what you run on that cluster.
     """
@@ -84,6 +93,7 @@ class Cell:
     fastest: tuple[int, ...]
     extrapolated: bool
     gains: tuple[CellGain, ...]
+    cut: str | None = field(default=None, kw_only=True)
 
     @property
     def best(self) -> int | None:
@@ -97,7 +107,7 @@ def cell_of(
     policies: Sequence[Choice],
     *,
     seed: int = 0,
-    time_limit_s: float = 10.0,
+    time_limit_s: float = TIME_LIMIT_S,
     believed: Belief | None = None,
 ) -> Cell:
     """Compute one cell of a sweep.
@@ -132,9 +142,16 @@ def cell_of(
     plan if asked for.
     """
     choices = tuple(choice for choice in policies if choice.policy != PLAN)
-    options = Options(baselines=choices, seed=seed, time_limit_s=time_limit_s, believed=believed)
+    options = Options(
+        baselines=choices,
+        seed=seed,
+        time_limit_s=time_limit_s,
+        share=SHARE,
+        believed=believed,
+    )
     chain, network = chain_of(graph), network_of(cluster)
     plan_time: float | None = None
+    cut: str | None = None
     baselines: Sequence[float | None]
     if all(cost.time(1) == 0 for cost in costs_of(chain, network)):
         bound = plan_time = chain.compute_time
@@ -142,6 +159,7 @@ def cell_of(
     elif len(choices) < len(policies):
         answer = plan(graph, network, options)
         bound, plan_time = answer.lower_bound_us, answer.iteration_time_us
+        cut = answer.cut
         baselines = [baseline.iteration_time_us for baseline in answer.baselines]
     else:
         bound, baselines = compare(graph, network, options)
@@ -157,6 +175,7 @@ def cell_of(
         times=times,
         fastest=fastest_of(times),
         extrapolated=any(is_extrapolated(channels[name]) for name in chain.channels),
+        cut=cut,
         gains=_gains(graph, network, times),
     )
 
@@ -167,7 +186,7 @@ def sweep(
     policies: Sequence[Choice],
     *,
     seed: int = 0,
-    time_limit_s: float = 10.0,
+    time_limit_s: float = TIME_LIMIT_S,
     believed: Belief | None = None,
 ) -> tuple[Cell, ...]:
     """Compute a cell for each cluster, as :func:`cell_of` does, one after the other."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.cli.rendering.channel_use import channel_rows
 from app.cli.rendering.clusters import channels, cost, place
-from app.cli.rendering.explanations import warnings, what_if
+from app.cli.rendering.explanations import cuts, warnings, what_if
 from app.cli.rendering.figures import counted, percent
 from app.cli.rendering.headlines import headline
 from app.cli.rendering.page import Line, page
@@ -39,6 +39,7 @@ _TITLES = {
 def program(answer: PlanAnswer, name: str) -> str:
     """Write a program as a page of text."""
     return page(
+        cuts(answer.warnings),
         _head(answer, name),
         headline(answer.headline),
         _times(answer),

@@ -157,9 +157,10 @@ def _answer(
         name=problem.graph.name,
         summary=[
             *([] if is_whole else [cut]),
+            *_searches_cut(cells),
             *(f"With ops changed: {change.said()}." for change in request.changes),
             *_summary(answered, labels, found),
-            *memory_summary(programs, labels, found, request.time_limit_s),
+            *memory_summary(programs, labels, found),
             *(scaling_notes(asked.graph, request.cluster, speed=True) if is_moved else ()),
         ],
         axes=SweepAxes(
@@ -180,6 +181,16 @@ def _answer(
         version=VERSION,
         runtime_s=round(runtime_s, 6),
     )
+
+
+def _searches_cut(cells: Sequence[Cell]) -> Iterator[str]:
+    """Say in how many cells a watchdog ended the search, and which first."""
+    found = [cell.cut for cell in cells if cell.cut]
+    if found:
+        yield (
+            f"The search for the plan was cut short in {len(found):,} of {len(cells):,} cells, by "
+            f"{found[0]}: another run may find other plans there."
+        )
 
 
 def _prepared(problem: CheckedRequest[SweepRequest]) -> Graph:

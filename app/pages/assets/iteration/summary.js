@@ -97,8 +97,10 @@ function gain(each) {
  * @param {Iteration} body
  */
 export function summary(host, body) {
+  const cuts = (body.warnings ?? []).filter((each) => each.code === "search_cut_short");
   fill(
     host,
+    cuts.map((each) => el("p", { class: "note" }, each.detail)),
     el(
       "p",
       { class: "lead summary" },
