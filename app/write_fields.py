@@ -37,7 +37,7 @@ _REQUESTS: dict[str, type[RequestModel]] = {
     "calibrate": CostModelRequest,
 }
 #: Objects of requests whose fields have flags, or are completed.
-_OBJECTS = ("cluster", "options", "jitter")
+_OBJECTS = ("cluster", "believed", "options", "jitter")
 _HEAD = '''\
 """The fields of requests, for the help of their flags.
 

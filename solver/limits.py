@@ -69,6 +69,10 @@ MAX_SERVER_CORES = 100_000
 MAX_JITTER_RUNS = 10_000
 #: Largest standard deviation of an op's factor.
 MAX_JITTER_SPREAD = 10.0
+#: Largest factor by which costs are believed to be off, and one over the least.
+MAX_BELIEVED_FACTOR = 1_000.0
+#: Most draws of the costs from which a robust plan is chosen.
+MAX_ROBUST_DRAWS = 1_000
 
 # Traces and exports ---------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ Json = dict[str, Any]
 _SPLIT = ["ddp", "wfbp", "pace"]
 
 #: What a request for a plan has, and one about steps has not.
-_NOT_OF_STEPS = frozenset({"cluster", "options", "what_if"})
+_NOT_OF_STEPS = frozenset({"cluster", "believed", "options", "what_if"})
 
 #: Of servers and workers where neither file nor flag says it.
 _BANDWIDTH_GBPS = 10
@@ -72,12 +72,12 @@ class GraphSource:
 
 
 def read_plan(
-    source: GraphSource, options: Json, what_if: list[Json]
+    source: GraphSource, options: Json, what_if: list[Json], believed: Json | None = None
 ) -> tuple[CheckedRequest[PlanRequest], Report | None]:
     """Read files as a problem to plan; of a trace also report what was dropped and assumed.
 
-    ``options`` and ``what_if`` are what flags say; they win over the file. A trace whose buckets
-    were split into tensors is compared with DistributedDataParallel first.
+    ``options``, ``what_if`` and ``believed`` are what flags say; they win over the file. A trace
+    whose buckets were split into tensors is compared with DistributedDataParallel first.
 
     Raises
     ------
@@ -90,6 +90,7 @@ def read_plan(
         own = raw.get("options", {"baselines": _SPLIT} if is_ddp else {})
         raw = {**raw, "options": _merged(own, options)}
         raw |= {"what_if": what_if} if what_if else {}
+        raw |= {"believed": believed} if believed else {}
     return problem_of(_read_assigned(raw, source, PlanRequest)), report
 
 
@@ -129,6 +130,8 @@ def read_prediction(source: GraphSource, fields: Json) -> "tuple[Graph | None, P
     from app.schemas.predictions import PredictionRequest
 
     raw, _ = _read(source)
+    if isinstance(raw, dict):
+        raw = {key: value for key, value in raw.items() if key != "believed"}
     return _read_assigned(_with(raw, fields), source, PredictionRequest)
 
 

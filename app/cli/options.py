@@ -84,6 +84,15 @@ MarginMs = Annotated[
     float | None, option("OptionsBody.margin_us", default="of a program 50", unit=1e3)
 ]
 
+Believed = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KEY=VALUE,...",
+        help="Decide with other costs than those that it runs with: startup_factor, "
+        "bandwidth_factor, compute_factor, a spread of each, or a cluster (cluster.workers=8).",
+    ),
+]
+
 WhatIf = Annotated[
     list[str] | None,
     typer.Option(

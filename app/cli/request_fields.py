@@ -10,11 +10,13 @@ REQUESTS: dict[str, dict[str, str]] = {
     "plan": {
         "": "PlanRequest",
         "cluster.": "ClusterBody",
+        "believed.": "BelievedBody",
         "options.": "OptionsBody",
     },
     "simulate": {
         "": "SimulationRequest",
         "cluster.": "ClusterBody",
+        "believed.": "BelievedBody",
         "jitter.": "JitterBody",
         "options.": "SimulatedOptions",
     },
@@ -25,6 +27,7 @@ REQUESTS: dict[str, dict[str, str]] = {
     "sweep": {
         "": "SweepRequest",
         "cluster.": "ClusterBody",
+        "believed.": "BelievedBody",
         "options.": "SweptOptions",
     },
     "parameter-server": {
@@ -42,6 +45,51 @@ REQUESTS: dict[str, dict[str, str]] = {
 
 #: The fields of these.
 FIELDS: dict[str, RequestField] = {
+    "BelievedBody.bandwidth_factor": RequestField(
+        "It is believed to have so many times the bandwidth",
+        least=0.001,
+        most=1000.0,
+        default="1",
+    ),
+    "BelievedBody.bandwidth_spread": RequestField(
+        "The same of the bandwidth",
+        least=0,
+        most=10.0,
+        default="0",
+    ),
+    "BelievedBody.cluster": RequestField(
+        "The cluster that is believed",
+    ),
+    "BelievedBody.compute_factor": RequestField(
+        "Compute is believed to take so many times as long",
+        least=0.001,
+        most=1000.0,
+        default="1",
+    ),
+    "BelievedBody.compute_spread": RequestField(
+        "The same of compute",
+        least=0,
+        most=10.0,
+        default="0",
+    ),
+    "BelievedBody.seed": RequestField(
+        "Seed of the draws",
+        least=0,
+        most=4294967295,
+        default="0",
+    ),
+    "BelievedBody.startup_factor": RequestField(
+        "It is believed to have so many times the start-up",
+        least=0.001,
+        most=1000.0,
+        default="1",
+    ),
+    "BelievedBody.startup_spread": RequestField(
+        "The factor is drawn, log-normal about what is said",
+        least=0,
+        most=10.0,
+        default="0",
+    ),
     "ClusterBody.algorithm": RequestField(
         "How the cost is computed",
         choices=(
@@ -246,6 +294,11 @@ FIELDS: dict[str, RequestField] = {
         least=0.001,
         most=1000000000.0,
     ),
+    "OptionsBody.draws": RequestField(
+        "How many draws robust takes",
+        least=1,
+        most=1000,
+    ),
     "OptionsBody.effort": RequestField(
         "Multiplies the moves of the search",
         least=1,
@@ -301,6 +354,14 @@ FIELDS: dict[str, RequestField] = {
         "Plan also with so much more than --memory-limit-gib, to say what that would save",
         least=1,
         most=1152921504606846976,
+    ),
+    "OptionsBody.robust": RequestField(
+        "Choose the plan by the mean or p95 of its times over seeded draws of start-up, bandwidth,"
+        " launches and compute",
+        choices=(
+            "mean",
+            "p95",
+        ),
     ),
     "OptionsBody.schedule": RequestField(
         "",
@@ -514,6 +575,9 @@ FIELDS: dict[str, RequestField] = {
         least=1,
         most=1000000,
     ),
+    "PlanRequest.believed": RequestField(
+        "Costs that policies and plans are decided with",
+    ),
     "PlanRequest.cluster": RequestField(
         "",
     ),
@@ -607,6 +671,9 @@ FIELDS: dict[str, RequestField] = {
     "SimulationRequest.barrier": RequestField(
         "The next forward pass waits for all last collectives, as in PyTorch",
     ),
+    "SimulationRequest.believed": RequestField(
+        "Costs that policies and plans are decided with",
+    ),
     "SimulationRequest.bins": RequestField(
         "Bins over the iteration for bandwidth use",
         least=1,
@@ -644,6 +711,9 @@ FIELDS: dict[str, RequestField] = {
     ),
     "SweepRequest.barrier": RequestField(
         "The next forward pass waits for all last collectives, as in PyTorch",
+    ),
+    "SweepRequest.believed": RequestField(
+        "Costs that policies and plans are decided with",
     ),
     "SweepRequest.changes": RequestField(
         "What is swept is the graph with these ops changed",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Taking = PlanRequest | SimulationRequest | SweepRequest
 
 #: Options that a program knows nothing of.
-_OF_CHAINS = ("fusion", "schedule", "slot_us", "barrier")
+_OF_CHAINS = ("fusion", "schedule", "slot_us", "barrier", "robust", "draws")
 
 #: Why a graph is refused by whatever takes no program.
 NOT_PLANNED = (
@@ -82,11 +82,21 @@ def _asked_faults(body: GraphBody, request: "Taking") -> Iterator[Fault]:
 
     match request:
         case PlanRequest():
+            yield from _belief_faults(request)
             yield from _option_faults(body, request)
         case SimulationRequest():
+            yield from _belief_faults(request)
             yield from _simulation_faults(body, request)
         case SweepRequest():
+            yield from _belief_faults(request)
             yield from _sweep_faults(body, request)
+
+
+def _belief_faults(request: "Taking") -> Iterator[Fault]:
+    """Say that programs are decided with the costs that they are executed with."""
+    if request.believed is not None:
+        detail = "Believed: a program is decided with the costs of its cluster; leave it out."
+        yield Fault("/believed", FaultCode.NOT_SUPPORTED, detail)
 
 
 def _stream_faults(body: GraphBody) -> Iterator[Fault]:

@@ -31,6 +31,7 @@ _ANY: dict[str, Any] = {
 class _Naming(msgspec.Struct):
     graph_id: msgspec.Raw | UnsetType = UNSET
     cluster: msgspec.Raw | UnsetType = UNSET
+    believed: msgspec.Raw | UnsetType = UNSET
 
 
 _NAMING = msgspec.json.Decoder(_Naming)
@@ -61,15 +62,22 @@ def named_in(body: bytes) -> tuple[str | None, list[str]]:
         named = _NAMING.decode(body)
         found = {
             name: msgspec.json.decode(value)
-            for name, value in (("graph_id", named.graph_id), ("cluster", named.cluster))
+            for name, value in (
+                ("graph_id", named.graph_id),
+                ("cluster", named.cluster),
+                ("believed", named.believed),
+            )
             if not isinstance(value, UnsetType)
         }
     except (msgspec.MsgspecError, ValueError, RecursionError):
         found = _loosely(body)
-    graph, cluster = found.get("graph_id"), found.get("cluster")
-    places = [cluster]
-    if isinstance(cluster, dict) and isinstance(cluster.get("channels"), dict):
-        places += cluster["channels"].values()
+    graph, believed = found.get("graph_id"), found.get("believed")
+    clusters = [found.get("cluster")]
+    clusters += [believed.get("cluster")] if isinstance(believed, dict) else []
+    places = [*clusters]
+    for cluster in clusters:
+        if isinstance(cluster, dict) and isinstance(cluster.get("channels"), dict):
+            places += cluster["channels"].values()
     models = [place.get("cost_model") for place in places if isinstance(place, dict)]
     ids = [model.get("id") for model in models if isinstance(model, dict)]
     known = dict.fromkeys(each for each in ids if isinstance(each, str))

@@ -21,6 +21,7 @@ from app.reading.references import NOTHING, Library, with_graph
 from app.reading.schema_faults import fitting, shape_faults
 from app.reading.step_faults import readable_step_faults, step_faults
 from app.schemas.base import RequestModel
+from app.schemas.believed import BelievedBody
 from app.schemas.clusters import ClusterBody
 from app.schemas.graphs import ClusterRequest, GraphBody, GraphRequest
 from app.schemas.problem import CheckedRequest, graph_json
@@ -237,9 +238,25 @@ def _checked(
         cluster, unknown = with_models(request.cluster, library.model)
         faults += unknown or _cluster_faults(ops, request, cluster)
         known["cluster"] = cluster
+    if (believed := getattr(request, "believed", None)) is not None:
+        body, wrong = _believed(ops, believed, library)
+        faults += wrong
+        known["believed"] = body
     if faults or (graph is None and ops is not None):
         raise InvalidRequest(list(dict.fromkeys(faults)))
     return graph, request.model_copy(update=known)
+
+
+def _believed(
+    ops: Sequence[Op] | None, body: BelievedBody, library: Library
+) -> tuple[BelievedBody, list[Fault]]:
+    """Put stored cost models in a believed cluster; list what is wrong with it."""
+    if body.cluster is None:
+        return body, []
+    cluster, unknown = with_models(body.cluster, library.model)
+    found = unknown or [*cluster_faults(cluster), *lane_faults(ops or [], cluster)]
+    faults = [Fault(f"/believed{f.pointer}", f.code, f"Believed: {f.detail}") for f in found]
+    return body.model_copy(update={"cluster": cluster}), faults
 
 
 def _cluster_faults(

@@ -14,6 +14,7 @@ from app.limits import (
     MIN_SLOT_US,
 )
 from app.schemas.base import OneOf, RequestModel, is_unknown
+from app.schemas.believed import Draws, RobustMeasure
 from app.schemas.policies import BaselineBody, Choices, named_bodies
 from app.schemas.program_options import (
     Bytes,
@@ -26,6 +27,7 @@ from app.schemas.program_options import (
 from solver.fusion.layered import FUSIONS
 from solver.limits import MAX_DURATION_US, MAX_LAUNCH_TOLERANCE
 from solver.planning.plan import Options
+from solver.planning.robust import RobustOptions
 from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from solver.schedule import SCHEDULERS
 from solver.watchdog import TIME_LIMIT_S
@@ -113,6 +115,8 @@ class OptionsBody(RequestModel):
             "buckets are merged.",
         ),
     ] = 0.001
+    robust: RobustMeasure = None
+    draws: Draws = None
 
     memory_limit_bytes: MemoryLimit = None
     memory_limits_bytes: Annotated[
@@ -161,4 +165,12 @@ class OptionsBody(RequestModel):
             time_limit_s=self.time_limit_s,
             effort=self.effort,
             launch_tolerance=self.launch_tolerance,
+            robust=self._robust(),
         )
+
+    def _robust(self) -> RobustOptions | None:
+        """Return how to choose by draws; None where the stated costs decide."""
+        if self.robust is None:
+            return None
+        given = {} if self.draws is None else {"draws": self.draws}
+        return RobustOptions(self.robust, seed=self.seed, **given)

@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field
 
 from app.schemas.base import AnswerModel, OneOf, ShownAs, is_unknown
+from app.schemas.believed import Believed, BelievingRequest
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning, ExplainedAnswer
-from app.schemas.graphs import ChangeBody, Changes, ClusterRequest, GraphBody
+from app.schemas.graphs import ChangeBody, Changes, GraphBody
 from app.schemas.plan_options import OptionsBody
 from app.schemas.policies import PAIRS
 from app.schemas.programs import (
@@ -22,16 +23,21 @@ from app.schemas.programs import (
 )
 from app.schemas.schedules import BucketOut, Schedule
 from solver.bounds.kinds import BOUND_KINDS, kind_sentences
+from solver.evidence.doubts import DoubtedGain
 from solver.evidence.evidence import Evidence
 from solver.evidence.headline import Headline
 from solver.planning.result import Proof
+from solver.planning.robust import Robustness
 from solver.prediction.osf import Osf
 from solver.programs.explicit import ProgramStep
 from solver.traces import Report
 from solver.watchdog import WALL
 
+#: A robust plan takes so many times the time limit, about: of the plans that it is chosen from.
+_ROBUST = 3
 
-class PlanRequest(ClusterRequest):
+
+class PlanRequest(BelievingRequest):
     """A training iteration, the cluster it runs on, and how to plan it."""
 
     graph: GraphBody
@@ -47,7 +53,8 @@ class PlanRequest(ClusterRequest):
     def asked_s(self) -> float:
         """The time that its job asks for [s]: until the watchdogs of all its searches end them."""
         plans = len(self.options.memory_limits_bytes or [0]) + bool(self.what_if)
-        return WALL * self.options.time_limit_s * plans
+        times = 1 if self.options.robust is None else _ROBUST
+        return WALL * self.options.time_limit_s * plans * times
 
     @property
     def asks_for_program(self) -> bool:
@@ -110,6 +117,7 @@ class PlanRequestOut(AnswerModel):
     """What was asked, defaults filled in; the graph by its hash."""
 
     cluster: ClusterBody
+    believed: Believed = None
     options: OptionsBody
     what_if: list[ChangeBody] = Field(default=[])
     graph_sha256: str
@@ -184,6 +192,22 @@ class PlanAnswer(ExplainedAnswer):
     what_if: Annotated[WhatIf | None, Field(description="Null when no change was asked for.")] = (
         None
     )
+    off_calibration: Annotated[
+        list[DoubtedGain] | None,
+        Field(
+            description="What the plan as it is gains over the first of what you run, if "
+            "the calibration is off: in each row another figure. Null in drafts, of programs, and "
+            "beyond 200,000 ops and edges."
+        ),
+    ] = None
+    robust: Annotated[
+        Robustness | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Of a plan that was chosen by draws of the costs: what it, the plan "
+            "without them and each policy take under the same draws.",
+        ),
+    ] = None
     osf: Annotated[
         Osf | None,
         Field(description="What OSF predicts for each tensor alone; null where there is no chain."),

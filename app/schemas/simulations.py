@@ -6,9 +6,10 @@ from pydantic import Field
 
 from app.limits import MAX_BASELINES, MAX_BINS, MAX_SEED
 from app.schemas.base import AnswerModel, RequestModel, is_unknown
+from app.schemas.believed import Believed, BelievingRequest
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning, ExplainedAnswer
-from app.schemas.graphs import ChangeBody, Changes, ClusterRequest, GraphBody
+from app.schemas.graphs import ChangeBody, Changes, GraphBody
 from app.schemas.plan_options import PlanPolicyBody
 from app.schemas.policies import PAIRS, PolicyBody
 from app.schemas.program_options import SimulatedOptions, is_empty
@@ -52,7 +53,7 @@ class JitterBody(RequestModel):
     ] = Field(default=["wfbp"], validate_default=True)
 
 
-class SimulationRequest(ClusterRequest):
+class SimulationRequest(BelievingRequest):
     """A training iteration on a cluster, under a policy or an explicit plan."""
 
     graph: GraphBody
@@ -135,6 +136,7 @@ class SimulationRequestOut(AnswerModel):
     """What was asked, defaults filled in; the graph by its hash."""
 
     cluster: ClusterBody
+    believed: Believed = None
     barrier: bool
     bins: int
     jitter: JitterBody | None

@@ -33,8 +33,7 @@ def _network_json(cluster: Cluster) -> Json:
     given = {
         name: getattr(cluster, name)
         for name, default in _DEFAULTS.items()
-        if name not in {"channels", "cost_error", *_MEASURED}
-        and getattr(cluster, name) != default
+        if name not in {"channels", "cost_error", *_MEASURED} and getattr(cluster, name) != default
     }
     for name in ("tables", "piecewise"):
         if name in given:

@@ -9,9 +9,10 @@ from pydantic import Field
 
 from app.limits import MAX_BASELINES, MAX_CELL_TIME_LIMIT_S, MAX_CELLS, MAX_SEED, MAX_SWEEP_LIMIT_S
 from app.schemas.base import AnswerModel, OneOf, is_unknown
+from app.schemas.believed import Believed, BelievingRequest
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning
-from app.schemas.graphs import ChangeBody, Changes, ClusterRequest, GraphBody
+from app.schemas.graphs import ChangeBody, Changes, GraphBody
 from app.schemas.networks import Gbps, Microseconds, Workers
 from app.schemas.policies import PAIRS, BaselineBody, Choices, named_bodies
 from app.schemas.program_options import Bytes, SweptOptions, is_empty
@@ -40,7 +41,7 @@ Candidate = Annotated[BaselineBody, Choices((*named_bodies(PROGRAM_POLICIES), Pl
 _OF_PROGRAMS = tuple(Choice(name) for name in (*PROGRAM_POLICIES, PLAN))
 
 
-class SweepRequest(ClusterRequest):
+class SweepRequest(BelievingRequest):
     """One training iteration on many clusters, under many policies.
 
     A cell for each of workers x bandwidth x start-up, of a program x limit of memory, in ascending
@@ -298,6 +299,7 @@ class SweepRequestOut(AnswerModel):
     """What was asked, defaults filled in; the graph by its hash."""
 
     cluster: ClusterBody
+    believed: Believed = None
     barrier: bool
     seed: int
     time_limit_s: float

@@ -1,5 +1,7 @@
 """A plan as an answer."""
 
+from collections.abc import Sequence
+
 from app import VERSION
 from app.schemas.explanations import ExplainedAnswer
 from app.schemas.plans import PlanAnswer, PlanRequest, PlanRequestOut, WhatIf
@@ -7,6 +9,7 @@ from app.schemas.problem import CheckedRequest, graph_sha256, ops_json
 from app.schemas.schedules import Schedule
 from app.services.graphs import is_large
 from app.services.warnings import launched, search_of, slowed_of, units_of, warnings_of
+from solver.evidence.doubts import DoubtedGain
 from solver.evidence.headline import Headline
 from solver.planning.result import Plan
 from solver.prediction.osf import Osf
@@ -20,6 +23,7 @@ def plan_answer(
     osf: Osf | None,
     runtime_s: float,
     gains: Headline | None = None,
+    doubted: Sequence[DoubtedGain] | None = None,
 ) -> PlanAnswer:
     """Write a plan as the answer to a problem, with its explanation and its what-if.
 
@@ -31,6 +35,7 @@ def plan_answer(
         why,
         plan,
         headline=gains,
+        off_calibration=None if doubted is None else list(doubted),
         runtime_s=runtime_s,
         schedule=Schedule.of(
             plan,

@@ -18,10 +18,12 @@ from app.services.plan_answer import plan_answer
 from solver.chain import chain_of
 from solver.costs import Network, network_of
 from solver.errors import InvalidGraph, InvalidOptions
+from solver.evidence.what_you_run import run_first
 from solver.explanation.explain import explain
 from solver.graph import COMPUTE, with_barrier
 from solver.planning.explicit import explicit_launches
 from solver.planning.headline import headline
+from solver.planning.off_calibration import off_calibration
 from solver.planning.plan import plan
 from solver.planning.progress import SILENT
 from solver.planning.result import Plan
@@ -53,7 +55,7 @@ def solve(problem: CheckedRequest[PlanRequest], watch: Follower | None = None) -
         return solve_program(problem, watch)
     began, spent, request = time.perf_counter(), time.thread_time(), problem.request
     network = network_of(request.cluster.to_cluster())
-    options = request.options.to_options()
+    options = replace(request.options.to_options(), believed=request.belief())
     sizes = [op.bytes or 0 for op in problem.graph.ops if op.kind != COMPUTE]
     if faults := launch_faults(options.baselines, sizes):
         raise InvalidRequest(within("options", faults))
@@ -67,8 +69,11 @@ def solve(problem: CheckedRequest[PlanRequest], watch: Follower | None = None) -
         limit_s = options.time_limit_s
         left_s = max(limit_s - (time.thread_time() - spent), _LEAST * limit_s)
         rest = replace(options, time_limit_s=left_s, share=_BESIDE)
-        trust = found.evidence.trust_below
+        trust, doubted = found.evidence.trust_below, None
         gains = None if is_large(graph) else headline(graph, network, rest, found, trust)
+        if gains is not None:
+            today = run_first(found.graph).policy(found.graph, network)
+            doubted = off_calibration(network, found, today)
         alone = replace(options, baselines=(), slot_us=None)  # that slot may be too short
         changed = plan(lightened(other), network, alone) if other else None
     except InvalidOptions as error:
@@ -79,7 +84,7 @@ def solve(problem: CheckedRequest[PlanRequest], watch: Follower | None = None) -
     why = _why(network, found)
     osf = osf_of(graph, network)
     runtime = round(time.perf_counter() - began, 6)
-    return plan_answer(problem, found, why, changed, osf, runtime, gains)
+    return plan_answer(problem, found, why, changed, osf, runtime, gains, doubted)
 
 
 def _why(network: Network, found: Plan) -> ExplainedAnswer:

@@ -8,10 +8,11 @@ from solver.chain import chain_of
 from solver.codes import FaultCode
 from solver.costs import Network
 from solver.errors import Fault
+from solver.evidence.belief import decided
 from solver.evidence.what_you_run import what_you_run
 from solver.graph import Graph, with_barrier
 from solver.policies import POLICIES, wfbp
-from solver.policies.choice import WHERE_NOT, Choice, applies, bind, choice_faults, resolve
+from solver.policies.choice import WHERE_NOT, Choice, applies, choice_faults
 from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from solver.simulation.engine import Timeline, simulate
 from solver.wording import meant
@@ -47,7 +48,8 @@ def ran(
         faults = [Fault(_PLACE, FaultCode.NOT_LAYERED, detail)]
     if faults:
         raise InvalidRequest(faults)
-    return graph, simulate(graph, network, bind(resolve(choice, graph, network)))
+    _, policy = decided(choice, graph, network, problem.request.belief())
+    return graph, simulate(graph, network, policy)
 
 
 def run_today(graph: Graph, network: Network) -> tuple[str, Graph, Timeline]:

@@ -30,13 +30,14 @@ from solver.chain import Chain, chain_of
 from solver.codes import FaultCode
 from solver.costs import Network, network_of
 from solver.errors import Fault, InvalidGraph, InvalidPlan
+from solver.evidence.belief import decided
 from solver.explanation.explain import explain
 from solver.graph import Graph, with_barrier
 from solver.planning.certify import evidence_on
 from solver.planning.explicit import deadlock_fault, explicit_launches
 from solver.planning.labels import label_buckets, parts_of
 from solver.planning.times import IterationTimes, iteration_times
-from solver.policies.choice import WHERE_NOT, Choice, applies, bind, choice_faults, resolve
+from solver.policies.choice import WHERE_NOT, Choice, applies, choice_faults
 from solver.simulation.engine import (
     Deadlock,
     Policy,
@@ -148,8 +149,7 @@ def _prepared(
         raise InvalidRequest(faults)
     choice = request.to_choice()
     if choice:
-        used = resolve(choice, graph, network)
-        policy = bind(used)
+        used, policy = decided(choice, graph, network, request.belief())
         return graph, network, used, lambda _: policy
     assert request.plan is not None, "a policy or a plan"
     try:
@@ -236,19 +236,18 @@ def _jitter(
     if request.jitter is None:
         return None
     if request.policy is not None and request.policy.policy == "pace":
-        policy = _decided(graph, network, Choice("pace"))
+        policy = _once(graph, network, "pace", policy)
     policies = [(PLAN, policy)]
     for rival in request.jitter.rivals:
-        choice = resolve(rival.to_choice(), graph, network)
-        policies.append((choice.policy, _decided(graph, network, choice)))
+        choice, rule = decided(rival.to_choice(), graph, network, request.belief())
+        policies.append((choice.policy, _once(graph, network, choice.policy, rule)))
     noise = request.jitter
     return jitter(graph, network, policies, noise.spread, noise.seed, noise.runs)
 
 
-def _decided(graph: Graph, network: Network, choice: Choice) -> Policy:
+def _once(graph: Graph, network: Network, name: str, policy: Policy) -> Policy:
     """Let PACE decide once: whatever happens, it sends the same launches in the same order."""
-    policy = bind(choice)
-    if choice.policy != "pace":
+    if name != "pace":
         return policy
     return replay(launches_under(graph, network, policy))
 

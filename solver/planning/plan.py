@@ -17,19 +17,22 @@ from solver.chain import Chain, chain_of, lane_bytes, on_channel, without_keys
 from solver.codes import FaultCode
 from solver.costs import Cluster, Cost, Network, as_network
 from solver.errors import Fault, InvalidOptions
+from solver.evidence.belief import Belief, believed_graph, believed_network, decided
 from solver.fusion import layered
 from solver.fusion.few_launches import launch_tolerance_faults
 from solver.fusion.general.search import decide
 from solver.fusion.layered import FUSIONS
-from solver.fusion.search import STEPS, Allowance, SearchOptions, unreported
+from solver.fusion.search import STEPS, Allowance, Candidate, SearchOptions, unreported
 from solver.graph import Graph, with_barrier
 from solver.planning.certify import PolicyRun, plan_of
 from solver.planning.fewest import fewest
 from solver.planning.ideal import ideal_of
 from solver.planning.progress import BOUND, POLICIES, SEARCH, SILENT, SLOTS, Incumbent, PlanProgress
 from solver.planning.result import Plan
+from solver.planning.robust import RobustOptions, most_robust, robust_faults
 from solver.planning.under_contention import as_it_ran, costs_as_they_were, renumbered
-from solver.policies.choice import Choice, applies, bind, candidates, choice_faults, resolve
+from solver.policies import pace
+from solver.policies.choice import Choice, applies, candidates, choice_faults
 from solver.schedule import SCHEDULERS
 from solver.simulation.contention import is_contended, without_slowdowns
 from solver.simulation.engine import Policy, costs_of, iteration_time, simulate
@@ -44,6 +47,10 @@ _ODD = 0.05
 
 #: How often at most ``joint`` searches again under contention: the third time gained 0.2 % at most.
 _ROUNDS = 3
+
+#: Share of what a search may look at that each plan for costs that are off has, on the way to a
+#: robust one.
+_DOUBTED = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +84,12 @@ class Options:
     launch_tolerance
         ``joint`` returns the plan of fewest launches that it finds to take at most this share
         longer than the best one; 0 returns the best one.
+    believed
+        Plan and baselines are decided with these costs, and executed with those of the network;
+        None believes what is true.
+    robust
+        Choose the plan by the mean or p95 of its times over draws of the costs
+        (:mod:`solver.planning.robust`); None by its time at the stated ones.
     """
 
     fusion: str = "joint"
@@ -89,6 +102,8 @@ class Options:
     effort: int = 1
     share: float = 1.0
     launch_tolerance: float = 0.001
+    believed: Belief | None = None
+    robust: RobustOptions | None = None
 
 
 def plan(
@@ -111,10 +126,54 @@ def plan(
         ``slot_us`` needs too many slots, or an option is for layered chains and this is none.
     """
     network = as_network(network)
-    if options.barrier and graph.collectives:
-        graph = with_barrier(graph)
+    stated = with_barrier(graph) if options.barrier and graph.collectives else graph
+    _check(options, chain_of(stated), stated)
+    if options.believed is not None:
+        return _as_believed(stated, network, options, progress)
+    if options.robust is not None:
+        return _robust(stated, network, options, progress)
+    return _planned(stated, network, options, progress)
+
+
+def _as_believed(graph: Graph, network: Network, options: Options, progress: PlanProgress) -> Plan:
+    """Decide with the costs that are believed, execute with the true ones."""
+    assert options.believed is not None, "a belief"
+    other = believed_graph(options.believed, graph)
+    alone = replace(options, believed=None, baselines=(), slot_us=None, barrier=False)
+    best = plan(other, believed_network(options.believed, network), alone)
+    launches = renumbered(best.launches, chain_of(other), chain_of(graph))
+    found = _planned(graph, network, options, progress, launches)
+    return replace(_ended(found, best.cut), robust=best.robust)
+
+
+def _robust(graph: Graph, network: Network, options: Options, progress: PlanProgress) -> Plan:
+    """Plan for the stated costs, and choose by the times over draws of them."""
+    assert options.robust is not None, "how to choose"
+    nominal = _planned(graph, network, options, progress)
+    share = options.share * _DOUBTED
+    alone = replace(options, baselines=(), slot_us=None, share=share)
+
+    def planned(other: Graph, costs: Network) -> Sequence[Launch]:
+        return _planned(other, costs, alone, SILENT).launches
+
+    launches, robustness = most_robust(
+        graph, network, nominal.launches, _rivals(graph), planned, options.robust
+    )
+    found = nominal
+    if launches != nominal.launches:
+        found = _planned(graph, network, options, SILENT, launches)
+    return replace(_ended(found, nominal.cut), robust=robustness)
+
+
+def _planned(
+    graph: Graph,
+    network: Network,
+    options: Options,
+    progress: PlanProgress,
+    chosen: tuple[Launch, ...] | None = None,
+) -> Plan:
+    """Plan a graph, its barrier included; ``chosen`` launches are not searched for."""
     chain = chain_of(graph)
-    _check(options, chain, graph)
     incumbent = Incumbent(graph, network, options.fusion, progress)
     baselines = _baselines(graph, network, options, incumbent, progress)
     progress.phase(BOUND)
@@ -139,30 +198,33 @@ def plan(
         incumbent.offer_searched,
     )
     incumbent.offer_policies(search.candidates)
-    launches = _decide(without_slowdowns(graph), chain, costs, options, search)
-    launches = incumbent.best_of(launches)
-    if is_repeated:
+    launches = chosen
+    if launches is None:
+        launches = _decide(without_slowdowns(graph), chain, costs, options, search)
+        launches = incumbent.best_of(launches)
+    if is_repeated and chosen is None:
         again = replace(search, allowance=allowance)
         launches = _decide_again(graph, network, options, again, incumbent, launches)
     cut = watchdog.cut
-    tolerance = options.launch_tolerance if options.fusion == "joint" else 0.0
+    is_thinned = options.fusion == "joint" and chosen is None
+    tolerance = options.launch_tolerance if is_thinned else 0.0
     if not chain.is_layered:
         time = simulate(graph, network, replay(launches)).iteration_time
         known, bound = bound, tightened(graph, chain, costs, bound, time)
         if bound is not known:
             incumbent.raise_bound(bound)
     if not chain.is_layered or contended:  # releases depend on the schedule
-        chosen = fewest(graph, network, launches, search, tolerance)
-        found = plan_of(graph, network, chosen.launches, bound, baselines, None, chosen.best_time)
+        few = fewest(graph, network, launches, search, tolerance)
+        found = plan_of(graph, network, few.launches, bound, baselines, None, few.best_time)
         return _ended(found, cut)
     time = layered.value(launches, chain, costs)
     if not same(time, bound.value):
         bound = sharpened(chain, costs, bound, time)
         incumbent.raise_bound(bound)
     progress.phase(SLOTS)
-    chosen = fewest(graph, network, launches, search, tolerance)
-    ideal = ideal_of(chain, costs, chosen.launches, options.schedule, options.slot_us)
-    found = plan_of(graph, network, chosen.launches, bound, baselines, ideal, chosen.best_time)
+    few = fewest(graph, network, launches, search, tolerance)
+    ideal = ideal_of(chain, costs, few.launches, options.schedule, options.slot_us)
+    found = plan_of(graph, network, few.launches, bound, baselines, ideal, few.best_time)
     return _ended(found, cut)
 
 
@@ -318,6 +380,7 @@ def _check(options: Options, chain: Chain, graph: Graph) -> None:
             if not usable
         ]
     faults += launch_tolerance_faults(options.launch_tolerance)
+    faults += [] if options.robust is None else robust_faults(options.robust)
     faults += [
         Fault(f"/baselines/{i}{fault.pointer}", fault.code, fault.detail)
         for i, choice in enumerate(options.baselines)
@@ -339,6 +402,14 @@ def _why_not(chain: Chain, graph: Graph) -> str:
             )
     lanes = ", ".join(map(str, chain.lanes))
     return f"one sort of collective on each channel; here are {lanes}."
+
+
+def _rivals(graph: Graph) -> tuple[Candidate, ...]:
+    """Return every policy with its defaults that is defined for a graph."""
+    return (
+        *candidates(),
+        *([Candidate("pace", pace)] if applies(Choice("pace"), chain_of(graph)) else []),
+    )
 
 
 def _baselines(
@@ -373,5 +444,4 @@ def _prepared(
     choice = replace(choice, barrier=choice.barrier or options.barrier)
     if not applies(choice, chain_of(graph)):
         return graph, choice, None
-    choice = resolve(choice, graph, network)
-    return graph, choice, bind(choice)
+    return graph, *decided(choice, graph, network, options.believed)

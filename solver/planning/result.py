@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from solver.buckets import Launch
 from solver.evidence.evidence import NO_EVIDENCE, Evidence
 from solver.graph import ALL_REDUCE, NETWORK, Graph, Op
+from solver.planning.robust import Robustness
 from solver.simulation.engine import Timeline
 
 
@@ -161,6 +162,8 @@ class Plan:
         In the order asked for.
     evidence
         On what all of this rests; what cut the search is in it.
+    robust
+        How it was chosen by its times over draws of the costs; None where it was not.
     """
 
     status: str
@@ -184,6 +187,7 @@ class Plan:
     timeline: Timeline
     baselines: tuple[Baseline, ...]
     evidence: Evidence = NO_EVIDENCE
+    robust: Robustness | None = None
 
     @property
     def cut(self) -> str | None:

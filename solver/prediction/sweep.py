@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from solver.chain import Chain, chain_of
 from solver.costs import Cluster, Network, is_extrapolated, network_of
+from solver.evidence.belief import Belief
 from solver.evidence.doubts import saved
 from solver.evidence.evidence import Evidence
 from solver.evidence.gain import Over
@@ -114,6 +115,7 @@ def cell_of(
     seed: int = 0,
     time_limit_s: float = TIME_LIMIT_S,
     launch_tolerance: float = 0.0,
+    believed: Belief | None = None,
     is_here: bool = True,
 ) -> Cell:
     """Compute one cell of a sweep.
@@ -132,6 +134,9 @@ def cell_of(
     seed, time_limit_s, launch_tolerance
         Of that plan; see :class:`solver.planning.plan.Options` [s]. Times are compared, so the
         plan is the fastest one unless a tolerance is given.
+    believed
+        Policies and plan are decided with these costs, and executed with those of the cluster;
+        None believes what is true.
     is_here
         The cluster is that of the step that the graph was read from, as far as anybody says.
 
@@ -154,6 +159,7 @@ def cell_of(
         time_limit_s=time_limit_s,
         share=SHARE,
         launch_tolerance=launch_tolerance,
+        believed=believed,
     )
     chain, network = chain_of(graph), network_of(cluster)
     plan_time: float | None = None
@@ -193,6 +199,7 @@ def sweep(
     seed: int = 0,
     time_limit_s: float = TIME_LIMIT_S,
     launch_tolerance: float = 0.0,
+    believed: Belief | None = None,
 ) -> tuple[Cell, ...]:
     """Compute a cell for each cluster, as :func:`cell_of` does, one after the other."""
     return tuple(
@@ -203,6 +210,7 @@ def sweep(
             seed=seed,
             time_limit_s=time_limit_s,
             launch_tolerance=launch_tolerance,
+            believed=believed,
         )
         for cluster in clusters
     )

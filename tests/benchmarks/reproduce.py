@@ -27,6 +27,7 @@ def tables(run: pace.Run, *, quick: bool) -> Iterator[Table]:
     yield osf.table_2()
     yield osf.scaling()
     yield osf.fusion()
+    yield osf.by_belief()
     yield osf.by_startup()
 
 

@@ -118,3 +118,10 @@ def test_the_quick_mode_says_why_where_it_differs():
     differing = [i for i, line in enumerate(lines) if line.endswith("  no")]
     assert differing
     assert all(lines[i + 1].startswith("    ") for i in differing)
+
+
+def test_belief_in_half_the_start_up_gives_the_papers_direction():
+    """The gains of adaFusion over MG-WFBP, which believes all, half, a quarter of the start-up."""
+    table = osf.by_belief()
+    assert [row.ours for row in table.rows] == ["0.0%", "2.9%", "7.5%"]
+    assert all(row.agrees for row in table.rows)

@@ -12,6 +12,7 @@ from app.cli.options import (
     AsJson,
     BandwidthGbps,
     Barrier,
+    Believed,
     ComputeSlowdown,
     CopyGbps,
     CostModel,
@@ -51,6 +52,7 @@ def plan(
     cost_model: CostModel = None,
     extrapolate: Extrapolate = False,
     compute_slowdown: ComputeSlowdown = None,
+    believed: Believed = None,
     fusion: Annotated[str | None, option("OptionsBody.fusion")] = None,
     schedule: Annotated[
         str | None, option("OptionsBody.schedule", note="of joint only the slots")
@@ -71,6 +73,8 @@ def plan(
         ),
     ] = None,
     barrier: Barrier = False,
+    robust: Annotated[str | None, option("OptionsBody.robust")] = None,
+    draws: Annotated[int | None, option("OptionsBody.draws")] = None,
     memory_limit_gib: Annotated[
         list[float] | None,
         option(
@@ -115,6 +119,8 @@ def plan(
       interlace plan compiled.json.gz --memory-limit-gib 30 --memory-limit-gib 36
       interlace plan compiled.json.gz --memory-limit-gib 30 --more-memory-gib 8
       interlace plan graph.json --set cluster.algorithm=double_binary_tree --set cluster.hop_us=2
+      interlace plan graph.json --robust p95 --draws 200
+      interlace plan graph.json --baseline mg_wfbp --believed startup_factor=0.5
       interlace plan graph.json --what-if 'grad:fc6*=remove'
       interlace plan resnet50/graph.txt --json > plan.json
       interlace example vgg16 | interlace plan -
@@ -146,6 +152,8 @@ def plan(
         seed=seed,
         baselines=[flags.policy(text) for text in baseline or []],
         barrier=barrier or None,
+        robust=robust,
+        draws=draws,
         host_order=host_order or None,
         more_memory_bytes=flags.several_sized(more_memory_gib, 2**30),
         **flags.program_options(copy_gbps, max_bucket_mib, max_under_way_mib, margin_ms),
@@ -155,7 +163,8 @@ def plan(
     names, name, raw = contents(files)
     if out:
         check_place(out, files)
-    given = present(cluster=cluster, options=options, what_if=changes, tag=tag)
+    belief = flags.fields(believed, "--believed")
+    given = present(cluster=cluster, believed=belief, options=options, what_if=changes, tag=tag)
     with explaining(
         names, given | present(step=step, parameters=parameters, rank=rank), assigned=assigned
     ):
@@ -163,7 +172,7 @@ def plan(
         source = GraphSource(
             name, raw, cluster, step=step, parameters=text, rank=at_rank, assigned=assigned
         )
-        problem, report = read_plan(source, options, changes)
+        problem, report = read_plan(source, options, changes, belief)
         answer, cut_short = (
             (at.plan(problem, in_lines=progress), False)
             if at

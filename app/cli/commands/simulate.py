@@ -11,6 +11,7 @@ from app.cli.options import (
     AsJson,
     BandwidthGbps,
     Barrier,
+    Believed,
     ComputeSlowdown,
     CopyGbps,
     CostModel,
@@ -47,6 +48,7 @@ def simulate(
     cost_model: CostModel = None,
     extrapolate: Extrapolate = False,
     compute_slowdown: ComputeSlowdown = None,
+    believed: Believed = None,
     policies: Annotated[
         list[str] | None,
         option(
@@ -103,6 +105,7 @@ def simulate(
       interlace simulate graph.json --policy horovod:cycle_time_us=5000 --barrier
       interlace simulate graph.json --plan plan.json --jitter 0.1 --rival ddp
       interlace simulate compiled.json.gz --policy inductor --memory-limit-gib 30
+      interlace simulate graph.json --policy mg_wfbp --believed startup_factor=0.5
       interlace simulate graph.json --policy ddp --what-if 'grad:fc6*=bytes*0.1'
       interlace simulate graph.json --policy ddp --server http://planner:8000
     """
@@ -128,6 +131,7 @@ def simulate(
     options |= present(memory_limit_bytes=flags.sized(memory_limit_gib, 2**30))
     fields = present(
         policy=flags.policy(policy, "--policy") if policy else None,
+        believed=flags.fields(believed, "--believed"),
         barrier=barrier or None,
         what_if=[flags.change(text) for text in what_if or []],
         jitter=flags.jitter(jitter, runs, seed, rival or []),

@@ -11,6 +11,7 @@ from app.cli.field_options import option
 from app.cli.options import (
     AsJson,
     Barrier,
+    Believed,
     ComputeSlowdown,
     CopyGbps,
     CostModel,
@@ -66,6 +67,7 @@ def sweep(
     cost_model: CostModel = None,
     extrapolate: Extrapolate = False,
     compute_slowdown: ComputeSlowdown = None,
+    believed: Believed = None,
     barrier: Barrier = False,
     copy_gbps: CopyGbps = None,
     max_bucket_mib: MaxBucketMib = None,
@@ -132,6 +134,7 @@ def sweep(
         options=flags.program_options(copy_gbps, max_bucket_mib, max_under_way_mib, margin_ms)
         or None,
         changes=[flags.change(text, "--change") for text in change or []],
+        believed=flags.fields(believed, "--believed"),
         barrier=barrier or None,
         time_limit_s=time_limit,
         sweep_limit_s=sweep_limit,

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from app.cli.rendering.clusters import channels, cost, place
+from app.cli.rendering.doubts import believed, off_calibration, robust
 from app.cli.rendering.explanations import cuts, limits, rests_on, warnings
 from app.cli.rendering.figures import counted, percent
 from app.cli.rendering.headlines import headline
@@ -36,6 +37,8 @@ def render(answer: PlanAnswer, name: str, *, cut_short: bool = False) -> str:
         _head(answer, name),
         [*headline(answer.headline), *rests_on(answer.evidence)],
         _times(answer),
+        off_calibration(answer.off_calibration),
+        robust(answer.robust),
         ["Interrupted: the best plan so far, not explained"] if cut_short else limits(answer),
         _buckets(answer),
         source(report),
@@ -53,6 +56,8 @@ def _head(answer: PlanAnswer, name: str) -> Iterator[str]:
         f"{solved if answer.schedule.slots else ''}"
         f"{', with a barrier' if options.barrier else ''}"
     )
+    if answer.request.believed is not None:
+        yield believed(answer.request.believed)
     yield from channels(cluster)
 
 

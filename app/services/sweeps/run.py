@@ -132,6 +132,7 @@ def _asked(problem: CheckedRequest[SweepRequest]) -> _Asked:
         "seed": request.seed,
         "time_limit_s": request.time_limit_s,
         "launch_tolerance": request.launch_tolerance,
+        "believed": request.belief(),
     }
     cell = partial(_cell, graph, request.cluster, bare, how)
     return _Asked(graph, choices, request.points(), cell)

@@ -1,7 +1,7 @@
 // From a stored graph to a plan, a sweep or a prediction: a form, with what is usual in it.
 
 import { el, fill } from "../elements/dom.js";
-import { blame, box, entry, forgive, numberIn, numbersIn } from "../elements/form.js";
+import { blame, box, choice, entry, forgive, numberIn, numbersIn } from "../elements/form.js";
 import { pageOf } from "../reading/upload.js";
 import { complain, Problem, post } from "../service/api.js";
 import { names } from "../service/names.js";
@@ -56,6 +56,25 @@ export async function planForm(host, { id, graph, cluster: told }, isOwn) {
     { type: "number", min: 0, step: "any", value: 60, required: true },
     { unit: "s", pointer: "/options/time_limit_s", hint: "Of CPU time: the best plan so far is the answer then, and says so. Seldom reached." },
   );
+  const robust = choice(
+    "Chosen by",
+    [
+      ["", "its time at these costs"],
+      ["mean", "the mean over costs that are off"],
+      ["p95", "the p95 over costs that are off"],
+    ],
+    "",
+    { pointer: "/options/robust", hint: "Start-up, bandwidth, launches and compute are drawn 50 times." },
+  );
+  const believed = entry(
+    "Start-up that is believed",
+    { type: "number", min: 0.001, max: 1000, step: "any", value: 1, required: true },
+    {
+      unit: "times the true one",
+      pointer: "/believed/startup_factor",
+      hint: "Plan and policies are decided with it, and executed with the true one.",
+    },
+  );
   const policies = POLICIES.map((name) => ({ name, ...box(name, USUAL.includes(name)) }));
   const baselines = el(
     "fieldset",
@@ -99,13 +118,18 @@ export async function planForm(host, { id, graph, cluster: told }, isOwn) {
       for (const button of buttons) button.disabled = false;
     }
   }
+  const belief = () => {
+    const factor = hasRules ? numberIn(believed) : 1;
+    return factor === 1 ? {} : { believed: { startup_factor: factor } };
+  };
   const plan = () => {
     const options = {
       barrier: barrier.control.checked,
       time_limit_s: numberIn(limit),
+      ...(hasRules && robust.control.value ? { robust: robust.control.value } : {}),
       ...(hasRules ? { baselines: chosen() } : {}),
     };
-    return ask("/v1/plans", { graph_id: id, cluster: cluster.value(), options }, form);
+    return ask("/v1/plans", { graph_id: id, cluster: cluster.value(), ...belief(), options }, form);
   };
   const sweep = () => {
     const compared = [...chosen(), ...(sweepPlans.control.checked ? ["plan"] : [])];
@@ -118,6 +142,7 @@ export async function planForm(host, { id, graph, cluster: told }, isOwn) {
       {
         graph_id: id,
         cluster: cluster.value(),
+        ...belief(),
         ...axes,
         policies: compared,
         barrier: barrier.control.checked,
@@ -145,7 +170,13 @@ export async function planForm(host, { id, graph, cluster: told }, isOwn) {
       "details",
       {},
       el("summary", {}, "More"),
-      el("div", { class: "fields" }, limit.field),
+      el(
+        "div",
+        { class: "fields" },
+        limit.field,
+        hasRules ? robust.field : null,
+        hasRules ? believed.field : null,
+      ),
       hasRules ? baselines : null,
     ),
     el(
