@@ -1,4 +1,4 @@
-"""Groups of processes: a child has one of its own, so that what it starts ends with it."""
+"""Groups of processes: a child that may start others has one of its own."""
 
 import os
 import signal
@@ -14,5 +14,6 @@ def kill_group(leader: int) -> bool:
 
 
 def end_own_group() -> None:
-    """End this process and all that it started."""
-    os.killpg(0, signal.SIGKILL)
+    """End this process; with all that it started, if the group is its own."""
+    if not kill_group(os.getpid()):
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -25,18 +25,19 @@ _ONE_CORE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREA
 class ProgramChild:
     """A process that runs ``python -m MODULE FD``, and the parent's side of its pipe.
 
-    A pipe that is closed, or an end of file, says that it has ended.
+    A pipe that is closed, or an end of file, says that it has ended. What it starts ends with it if
+    it has a group of its own; else it ends with the group of its parent.
     """
 
-    def __init__(self, module: str) -> None:
+    def __init__(self, module: str, *, has_group: bool) -> None:
         self.pipe, theirs = Pipe()
         try:
             self._process = subprocess.Popen(  # noqa: S603 - this package
-                [sys.executable, "-m", module, str(theirs.fileno())],
+                [sys.executable, "-P", "-m", module, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                process_group=0,  # so that what it starts can be ended with it
-                env={**os.environ, **_ONE_CORE},
+                process_group=0 if has_group else None,
+                env={**os.environ, **_ONE_CORE, "PYTHONPATH": os.pathsep.join(sys.path)},
             )
         except BaseException:
             self.pipe.close()
@@ -67,6 +68,7 @@ class ProgramChild:
 
     def kill(self) -> int:
         """End it and all that it started; return its exit code."""
-        kill_group(self._process.pid)
+        if not kill_group(self._process.pid):
+            self._process.kill()
         self.pipe.close()
         return self._process.wait()

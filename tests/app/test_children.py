@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,14 @@ from tests.waiting import until
 )
 def test_how_a_process_ended(code: int | None, told: str) -> None:
     assert reason_of(code) == told
+
+
+@pytest.mark.live
+def test_who_starts_programs_imports_no_more_of_the_service() -> None:
+    """A Dask worker does, and has memory for its jobs."""
+    heavy = {"pydantic", "sqlalchemy", "numpy", "app.operations.settings"}
+    script = f"import sys, app.jobs.engines.children; sys.exit(bool({heavy} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
 @pytest.fixture(params=["app.jobs.worker:work", "app.calls.process:serve"])
@@ -62,7 +72,7 @@ def test_a_child_that_is_killed(child: Child) -> None:
 
 @pytest.fixture
 def program() -> ProgramChild:
-    child = ProgramChild("app.jobs.engines.child")
+    child = ProgramChild("app.jobs.engines.child", has_group=True)
     assert child.hear(lambda _: None) is None, "it waits for something to do"
     return child
 

@@ -7,13 +7,12 @@ needs to read no more.
 
 import pickle
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import Any
 
 from app.children.bounds import LARGE_KIB, begin, is_large, leave, limit_memory
-from app.jobs.engines.children import DESCRIBED, OUTCOME, TOLD, News, WorkItem
+from app.children.items import Worker, WorkItem
+from app.jobs.engines.children import DESCRIBED, OUTCOME, TOLD, News
 from app.jobs.engines.messages import Task
 from app.jobs.messages import Described, JobProgress, Message
 from app.jobs.worker import JobPipe, outcome_of
@@ -43,35 +42,20 @@ class _DaskPipe(JobPipe):
 def main() -> None:
     """Do what comes until nobody sends more, or this process has become large."""
     begin(Settings())
-    line = _DaskPipe(Connection(int(sys.argv[1])))
-    works: dict[str, Callable[[Any], Any]] = {}
+    line, worker = _DaskPipe(Connection(int(sys.argv[1]))), Worker()
     most_kib = LARGE_KIB
     with suppress(OSError):
         while not is_large(most_kib):
             line.tell(None)
             order: Task | WorkItem = line.order()
-            limit_memory(order.memory_bytes)
-            most_kib = min(LARGE_KIB, order.memory_bytes // 2**11)  # half of what it may
+            if order.memory_bytes is not None:
+                limit_memory(order.memory_bytes)
+                most_kib = min(LARGE_KIB, order.memory_bytes // 2**11)  # half of what it may
             if isinstance(order, Task):
                 line.send(outcome_of(order.job, line, order))
             else:
-                line.tell((OUTCOME, None, _value(works, order)))
+                line.tell((OUTCOME, None, worker.outcome_of(order)))
     leave()
-
-
-def _value(works: dict[str, Callable[[Any], Any]], cell: WorkItem) -> bytes:
-    """Return what a cell comes to, or None and what it raises."""
-    try:
-        if cell.work_id not in works:
-            works.clear()  # a graph may be large
-            works[cell.work_id] = pickle.loads(cell.work)  # noqa: S301 - Dask's port is trusted
-        value = works[cell.work_id](pickle.loads(cell.item))  # noqa: S301 - as above
-        return pickle.dumps((value, None))
-    except Exception as error:  # noqa: BLE001 - told to whoever asked
-        try:
-            return pickle.dumps((None, error))
-        except (pickle.PicklingError, TypeError, AttributeError):  # an error may hold anything
-            return pickle.dumps((None, RuntimeError(repr(error))))
 
 
 if __name__ == "__main__":

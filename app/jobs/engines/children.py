@@ -7,9 +7,9 @@ tell is bytes here: the Dask worker imports nothing of the service.
 
 from collections.abc import Callable
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
-from app.children.program import ProgramChild
+from app.children.items import ItemProcess, WorkItem
 
 #: Words before what a process tells: what its request says, how far it is, what it comes to.
 DESCRIBED, TOLD, OUTCOME = "described", "told", "outcome"
@@ -27,33 +27,8 @@ class NotWanted(Exception):
     """Nobody waits for the job any more; its process was killed."""
 
 
-class WorkItem(NamedTuple):
-    """One of many small things: ``work`` of ``item``, both pickled.
-
-    A process keeps the newest ``work``, by its id.
-    """
-
-    memory_bytes: int
-    work_id: str
-    work: bytes
-    item: bytes
-
-
-class ItemProcess(ProgramChild):
-    """A process that does one thing at a time."""
-
-    def __init__(self) -> None:
-        super().__init__("app.jobs.engines.child")
-        self.is_ready = False
-        self._work_id: str | None = None
-
-    def send(self, order: bytes | WorkItem) -> None:
-        """Let it do a pickled job, or a cell: what the cells of a sweep share is sent once."""
-        if isinstance(order, bytes):
-            self.pipe.send_bytes(order)
-            return
-        is_known, self._work_id = order.work_id == self._work_id, order.work_id
-        self.pipe.send(order._replace(work=b"") if is_known else order)
+#: The program of a child.
+_CHILD = "app.jobs.engines.child"
 
 
 _IDLE: list[ItemProcess] = []
@@ -76,11 +51,11 @@ def outcome_of(
     """
     with _LOCK:
         child = _IDLE.pop() if _IDLE else None
-    child = child or ItemProcess()
+    is_ready, child = child is not None, child or ItemProcess(_CHILD, has_group=True)
     outcome: bytes | None = None
     try:
-        if not child.is_ready:
-            child.is_ready = child.hear(watch) is None
+        if not is_ready:
+            child.hear(watch)  # that it waits
         child.send(order)
         while outcome is None:
             news: News = child.hear(watch)
