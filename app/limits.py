@@ -30,11 +30,6 @@ MAX_NAME_CHARACTERS = 512
 
 #: Most channels besides the network.
 MAX_CHANNELS = 16
-#: Least and most bandwidth [Gbit/s].
-MIN_BANDWIDTH_GBPS = 1e-6
-MAX_BANDWIDTH_GBPS = 1e6
-#: Longest start-up of a launch, and longest hop [us].
-MAX_STARTUP_US = 1e9
 
 # Options of a plan ----------------------------------------------------------------------------
 
@@ -53,6 +48,8 @@ MIN_SLOT_US = 1e-6
 MAX_SEED = 2**32 - 1
 #: Longest time limit of a plan or a prediction [s].
 MAX_TIME_LIMIT_S = 600
+#: Most effort of a search, in times the usual.
+MAX_EFFORT = 100
 
 # Simulations and what-ifs ---------------------------------------------------------------------
 
@@ -105,7 +102,7 @@ MAX_CELL_TIME_LIMIT_S = 60
 #: Longest time limit of a sweep [s].
 MAX_SWEEP_LIMIT_S = 3_600
 #: Most time for plans, over all cells, if each took its limit [s].
-MAX_SWEEP_PLANNING_S = 10_000
+MAX_SWEEP_PLANNING_S = 41_000
 
 # Parameter servers ----------------------------------------------------------------------------
 

@@ -1,23 +1,33 @@
 """Plans the communication of distributed DNN training: the names to begin with.
 
-A graph and a network make a plan; every other name feeds these or looks at what comes out. All of
-them live in :mod:`solver`, which has more. A name is imported from there when it is first used, and
-what it needs with it: ``import interlace`` by itself takes no time.
+A graph and a network make a plan; every other name feeds these or looks at what comes out. They
+live in :mod:`solver`, which has more, but for the functions to begin with, which take what people
+have in hand (:mod:`interlace.functions`). A name is imported when it is first used, and what it
+needs with it: ``import interlace`` by itself takes no time.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from app.errors import InvalidRequest
+    from interlace.functions import export, headline, plan, predict, simulate, sweep
     from solver.calibration import calibrate
     from solver.calibration.fits import Fit
     from solver.calibration.measurements import read_measurements
     from solver.costs import Cluster, Cost, alike, network_of
-    from solver.errors import Fault, InterlaceError
+    from solver.errors import (
+        Fault,
+        InterlaceError,
+        InvalidCluster,
+        InvalidGraph,
+        InvalidOptions,
+        InvalidTrace,
+    )
     from solver.estimation.estimate import estimate
     from solver.estimation.times_table import read_times, runs_of
     from solver.explanation.explain import explain
-    from solver.exports import EXPORTS, export
+    from solver.exports import EXPORTS
     from solver.graph import Buffer, Graph, Op, build, with_barrier
     from solver.models import MODELS
     from solver.parameter_server.of_graph import step_of
@@ -27,19 +37,17 @@ if TYPE_CHECKING:
     from solver.placements.chunks import Key
     from solver.placements.plan import PlacementOptions as PlacementOptions
     from solver.placements.plan import keys_of, plan_placements
-    from solver.planning.plan import Options, plan
+    from solver.planning.plan import Options
     from solver.planning.result import Plan
     from solver.policies import POLICIES
     from solver.policies.choice import Choice
-    from solver.prediction.scaling import predict
-    from solver.prediction.sweep import sweep
+    from solver.programs.headline import program_headline
     from solver.programs.plan import ProgramOptions as ProgramOptions
     from solver.programs.plan import plan as plan_program
     from solver.programs.problem import ProgramLimits as ProgramLimits
     from solver.programs.problem import ProgramProblem as ProgramProblem
     from solver.programs.result import ProgramPlan
     from solver.simulation.compression import Compression
-    from solver.simulation.engine import simulate
     from solver.simulation.timeline import chrome_trace
     from solver.simulation.what_if import Change, apply_changes
     from solver.traces import READERS, read_trace
@@ -59,6 +67,11 @@ __all__ = [
     "Fit",
     "Graph",
     "InterlaceError",
+    "InvalidCluster",
+    "InvalidGraph",
+    "InvalidOptions",
+    "InvalidRequest",
+    "InvalidTrace",
     "Key",
     "Op",
     "Options",
@@ -79,6 +92,7 @@ __all__ = [
     "estimate",
     "explain",
     "export",
+    "headline",
     "keys_of",
     "network_of",
     "plan",
@@ -86,6 +100,7 @@ __all__ = [
     "plan_program",
     "predict",
     "predict_parameter_server",
+    "program_headline",
     "read_measurements",
     "read_times",
     "read_trace",
@@ -112,6 +127,11 @@ _HOMES = {
     "Fit": "solver.calibration.fits.Fit",
     "Graph": "solver.graph.Graph",
     "InterlaceError": "solver.errors.InterlaceError",
+    "InvalidCluster": "solver.errors.InvalidCluster",
+    "InvalidGraph": "solver.errors.InvalidGraph",
+    "InvalidOptions": "solver.errors.InvalidOptions",
+    "InvalidRequest": "app.errors.InvalidRequest",
+    "InvalidTrace": "solver.errors.InvalidTrace",
     "Key": "solver.placements.chunks.Key",
     "Op": "solver.graph.Op",
     "Options": "solver.planning.plan.Options",
@@ -131,21 +151,23 @@ _HOMES = {
     "chrome_trace": "solver.simulation.timeline.chrome_trace",
     "estimate": "solver.estimation.estimate.estimate",
     "explain": "solver.explanation.explain.explain",
-    "export": "solver.exports.export",
+    "export": "interlace.functions.export",
+    "headline": "interlace.functions.headline",
     "keys_of": "solver.placements.plan.keys_of",
     "network_of": "solver.costs.network_of",
-    "plan": "solver.planning.plan.plan",
+    "plan": "interlace.functions.plan",
     "plan_placements": "solver.placements.plan.plan_placements",
     "plan_program": "solver.programs.plan.plan",
-    "predict": "solver.prediction.scaling.predict",
+    "predict": "interlace.functions.predict",
     "predict_parameter_server": "solver.parameter_server.throughput.predict",
+    "program_headline": "solver.programs.headline.program_headline",
     "read_measurements": "solver.calibration.measurements.read_measurements",
     "read_times": "solver.estimation.times_table.read_times",
     "read_trace": "solver.traces.read_trace",
     "runs_of": "solver.estimation.times_table.runs_of",
-    "simulate": "solver.simulation.engine.simulate",
+    "simulate": "interlace.functions.simulate",
     "step_of": "solver.parameter_server.of_graph.step_of",
-    "sweep": "solver.prediction.sweep.sweep",
+    "sweep": "interlace.functions.sweep",
     "with_barrier": "solver.graph.with_barrier",
 }
 

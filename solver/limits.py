@@ -16,6 +16,11 @@ MAX_FAULTS_SOUGHT = 1_000
 
 #: Most workers, of a cluster or of a measurement.
 MAX_WORKERS = 1_000_000
+#: Least and most bandwidth [Gbit/s].
+MIN_BANDWIDTH_GBPS = 1e-6
+MAX_BANDWIDTH_GBPS = 1e6
+#: Longest start-up of a launch, and longest hop [us].
+MAX_STARTUP_US = 1e9
 #: Most times as long as by itself that compute takes beside communication.
 MAX_COMPUTE_SLOWDOWN = 100.0
 #: Most sizes of a table of measured points.

@@ -21,11 +21,13 @@ class _Source(MetaPathFinder):
 
 
 def plain(*names: str) -> list[ModuleType]:
-    """Import modules of the solver, and all of the solver that they import, without compiled ones.
+    """Import modules, and all of the solver that they import, without compiled ones.
 
     They are others than those that ``import`` gives: their classes are not the same.
     """
-    before = {name: module for name, module in sys.modules.items() if _is_solver(name)}
+    before = {
+        name: module for name, module in sys.modules.items() if _is_solver(name) or name in names
+    }
     finder = _Source()
     for name in before:
         del sys.modules[name]
@@ -34,7 +36,7 @@ def plain(*names: str) -> list[ModuleType]:
         return [importlib.import_module(name) for name in names]
     finally:
         sys.meta_path.remove(finder)
-        for name in filter(_is_solver, list(sys.modules)):
+        for name in [name for name in sys.modules if _is_solver(name) or name in names]:
             del sys.modules[name]
         sys.modules.update(before)
 

@@ -11,13 +11,15 @@ NAMES = {
     *("Graph", "Op", "build", "with_barrier", "MODELS"),
     *("Cluster", "Cost", "alike", "network_of", "Compression"),
     *("plan", "Options", "Plan", "Choice", "POLICIES", "simulate", "chrome_trace", "explain"),
+    *("headline", "program_headline"),
     *("Change", "apply_changes", "predict", "sweep"),
     *("Buffer", "plan_program", "ProgramProblem", "ProgramLimits", "ProgramOptions", "ProgramPlan"),
     *("calibrate", "read_measurements", "Fit", "estimate", "read_times", "runs_of"),
     *("plan_placements", "PlacementOptions", "Key", "keys_of"),
     *("predict_parameter_server", "ThroughputOptions", "StepOp", "build_step", "step_of"),
     *("read_trace", "READERS", "export", "EXPORTS"),
-    *("Fault", "InterlaceError"),
+    *("Fault", "InterlaceError", "InvalidGraph", "InvalidCluster", "InvalidOptions"),
+    *("InvalidRequest", "InvalidTrace"),
 }
 
 
@@ -57,6 +59,10 @@ def test_from_a_model_to_an_export_and_back() -> None:
     plan = interlace.plan(graph, network, interlace.Options(time_limit_s=1))
     fifo = interlace.simulate(graph, network, interlace.POLICIES["wfbp"])
     assert plan.lower_bound_us <= plan.iteration_time_us <= fifo.iteration_time
+    told = interlace.headline(graph, network, interlace.Options(time_limit_s=1), plan)
+    assert {gain.over for gain in told.gains} == {"ddp", "ddp_tuned"}
+    assert told.sentence.startswith("5.7 % less than DDP: too close to say.")
+    assert told == interlace.headline("resnet50", network, {"time_limit_s": 1})
     chakra = interlace.export("chakra", network, plan, workers=2)
     first = chakra.files["plan.0.et"]
     assert isinstance(first, bytes)
@@ -82,7 +88,7 @@ def test_from_a_graph_of_free_order_to_a_program() -> None:
     ]
     buffers = [interlace.Buffer("weight", 8, "gather", ("needs",))]
     graph = interlace.build("free", ops, buffers, ["gpu"])
-    network = interlace.network_of(interlace.Cluster(2, startup_us=10, bandwidth_gbps=1e9))
+    network = interlace.network_of(interlace.Cluster(2, startup_us=10, bandwidth_gbps=1e6))
     problem = interlace.ProgramProblem(graph, network, None, interlace.ProgramLimits(8))
     found = interlace.plan_program(problem, interlace.ProgramOptions(time_limit_s=1))
     assert isinstance(found, interlace.ProgramPlan)
@@ -123,5 +129,5 @@ def test_a_cluster_is_a_network() -> None:
     assert interlace.plan(graph, cluster) == interlace.plan(graph, network)
     ddp = interlace.POLICIES["ddp"]
     assert interlace.simulate(graph, cluster, ddp) == interlace.simulate(graph, network, ddp)
-    with pytest.raises(interlace.InterlaceError, match="bandwidth_gbps must be finite and above 0"):
+    with pytest.raises(interlace.InterlaceError, match="Cluster: bandwidth_gbps must be 1e-06 to"):
         interlace.plan(graph, interlace.Cluster(8, bandwidth_gbps=-10))

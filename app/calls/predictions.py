@@ -7,7 +7,6 @@ from app.codes import ServiceFaultCode
 from app.errors import InvalidRequest
 from app.reading.cluster_faults import with_models
 from app.reading.requests import read_body, read_placements, read_plain
-from app.reading.wording import shown
 from app.schemas.cost_models import CostModelRequest
 from app.schemas.estimates import EstimateRequest
 from app.schemas.graphs import GraphBody
@@ -17,6 +16,7 @@ from app.storage.cost_models import json_of, keep
 from app.storage.database import Store
 from app.storage.library import library_of
 from solver.errors import Fault
+from solver.wording import shown
 
 
 def scaling(store: Store, body: bytes) -> Answered:

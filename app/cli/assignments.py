@@ -1,18 +1,12 @@
 """``--set PATH=VALUE``: any field of a request, by its path."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 import typer
 
 from app.errors import Refusal
 from app.reading.parsing import read_json
-from solver.codes import FaultCode
-from solver.errors import Fault
-
-if TYPE_CHECKING:
-    from app.schemas.base import RequestModel
 
 Steps = tuple[str, ...]
 
@@ -64,16 +58,6 @@ class Assignments:
         """Name the flag that what a pointer points at was made for, or what it is in."""
         made = self.made
         return _flag(next((made[up] for up in _upwards(pointer) if up in made), None))
-
-    def hinted(self, faults: Sequence[Fault], model: "type[RequestModel]") -> list[Fault]:
-        """Add to fields of theirs that are unknown which one may be meant."""
-        return [
-            replace(fault, detail=f"{fault.detail}{_hint(fault.pointer, model)}")
-            if fault.code == FaultCode.EXTRA_FIELD
-            and (self.flag(fault.pointer) or self.maker(fault.pointer))
-            else fault
-            for fault in faults
-        ]
 
     def _with(self, place: Any, path: Steps, depth: int, value: Any) -> Any:
         """Return what stands at a place of a path, with the value in it."""
@@ -138,16 +122,3 @@ def _upwards(pointer: str) -> list[str]:
     """Return a pointer, and those of what it is in, the nearest first."""
     steps = pointer.split("/")
     return ["/".join(steps[:end]) for end in range(len(steps), 1, -1)]
-
-
-def _hint(pointer: str, model: "type[RequestModel]") -> str:
-    """Say which known field an unknown one is near to; "" for none."""
-    from difflib import get_close_matches
-
-    from app.reading.wording import rules_at
-
-    *above, last = (step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
-    place = [int(step) if step.isdecimal() else step for step in above]
-    known = rules_at(model.model_json_schema(), place).get("properties", {})
-    near = get_close_matches(last, known, 1)
-    return f" Did you mean {near[0]}?" if near else ""

@@ -138,6 +138,8 @@ def _flag(pointer: str, flags: dict[str, Any]) -> str | None:
     if not steps or steps[0] not in flags:
         return None
     field = steps[0]
+    if len(steps) == 1 and field in {"cluster", "options"}:  # no flag stands for all of it
+        return None
     if field in {"cluster", "options", "jitter"} and len(steps) > 1:
         if steps[1] not in flags[field]:
             return None

@@ -1,30 +1,21 @@
 """Files that the command works on: a graph, a whole request, or a trace of another tool."""
 
-import re
 from codecs import BOM_UTF8
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from app.cli.assignments import Assignments
 from app.cli.clusters import channels_of, is_split, on, overruled
 from app.cli.program_requests import has_order, limits_of, options_of
-from app.codes import ServiceFaultCode
-from app.errors import InvalidRequest
-from app.limits import MAX_NAME_CHARACTERS, MAX_UNPACKED_BYTES
-from app.reading.compiled_graphs import compiled_request, is_compiled
-from app.reading.parsing import read_json
 from app.reading.requests import Request, parsed_placements, problem_of, read_parsed
-from app.reading.traces import parameters_of, read_files, recognised, report_of
-from app.reading.unpacking import unpacked
-from app.reading.wording import shown
 from app.schemas.plans import PlanRequest
 from app.schemas.problem import CheckedRequest, graph_json
 from app.schemas.program_options import SimulatedOptions, SweptOptions
+from app.services.opened_files import OpenedTrace, opened, told
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
-from solver.traces import Report, Trace, TraceOptions
+from solver.traces import Report
 
 if TYPE_CHECKING:
     from app.schemas.parameter_servers import ParameterServerRequest
@@ -44,13 +35,6 @@ _NOT_OF_STEPS = frozenset({"cluster", "options", "what_if"})
 
 #: Of servers and workers where neither file nor flag says it.
 _BANDWIDTH_GBPS = 10
-
-#: How a file begins that is a graph or a request, and none of another tool; others are looked at
-#: by all readers, which take time to import.
-_OWN = re.compile(rb'\s*\{\s*"(graph|ops)"\s*:')
-
-#: How much of the first line of an unknown file is shown.
-_SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,19 +169,19 @@ def read_steps(
 def _steps_told(source: GraphSource) -> tuple[Any, tuple[str, ...]]:
     """Return what files hold as a request about steps, and what was assumed for these."""
     found = _opened(source)
-    if isinstance(found, _OpenedTrace):
+    if isinstance(found, OpenedTrace):
         from app.services.trace_steps import notes_on, steps_out
 
         made = steps_out(found.trace, found.options)
         if made is not None:
             request = {"name": found.options.name, "steps": made.steps}
             return request, notes_on(found.trace, made)
-        return _of_trace(found)[0], ()
+        return told(found)[0], ()
     if isinstance(found, dict) and found.get("steps") is not None and "report" in found:
         graph = found.get("graph")  # as import prints it
         name = graph.get("name", "") if isinstance(graph, dict) else ""
         return {"name": name, "steps": found["steps"]}, ()
-    return _of_json(found)[0], ()
+    return told(found)[0], ()
 
 
 def _bandwidth_of(raw: Any) -> Any:
@@ -244,10 +228,7 @@ def _read_assigned(
     raw: Any, source: GraphSource, model: type[Request]
 ) -> "tuple[Graph | None, Request]":
     """Check a request with the fields that are assigned to it."""
-    try:
-        return read_parsed(source.assigned.on(raw), model)
-    except InvalidRequest as error:
-        raise InvalidRequest(source.assigned.hinted(error.faults, model)) from None
+    return read_parsed(source.assigned.on(raw), model)
 
 
 def _with(raw: Any, fields: Json) -> Any:
@@ -275,90 +256,18 @@ def _read(source: GraphSource) -> tuple[Any, Report | None]:
     return {**raw, "cluster": on(own, source.cluster, channels_of(raw))}, report
 
 
-class _OpenedTrace(NamedTuple):
-    """A trace, and what it was read with."""
-
-    trace: Trace
-    options: TraceOptions
-
-
 def _told(source: GraphSource) -> tuple[Any, Report | None]:
     """Return what files hold as a request that may lack options and a cluster."""
-    found = _opened(source)
-    return _of_trace(found) if isinstance(found, _OpenedTrace) else _of_json(found)
+    return told(_opened(source))
 
 
 def _opened(source: GraphSource) -> Any:
-    """Read files: a trace, else JSON, unchecked."""
-    content = unpacked(source.contents[0], MAX_UNPACKED_BYTES).removeprefix(BOM_UTF8)
-    is_own = _OWN.match(content) is not None
-    if len(source.contents) > 1 or not (is_own or recognised(content) is None):
-        options = TraceOptions(
-            called(source.name), source.step, parameters_of(source.parameters), source.rank
-        )
-        return _OpenedTrace(read_files(source.contents, None, options), options)
-    if not content.lstrip().startswith((b"{", b"[")):
-        raise _unknown(content)
-    about = {"/step": source.step, "/parameters": source.parameters, "/rank": source.rank}
-    faults = [
-        Fault(flag, FaultCode.EXTRA_FIELD, "The file is no trace, of which alone this is said.")
-        for flag, value in about.items()
-        if value is not None
-    ]
-    if faults:
-        raise InvalidRequest(faults)
-    return read_json(content)
-
-
-def _of_json(raw: Any) -> tuple[Any, Report | None]:
-    report = None
-    if is_compiled(raw):
-        return compiled_request(raw), None
-    if isinstance(raw, dict) and {"graph", "report"} <= raw.keys():  # as import prints it
-        report = report_of(raw["report"])
-        raw = {name: raw[name] for name in ("graph", "cluster") if raw.get(name) is not None}
-    if isinstance(raw, dict) and "ops" in raw and "graph" not in raw:
-        raw = {"graph": raw}
-    return raw, report
+    about = (source.step, source.parameters, source.rank)
+    return opened(source.contents, source.name, *about)
 
 
 def _merged(under: Any, over: Json) -> Any:
     return {**under, **over} if isinstance(under, dict) else under
-
-
-def _of_trace(opened: _OpenedTrace) -> tuple[Json, Report]:
-    from app.services.trace_clusters import with_cluster
-
-    trace, about = with_cluster(opened.trace)
-    if trace.graph is None:
-        detail = " ".join(["No iteration can be planned.", *trace.report.warnings])
-        raise InvalidTrace([Fault("", ServiceFaultCode.NOT_PLANNABLE, detail)])
-    cluster = {} if about.cluster is None else {"cluster": about.cluster}
-    return {"graph": graph_json(trace.graph), **cluster}, trace.report
-
-
-def called(name: str) -> str:
-    """Name a graph after its file; a PipeDream ``graph.txt`` after its folder."""
-    path = Path(name)
-    stem = path.name.partition(".")[0] or path.name
-    return path.parent.name if stem == "graph" else stem[:MAX_NAME_CHARACTERS]
-
-
-def _unknown(content: bytes) -> InvalidTrace:
-    """Say what a file looks like, and what is read."""
-    from solver.traces import READERS
-    from solver.traces.foreign import description
-
-    if what := description(content):
-        return InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, f"The file is {what}.")])
-    try:
-        lines = map(str.strip, content.decode("utf-8").splitlines())
-        line = next(filter(None, lines), "")
-        looks = f"begins with {shown(line[:_SHOWN])}" if line else "is blank"
-    except UnicodeDecodeError:
-        looks = "is not text"
-    detail = f"The file {looks}; it is neither JSON nor of a known format: {', '.join(READERS)}."
-    return InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)])
 
 
 def text_of(content: bytes) -> str:

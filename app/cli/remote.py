@@ -52,6 +52,7 @@ from interlace_client.problems import Unauthenticated
 from solver.errors import Fault
 from solver.graph import Graph
 from solver.traces import TraceOptions
+from solver.watchdog import WALL
 
 T = TypeVar("T")
 A = TypeVar("A", bound=AnswerModel)
@@ -130,7 +131,7 @@ class Server:
     def predict(self, graph: Graph | None, request: PredictionRequest) -> PredictionAnswer:
         """Predict a row for each worker count."""
         body = _body(request, graph)
-        limit_s = request.time_limit_s + _WORK_S
+        limit_s = WALL * request.time_limit_s + _WORK_S
         return self._posted("/v1/predictions/scaling", body, PredictionAnswer, limit_s)
 
     def place(self, graph: Graph | None, request: PlacementsRequest) -> PlacementsAnswer:

@@ -246,6 +246,12 @@ FIELDS: dict[str, RequestField] = {
         least=0.001,
         most=1000000000.0,
     ),
+    "OptionsBody.effort": RequestField(
+        "Multiplies the moves of the search",
+        least=1,
+        most=100,
+        default="1",
+    ),
     "OptionsBody.fusion": RequestField(
         "",
         choices=(
@@ -309,11 +315,12 @@ FIELDS: dict[str, RequestField] = {
         most=8640000000000.0,
     ),
     "OptionsBody.time_limit_s": RequestField(
-        "After this time joint answers with the best plan so far",
+        "After so much CPU time, or twice that on the clock, a watchdog has the best plan so far "
+        "answered, with the warning search_cut_short",
         least=0,
         most=600,
         is_open=True,
-        default="10",
+        default="60",
     ),
     "ParameterServerRequest.bandwidths_gbps": RequestField(
         "Bandwidths of each server's and each worker's interface, in each direction",
@@ -548,11 +555,11 @@ FIELDS: dict[str, RequestField] = {
         most=1e24,
     ),
     "PredictionRequest.time_limit_s": RequestField(
-        "After this time the plans of all rows together are the best so far",
+        "Of the plans of all rows together, as of a plan",
         least=0,
         most=600,
         is_open=True,
-        default="10",
+        default="60",
     ),
     "PredictionRequest.timeout_us": RequestField(
         "Longest time that a fusion buffer waits for the next layer, anew for each",
@@ -675,11 +682,11 @@ FIELDS: dict[str, RequestField] = {
         default="600",
     ),
     "SweepRequest.time_limit_s": RequestField(
-        "After this time a plan is the best found so far",
+        "Of the plan of each cell, as of a plan",
         least=0,
         most=60,
         is_open=True,
-        default="2",
+        default="10",
     ),
     "SweepRequest.workers": RequestField(
         "Worker counts, distinct, in any order",

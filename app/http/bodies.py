@@ -61,13 +61,18 @@ def _json_of(most: int | None) -> Callable[[Request], AsyncIterator[HeldBody]]:
     """Return what reads a JSON body of so many bytes at most; None is the setting's limit."""
 
     async def body_of(request: Request) -> AsyncIterator[HeldBody]:
-        """Read a JSON body, and hold it until the answer is sent; see :func:`_held`."""
+        """Read a JSON body, and hold it until the answer is sent; see :func:`_held`.
+
+        One whose content type is not said is taken for JSON.
+        """
         header = request.headers.get("content-type", "")
         kind = header.partition(";")[0].strip().lower()
-        if kind != "application/json" and not (
+        is_json = kind == "application/json" or (
             kind.startswith("application/") and kind.endswith("+json")
-        ):
-            raise UnsupportedMediaType("The body must be sent as application/json.")
+        )
+        if kind and not is_json:
+            detail = f"The body must be sent as application/json, not {kind}."
+            raise UnsupportedMediaType(detail)
         charset = _CHARSET.search(header)
         if charset and charset[1].lower() not in {"utf-8", "utf8"}:
             raise UnsupportedMediaType(f"The body must be UTF-8, not {charset[1]!r}.")

@@ -92,8 +92,8 @@ class Guard:
         is_marked = kind not in _SIMPLE or HEADER in headers or method == "DELETE"
         if method not in _SAFE and not is_marked:
             detail = (
-                "A form could have sent this: send JSON, as Content-Type: application/json, or add "
-                f"the header {HEADER}: 1."
+                "Say of a JSON body Content-Type: application/json, or add the header "
+                f"{HEADER}: 1: a form on any page could have sent this."
             )
             return RefusalCode.REQUEST_HEADER_MISSING, detail
         return None

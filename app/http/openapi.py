@@ -37,7 +37,7 @@ _EXAMPLES: dict[int, tuple[Code, str]] = {
         (RefusalCode.NOT_FOUND, "No plan has this id."),
         (
             RefusalCode.REQUEST_HEADER_MISSING,
-            "A form could have sent this: add the header X-Interlace-Request: 1.",
+            "Say of a JSON body Content-Type: application/json, or add X-Interlace-Request: 1.",
         ),
         (TemporaryCode.REQUEST_TIMEOUT, "The body did not come in time."),
         (RefusalCode.NO_RESULT, "This plan has no result: it is running."),

@@ -1,6 +1,7 @@
 """Every error of the service as problem details (RFC 9457), mapped here and nowhere else."""
 
 import json
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -14,8 +15,12 @@ from app.codes import FailureCode, RefusalCode, StatusCode
 from app.errors import BUG, InvalidRequest, Refusal, problem_details, title_of, without_faults
 from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError
+from solver.wording import must_be, one_of
 
 MEDIA_TYPE = "application/problem+json"
+
+#: A word among those that pydantic says it expected.
+_WORD = re.compile(r"'([^']*)'")
 
 
 def answer(error: Mapping[str, Any], instance: str, headers: Any = None) -> Response:
@@ -74,11 +79,22 @@ def on_parameter(request: Request, error: RequestValidationError) -> Response:
         Fault(
             "".join(f"/{step}" for step in item["loc"]),
             FaultCode.WRONG_TYPE if item["type"].endswith("_parsing") else FaultCode.OUT_OF_RANGE,
-            f"Query parameter {item['loc'][1]}: {item['msg']}.",
+            _said(item),
         )
         for item in error.errors()
     ]
     return on_faults(request, InvalidRequest(faults))
+
+
+def _said(item: Any) -> str:
+    """Say what is wrong with a query parameter; of a word which of the known is near."""
+    what = f"Query parameter {item['loc'][1]}"
+    if item["type"] in {"literal_error", "enum"}:
+        known = _WORD.findall(item["ctx"]["expected"])
+        return must_be(what, one_of(known), item["input"], known)
+    if item["type"] == "int_parsing":
+        return must_be(what, "an integer", item["input"])
+    return f"{what}: {item['msg']}."
 
 
 def on_http(request: Request, error: HTTPException) -> Response:

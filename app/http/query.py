@@ -1,7 +1,6 @@
 """What a call says in its query: every name must be one that the call knows."""
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from fastapi import Request
 from fastapi.dependencies.models import Dependant
@@ -9,6 +8,7 @@ from fastapi.dependencies.models import Dependant
 from app.errors import InvalidRequest
 from solver.codes import FaultCode
 from solver.errors import Fault
+from solver.wording import meant
 
 
 def _names(part: Dependant) -> Iterator[str]:
@@ -24,9 +24,8 @@ def unknown_parameters(request: Request) -> list[Fault]:
     for name in dict.fromkeys(request.query_params):
         if name in known:
             continue
-        near = get_close_matches(name, known, 1)
-        meant = f"; did you mean {near[0]}?" if near else f"; it has {', '.join(known) or 'none'}."
-        detail = f"Query parameter {name} is not one of this call{meant}"
+        near = meant(name, known) or f" It has {', '.join(known) or 'none'}."
+        detail = f"Query parameter {name} is not one of this call.{near}"
         faults.append(Fault(f"/query/{name}", FaultCode.EXTRA_FIELD, detail))
     return faults
 

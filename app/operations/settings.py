@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable
-from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
@@ -17,6 +16,7 @@ from app.operations.callers import Quotas
 from app.operations.cores import cores
 from app.operations.databases import url_of, without_secrets
 from app.operations.logs import Format, Level
+from solver.wording import nearest
 
 
 def _data_dir() -> Path:
@@ -173,9 +173,9 @@ def unknown_variables(environment: Iterable[str]) -> list[str]:
         name = variable.upper().removeprefix(_PREFIX)
         if name == variable.upper() or name in known:
             continue
-        near = get_close_matches(name, known, 1)
-        hint = f"did you mean {_PREFIX}{near[0]}?" if near else "`interlace config show` lists all."
-        told.append(f"{variable} is no setting and has no effect; {hint}")
+        near = nearest(name, known)
+        hint = f"Did you mean {_PREFIX}{near}?" if near else "`interlace config show` lists all."
+        told.append(f"{variable} is no setting and has no effect. {hint}")
     return told
 
 

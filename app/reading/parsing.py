@@ -8,10 +8,14 @@ from collections import Counter
 from typing import Any
 
 from app.errors import DuplicateKey, NotJson
-from app.reading.wording import shown
+from solver.wording import shown
 
 #: Longer integers are read as infinite: no limit of ours is near, and digits cost time.
 _DIGITS = 300
+
+
+#: A larger number stays what it is: no limit of ours is near.
+_WHOLE = 2.0**63
 
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -20,7 +24,8 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 def read_json(body: bytes | bytearray) -> Any:
     """Parse a body as JSON, NaN and Infinity included so that their place can be named.
 
-    A byte order mark before it is passed over.
+    A byte order mark before it is passed over. A number without a fraction is an integer, however
+    it is written: ``4000000.0`` bytes are 4,000,000.
 
     Raises
     ------
@@ -31,7 +36,7 @@ def read_json(body: bytes | bytearray) -> Any:
     """
     try:
         text = body.removeprefix(BOM_UTF8).decode("utf-8")
-        value = json.loads(text, parse_int=_integer, object_pairs_hook=_object)
+        value = json.loads(text, parse_int=_integer, parse_float=_number, object_pairs_hook=_object)
         if _SURROGATE.search(text):
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeDecodeError as error:
@@ -51,6 +56,17 @@ def _integer(digits: str) -> int | float:
     if len(digits) <= _DIGITS:
         return int(digits)
     return -math.inf if digits.startswith("-") else math.inf
+
+
+def _number(digits: str) -> int | float:
+    return whole(float(digits))
+
+
+def whole(value: float) -> int | float:
+    """Return a number as an integer where it is one, is no -0 and not beyond all limits."""
+    is_minus_0 = value == 0 and math.copysign(1, value) < 0
+    is_whole = value.is_integer() and abs(value) <= _WHOLE and not is_minus_0
+    return int(value) if is_whole else value
 
 
 def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from msgspec import UNSET, UnsetType
 
 from app.codes import ServiceFaultCode
 from app.limits import BIG_BODY_BYTES
-from app.reading.wording import shown
 from app.schemas.networks import CostModelBody
 from solver.errors import Fault
+from solver.wording import shown
 
 #: Finds the JSON text of a graph by its id; None when there is none.
 FindGraph = Callable[[str], str | None]

@@ -2,6 +2,7 @@
 
 from codecs import BOM_UTF8
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from app.errors import InvalidRequest
@@ -22,7 +23,7 @@ from app.reading.step_faults import readable_step_faults, step_faults
 from app.schemas.base import RequestModel
 from app.schemas.clusters import ClusterBody
 from app.schemas.graphs import ClusterRequest, GraphBody, GraphRequest
-from app.schemas.problem import CheckedRequest
+from app.schemas.problem import CheckedRequest, graph_json
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import Graph, Op
@@ -88,6 +89,21 @@ def read_parsed(
         _refuse_misfit(raw, model)
     assert request is not None, "what does not fit has a fault"
     return _checked(request, request.graph.ops_of() if request.graph else None, library)
+
+
+def read_beside(graph: Graph, raw: dict[str, Any], model: type[Request]) -> Request:
+    """Check the rest of a request, parsed, about a graph that is built.
+
+    Raises
+    ------
+    InvalidRequest
+        With all faults, as if the graph stood in the body.
+    """
+    small = graph_json(replace(graph, ops=()))
+    request = fitting({"graph": small, **raw}, model)
+    if request is None:
+        return read_parsed({"graph": graph_json(graph), **raw}, model)[1]
+    return _checked(request, list(graph.ops), NOTHING, graph)[1]
 
 
 def read_placements(
@@ -202,14 +218,14 @@ def _refuse_misfit(raw: Any, model: type[Request]) -> None:
 
 
 def _checked(
-    request: Request, ops: list[Op] | None, library: Library
+    request: Request, ops: list[Op] | None, library: Library, graph: Graph | None = None
 ) -> tuple[Graph | None, Request]:
-    """Check what fits the schema."""
-    graph: Graph | None = None
+    """Check what fits the schema; a graph that is given is built already."""
     faults: list[Fault] = []
     if ops is not None:
         assert request.graph is not None, "the ops are those of a graph"
-        graph, faults = _built(request.graph, ops)
+        if graph is None:
+            graph, faults = _built(request.graph, ops)
         faults += order_faults(request.graph, ops, request)
         if request.has_barrier and len(ops) == MAX_OPS:
             detail = f"Graph: at most {MAX_OPS - 1:,} ops are planned with a barrier."

@@ -21,7 +21,7 @@ from app.limits import (
     MAX_REPORTED_STEPS,
     MAX_STEP_OPS,
 )
-from app.reading.wording import faults_of, pointer, shown
+from app.reading.wording import faults_of, pointer
 from app.schemas.base import RequestModel
 from app.schemas.building import when_built
 from app.schemas.graphs import OpBody
@@ -30,6 +30,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import ALL_REDUCE, COLLECTIVES, COMPUTE, KINDS
 from solver.limits import MAX_FAULTS_SOUGHT
+from solver.wording import shown
 
 Model = TypeVar("Model", bound=RequestModel)
 

@@ -21,7 +21,6 @@ from app.reading.graph_faults import check_limits
 from app.reading.parsing import read_json
 from app.reading.requests import checked_plain
 from app.reading.unpacking import unpacked
-from app.reading.wording import shown
 from app.schemas.base import PLAIN, Name, RequestModel
 from app.schemas.building import when_built
 from app.schemas.clusters import ClusterBody
@@ -32,6 +31,7 @@ from solver.graph import Graph, build
 from solver.limits import MAX_BYTES
 from solver.traces.report import Report, totals
 from solver.traces.trace import Trace, TraceOptions, without_graph
+from solver.wording import shown
 
 FORMAT = "interlace"
 

@@ -1,6 +1,5 @@
 """What pydantic found wrong, as faults: a pointer, a code of ours, a sentence."""
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -11,6 +10,7 @@ from app.limits import MAX_NAME_CHARACTERS
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import COLLECTIVES
+from solver.wording import meant, must_be, nearest, number, one_of, ranged, shown
 
 Location = Sequence[str | int]
 
@@ -48,9 +48,6 @@ _KEY = "[key]"
 _LONGEST = 60
 
 
-_PLAIN = 2**31
-
-
 _TENSORS = list(COLLECTIVES)  # a kind may be of a type that has no hash
 
 
@@ -83,26 +80,39 @@ def faults_of(
         if code == FaultCode.MISSING_FIELD:
             detail = f"{name} is missing."
         elif code == FaultCode.EXTRA_FIELD:
-            detail = f"{name} is not a known field."
+            detail = f"{name} is not a known field.{_meant(schema, location)}"
         elif code == FaultCode.WRONG_TYPE:
             wanted = " or ".join([_KINDS.get(kind, "text"), *map(shown, rules.get("or", []))])
-            detail = f"{name} must be {wanted}, got {shown(value)}."
+            detail = must_be(name, wanted, value)
         else:
-            detail = f"{name} must be {_rule(rules)}, got {shown(value)}."
+            detail = must_be(name, _rule(rules), value, rules.get("enum", ()))
         yield Fault(pointer(place), code, detail)
-
-
-def shown(value: Any) -> str:
-    """Write a JSON value for a message, briefly."""
-    if isinstance(value, list | dict):
-        return f"{len(value):,} {'items' if isinstance(value, list) else 'fields'}"
-    text = json.dumps(value[:_LONGEST] if isinstance(value, str) else value)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 def brief(name: str) -> str:
     """Shorten what is too long for a name."""
     return name if len(name) <= MAX_NAME_CHARACTERS else f"{name[:_LONGEST]}..."
+
+
+def _meant(schema: dict[str, Any], location: Location) -> str:
+    """Say which field an unknown one may stand for: of its object, or of a section of the body.
+
+    A field that stands by its very name in another section is what was meant.
+    """
+    *above, last = location
+    if last == _KEY:
+        return meant(above[-1], rules_at(schema, location).get("enum", ()))
+    own = _fields(rules_at(schema, above))
+    sections = {name: rules_at(schema, (name,)) for name in _fields(schema)}
+    elsewhere = [f"{name}.{last}" for name, rules in sections.items() if last in _fields(rules)]
+    if elsewhere and nearest(last, own) is None:
+        return f" Did you mean {elsewhere[0]}?"
+    return meant(last, own)
+
+
+def _fields(rules: dict[str, Any]) -> tuple[str, ...]:
+    """Return the names of the fields that an object may have."""
+    return tuple(rules.get("properties", ()))
 
 
 def _place(location: Location) -> tuple[str | int, ...]:
@@ -203,12 +213,12 @@ def _resolved(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
 def _rule(rules: dict[str, Any]) -> str:
     """Say in words what a JSON schema asks for."""
     if "enum" in rules or "const" in rules:
-        return f"one of {', '.join(rules.get('enum') or [rules['const']])}"
+        return one_of(rules.get("enum") or [rules["const"]])
     low, high = rules.get("minimum"), rules.get("maximum", 0)
     if "exclusiveMinimum" in rules:
-        return f"more than {_number(rules['exclusiveMinimum'])} and at most {_number(high)}"
+        return f"more than {number(rules['exclusiveMinimum'])} and at most {number(high)}"
     if low is not None:
-        return f"{_number(low)} to {_number(high)}"
+        return ranged(low, high)
     most = rules.get("maxItems", rules.get("maxProperties"))
     if most is not None:
         things = "items" if "maxItems" in rules else "fields"
@@ -219,9 +229,3 @@ def _rule(rules: dict[str, Any]) -> str:
         least = rules.get("minLength", 0)
         return f"{least} to {rules['maxLength']} characters, none a control character"
     return "in range"
-
-
-def _number(value: float) -> str:
-    if isinstance(value, int) and value >= _PLAIN and value & (value - 1) == 0:
-        return f"2^{value.bit_length() - 1}"
-    return f"{value:,}" if isinstance(value, int) else f"{value:g}"

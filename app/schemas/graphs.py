@@ -23,7 +23,7 @@ from app.schemas.clusters import ClusterBody
 from app.schemas.programs import is_unknown
 from solver.codes import FaultCode
 from solver.errors import Fault
-from solver.graph import KINDS, Buffer, graph
+from solver.graph import KINDS, NETWORK, Buffer, Op
 from solver.limits import MAX_BYTES, MAX_COMPUTE_SLOWDOWN, MAX_DURATION_US
 from solver.simulation.compression import COMPRESSIONS, Compression
 from solver.simulation.what_if import Change
@@ -84,7 +84,7 @@ class CollectiveOp(RequestModel):
     after: After = Field(default=[])
     channel: Annotated[
         Name, Field(description="What carries it: `network`, or one of `cluster.channels`.")
-    ] = graph.NETWORK
+    ] = NETWORK
     element_bytes: Annotated[
         int,
         Field(
@@ -177,10 +177,10 @@ class GraphBody(RequestModel):
             for each in self.buffers
         ]
 
-    def ops_of(self) -> list[graph.Op]:
+    def ops_of(self) -> list[Op]:
         """Return the ops as the solver knows them."""
         return [
-            graph.Op(
+            Op(
                 op.id,
                 op.kind,
                 op.duration_us,
@@ -190,7 +190,7 @@ class GraphBody(RequestModel):
                 slowdown=None if op.slowdown is None else tuple(sorted(op.slowdown.items())),
             )
             if isinstance(op, ComputeOp)
-            else graph.Op(
+            else Op(
                 op.id,
                 op.kind,
                 None,

@@ -54,13 +54,13 @@ class ClusterLimits(BaseModel):
         float, Field(description="Times as long that compute takes beside communication.")
     ] = solver_limits.MAX_COMPUTE_SLOWDOWN
     least_gbps: Annotated[float, Field(description="Least bandwidth [Gbit/s].")] = (
-        limits.MIN_BANDWIDTH_GBPS
+        solver_limits.MIN_BANDWIDTH_GBPS
     )
     most_gbps: Annotated[float, Field(description="Most bandwidth [Gbit/s].")] = (
-        limits.MAX_BANDWIDTH_GBPS
+        solver_limits.MAX_BANDWIDTH_GBPS
     )
     startup_us: Annotated[float, Field(description="Start-up, and cost of a hop [us].")] = (
-        limits.MAX_STARTUP_US
+        solver_limits.MAX_STARTUP_US
     )
 
 
@@ -80,6 +80,7 @@ class OptionLimits(BaseModel):
         solver_limits.MAX_LP_BUCKETS
     )
     seed: Annotated[int, Field(description="Seed.")] = limits.MAX_SEED
+    effort: Annotated[int, Field(description="Effort of a search.")] = limits.MAX_EFFORT
     time_limit_s: Annotated[float, Field(description="Time limit [s].")] = limits.MAX_TIME_LIMIT_S
 
 

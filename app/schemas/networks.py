@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Strict
 
-from app.limits import MAX_BANDWIDTH_GBPS, MAX_NAME_CHARACTERS, MAX_STARTUP_US, MIN_BANDWIDTH_GBPS
+from app.limits import MAX_NAME_CHARACTERS
 from app.schemas.base import PLAIN, Name, OneOf, RequestModel
 from solver.costs import (
     ALGORITHMS,
@@ -16,7 +16,15 @@ from solver.costs import (
     TABLE,
     PiecewiseCost,
 )
-from solver.limits import MAX_BYTES, MAX_DURATION_US, MAX_TABLE_SIZES, MAX_WORKERS
+from solver.limits import (
+    MAX_BANDWIDTH_GBPS,
+    MAX_BYTES,
+    MAX_DURATION_US,
+    MAX_STARTUP_US,
+    MAX_TABLE_SIZES,
+    MAX_WORKERS,
+    MIN_BANDWIDTH_GBPS,
+)
 
 Microseconds = Annotated[float, Field(ge=0, le=MAX_STARTUP_US)]
 

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from app.limits import (
     MAX_BASELINES,
+    MAX_EFFORT,
     MAX_MEMORY_LIMITS,
     MAX_SEED,
     MAX_TIME_LIMIT_S,
@@ -28,6 +29,7 @@ from solver.limits import MAX_DURATION_US
 from solver.planning.plan import Options
 from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from solver.schedule import SCHEDULERS
+from solver.watchdog import TIME_LIMIT_S
 
 #: A policy of a plan, with those of programs.
 PlanPolicyBody = Annotated[BaselineBody, Choices(named_bodies(PROGRAM_POLICIES))]
@@ -83,14 +85,25 @@ class OptionsBody(RequestModel):
     seed: Annotated[
         int, Field(ge=0, le=MAX_SEED, description="Seed of the random moves of `joint`.")
     ] = 0
+    effort: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=MAX_EFFORT,
+            description="Multiplies the moves of the search: more take longer, and may find a "
+            "better plan.",
+        ),
+    ] = 1
     time_limit_s: Annotated[
         float,
         Field(
             gt=0,
             le=MAX_TIME_LIMIT_S,
-            description="After this time `joint` answers with the best plan so far [s].",
+            description="After so much CPU time, or twice that on the clock, a watchdog has the "
+            "best plan so far answered, with the warning `search_cut_short` [s]. Else the number "
+            "of moves ends a search, so that the same request has the same plan on every machine.",
         ),
-    ] = 10
+    ] = TIME_LIMIT_S
 
     memory_limit_bytes: MemoryLimit = None
     memory_limits_bytes: Annotated[
@@ -106,7 +119,7 @@ class OptionsBody(RequestModel):
         Field(
             exclude_if=is_unknown,
             description="Plan also with so much more than `memory_limit_bytes`, to say what that "
-            "would save; these plans and a what-if share the time limit.",
+            "would save; these plans and a what-if share the moves of a search.",
         ),
     ] = None
     copy_gbps: CopyGbps = None
@@ -137,4 +150,5 @@ class OptionsBody(RequestModel):
             barrier=self.barrier,
             seed=self.seed,
             time_limit_s=self.time_limit_s,
+            effort=self.effort,
         )

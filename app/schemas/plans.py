@@ -23,11 +23,12 @@ from app.schemas.programs import (
 )
 from app.schemas.schedules import BucketOut, Schedule
 from solver.bounds.kinds import BOUND_KINDS, kind_sentences
-from solver.planning.headline import Headline
+from solver.evidence.headline import Headline
 from solver.planning.result import Proof
 from solver.prediction.osf import Osf
 from solver.programs.explicit import ProgramStep
 from solver.traces import Report
+from solver.watchdog import WALL
 
 
 class PlanRequest(ClusterRequest):
@@ -44,9 +45,9 @@ class PlanRequest(ClusterRequest):
 
     @property
     def asked_s(self) -> float:
-        """The time that its job asks for [s]."""
+        """The time that its job asks for [s]: until the watchdogs of all its searches end them."""
         plans = len(self.options.memory_limits_bytes or [0]) + bool(self.what_if)
-        return self.options.time_limit_s * plans
+        return WALL * self.options.time_limit_s * plans
 
     @property
     def asks_for_program(self) -> bool:

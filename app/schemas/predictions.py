@@ -115,7 +115,7 @@ class PredictionRequest(ClusterRequest):
         Field(
             gt=0,
             le=MAX_TIME_LIMIT_S,
-            description="After this time the plans of all rows together are the best so far [s].",
+            description="Of the plans of all rows together, as of a plan [s].",
         ),
     ] = OptionsBody().time_limit_s
 

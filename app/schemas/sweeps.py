@@ -18,7 +18,7 @@ from app.schemas.program_options import Bytes, SweptOptions, is_empty
 from app.schemas.programs import is_unknown
 from solver.policies.choice import Choice
 from solver.prediction.knees import Knee
-from solver.prediction.sweep import PLAN
+from solver.prediction.sweep import PLAN, CellGain
 from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 
 #: The fields that are swept.
@@ -104,9 +104,10 @@ class SweepRequest(ClusterRequest):
         Field(
             gt=0,
             le=MAX_CELL_TIME_LIMIT_S,
-            description="After this time a plan is the best found so far [s].",
+            description="Of the plan of each cell, as of a plan [s]; the summary says what was cut "
+            "short.",
         ),
-    ] = 2
+    ] = 10
     sweep_limit_s: Annotated[
         float,
         Field(
@@ -213,9 +214,23 @@ class SweepCell(AnswerModel):
         str | None,
         Field(
             description="Label of the fastest that keeps the limit of memory; of equally fast ones "
-            "the first in the request."
+            "(`fastest`) the first in the request."
         ),
     ]
+    fastest: Annotated[
+        list[str],
+        Field(
+            description="Labels of all that are as fast as that, within 0.1 %; empty in sweeps of "
+            "earlier versions."
+        ),
+    ] = Field(default=[])
+    gains: Annotated[
+        list[CellGain],
+        Field(
+            description="What the fastest saves over each of what you run; empty in sweeps of "
+            "earlier versions."
+        ),
+    ] = Field(default=[])
     scaling_factor: Annotated[
         float | None, Field(description="Of the best: compute time / iteration time.")
     ]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.errors import NotFound
 from app.schemas.service import ExampleList, ExampleSummary
+from solver.wording import meant
 
 if TYPE_CHECKING:
     from app.schemas.plans import PlanRequest
@@ -45,7 +46,7 @@ OPTIONS: dict[str, Any] = {
     "baselines": ["wfbp", "pace"],
     "barrier": False,
     "seed": 0,
-    "time_limit_s": 10,
+    "time_limit_s": 60,
 }
 
 
@@ -99,6 +100,25 @@ def names() -> ExampleList:
     )
 
 
+def is_example(name: str) -> bool:
+    """Tell whether an example has this name."""
+    from solver.models import MODELS  # noqa: PLC0415 - as above
+
+    return name == "two_layers" or name in MODELS
+
+
+def unknown_example(name: str) -> str:
+    """Say that no example has this name, and which may be meant."""
+    from solver.models import MODELS  # noqa: PLC0415 - as above
+
+    return f"No example has this name.{meant(name, ('two_layers', *MODELS))}"
+
+
+def cluster_of(name: str) -> dict[str, Any]:
+    """Return the cluster of an example, as it is posted."""
+    return _NODES.get(name, CLUSTER)
+
+
 @cache
 def example(name: str) -> "PlanRequest":
     """Return the request of this name, or raise NotFound."""
@@ -109,9 +129,8 @@ def example(name: str) -> "PlanRequest":
     if name == "two_layers":
         return PlanRequest.model_validate(TWO_LAYERS)
     if name not in MODELS:
-        raise NotFound("No example has this name.")
+        raise NotFound(unknown_example(name))
     options = OPTIONS | {"baselines": ["wfbp", "tictac"]} if name in _NODES else OPTIONS
-    cluster = _NODES.get(name, CLUSTER)
     return PlanRequest.model_validate(
-        {"graph": graph_json(MODELS[name]()), "cluster": cluster, "options": options}
+        {"graph": graph_json(MODELS[name]()), "cluster": cluster_of(name), "options": options}
     )

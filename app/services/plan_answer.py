@@ -7,7 +7,7 @@ from app.schemas.problem import CheckedRequest, graph_sha256, ops_json
 from app.schemas.schedules import Schedule
 from app.services.graphs import is_large
 from app.services.warnings import launched, search_of, slowed_of, units_of, warnings_of
-from solver.planning.headline import Headline
+from solver.evidence.headline import Headline
 from solver.planning.result import Plan
 from solver.prediction.osf import Osf
 
@@ -42,12 +42,21 @@ def plan_answer(
         what_if=changed and WhatIf.of(changed, gain_us=_gain_us(plan, changed)),
         osf=osf,
         warnings=units_of(graph)
-        + search_of(request.options.fusion, plan.status, is_cut_short=plan.is_cut_short)
+        + search_of(_cuts(plan, changed, gains))
         + slowed_of(graph, request.cluster)
         + warnings_of(request.cluster, launched(plan.buckets, plan.parts)),
         request=PlanRequestOut.of(request, graph_sha256=graph_sha256(graph)),
         version=VERSION,
     )
+
+
+def _cuts(plan: Plan, changed: Plan | None, gains: Headline | None) -> dict[str, str | None]:
+    """Return what ended searches early, by what was searched for."""
+    return {
+        "this plan": plan.cut,
+        "the plan for the other barrier": gains.cut if gains else None,
+        "the plan of the changed graph": changed.cut if changed else None,
+    }
 
 
 def _gain_us(plan: Plan, changed: Plan) -> float:

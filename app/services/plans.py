@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 from app.errors import InvalidRequest, within
-from app.names import FIFO
 from app.reading.program_faults import is_program
 from app.schemas.explanations import UNEXPLAINED, ExplainedAnswer
 from app.schemas.plans import PlanAnswer, PlanRequest
@@ -32,14 +31,15 @@ from solver.simulation.replay import replay
 from solver.simulation.timeline import chrome_trace
 from solver.simulation.what_if import carry_over
 
-#: What the plan for the other barrier may take where the first used all of the time limit [s].
-_LEAST_S = 0.1
+#: The plan for the other barrier may look at so much of what the plan itself may. Its watchdog has
+#: what is left of the limit, at least so much of it.
+_BESIDE, _LEAST = 0.25, 0.1
 
 
 def solve(problem: CheckedRequest[PlanRequest], watch: Follower | None = None) -> PlanAnswer:
     """Plan one training iteration, with and without a barrier; say why; plan the what-if.
 
-    ``watch`` is told how it goes, and changes nothing of the answer unless the time limit cuts the
+    ``watch`` is told how it goes, and changes nothing of the answer unless the watchdog cuts the
     search short.
 
     Raises
@@ -51,7 +51,7 @@ def solve(problem: CheckedRequest[PlanRequest], watch: Follower | None = None) -
         from app.services.programs import solve_program  # noqa: PLC0415 - takes time
 
         return solve_program(problem, watch)
-    began, request = time.perf_counter(), problem.request
+    began, spent, request = time.perf_counter(), time.thread_time(), problem.request
     network = network_of(request.cluster.to_cluster())
     options = request.options.to_options()
     sizes = [op.bytes or 0 for op in problem.graph.ops if op.kind != COMPUTE]
@@ -64,8 +64,9 @@ def solve(problem: CheckedRequest[PlanRequest], watch: Follower | None = None) -
         progress.incumbent(found.iteration_time_us, lambda: found)
         if other:
             progress.phase(WHAT_IF)
-        left_s = max(options.time_limit_s - (time.perf_counter() - began), _LEAST_S)
-        rest = replace(options, time_limit_s=min(left_s, options.time_limit_s))
+        limit_s = options.time_limit_s
+        left_s = max(limit_s - (time.thread_time() - spent), _LEAST * limit_s)
+        rest = replace(options, time_limit_s=left_s, share=_BESIDE)
         gains = None if is_large(graph) else headline(graph, network, rest, found)
         alone = replace(options, baselines=(), slot_us=None)  # that slot may be too short
         changed = plan(lightened(other), network, alone) if other else None
@@ -94,8 +95,8 @@ def timeline(
 ) -> dict[str, Any]:
     """Draw a plan as a Chrome trace, beside one of :data:`app.names.RIVALS`.
 
-    ``answer`` is what planning gave. A program is drawn with its memory. None stands for FIFO, and
-    beside a program for the order of the graph.
+    ``answer`` is what planning gave. A program is drawn with its memory. None stands for what you
+    run.
 
     Raises
     ------
@@ -108,12 +109,15 @@ def timeline(
         from app.services.program_traces import program_timeline  # noqa: PLC0415
 
         return program_timeline(problem, answer, rivals.of_program(beside))
-    rival = FIFO if beside is None else beside
     graph = lightened(problem.graph)
     graph = with_barrier(graph) if problem.request.has_barrier else graph
     network = network_of(problem.request.cluster.to_cluster())
     sends = explicit_launches(graph, chain_of(graph), *PlanBody.model_validate(answer).by_name())
-    other_graph, other_timeline = rivals.ran(problem, graph, network, rival)
+    rival, other_graph, other_timeline = (
+        rivals.run_today(graph, network)
+        if beside is None
+        else (beside, *rivals.ran(problem, graph, network, beside))
+    )
     timelines = {"plan": simulate(graph, network, replay(sends)), rival: other_timeline}
     other = {
         "graph": graph.name,

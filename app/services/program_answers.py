@@ -1,5 +1,8 @@
 """A planned program as an answer."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from app import VERSION
 from app.schemas.explanations import CostWarning
 from app.schemas.plan_options import OptionsBody
@@ -30,6 +33,7 @@ from app.services.program_problems import (
     policies_of,
 )
 from app.services.warnings import launched, search_of, units_of, warnings_of
+from solver.evidence.headline import Headline
 from solver.planning.result import Proof
 from solver.programs.explanation.explain import ProgramExplanation
 from solver.programs.policies import POLICIES
@@ -46,8 +50,13 @@ def program_answer(
     more: tuple[RoomierPlan, ...],
     changed: ProgramPlan | None,
     runtime_s: float,
+    cuts: Mapping[str, str | None] = MappingProxyType({}),
+    gains: Headline | None = None,
 ) -> PlanAnswer:
-    """Write a program as the answer to a request."""
+    """Write a program as the answer to a request.
+
+    ``cuts`` is what ended searches for other programs early, by what was searched for.
+    """
     request, graph = problem.request, problem.graph
     run, bound = planned.run, planned.bound
     total = run.iteration_time
@@ -56,6 +65,7 @@ def program_answer(
     return PlanAnswer.of(
         times_of(planned),
         explained_program(planned, why, more, front or ()),
+        headline=gains,
         runtime_s=runtime_s,
         status=planned.status,
         lower_bound_us=bound.value_us,
@@ -91,7 +101,7 @@ def program_answer(
         warnings=([] if graph.buffers else units_of(graph))
         + assumed_of(request.options.copy_gbps)
         + _unsearched(planned)
-        + search_of("joint", planned.status, is_cut_short=planned.is_cut_short)
+        + search_of({"this program": planned.cut, **cuts})
         + warnings_of(request.cluster, launched(buckets, parts)),
         request=PlanRequestOut.of(
             request,

@@ -18,6 +18,10 @@ ASSUMED_COPY_GBPS = 26_800.0
 _USUAL = ("in_order", "inductor", "simple_overlap", "xla_lhs")
 
 
+#: So many programs of a request are searched for in full; more share what these may look at.
+_WHOLE = 2
+
+
 #: What a program is made of, and simulated with.
 Asked = CheckedRequest[PlanRequest] | CheckedRequest[SimulationRequest]
 
@@ -38,7 +42,7 @@ def problem_on(
 
 
 def program_options(request: PlanRequest) -> ProgramOptions:
-    """Return how to plan; what else is planned, a what-if and more memory, shares the time."""
+    """Return how to plan; what else is planned, a what-if and more memory, shares the search."""
     options = request.options
     given = {} if options.margin_us is None else {"margin_us": options.margin_us}
     plans = 1 + len(options.more_memory_bytes or ()) + bool(request.what_if)
@@ -46,6 +50,8 @@ def program_options(request: PlanRequest) -> ProgramOptions:
         baselines=policies_of(request),
         seed=options.seed,
         time_limit_s=options.time_limit_s / plans,
+        effort=options.effort,
+        share=min(1.0, _WHOLE / plans),
         **given,
     )
 

@@ -25,6 +25,7 @@ from app.services.program_problems import (
 from solver.errors import InvalidGraph, InvalidOptions
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import execute
+from solver.programs.headline import program_headline
 from solver.programs.plan import Report, plan
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
@@ -33,6 +34,9 @@ from solver.programs.result import FEASIBLE, OPTIMAL, ProgramPlan, RoomierPlan
 from solver.units import same
 
 SEARCH = "search"
+
+#: What ended the search for a program that is shown before it was done.
+_EARLY = "a look at it before it was done"
 
 
 class _Limited(NamedTuple):
@@ -75,9 +79,26 @@ def solve_program(
     more, changed = _more(problem, planned), _changed(problem, planned, watch)
     if watch:
         watch.progress(EXPLANATION, 0, 1, _best(tried), planned.bound.value_us)
-    why = explanation_of(planned)
+    why, gains = explanation_of(planned), program_headline(planned)
     runtime = round(time.perf_counter() - began, 6)
-    return program_answer(problem, planned, why, front, more, changed, runtime)
+    cuts = _cuts(tried, planned, more, changed)
+    return program_answer(problem, planned, why, front, more, changed, runtime, cuts, gains)
+
+
+def _cuts(
+    tried: list[_Limited],
+    planned: ProgramPlan,
+    more: tuple[RoomierPlan, ...],
+    changed: ProgramPlan | None,
+) -> dict[str, str | None]:
+    """Return what ended searches early but for the program of the answer, by what they were for."""
+    cuts = {
+        f"the program within {each.limit:,} bytes": each.plan.cut
+        for each in tried
+        if each.plan and each.plan is not planned and each.limit is not None
+    }
+    cuts |= {f"the program with {each.extra_bytes:,} bytes more": each.cut for each in more}
+    return cuts | {"the program of the changed graph": changed.cut if changed else None}
 
 
 def _more(problem: CheckedRequest[PlanRequest], planned: ProgramPlan) -> tuple[RoomierPlan, ...]:
@@ -119,7 +140,7 @@ class _Following(NamedTuple):
         def draft_of(program: Program) -> str:
             run, bound = execute(planned, program), lower_bound(planned)
             status = OPTIMAL if same(run.iteration_time, bound.value_us) else FEASIBLE
-            found = ProgramPlan(planned, program, run, status, bound, (), is_cut_short=True)
+            found = ProgramPlan(planned, program, run, status, bound, (), cut=_EARLY)
             took = round(time.perf_counter() - began, 6)
             return program_answer(problem, found, None, None, (), None, took).model_dump_json()
 

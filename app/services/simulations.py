@@ -142,7 +142,7 @@ def _prepared(
     graph = simulated_graph(problem.graph, request)
     chain = chain_of(graph)
     network = network_of(request.cluster.to_cluster())
-    if faults := [*_choice_faults(request, chain), *_jitter_faults(request, graph, chain)]:
+    if faults := [*policy_faults(request, chain), *_jitter_faults(request, graph, chain)]:
         raise InvalidRequest(faults)
     choice = request.to_choice()
     if choice:
@@ -188,7 +188,8 @@ def _choices(request: SimulationRequest) -> Iterator[tuple[str, Choice]]:
         yield f"/jitter/rivals/{i}", rival.to_choice()
 
 
-def _choice_faults(request: SimulationRequest, chain: Chain) -> Iterator[Fault]:
+def policy_faults(request: SimulationRequest, chain: Chain) -> Iterator[Fault]:
+    """List what is wrong with the policies of a request for this chain."""
     yield from request.source_faults()
     sizes = chain.bytes.tolist()
     for place, choice in _choices(request):

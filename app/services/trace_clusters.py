@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from app.limits import MAX_BANDWIDTH_GBPS, MAX_CHANNELS, MIN_BANDWIDTH_GBPS
+from app.limits import MAX_CHANNELS
 from app.reading.traces import FORMAT
 from app.schemas.imports import LaneCost
 from app.services.assumed_cluster import RING_NETWORK, WORKERS
@@ -18,7 +18,7 @@ from solver.calibration.channels import KindFit, fit_channel, usable
 from solver.costs import LINEAR, TABLE
 from solver.costs.algorithms.stepwise import ring_effort
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Graph
-from solver.limits import MAX_WORKERS
+from solver.limits import MAX_BANDWIDTH_GBPS, MAX_WORKERS, MIN_BANDWIDTH_GBPS
 from solver.traces import Trace, TraceChannel
 from solver.units import bytes_per_us
 

@@ -12,7 +12,7 @@ from solver.fusion.general.annealing.problem import IS_COMPILED
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op
 from solver.graph.durations import in_doubt
 from solver.limits import MAX_BYTES
-from solver.planning.result import OPTIMAL, Bucket, Part
+from solver.planning.result import Bucket, Part
 
 
 def launched(
@@ -120,24 +120,27 @@ def _shared_of(graph: Graph, cluster: ClusterBody) -> Iterator[CostWarning]:
             yield CostWarning(pointer=where, code="card_shared", detail=detail)
 
 
-def search_of(fusion: str, status: str, *, is_cut_short: bool) -> list[CostWarning]:
-    """Say where the search had no time, or fewer changes than on other machines."""
-    if fusion != "joint" or status == OPTIMAL:
-        return []
-    if is_cut_short:
-        detail = (
-            "The time limit ended the search: this is the best plan so far; with more time, or on "
-            "a machine with less to do, it may be another one."
+def search_of(cuts: Mapping[str, str | None]) -> list[CostWarning]:
+    """Say what ended searches before their moves were done, by what was searched for."""
+    said = [
+        CostWarning(
+            pointer="/options/time_limit_s",
+            code="search_cut_short",
+            detail=f"The search for {what} was cut short by {cut}: it is the best found by then; "
+            "with more time, or on a machine with less to do, it may be another one.",
         )
-        where = "/options/time_limit_s"
-        return [CostWarning(pointer=where, code="search_cut_short", detail=detail)]
-    if IS_COMPILED:
-        return []
-    detail = (
-        "The search ran without its compiled part, which a C compiler makes when Interlace is "
-        "installed: it tried one change in fifty, so the plan may be another one, and longer."
-    )
-    return [CostWarning(pointer="/options/fusion", code="search_not_compiled", detail=detail)]
+        for what, cut in cuts.items()
+        if cut
+    ]
+    if said and not IS_COMPILED:
+        detail = (
+            "The search ran without its compiled part, which a C compiler makes when Interlace is "
+            "installed: it finds the same, but takes some fifty times as long."
+        )
+        said.append(
+            CostWarning(pointer="/options/fusion", code="search_not_compiled", detail=detail)
+        )
+    return said
 
 
 def units_of(graph: Graph, where: str = "/graph") -> list[CostWarning]:

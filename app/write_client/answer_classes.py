@@ -100,7 +100,7 @@ ANSWERS = (
         "Cell",
         "SweepCell",
         "workers bandwidth_gbps startup_us compute_time_us lower_bound_us iteration_time_us best "
-        "scaling_factor speed memory_limit_bytes? peak_bytes? status?",
+        "scaling_factor speed memory_limit_bytes? peak_bytes? status? fastest? gains?",
         doc="One cluster of a sweep, and what each policy takes on it, by label.",
     ),
     AnswerClass(

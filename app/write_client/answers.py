@@ -35,7 +35,7 @@ Json = dict[str, Any]
 '''
 _TAIL = '''
 
-def _rows(found: Any) -> list[Json]:
+def _rows(found: Any) -> list[Any]:
     """Return rows; none where there are none, or where a list says only how many."""
     return found if isinstance(found, list) else []
 '''
@@ -78,7 +78,7 @@ class _AnswerField:
     def _default(self, of: AnswerClass) -> str:
         """Return what it is when it is left out, as an expression."""
         default = of.defaults.get(self.name, self.schema.get("default"))
-        if self.is_null or default not in (None, {}):
+        if self.is_null or default not in (None, {}, []):
             return repr(default)
         return _NOTHING.get(self.type.partition("[")[0], "None")
 

@@ -363,8 +363,8 @@ class Cell:
         Of each policy, by label [us]; None where PACE is not defined, and where no program of
         ``plan`` keeps the limit of memory.
     best
-        Label of the fastest that keeps the limit of memory; of equally fast ones the first in the
-        request.
+        Label of the fastest that keeps the limit of memory; of equally fast ones (``fastest``) the
+        first in the request.
     scaling_factor
         Of the best: compute time / iteration time.
     speed
@@ -376,6 +376,10 @@ class Cell:
         limit, and is then not called best.
     status
         Of the program of ``plan``; ``infeasible``: none was found that keeps the limit of memory.
+    fastest
+        Labels of all that are as fast as that, within 0.1 %; empty in sweeps of earlier versions.
+    gains
+        What the fastest saves over each of what you run; empty in sweeps of earlier versions.
     """
 
     workers: int
@@ -390,6 +394,8 @@ class Cell:
     memory_limit_bytes: int | None = None
     peak_bytes: Mapping[str, int | None] | None = None
     status: str | None = None
+    fastest: tuple[str, ...] = ()
+    gains: tuple[Json, ...] = ()
 
     @classmethod
     def of(cls, raw: Json) -> Cell:
@@ -407,6 +413,8 @@ class Cell:
             memory_limit_bytes=raw.get("memory_limit_bytes"),
             peak_bytes=raw.get("peak_bytes"),
             status=raw.get("status"),
+            fastest=tuple(_rows(raw.get("fastest"))),
+            gains=tuple(_rows(raw.get("gains"))),
         )
 
 
@@ -948,6 +956,6 @@ class RunPage:
         )
 
 
-def _rows(found: Any) -> list[Json]:
+def _rows(found: Any) -> list[Any]:
     """Return rows; none where there are none, or where a list says only how many."""
     return found if isinstance(found, list) else []

@@ -183,6 +183,7 @@ def rooms() -> str:
         ),
         f'<path class="line" d="M{width + 34} {bottom / 2:g}h30m-6 -4l6 4l-6 4"/>',
         f'<path class="line" d="M{right - width / 2} 40v10m-4 -5l4 5l4 -5"/>',
+        f'<path class="line" d="M{width + 80} 38l-54 12m6 -5l-6 5l7 2"/>',
         f'<path class="line" d="M{20 + width / 2} 50v-10m-4 5l4 -5l4 5"/>',
     ]
     return svg(right + 20, bottom + 34, "The packages, and which may import which", body)

@@ -2,59 +2,87 @@
 
 import math
 from collections.abc import Iterator
-from difflib import get_close_matches
 from numbers import Integral, Real
+from typing import Any
 
 from solver.codes import FaultCode
 from solver.costs.algorithms import ALGORITHMS
 from solver.costs.algorithms.servers import PLACEMENTS
 from solver.costs.cluster import Cluster
 from solver.errors import Fault
-from solver.limits import MAX_COMPUTE_SLOWDOWN, MAX_WORKERS
+from solver.limits import (
+    MAX_BANDWIDTH_GBPS,
+    MAX_COMPUTE_SLOWDOWN,
+    MAX_STARTUP_US,
+    MAX_WORKERS,
+    MIN_BANDWIDTH_GBPS,
+)
+from solver.wording import must_be, one_of, ranged
 
-#: Ranks, each from 1; bandwidths [Gbit/s], above 0; times [us], from 0. None where one is not said.
-_RANKS = ("workers", "node_workers", "measured_workers")
-_BANDWIDTHS = ("bandwidth_gbps", "reduction_gbps", "node_bandwidth_gbps", "measured_gbps")
-_TIMES = ("startup_us", "hop_us", "node_hop_us", "constant_us", "us_per_byte")
+_Range = tuple[float, float]
+
+_BANDWIDTH: _Range = (MIN_BANDWIDTH_GBPS, MAX_BANDWIDTH_GBPS)
+_TIME: _Range = (0, MAX_STARTUP_US)
+
+#: What each figure may be: ranks, bandwidths [Gbit/s], times [us]. None where one is not said.
+_RANGES: dict[str, tuple[type[Integral] | type[Real], _Range]] = {
+    **dict.fromkeys(("workers", "node_workers", "measured_workers"), (Integral, (1, MAX_WORKERS))),
+    **dict.fromkeys(("bandwidth_gbps", "reduction_gbps"), (Real, _BANDWIDTH)),
+    **dict.fromkeys(("node_bandwidth_gbps", "measured_gbps"), (Real, _BANDWIDTH)),
+    **dict.fromkeys(("startup_us", "hop_us", "node_hop_us"), (Real, _TIME)),
+    **dict.fromkeys(("constant_us", "us_per_byte"), (Real, _TIME)),
+}
+
+#: The figures that may not be None.
+_NEEDED = ("workers", "startup_us", "hop_us", "node_hop_us", "constant_us")
+
+_NAMES = {"algorithm": tuple(ALGORITHMS), "placement": PLACEMENTS}
 
 
 def cluster_faults(cluster: Cluster) -> Iterator[Fault]:
-    """Find all that is out of range in a cluster and its channels; pointers are into it."""
-    yield from _own_faults(cluster)
-    slowdown = cluster.compute_slowdown
-    if not (math.isfinite(slowdown) and 1 <= slowdown <= MAX_COMPUTE_SLOWDOWN):
-        detail = f"compute_slowdown must be 1 to {MAX_COMPUTE_SLOWDOWN:g}, got {slowdown!r}."
-        yield Fault("/compute_slowdown", FaultCode.OUT_OF_RANGE, detail)
+    """Find all that is out of range in a cluster and its channels; pointers are into it.
+
+    In the words of whoever reads a cluster as JSON.
+    """
+    yield from _own_faults(cluster, "", "Cluster: ")
+    slowdown = (Real, (1, MAX_COMPUTE_SLOWDOWN))
+    yield from _figure_faults(
+        "/compute_slowdown", "Cluster: compute_slowdown", cluster.compute_slowdown, *slowdown
+    )
     for name, channel in cluster.channels:
         under = f"/channels/{name}"
-        for fault in _own_faults(channel):
-            yield Fault(under + fault.pointer, fault.code, f"Channel {name!r}: {fault.detail}")
+        yield from _own_faults(channel, under, f"Cluster: channels/{name}/")
         if channel.compute_slowdown != 1:
-            detail = f"Channel {name!r}: compute_slowdown is the cluster's, for all channels."
+            detail = f"Cluster: channels/{name}/compute_slowdown is not a known field."
             yield Fault(f"{under}/compute_slowdown", FaultCode.EXTRA_FIELD, detail)
 
 
-def _own_faults(cluster: Cluster) -> Iterator[Fault]:
-    for field in _RANKS:
-        ranks = getattr(cluster, field)
-        if ranks is not None and not (
-            isinstance(ranks, Integral) and 1 <= int(ranks) <= MAX_WORKERS
-        ):
-            detail = f"{field} must be an integer from 1 to {MAX_WORKERS:,}, got {ranks!r}."
-            yield Fault(f"/{field}", FaultCode.OUT_OF_RANGE, detail)
-    for fields, rule, least in ((_BANDWIDTHS, "above 0", False), (_TIMES, "0 or more", True)):
-        for field in fields:
-            value = getattr(cluster, field)
-            if value is None:
-                continue
-            is_right = isinstance(value, Real) and math.isfinite(value) and float(value) >= 0
-            if not is_right or (value == 0 and not least):
-                detail = f"{field} must be finite and {rule}, got {value!r}."
-                yield Fault(f"/{field}", FaultCode.OUT_OF_RANGE, detail)
-    for field, known in (("algorithm", ALGORITHMS), ("placement", PLACEMENTS)):
+def _own_faults(cluster: Cluster, under: str, what: str) -> Iterator[Fault]:
+    for field, rule in _RANGES.items():
+        value = getattr(cluster, field)
+        if value is not None or field in _NEEDED:
+            yield from _figure_faults(f"{under}/{field}", f"{what}{field}", value, *rule)
+    for field, known in _NAMES.items():
         name = getattr(cluster, field)
-        if name not in known:
-            near = get_close_matches(str(name), known, 1)
-            meant = f" Did you mean {near[0]!r}?" if near else ""
-            detail = f"{field} must be one of {', '.join(known)}, got {name!r}.{meant}"
-            yield Fault(f"/{field}", FaultCode.OUT_OF_RANGE, detail)
+        if not isinstance(name, str):
+            yield Fault(
+                f"{under}/{field}",
+                FaultCode.WRONG_TYPE,
+                must_be(f"{what}{field}", "a string", name),
+            )
+        elif name not in known:
+            detail = must_be(f"{what}{field}", one_of(known), name, known)
+            yield Fault(f"{under}/{field}", FaultCode.OUT_OF_RANGE, detail)
+
+
+def _figure_faults(
+    pointer: str, what: str, value: Any, kind: type[Integral] | type[Real], right: _Range
+) -> Iterator[Fault]:
+    is_figure = isinstance(value, Real) and not isinstance(value, bool)
+    if is_figure and not math.isfinite(value):
+        yield Fault(pointer, FaultCode.OUT_OF_RANGE, must_be(what, ranged(*right), value))
+    elif not is_figure or not isinstance(value, kind):
+        rule = "an integer" if kind is Integral else "a number"
+        yield Fault(pointer, FaultCode.WRONG_TYPE, must_be(what, rule, value))
+    elif not right[0] <= float(value) <= right[1]:
+        yield Fault(pointer, FaultCode.OUT_OF_RANGE, must_be(what, ranged(*right), value))

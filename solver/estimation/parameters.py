@@ -13,6 +13,7 @@ from solver.costs import MEASURED, Cluster
 from solver.errors import Fault, InvalidOptions
 from solver.estimation.runs import MeasuredRun
 from solver.policies.choice import PARAMETERS, defaults
+from solver.wording import meant
 
 COMPUTE, BANDWIDTH, SHARE = "compute_scale", "bandwidth_gbps", "bandwidth_share"
 STARTUP, HOP = "startup_us", "hop_us"
@@ -176,7 +177,9 @@ def _policy_faults(runs: Sequence[MeasuredRun], names: Sequence[str]) -> Iterato
     for i, name in enumerate(names):
         if name not in known:
             among = f"one of {', '.join(known)}" if known else "none, of the policies of the rows"
-            detail = f"Parameter {name!r} cannot be estimated: it must be {among}."
+            detail = (
+                f"Parameter {name!r} cannot be estimated: it must be {among}.{meant(name, known)}"
+            )
             yield Fault(f"/parameters/{i}", FaultCode.OUT_OF_RANGE, detail)
         elif name in names[:i]:
             detail = f"Parameter {name!r} stands there twice."

@@ -8,6 +8,7 @@ from solver.costs import Cluster, network_of
 from solver.estimation.parameters import BANDWIDTH, COMPUTE, HOP, SHARE, STARTUP, EstimatedParameter
 from solver.estimation.runs import MeasuredRun
 from solver.graph import Graph, with_barrier
+from solver.limits import MAX_BANDWIDTH_GBPS, MIN_BANDWIDTH_GBPS
 from solver.policies.choice import Choice, bind, resolve
 from solver.simulation.engine import costs_of, iteration_time
 
@@ -47,7 +48,8 @@ class Simulator:
         cluster = self.cluster(run.workers)
         gbps = known.get(BANDWIDTH, cluster.bandwidth_gbps)
         if SHARE in known and run.bandwidth_gbps is not None:
-            gbps = known[SHARE] * run.bandwidth_gbps
+            share = known[SHARE] * run.bandwidth_gbps
+            gbps = min(max(share, MIN_BANDWIDTH_GBPS), MAX_BANDWIDTH_GBPS)
         return replace(
             cluster,
             bandwidth_gbps=gbps,

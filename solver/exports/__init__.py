@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 
+from solver.codes import FaultCode
 from solver.costs import Network
+from solver.errors import Fault, InvalidPlan
 from solver.exports import chakra, chrome, csv_tables
 from solver.exports.explicit_plan import ExplicitPlan, Export, Exporter
 from solver.exports.frameworks import ddp, deepspeed, fsdp, horovod
 from solver.planning.explicit import ExplicitBucket, ExplicitPart
 from solver.planning.result import Plan
+from solver.wording import must_be, one_of
 
 #: The writers by format name; add one here.
 EXPORTS: dict[str, Exporter] = {
@@ -44,8 +47,11 @@ def export(
     Raises
     ------
     InvalidPlan
-        When the format has no form for this plan.
+        When the format is unknown, or has no form for this plan.
     """
+    if form not in EXPORTS:
+        detail = must_be("Format", one_of(EXPORTS), form, EXPORTS)
+        raise InvalidPlan([Fault("/format", FaultCode.OUT_OF_RANGE, detail)])
     explicit = ExplicitPlan(
         tuple(ExplicitBucket(bucket.id, bucket.tensors) for bucket in plan.buckets),
         tuple(ExplicitPart(part.bucket, part.bytes) for part in plan.parts),

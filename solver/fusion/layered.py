@@ -35,8 +35,8 @@ def decide(
 
     ``fusion`` and ``order`` are keys of :data:`FUSIONS` and of
     :data:`solver.schedule.SCHEDULERS`. The channels' launches come one channel after the other;
-    the time limit of ``search`` is shared among them. A better plan of one channel is reported
-    together with the best of the others.
+    what is left of the allowance of ``search`` is shared among them. A better plan of one channel
+    is reported together with the best of the others.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def decide(
     for c, (each, cost, judge) in enumerate(zip(chains, costs, judges, strict=True)):
         own = replace(
             search,
-            time_limit_s=search.time_limit_s / len(costs),
+            allowance=search.allowance.part(1 / (len(costs) - c)),
             plans=plans[c],
             report=partial(best.offer, c),
         )

@@ -1,7 +1,8 @@
 """The training iteration as a graph, its links, and the same with fewer ops."""
 
 from solver.graph.buffers import Buffer
-from solver.graph.graph import (
+from solver.graph.graph import Graph, build, first_of, has_barrier, linked, with_barrier
+from solver.graph.op import (
     ALL_GATHER,
     ALL_REDUCE,
     ALL_TO_ALL,
@@ -11,13 +12,7 @@ from solver.graph.graph import (
     KINDS,
     NETWORK,
     REDUCE_SCATTER,
-    Graph,
     Op,
-    build,
-    first_of,
-    has_barrier,
-    linked,
-    with_barrier,
 )
 
 __all__ = [

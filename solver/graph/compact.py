@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from solver.graph.graph import COMPUTE, Graph, Op, build
+from solver.graph.graph import Graph, build
 from solver.graph.links import Positions
+from solver.graph.op import COMPUTE, Op
 
 
 def compact(graph: Graph) -> Graph:

@@ -2,7 +2,8 @@
 
 from statistics import median
 
-from solver.graph.graph import COMPUTE, Graph
+from solver.graph.graph import Graph
+from solver.graph.op import COMPUTE
 
 #: Bytes for a microsecond of compute that no real iteration was seen to reach whose ops are short.
 #: Those of the published models and of the traces that were read have 100 to 90,000.

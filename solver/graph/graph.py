@@ -1,6 +1,5 @@
 """The training iteration as a graph of compute ops and collectives."""
 
-import math
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -17,88 +16,13 @@ from solver.graph.links import (
     stream_edges,
     topological_order,
 )
+from solver.graph.op import COMPUTE, Op
+from solver.graph.op_faults import value_faults, well_typed, whole_faults
 from solver.graph.slowdowns import slowdown_faults
-from solver.limits import MAX_BYTES, MAX_DURATION_US, MAX_FAULTS_SOUGHT
-
-COMPUTE = "compute"
-
-
-ALL_REDUCE = "all_reduce"
-
-
-ALL_GATHER = "all_gather"
-
-
-REDUCE_SCATTER = "reduce_scatter"
-
-
-BROADCAST = "broadcast"
-
-
-ALL_TO_ALL = "all_to_all"
-
-
-COLLECTIVES = (ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, ALL_TO_ALL)
-
-
-KINDS = (COMPUTE, *COLLECTIVES)
-
-
-#: The channel of a collective that names none.
-NETWORK = "network"
-
+from solver.limits import MAX_FAULTS_SOUGHT
 
 #: How many ops of a cycle an error names.
 _NAMED = 8
-
-
-class Op(NamedTuple):
-    """One node of the graph.
-
-    Attributes
-    ----------
-    id
-        Name, unique in the graph.
-    kind
-        ``compute`` or one of :data:`COLLECTIVES`.
-    duration_us
-        Time of a compute op [us]; None for a collective.
-    bytes
-        Size of a collective [bytes]: of the whole tensor, not of a worker's share; for an
-        all-to-all all that one worker holds; None for a compute op.
-    after
-        Ids of the ops that must end before this one starts.
-    channel
-        What carries a collective, one launch at a time.
-    stream
-        Compute ops of one stream run one at a time, in the order of the graph; None runs as soon
-        as what it comes after has ended.
-    element_bytes
-        Size of an element of a collective's tensor [bytes]: what is sent in parts is cut between
-        elements.
-    fuse_key
-        Collectives may be sent as one only with the same key, such as the type of their elements
-        or the group of their parameters.
-    slowdown
-        While a channel of these carries, a compute op takes so many times as long: (channel,
-        factor >= 1). None where nothing is said, which leaves it to the network; what is said is
-        all that slows the op.
-    cut
-        Whether a collective may be sent in parts; False where the runtime cannot, as in a compiled
-        graph.
-    """
-
-    id: str
-    kind: str
-    duration_us: float | None = None
-    bytes: int | None = None
-    after: tuple[str, ...] = ()
-    channel: str = NETWORK
-    stream: str | None = None
-    element_bytes: int = 1
-    fuse_key: str | None = None
-    slowdown: tuple[tuple[str, float], ...] | None = None
-    cut: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +82,13 @@ def build(
     -----
     O(ops + edges); with buffers O(buffers + edges * ops / 64).
     """
-    ops, buffers, free = tuple(ops), tuple(buffers), tuple(sorted(set(free)))
+    given, buffers, free = tuple(ops), tuple(buffers), tuple(sorted(set(free)))
+    ops, odd = well_typed(given)
     preds, succs, order, edge_faults = linked(ops, free)
-    faults = [*first_of(_value_faults(ops), "/ops"), *edge_faults]
+    faults = [*first_of(iter(odd), "/ops"), *first_of(value_faults(ops), "/ops"), *edge_faults]
     channels = dict.fromkeys(op.channel for op in ops if op.kind != COMPUTE)
     faults += first_of(slowdown_faults(ops, channels), "/ops")
-    faults += _whole_faults(ops)
+    faults += whole_faults(ops)
     faults += _free_faults(ops, free)
     if buffers:
         index = {op.id: i for i, op in enumerate(ops)}
@@ -276,74 +201,6 @@ def _free_faults(ops: Sequence[Op], free: Sequence[str]) -> Iterator[Fault]:
         if op.slowdown is not None:
             detail = f"Op {op.id!r}: slowdowns are not defined beside a stream of free order."
             yield Fault(f"/ops/{i}/slowdown", FaultCode.EXTRA_FIELD, detail)
-
-
-def _whole_faults(ops: Sequence[Op]) -> Iterator[Fault]:
-    if all(op.kind != COMPUTE for op in ops):
-        yield Fault("/ops", FaultCode.NO_COMPUTE, "The graph has no compute op.")
-    sizes = [op.bytes or 0 for op in ops]
-    if max(sizes, default=0) <= MAX_BYTES < sum(sizes):
-        detail = f"All tensors: 2^60 bytes at most, got {sum(sizes)}."
-        yield Fault("/ops", FaultCode.OUT_OF_RANGE, detail)
-    if all(op.kind == COMPUTE for op in ops):
-        yield Fault("/ops", FaultCode.NO_COLLECTIVE, "The graph has no collective op.")
-
-
-def _value_faults(ops: Sequence[Op]) -> Iterator[Fault]:
-    for i, op in enumerate(ops):
-        if op.kind not in KINDS:
-            known = ", ".join(KINDS)
-            yield Fault(
-                f"/ops/{i}/kind",
-                FaultCode.OUT_OF_RANGE,
-                f"Op {op.id!r}: kind must be one of {known}.",
-            )
-        elif op.kind == COMPUTE:
-            value = op.duration_us
-            if value is None:
-                yield Fault(
-                    f"/ops/{i}/duration_us",
-                    FaultCode.MISSING_FIELD,
-                    f"Op {op.id!r} needs duration_us.",
-                )
-            elif not math.isfinite(value) or not 0 <= value <= MAX_DURATION_US:
-                yield Fault(
-                    f"/ops/{i}/duration_us",
-                    FaultCode.OUT_OF_RANGE,
-                    f"Op {op.id!r}: duration_us must be 0 to {MAX_DURATION_US:g}, got {value!r}.",
-                )
-        elif op.stream is not None:
-            detail = f"Tensor {op.id!r}: only compute ops have a stream."
-            yield Fault(f"/ops/{i}/stream", FaultCode.EXTRA_FIELD, detail)
-        elif op.slowdown is not None:
-            detail = f"Tensor {op.id!r}: only compute ops have a slowdown."
-            yield Fault(f"/ops/{i}/slowdown", FaultCode.EXTRA_FIELD, detail)
-        else:
-            yield from _size_faults(i, op)
-
-
-def _size_faults(i: int, op: Op) -> Iterator[Fault]:
-    if op.bytes is None:
-        yield Fault(f"/ops/{i}/bytes", FaultCode.MISSING_FIELD, f"Tensor {op.id!r} needs bytes.")
-    elif not 0 < op.bytes <= MAX_BYTES:
-        yield Fault(
-            f"/ops/{i}/bytes",
-            FaultCode.OUT_OF_RANGE,
-            f"Tensor {op.id!r}: bytes must be 1 to 2^60, got {op.bytes!r}.",
-        )
-    elif op.element_bytes < 1:
-        yield Fault(
-            f"/ops/{i}/element_bytes",
-            FaultCode.OUT_OF_RANGE,
-            f"Tensor {op.id!r}: element_bytes must be 1 or more, got {op.element_bytes!r}.",
-        )
-    elif op.bytes % op.element_bytes:
-        yield Fault(
-            f"/ops/{i}/bytes",
-            FaultCode.OUT_OF_RANGE,
-            f"Tensor {op.id!r}: bytes must be a multiple of element_bytes "
-            f"{op.element_bytes}, got {op.bytes}.",
-        )
 
 
 def with_barrier(graph: Graph) -> Graph:

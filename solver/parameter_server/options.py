@@ -17,6 +17,7 @@ from solver.limits import (
 )
 from solver.parameter_server.links import WIN_BYTES
 from solver.parameter_server.orders import ORDERS
+from solver.wording import must_be, one_of
 
 #: Spread where all profiled steps are the same one: without any, workers stay in lock step.
 DEFAULT_SPREAD: Final = 0.05
@@ -87,7 +88,7 @@ def option_faults(options: ThroughputOptions) -> Iterator[Fault]:
     yield from _range_fault("parse_us_per_byte", options.parse_us_per_byte, 0, MAX_DURATION_US)
     yield from _range_fault("parse_us", options.parse_us, 0, MAX_DURATION_US)
     if options.order not in ORDERS:
-        detail = f"order must be one of {', '.join(ORDERS)}, got {options.order!r}."
+        detail = must_be("order", one_of(ORDERS), options.order, ORDERS)
         yield Fault("/order", FaultCode.OUT_OF_RANGE, detail)
     yield from _range_fault("steps", options.steps, 1, MAX_PREDICTED_STEPS)
     if not 0 <= options.dropped <= options.steps // 2:

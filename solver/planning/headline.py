@@ -1,112 +1,165 @@
-"""What a plan gains over what runs today: under PyTorch's barrier, and without it."""
+"""What a plan gains over what you run: under PyTorch's barrier, and without it."""
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
 
+from solver.bounds.bound import lower_bound
 from solver.chain import chain_of
 from solver.costs import Network
-from solver.graph import ALL_REDUCE, Graph, has_barrier, with_barrier
-from solver.planning.plan import Options, plan
+from solver.errors import InvalidPlan
+from solver.evidence.doubts import DOUBTS, doubted_graph, doubted_network, saved, under_doubts
+from solver.evidence.gain import NOTHING, Gain, gain_over
+from solver.evidence.headline import Headline, headline_of
+from solver.evidence.what_you_run import what_you_run
+from solver.graph import Graph, has_barrier
+from solver.planning.plan import Options, compare, plan
 from solver.planning.result import Plan
-from solver.planning.runtimes import runtime_of
-from solver.policies import POLICIES
-from solver.simulation.engine import iteration_time
-from solver.units import same
+from solver.planning.runtimes import FSDP, runtime_of
+from solver.sharded.forms import fastest_form, time_of_form, ungated
+from solver.simulation.engine import Policy, costs_of, iteration_time
+from solver.simulation.replay import replay
 
 
-@dataclass(frozen=True, slots=True)
-class Gain:
-    """What runs today beside a plan, both with the same barrier.
+def headline(
+    graph: Graph,
+    network: Network,
+    options: Options,
+    found: Plan,
+    trust_below: float | None = None,
+) -> Headline:
+    """Compare with what you run, with a plan for each of both barriers.
 
-    Attributes
+    ``found`` is the plan of ``graph``, as it is without the barrier of ``options``, with these; the
+    plan for the other barrier is made here. Both sides of a gain have the same barrier.
+
+    Parameters
     ----------
-    barrier
-        The next forward pass waits for all collectives, as in PyTorch; else each parameter waits
-        for its own bucket alone.
-    runtime
-        What the plan needs to be run.
-    today_us
-        What runs today, simulated [us].
-    plan_us
-        The plan that is made for this barrier, simulated [us].
-    lower_bound_us
-        Nothing is faster, proven [us].
-    gain
-        ``today_us`` / ``plan_us``; null when the plan takes no time.
-    keep
-        The plan gains nothing: keep what you have.
-
-    See Also
-    --------
-    solver.planning.runtimes.runtime_of : what the plan needs.
-    """
-
-    barrier: bool
-    runtime: str
-    today_us: float
-    plan_us: float
-    lower_bound_us: float
-    gain: float | None
-    keep: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Headline:
-    """Plans for both barriers beside what runs today; the one under the barrier first.
-
-    Attributes
-    ----------
-    policy
-        What runs today: ``ddp`` where all that is sent are all-reduces and none comes after
-        another, or where it is the first baseline; else ``wfbp``, the graph's own collectives,
-        first in, first out.
-    gains
-        The second is left out where the graph itself has the barrier.
-    """
-
-    policy: Literal["ddp", "wfbp"]
-    gains: tuple[Gain, ...]
-
-
-def headline(graph: Graph, network: Network, options: Options, found: Plan) -> Headline:
-    """Compare with what runs today, with a plan for each of both barriers.
-
-    Today is PyTorch DDP with its defaults where all that is sent are all-reduces and none comes
-    after another, or where it is the first baseline; else the graph's own collectives, first in,
-    first out. ``found`` is the plan of ``graph``, as it is without the barrier of ``options``, with
-    these; the plan for the other barrier is made here.
+    trust_below
+        The gain below which nothing follows; None where nothing was measured.
 
     Notes
     -----
-    A plan, and two simulations.
+    A plan; and for each barrier a simulation for each cap of DDP, and two for each doubt and each
+    of what you run.
     """
-    chain = chain_of(graph)
-    is_ddp = [choice.policy for choice in options.baselines[:1]] == ["ddp"] or (
-        not chain.before and {lane.kind for lane in chain.lanes} <= {ALL_REDUCE}
-    )
-    policy: Literal["ddp", "wfbp"] = "ddp" if is_ddp else "wfbp"
     barriers = [True] if has_barrier(graph) else [True, False]
-    gains = []
+    gains: list[Gain] = []
+    cut = None
     for barrier in barriers:
         planned = found
         if barrier != options.barrier and len(barriers) > 1:
             other = replace(options, baselines=(), slot_us=None, barrier=barrier)
             planned = plan(graph, network, other)
-        ran = with_barrier(graph) if barrier and graph.collectives else graph
-        today = iteration_time(ran, network, POLICIES[policy])
-        runtime = runtime_of(graph, barrier=barrier)
-        gains.append(_gain(planned, today, runtime, barrier=barrier))
-    return Headline(policy, tuple(gains))
+            cut = planned.cut
+        gains += _gains(planned, network, trust_below, barrier=barrier)
+    return headline_of(gains, cut)
 
 
-def _gain(planned: Plan, today: float, runtime: str, *, barrier: bool) -> Gain:
-    time = planned.iteration_time_us
-    return Gain(
-        barrier=barrier,
-        runtime=runtime,
-        today_us=today,
-        plan_us=time,
-        lower_bound_us=planned.lower_bound_us,
-        gain=today / time if time > 0 else None,
-        keep=time >= today or same(time, today),
+class _AsRun(NamedTuple):
+    """A plan as what it needs runs it.
+
+    Attributes
+    ----------
+    time_us, lower_bound_us
+        Simulated, and what nothing is faster than under the same rules [us].
+    bounded
+        The graph that the bound is of.
+    simulated
+        Given a graph of the same ops and a network, the time [us].
+    """
+
+    time_us: float
+    lower_bound_us: float
+    bounded: Graph
+    simulated: Callable[[Graph, Network], float]
+
+
+def _gains(
+    planned: Plan, network: Network, trust_below: float | None, *, barrier: bool
+) -> list[Gain]:
+    """Compare a plan with each of what you run, on the graph that it was made for."""
+    graph = planned.graph
+    needs = runtime_of(graph, barrier=barrier)
+    ours = (needs.name == FSDP and _by_fsdp(planned, network)) or _by_itself(planned)
+    gains = []
+    for today in what_you_run(graph, network):
+        theirs = today.policy(graph, network)
+        time = iteration_time(graph, network, theirs)
+        gains.append(
+            gain_over(
+                today.name,
+                time,
+                ours.time_us,
+                ours.lower_bound_us,
+                under_doubts(graph, network, _both(theirs, ours)),
+                trust_below=trust_below,
+                headroom_high=_headroom_high(graph, ours, network, theirs, time),
+                unreachable=needs.why_not,
+                barrier=barrier,
+                runtime=needs.name,
+                bucket_cap_mb=today.bucket_cap_mb,
+            )
+        )
+    return gains
+
+
+def _by_itself(planned: Plan) -> _AsRun:
+    """Return a plan as it is."""
+    policy = replay(planned.launches)
+    return _AsRun(
+        planned.iteration_time_us,
+        planned.lower_bound_us,
+        planned.graph,
+        lambda graph, network: iteration_time(graph, network, policy),
     )
+
+
+def _by_fsdp(planned: Plan, network: Network) -> _AsRun | None:
+    """Return what FSDP2 makes of a plan, the same that its export writes.
+
+    The bound is on all that FSDP2 can be told. None where it cannot run the graph.
+    """
+    try:
+        found = fastest_form(planned.graph, network, planned.launches)
+    except InvalidPlan:
+        return None
+    bounded = ungated(planned.graph)
+    bound, _ = compare(bounded, network, Options(baselines=()))
+    return _AsRun(
+        found.time_us,
+        min(bound, found.time_us),
+        bounded,
+        lambda graph, other: time_of_form(graph, other, found.form),
+    )
+
+
+def _both(theirs: Policy, ours: _AsRun) -> Callable[[Graph, Network], tuple[float, float]]:
+    def times(graph: Graph, network: Network) -> tuple[float, float]:
+        return iteration_time(graph, network, theirs), ours.simulated(graph, network)
+
+    return times
+
+
+def _headroom_high(
+    graph: Graph, ours: _AsRun, network: Network, today: Policy, time: float
+) -> float | None:
+    """Return the most that any schedule saves over what you run, if that is next to nothing.
+
+    The costs are those stated, and those of each doubt; None where under one of them more than
+    :data:`NOTHING` may be saved. The bound is that of launches which slow nothing down.
+    """
+    most = saved(time, ours.lower_bound_us)
+    if most is None or most > NOTHING:
+        return None
+    for doubt in DOUBTS:
+        other = doubted_network(network, doubt)
+        bounded = doubted_graph(ours.bounded, doubt)
+        chain = chain_of(bounded)
+        bound = lower_bound(bounded, chain, costs_of(chain, other)).value
+        headroom = saved(iteration_time(doubted_graph(graph, doubt), other, today), bound)
+        if headroom is not None:
+            most = max(most, headroom)
+        if most > NOTHING:
+            return None
+    return most

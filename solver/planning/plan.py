@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from time import monotonic
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from solver.errors import Fault, InvalidOptions
 from solver.fusion import layered
 from solver.fusion.general.search import decide
 from solver.fusion.layered import FUSIONS
-from solver.fusion.search import SearchOptions, unreported
+from solver.fusion.search import STEPS, Allowance, SearchOptions, unreported
 from solver.graph import Graph, with_barrier
 from solver.planning.certify import PolicyRun, plan_of
 from solver.planning.ideal import ideal_of
@@ -33,6 +32,8 @@ from solver.simulation.contention import is_contended, without_slowdowns
 from solver.simulation.engine import Policy, costs_of, iteration_time, simulate
 from solver.simulation.replay import replay
 from solver.units import same, slack
+from solver.watchdog import TIME_LIMIT_S, Watchdog
+from solver.wording import must_be, one_of
 
 #: A layered chain is searched as a general graph too where other launches save more than this
 #: share of a launch's time. Below it that gained at most 0.05 %, for six times the time.
@@ -40,9 +41,6 @@ _ODD = 0.05
 
 #: How often at most ``joint`` searches again under contention: the third time gained 0.2 % at most.
 _ROUNDS = 3
-
-#: Share of the time limit that the search has at least, however long the bound before it takes.
-_SEARCHED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +63,14 @@ class Options:
     seed
         Of every random choice of the ``joint`` fusion.
     time_limit_s
-        After this time ``joint`` ends its search with the best plan so far [s]. The bound before
-        it counts, up to half of it; the policies before and the evidence behind do not.
+        A watchdog: after so much CPU time, or twice that on the clock, the search ends with the
+        best plan so far, and the plan says so [s]. The bound before it and the evidence behind do
+        not count.
     effort
-        Multiplies what ``joint`` looks at.
+        Multiplies what the search looks at.
+    share
+        Of what a search may look at, so much: of plans that are made together, as the cells of a
+        sweep, each is to take less. It is felt by large graphs alone.
     """
 
     fusion: str = "joint"
@@ -77,8 +79,9 @@ class Options:
     baselines: tuple[Choice, ...] = (Choice("wfbp"), Choice("pace"))
     barrier: bool = False
     seed: int = 0
-    time_limit_s: float = 10.0
+    time_limit_s: float = TIME_LIMIT_S
     effort: int = 1
+    share: float = 1.0
 
 
 def plan(
@@ -108,7 +111,6 @@ def plan(
     incumbent = Incumbent(graph, network, options.fusion, progress)
     baselines = _baselines(graph, network, options, incumbent, progress)
     progress.phase(BOUND)
-    began = monotonic()
     costs = costs_of(chain, network)
     alone = lower_bound(graph, chain, costs)
     bound = _with_contention(alone, graph, network)
@@ -116,13 +118,14 @@ def plan(
     if not graph.collectives:
         return plan_of(graph, network, (), bound, baselines)
     progress.phase(SEARCH)
-    ends = max(began + options.time_limit_s, monotonic() + options.time_limit_s * _SEARCHED)
+    watchdog = Watchdog(options.time_limit_s)
+    allowance = Allowance(STEPS * options.effort * options.share, watchdog)
     contended = is_contended(graph, network)
     is_repeated = contended and options.fusion == "joint"
     search = SearchOptions(
         options.seed,
-        (ends - monotonic()) / (1 + (_ROUNDS if is_repeated else 0)),
         options.effort,
+        allowance.part(1 / (1 + _ROUNDS)) if is_repeated else allowance,
         alone.value,  # the search knows no contention
         tuple(policy.launches for policy in baselines if policy.launches),
         candidates(),
@@ -132,24 +135,28 @@ def plan(
     launches = _decide(without_slowdowns(graph), chain, costs, options, search)
     launches = incumbent.best_of(launches)
     if is_repeated:
-        launches = _decide_again(graph, network, options, search, incumbent, launches)
-    is_cut_short = options.fusion == "joint" and monotonic() >= ends
+        again = replace(search, allowance=allowance)
+        launches = _decide_again(graph, network, options, again, incumbent, launches)
+    cut = watchdog.cut
     if not chain.is_layered:
         time = simulate(graph, network, replay(launches)).iteration_time
         known, bound = bound, tightened(graph, chain, costs, bound, time)
         if bound is not known:
             incumbent.raise_bound(bound)
     if not chain.is_layered or contended:  # releases depend on the schedule
-        found = plan_of(graph, network, launches, bound, baselines)
-        return replace(found, is_cut_short=is_cut_short and found.status != OPTIMAL)
+        return _said(plan_of(graph, network, launches, bound, baselines), cut)
     time = layered.value(launches, chain, costs)
     if not same(time, bound.value):
         bound = sharpened(chain, costs, bound, time)
         incumbent.raise_bound(bound)
     progress.phase(SLOTS)
     ideal = ideal_of(chain, costs, launches, options.schedule, options.slot_us)
-    found = plan_of(graph, network, launches, bound, baselines, ideal)
-    return replace(found, is_cut_short=is_cut_short and found.status != OPTIMAL)
+    return _said(plan_of(graph, network, launches, bound, baselines, ideal), cut)
+
+
+def _said(found: Plan, cut: str | None) -> Plan:
+    """Say in a plan what ended its search; what is proven optimal needs no more search."""
+    return found if cut is None or found.status == OPTIMAL else replace(found, cut=cut)
 
 
 def compare(
@@ -229,7 +236,7 @@ def _decide_again(
 ) -> tuple[Launch, ...]:
     """Search with ops and launches as long as they took in the best plan, while that helps."""
     chain, time = chain_of(graph), inf
-    for _ in range(_ROUNDS):
+    for done in range(_ROUNDS):
         timeline = simulate(graph, network, replay(launches))
         if timeline.iteration_time + slack(timeline.iteration_time) >= time:
             break
@@ -246,6 +253,7 @@ def _decide_again(
             bound=lower_bound(ran, other, costs).value,
             plans=tuple(renumbered(each, chain, other) for each in (launches, *search.plans)),
             report=report,
+            allowance=search.allowance.part(1 / (_ROUNDS - done)),
         )
         found = _decide(ran, other, costs, options, again)
         launches = incumbent.best_of(renumbered(found, other, chain))
@@ -270,7 +278,11 @@ def _are_odd(chain: Chain, costs: Sequence[Cost]) -> bool:
 
 def _check(options: Options, chain: Chain, graph: Graph) -> None:
     faults = [
-        Fault(f"/{field}", FaultCode.OUT_OF_RANGE, f"{field} must be one of {', '.join(choices)}.")
+        Fault(
+            f"/{field}",
+            FaultCode.OUT_OF_RANGE,
+            must_be(f"Options: {field}", one_of(choices), name, choices),
+        )
         for field, name, choices in (
             ("fusion", options.fusion, FUSIONS),
             ("schedule", options.schedule, SCHEDULERS),

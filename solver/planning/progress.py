@@ -28,7 +28,7 @@ POLICIES, BOUND, SEARCH, SLOTS = "policies", "bound", "search", "slots"
 class PlanProgress:
     """Notes the progress of a plan, called by the thread that makes it; by itself it does nothing.
 
-    It changes nothing of the plan, unless the time limit cuts the search short.
+    It changes nothing of the plan, unless the watchdog cuts the search short.
     """
 
     def phase(self, name: str, completed: int | None = None, total: int | None = None) -> None:

@@ -160,8 +160,9 @@ class Plan:
         What was simulated, a barrier included, and how it ran.
     baselines
         In the order asked for.
-    is_cut_short
-        Whether the time limit ended the search: another run may find another plan.
+    cut
+        What ended the search before its moves were done, as "its limit of 60 s of CPU time": then
+        another run may find another plan. None where nothing did.
     """
 
     status: str
@@ -183,4 +184,4 @@ class Plan:
     launches: tuple[Launch, ...]
     timeline: Timeline
     baselines: tuple[Baseline, ...]
-    is_cut_short: bool = False
+    cut: str | None = None

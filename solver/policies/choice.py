@@ -19,6 +19,7 @@ from solver.policies.bytescheduler import AUTO, PARTITIONS, tune
 from solver.policies.ddp import caps
 from solver.simulation.engine import Policy
 from solver.simulation.rules import slice_count
+from solver.wording import meant, must_be, one_of
 
 Value = float | str
 
@@ -160,7 +161,8 @@ def choice_faults(choice: Choice, chain: Chain) -> Iterator[Fault]:
     Pointers are relative to the choice: ``/name`` of a parameter that was given, else empty.
     """
     if choice.policy not in POLICIES:
-        yield Fault("", FaultCode.OUT_OF_RANGE, f"Policy must be one of {', '.join(POLICIES)}.")
+        detail = must_be("Policy", one_of(sorted(POLICIES)), choice.policy, POLICIES)
+        yield Fault("", FaultCode.OUT_OF_RANGE, detail)
         return
     known = keywords(choice.policy)
     given = dict(choice.parameters)
@@ -172,7 +174,9 @@ def choice_faults(choice: Choice, chain: Chain) -> Iterator[Fault]:
             if name in known
             else [
                 Fault(
-                    f"/{name}", FaultCode.EXTRA_FIELD, f"{choice.policy} has no parameter {name}."
+                    f"/{name}",
+                    FaultCode.EXTRA_FIELD,
+                    f"{choice.policy} has no parameter {name}.{meant(name, known)}",
                 )
             ]
         )

@@ -6,14 +6,15 @@ from math import inf
 
 from solver.costs import Cluster, is_extrapolated
 from solver.errors import InvalidOptions
+from solver.evidence.what_you_run import compiler_of
 from solver.graph import NETWORK
 from solver.prediction.knees import Knee
-from solver.prediction.sweep import PLAN, TIE, Cell
+from solver.prediction.sweep import PLAN, Cell, CellGain, fastest_of, least_of, share_saved
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import execute
 from solver.programs.explanation.sentences import gib
 from solver.programs.plan import ProgramOptions, plan
-from solver.programs.policies import POLICIES
+from solver.programs.policies import program_of
 from solver.programs.problem import ProgramProblem, compute_time
 from solver.simulation.knee import knee_of
 
@@ -34,14 +35,11 @@ class ProgramCell(Cell):
         may take more than the limit, and are then not the best.
     status
         Of the plan, :data:`INFEASIBLE` where it has no program; None where none was asked for.
-    is_cut_short
-        Whether the time limit ended the search of the plan.
     """
 
     memory_limit_bytes: int | None
     peaks: tuple[int | None, ...]
     status: str | None
-    is_cut_short: bool
 
 
 def program_cell_of(
@@ -63,19 +61,19 @@ def program_cell_of(
     """
     rules = tuple(name for name in policies if name != PLAN)
     found: dict[str, tuple[float | None, int | None]] = {}
-    status, is_cut_short, bound = None, False, None
+    status, cut, bound = None, None, None
     if PLAN in policies:
         try:
             planned = plan(problem, replace(options, baselines=rules))
         except InvalidOptions:
             status, found[PLAN] = INFEASIBLE, (None, None)
         else:
-            status, is_cut_short, bound = planned.status, planned.is_cut_short, planned.bound
+            status, cut, bound = planned.status, planned.cut, planned.bound
             found[PLAN] = planned.run.iteration_time, planned.run.peak_bytes
             found |= {b.policy: (b.iteration_time_us, b.peak_bytes) for b in planned.baselines}
     for name in rules:
         if name not in found:
-            run = execute(problem, POLICIES[name](problem))
+            run = execute(problem, program_of(name, problem))
             found[name] = run.iteration_time, run.peak_bytes
     times, peaks = zip(*(found[name] for name in policies), strict=True)
     limit = problem.limits.memory_bytes
@@ -88,12 +86,13 @@ def program_cell_of(
         compute_time_us=compute_time(problem.graph),
         lower_bound_us=(bound or lower_bound(problem)).value_us,
         times=times,
-        best=_best(times, peaks, limit),
+        fastest=_fastest_within(times, peaks, limit),
         extrapolated=any(is_extrapolated(channels[name]) for name in used),
+        gains=(_gain(problem, _kept(times, peaks, limit)),),
         memory_limit_bytes=limit,
         peaks=peaks,
         status=status,
-        is_cut_short=is_cut_short,
+        cut=cut,
     )
 
 
@@ -161,22 +160,38 @@ def _fastest(cell: ProgramCell, row: Sequence[ProgramCell], at: int) -> ProgramC
         cell,
         times=times,
         peaks=peaks,
-        best=_best(times, peaks, limit),
+        fastest=_fastest_within(times, peaks, limit),
+        gains=tuple(
+            replace(gain, gain=share_saved(gain.today_us, least_of(_kept(times, peaks, limit))))
+            for gain in cell.gains
+        ),
         status=best.status,
-        is_cut_short=best.is_cut_short,
+        cut=best.cut,
     )
 
 
-def _best(
+def _kept(
     times: Sequence[float | None], peaks: Sequence[int | None], limit: int | None
-) -> int | None:
-    kept = [
+) -> list[float | None]:
+    """Return the times of the policies that keep the limit of memory, None of the others."""
+    return [
         time if _is_within(peak, limit) else None for time, peak in zip(times, peaks, strict=True)
     ]
-    least = min((time for time in kept if time is not None), default=None)
-    if least is None:
-        return None
-    return next(i for i, t in enumerate(kept) if t is not None and t <= least * (1 + TIE))
+
+
+def _fastest_within(
+    times: Sequence[float | None], peaks: Sequence[int | None], limit: int | None
+) -> tuple[int, ...]:
+    return fastest_of(_kept(times, peaks, limit))
+
+
+def _gain(problem: ProgramProblem, kept: Sequence[float | None]) -> CellGain:
+    """Compare the fastest with the compiler's program, whatever memory that takes."""
+    over = compiler_of(problem.graph)
+    run = execute(problem, program_of(over, problem))
+    peak = run.peak_bytes if problem.graph.buffers else None
+    gain = share_saved(run.iteration_time, least_of(kept))
+    return CellGain(over, run.iteration_time, gain, today_peak_bytes=peak)
 
 
 def _knee(row: Sequence[ProgramCell], label: str, at: int) -> Knee:

@@ -19,6 +19,7 @@ from solver.prediction.osf import csf, osf, osf_fusion
 from solver.prediction.passes import Passes, passes_of_chain, why_no_chain
 from solver.simulation.contention import is_contended
 from solver.simulation.engine import Policy, costs_of, iteration_time, simulate
+from solver.watchdog import TIME_LIMIT_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,8 @@ class ScalingRow:
         By OSF: from the end of the last layer's backward pass to that of all [us].
     t_overlap_us
         By OSF: backward pass of the other layers, which may hide sends [us].
+    cut
+        What ended the search of the plan before its moves were done; null where nothing did.
     """
 
     workers: int
@@ -104,6 +107,7 @@ class ScalingRow:
     iteration_time_us: float | None
     t_update_us: float | None
     t_overlap_us: float | None
+    cut: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +123,14 @@ class ScalingOptions:
     paper_eq15
         See :func:`solver.prediction.osf.osf_fusion`.
     time_limit_s
-        After this time all plans together are the best so far [s].
+        A watchdog: the plan of each row may take an equal share of it [s];
+        see :class:`solver.planning.plan.Options`.
     """
 
     buffers: tuple[int, ...] = ()
     timeout: float = 5_000.0
     paper_eq15: bool = False
-    time_limit_s: float = 10.0
+    time_limit_s: float = TIME_LIMIT_S
 
 
 def predict(
@@ -156,15 +161,15 @@ def predict(
 
     Notes
     -----
-    Each plan has an equal share of the time limit. Bytes and compute are those of the graph in
-    every row: what grows is the number of workers, each with a batch of its own.
+    Each plan has an equal share of what one alone may look at. Bytes and compute are those of the
+    graph in every row: what grows is the number of workers, each with a batch of its own.
     """
     chain = chain_of(graph)
     if passes is None and why_no_chain(chain, graph) is None:
         passes = passes_of_chain(chain)
     gated, networks = with_barrier(graph), list(networks)
-    limit = options.time_limit_s / max(1, len(networks))
-    return tuple(_row(gated, passes, *each, options, limit) for each in networks)
+    share = 1 / max(1, len(networks))
+    return tuple(_row(gated, passes, *each, options, share) for each in networks)
 
 
 def graph_of(name: str, layers: Sequence[Layer]) -> Graph:
@@ -194,7 +199,7 @@ def _row(
     workers: int,
     network: Network,
     options: ScalingOptions,
-    limit: float,
+    share: float,
 ) -> ScalingRow:
     chain = chain_of(graph)
     costs, compute = costs_of(chain, network), chain.compute_time
@@ -216,7 +221,8 @@ def _row(
         how = {"paper_eq15": options.paper_eq15}
         return osf_fusion(passes, costs[0], size, options.timeout, **how).factor
 
-    best = plan(graph, network, Options(baselines=(), time_limit_s=limit))
+    limit_s = options.time_limit_s * share
+    best = plan(graph, network, Options(baselines=(), time_limit_s=limit_s, share=share))
     return ScalingRow(
         workers=workers,
         csf=None if passes is None else csf(passes, costs[0]),
@@ -234,6 +240,7 @@ def _row(
         iteration_time_us=alone.iteration_time if alone else None,
         t_update_us=alone.t_update if alone else None,
         t_overlap_us=alone.t_overlap if alone else None,
+        cut=best.cut,
     )
 
 

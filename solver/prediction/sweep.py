@@ -5,21 +5,54 @@ may be computed anywhere and in any order.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from solver.chain import Chain, chain_of
-from solver.costs import Cluster, is_extrapolated, network_of
+from solver.costs import Cluster, Network, is_extrapolated, network_of
+from solver.evidence.doubts import saved
+from solver.evidence.gain import Over
+from solver.evidence.what_you_run import what_you_run
 from solver.graph import NETWORK, Graph, with_barrier
 from solver.planning.plan import Options, compare, plan
 from solver.policies.choice import Choice, applies
-from solver.simulation.engine import costs_of
+from solver.simulation.engine import costs_of, iteration_time
+from solver.watchdog import TIME_LIMIT_S
 
-#: A time longer by up to this share is as good: whole bytes are enough to make it.
-TIE = 1e-6
-
+#: A time longer by up to this share is as good: a plan of the fewest launches may take it.
+TIE = 1e-3
 
 #: The policy of a :class:`solver.policies.choice.Choice` that stands for our plan.
 PLAN = "plan"
+
+
+#: The search of a cell's plan takes so much of what that of a plan alone may: of large graphs some
+#: 2 s a cell.
+SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class CellGain:
+    """What the fastest of a cell saves over what you run.
+
+    Attributes
+    ----------
+    over
+        Key of :data:`solver.evidence.gain.WHAT_RUNS`.
+    today_us
+        What you run, simulated [us].
+    gain
+        1 - time of the fastest / ``today_us``; None where either is not known or takes no time.
+    bucket_cap_mb
+        Of DDP at its best cap [MiB]; None of all else, and where its defaults are best.
+    today_peak_bytes
+        The most memory of what you run; None where memory is not known.
+    """
+
+    over: Over
+    today_us: float
+    gain: float | None
+    bucket_cap_mb: float | None = None
+    today_peak_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +70,17 @@ class Cell:
         No plan is faster than this [us].
     times
         Iteration time of each policy, in their order [us]; None where PACE is not defined.
-    best
-        Index of the fastest policy; of several that are equal within the tolerance the first, None
-        when none is defined.
+    fastest
+        Indices of the policies that are as fast as the fastest, within :data:`TIE`, ascending;
+        empty when none is defined.
     extrapolated
         Whether the cost of a channel in use was scaled from what was measured with other workers or
         bandwidth.
+    cut
+        What ended the search of the plan before its moves were done; None where nothing did, or no
+        plan was asked for.
+    gains
+        What the fastest saves over each of what you run on that cluster.
     """
 
     workers: int
@@ -51,8 +89,15 @@ class Cell:
     compute_time_us: float
     lower_bound_us: float
     times: tuple[float | None, ...]
-    best: int | None
+    fastest: tuple[int, ...]
     extrapolated: bool
+    gains: tuple[CellGain, ...]
+    cut: str | None = field(default=None, kw_only=True)
+
+    @property
+    def best(self) -> int | None:
+        """Index of the first of the fastest policies; None when none is defined."""
+        return self.fastest[0] if self.fastest else None
 
 
 def cell_of(
@@ -61,7 +106,7 @@ def cell_of(
     policies: Sequence[Choice],
     *,
     seed: int = 0,
-    time_limit_s: float = 10.0,
+    time_limit_s: float = TIME_LIMIT_S,
 ) -> Cell:
     """Compute one cell of a sweep.
 
@@ -88,12 +133,14 @@ def cell_of(
 
     Notes
     -----
-    One simulation a policy, one bound, and one plan if asked for.
+    One simulation a policy and each of what you run, one for each cap of DDP, one bound, and one
+    plan if asked for.
     """
     choices = tuple(choice for choice in policies if choice.policy != PLAN)
-    options = Options(baselines=choices, seed=seed, time_limit_s=time_limit_s)
+    options = Options(baselines=choices, seed=seed, time_limit_s=time_limit_s, share=SHARE)
     chain, network = chain_of(graph), network_of(cluster)
     plan_time: float | None = None
+    cut: str | None = None
     baselines: Sequence[float | None]
     if all(cost.time(1) == 0 for cost in costs_of(chain, network)):
         bound = plan_time = chain.compute_time
@@ -101,6 +148,7 @@ def cell_of(
     elif len(choices) < len(policies):
         answer = plan(graph, network, options)
         bound, plan_time = answer.lower_bound_us, answer.iteration_time_us
+        cut = answer.cut
         baselines = [baseline.iteration_time_us for baseline in answer.baselines]
     else:
         bound, baselines = compare(graph, network, options)
@@ -114,8 +162,10 @@ def cell_of(
         compute_time_us=chain.compute_time,
         lower_bound_us=bound,
         times=times,
-        best=_best(times),
+        fastest=fastest_of(times),
         extrapolated=any(is_extrapolated(channels[name]) for name in chain.channels),
+        cut=cut,
+        gains=_gains(graph, network, times),
     )
 
 
@@ -125,7 +175,7 @@ def sweep(
     policies: Sequence[Choice],
     *,
     seed: int = 0,
-    time_limit_s: float = 10.0,
+    time_limit_s: float = TIME_LIMIT_S,
 ) -> tuple[Cell, ...]:
     """Compute a cell for each cluster, as :func:`cell_of` does, one after the other."""
     return tuple(
@@ -141,8 +191,29 @@ def _alone(graph: Graph, chain: Chain, choice: Choice) -> float | None:
     return chain_of(with_barrier(graph)).compute_time if choice.barrier else chain.compute_time
 
 
-def _best(times: Sequence[float | None]) -> int | None:
-    least = min((time for time in times if time is not None), default=None)
+def fastest_of(times: Sequence[float | None]) -> tuple[int, ...]:
+    """Return which times are as good as the least, within :data:`TIE`; None is no time."""
+    least = least_of(times)
     if least is None:
-        return None
-    return next(i for i, t in enumerate(times) if t is not None and t <= least * (1 + TIE))
+        return ()
+    most = least * (1 + TIE)
+    return tuple(i for i, time in enumerate(times) if time is not None and time <= most)
+
+
+def least_of(times: Sequence[float | None]) -> float | None:
+    """Return the least time; None where there is none."""
+    return min((time for time in times if time is not None), default=None)
+
+
+def share_saved(today_us: float, least_us: float | None) -> float | None:
+    """Return the share of what you run that the fastest saves; None where either is not known."""
+    return None if least_us is None else saved(today_us, least_us)
+
+
+def _gains(graph: Graph, network: Network, times: Sequence[float | None]) -> tuple[CellGain, ...]:
+    least = least_of(times)
+    found = []
+    for today in what_you_run(graph, network):
+        took = iteration_time(graph, network, today.policy(graph, network))
+        found.append(CellGain(today.name, took, share_saved(took, least), today.bucket_cap_mb))
+    return tuple(found)

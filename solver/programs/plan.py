@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from time import monotonic
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import ProgramRun, execute
-from solver.programs.policies import POLICIES
+from solver.programs.policies import POLICIES, program_of
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 from solver.programs.result import FEASIBLE, OPTIMAL, ProgramBaseline, ProgramPlan
@@ -17,6 +16,7 @@ from solver.programs.search.flat import Flat, is_one_stream
 from solver.programs.search.late import put_off
 from solver.programs.search.search import ProgramSearch
 from solver.units import same
+from solver.watchdog import TIME_LIMIT_S, Watchdog
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,13 @@ class ProgramOptions:
     seed
         Of every random choice.
     time_limit_s
-        After this time the best program so far is the answer [s].
+        A watchdog: after so much CPU time, or twice that on the clock, the best program so far is
+        the answer, and says so [s].
+    effort
+        Multiplies how many changes are tried.
+    share
+        Of the changes that a search of this size tries, so much: of programs that are planned
+        together each is to take less. It is felt by large graphs alone.
     margin_us
         A launch is put off until it ends this long before it is needed, where that costs neither
         time nor memory [us]; None leaves it where the search put it.
@@ -39,7 +45,9 @@ class ProgramOptions:
 
     baselines: tuple[str, ...] = tuple(POLICIES)
     seed: int = 0
-    time_limit_s: float = 10.0
+    time_limit_s: float = TIME_LIMIT_S
+    effort: int = 1
+    share: float = 1.0
     margin_us: float | None = 50_000.0
 
 
@@ -65,7 +73,7 @@ def plan(
         When a baseline is unknown, or no program was found that keeps the memory limit; the least
         memory found is said.
     """
-    began = monotonic()
+    watchdog = Watchdog(options.time_limit_s)
     if faults := list(_option_faults(options)):
         raise InvalidOptions(faults)
     first = (POLICIES["in_order"](problem), *known)
@@ -73,20 +81,22 @@ def plan(
     if search:
         search.begin(first)
     names = dict.fromkeys((*options.baselines, *(() if search else POLICIES)))
-    programs = {name: POLICIES[name](problem) for name in names}
+    programs = {name: program_of(name, problem) for name in names}
     runs = {name: execute(problem, program) for name, program in programs.items()}
     found = [(program, execute(problem, program)) for program in first]
     found += [(programs[name], runs[name]) for name in names]
     bound = lower_bound(problem)
-    is_cut_short, least = False, min(run.peak_bytes for _, run in found)
+    cut, least = None, min(run.peak_bytes for _, run in found)
     if search:
         search.run(
             options.seed,
             programs.values(),
             bound.value_us,
-            lambda: monotonic() - began > options.time_limit_s,
+            watchdog,
+            options.effort,
+            options.share,
         )
-        is_cut_short, least = search.is_cut_short, min(least, search.least_peak)
+        cut, least = watchdog.cut, min(least, search.least_peak)
         if search.best is not None:
             found.append((search.best, execute(problem, search.best)))
     program, run = _best(problem, found, least)
@@ -97,8 +107,8 @@ def plan(
         for name in options.baselines
     )
     status = OPTIMAL if same(run.iteration_time, bound.value_us) else FEASIBLE
-    is_cut_short = is_cut_short and status != OPTIMAL
-    return ProgramPlan(problem, program, run, status, bound, baselines, is_cut_short)
+    cut = None if status == OPTIMAL else cut
+    return ProgramPlan(problem, program, run, status, bound, baselines, cut)
 
 
 def _best(

@@ -39,7 +39,7 @@ def with_more_memory(
         best = plan(roomier, alone, known=(best.program,))
         total, before = best.run.iteration_time, planned.run.iteration_time
         gain = 0.0 if same(total, before) else before - total
-        found.append(RoomierPlan(extra, total, gain, best.run.peak_bytes))
+        found.append(RoomierPlan(extra, total, gain, best.run.peak_bytes, best.cut))
     return tuple(found)
 
 

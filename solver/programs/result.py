@@ -77,14 +77,15 @@ class ProgramPlan(Executed):
         Why nothing is faster than ``bound.value_us``.
     baselines
         In the order asked for.
-    is_cut_short
-        Whether the time limit ended the search: another run may find another program.
+    cut
+        What ended the search before its changes were tried, as "its limit of 60 s of CPU time":
+        then another run may find another program. None where nothing did.
     """
 
     status: str
     bound: ProgramBound
     baselines: tuple[ProgramBaseline, ...]
-    is_cut_short: bool = False
+    cut: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +102,12 @@ class RoomierPlan:
         How much less that is [us]; 0 or more, since less memory may be taken than is allowed.
     peak_bytes
         The most memory of that program.
+    cut
+        What ended the search for it early, as :attr:`ProgramPlan.cut` says.
     """
 
     extra_bytes: int
     iteration_time_us: float
     gain_us: float
     peak_bytes: int
+    cut: str | None = None

@@ -16,6 +16,7 @@ from solver.simulation.compression import COMPRESSIONS, Compression, compressed
 from solver.simulation.contention import without_idle_slowdowns
 from solver.simulation.engine import Policy
 from solver.simulation.replay import replay
+from solver.wording import must_be, one_of
 
 #: Makes the policy for a graph: the same one for each, or a plan carried over to it.
 Rerun = Callable[[Graph], Policy]
@@ -150,13 +151,13 @@ def _factor_faults(change: Change) -> Iterator[Fault]:
             detail = f"{name} must be finite and 0 or more, got {factor!r}."
             yield Fault(f"/{name}", FaultCode.OUT_OF_RANGE, detail)
     if change.kind not in {None, *KINDS}:
-        detail = f"kind must be one of {', '.join(KINDS)}, got {change.kind!r}."
+        detail = must_be("kind", one_of(KINDS), change.kind, KINDS)
         yield Fault("/kind", FaultCode.OUT_OF_RANGE, detail)
     by = change.compression
     if isinstance(by, Compression):
         yield from _rate_faults(by)
     elif by not in {None, *COMPRESSIONS}:
-        detail = f"compression must be one of {', '.join(COMPRESSIONS)}, got {by!r}."
+        detail = must_be("compression", one_of(COMPRESSIONS), by, COMPRESSIONS)
         yield Fault("/compression", FaultCode.OUT_OF_RANGE, detail)
 
 

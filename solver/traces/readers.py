@@ -19,6 +19,7 @@ from solver.traces import (
 )
 from solver.traces.files import places_of
 from solver.traces.trace import Reader, Trace, TraceOptions
+from solver.wording import must_be, one_of
 
 #: The readers by format name, and what tells a file of theirs; add a reader here.
 READERS: dict[str, Reader] = {
@@ -96,6 +97,6 @@ def read_trace(
     """
     name = detect(files) if form is None else form
     if name not in READERS:
-        detail = f"Unknown format {name!r}: one of {', '.join(READERS)}."
+        detail = must_be("Format", one_of(READERS), name, READERS)
         raise InvalidTrace([Fault("/format", FaultCode.WRONG_FORMAT, detail)])
     return READERS[name](files, options)

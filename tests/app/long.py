@@ -54,7 +54,7 @@ CONVEX: Json = {
 def highs(**fields: object) -> Json:
     """Return a plan of minutes: PACE's fusion solves an LP for each count of buckets."""
     graph = {"name": "HiGHS", "ops": both_passes(250)}
-    options = {"fusion": "maxmin", "schedule": "lp", "time_limit_s": 600}
+    options = {"fusion": "maxmin", "schedule": "lp", "effort": 100, "time_limit_s": 600}
     return {"graph": graph, "cluster": CONVEX, "options": options, **fields}
 
 
@@ -69,7 +69,9 @@ def search(count: int = 3_000, **fields: object) -> Json:
     begins it cancels it. One of fewer has the usual limit.
     """
     if count > _FEW:
-        fields["options"] = {"time_limit_s": 600} | cast("Json", fields.get("options", {}))
+        fields["options"] = {"effort": 100, "time_limit_s": 600} | cast(
+            "Json", fields.get("options", {})
+        )
     return {"graph": {"name": "search", "ops": layers(count)}, "cluster": CONVEX, **fields}
 
 

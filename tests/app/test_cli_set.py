@@ -115,6 +115,16 @@ def test_every_command_that_asks_for_one_iteration_has_it(
             "--set cluster.channels.a.hops: Cluster: channels/a/hops is not a known field. "
             "Did you mean hop_us?",
         ),
+        (
+            "plan",
+            ["workers=4"],
+            "--set workers: Workers is not a known field. Did you mean cluster.workers?",
+        ),
+        (
+            "plan",
+            ["cluster.seed=4"],
+            "--set cluster.seed: Cluster: seed is not a known field. Did you mean options.seed?",
+        ),
         ("plan", ["cluster.xyzzy=3"], "--set cluster.xyzzy: Cluster: xyzzy is not a known field."),
         # against a rule of the schema, or of the solver
         ("plan", ["cluster.workers=0"], "--set cluster.workers: Cluster: workers must be 1 to"),

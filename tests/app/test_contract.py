@@ -183,13 +183,20 @@ def test_the_headline_is_that_of_plans_with_and_without_the_barrier(service: Ser
     )
     assert barred["headline"] == free["headline"]
     headline = free["headline"]
-    assert headline["policy"] == "ddp"
-    assert [gain["barrier"] for gain in headline["gains"]] == [True, False]
-    for gain, answer in zip(headline["gains"], (barred, free), strict=True):
+    assert [(gain["over"], gain["barrier"]) for gain in headline["gains"]] == [
+        ("ddp", True),
+        ("ddp_tuned", True),
+        ("ddp", False),
+        ("ddp_tuned", False),
+    ]
+    assert headline["sentence"].startswith("As long as DDP")
+    for gain, answer in zip(headline["gains"][::2], (barred, free), strict=True):
         assert gain["plan_us"] == near(answer["iteration_time_us"])
         assert gain["today_us"] == near(answer["baselines"][0]["iteration_time_us"])
         assert gain["lower_bound_us"] == near(answer["lower_bound_us"])
-        assert gain["keep"] is (gain["plan_us"] == gain["today_us"])
+        assert gain["gain"] == pytest.approx(1 - gain["plan_us"] / gain["today_us"])
+        assert gain["gain_low"] <= gain["gain"] <= gain["gain_high"]
+        assert gain["verdict"] in {"worth_it", "too_close", "nothing"}
         assert gain["runtime"]
 
 

@@ -516,7 +516,6 @@ def test_a_key_may_stand_once(service: Service) -> None:
     "media_type",
     [
         "text/plain",
-        "",
         "application/jsonx",
         "nonsense",
         "application/json; charset=latin-1",

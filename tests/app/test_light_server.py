@@ -25,7 +25,13 @@ HEAVY = (
     *("alembic", "jinja2", "docstring_parser", "opentelemetry.sdk"),
 )
 #: All that the server takes of the solver: what an input may be wrong in, and limits.
-OF_THE_SOLVER = ["solver", "solver.codes", "solver.errors", "solver.limits"]
+OF_THE_SOLVER = [
+    "solver",
+    "solver.codes",
+    "solver.errors",
+    "solver.limits",
+    "solver.wording",
+]
 #: Starts the application on an empty directory, and prints what is imported then.
 STARTED = """
 import asyncio, json, sys

@@ -79,6 +79,8 @@ def test_a_program_on_paper() -> None:
     (baseline,) = answer.baselines
     assert (baseline.iteration_time_us, baseline.peak_bytes) == (28, 1010)
     assert answer.lower_bound_us <= 20
+    (gain,) = answer.headline.gains
+    assert (gain.over, gain.today_us, gain.plan_us) == ("inductor", 20, answer.iteration_time_us)
     told = json.loads(answer.model_dump_json())
     assert replayed(request(), told) == (answer.iteration_time_us, answer.peak_bytes)
     assert answer.memory.profile[-1][0] <= answer.iteration_time_us

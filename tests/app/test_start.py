@@ -100,15 +100,15 @@ def test_what_cannot_work_ends_the_start(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("INTERLACE_RETENTION_DAY", "did you mean INTERLACE_RETENTION_DAYS?"),
-        ("interlace_worker", "did you mean INTERLACE_WORKERS?"),
+        ("INTERLACE_RETENTION_DAY", "Did you mean INTERLACE_RETENTION_DAYS?"),
+        ("interlace_worker", "Did you mean INTERLACE_WORKERS?"),
         ("INTERLACE_XYZZY", "`interlace config show` lists all."),
     ],
 )
 def test_what_an_unknown_variable_may_have_meant(name: str, hint: str) -> None:
     known = ["INTERLACE_SERVER", "INTERLACE_API_KEY", "Interlace_Workers", "PATH"]
     (told,) = unknown_variables([name, *known])
-    assert told == f"{name} is no setting and has no effect; {hint}"
+    assert told == f"{name} is no setting and has no effect. {hint}"
 
 
 @pytest.mark.live
@@ -116,7 +116,7 @@ def test_an_unknown_variable_is_warned_of(one_worker: Service, run: Run) -> None
     lines = [json.loads(line) for line in one_worker.log.read_text().splitlines()]
     (warned,) = [line for line in lines if "INTERLACE_MAX_QUEUE " in line["message"]]
     assert warned["level"] == "warning"
-    assert "did you mean INTERLACE_MAX_QUEUED?" in warned["message"]
+    assert "Did you mean INTERLACE_MAX_QUEUED?" in warned["message"]
     done = run("config", "show", INTERLACE_MAX_QUEUE="5")
     assert done.returncode == 0
     assert done.stderr.startswith("interlace: INTERLACE_MAX_QUEUE is no setting")

@@ -127,7 +127,7 @@ def is_at_work(service: Service, place: str) -> bool:
 
 def brief(seconds: float, **options: Json) -> Json:
     """Return a plan that is searched for so long."""
-    return search(400, options={"baselines": [], "time_limit_s": seconds, **options})
+    return search(400, options={"baselines": [], "effort": 100, "time_limit_s": seconds, **options})
 
 
 def test_a_killed_server_loses_no_job(lives: Lives) -> None:

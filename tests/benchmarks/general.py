@@ -172,7 +172,7 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=1, help="take every N-th cell")
     parser.add_argument("--seed", type=int, default=0, help="of the graphs")
     parser.add_argument("--effort", type=int, default=1, help="of the plans")
-    parser.add_argument("--limit-s", type=float, default=10.0, help="time limit of a plan")
+    parser.add_argument("--limit-s", type=float, default=60.0, help="watchdog of a plan")
     parser.add_argument("--rivals", nargs="*", default=RIVALS, choices=RIVALS, metavar="NAME")
     parser.add_argument("--settled", type=float, default=0.0, help="gap that asks no rivals")
     parser.add_argument("--files", type=Path, default=SHARED, help="folder of requests to plan too")

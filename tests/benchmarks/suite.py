@@ -80,7 +80,7 @@ def solve(
     found = plan(graph, alike(cost), Options(baselines=tuple(Choice(name) for name in POLICIES)))
     longer = exact = None
     if best_known and found.status != "optimal":
-        more = plan(graph, alike(cost), Options(baselines=(), effort=10, time_limit_s=60))
+        more = plan(graph, alike(cost), Options(baselines=(), effort=10, time_limit_s=600))
         longer = more.iteration_time_us
         exact = cp_sat(chain_of(graph), cost) if len(graph.collectives) <= EXACT else None
     return Cell(name, startup, rate, workers, found, seconds, longer, exact)
@@ -185,7 +185,7 @@ def many_tensors() -> None:
         began = time.perf_counter()
         once = plan(graph, alike(cost), Options(baselines=()))
         seconds = time.perf_counter() - began
-        more = plan(graph, alike(cost), Options(baselines=(), effort=10, time_limit_s=60))
+        more = plan(graph, alike(cost), Options(baselines=(), effort=10, time_limit_s=600))
         print(
             f"  {startup} us, {rate} Gbit/s: {seconds:.1f} s, gap {once.gap:.3%}, "
             f"{once.iteration_time_us / more.iteration_time_us - 1:+.3%} against effort 10",

@@ -217,9 +217,9 @@ def test_an_unknown_rule_is_refused():
         plan(paper(), ProgramOptions(baselines=("in_order", "wfbp")))
 
 
-def test_a_search_that_the_clock_ends_says_so():
+def test_a_search_that_the_watchdog_ends_says_so():
     found = plan(small(1, memory=False), ProgramOptions(time_limit_s=0.0, baselines=()))
-    assert found.is_cut_short or found.status == "optimal"
+    assert found.cut == "its limit of 0 s of CPU time" or found.status == "optimal"
 
 
 @pytest.mark.skipif(not FOLDER.exists(), reason="the shared graphs are not there")

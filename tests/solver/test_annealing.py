@@ -17,6 +17,7 @@ from solver.fusion.general.flat import capacities, launches_of, least_times, pla
 from solver.fusion.general.judge import GraphJudge
 from solver.fusion.general.latest import LatestEnds, latest_ends
 from solver.fusion.general.window import Whole, Window, window
+from solver.fusion.search import Allowance
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.limits import MAX_BYTES
 from solver.simulation.engine import costs_of, simulate
@@ -337,12 +338,8 @@ def test_a_plan_in_stretches_is_better_than_its_start(monkeypatch):
         assert found == improve([start], judge, how)
         if judge.value(found) < judge.value(start):
             assert min(told) == pytest.approx(judge.value(found), rel=1e-6)
-        assert (
-            improve(
-                [start], judge, Improvement(urgency(judge), pieces(judge), expired=lambda: True)
-            )
-            == start
-        )
+        none = Improvement(urgency(judge), pieces(judge), allowance=Allowance(0))
+        assert improve([start], judge, none) == start
 
 
 def test_a_network_by_channel_and_kind():

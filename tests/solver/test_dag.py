@@ -3,7 +3,6 @@
 import functools
 import importlib
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
@@ -14,7 +13,7 @@ from solver.costs import Affine, ChannelCost, MeasuredCost, alike
 from solver.fusion.general.annealing_rounds import Improvement, improve
 from solver.fusion.general.judge import GraphJudge
 from solver.fusion.general.search import decide
-from solver.fusion.search import SearchOptions
+from solver.fusion.search import Allowance, Candidate, SearchOptions
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, NETWORK, Op, build
 from solver.planning.check import check
 from solver.planning.plan import Options, plan
@@ -31,8 +30,8 @@ IMPROVE = importlib.import_module(improve.__module__)
 FEW, MANY = range(100), range(cases(2000))
 #: No search at all, and one that only ends with its moves.
 BRIEF, LONG = (
-    SearchOptions(time_limit_s=0.0),
-    SearchOptions(time_limit_s=1000.0, candidates=candidates()),
+    SearchOptions(allowance=Allowance(0)),
+    SearchOptions(candidates=candidates()),
 )
 
 
@@ -259,13 +258,21 @@ def test_no_more_parts_than_can_be_searched(monkeypatch):
     assert len(decide(graph, chain_of(graph), [cost], LONG)) == 4
 
 
-def test_time_limit_between_policies(monkeypatch):
+def test_an_allowance_that_is_spent_between_policies():
     """The plans of a few sizes are looked at, the policies no longer."""
     drawn = case(3)
-    times = iter([0.0] * 8)
-    clock = SimpleNamespace(monotonic=lambda: next(times, 1e9))
-    monkeypatch.setattr(DECIDE, "time", clock)
-    value = time_of(drawn, planned(drawn, LONG))
+    looked = []
+
+    def policy(chain, costs):
+        looked.append(chain)
+        return POLICIES["wfbp"](chain, costs)
+
+    steps = DECIDE._SIMULATED * 5 * len(drawn.graph.ops)  # of a few plans
+    few = replace(LONG, allowance=Allowance(steps), candidates=(Candidate("last", policy),))
+    value = time_of(drawn, planned(drawn, few))
+    assert not looked
+    assert planned(drawn, replace(few, allowance=Allowance()))
+    assert looked
     assert bound(drawn) <= value
     assert value <= simulate(drawn.graph, drawn.network, POLICIES["tictac"]).iteration_time
 

@@ -53,7 +53,7 @@ def test_what_is_refused(files, code, says):
 
 
 def test_a_format_that_is_none():
-    with pytest.raises(InvalidTrace, match="Unknown format 'nsys': one of pipedream"):
+    with pytest.raises(InvalidTrace, match="Format must be one of pipedream"):
         read_trace([PROFILE], form="nsys")
 
 

@@ -13,7 +13,7 @@ from solver.costs import Affine, alike
 from solver.fusion.chain.maxmin import max_min, max_min_cuts
 from solver.fusion.fused import fused_ops
 from solver.fusion.layered import FUSIONS
-from solver.fusion.search import SearchOptions
+from solver.fusion.search import Allowance, SearchOptions
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.models import MODELS
 from solver.planning.plan import Options, plan
@@ -52,11 +52,11 @@ def test_the_fused_ops_planned_unfused_takes_the_same_time(fusion, graph, cost):
     assert again.ideal_us == pytest.approx(fused.ideal_us)
 
 
-def test_max_min_stops_at_the_time_limit():
+def test_max_min_stops_when_its_allowance_is_spent():
     graph = MODELS["vgg16"]()
     chain, cost = chain_of(graph), Affine(50.0, 1e-3)
     order = partial(cut_at_releases, cost=cost)
-    hurried = max_min(chain, cost, order, SearchOptions(time_limit_s=-1.0))
+    hurried = max_min(chain, cost, order, SearchOptions(allowance=Allowance(0)))
     assert len({launch.bucket for launch in hurried}) == 1
     assert len({launch.bucket for launch in max_min(chain, cost, order)}) > 1
 

@@ -1,6 +1,7 @@
 """Graphs: what is refused, and longest paths against networkx."""
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -229,3 +230,46 @@ def test_only_short_ops_beside_large_collectives_are_in_doubt():
     assert not in_doubt(iteration(10.0, 95_000 * 30))
     assert not in_doubt(iteration(50.0, 10**9))  # of ops so long nobody is asked
     assert not in_doubt(iteration(0.0, 10**9))  # nor of a graph that computes nothing
+
+
+def odd(*values: Any, **fields: Any) -> Op:
+    """Make an op of anything."""
+    return Op(*values, **fields)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "pointer", "said"),
+    [
+        (odd(5, "compute", 1.0), "/ops/0/id", "Op 0: id must be a string, got 5."),
+        (odd("a", 3, 1.0), "/ops/0/kind", "Op 'a': kind must be a string, got 3."),
+        (odd("a", "compute", "1"), "/ops/0/duration_us", 'must be a number, got "1".'),
+        (odd("a", "compute", True), "/ops/0/duration_us", "must be a number, got true."),
+        (odd("a", "compute", 1.0, None, "b"), "/ops/0/after", 'must be a list, got "b".'),
+        (odd("a", "compute", 1.0, None, ("g", 3)), "/ops/0/after/1", "a string, got 3."),
+        (odd("a", "compute", 1.0, stream=3), "/ops/0/stream", "must be a string, got 3."),
+        (odd("a", "all_reduce", None, 4.5), "/ops/0/bytes", "Tensor 'a': bytes must be an integer"),
+        (odd("a", "all_reduce", None, 4, (), None), "/ops/0/channel", "a string, got null."),
+        (odd("a", "all_reduce", None, 4, fuse_key=1), "/ops/0/fuse_key", "a string, got 1."),
+        (odd("a", "all_reduce", None, 4, element_bytes="4"), "/ops/0/element_bytes", "an integer"),
+    ],
+)
+def test_values_of_the_wrong_type_are_faults_among_the_others(
+    wrong: Op, pointer: str, said: str
+) -> None:
+    late = [Op("b", "compute", -1.0), Op("g", "all_reduce", None, 1)]
+    with pytest.raises(InvalidGraph) as caught:
+        build("wrong", [wrong, *late])
+    first, *others = caught.value.faults
+    assert (first.pointer, first.code) == (pointer, "wrong_type")
+    assert said in first.detail
+    assert [fault.pointer for fault in others] == ["/ops/1/duration_us"]
+
+
+def test_whole_numbers_of_bytes_become_integers() -> None:
+    ops = [Op("b", "compute", 1), odd("g", "all_reduce", None, 8.0, ["b"], element_bytes=4.0)]
+    graph = build("whole", ops)
+    assert graph == build(
+        "whole", [ops[0], Op("g", "all_reduce", None, 8, ("b",), element_bytes=4)]
+    )
+    assert [type(value) for value in (graph.ops[1].bytes, graph.ops[1].element_bytes)] == [int, int]
+    assert graph.ops[1].after == ("b",)

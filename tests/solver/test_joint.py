@@ -21,7 +21,7 @@ from solver.fusion.chain.joint import joint
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.maxmin import max_min_cuts
 from solver.fusion.chain.nested import from_both_ends
-from solver.fusion.search import EVERYDAY, Budget, SearchOptions
+from solver.fusion.search import Allowance, Budget, SearchOptions
 from solver.models import MODELS
 from solver.models.layers import Layer, iteration
 from solver.planning.plan import Options, plan
@@ -56,8 +56,8 @@ BY_HAND = Chain(
 )
 
 
-def joint_value(chain, cost, search=EVERYDAY):
-    search = replace(search, candidates=candidates())
+def joint_value(chain, cost, search=None):
+    search = replace(search or SearchOptions(), candidates=candidates())
     launches = joint(chain, cost, partial(cut_at_releases, cost=cost), search)
     return ChainJudge(chain, cost).value(launches), launches
 
@@ -178,13 +178,15 @@ def test_the_same_seed_gives_the_same_plan(seed):
         assert first == joint_value(chain, cost, SearchOptions(seed))
 
 
-def test_without_time_the_answer_is_the_best_of_what_is_there():
+def test_without_an_allowance_the_answer_is_the_best_of_what_is_there():
     chain, cost = BY_HAND, Affine(400.0, 1e-3)
     value, sends = joint_value(chain, cost)
-    hurried, _ = joint_value(chain, cost, SearchOptions(time_limit_s=-1.0, effort=50))
+    hurried, _ = joint_value(chain, cost, SearchOptions(effort=50, allowance=Allowance(0)))
     assert (value, hurried) == (pytest.approx(2300), pytest.approx(2400))  # first in, first out
-    assert joint_value(chain, cost, SearchOptions(time_limit_s=-1.0, plans=(sends,)))[0] == value
-    assert from_both_ends(chain, cost, deadline=0.0) is None
+    assert (
+        joint_value(chain, cost, SearchOptions(allowance=Allowance(0), plans=(sends,)))[0] == value
+    )
+    assert from_both_ends(chain, cost, allowance=Allowance(0)) is None
 
 
 @given(data=st.data(), graph=graphs(), cost=costs(), seed=st.integers(0, 3))
@@ -195,9 +197,9 @@ def test_searches_never_make_a_plan_worse(data, graph, cost, seed):
     start = tuple(Launch((i,), int(size)) for i, size in enumerate(chain.bytes))
     value = judge.value(start)
     for found in (
-        improve(start, judge, Budget(200, lambda: False), seed),
-        best_of_all(chain, cost, start, Budget(200, lambda: False)),
-        without_needless_launches(start, judge, Budget(200, lambda: False), value),
+        improve(start, judge, Budget(200), seed),
+        best_of_all(chain, cost, start, Budget(200)),
+        without_needless_launches(start, judge, Budget(200), value),
     ):
         assert judge.value(found) <= value + slack(value)
         sizes: dict[tuple[int, ...], int] = {}

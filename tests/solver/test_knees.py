@@ -10,7 +10,7 @@ from solver.prediction.sweep import Cell
 
 
 def cell(workers, bandwidth, *times, startup=50.0) -> Cell:
-    return Cell(workers, bandwidth, startup, 1.0, 1.0, times, 0, extrapolated=False)
+    return Cell(workers, bandwidth, startup, 1.0, 1.0, times, (0,), extrapolated=False, gains=())
 
 
 def test_knees_on_paper() -> None:

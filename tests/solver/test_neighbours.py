@@ -98,7 +98,7 @@ def test_neighbours_do_not_suffice():
 
 
 def test_the_recursion_has_neighbours_only_and_the_search_goes_beyond():
-    recursion = ChainJudge(CHAIN, COST).value(from_both_ends(CHAIN, COST, 1, np.inf))
+    recursion = ChainJudge(CHAIN, COST).value(from_both_ends(CHAIN, COST))
     found, _ = joint_value(CHAIN, COST)
     assert found == pytest.approx(13.128)
     assert recursion == pytest.approx(13.272)

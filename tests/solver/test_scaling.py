@@ -457,11 +457,11 @@ def replayed(graph, network, launches):
     return max(end.values(), default=0.0)
 
 
-def test_plans_share_the_time_limit(monkeypatch):
+def test_plans_share_what_one_may_look_at(monkeypatch):
     limits = []
 
     def spy(graph, network, options):
-        limits.append(options.time_limit_s)
+        limits.append((options.time_limit_s, options.share))
         return plan(graph, network, options)
 
     monkeypatch.setattr("solver.prediction.scaling.plan", spy)
@@ -469,7 +469,7 @@ def test_plans_share_the_time_limit(monkeypatch):
     networks = [(n, alike(Affine(float(n), 0.0))) for n in (1, 2, 3, 4)]
     asked = ScalingOptions(time_limit_s=2.0)
     predict(graph_of("one", layers), networks, asked, passes_of_layers(layers))
-    assert limits == [0.5] * 4
+    assert limits == [(0.5, 0.25)] * 4
 
 
 def test_eq_15_as_printed_reaches_the_rows():

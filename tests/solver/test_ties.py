@@ -172,7 +172,7 @@ def test_joined_launches_take_no_longer_and_carry_the_same(seed, data):
     judge = judged(drawn)
     lists = some_plan(drawn, judge, data)
     limit = judge.value(lists) * data.draw(st.sampled_from([1.0, 1.1, 2.0]))
-    found = without_needless_launches(lists, judge, Budget(60, lambda: False), limit)
+    found = without_needless_launches(lists, judge, Budget(60), limit)
     assert ties(judge.value(found), limit)
     assert sum(map(len, found)) <= sum(map(len, lists))
     assert sum(size for _, size in flat(found)) == sum(judge.bytes)
@@ -184,7 +184,7 @@ def test_a_spent_budget_joins_nothing():
     drawn = case(3)
     judge = judged(drawn)
     lists = judge.split(simulate(drawn.graph, drawn.network, POLICIES["p3"]).plan)
-    assert without_needless_launches(lists, judge, Budget(0, lambda: False), 1e9) == lists
+    assert without_needless_launches(lists, judge, Budget(0), 1e9) == lists
 
 
 def test_the_limit_is_the_bound_where_it_is_reached():
@@ -197,7 +197,7 @@ def test_joins_that_take_longer_when_they_are_run_are_left(monkeypatch):
     names = ("g", "h", "i", "j")
     ops = [Op("a", COMPUTE, 1.0), Op("end", COMPUTE, 500.0, None, ("a",))]
     graph = build("four", ops + [Op(name, "all_reduce", None, 10, ("a",)) for name in names])
-    chain, budget = chain_of(graph), Budget(100, lambda: False)
+    chain, budget = chain_of(graph), Budget(100)
     judge = GraphJudge(graph, chain, costs_of(chain, alike(Affine(5.0, 0.1))))
     lists = (tuple(Launch((i,), 10) for i in range(4)),)
     limit = judge.execute(lists).value

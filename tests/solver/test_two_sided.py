@@ -62,7 +62,7 @@ def test_the_bound_is_never_above_the_best_plan(monkeypatch, layered, blocks):
 def test_the_bound_holds_for_any_cost(graph, cost):
     chain = chain_of(graph)
     known = tuple(ChainJudge(chain, cost).alone())
-    best = best_of_all(chain, cost, known, Budget(3_000, lambda: False))
+    best = best_of_all(chain, cost, known, Budget(3_000))
     time = ChainJudge(chain, cost).value(best)
     for to_beat in (UNKNOWN, time):
         found = bound_and_plan(chain, cost, to_beat)
@@ -111,7 +111,7 @@ def test_layer_chains_of_seven_tensors_are_mostly_proven():
     for _ in range(40):
         chain, cost = drawn(generator, 7, layered=True)
         known = ChainJudge(chain, cost).alone()
-        best = best_of_all(chain, cost, known, Budget(60_000, lambda: False))
+        best = best_of_all(chain, cost, known, Budget(60_000))
         time = ChainJudge(chain, cost).value(best)
         bound = max(bound_and_plan(chain, cost, time).bound, chain.compute_time)
         proven += bound >= time - slack(time)

@@ -220,8 +220,8 @@ def test_every_search_tells_its_best(graph, cost, seed):
     judge = ChainJudge(chain, cost)
     start = tuple(Launch((i,), int(size)) for i, size in enumerate(chain.bytes))
     searches = {
-        "improve": lambda report: improve(start, judge, Budget(200, lambda: False), seed, report),
-        "all": lambda report: best_of_all(chain, cost, start, Budget(200, lambda: False), report),
+        "improve": lambda report: improve(start, judge, Budget(200), seed, report),
+        "all": lambda report: best_of_all(chain, cost, start, Budget(200), report),
     }
     for search in searches.values():
         told = [(judge.value(start), start)]

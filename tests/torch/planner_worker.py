@@ -13,7 +13,20 @@ from tests.torch.workers import go_through
 
 ANSWER = {
     "iteration_time_us": 80.0,
-    "headline": {"gains": [{"barrier": True, "today_us": 100.0}]},
+    "headline": {
+        "gains": [
+            {
+                "over": "ddp",
+                "barrier": barrier,
+                "today_us": 100.0,
+                "gain": 0.2,
+                "verdict": "worth_it",
+                "why": "It saves at least 10 %.",
+                "bucket_cap_mb": None,
+            }
+            for barrier in (True, False)
+        ]
+    },
 }
 CALIBRATION: Any = SimpleNamespace(cluster={"workers": 2})
 

@@ -47,10 +47,14 @@ def test_a_plan_and_its_simulation(planner, barrier):
     assert plan["request"]["options"]["barrier"] is barrier
     sent = [name for bucket in plan["buckets"] for name in bucket["tensors"]]
     assert sorted(sent) == ["g1", "g2"]
-    assert plan["headline"]["policy"] == "ddp"
-    assert advice_of(plan, barrier=barrier, least_gain=0.02).today_us == pytest.approx(
-        plan["baselines"][0]["iteration_time_us"]
-    )
+    advice = advice_of(plan, barrier=barrier, least_gain=0.0)
+    over = {gain["over"]: gain for gain in plan["headline"]["gains"] if gain["barrier"] is barrier}
+    assert advice.today_us == over["ddp"]["today_us"]
+    assert advice.tuned_us == over["ddp_tuned"]["today_us"]
+    assert advice.gain == pytest.approx(over["ddp"]["gain"])
+    assert advice.is_worth is (over["ddp"]["verdict"] == "worth_it")
+    if barrier:  # as DistributedDataParallel runs
+        assert advice.today_us == pytest.approx(plan["baselines"][0]["iteration_time_us"])
     took = planner.simulate(GRAPH, CLUSTER, plan, barrier=barrier)
     assert took == pytest.approx(plan["iteration_time_us"])
     slower = planner.simulate(GRAPH, {**CLUSTER, "bandwidth_gbps": 0.1}, plan, barrier=barrier)
@@ -90,7 +94,7 @@ def test_the_best_so_far_where_the_time_is_up(service, monkeypatch, clock):
     assert plan["buckets"]
     assert plan["headline"] is None
     found = advice_of(plan, barrier=False, least_gain=0.02)
-    assert (found.today_us, found.gain, found.is_worth) == (None, None, True)
+    assert (found.today_us, found.gain, found.verdict, found.is_worth) == (None, None, None, False)
     assert "not known" in found.sentence
 
 
@@ -142,21 +146,50 @@ def test_no_command(tmp_path, monkeypatch):
         Planner().plan(GRAPH, CLUSTER)
 
 
+def gain_of(over, plan_us, today_us, verdict, why, cap=None):
+    return {
+        "over": over,
+        "barrier": False,
+        "today_us": today_us,
+        "gain": 1 - plan_us / today_us if today_us else None,
+        "verdict": verdict,
+        "why": why,
+        "bucket_cap_mb": cap,
+    }
+
+
 @pytest.mark.parametrize(
-    ("plan_us", "today_us", "is_worth", "said"),
+    ("plan_us", "verdict", "least_gain", "is_worth", "said"),
     [
-        (520e3, 680e3, True, "to take 520.0 ms, with DistributedDataParallel 680.0 ms: 23.5% less"),
-        (675e3, 680e3, False, "too little to gain, keep that"),
-        (700e3, 680e3, False, "too little to gain, keep that"),
-        (0.0, 0.0, False, "too little to gain"),
+        (520e3, "worth_it", 0.0, True, "23.5% less, 20.0% less than that at its best (bucket_cap"),
+        (520e3, "worth_it", 0.2, True, "_mb=50): worth it. So it is."),
+        (520e3, "worth_it", 0.25, False, "less than the 25.0% asked for, keep that."),
+        (520e3, "too_close", 0.0, False, "too close to say, keep that. So it is."),
+        (675e3, "nothing", 0.0, False, "0.7% less, 3.8% more than that at its best"),
+        (675e3, "unreachable", 0.0, False, "not reachable, keep that. So it is."),
+        (700e3, "too_close", 0.0, False, "680.0 ms: 2.9% more, 7.7% more than"),
     ],
 )
-def test_what_a_plan_is_worth(plan_us, today_us, is_worth, said):
+def test_a_plan_is_worth_what_the_verdict_says(plan_us, verdict, least_gain, is_worth, said):
     gains = [
-        {"barrier": True, "today_us": today_us},
-        {"barrier": False, "today_us": 1.0},  # nobody runs that
+        gain_of("ddp", plan_us, 680e3, verdict, "So it is."),
+        gain_of("ddp_tuned", plan_us, 650e3, "too_close", "Not of that.", 50.0),
+        {**gain_of("ddp", 1.0, 2.0, "worth_it", "Of another barrier."), "barrier": True},
     ]
     answer = {"iteration_time_us": plan_us, "headline": {"gains": gains}}
-    found = advice_of(answer, barrier=False, least_gain=0.02)
-    assert (found.is_worth, found.today_us) == (is_worth, today_us)
+    found = advice_of(answer, barrier=False, least_gain=least_gain)
+    assert (found.is_worth, found.verdict) == (is_worth, verdict)
+    assert (found.today_us, found.tuned_us) == (680e3, 650e3)
     assert said in found.sentence
+
+
+def test_of_a_plan_without_ddp_beside_it_nothing_is_promised():
+    gains = [gain_of("fifo", 1.0, 2.0, "worth_it", "Nobody runs that here.")]
+    found = advice_of(
+        {"iteration_time_us": 1.0, "headline": {"gains": gains}}, barrier=False, least_gain=0.0
+    )
+    assert (found.is_worth, found.verdict) == (False, None)
+    nothing = gain_of("ddp", 0.0, 0.0, None, "Nothing takes time.")
+    answer = {"iteration_time_us": 0.0, "headline": {"gains": [nothing]}}
+    found = advice_of(answer, barrier=False, least_gain=0.0)
+    assert found.sentence.endswith("0.0% less: keep that. Nothing takes time.")

@@ -17,6 +17,7 @@ def example(
     """
     from app.errors import NotFound
     from app.services import examples
+    from solver.wording import meant
 
     listed = examples.names().examples
     if name is None:
@@ -27,4 +28,6 @@ def example(
         print(examples.example(name).model_dump_json(exclude_unset=True))
     except NotFound:
         known = ", ".join(each.name for each in listed)
-        raise typer.BadParameter(f"no example is called {name!r}; there are {known}") from None
+        near = meant(name, (each.name for each in listed))
+        detail = f"no example is called {name!r}; there are {known}.{near}"
+        raise typer.BadParameter(detail) from None

@@ -24,6 +24,7 @@ from app.cli.options import (
     server_at,
 )
 from app.names import EXPORTS, POLICIES, PROGRAM_EXPORTS, PROGRAM_POLICIES
+from solver.wording import meant, one_of
 
 if TYPE_CHECKING:
     from solver.exports import Export
@@ -83,7 +84,7 @@ def export(
       interlace export graph.json --format ddp --out ddp --server http://planner:8000
     """
     if form not in FORMATS:
-        raise typer.BadParameter(f"one of {', '.join(FORMATS)}", param_hint="--format")
+        raise typer.BadParameter(f"{one_of(FORMATS)}.{meant(form, FORMATS)}", param_hint="--format")
     if plan and policy:
         raise typer.BadParameter("a plan or a policy, not both", param_hint="--policy")
     from app.cli import flags

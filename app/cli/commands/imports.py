@@ -63,11 +63,11 @@ def import_(
     if form is not None and form not in FORMATS:
         raise typer.BadParameter(f"one of {', '.join(FORMATS)}", param_hint="--format")
     from app.cli import flags
-    from app.cli.files import called
     from app.cli.progress import Stage, following
     from app.cli.rendering.reports import render
     from app.reading.traces import FORMAT, own_cluster, parameters_of, read_files
     from app.services.graphs import graph_out
+    from app.services.opened_files import called
     from solver.traces import TraceOptions
 
     at = server_at(server, tag, fresh=fresh)

@@ -56,6 +56,7 @@ def plan(
         str | None, option("OptionsBody.schedule", note="of joint only the slots")
     ] = None,
     slot_us: Annotated[float | None, option("OptionsBody.slot_us", default="chosen")] = None,
+    effort: Annotated[int | None, option("OptionsBody.effort")] = None,
     time_limit: Annotated[float | None, option("OptionsBody.time_limit_s")] = None,
     seed: Annotated[int | None, option("OptionsBody.seed")] = None,
     baseline: Annotated[
@@ -138,6 +139,7 @@ def plan(
         fusion=fusion,
         schedule=schedule,
         slot_us=slot_us,
+        effort=effort,
         time_limit_s=time_limit,
         seed=seed,
         baselines=[flags.policy(text) for text in baseline or []],

@@ -50,6 +50,11 @@ def what_if(
     yield times([time("what if", other.iteration_time_us, remark)])
 
 
+def cuts(warned: Sequence[CostWarning]) -> Iterator[str]:
+    """Say first what a watchdog cut: nothing of the answer is sure to be the same again."""
+    yield from (each.detail for each in warned if each.code == "search_cut_short")
+
+
 def warnings(warned: Sequence[CostWarning]) -> Iterator[str]:
     """Say what an answer rests on that was not measured."""
     yield from (f"Warning: {warning.detail}" for warning in warned)

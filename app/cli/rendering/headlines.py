@@ -2,33 +2,48 @@
 
 from collections.abc import Iterator
 
+from app.cli.rendering.figures import percent
 from app.cli.rendering.page import Line
 from app.cli.rendering.tables import table
-from solver.planning.headline import Gain, Headline
+from solver.evidence.gain import VERDICTS, Gain
+from solver.evidence.headline import Headline, named
 
-_TODAY = {"ddp": "PyTorch DDP", "wfbp": "as it is, FIFO"}
+_WHERE = {True: ", barrier", False: "", None: ""}
 
 
 def headline(found: Headline | None) -> Iterator[Line]:
-    """Set what runs today beside the plans, the one that PyTorch can run first."""
+    """Set what you run beside the plans, the one that PyTorch can run first."""
     if found is None:
         return
-    yield "Gain over today"
+    yield f"Gain over what you run: {found.sentence}"
     rows = [
         [
-            "under PyTorch's barrier" if gain.barrier else "each parameter on its own",
+            f"{named(gain)}{_WHERE[gain.barrier]}",
             f"{gain.today_us / 1e3:.3f} ms",
             f"{gain.plan_us / 1e3:.3f} ms",
-            _verdict(gain),
-            gain.runtime,
+            _saved(gain),
+            _judged(gain),
         ]
         for gain in found.gains
     ]
-    heads = ["", _TODAY[found.policy], "plan", "gain", "needs"]
-    yield table(heads, rows, widths=(25, 11, 11, 6), has_remarks=True)
-    if all(gain.keep for gain in found.gains):
-        yield "Nothing to gain: keep what you have."
+    heads = ["over", "takes", "plan", "saves", "verdict; what it needs"]
+    yield table(heads, rows, has_remarks=True)
 
 
-def _verdict(gain: Gain) -> str:
-    return "keep" if gain.keep or gain.gain is None else f"{gain.gain:.3f}x"
+def _saved(gain: Gain) -> str:
+    """Write the share that is saved, and between what it lies where the costs are off."""
+    if gain.gain is None or gain.gain_low is None or gain.gain_high is None:
+        return "-"
+    return f"{percent(gain.gain)} ({_tenths(gain.gain_low)} to {_tenths(gain.gain_high)})"
+
+
+def _tenths(share: float) -> str:
+    """Write a share in percent, without a sign of nought."""
+    return f"{round(100 * share, 1) + 0.0:.1f}"
+
+
+def _judged(gain: Gain) -> str:
+    if gain.verdict is None:
+        return "-"
+    needs = f"; {gain.runtime}" if gain.verdict == "worth_it" and gain.runtime else ""
+    return f"{VERDICTS[gain.verdict]}{needs}"

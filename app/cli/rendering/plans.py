@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from app.cli.rendering.clusters import channels, cost, place
-from app.cli.rendering.explanations import limits, warnings
+from app.cli.rendering.explanations import cuts, limits, warnings
 from app.cli.rendering.figures import counted, percent
 from app.cli.rendering.headlines import headline
 from app.cli.rendering.page import Line, page
@@ -34,6 +34,7 @@ def render(answer: PlanAnswer, name: str, *, cut_short: bool = False) -> str:
         return program(answer, name)
     report = answer.report if isinstance(answer, TraceAnswer) else None
     return page(
+        cuts(answer.warnings),
         _head(answer, name),
         [*headline(answer.headline), *_misfits(report), *_apart(answer)],
         _times(answer),

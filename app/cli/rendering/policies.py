@@ -4,7 +4,7 @@ from solver.policies.choice import Choice, defaults
 
 #: What policies are called for a reader, where their names do not say it.
 TITLES = {
-    "wfbp": "today, FIFO (wfbp)",
+    "wfbp": "FIFO (wfbp)",
     "single": "no overlap (single)",
     "horovod": "Horovod",
     "ddp": "PyTorch DDP",

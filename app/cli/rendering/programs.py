@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from app.cli.rendering.channel_use import channel_rows
 from app.cli.rendering.clusters import channels, cost, place
-from app.cli.rendering.explanations import warnings, what_if
+from app.cli.rendering.explanations import cuts, warnings, what_if
 from app.cli.rendering.figures import counted, percent
+from app.cli.rendering.headlines import headline
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import shortened, table, time, times
 from app.schemas.plans import BaselineOut, PlanAnswer
@@ -38,7 +39,9 @@ _TITLES = {
 def program(answer: PlanAnswer, name: str) -> str:
     """Write a program as a page of text."""
     return page(
+        cuts(answer.warnings),
         _head(answer, name),
+        headline(answer.headline),
         _times(answer),
         _why(answer),
         _front(answer.front or []),

@@ -8,6 +8,7 @@ from app.cli.rendering.programs import gib
 from app.cli.rendering.tables import table
 from app.schemas.sweeps import SweepAnswer, SweepCell
 from app.services.sweeps.views import fastest, kept_time
+from solver.evidence.gain import WHAT_RUNS
 
 
 def render(answer: SweepAnswer) -> str:
@@ -25,7 +26,7 @@ def _cells(answer: SweepAnswer) -> Line:
     labels = [policy.label for policy in answer.policies]
     if any(cell.peak_bytes is not None for cell in answer.cells):
         return _program_cells(answer, labels)
-    heads = ["workers", "Gbit/s", "start-up us", *labels, "bound", "speed"]
+    heads = ["workers", "Gbit/s", "start-up us", *labels, "bound", "speed", "saves"]
     return table(heads, map(_cell, answer.cells), keys=3)
 
 
@@ -40,7 +41,14 @@ def _cell(cell: SweepCell) -> list[str]:
         ),
         f"{cell.lower_bound_us / 1e3:.3f}",
         "-" if cell.speed is None else f"{cell.speed:.1f}",
+        _saved(cell),
     ]
+
+
+def _saved(cell: SweepCell) -> str:
+    """Write the shares that the fastest saves over each of what you run."""
+    gains = [gain.gain for gain in cell.gains]
+    return ", ".join("-" if gain is None else f"{100 * gain:.1f} %" for gain in gains) or "-"
 
 
 def _program_cells(answer: SweepAnswer, labels: list[str]) -> Line:
@@ -54,7 +62,7 @@ def _program_cells(answer: SweepAnswer, labels: list[str]) -> Line:
     }
     heads = [head for head, values in shown.items() if len(values) > 1]
     heads = heads or ["limit" if shown["limit"] else "workers"]
-    rest = [*labels, "bound", "peak", "status"]
+    rest = [*labels, "bound", "peak", "saves", "status"]
     return table([*heads, *rest], [_program_cell(cell, heads) for cell in answer.cells], keys=1)
 
 
@@ -73,6 +81,7 @@ def _program_cell(cell: SweepCell, heads: list[str]) -> list[str]:
         *times,
         f"{cell.lower_bound_us / 1e3:.3f}",
         "-" if peak is None else gib(peak),
+        _saved(cell),
         cell.status or "-",
     ]
 
@@ -84,6 +93,9 @@ def _mark(cell: SweepCell, label: str) -> str:
 
 
 def _legend(answer: SweepAnswer) -> Iterator[str]:
+    over = dict.fromkeys(WHAT_RUNS[gain.over] for cell in answer.cells for gain in cell.gains)
+    if over:
+        yield f"saves: the fastest, over {', over '.join(over)}"
     if not any(cell.peak_bytes is not None for cell in answer.cells):
         yield "speed: of the fastest, in workers that never wait"
     else:

@@ -18,6 +18,9 @@ from solver.prediction.sweep import PLAN
 from solver.programs.explanation.sentences import gib, more_memory
 from solver.programs.plan import ProgramOptions
 
+#: The search of a cell's program takes so much of what that of a program alone may: some 2 s.
+_SHARE = 0.5
+
 #: What a point of a sweep has beside what it changes of the cluster.
 LIMIT = "memory_limit_bytes"
 
@@ -27,7 +30,7 @@ def program_work(problem: CheckedRequest[SweepRequest]) -> partial[ProgramCell]:
     request = problem.request
     policies = [choice.policy for choice in request.program_choices()]
     options, given = (
-        ProgramOptions(seed=request.seed, time_limit_s=request.time_limit_s),
+        ProgramOptions(seed=request.seed, time_limit_s=request.time_limit_s, share=_SHARE),
         request.options,
     )
     if given.margin_us is not None:
@@ -51,17 +54,12 @@ def _cell(
 
 
 def memory_summary(
-    cells: Sequence[ProgramCell], policies: Sequence[str], found: Sequence[Knee], limit_s: float
+    cells: Sequence[ProgramCell], policies: Sequence[str], found: Sequence[Knee]
 ) -> Iterator[str]:
-    """Say where there is no plan or the search was cut short, and what more memory gains."""
+    """Say where there is no plan, and what more memory gains."""
     many = f"{len(cells):,}"
     if without := sum(cell.status == INFEASIBLE for cell in cells):
         yield f"No program was found within the limit of memory in {without:,} of {many} cells."
-    if cut := sum(cell.is_cut_short for cell in cells):
-        yield (
-            f"The limit of {limit_s:g} s ended the search in {cut:,} of {many} cells: another "
-            "run may find other programs there."
-        )
     if PLAN not in policies or not cells:
         return
     at, last = list(policies).index(PLAN), cells[-1]

@@ -33,11 +33,12 @@ from app.services.sweeps.views import fastest, middle, speed_of
 from app.services.warnings import tensors_of, units_of, warnings_of
 from solver.costs import MEASURED
 from solver.errors import InvalidGraph
+from solver.evidence.gain import WHAT_RUNS, Over
 from solver.graph import NETWORK, Graph, with_barrier
 from solver.policies.choice import Choice
 from solver.prediction.knees import Knee, knees
 from solver.prediction.program_sweep import ProgramCell, memory_knees, with_other_limits
-from solver.prediction.sweep import Cell, cell_of
+from solver.prediction.sweep import Cell, cell_of, least_of
 from solver.simulation.knee import workers_text
 
 #: Of a graph with more ops a cell may take minutes; it is computed where it can be ended.
@@ -154,9 +155,10 @@ def _answer(
         name=problem.graph.name,
         summary=[
             *([] if is_whole else [cut]),
+            *_searches_cut(cells),
             *(f"With ops changed: {change.said()}." for change in request.changes),
             *_summary(answered, labels, found),
-            *memory_summary(programs, labels, found, request.time_limit_s),
+            *memory_summary(programs, labels, found),
             *(scaling_notes(asked.graph, request.cluster, speed=True) if is_moved else ()),
         ],
         axes=SweepAxes(
@@ -177,6 +179,16 @@ def _answer(
         version=VERSION,
         runtime_s=round(runtime_s, 6),
     )
+
+
+def _searches_cut(cells: Sequence[Cell]) -> Iterator[str]:
+    """Say in how many cells a watchdog ended the search, and which first."""
+    found = [cell.cut for cell in cells if cell.cut]
+    if found:
+        yield (
+            f"The search for the plan was cut short in {len(found):,} of {len(cells):,} cells, by "
+            f"{found[0]}: another run may find other plans there."
+        )
 
 
 def _prepared(problem: CheckedRequest[SweepRequest]) -> Graph:
@@ -205,13 +217,15 @@ def _cell(
 
 def _cell_answer(cell: Cell, labels: Sequence[str]) -> SweepCell:
     """Name the policies of a cell, and say how fast the best is."""
-    best = None if cell.best is None else cell.times[cell.best]
+    best = least_of([cell.times[i] for i in cell.fastest])
     peaks = cell.peaks if isinstance(cell, ProgramCell) else None
     return SweepCell.of(
         cell,
         peak_bytes=None if peaks is None else dict(zip(labels, peaks, strict=True)),
         iteration_time_us=dict(zip(labels, cell.times, strict=True)),
         best=None if cell.best is None else labels[cell.best],
+        fastest=[labels[i] for i in cell.fastest],
+        gains=list(cell.gains),
         scaling_factor=cell.compute_time_us / best if best else None,
         speed=speed_of(cell, best),
         speed_bound=speed_of(cell, cell.lower_bound_us),
@@ -222,13 +236,14 @@ def _summary(
     cells: Sequence[SweepCell], labels: Sequence[str], found: Sequence[Knee]
 ) -> Iterator[str]:
     """Say who wins, how far behind each is, how fast the largest cluster is, and its knees."""
-    wins = Counter(label for cell in cells for label in fastest(cell)).most_common()
+    wins = Counter(tuple(fastest(cell)) for cell in cells if cell.best is not None).most_common()
     if not wins:
         yield "None of the policies is defined for this graph."
         return
-    shares = ", ".join(f"{label} in {won:,}" for label, won in wins)
+    shares = ", ".join(f"{' = '.join(labels_)} in {won:,}" for labels_, won in wins)
     count = f"{len(cells):,} cell{'s' if len(cells) > 1 else ''}"
-    yield f"Fastest of {count}, each of equals counted: {shares}."
+    yield f"Fastest of {count}, equal ones within 0.1 % together: {shares}."
+    yield from _saved(cells)
     behind = {label: worst for label in labels if (worst := _behind(cells, label)) is not None}
     worsts = ", ".join(f"{label} {worst:.2f}" for label, worst in behind.items())
     if worsts:
@@ -246,6 +261,21 @@ def _summary(
                 f"that never wait; no plan does more than {cell.speed_bound:,.1f}."
             )
     yield from _knees(found, workers, bandwidth, startup)
+
+
+def _saved(cells: Sequence[SweepCell]) -> Iterator[str]:
+    """Say how much the fastest saves over each of what you run, from the least cell to the most."""
+    shares: dict[Over, list[float]] = {}
+    for cell in cells:
+        for gain in cell.gains:
+            if gain.gain is not None:
+                shares.setdefault(gain.over, []).append(gain.gain)
+    said = [
+        f"{100 * min(some):.1f} to {100 * max(some):.1f} % over {WHAT_RUNS[over]}"
+        for over, some in shares.items()
+    ]
+    if said:
+        yield f"Over what you run the fastest of a cell saves {', '.join(said)}."
 
 
 def _knees(
@@ -279,9 +309,9 @@ def _knees(
 def _behind(cells: Sequence[SweepCell], label: str) -> float | None:
     """Return the longest time of a policy over that of the best in the same cell."""
     pairs = [
-        (cell.iteration_time_us[label], cell.iteration_time_us[cell.best])
+        (times[label], least_of([times[each] for each in fastest(cell)]))
         for cell in cells
-        if cell.best is not None
+        for times in (cell.iteration_time_us,)
     ]
     return max((ours / best for ours, best in pairs if ours is not None and best), default=None)
 

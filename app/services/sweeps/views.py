@@ -11,7 +11,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.exports.csv_text import csv_text
 from solver.policies import POLICIES
-from solver.prediction.sweep import PLAN, TIE, Cell
+from solver.prediction.sweep import PLAN, Cell, share_saved
 from solver.programs.explanation.sentences import gib
 from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from solver.simulation.knee import workers_text
@@ -31,6 +31,8 @@ _COLUMNS = (
     "compute_time_us",
     "lower_bound_us",
     "extrapolated",
+    "over",
+    "gain",
 )
 
 
@@ -56,12 +58,21 @@ def _rows(sweep: SweepAnswer) -> Iterator[tuple[Any, ...]]:
                 time,
                 None if speed is None else speed / cell.workers,
                 speed,
-                int(label == cell.best),
+                int(label in fastest(cell)),
                 cell.compute_time_us,
                 cell.lower_bound_us,
                 int(cell.extrapolated),
+                *_over(cell, time),
                 *_program_columns(cell, label),
             )
+
+
+def _over(cell: SweepCell, time: float | None) -> tuple[str | None, float | None]:
+    """Return what you run in a cell, the first of it, and the share that a time saves over it."""
+    first = next(iter(cell.gains), None)
+    if first is None:
+        return None, None
+    return first.over, share_saved(first.today_us, time)
 
 
 def _program_columns(cell: SweepCell, label: str) -> tuple[Any, ...]:
@@ -81,12 +92,9 @@ def kept_time(cell: SweepCell, label: str) -> float | None:
 
 def fastest(cell: SweepCell) -> list[str]:
     """Name the policies that are as fast as the best of a cell, in their order."""
-    times = {label: kept_time(cell, label) for label in cell.iteration_time_us}
-    least = min((time for time in times.values() if time is not None), default=None)
-    if least is None:
-        return []
-    most = least * (1 + TIE)
-    return [label for label, time in times.items() if time is not None and time <= most]
+    if cell.fastest or cell.best is None:
+        return cell.fastest
+    return [cell.best]
 
 
 def speed_of(cell: SweepCell | Cell, time: float | None) -> float | None:

@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from interlace_client.torch.capture import Recording
 
 
+#: What each verdict of a gain is called.
+_VERDICTS = {
+    "worth_it": "worth it",
+    "too_close": "too close to say, keep that",
+    "nothing": "nothing to gain, keep that",
+    "unreachable": "not reachable, keep that",
+}
+
+
 @dataclass(frozen=True)
 class PlanAdvice:
     """A plan, and whether it is worth its use.
@@ -30,10 +39,15 @@ class PlanAdvice:
     plan_us
         Simulated iteration time under the plan [us].
     today_us
-        The same under DistributedDataParallel [us]; None where the planner did not say.
+        The same under DistributedDataParallel with its defaults, which waits as the plan does [us];
+        None where the planner did not say.
+    tuned_us
+        The same with its best ``bucket_cap_mb`` [us].
+    verdict
+        The planner's on the gain over DistributedDataParallel, such as ``worth_it``; None where it
+        did not say.
     is_worth
-        Whether the plan takes less by more than a simulation can tell; where that is not known
-        it is taken to.
+        Whether the verdict is ``worth_it``, and the gain what is asked for.
     sentence
         What there is to gain.
     """
@@ -42,6 +56,8 @@ class PlanAdvice:
     barrier: bool
     plan_us: float
     today_us: float | None
+    tuned_us: float | None
+    verdict: str | None
     is_worth: bool
     sentence: str
 
@@ -57,7 +73,7 @@ def make_plan(
     planner: Planner | None = None,
     *,
     barrier: bool = False,
-    least_gain: float = 0.02,
+    least_gain: float = 0.0,
     process_group: Any = None,
 ) -> PlanAdvice:
     """Have the first rank ask for a plan, and hand the answer to all ranks.
@@ -73,8 +89,8 @@ def make_plan(
     barrier
         Whether the optimizer's step will wait for all buckets.
     least_gain
-        The share of DistributedDataParallel's time that a plan must save to be worth its use; a
-        simulation is a percent or two off.
+        The share of DistributedDataParallel's time that a plan must save to be worth its use,
+        besides the planner's verdict.
     process_group
         The ranks; None is the default group.
 
@@ -101,22 +117,52 @@ def make_plan(
 
 
 def advice_of(answer: Mapping[str, Any], *, barrier: bool, least_gain: float) -> PlanAdvice:
-    """Say whether a plan is worth its use.
+    """Say whether a plan is worth its use, by the planner's verdict.
 
-    It is compared with DistributedDataParallel under its own barrier, as that runs.
+    It is compared with DistributedDataParallel, by default and at its best, which waits as the plan
+    does.
     """
     plan_us = answer["iteration_time_us"]
-    gains = (answer.get("headline") or {}).get("gains", ())
-    today_us = next((gain["today_us"] for gain in gains if gain["barrier"]), None)
+    every = (answer.get("headline") or {}).get("gains", ())
+    gains = {gain["over"]: gain for gain in every if gain["barrier"] is barrier}
+    ddp, tuned = gains.get("ddp"), gains.get("ddp_tuned")
     planned = f"The step is planned to take {plan_us / 1e3:.1f} ms"
-    if today_us is None:
-        sentence = f"{planned}; what DistributedDataParallel takes is not known."
-        return PlanAdvice(answer, barrier, plan_us, None, is_worth=True, sentence=sentence)
-    gain = 1 - plan_us / today_us if today_us > 0 else 0.0
-    sentence = f"{planned}, with DistributedDataParallel {today_us / 1e3:.1f} ms: "
-    is_worth = gain > least_gain
-    sentence += f"{gain:.1%} less." if is_worth else "too little to gain, keep that."
-    return PlanAdvice(answer, barrier, plan_us, today_us, is_worth, sentence)
+    if ddp is None:
+        sentence = f"{planned}; what DistributedDataParallel takes is not known, keep that."
+        return PlanAdvice(
+            answer, barrier, plan_us, None, None, None, is_worth=False, sentence=sentence
+        )
+    verdict = ddp["verdict"]
+    is_enough = (ddp["gain"] or 0.0) >= least_gain
+    said = [f"{planned}, with DistributedDataParallel {ddp['today_us'] / 1e3:.1f} ms: "]
+    said += [_less(ddp), ": " if tuned is None else f", {_best(tuned)}: "]
+    if verdict == "worth_it" and not is_enough:
+        said.append(f"less than the {least_gain:.1%} asked for, keep that.")
+    else:
+        said.append(f"{_VERDICTS.get(verdict, 'keep that')}. {ddp['why']}")
+    return PlanAdvice(
+        answer,
+        barrier,
+        plan_us,
+        ddp["today_us"],
+        None if tuned is None else tuned["today_us"],
+        verdict,
+        verdict == "worth_it" and is_enough,
+        "".join(said),
+    )
+
+
+def _less(gain: Mapping[str, Any]) -> str:
+    """Say how much less a plan takes."""
+    share = gain["gain"] or 0.0
+    return f"{abs(share):.1%} {'less' if share >= 0 else 'more'}"
+
+
+def _best(tuned: Mapping[str, Any]) -> str:
+    """Say the same beside DistributedDataParallel at its best."""
+    cap = tuned["bucket_cap_mb"]
+    how = "which no bucket_cap_mb makes faster" if cap is None else f"bucket_cap_mb={cap:g}"
+    return f"{_less(tuned)} than that at its best ({how})"
 
 
 def _cluster(recording: Recording, calibration: Calibration) -> dict[str, Any]:

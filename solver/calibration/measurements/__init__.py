@@ -10,6 +10,7 @@ from solver.calibration.measurements.ranks import OTHER
 from solver.calibration.measurements.readings import Measurements
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
+from solver.wording import must_be, one_of
 
 #: The readers by format name; add one here.
 READERS: dict[str, Callable[[str], Measurements]] = {
@@ -75,7 +76,7 @@ def read_runs(text: str, form: str | None = None) -> tuple[Measurements, ...]:
     """
     form = detect(text) if form is None else form
     if form not in READERS:
-        detail = f"Unknown format {form!r}: one of {', '.join(READERS)}."
+        detail = must_be("Format", one_of(READERS), form, READERS)
         raise InvalidMeasurements([Fault("/format", FaultCode.UNKNOWN_FORMAT, detail)])
     if form != nccl_tests.FORMAT:
         return (READERS[form](text),)

@@ -10,6 +10,7 @@ from solver.costs.algorithms.stepwise import Effort, stepwise
 from solver.costs.cluster import Cluster, missing_fields
 from solver.costs.functions.affine import Affine
 from solver.errors import Fault, InvalidCluster
+from solver.wording import must_be, one_of
 
 #: Where the servers are: on machines of their own (n) or on workers; one or sharded.
 PLACEMENTS = ("ncc", "cc", "ncs", "cs")
@@ -29,7 +30,7 @@ def parameter_server(cluster: Cluster, kind: str) -> Affine:
     n = cluster.workers
     passes = {"ncc": 2 * n, "cc": 2 * (n - 1), "ncs": 2, "cs": 2 * (n - 1) / n}
     if cluster.placement not in passes:
-        detail = f"placement must be one of {', '.join(PLACEMENTS)}."
+        detail = must_be("placement", one_of(PLACEMENTS), cluster.placement, PLACEMENTS)
         fault = Fault("/placement", FaultCode.OUT_OF_RANGE, detail)
         raise InvalidCluster([*missing_fields(cluster, "bandwidth_gbps"), fault])
     return stepwise(cluster, Effort(2, passes[cluster.placement]))

@@ -1,6 +1,6 @@
 """The same time with fewer launches, on one channel."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 
 import numpy as np
@@ -10,7 +10,7 @@ from solver.chain import Chain
 from solver.fusion.chain.fifo import fewest_cuts
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.loops.figures import EarliestLaunches
-from solver.fusion.search import Budget
+from solver.fusion.search import Allowance, Budget
 from solver.fusion.ties import ties
 from solver.units import slack
 
@@ -22,12 +22,16 @@ _REACH = 8
 _LAUNCHES = 2_000_000
 
 
+#: Steps of an allowance that a plan costs for each of its launches.
+_STEPS = 10
+
+
 def with_fewest_launches(
     launches: Launches,
     chain: Chain,
     judge: ChainJudge,
     limit: float,
-    expired: Callable[[], bool] = lambda: False,
+    allowance: Allowance | None = None,
 ) -> Launches:
     """Return a plan with few launches that stays within a time.
 
@@ -44,8 +48,8 @@ def with_fewest_launches(
         What is sent, and the judge of its plans.
     limit
         The time [us], up to the tolerance.
-    expired
-        Tells whether to end with what has been joined by then.
+    allowance
+        What may be looked at: once it is spent, the answer is what has been joined by then.
     """
     if has_equal_tails(chain) and len(chain.lanes) == 1:
         end = limit + slack(limit) - judge.tail[0]
@@ -53,7 +57,7 @@ def with_fewest_launches(
         if cuts is not None:
             buckets = contiguous(chain, cuts)
             return tuple(map(Launch, buckets.members, buckets.bytes.tolist()))
-    budget = Budget(_LAUNCHES // len(launches), expired)
+    budget = Budget(_LAUNCHES // len(launches), allowance, _STEPS * len(launches))
     return without_needless_launches(launches, judge, budget, limit)
 
 

@@ -1,6 +1,5 @@
 """Joint fusion: buckets, parts and order chosen together against the real cost."""
 
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from math import inf
@@ -18,7 +17,7 @@ from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.maxmin import max_min_below
 from solver.fusion.chain.nested import from_both_ends
 from solver.fusion.chain.two_sided.search import MinorantSearch, bound_and_plan
-from solver.fusion.search import Budget, Candidate, Order, SearchOptions
+from solver.fusion.search import Allowance, Budget, Candidate, Order, SearchOptions
 from solver.fusion.ties import ceiling, fewest
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build
 from solver.limits import MAX_SEARCHED_LAUNCHES
@@ -35,6 +34,15 @@ _Source = Callable[[float], MinorantSearch]
 
 #: Plans looked at by the search over all plans of a few tensors.
 _PLANS = 60_000
+
+
+#: Steps of an allowance: of a plan of the local search, some and for each tensor; of one of the
+#: search over all plans; for each op and launch of a policy; of the labels from the core outwards.
+_MOVE, _MOVE_EACH, _PLAN, _SIMULATED, _LABELLED = 400, 5, 300, 100, 1_000_000
+
+
+#: Share of what is left that PACE's fusion may take: it looks at as many cuts as there are tensors.
+_MAX_MIN = 0.4
 
 
 def joint(chain: Chain, cost: Cost, order: Order, search: SearchOptions) -> Launches:
@@ -55,9 +63,9 @@ def joint(chain: Chain, cost: Cost, order: Order, search: SearchOptions) -> Laun
 
     Notes
     -----
-    The same seed and effort give the same plan, unless the time limit cuts the search short.
+    The same seed and effort give the same plan, unless the watchdog cuts the search short.
     """
-    deadline = time.monotonic() + search.time_limit_s
+    allowance = search.allowance
     judge = ChainJudge(chain, cost)
     bound = search.bound
     values: dict[Launches, float] = {}
@@ -70,21 +78,21 @@ def joint(chain: Chain, cost: Cost, order: Order, search: SearchOptions) -> Laun
 
     for plan in (*search.plans, _in_release_order(chain, cost)):
         offer(plan)
-    for source in _sources(chain, cost, search, deadline):
+    for source in _sources(chain, cost, search):
         least = min(values.values())
-        if same(least, bound) or time.monotonic() > deadline:
+        if same(least, bound) or allowance.is_spent():
             break
         outcome = source(least)
         bound = max(bound, outcome.bound)
         for plan in outcome.plans:
             offer(plan)
-    offer(judge.alone())  # the time may have been too short
+    offer(judge.alone())  # the allowance may have been too small
     best = fewest(values, bound, tuple)
     if not same(values[best], bound):
-        offer(_search(chain, cost, judge, best, search, deadline))
+        offer(_search(chain, cost, judge, best, search))
         best = fewest(values, bound, tuple)
     limit = ceiling(min(values.values()), bound)
-    return with_fewest_launches(best, chain, judge, limit, lambda: time.monotonic() > deadline)
+    return with_fewest_launches(best, chain, judge, limit, allowance)
 
 
 def _moves(plan: Launches, search: SearchOptions) -> int:
@@ -97,30 +105,30 @@ def _search(
     judge: ChainJudge,
     best: Launches,
     search: SearchOptions,
-    deadline: float,
 ) -> Launches:
-    def expired() -> bool:
-        return time.monotonic() > deadline
-
-    budget = Budget(_moves(best, search), expired)
+    steps = _MOVE + _MOVE_EACH * len(chain)
+    budget = Budget(_moves(best, search), search.allowance, steps)
     best = improve(best, judge, budget, search.seed, search.report)
     if len(chain) <= MAX_TENSORS:
-        budget = Budget(_PLANS * search.effort, expired)
+        budget = Budget(_PLANS * search.effort, search.allowance, _PLAN)
         best = best_of_all(chain, cost, best, budget, search.report)
     return best
 
 
-def _sources(chain: Chain, cost: Cost, search: SearchOptions, deadline: float) -> Iterator[_Source]:
+def _sources(chain: Chain, cost: Cost, search: SearchOptions) -> Iterator[_Source]:
     """Yield where plans come from, the most promising first."""
-    how = search.effort, deadline, search.bound
+    allowance = search.allowance
+    how = search.effort, allowance, search.bound
     yield lambda _: _found(from_both_ends(chain, cost, *how))
     if np.any(np.diff(chain.tail) < 0):
         yield lambda _: _found(_by_tail(chain, cost, *how))
+    allowance.spend(_LABELLED * search.effort**2)
     yield lambda to_beat: bound_and_plan(chain, cost, to_beat, search.effort)
     graph = _star(chain)
     for candidate in search.candidates:
+        allowance.spend(_SIMULATED * len(graph.ops))
         yield partial(_simulated, chain, cost, graph, candidate)
-    yield lambda to_beat: _found(_max_min(chain, cost, deadline, to_beat))
+    yield lambda to_beat: _found(_max_min(chain, cost, allowance.part(_MAX_MIN), to_beat))
 
 
 def _found(plan: Launches | None) -> MinorantSearch:
@@ -141,9 +149,9 @@ def _simulated(
     return _found(launches_under(graph, alike(cost), candidate.policy))
 
 
-def _max_min(chain: Chain, cost: Cost, deadline: float, to_beat: float) -> Launches | None:
+def _max_min(chain: Chain, cost: Cost, allowance: Allowance, to_beat: float) -> Launches | None:
     """Return PACE's plan when it beats a time [us]."""
-    return max_min_below(chain, cost, partial(cut_at_releases, cost=cost), to_beat, deadline)
+    return max_min_below(chain, cost, partial(cut_at_releases, cost=cost), to_beat, allowance)
 
 
 def _in_release_order(chain: Chain, cost: Cost) -> Launches:
@@ -159,7 +167,7 @@ def _in_release_order(chain: Chain, cost: Cost) -> Launches:
 
 
 def _by_tail(
-    chain: Chain, cost: Cost, effort: int, deadline: float, bound: float
+    chain: Chain, cost: Cost, effort: int, allowance: Allowance, bound: float
 ) -> Launches | None:
     """Run the recursion with the tensors in the order of their tails, releases raised."""
     order = np.lexsort((chain.release, chain.tail))
@@ -172,7 +180,7 @@ def _by_tail(
         chain.lanes,
     )
     names = order.tolist()
-    plan = from_both_ends(turned, cost, effort, deadline, bound)
+    plan = from_both_ends(turned, cost, effort, allowance, bound)
     return plan and tuple(Launch(tuple(sorted(names[i] for i in b)), n) for b, n in plan)
 
 

@@ -2,7 +2,6 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from time import monotonic
 
 import numpy as np
 
@@ -10,8 +9,12 @@ from solver.buckets import ChannelBuckets, Launches, contiguous, singles
 from solver.chain import Chain
 from solver.costs import Cost
 from solver.errors import InvalidOptions
-from solver.fusion.search import EVERYDAY, Order, Reporter, SearchOptions, unreported
+from solver.fusion.search import STEPS, Allowance, Order, Reporter, SearchOptions, unreported
 from solver.units import IntArray, slack
+
+#: Steps of an allowance that a cut costs for each tensor, for each minorant of the cost, and for
+#: each bucket that is ordered.
+_CUT, _LINE, _ORDERED = 25, 1_500, 300
 
 
 def max_min_cuts(sizes: IntArray) -> Iterator[tuple[int, ...]]:
@@ -67,7 +70,9 @@ def _trace(sums: list[int], rows: list[IntArray]) -> tuple[int, ...]:
     return (*cuts, len(sums) - 1)
 
 
-def max_min(chain: Chain, cost: Cost, order: Order, search: SearchOptions = EVERYDAY) -> Launches:
+def max_min(
+    chain: Chain, cost: Cost, order: Order, search: SearchOptions | None = None
+) -> Launches:
     """Fuse as PACE does: of the max-min cuts for R = 1..n, keep the fastest.
 
     Each cut's launches come from ``order``, with start-up paid by every part; the smallest R wins
@@ -88,8 +93,8 @@ def max_min(chain: Chain, cost: Cost, order: Order, search: SearchOptions = EVER
     ----------
     .. [1] PACE, Algorithm 1.
     """
-    deadline = monotonic() + search.time_limit_s
-    best = max_min_below(chain, cost, order, np.inf, deadline, search.report)
+    search = search or SearchOptions(allowance=Allowance(STEPS))
+    best = max_min_below(chain, cost, order, np.inf, search.allowance, search.report)
     assert best is not None, "any time is less than infinite"
     return best
 
@@ -99,12 +104,12 @@ def max_min_below(
     cost: Cost,
     order: Order,
     to_beat: float,
-    deadline: float,
+    allowance: Allowance,
     report: Reporter = unreported,
 ) -> Launches | None:
     """Return the fusion of :func:`max_min` when it takes less than ``to_beat`` [us], else None.
 
-    No further R is begun after the deadline [s of the monotonic clock].
+    No further R is begun once the allowance is spent.
 
     Raises
     ------
@@ -120,7 +125,9 @@ def max_min_below(
         if free + max(count * a + c * total for a, c in minorants) >= to_beat:
             break
         buckets = contiguous(chain, cuts)
+        allowance.spend(_CUT * len(chain) + _LINE * len(minorants))
         if _soonest(buckets, minorants) < to_beat:
+            allowance.spend(_ORDERED * count)
             try:
                 launches, value = order(buckets)
             except InvalidOptions as error:  # of these buckets; others may do
@@ -130,7 +137,7 @@ def max_min_below(
                 if value < to_beat - slack(value):
                     best, to_beat = tuple(launches), value
                     report(best, value)
-        if monotonic() > deadline:
+        if allowance.is_spent():
             break
     if best is None and refusal:
         raise refusal
@@ -149,7 +156,9 @@ def _soonest(buckets: ChannelBuckets, minorants: Sequence[tuple[float, float]]) 
     return max(float(end.max()) for end in ends)
 
 
-def unfused(chain: Chain, cost: Cost, order: Order, search: SearchOptions = EVERYDAY) -> Launches:
+def unfused(
+    chain: Chain, cost: Cost, order: Order, search: SearchOptions | None = None
+) -> Launches:
     """Send each tensor as a bucket of its own."""
     launches, _ = order(singles(chain))
     return tuple(launches)

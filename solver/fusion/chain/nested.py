@@ -18,7 +18,6 @@ Labels (X, Y) are kept where no other is better in both, one for each cell of a 
 """
 
 from collections.abc import Sequence
-from time import monotonic
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +26,7 @@ from solver.buckets import Launch, largest_part
 from solver.chain import Chain
 from solver.costs import Affine, Cost
 from solver.fusion.chain.loops.recursion import BEFORE, BOTH, Recursion
+from solver.fusion.search import Allowance
 from solver.units import FloatArray, IntArray, same
 
 #: Most places to cut, cells of the grid, and rounds of refinement.
@@ -61,10 +61,10 @@ def from_both_ends(
     chain: Chain,
     cost: Cost,
     effort: int = 1,
-    deadline: float = np.inf,
+    allowance: Allowance | None = None,
     bound: float = 0.0,
 ) -> tuple[Launch, ...] | None:
-    """Return the launches of the best plan found by the recursion, None when there was no time.
+    """Return the launches of the best plan found by the recursion, None when nothing was allowed.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ def from_both_ends(
         Any cost; where a bucket is sent in two parts a line through it is used.
     effort
         Multiplies the places to cut and the cells.
-    deadline
-        Stop then with the best so far [s of the monotonic clock].
+    allowance
+        What may be looked at: once it is spent, the best so far is the answer. None is for all.
     bound
         A lower bound: what comes to it ends the rounds [us].
 
@@ -93,12 +93,13 @@ def from_both_ends(
         _line(cost, int(chain.bytes.sum())),
         chain.element_bytes(0),
     )
+    allowance = allowance or Allowance()
     cells = _spread(ends, _CELLS * effort)
     cuts = _even(ends, _CUTS * effort)
     best: tuple[float, list[_NestedGroup]] | None = None
     to_beat = np.inf
     for _ in range(_ROUNDS):
-        attempt = _recursion(ends, cuts, cells, to_beat, deadline)
+        attempt = _recursion(ends, cuts, cells, to_beat, allowance)
         if attempt is None:
             break
         best = attempt
@@ -165,18 +166,19 @@ def _around(ends: _Ends, groups: Sequence[_NestedGroup], cells: int) -> FloatArr
 
 
 def _recursion(
-    ends: _Ends, cuts: IntArray, cells: FloatArray, to_beat: float, deadline: float
+    ends: _Ends, cuts: IntArray, cells: FloatArray, to_beat: float, allowance: Allowance
 ) -> tuple[float, list[_NestedGroup]] | None:
     """Extend labels group by group; return the least D and its groups, the core last.
 
-    None when the deadline comes first, or nothing beats the time to beat.
+    None when the allowance is spent first, or nothing beats the time to beat.
     """
     a, c = ends.line.startup, ends.line.per_byte
     labels = Recursion(cells.tolist(), len(cuts), a, to_beat)
     lines = ends.cost.minorants(int(ends.prefix[-1]))
     for m in range(1, len(cuts)):
-        if monotonic() > deadline:
+        if allowance.is_spent():
             return None
+        allowance.spend(m * len(cells))
         release, tail = float(ends.release[cuts[m] - 1]), float(ends.tail[cuts[m] - 1])
         sizes = ends.prefix[cuts[m]] - ends.prefix[cuts[:m]]
         times = ends.cost.times(sizes).tolist()

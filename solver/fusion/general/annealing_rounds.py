@@ -6,18 +6,18 @@ release or for the launch before them, and only changes to these can shorten it
 of, so long iterations are improved stretch by stretch (:mod:`solver.fusion.general.window`).
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from math import inf
 from typing import NamedTuple
 
 from solver.fusion.general.annealing.anneal import PlanAnnealer
-from solver.fusion.general.annealing.problem import IS_COMPILED, AnnealingProblem
+from solver.fusion.general.annealing.problem import AnnealingProblem
 from solver.fusion.general.flat import capacities, launches_of, least_times, plan_of, problem_of
 from solver.fusion.general.judge import ChannelLaunches, GraphJudge, flat
 from solver.fusion.general.window import Whole, Window, window
-from solver.fusion.search import Reporter, unreported
+from solver.fusion.search import Allowance, Reporter, unreported
 from solver.units import same
 
 #: Changes of the whole that are tried, and ops and launches over all of them; the smaller counts.
@@ -34,6 +34,20 @@ _WINDOWS_LEAST, _WINDOWS_EACH, _WINDOWS_MOST = 200_000, 1_300, 4_000_000
 _WINDOW_MOVES = 16_000
 
 
+#: The whole has at most this share of what is left of the allowance, the stretches so much of what
+#: is left then: the rest is for joining launches.
+_FOR_WHOLE, _FOR_WINDOWS = 0.4, 0.95
+
+
+#: Steps of the allowance for each op and launch of the whole: cutting a stretch out, and putting
+#: one back that was changed.
+_CUT_OUT, _PUT_BACK = 6, 35
+
+
+#: Stretches are looked at again only where each gets so many changes each time.
+_WORTHWHILE = 2_000
+
+
 #: Launches of a stretch: a share of all, between these.
 _SHARE, _LEAST, _MOST = 4, 40, 80
 
@@ -42,10 +56,6 @@ _SHARE, _LEAST, _MOST = 4, 40, 80
 #: the last; and how many ops and launches are passed in cutting stretches out, over all times: once
 #: is the least.
 _SWEEPS, _HOT, _COOL, _PASSED = 5, 1.0, 0.1, 3_000_000
-
-
-#: How many times longer a change takes where the search is not compiled.
-_SLOWER = 50
 
 
 #: Temperatures of a stage.
@@ -95,8 +105,8 @@ class Improvement:
         Lower bound on the iteration time [us]; a plan that reaches it ends the search.
     fuse
         Whether buckets may change and launches be cut.
-    expired
-        Ends the search when it says so.
+    allowance
+        What may be looked at, whatever the effort.
     report
         Is told of better plans on the way.
     """
@@ -107,7 +117,7 @@ class Improvement:
     effort: int = 1
     bound: float = 0.0
     fuse: bool = True
-    expired: Callable[[], bool] = lambda: False
+    allowance: Allowance = field(default_factory=Allowance)
     report: Reporter = unreported
 
 
@@ -121,14 +131,36 @@ def improve(
     size = min(max(launches // _SHARE, _LEAST), _MOST)
     if launches <= size:
         return best
+    work = _windows(launches, size, problem, how)
+    for k, hot in enumerate(how.effort * _heats(work.sweeps)):
+        best = _sweep(best, judge, problem, how, size, (work.each, hot), k)
+    return best
+
+
+class _Windows(NamedTuple):
+    """How often all stretches are looked at, and with how many changes each."""
+
+    sweeps: int
+    each: int
+
+
+def _windows(launches: int, size: int, problem: AnnealingProblem, how: Improvement) -> _Windows:
+    """Share what is left of the allowance among all stretches, rather than end in the middle.
+
+    One sweep is made in any case; where even that is too long, the allowance ends it.
+    """
     stretches = _stretches(launches, size)
     moves = min(_WINDOWS_MOST, _WINDOWS_LEAST + _WINDOWS_EACH * problem.tensors)
-    passed = stretches * (len(judge.durations) + launches)
-    sweeps = max(1, min(_SWEEPS, _PASSED // passed))
-    each = _slowed(min(_WINDOW_MOVES, moves // (stretches * sweeps)))
-    for k, hot in enumerate(how.effort * _heats(sweeps)):
-        best = _sweep(best, judge, problem, how, size, (each, hot), k)
-    return best
+    passed = problem.nodes + launches
+    left = _FOR_WINDOWS * how.allowance.left / how.effort
+    around = 2 * passed / stretches  # of a stretch: each op and launch is in two
+    cutting = stretches * passed * (_CUT_OUT + _PUT_BACK / 2)
+    sweeps = max(1, min(_SWEEPS, _PASSED // (stretches * passed)))
+    while sweeps > 1 and sweeps * (cutting + stretches * _WORTHWHILE * around) > left:
+        sweeps -= 1
+    each = min(_WINDOW_MOVES, moves // (stretches * sweeps))
+    most = max(_WORTHWHILE, (left / sweeps - cutting) / (stretches * around))
+    return _Windows(sweeps, max(1, int(min(each, most))))
 
 
 def _stretches(launches: int, size: int) -> int:
@@ -154,16 +186,19 @@ def _anneal(
     annealer = PlanAnnealer(problem, how.urgency, how.pieces, capacity, how.seed, fuse=how.fuse)
     annealer.begin(plans[0])
     unit = annealer.best.value / problem.tensors
-    steps = _STEPS // (problem.nodes + sum(map(len, starts[0])))
-    moves = how.effort * _slowed(min(_MOVES, _MOVES_EACH * problem.tensors, steps))
+    passed = problem.nodes + sum(map(len, starts[0]))
+    most = min(_MOVES, _MOVES_EACH * problem.tensors, _STEPS // passed)
+    allowed = _FOR_WHOLE * how.allowance.left / passed
+    moves = int(min(how.effort * max(1, most), max(1, allowed)))
     for stage in _STAGES:
         is_known = stage.start is not None and stage.start < len(plans)
         annealer.begin(plans[stage.start or 0] if is_known else annealer.best)
         found = 0
         cooling = _cooling(int(stage.share * moves), stage.hot, unit)
         for k, (now, temperature) in enumerate(cooling, 1):
-            if how.expired() or _is_enough(annealer.best.value, how):
+            if how.allowance.is_spent() or _is_enough(annealer.best.value, how):
                 return launches_of(annealer.best)
+            how.allowance.spend(now * passed)
             found += annealer.run(now, temperature, how.bound)
             if found and k % _TOLD == 0:
                 found = 0
@@ -187,20 +222,23 @@ def _sweep(
     least = least_times(judge)
     whole = Whole(lists, judge, problem, least)
     unit = whole.value / problem.tensors
-    stretches = _stretches(sum(map(len, lists)), size)
+    launches = sum(map(len, lists))
+    stretches, passed = _stretches(launches, size), problem.nodes + launches
     cooling = _cooling(*heat, unit)
     for k in range(stretches):
-        if how.expired() or _is_enough(whole.value, how):
+        if how.allowance.is_spent() or _is_enough(whole.value, how):
             break
         begins = sorted(chain.from_iterable(whole.begins))
         first, last = k * (size // 2), k * (size // 2) + size
         if first >= len(begins):
             break
         stretch = begins[first] if first else 0.0, begins[last] if last < len(begins) else inf
+        how.allowance.spend(_CUT_OUT * passed)
         cut = window(whole, stretch)
         changed = _change(cut, whole.lists, how, cooling, count * stretches + k)
         if changed is None:
             continue
+        how.allowance.spend(_PUT_BACK * passed)
         there = Whole(changed, judge, problem, least)
         if there.value < whole.value and not same(there.value, whole.value):
             whole = there
@@ -226,7 +264,13 @@ def _change(
         fuse=how.fuse,
     )
     annealer.begin(plan_of(cut.problem, capacity, cut.launches))
-    found = sum(annealer.run(now, temperature, how.bound) for now, temperature in cooling)
+    around = cut.problem.nodes + sum(map(len, cut.launches))
+    how.allowance.spend(around * sum(now for now, _ in cooling))
+    found = 0
+    for now, temperature in cooling:
+        if how.allowance.watchdog.is_over():
+            break
+        found += annealer.run(now, temperature, how.bound)
     return cut.put_back(annealer.best, lists) if found else None
 
 
@@ -244,8 +288,3 @@ def _cooling(moves: int, hot: float, unit: float) -> list[tuple[int, float]]:
 
 def _is_enough(value: float, how: Improvement) -> bool:
     return value <= how.bound or same(value, how.bound)
-
-
-def _slowed(moves: int) -> int:
-    """Fewer moves where each takes longer, at least one."""
-    return max(1, moves if IS_COMPILED else moves // _SLOWER)

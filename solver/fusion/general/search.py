@@ -5,7 +5,6 @@ the problem is NP-hard in general (MODEL.md section 7). The candidates and sever
 a plan, the best ones are improved by local search.
 """
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 
@@ -35,6 +34,11 @@ from solver.units import same
 
 #: Most rounds and halvings in joining launches that gain nothing by being apart.
 _JOINS = 60
+
+
+#: Steps of an allowance for each op and launch: of a plan that is simulated, and of one in which
+#: launches are joined.
+_SIMULATED, _JOINED = 200, 200
 
 
 #: The search starts from the best plan of at most so many launches a tensor: each change costs as
@@ -77,13 +81,13 @@ def decide(
 
     Notes
     -----
-    The same seed and effort give the same plan, unless the time limit cuts the search short.
+    The same seed and effort give the same plan, unless the watchdog cuts the search short.
     """
-    deadline = time.monotonic() + search.time_limit_s
+    allowance = search.allowance
     judge = GraphJudge(graph, chain, costs)
     values: dict[ChannelLaunches, float] = {}
     least = inf
-    for lists in _sources(graph, chain, costs, judge, search, values, deadline, fuse=fuse):
+    for lists in _sources(graph, chain, costs, judge, search, values, fuse=fuse):
         if lists not in values:
             value = values[lists] = judge.value(lists)
             if value < least:
@@ -103,14 +107,15 @@ def decide(
             search.effort,
             search.bound,
             fuse,
-            lambda: time.monotonic() > deadline,
+            allowance,
             search.report,
         )
         better = improve(starts, judge, how)
         least = min(least, values.setdefault(better, judge.value(better)))
     best = _fewest(values, search.bound)
     if fuse:
-        budget = Budget(_JOINS * search.effort, lambda: time.monotonic() > deadline)
+        launches = sum(map(len, best))
+        budget = Budget(_JOINS * search.effort, allowance, _JOINED * (len(graph.ops) + launches))
         best = without_needless_launches(best, judge, budget, ceiling(least, search.bound))
     return flat(best)
 
@@ -127,7 +132,6 @@ def _sources(
     judge: GraphJudge,
     search: SearchOptions,
     values: dict[ChannelLaunches, float],
-    deadline: float,
     *,
     fuse: bool,
 ) -> Iterator[ChannelLaunches]:
@@ -135,7 +139,9 @@ def _sources(
     network = Network(lambda lane: costs[chain.lanes.index(lane)])
 
     def simulated(policy: Policy) -> ChannelLaunches:
-        return judge.split(launches_under(graph, network, policy))
+        launches = launches_under(graph, network, policy)
+        search.allowance.spend(_SIMULATED * (len(graph.ops) + len(launches)))
+        return judge.split(launches)
 
     units = whole_units([(i,) for i in range(len(chain))], chain)
     urgency = _urgency(graph, chain, judge)
@@ -146,14 +152,14 @@ def _sources(
         return
     yield from map(judge.split, search.plans)
     for filled in _fillings(chain, costs):
-        if time.monotonic() > deadline:
+        if search.allowance.is_spent():
             return
         least = min(values.values())
         is_cut = any(len(parts) > 1 for _, parts in filled)
         if _busy(filled, judge) <= least and not (is_cut and same(least, search.bound)):
             yield simulated(_by_urgency(filled, urgency))
     for candidate in search.candidates:
-        if time.monotonic() > deadline:
+        if search.allowance.is_spent():
             return
         if candidate.name not in _ALONE and _may_win(candidate, chain, judge, values, search.bound):
             yield simulated(candidate.policy)

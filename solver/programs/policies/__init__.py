@@ -16,3 +16,12 @@ POLICIES: Mapping[str, Callable[[ProgramProblem], Program]] = {
     "simple_overlap": simple_overlap,
     "xla_lhs": xla_lhs,
 }
+
+
+def program_of(name: str, problem: ProgramProblem) -> Program:
+    """Return what a rule makes of a problem, made once."""
+    key = f"program of {name}"
+    found: Program | None = problem.memo.get(key)
+    if found is None:
+        found = problem.memo[key] = POLICIES[name](problem)
+    return found

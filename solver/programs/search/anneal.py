@@ -7,9 +7,6 @@ from solver.programs.search.changes import UndoableDraft
 from solver.programs.search.draft import ProgramDraft
 from solver.programs.search.flat import Flat
 
-#: Whether this runs compiled.
-IS_COMPILED = not __file__.endswith(".py")
-
 #: Logarithms of so many even shares are drawn from.
 _LUCK = 4096
 

@@ -6,10 +6,11 @@ from math import inf
 from solver.programs.policies.least_memory import least_memory, least_memory_within
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
-from solver.programs.search.anneal import IS_COMPILED, ProgramAnnealer
+from solver.programs.search.anneal import ProgramAnnealer
 from solver.programs.search.draft import ProgramDraft
 from solver.programs.search.flat import Flat
 from solver.programs.search.list_scheduler import ListScheduler
+from solver.watchdog import Watchdog
 
 #: How many compute ops a list rule looks ahead: 1 keeps the given order, the last looks at all.
 _WINDOWS = (1, 20, 60, 200, 1 << 30)
@@ -30,10 +31,7 @@ _SEEDS, _SMALL = 8, 500
 #: where the best came to.
 _TRIED, _TRIAL = 3, 0.15
 
-#: How many times fewer where the search is not compiled.
-_PLAIN = 50
-
-#: Changes between two looks at the clock.
+#: Changes between two looks at the watchdog.
 _STRETCH = 2_000
 
 #: Rounds of changes, each colder than the one before.
@@ -61,8 +59,6 @@ class ProgramSearch:
         Its time [us] and memory [bytes].
     least_peak
         The least memory of any draft [bytes].
-    is_cut_short
-        Whether the clock ended it.
     """
 
     def __init__(self, problem: ProgramProblem, report: Callable[[Program, float], None]) -> None:
@@ -70,7 +66,6 @@ class ProgramSearch:
         self.flat = Flat(problem)
         self.best: Program | None = None
         self.value, self.peak, self.least_peak = inf, 0, 1 << 62
-        self.is_cut_short = False
         self.report = report
         self.starts: list[tuple[float, int, ProgramDraft]] = []
 
@@ -116,29 +111,32 @@ class ProgramSearch:
         seed: int,
         programs: Iterable[Program],
         bound: float,
-        is_over: Callable[[], bool],
+        watchdog: Watchdog,
+        effort: int = 1,
+        share: float = 1.0,
     ) -> None:
         """Search on, from more programs, too.
 
-        It ends when the changes are used up, the bound is reached, or the clock says so.
+        It ends when a share of the changes is used up, the bound is reached, or the watchdog says
+        so.
         """
         self._follow(programs)
         items = max(1, self.flat.ops + self.flat.collectives)
-        changes = min(_CHANGES, _ITEMS // items) // (1 if IS_COMPILED else _PLAIN)
+        changes = min(_CHANGES, int(share * _ITEMS / items)) * effort
         self.starts.sort(key=lambda start: start[:2])
         firsts = [first for _, _, first in self.starts[:_TRIED]]
         if items <= _SMALL:
             for k in range(_SEEDS):
                 first = firsts[k % len(firsts)]
-                self._anneal(first, seed * _SEEDS + k, changes // _SEEDS, bound, is_over)
+                self._anneal(first, seed * _SEEDS + k, changes // _SEEDS, bound, watchdog)
             return
         ends = [
-            self._anneal(first, seed * _SEEDS, int(changes * _TRIAL), bound, is_over)
+            self._anneal(first, seed * _SEEDS, int(changes * _TRIAL), bound, watchdog)
             for first in firsts
         ]
         best = min(range(len(ends)), key=lambda k: (self.energy(ends[k]), k))
         left = changes - len(ends) * int(changes * _TRIAL)
-        self._anneal(ends[best], seed * _SEEDS, left, bound, is_over)
+        self._anneal(ends[best], seed * _SEEDS, left, bound, watchdog)
 
     def _list(self) -> None:
         """Make lists: windows, from the start and the end, of single collectives and of buckets."""
@@ -161,10 +159,10 @@ class ProgramSearch:
         seed: int,
         changes: int,
         bound: float,
-        is_over: Callable[[], bool],
+        watchdog: Watchdog,
     ) -> ProgramDraft:
         """Anneal from a draft; return where that came to."""
-        if self.is_cut_short or self.value <= bound * (1 + 1e-9):
+        if watchdog.cut or self.value <= bound * (1 + 1e-9):
             return first
         annealer = ProgramAnnealer(self.flat, seed)
         annealer.adopt(first)
@@ -179,8 +177,7 @@ class ProgramSearch:
             left = changes // _ROUNDS
             pieces = max(1, left // _STRETCH)
             for j in range(pieces):
-                if is_over():
-                    self.is_cut_short = True
+                if watchdog.is_over():
                     break
                 ratio = cold / heat
                 annealer.run(
@@ -189,7 +186,7 @@ class ProgramSearch:
             self.least_peak = min(self.least_peak, annealer.least_peak)
             if annealer.best_value < inf:
                 self.offer(annealer.best)
-            if self.is_cut_short or self.value <= bound * (1 + 1e-9):
+            if watchdog.cut or self.value <= bound * (1 + 1e-9):
                 break
         annealer.execute(inf)
         return annealer

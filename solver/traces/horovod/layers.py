@@ -18,6 +18,7 @@ from solver.graph import first_of
 from solver.limits import MAX_BYTES, MAX_DURATION_US
 from solver.models.layers import Layer
 from solver.traces.files import MARK, beginning
+from solver.wording import must_be
 
 _LAYERS = re.compile(rb'"layers"\s*:\s*\[')
 _LONGEST = 512
@@ -34,8 +35,18 @@ class LayerTimes(msgspec.Struct, forbid_unknown_fields=True):
     update_us: float = 0.0
 
 
+class _WrittenLayer(msgspec.Struct, forbid_unknown_fields=True):
+    """The same as JSON has it, where whole numbers may have a point."""
+
+    name: str
+    forward_us: float
+    backward_us: float
+    gradients: list[tuple[str, int | float | None]] = []  # large ones stay exact
+    update_us: float = 0.0
+
+
 class _LayersFile(msgspec.Struct):
-    layers: list[LayerTimes]
+    layers: list[_WrittenLayer]
 
 
 _DECODER: msgspec.json.Decoder[_LayersFile] = msgspec.json.Decoder(_LayersFile)
@@ -68,10 +79,19 @@ def read_layers(content: bytes, place: str) -> list[LayerTimes]:
     faults = first_of(_faults(layers, f"{place}/layers"))
     if faults:
         raise InvalidTrace(faults)
-    return layers
+    return [
+        LayerTimes(
+            layer.name,
+            layer.forward_us,
+            layer.backward_us,
+            [(name, None if size is None else int(size)) for name, size in layer.gradients],
+            layer.update_us,
+        )
+        for layer in layers
+    ]
 
 
-def _faults(layers: Sequence[LayerTimes], place: str) -> Iterator[Fault]:
+def _faults(layers: Sequence[_WrittenLayer], place: str) -> Iterator[Fault]:
     names: set[str] = set()
     gradients: set[str] = set()
     for i, layer in enumerate(layers):
@@ -93,7 +113,10 @@ def _faults(layers: Sequence[LayerTimes], place: str) -> Iterator[Fault]:
             if name in gradients:
                 yield Fault(at, FaultCode.DUPLICATE_ID, f"Gradient {name!r} is there twice.")
             gradients.add(name)
-            if size is not None and not 1 <= size <= MAX_BYTES:
+            if isinstance(size, float) and not size.is_integer():
+                detail = must_be(f"Gradient {name!r}: bytes", "an integer", size)
+                yield Fault(at, FaultCode.WRONG_TYPE, detail)
+            elif size is not None and not 1 <= size <= MAX_BYTES:
                 detail = f"Gradient {name!r}: bytes must be 1 to 2^60, got {size}."
                 yield Fault(at, FaultCode.OUT_OF_RANGE, detail)
 

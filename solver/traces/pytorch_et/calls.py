@@ -7,7 +7,7 @@ other: ``c10d::allreduce_``, ``record_param_comms``, ``nccl:all_reduce``.
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import msgspec
 
@@ -132,7 +132,7 @@ def _call(node: _EtNode) -> CommunicationCall:
     kind = next((kind for begin, kind in KINDS if letters.startswith(begin)), None)
     counts = [attrs.get("in_msg_nelems"), attrs.get("out_msg_nelems")]
     each = width_of(attrs.get("dtype")) or 0
-    size = each * max((n for n in counts if isinstance(n, int)), default=0)
+    size = each * max((int(n) for n in counts if _is_whole(n)), default=0)
     if not 0 < size <= MAX_BYTES:
         size = max(map(_bytes, [*inputs, *_arguments(node.outputs)]), default=0)
     function = attrs.get("rf_id", node.rf_id)
@@ -161,7 +161,12 @@ def _bytes(value: Any) -> int:
             continue
         if len(item) == _TENSOR and isinstance(item[-1], str):
             count, each = item[3:5]
-            total += count * each if isinstance(count, int) and isinstance(each, int) else 0
+            total += int(count) * int(each) if _is_whole(count) and _is_whole(each) else 0
         else:
             left += item
     return total if 0 <= total <= MAX_BYTES else 0
+
+
+def _is_whole(value: Any) -> TypeGuard[float]:
+    """Tell whether JSON has a whole number there, be it written with a point."""
+    return isinstance(value, int) or (isinstance(value, float) and value.is_integer())

@@ -35,17 +35,58 @@ const CHANGES = {
   copies_free: () => "free copies",
 };
 
-/** What a plan gains over what runs today, under each barrier. */
-function gain({ barrier, runtime, today_us, plan_us, gain: ratio, keep }, policy) {
-  const where = barrier ? "With PyTorch's barrier" : "Each parameter waits for its own bucket alone";
+/** What each verdict is called. */
+const VERDICTS = {
+  worth_it: "worth it",
+  too_close: "too close to say",
+  nothing: "nothing to gain",
+  unreachable: "not reachable with what you run",
+};
+
+/** What each is called that a plan is compared with. */
+const OVER = {
+  recorded: "what was recorded",
+  ddp: "DDP",
+  ddp_tuned: "DDP tuned",
+  fsdp2: "FSDP2",
+  fifo: "FIFO",
+  inductor: "inductor",
+  xla_lhs: "XLA's scheduler",
+};
+
+/** How much less a plan takes than what you run. */
+function less({ gain, over, bucket_cap_mb: cap }) {
+  const name = `${OVER[over] ?? over}${cap === null ? "" : ` (bucket_cap_mb ${cap})`}`;
+  if (gain === null || Math.abs(gain) < 0.0005) return `As long as ${name}`;
+  return `${percent(Math.abs(gain))} ${gain > 0 ? "less" : "more"} than ${name}`;
+}
+
+/** What a plan gains over what you run, under one barrier; its verdict says how it looks. */
+function gain(each) {
+  const { verdict, why, barrier, runtime } = each;
+  const where =
+    barrier === null
+      ? ""
+      : `${barrier ? "With PyTorch's barrier" : "Each parameter waits for its own bucket alone"}. `;
+  const span =
+    each.gain_low === null
+      ? ""
+      : ` (${percent(each.gain_low)} to ${percent(each.gain_high)} where costs are off)`;
+  const peaks =
+    each.plan_peak_bytes === null || each.today_peak_bytes === null
+      ? ""
+      : ` Memory: ${bytes(each.plan_peak_bytes)} instead of ${bytes(each.today_peak_bytes)}.`;
   return el(
     "li",
-    {},
-    el("strong", {}, keep ? "Keep what you have" : times(ratio)),
-    keep
-      ? ": the plan gains nothing. "
-      : ` as fast: ${time(plan_us)} instead of ${time(today_us)} under ${policy}. `,
-    el("span", { class: "faint" }, `${where}. ${keep ? "" : `Run it by ${runtime}.`}`),
+    { class: `gain ${verdict ?? ""}` },
+    el("strong", {}, less(each)),
+    verdict ? [": ", el("span", { class: `badge ${verdict}` }, VERDICTS[verdict])] : null,
+    `, ${time(each.plan_us)} instead of ${time(each.today_us)}${span}. ${why}${peaks} `,
+    el(
+      "span",
+      { class: "faint" },
+      `${where}${verdict === "worth_it" && runtime ? `Run it by ${runtime}.` : ""}`,
+    ),
   );
 }
 
@@ -56,8 +97,10 @@ function gain({ barrier, runtime, today_us, plan_us, gain: ratio, keep }, policy
  * @param {Iteration} body
  */
 export function summary(host, body) {
+  const cuts = (body.warnings ?? []).filter((each) => each.code === "search_cut_short");
   fill(
     host,
+    cuts.map((each) => el("p", { class: "note" }, each.detail)),
     el(
       "p",
       { class: "lead summary" },
@@ -70,7 +113,7 @@ export function summary(host, body) {
       ? el(
           "ul",
           { class: "gains" },
-          body.headline.gains.map((each) => gain(each, body.headline.policy)),
+          body.headline.gains.map(gain),
         )
       : null,
     facts([

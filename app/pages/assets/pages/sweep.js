@@ -8,7 +8,7 @@ import { table } from "../elements/table.js";
 import { complain } from "../service/api.js";
 import { fileButton } from "../service/downloads.js";
 import { follow, outcome } from "../service/progress.js";
-import { dimensionsOf, labelIn, nameOf, SHOWN, said, shown } from "../sweep/cells.js";
+import { bestIn, dimensionsOf, labelIn, nameOf, SHOWN, said, shown } from "../sweep/cells.js";
 import { drawLines } from "../sweep/lines.js";
 import { drawMap } from "../sweep/map.js";
 import { open } from "../sweep/open.js";
@@ -144,8 +144,8 @@ function listCells(sweep, dimensions, enter) {
       ...columns,
       {
         name: "best",
-        of: (cell) => cell.best ?? "",
-        show: (cell) => el("span", { class: "nowrap" }, cell.best ?? "–"),
+        of: bestIn,
+        show: (cell) => el("span", { class: "nowrap" }, bestIn(cell) || "–"),
         isText: true,
       },
       { name: "lower bound", of: (cell) => cell.lower_bound_us, show: (cell) => time(cell.lower_bound_us) },

@@ -107,6 +107,50 @@ export function labelIn(cell, label) {
 }
 
 /**
+ * The labels that are as fast as the best of a cell, within the tolerance.
+ *
+ * @param {SweepCell} cell
+ * @returns {string[]}
+ */
+export function fastestIn(cell) {
+  if (cell.fastest?.length) return cell.fastest;
+  return cell.best === null ? [] : [cell.best];
+}
+
+/**
+ * The best of a cell in words: one label, or all that tie.
+ *
+ * @param {SweepCell} cell
+ */
+export function bestIn(cell) {
+  return fastestIn(cell).join(" = ");
+}
+
+/** What each is called that the fastest is compared with. */
+const OVER = {
+  recorded: "what was recorded",
+  ddp: "DDP",
+  ddp_tuned: "DDP tuned",
+  fsdp2: "FSDP2",
+  fifo: "FIFO",
+  inductor: "inductor",
+  xla_lhs: "XLA's scheduler",
+};
+
+/**
+ * What the fastest saves over each of what you run, in words.
+ *
+ * @param {SweepCell} cell
+ * @returns {string[]}
+ */
+export function savedIn(cell) {
+  return (cell.gains ?? []).map(
+    ({ over, gain, bucket_cap_mb: cap }) =>
+      `${percent(gain)} less than ${OVER[over] ?? over}${cap ? ` (bucket_cap_mb ${cap})` : ""}`,
+  );
+}
+
+/**
  * Iteration time [us] of a policy in a cell; null where it is not defined.
  *
  * @param {SweepCell} cell
@@ -136,8 +180,14 @@ export const SHOWN = {
     of: (cell, label) => timeIn(cell, label),
     text: time,
   },
+  saved: {
+    name: "saved over what you run",
+    column: "gain",
+    of: (cell) => cell.gains?.[0]?.gain ?? null,
+    text: (value) => percent(value),
+  },
   gain: {
-    name: "gain over another",
+    name: "ratio to another",
     column: "gain",
     of: (cell, label, over) => {
       const [ours, theirs] = [timeIn(cell, label), timeIn(cell, over)];

@@ -6,7 +6,18 @@ import { choice } from "../elements/controls.js";
 import { byId, fill } from "../elements/dom.js";
 import { time } from "../elements/format.js";
 import { complain } from "../service/api.js";
-import { cellAt, labelIn, nameOf, SHOWN, said, shown, timeIn } from "./cells.js";
+import {
+  bestIn,
+  cellAt,
+  fastestIn,
+  labelIn,
+  nameOf,
+  SHOWN,
+  said,
+  savedIn,
+  shown,
+  timeIn,
+} from "./cells.js";
 
 /** @import { SweepCell, SweepOut } from "interlace-api" */
 /** @import { Dimension, View } from "./cells.js" */
@@ -14,10 +25,22 @@ import { cellAt, labelIn, nameOf, SHOWN, said, shown, timeIn } from "./cells.js"
 /** So many cells beside each other still have room for a word, by width of the chart [px]. */
 const PX_OF_WORD = 74;
 
+/** What several that are as fast are called. */
+const TIE = "tie";
+
+/** The colour of a tie: of none of those that share it. */
+const neutral = () => between(colour("card"), colour("text"), 0.2);
+
+/** What stands behind the time of a policy: whether it is the best, alone or not. */
+function markOf(cell, label) {
+  const fastest = fastestIn(cell);
+  return fastest.includes(label) ? (fastest.length > 1 ? ` (${TIE})` : " (best)") : "";
+}
+
 /** All that is known of a cell, for who points at it. */
 function hoverOf(cell, sweep) {
   const others = sweep.policies.map(
-    ({ label }) => `${plain(label)}: ${time(timeIn(cell, label))}${label === cell.best ? " (best)" : ""}`,
+    ({ label }) => `${plain(label)}: ${time(timeIn(cell, label))}${markOf(cell, label)}`,
   );
   const most = 12;
   return [
@@ -25,6 +48,7 @@ function hoverOf(cell, sweep) {
     ...others.slice(0, most),
     ...(others.length > most ? [`and ${others.length - most} more in the table`] : []),
     `lower bound: ${time(cell.lower_bound_us)}`,
+    ...savedIn(cell).map(plain),
     ...(cell.extrapolated ? ["scaled from measurements"] : []),
   ].join("<br>");
 }
@@ -48,7 +72,8 @@ export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
   const isBest = show === "best";
   const room = width / Math.max(1, x.values.length);
   const nameIn = (cell) => {
-    const name = labelIn(cell, isBest ? "" : of) ?? "";
+    const isTie = isBest && fastestIn(cell).length > 1;
+    const name = isTie ? TIE : (labelIn(cell, isBest ? "" : of) ?? "");
     const most = Math.max(4, Math.floor(room / 8));
     return name.length > most ? `${name.slice(0, most - 1)}…` : name;
   };
@@ -81,7 +106,9 @@ export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
   const [least, most] = [Math.min(...known), Math.max(...known)];
   const groundOf = (cell, value) =>
     isBest
-      ? styleOf(labels.indexOf(cell.best)).colour
+      ? fastestIn(cell).length > 1
+        ? neutral()
+        : styleOf(labels.indexOf(cell.best)).colour
       : between(low, high, most > least ? (value - least) / (most - least) : 0);
   /** The words in the cells, each in the ink that is read best there. */
   const words = {
@@ -106,9 +133,11 @@ export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
   const what =
     show === "best"
       ? figure.name
-      : show === "gain"
-        ? `gain of ${of || "the best"} over ${over}`
-        : `${figure.name} of ${of || "the best"}`;
+      : show === "saved"
+        ? figure.name
+        : show === "gain"
+          ? `time of ${over} over that of ${of || "the best"}`
+          : `${figure.name} of ${of || "the best"}`;
   const layout = {
     xaxis: axis(x),
     yaxis: axis(y),
@@ -124,7 +153,7 @@ export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
       yanchor: "bottom",
       thickness: 12,
       outlinewidth: 0,
-      ...(show === "gap"
+      ...(show === "gap" || show === "saved"
         ? { tickformat: ".2~%" }
         : show === "time"
           ? { ticksuffix: " us", exponentformat: "none", separatethousands: true }
@@ -146,25 +175,29 @@ export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
       layout,
     };
   }
-  const used = labels.filter((label) => grid.some((row) => row.some((cell) => cell?.best === label)));
-  const colorscale = labels.flatMap((_, i) => [
-    [i / labels.length, styleOf(i).colour],
-    [(i + 1) / labels.length, styleOf(i).colour],
+  const placeOf = (cell) => (fastestIn(cell).length > 1 ? labels.length : labels.indexOf(cell.best));
+  const z = grid.map((row) => row.map((cell) => (cell?.best ? placeOf(cell) : null)));
+  const shades = [...labels.map((_, i) => styleOf(i).colour), neutral()];
+  const colorscale = shades.flatMap((shade, i) => [
+    [i / shades.length, shade],
+    [(i + 1) / shades.length, shade],
   ]);
-  const names = used.map((label) => ({
-    type: "scatter",
-    mode: "markers",
-    x: [null],
-    y: [null],
-    name: plain(label),
-    showlegend: true,
-    hoverinfo: "skip",
-    marker: { symbol: "square", size: 12, color: styleOf(labels.indexOf(label)).colour },
-  }));
-  const z = grid.map((row) => row.map((cell) => (cell?.best ? labels.indexOf(cell.best) : null)));
+  const names = [...labels, TIE]
+    .map((label, i) => ({ label, i }))
+    .filter(({ i }) => z.some((row) => row.includes(i)))
+    .map(({ label, i }) => ({
+      type: "scatter",
+      mode: "markers",
+      x: [null],
+      y: [null],
+      name: plain(label),
+      showlegend: true,
+      hoverinfo: "skip",
+      marker: { symbol: "square", size: 12, color: shades[i] },
+    }));
   return {
     traces: [
-      { ...map, z, colorscale, zmin: -0.5, zmax: labels.length - 0.5, showscale: false },
+      { ...map, z, colorscale, zmin: -0.5, zmax: labels.length + 0.5, showscale: false },
       words,
       ...names,
     ],
@@ -221,7 +254,7 @@ export async function drawMap(sweep, dimensions, view, enter) {
         .filter((cell) => cell !== null)
         .map((cell) => [
           ...dimensions.map(({ field }) => cell[field]),
-          labelIn(cell, view.show === "best" ? "" : view.of),
+          view.show === "best" || view.show === "saved" ? bestIn(cell) : labelIn(cell, view.of),
           SHOWN[view.show].of(cell, view.of, view.over),
         ]),
     }),
@@ -258,7 +291,7 @@ export async function drawMap(sweep, dimensions, view, enter) {
     controls.map((control) => control.field),
   );
   const arrange = () => {
-    controls[1].field.hidden = view.show === "best";
+    controls[1].field.hidden = view.show === "best" || view.show === "saved";
     controls[2].field.hidden = view.show !== "gain";
     const opened = view.show === "best" || view.of === "" ? "the best policy" : view.of;
     fill(

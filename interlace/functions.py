@@ -1,0 +1,293 @@
+"""The functions to begin with: each reads what it is given as a request, and calls the solver.
+
+The solver's own functions take what is checked; these take what people have.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from app.schemas.plans import PlanRequest
+from app.schemas.solver_objects import choice_json, options_json, scaling_json
+from interlace.inputs import Asked, GraphInput, NetworkInput, faults_raised, read, read_each
+from solver.chain import chain_of
+from solver.codes import FaultCode
+from solver.costs import Cluster, Network
+from solver.errors import Fault, InvalidOptions
+from solver.evidence.headline import Headline
+from solver.graph import with_barrier
+from solver.planning.headline import headline as headline_checked
+from solver.planning.plan import Options
+from solver.planning.plan import plan as plan_checked
+from solver.planning.progress import SILENT, PlanProgress
+from solver.planning.result import Plan
+from solver.policies.choice import Choice, bind, choice_faults, resolve
+from solver.simulation.engine import Noise, Policy, Timeline
+from solver.simulation.engine import simulate as simulate_checked
+
+if TYPE_CHECKING:
+    from app.schemas.sweeps import SweepRequest
+    from solver.exports import Export
+    from solver.prediction.passes import Passes
+    from solver.prediction.scaling import ScalingOptions, ScalingRow
+    from solver.prediction.sweep import Cell
+
+#: A policy: its name, its JSON with parameters, or a choice.
+PolicyInput = str | Mapping[str, Any] | Choice
+
+
+def plan(
+    graph: GraphInput,
+    network: NetworkInput | None = None,
+    options: Options | Mapping[str, Any] | None = None,
+    progress: PlanProgress = SILENT,
+) -> Plan:
+    """Fuse, schedule, simulate, bound and compare.
+
+    Parameters
+    ----------
+    graph
+        A graph that was built, the name of an example such as ``"vgg16"``, JSON of a graph or of a
+        request for a plan, the path of a file of such JSON or of a trace, or the paths of a trace's
+        files.
+    network
+        A :class:`Cluster`, its JSON, or a network; None for the cluster that comes with the graph:
+        of a request, an example or a trace.
+    options
+        :class:`Options`, or their JSON; None for those of the request that the graph stands in,
+        else the defaults.
+    progress
+        Is told how it goes.
+
+    Raises
+    ------
+    InvalidGraph, InvalidCluster, InvalidOptions
+        With all faults, as the service lists them: pointer, code and words.
+    InvalidRequest
+        The same, where they are of several of these.
+    InvalidTrace
+        When a file is not readable.
+    """
+    fields = {} if options is None else {"options": _options(options)}
+    asked = read(PlanRequest, graph, network, fields)
+    if asked.request.what_if:
+        detail = "What_if: a plan in Python is of one graph; change it with apply_changes."
+        raise InvalidOptions([Fault("/what_if", FaultCode.EXTRA_FIELD, detail)])
+    effort = options.effort if isinstance(options, Options) else Options().effort
+    with faults_raised("/options"):
+        chosen = replace(asked.request.options.to_options(), effort=effort)
+        return plan_checked(asked.graph, asked.network, chosen, progress)
+
+
+def headline(
+    graph: GraphInput,
+    network: NetworkInput | None = None,
+    options: Options | Mapping[str, Any] | None = None,
+    found: Plan | None = None,
+) -> Headline:
+    """Compare plans with what you run, under PyTorch's barrier and without it.
+
+    Parameters
+    ----------
+    graph, network, options
+        As of :func:`plan`.
+    found
+        The plan of these, if it is made; None makes it.
+
+    Raises
+    ------
+    InvalidGraph, InvalidCluster, InvalidOptions, InvalidRequest, InvalidTrace
+        As :func:`plan` does.
+    """
+    fields = {} if options is None else {"options": _options(options)}
+    asked = read(PlanRequest, graph, network, fields)
+    with faults_raised("/options"):
+        chosen = asked.request.options.to_options()
+        planned = plan_checked(asked.graph, asked.network, chosen) if found is None else found
+        return headline_checked(asked.graph, asked.network, chosen, planned)
+
+
+def simulate(
+    graph: GraphInput,
+    network: NetworkInput | None,
+    policy: PolicyInput | Policy,
+    noise: Noise | None = None,
+) -> Timeline:
+    """Run one iteration of a graph under a policy.
+
+    Parameters
+    ----------
+    graph, network
+        As :func:`plan` takes them.
+    policy
+        Its name, such as ``"ddp"``; its JSON, with parameters; a :class:`Choice`; or a policy,
+        which is a function of :data:`POLICIES` or one of your own.
+    noise
+        How the iteration differs from what was planned for.
+
+    Raises
+    ------
+    InterlaceError
+        As :func:`plan` does.
+    """
+    from app.schemas.simulations import SimulationRequest  # noqa: PLC0415 - takes time, as below
+    from app.services.simulations import policy_faults  # noqa: PLC0415
+
+    if callable(policy):
+        asked = read(SimulationRequest, graph, network, {"policy": "wfbp"})
+        return simulate_checked(asked.graph, asked.network, policy, noise)
+    asked = read(SimulationRequest, graph, network, {"policy": choice_json(policy)})
+    choice = asked.request.to_choice()
+    assert choice is not None, "a policy is given"
+    ran = with_barrier(asked.graph) if choice.barrier and asked.graph.collectives else asked.graph
+    if faults := list(policy_faults(asked.request, chain_of(ran))):
+        raise InvalidOptions(faults)
+    used = resolve(choice, ran, asked.network)
+    return simulate_checked(ran, asked.network, bind(used), noise)
+
+
+def sweep(
+    graph: GraphInput,
+    clusters: Iterable[Cluster | Mapping[str, Any]],
+    policies: Sequence[PolicyInput],
+    *,
+    seed: int = 0,
+    time_limit_s: float = 10.0,
+) -> "tuple[Cell, ...]":
+    """Compute a cell for each cluster, one after the other: the time of each policy on it.
+
+    Parameters
+    ----------
+    graph
+        As :func:`plan` takes it.
+    clusters
+        Clusters, or their JSON.
+    policies
+        Names, their JSON with parameters, or choices; ``"plan"`` is the plan by the fusion
+        ``joint``.
+    seed, time_limit_s
+        Of that plan; see :class:`Options` [s].
+
+    Raises
+    ------
+    InterlaceError
+        As :func:`plan` does; of a cluster with its place, as ``/clusters/1/workers``.
+    """
+    from app.schemas.sweeps import SweepRequest  # noqa: PLC0415 - takes time
+
+    fields = {
+        "policies": [choice_json(policy) for policy in policies],
+        "seed": seed,
+        "time_limit_s": time_limit_s,
+    }
+    found = read_each(SweepRequest, graph, clusters, fields)
+    if found and (faults := list(_policy_faults(found[0]))):
+        raise InvalidOptions(faults)
+    return tuple(_cell(asked) for asked in found)
+
+
+def predict(
+    graph: GraphInput,
+    networks: Iterable[tuple[int, NetworkInput] | Cluster | Mapping[str, Any]],
+    options: "ScalingOptions | Mapping[str, Any] | None" = None,
+    passes: "Passes | None" = None,
+) -> "tuple[ScalingRow, ...]":
+    """Predict the scaling of each cluster: by OSF, simulated and planned.
+
+    Parameters
+    ----------
+    graph
+        As :func:`plan` takes it.
+    networks
+        Clusters, or their JSON; or worker counts, each with what launches then cost.
+    options
+        :class:`solver.prediction.scaling.ScalingOptions`, or the fields of a request for a
+        prediction that say the same, such as ``{"buffers_bytes": [0]}``.
+    passes
+        The same iteration as OSF reads it; None takes it from the graph.
+
+    Raises
+    ------
+    InterlaceError
+        As :func:`plan` does; of a cluster with its place, as ``/clusters/1/workers``.
+    """
+    from app.schemas.predictions import PredictionRequest  # noqa: PLC0415 - takes time
+    from solver.prediction.scaling import ScalingOptions, predict  # noqa: PLC0415
+
+    given = [_counted(*each) if isinstance(each, tuple) else (None, each) for each in networks]
+    fields = scaling_json(options) if isinstance(options, ScalingOptions) else dict(options or {})
+    found = read_each(PredictionRequest, graph, (network for _, network in given), fields)
+    rows: list[tuple[int, Network]] = [
+        (asked.request.cluster.workers if count is None else count, asked.network)
+        for asked, (count, _) in zip(found, given, strict=True)
+    ]
+    if not found:
+        return ()
+    return predict(found[0].graph, rows, found[0].request.to_options(), passes)
+
+
+def export(
+    form: str,
+    network: NetworkInput,
+    plan: Plan,
+    workers: int = 1,
+    channels: Mapping[str, int] | None = None,
+) -> "Export":
+    """Write a plan as files of another tool; say what they cannot say, and what that costs.
+
+    Parameters
+    ----------
+    form
+        Key of :data:`EXPORTS`.
+    network
+        What was planned for, as :func:`plan` takes it.
+    plan
+        What :func:`plan` returned.
+    workers, channels
+        Ranks of the channel ``network`` and of the others by name, for formats of one file a rank.
+
+    Raises
+    ------
+    InvalidPlan
+        When the format is unknown, or has no form for this plan.
+    InvalidCluster
+        As :func:`plan` does.
+    """
+    from solver.exports import export  # noqa: PLC0415 - takes time
+
+    asked = read(PlanRequest, plan.graph, network, {})
+    return export(form, asked.network, plan, workers, channels)
+
+
+def _options(options: Options | Mapping[str, Any]) -> Any:
+    return options_json(options) if isinstance(options, Options) else options
+
+
+def _counted(count: int, network: NetworkInput) -> tuple[int, NetworkInput]:
+    """Give a cluster so many workers; what launches cost between them is known of a network."""
+    if isinstance(network, Cluster):
+        return count, replace(network, workers=count)
+    return count, {**network, "workers": count} if isinstance(network, Mapping) else network
+
+
+def _policy_faults(asked: "Asked[SweepRequest]") -> Iterator[Fault]:
+    from solver.prediction.sweep import PLAN  # noqa: PLC0415
+
+    chain = chain_of(asked.graph)
+    for i, choice in enumerate(asked.request.choices()):
+        if choice.policy != PLAN:
+            for fault in choice_faults(choice, chain):
+                yield Fault(f"/policies/{i}{fault.pointer}", fault.code, fault.detail)
+
+
+def _cell(asked: "Asked[SweepRequest]") -> "Cell":
+    from solver.prediction.sweep import cell_of  # noqa: PLC0415
+
+    request = asked.request
+    return cell_of(
+        asked.graph,
+        request.cluster.to_cluster(),
+        request.choices(),
+        seed=request.seed,
+        time_limit_s=request.time_limit_s,
+    )

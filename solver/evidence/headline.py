@@ -1,0 +1,72 @@
+"""What gains come to: in a sentence, the same on the page, in the command and by HTTP."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from solver.evidence.gain import VERDICTS, WHAT_RUNS, Gain, share_text
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """What plans gain over what you run.
+
+    Attributes
+    ----------
+    sentence
+        What the first gain, and those under the same barrier, come to.
+    gains
+        Over each of what you run, under PyTorch's barrier first; those without it are left out
+        where the graph itself has the barrier. Of a program there is one, of no barrier.
+    cut
+        What ended the search of the plan for the other barrier before its moves were done; null
+        where nothing did.
+    """
+
+    sentence: str
+    gains: tuple[Gain, ...]
+    cut: str | None = None
+
+
+def headline_of(gains: Sequence[Gain], cut: str | None = None) -> Headline:
+    """Gather gains, the one first that a headline speaks of."""
+    return Headline(gain_sentence(gains), tuple(gains), cut)
+
+
+def gain_sentence(gains: Sequence[Gain]) -> str:
+    """Say what the first gain, and those under the same barrier, come to; empty of none.
+
+    Such as ``28.7 % less than DDP: worth it.``, why, and ``0.4 % less than DDP tuned: nothing to
+    gain.``
+    """
+    if not gains:
+        return ""
+    first = gains[0]
+    told = [each for each in gains if each.barrier is first.barrier]
+    by_verdict = {
+        each.verdict: [one for one in told if one.verdict == each.verdict] for each in told
+    }
+    parts = [_judged(some) for verdict, some in by_verdict.items() if verdict is not None]
+    return " ".join([*parts[:1], first.why, *parts[1:]])
+
+
+def _judged(gains: Sequence[Gain]) -> str:
+    """Say what gains of one verdict are, and that verdict."""
+    said = ", ".join(map(share_said, gains))
+    assert gains[0].verdict is not None, "it was judged"
+    return f"{said[0].upper()}{said[1:]}: {VERDICTS[gains[0].verdict]}."
+
+
+def share_said(gain: Gain) -> str:
+    """Say how much less a plan takes than what you run, such as ``5.1 % less than DDP``."""
+    name = named(gain)
+    if gain.gain is None:
+        return f"as long as {name}"
+    if share_text(gain.gain) == share_text(0.0):
+        return f"as long as {name}"
+    return f"{share_text(gain.gain)} {'less' if gain.gain > 0 else 'more'} than {name}"
+
+
+def named(gain: Gain) -> str:
+    """Name what a gain is over, with the cap of its buckets where that is tuned."""
+    name = WHAT_RUNS[gain.over]
+    return name if gain.bucket_cap_mb is None else f"{name} (bucket_cap_mb {gain.bucket_cap_mb:g})"

@@ -1,0 +1,61 @@
+"""How a fault is said: values as JSON writes them, rules in words, and which name may be meant."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+#: A value is shown up to so many characters, and names of more are not compared.
+_LONGEST = 60
+
+#: From here on, powers of two are written as such.
+_PLAIN = 2**31
+
+
+def shown(value: Any) -> str:
+    """Write a value for a message, briefly and as JSON has it."""
+    if isinstance(value, list | tuple | dict):
+        return f"{len(value):,} {'fields' if isinstance(value, dict) else 'items'}"
+    try:
+        text = json.dumps(value[:_LONGEST] if isinstance(value, str) else value)
+    except (TypeError, ValueError):  # what JSON has not
+        text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def number(value: float) -> str:
+    """Write a limit."""
+    if isinstance(value, int) and value >= _PLAIN and value & (value - 1) == 0:
+        return f"2^{value.bit_length() - 1}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+
+
+def ranged(least: float, most: float) -> str:
+    """Say which numbers are right."""
+    return f"{number(least)} to {number(most)}"
+
+
+def one_of(names: Iterable[str]) -> str:
+    """Say which words are right."""
+    return f"one of {', '.join(names)}"
+
+
+def nearest(name: Any, known: Iterable[str]) -> str | None:
+    """Return the known name that a wrong one is near to, in whatever case; None for none."""
+    from difflib import get_close_matches  # noqa: PLC0415 - takes time
+
+    if not isinstance(name, str) or len(name) > _LONGEST:
+        return None
+    names = {each.lower(): each for each in known}
+    near = get_close_matches(name.lower(), names, 1)
+    return names[near[0]] if near else None
+
+
+def meant(name: Any, known: Iterable[str]) -> str:
+    """Say which known name may be meant, as a sentence behind another; "" for none."""
+    near = nearest(name, known)
+    return f" Did you mean {near}?" if near else ""
+
+
+def must_be(what: str, rule: str, value: Any, known: Iterable[str] = ()) -> str:
+    """Say that something is not as a rule wants it; of a name also which of the known is near."""
+    return f"{what} must be {rule}, got {shown(value)}.{meant(value, known)}"
