@@ -4,7 +4,6 @@ import asyncio
 import logging
 import multiprocessing
 from collections.abc import Callable
-from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import send_handle
 from typing import IO, Any, TypeVar
@@ -12,15 +11,10 @@ from typing import IO, Any, TypeVar
 from anyio import CancelScope, CapacityLimiter, fail_after, to_thread
 
 from app.calls.messages import Call, CallResult
+from app.children.process import GONE_S, Child, bury, fork, kill, reason
 from app.errors import QueueFull, TimeLimit, WorkerDied, WorkersUnavailable
-from app.jobs.exit_reason import reason_of
-from app.jobs.process import JobProcess, fork, kill
 from app.limits import MAX_TURN_S
 from app.operations.settings import Settings
-
-#: A child that was killed is gone after so long [s].
-_GONE_S = 5.0
-
 
 _LOG = logging.getLogger("interlace.calls")
 
@@ -51,7 +45,7 @@ class Children:
         self._settings, self._limit_s = settings, settings.answer_limit_s
         self._turns = CapacityLimiter(at_once)
         self._threads = CapacityLimiter(4 * at_once)
-        self._idle: list[JobProcess] = []
+        self._idle: list[Child] = []
         self._context = multiprocessing.get_context("forkserver")
         self._is_closed = False
 
@@ -97,26 +91,25 @@ class Children:
             raise TimeLimit(detail) from None
         except (EOFError, OSError):
             with CancelScope(shield=True):
-                await self._threaded(child.process.join, _GONE_S)
-            reason = reason_of(child.process.exitcode)
-            _LOG.warning("The process of a call ended %s", reason)
-            raise WorkerDied(f"The process that worked out the answer ended {reason}.") from None
+                how = await self._threaded(reason, child, GONE_S)
+            _LOG.warning("The process of a call ended %s", how)
+            raise WorkerDied(f"The process that worked out the answer ended {how}.") from None
         finally:
             if is_done and not self._is_closed:
                 self._idle.append(child)
             else:
                 kill(child)
                 with CancelScope(shield=True):
-                    await self._threaded(_bury, child)
+                    await self._threaded(bury, child)
         return told.result._replace(content=content) if told.has_content else told.result
 
-    async def _child(self) -> JobProcess:
+    async def _child(self) -> Child:
         """Return a child that waits for a call, or a new one."""
         while self._idle:
             child = self._idle.pop()
             if child.process.is_alive() and not child.pipe.poll():
                 return child
-            await self._threaded(_bury, child)
+            await self._threaded(bury, child)
         try:
             return await self._threaded(fork, self._context, self._settings, self._serve)
         except (OSError, EOFError) as error:
@@ -125,7 +118,7 @@ class Children:
             raise WorkersUnavailable(detail) from None
 
     async def _asked(
-        self, child: JobProcess, call: Call, file: IO[bytes] | None
+        self, child: Child, call: Call, file: IO[bytes] | None
     ) -> tuple[CallResult, bytes]:
         pid = child.process.pid
         assert pid is not None, "it was started"
@@ -156,7 +149,7 @@ class Children:
         while self._idle:
             child = self._idle.pop()
             kill(child)
-            _bury(child)
+            bury(child)
 
 
 async def _readable(pipe: Connection) -> None:
@@ -173,11 +166,3 @@ async def _readable(pipe: Connection) -> None:
         await said
     finally:
         loop.remove_reader(pipe.fileno())
-
-
-def _bury(child: JobProcess) -> None:
-    """Wait for the end of a child that was killed, and forget it."""
-    child.process.join(_GONE_S)
-    child.pipe.close()
-    with suppress(ValueError):  # it cannot end: stuck in the kernel, say
-        child.process.close()

@@ -2,28 +2,21 @@
 
 import logging
 import os
-import resource
-import signal
-import sys
 from contextlib import suppress
 from http import HTTPStatus
-from multiprocessing import parent_process
-from multiprocessing.connection import Connection, wait
+from itertools import count
+from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle
-from threading import Thread
 from typing import Any
 
 from app.calls.messages import Answered, Call, CallResult, Refused
+from app.children.bounds import bound, is_spent, leave
+from app.children.parent_pipe import ParentPipe
 from app.errors import Refusal, problem_details
-from app.jobs.worker import bound
 from app.operations.logs import REQUEST_ID
 from app.operations.settings import Settings
 from app.references import resolve
 from app.storage.database import Store
-
-#: A process ends after so many calls, or when it has taken so much memory [KiB].
-_CALLS, _LARGE = 500, 2**19
-
 
 _LOG = logging.getLogger("interlace.calls")
 
@@ -44,31 +37,37 @@ def serve_promptly(settings: Settings, pipe: Connection) -> None:
 
 
 def _serve(settings: Settings, pipe: Connection) -> None:
-    store = Store(settings, is_migrated=True)
-    Thread(target=_end_with_the_server, daemon=True).start()
-    with suppress(EOFError, OSError):
-        for done in range(1, _CALLS + 1):
-            result = _result(store, _asked(pipe))
-            is_last = done == _CALLS or _is_large()
-            if isinstance(result, Answered):
-                pipe.send(CallResult(result._replace(content=b""), is_last, has_content=True))
-                pipe.send_bytes(result.content)
-            else:
-                pipe.send(CallResult(result, is_last, has_content=False))
+    store, line = Store(settings, is_migrated=True), _CallPipe(pipe)
+    with suppress(OSError):
+        for done in count(1):
+            result = _result(store, line.order())
+            is_last = is_spent(done)
+            line.answer(result, is_last=is_last)
             if is_last:
                 break
             del result
-    sys.stderr.flush()
-    os._exit(0)
+    leave()
 
 
-def _asked(pipe: Connection) -> Call:
-    call: Call = pipe.recv()
-    if not call.has_file:
-        return call
-    with os.fdopen(recv_handle(pipe), "rb") as file:  # the sender reads it no more
-        file.seek(0)
-        return call._replace(body=file.read())
+class _CallPipe(ParentPipe):
+    """The pipe to the server, as the child of a call has it."""
+
+    def receive(self) -> Call:
+        """Read a call, and the file that has its body."""
+        call: Call = super().receive()
+        if not call.has_file:
+            return call
+        with os.fdopen(recv_handle(self._pipe), "rb") as file:  # the sender reads it no more
+            file.seek(0)
+            return call._replace(body=file.read())
+
+    def answer(self, result: Any, *, is_last: bool) -> None:
+        """Tell the result of a call; the content of an answer as it is."""
+        if not isinstance(result, Answered):
+            self.send(CallResult(result, is_last, has_content=False))
+            return
+        self.send(CallResult(result._replace(content=b""), is_last, has_content=True))
+        self._pipe.send_bytes(result.content)
 
 
 def _result(store: Store, call: Call) -> Any:
@@ -81,15 +80,3 @@ def _result(store: Store, call: Call) -> Any:
         if found["status"] == HTTPStatus.INTERNAL_SERVER_ERROR:
             _LOG.exception("The call failed inside")
         return Refused(found, error.retry_after_s if isinstance(error, Refusal) else None)
-
-
-def _is_large() -> bool:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > _LARGE
-
-
-def _end_with_the_server() -> None:
-    """Wait for the server's end, then end this process and all that it started."""
-    parent = parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os.killpg(0, signal.SIGKILL)

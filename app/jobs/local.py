@@ -4,15 +4,13 @@ Children write nothing: one that is stopped, or dies, in the middle of something
 """
 
 import logging
-import multiprocessing
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any
 
+from app.children.process import GONE_S, bury, forking, kill, reason
 from app.errors import TimeLimit, WorkersUnavailable, problem_details
 from app.jobs import leases
-from app.jobs.exit_reason import reason_of
 from app.jobs.kinds import KINDS
 from app.jobs.leases import Claim, Lease
 from app.jobs.messages import (
@@ -25,8 +23,7 @@ from app.jobs.messages import (
     Succeeded,
     Waits,
 )
-from app.jobs.orphans import name_server
-from app.jobs.process import JobProcess, ask, give, has_gone, kill, start
+from app.jobs.process import JobProcess, ask, give, has_gone, start
 from app.operations.settings import Settings
 from app.storage import graphs
 from app.storage.database import Store
@@ -43,14 +40,9 @@ _SEEN_S = 2.0
 _HUNG_S = 10.0
 
 
-#: Children that are killed have gone after so long [s], unless what forks them hangs.
-_GONE_S = 5.0
-
-
 #: What the processes of jobs and of calls have imported when they begin: all that a plan takes.
 #: What else they do, they import when they do it.
 _PRELOADED = (
-    "app.jobs.forkserver",
     "__main__",
     "app.jobs.worker",
     "app.jobs.tasks.plan",
@@ -81,9 +73,7 @@ class Local:
         self._tell, self._on_end, self._on_death = tell, on_end, on_death
         self._children: list[JobProcess] = []
         self._starting_since: float | None = None
-        self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(list(_PRELOADED))
-        name_server()
+        self._context = forking(_PRELOADED)
 
     # for any thread
 
@@ -166,7 +156,7 @@ class Local:
         for child in self._children:
             kill(child)
         for child in self._children:
-            child.process.join(_GONE_S)
+            child.process.join(GONE_S)
         return left
 
     def _start(self) -> JobProcess:
@@ -244,12 +234,10 @@ class Local:
             if child.asked_at is not None:
                 self._end(child)
             else:
-                self._on_death(child.job, reason_of(child.process.exitcode))
+                self._on_death(child.job, reason(child))
                 self._leave(child)
         self._children.remove(child)  # not before: the database may refuse, till later
-        child.pipe.close()
-        with suppress(ValueError):  # it was not seen to end
-            child.process.close()
+        bury(child, 0)
 
     def _leave(self, child: JobProcess) -> None:
         job, child.job = child.job, None

@@ -1,23 +1,18 @@
 """The process of a job: bounded, in a group of its own, and gone with the server."""
 
-import gc
 import logging
-import os
-import resource
-import signal
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from http import HTTPStatus
+from itertools import count
 from multiprocessing.connection import Connection
-from pathlib import Path
-from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import Lock
 from typing import Any, Protocol, TypeVar
 
+from app.children.bounds import bound, is_spent, leave
+from app.children.parent_pipe import ParentPipe
 from app.errors import (
     NotFound,
     StorageUnavailable,
@@ -29,28 +24,16 @@ from app.jobs import leases
 from app.jobs import table as jobs
 from app.jobs.kinds import SWEEP
 from app.jobs.leases import Claim
-from app.jobs.messages import Failed, HandIn, Message, Outcome, Returned, Succeeded, Waits
-from app.jobs.orphans import end_with_forkserver
+from app.jobs.messages import Failed, HandIn, Outcome, Returned, Succeeded, Waits
 from app.jobs.progress import ProgressWriter
 from app.jobs.rows import FAILED, REQUEST, TIMED_OUT
 from app.jobs.tasks.work import WORK, Done, Inputs
-from app.operations import logs
 from app.operations.logs import JOB_ID, REQUEST_ID
-from app.operations.memory import GARBAGE
 from app.operations.settings import Settings
 from app.references import resolve
 from app.services.sweeps.parallel import Each, each
 from app.storage.database import Store
 from app.storage.library import library_of
-
-#: How much a job steps aside for the server that answers its clients.
-_NICE = 10
-
-
-#: A process ends after so many jobs, or when it has taken so much memory [KiB]: what Python has, it
-#: does not give back.
-_JOBS, _LARGE = 500, 2**19
-
 
 #: A database that cannot be used is tried again after so long [s].
 _AGAIN_S = 1.0
@@ -69,71 +52,39 @@ def work(settings: Settings, pipe: Connection) -> None:
     has become large or old.
     """
     bound(settings)
-    line = ServerPipe(pipe)
+    line = JobPipe(pipe)
     store = Store(settings, is_migrated=True)
     with suppress(OSError):
-        for done in range(1, _JOBS + 1):
-            line.send(outcome_of(line.job(), line, _Here(store, settings)))
-            if done == _JOBS or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > _LARGE:
+        for done in count(1):
+            line.send(outcome_of(line.order(), line, _Here(store, settings)))
+            if is_spent(done):
                 break  # without a word, so that no other job comes
             line.send(Waits())
-    sys.stderr.flush()
-    os._exit(0)  # nothing is left to do, and taking an interpreter apart takes its time
+    leave()
 
 
-def bound(settings: Settings, nice: int = _NICE) -> None:
-    """Give this process a group of its own, little memory and the last turn on a core."""
-    os.setpgid(0, 0)  # so that what it starts can be ended with it
-    for sent in (signal.SIGINT, signal.SIGTERM):  # to all processes: meant for the server
-        signal.signal(sent, signal.SIG_IGN)
-    end_with_forkserver()
-    os.nice(nice)
-    limit_memory(settings.job_memory_bytes)
-    gc.set_threshold(*GARBAGE)
-    logs.install(settings.log_format, settings.log_level)
-
-
-class ServerPipe:
-    """The pipe to the server, as a child has it.
-
-    A thread hears, whatever the job does: that the server has gone is the end of this process and
-    of all that it started.
-    """
+class JobPipe(ParentPipe):
+    """The pipe to the server of a child whose job may be asked for what it has in hand."""
 
     def __init__(self, pipe: Connection) -> None:
-        self._pipe, self._sending = pipe, Lock()
-        self._jobs: SimpleQueue[Any] = SimpleQueue()
         self._asked, self._lock = "", Lock()
         self._report: ProgressWriter | None = None
-        Thread(target=self._hear, daemon=True).start()
+        super().__init__(pipe)
 
-    def job(self) -> Any:
-        """Wait for a job: a claim, or what a child of another engine is sent."""
-        return self._jobs.get()
-
-    def send(self, message: Message) -> None:
-        """Tell the server; any thread may."""
-        with self._sending:
-            self._pipe.send(message)
-
-    def take(self, report: ProgressWriter | None) -> None:
+    def begin(self, report: ProgressWriter | None) -> None:
         """Let a job be asked for what it has; None when none is at work."""
         with self._lock:
             self._report = report
             self._ask()
 
-    def _hear(self) -> None:
-        try:
-            while True:
-                order = self._pipe.recv()
-                if not isinstance(order, HandIn):
-                    self._jobs.put(order)
-                    continue
-                with self._lock:
-                    self._asked = order.lease
-                    self._ask()
-        except (EOFError, OSError):
-            os.killpg(0, signal.SIGKILL)
+    def take(self, order: Any) -> None:
+        """Take a job, or ask the one at work for what it has."""
+        if not isinstance(order, HandIn):
+            super().take(order)
+            return
+        with self._lock:
+            self._asked = order.lease
+            self._ask()
 
     def _ask(self) -> None:
         if self._report is not None and self._report.job.lease == self._asked:
@@ -176,12 +127,12 @@ class _Here:
         return Cells(self.settings.scheduler, self.settings.job_memory_bytes)
 
 
-def outcome_of(job: Claim, line: ServerPipe, source: TaskSource) -> Outcome:
+def outcome_of(job: Claim, line: JobPipe, source: TaskSource) -> Outcome:
     """Do a job."""
     JOB_ID.set(job.id)
     REQUEST_ID.set(job.request_id or None)
     with ProgressWriter(job, line.send, lambda: source.drafted(job)) as report:
-        line.take(report)
+        line.begin(report)
         try:
             return _patiently(lambda: _done(job, report, source))
         except TimeLimit as error:
@@ -194,7 +145,7 @@ def outcome_of(job: Claim, line: ServerPipe, source: TaskSource) -> Outcome:
                 _LOG.exception("The job failed inside")
             return Failed(failure, FAILED)
         finally:
-            line.take(None)
+            line.begin(None)
 
 
 def _done(job: Claim, report: ProgressWriter, source: TaskSource) -> Succeeded:
@@ -211,25 +162,3 @@ def _patiently(what: Callable[[], Result]) -> Result:
         except StorageUnavailable as error:
             _LOG.warning("The job waits: %s", error)
             time.sleep(_AGAIN_S)
-
-
-def limit_memory(size: int) -> None:
-    """Let allocations fail that take this process so far beyond what it had at the first call.
-
-    Data where the system counts it, else address space. What the libraries of a process have set
-    aside by then depends on the machine: for each of its cores some more.
-    """
-    kind = getattr(resource, "RLIMIT_DATA", resource.RLIMIT_AS)
-    _, hard = resource.getrlimit(kind)
-    most = size + _had_at_first()
-    resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
-
-
-@cache
-def _had_at_first() -> int:
-    """Return what this process had when it was first asked, where the system tells [bytes]."""
-    try:
-        pages = Path("/proc/self/statm").read_text().split()[5]
-    except FileNotFoundError:
-        return 0
-    return int(pages) * resource.getpagesize()

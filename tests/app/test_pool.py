@@ -32,12 +32,11 @@ if __name__ == "__main__":
 """
 #: The same, whose processes never have started.
 STARTING = (
-    ENDLESS
-    + """
-if __name__ == "__mp_main__":
-    Path(sys.argv[1], str(os.getpid())).touch()
-    signal.pause()
+    """
+from app.services.sweeps import parallel
+parallel._CHILD = "tests.app.unstarted"
 """
+    + ENDLESS
 )
 
 
@@ -123,7 +122,7 @@ def started(folder: Path, script: str) -> Iterator[tuple[subprocess.Popen[str], 
     busy.mkdir()
     with subprocess.Popen(
         [sys.executable, "-W", "error", str(file), str(busy)],
-        env=environment(folder),
+        env=environment(folder, BUSY=str(busy)),
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,

@@ -199,7 +199,7 @@ def test_told_to_leave_with_all_its_children(lives: Lives) -> None:
 
 def test_what_is_nearly_done_is_done_before_leaving(tmp_path: Path) -> None:
     """And what forks the children may be slow: what it imports takes longer than it may hang."""
-    script = grace(600) + "import app.jobs.process; app.jobs.process.START_S = 1.0\n"
+    script = grace(600) + "import app.children.process; app.children.process.START_S = 1.0\n"
     with running(tmp_path, script) as service:
         place = begin(service, brief(1))
         until(lambda: job(service, place)["progress"])
@@ -274,7 +274,7 @@ def test_a_child_that_dies_while_the_database_cannot_be_used(
     process.join()
     ours, _ = multiprocessing.Pipe()
     claimed = leases.claim(store, pool._server, [PLAN])
-    pool._local._children.append(JobProcess(process, ours, claimed))
+    pool._local._children.append(JobProcess(process, ours, job=claimed))
     with monkeypatch.context() as broken:
         broken.setattr(leases, "hand_back", _unusable)
         with pytest.raises(StorageUnavailable):

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from app.calls import children
-from app.jobs import process
-from app.jobs.process import JobProcess
+from app.children import process
+from app.children.process import Child
 from app.operations.settings import Settings
 from app.service import create_app
 from app.services.examples import TWO_LAYERS
@@ -74,7 +74,7 @@ def test_an_answer_that_takes_too_long(tmp_path: Path, monkeypatch: pytest.Monke
     app = create_app(Settings(data_dir=tmp_path, answer_limit_s=0.5))
     service, processes = client_of(app), list[int]()
 
-    def fork(*given: Any) -> JobProcess:
+    def fork(*given: Any) -> Child:
         child = really(*given)
         processes.append(child.process.pid)
         return child

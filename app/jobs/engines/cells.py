@@ -15,6 +15,7 @@ from distributed import Client, Future, KilledWorker, as_completed
 from distributed.client import ClosedClientError
 
 from app import VERSION
+from app.children.items import value_of
 from app.errors import WorkerDied, WorkersUnavailable
 from app.jobs.engines.dask import quiet
 from app.jobs.engines.dask_tasks import DIED, do_cell, hold
@@ -126,10 +127,7 @@ def _value(word: str, found: Any) -> Any:
     """Return what a task comes to, or raise what it did."""
     if word == DIED:
         raise WorkerDied(f"A process that computed a part of this ended {found}. Ask for less.")
-    value, error = pickle.loads(found)  # noqa: S301 - Dask's port is trusted
-    if error is not None:
-        raise error
-    return value
+    return value_of(found)
 
 
 async def results_of(client: Client, batch: list[Future[Any]]) -> list[Any]:

@@ -5,31 +5,21 @@ gone with whoever started it. What it tells stands behind a word, so that the Da
 needs to read no more.
 """
 
-import gc
-import os
 import pickle
-import resource
-import signal
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import Any
 
-from app.jobs.engines.children import DESCRIBED, OUTCOME, TOLD, News, WorkItem
+from app.children.bounds import LARGE_KIB, begin, is_large, leave, limit_memory
+from app.children.items import Worker, WorkItem
+from app.jobs.engines.children import DESCRIBED, OUTCOME, TOLD, News
 from app.jobs.engines.messages import Task
 from app.jobs.messages import Described, JobProgress, Message
-from app.jobs.worker import ServerPipe, limit_memory, outcome_of
-from app.operations import logs
-from app.operations.memory import GARBAGE
+from app.jobs.worker import JobPipe, outcome_of
 from app.operations.settings import Settings
 
-#: It ends when it has taken so much memory, or half of what it may [KiB]: what Python has, it does
-#: not give back.
-_LARGE = 2**19
 
-
-class _DaskPipe(ServerPipe):
+class _DaskPipe(JobPipe):
     """The pipe to the Dask worker."""
 
     def send(self, message: Message) -> None:
@@ -46,46 +36,26 @@ class _DaskPipe(ServerPipe):
 
     def tell(self, news: News | None) -> None:
         """Tell the Dask worker; None is that something may come."""
-        with self._sending:
-            self._pipe.send(news)
+        super().send(news)
 
 
 def main() -> None:
     """Do what comes until nobody sends more, or this process has become large."""
-    for sent in (signal.SIGINT, signal.SIGTERM):  # meant for the Dask worker
-        signal.signal(sent, signal.SIG_IGN)
-    line = _DaskPipe(Connection(int(sys.argv[1])))
-    gc.set_threshold(*GARBAGE)
-    settings = Settings()
-    logs.install(settings.log_format, settings.log_level)
-    works: dict[str, Callable[[Any], Any]] = {}
-    most = _LARGE
+    begin(Settings())
+    line, worker = _DaskPipe(Connection(int(sys.argv[1]))), Worker()
+    most_kib = LARGE_KIB
     with suppress(OSError):
-        while resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < most:
+        while not is_large(most_kib):
             line.tell(None)
-            order: Task | WorkItem = line.job()
-            limit_memory(order.memory_bytes)
-            most = min(_LARGE, order.memory_bytes // 2**11)
+            order: Task | WorkItem = line.order()
+            if order.memory_bytes is not None:
+                limit_memory(order.memory_bytes)
+                most_kib = min(LARGE_KIB, order.memory_bytes // 2**11)  # half of what it may
             if isinstance(order, Task):
                 line.send(outcome_of(order.job, line, order))
             else:
-                line.tell((OUTCOME, None, _value(works, order)))
-    os._exit(0)  # nothing is left to do
-
-
-def _value(works: dict[str, Callable[[Any], Any]], cell: WorkItem) -> bytes:
-    """Return what a cell comes to, or None and what it raises."""
-    try:
-        if cell.work_id not in works:
-            works.clear()  # a graph may be large
-            works[cell.work_id] = pickle.loads(cell.work)  # noqa: S301 - Dask's port is trusted
-        value = works[cell.work_id](pickle.loads(cell.item))  # noqa: S301 - as above
-        return pickle.dumps((value, None))
-    except Exception as error:  # noqa: BLE001 - told to whoever asked
-        try:
-            return pickle.dumps((None, error))
-        except (pickle.PicklingError, TypeError, AttributeError):  # an error may hold anything
-            return pickle.dumps((None, RuntimeError(repr(error))))
+                line.tell((OUTCOME, None, worker.outcome_of(order)))
+    leave()
 
 
 if __name__ == "__main__":

@@ -13,13 +13,12 @@ from typing import Any
 from distributed import Reschedule, Worker, get_worker
 
 from app import VERSION
+from app.children.items import ItemProcess, WorkItem
 from app.jobs.engines.children import (
     OUTCOME,
     ChildDied,
-    ItemProcess,
     News,
     NotWanted,
-    WorkItem,
     outcome_of,
 )
 

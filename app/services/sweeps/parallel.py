@@ -1,25 +1,22 @@
 """All cores at work on many small things, in processes that a threaded server may start.
 
-Processes are spawned, never forked: a fork copies the locks that other threads hold. What all items
-share is read once by each process; results come in the order of the items, whatever ends first.
+They are programs of their own, never forked: a fork copies the locks that other threads hold. What
+all items share is sent to each once; results come in the order of the items, whatever ends first.
 """
 
-import multiprocessing
-import os
 import pickle
 import signal
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
-from mmap import ACCESS_READ, mmap
-from multiprocessing.connection import Connection, wait
-from queue import Empty, SimpleQueue
-from tempfile import TemporaryFile
-from threading import Lock, Thread
+from multiprocessing.connection import wait
+from threading import Lock
 from typing import Any, Protocol, TypeVar
 
+from app.children.items import ItemProcess, WorkItem, value_of
 from app.errors import WorkerDied
 from app.operations.cores import cores
 
@@ -29,6 +26,10 @@ SHORT_S = 0.5
 
 #: While nothing ends, whoever waits for it is asked this often [s] whether to go on.
 _ASK_S = 0.2
+
+
+#: The program of a child.
+_CHILD = "app.children.items"
 
 
 #: Half of the processes of two pools would only wait for the others.
@@ -110,12 +111,8 @@ def each(
     while not _ONE_POOL.acquire(timeout=_ASK_S):
         tell()
     try:
-        with TemporaryFile() as file:  # in a pipe, it would keep back the next process
-            pickle.dump(work, file)
-            file.flush()
-            first = len(results)
-            take = partial(_take, keep, first) if keep else None
-            return results + _by_processes(file.fileno(), left, tell, take)
+        take = partial(_take, keep, len(results)) if keep else None
+        return results + _by_processes(pickle.dumps(work), left, tell, take)
     finally:
         _ONE_POOL.release()
 
@@ -146,50 +143,34 @@ def _take(keep: Keep, first: int, place: int, result: Any) -> None:
 
 
 def _by_processes(
-    work: int, items: Sequence[Any], tell: Callable[[int], None], keep: Keep | None
+    work: bytes, items: Sequence[Any], tell: Callable[[int], None], keep: Keep | None
 ) -> list[Any]:
-    """Do each item by the work in an open file, ``keep`` it, and ``tell`` how many are done.
-
-    The file has no name: whatever is killed, it is gone with the last process that has it open.
-    """
-    context = multiprocessing.get_context("spawn")
-    end, hold = context.Pipe(duplex=False)
-    file = Connection(os.dup(work), writable=False)  # as such it can go to another process
-    count = min(cores(), len(items))
-    executor = ProcessPoolExecutor(count, context, _begin, (file, end))
-    ended: SimpleQueue[Future[Any]] = SimpleQueue()
-    done = 0
+    """Do each item by some work, ``keep`` it, and ``tell`` how many are done."""
+    children: list[ItemProcess] = []
+    waiting = deque(enumerate(items))
+    at: dict[ItemProcess, int] = {}
+    values: dict[int, Any] = {}
     try:
         with ThreadPoolExecutor(1, initializer=_hear_no_interrupt) as starter:
-            futures = starter.submit(_submitted, executor, items).result()
-        place = {future: i for i, future in enumerate(futures)}
-        for future in futures:
-            future.add_done_callback(ended.put)
-        while done < len(items):
-            tell(done)
-            try:
-                future = ended.get(timeout=_ASK_S)
-            except Empty:
-                continue
-            result = future.result()
-            if keep:
-                keep(place[future], result)
-            done += 1
-        tell(done)
-        executor.shutdown()
-        return [future.result() for future in futures]
-    except BrokenProcessPool as error:
-        raise WorkerDied(
-            "A process that computed a part of this ended too early: killed, or out of memory. "
-            "Nothing is kept; try again, or ask for less."
-        ) from error
+            starter.submit(_start, children, min(cores(), len(items))).result()
+        while len(values) < len(items):
+            tell(len(values))
+            for child in _told(children):
+                with _dying():
+                    outcome = child.pipe.recv()
+                    if outcome is None and waiting:
+                        at[child], item = waiting.popleft()
+                        child.send(WorkItem(None, "", work, pickle.dumps(item)))
+                if outcome is not None:
+                    place = at.pop(child)
+                    values[place] = value_of(outcome)
+                    if keep:
+                        keep(place, values[place])
+                    tell(len(values))
+        return [values[place] for place in range(len(items))]
     finally:
-        hold.close()
-        for process in multiprocessing.active_children():  # one pool runs at a time
-            process.kill()
-        executor.shutdown(cancel_futures=True)
-        end.close()
-        file.close()
+        for child in children:
+            child.kill()
 
 
 def _hear_no_interrupt() -> None:
@@ -201,28 +182,23 @@ def _hear_no_interrupt() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
-def _submitted(executor: ProcessPoolExecutor, items: Sequence[Any]) -> list[Future[Any]]:
-    return [executor.submit(_do, item) for item in items]
+def _start(children: list[ItemProcess], count: int) -> None:
+    children.extend(ItemProcess(_CHILD) for _ in range(count))
 
 
-#: What a process does with each item.
-_work: Callable[[Any], Any]
+def _told(children: Sequence[ItemProcess]) -> list[ItemProcess]:
+    """Return which children tell something, or have ended; none when none does for a while."""
+    said = wait([child.pipe for child in children], _ASK_S)
+    return [child for child in children if child.pipe in said]
 
 
-def _begin(work: Connection, end: Connection) -> None:
-    """Get ready: the end of the parent is the end of all."""
-    global _work  # noqa: PLW0603 - the one thing a process is told before its items
-    Thread(target=_leave, args=(end,), daemon=True).start()
-    with mmap(work.fileno(), 0, access=ACCESS_READ) as content:
-        _work = pickle.loads(content)  # noqa: S301 - the parent wrote it
-    work.close()
-
-
-def _leave(end: Connection) -> None:
-    """Leave when the parent lets go of its side of a pipe, as it does when it dies."""
-    wait([end])
-    os._exit(0)
-
-
-def _do(item: Any) -> Any:
-    return _work(item)
+@contextmanager
+def _dying() -> Iterator[None]:
+    """Say that a child has ended where its pipe does."""
+    try:
+        yield
+    except (EOFError, OSError) as error:
+        raise WorkerDied(
+            "A process that computed a part of this ended too early: killed, or out of memory. "
+            "Nothing is kept; try again, or ask for less."
+        ) from error

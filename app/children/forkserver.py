@@ -7,7 +7,7 @@ children would seem dead. It ends by itself when the server has.
 import gc
 import signal
 
-from app.jobs.orphans import end_with_server
+from app.children.orphans import end_with_server
 from app.operations.memory import GARBAGE
 
 gc.set_threshold(*GARBAGE)  # what is imported from here on stays
