@@ -176,8 +176,8 @@ BOUND_KINDS: dict[str, str] = {
 }
 
 
-#: The graph's own collectives in the order of their release, and programs in the graph's own order.
-FIFO, IN_ORDER = "fifo", "in_order"
+#: The graph's own collectives in the order of their release.
+FIFO = "fifo"
 
 
 #: What may be drawn beside a plan; what is of programs alone, beside programs alone.

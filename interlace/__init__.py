@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from app.errors import InvalidRequest
-    from interlace.functions import export, plan, predict, simulate, sweep
+    from interlace.functions import export, headline, plan, predict, simulate, sweep
     from solver.calibration import calibrate
     from solver.calibration.fits import Fit
     from solver.calibration.measurements import read_measurements
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from solver.planning.result import Plan
     from solver.policies import POLICIES
     from solver.policies.choice import Choice
+    from solver.programs.headline import program_headline
     from solver.programs.plan import ProgramOptions as ProgramOptions
     from solver.programs.plan import plan as plan_program
     from solver.programs.problem import ProgramLimits as ProgramLimits
@@ -91,6 +92,7 @@ __all__ = [
     "estimate",
     "explain",
     "export",
+    "headline",
     "keys_of",
     "network_of",
     "plan",
@@ -98,6 +100,7 @@ __all__ = [
     "plan_program",
     "predict",
     "predict_parameter_server",
+    "program_headline",
     "read_measurements",
     "read_times",
     "read_trace",
@@ -149,6 +152,7 @@ _HOMES = {
     "estimate": "solver.estimation.estimate.estimate",
     "explain": "solver.explanation.explain.explain",
     "export": "interlace.functions.export",
+    "headline": "interlace.functions.headline",
     "keys_of": "solver.placements.plan.keys_of",
     "network_of": "solver.costs.network_of",
     "plan": "interlace.functions.plan",
@@ -156,6 +160,7 @@ _HOMES = {
     "plan_program": "solver.programs.plan.plan",
     "predict": "interlace.functions.predict",
     "predict_parameter_server": "solver.parameter_server.throughput.predict",
+    "program_headline": "solver.programs.headline.program_headline",
     "read_measurements": "solver.calibration.measurements.read_measurements",
     "read_times": "solver.estimation.times_table.read_times",
     "read_trace": "solver.traces.read_trace",

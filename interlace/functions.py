@@ -14,7 +14,9 @@ from solver.chain import chain_of
 from solver.codes import FaultCode
 from solver.costs import Cluster, Network
 from solver.errors import Fault, InvalidOptions
+from solver.evidence.headline import Headline
 from solver.graph import with_barrier
+from solver.planning.headline import headline as headline_checked
 from solver.planning.plan import Options
 from solver.planning.plan import plan as plan_checked
 from solver.planning.progress import SILENT, PlanProgress
@@ -71,10 +73,38 @@ def plan(
     if asked.request.what_if:
         detail = "What_if: a plan in Python is of one graph; change it with apply_changes."
         raise InvalidOptions([Fault("/what_if", FaultCode.EXTRA_FIELD, detail)])
-    effort = options.effort if isinstance(options, Options) else Options().effort
+    share = options.share if isinstance(options, Options) else Options().share
     with faults_raised("/options"):
-        chosen = replace(asked.request.options.to_options(), effort=effort)
+        chosen = replace(asked.request.options.to_options(), share=share)
         return plan_checked(asked.graph, asked.network, chosen, progress)
+
+
+def headline(
+    graph: GraphInput,
+    network: NetworkInput | None = None,
+    options: Options | Mapping[str, Any] | None = None,
+    found: Plan | None = None,
+) -> Headline:
+    """Compare plans with what you run, under PyTorch's barrier and without it.
+
+    Parameters
+    ----------
+    graph, network, options
+        As of :func:`plan`.
+    found
+        The plan of these, if it is made; None makes it.
+
+    Raises
+    ------
+    InvalidGraph, InvalidCluster, InvalidOptions, InvalidRequest, InvalidTrace
+        As :func:`plan` does.
+    """
+    fields = {} if options is None else {"options": _options(options)}
+    asked = read(PlanRequest, graph, network, fields)
+    with faults_raised("/options"):
+        chosen = asked.request.options.to_options()
+        planned = plan_checked(asked.graph, asked.network, chosen) if found is None else found
+        return headline_checked(asked.graph, asked.network, chosen, planned)
 
 
 def simulate(

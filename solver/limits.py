@@ -41,6 +41,9 @@ MAX_SLOTS = 20_000
 #: Most buckets of the linear program: its columns grow with their square.
 MAX_LP_BUCKETS = 250
 
+#: Largest share of the best time found that a plan may take longer, for fewer launches.
+MAX_LAUNCH_TOLERANCE = 0.1
+
 # Policies -------------------------------------------------------------------------------------
 
 #: Most launches of a policy that sends in slices.

@@ -11,6 +11,7 @@ NAMES = {
     *("Graph", "Op", "build", "with_barrier", "MODELS"),
     *("Cluster", "Cost", "alike", "network_of", "Compression"),
     *("plan", "Options", "Plan", "Choice", "POLICIES", "simulate", "chrome_trace", "explain"),
+    *("headline", "program_headline"),
     *("Change", "apply_changes", "predict", "sweep"),
     *("Buffer", "plan_program", "ProgramProblem", "ProgramLimits", "ProgramOptions", "ProgramPlan"),
     *("calibrate", "read_measurements", "Fit", "estimate", "read_times", "runs_of"),
@@ -58,6 +59,10 @@ def test_from_a_model_to_an_export_and_back() -> None:
     plan = interlace.plan(graph, network, interlace.Options(time_limit_s=1))
     fifo = interlace.simulate(graph, network, interlace.POLICIES["wfbp"])
     assert plan.lower_bound_us <= plan.iteration_time_us <= fifo.iteration_time
+    told = interlace.headline(graph, network, interlace.Options(time_limit_s=1), plan)
+    assert {gain.over for gain in told.gains} == {"ddp", "ddp_tuned"}
+    assert told.sentence.startswith("5.7 % less than DDP: too close to say.")
+    assert told == interlace.headline("resnet50", network, {"time_limit_s": 1})
     chakra = interlace.export("chakra", network, plan, workers=2)
     first = chakra.files["plan.0.et"]
     assert isinstance(first, bytes)

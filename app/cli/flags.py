@@ -11,6 +11,7 @@ from app.cli.options import present
 from app.errors import Refusal
 from app.names import COMPRESSIONS
 from app.reading.parsing import read_json
+from solver.wording import meant
 
 Json = dict[str, Any]
 
@@ -68,9 +69,10 @@ def change(text: str, flag: str = "--what-if") -> Json:
             kind=field if times else None
         )
     if not pattern or not times or field not in _CHANGES:
+        near = meant(factor or field, ("remove", *COMPRESSIONS))
         raise typer.BadParameter(
             "use PATTERN=remove, PATTERN=bytes*FACTOR, PATTERN=duration*FACTOR, or "
-            f"PATTERN=COMPRESSION: {', '.join(COMPRESSIONS)}",
+            f"PATTERN=COMPRESSION: {', '.join(COMPRESSIONS)}.{near}",
             param_hint=flag,
         )
     return {"match": pattern, _CHANGES[field]: value_of(factor)}

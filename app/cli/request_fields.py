@@ -264,6 +264,13 @@ FIELDS: dict[str, RequestField] = {
     "OptionsBody.host_order": RequestField(
         "Plan a program, what one rank's host asks for in order, whatever the graph is",
     ),
+    "OptionsBody.launch_tolerance": RequestField(
+        "joint answers with the plan of fewest launches that it finds to take at most this share "
+        "longer than the best one",
+        least=0,
+        most=0.1,
+        default="0.001",
+    ),
     "OptionsBody.margin_us": RequestField(
         "A launch is asked for no earlier than needed to end this long before what waits for it, "
         "where that costs no time",
@@ -649,6 +656,13 @@ FIELDS: dict[str, RequestField] = {
     ),
     "SweepRequest.graph_id": RequestField(
         "Instead of a graph",
+    ),
+    "SweepRequest.launch_tolerance": RequestField(
+        "Plans are those of fewest launches that take at most this share longer than the best "
+        "found",
+        least=0,
+        most=0.1,
+        default="0",
     ),
     "SweepRequest.memory_limits_bytes": RequestField(
         "Limits of memory of a program, distinct, in any order",

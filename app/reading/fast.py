@@ -47,6 +47,7 @@ class _Graph(msgspec.Struct, forbid_unknown_fields=True):
     name: str | UnsetType = UNSET
     streams: msgspec.Raw | UnsetType = UNSET
     buffers: msgspec.Raw | UnsetType = UNSET
+    recorded: msgspec.Raw | UnsetType = UNSET
 
 
 _GRAPH = msgspec.json.Decoder(_Graph)
@@ -87,7 +88,11 @@ def read_fast(
         rest = {key: msgspec.json.decode(value) for key, value in fields.items()}
         beside = {
             key: msgspec.json.decode(value)
-            for key, value in (("streams", graph.streams), ("buffers", graph.buffers))
+            for key, value in (
+                ("streams", graph.streams),
+                ("buffers", graph.buffers),
+                ("recorded", graph.recorded),
+            )
             if not isinstance(value, UnsetType)
         }
     except (msgspec.MsgspecError, ValueError, RecursionError, KeyError):

@@ -23,7 +23,7 @@ from app.schemas.clusters import ClusterBody
 from app.schemas.graphs import BufferBody, GraphBody, StreamBody
 from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError
-from solver.graph import COMPUTE, NETWORK, Buffer, Graph, Op, build
+from solver.graph import COMPUTE, NETWORK, Buffer, Graph, Op, RecordedStep, build
 from solver.limits import MAX_BYTES
 
 _STREAMS = TypeAdapter(Annotated[list[StreamBody], FailFast(), Field(max_length=MAX_STREAMS)])
@@ -87,13 +87,17 @@ def buffer_limits(
 
 
 def checked_graph(
-    name: str, ops: list[Op], buffers: Sequence[Buffer] = (), free: Sequence[str] = ()
+    name: str,
+    ops: list[Op],
+    buffers: Sequence[Buffer] = (),
+    free: Sequence[str] = (),
+    recorded: RecordedStep | None = None,
 ) -> tuple[Graph | None, list[Fault]]:
     """Build a graph, or list all that is wrong with it."""
     if broken := [*check_limits(ops), *buffer_limits(ops, buffers, free)]:
         return None, within("graph", broken)
     try:
-        return build(name, ops, buffers, free), []
+        return build(name, ops, buffers, free, recorded), []
     except InterlaceError as error:
         return None, within("graph", error.faults)
 

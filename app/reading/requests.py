@@ -166,7 +166,7 @@ def _checked_placements(
 
 
 def _built(body: GraphBody, ops: list[Op]) -> tuple[Graph | None, list[Fault]]:
-    return checked_graph(body.name, ops, body.buffers_of(), body.free())
+    return checked_graph(body.name, ops, body.buffers_of(), body.free(), body.recorded_of())
 
 
 def _refuse_long(body: bytes | bytearray) -> None:

@@ -61,7 +61,13 @@ def read_own(content: bytes, options: TraceOptions) -> Trace | None:
         return None
     body = checked_plain({"graph": raw["graph"]}, _TraceFile).graph
     try:
-        graph = build(options.name or body.name, body.ops_of(), body.buffers_of(), body.free())
+        graph = build(
+            options.name or body.name,
+            body.ops_of(),
+            body.buffers_of(),
+            body.free(),
+            body.recorded_of(),
+        )
     except InterlaceError as error:
         raise InvalidRequest(within("graph", error.faults)) from error
     report = Report(

@@ -9,7 +9,7 @@ from app.http.dependencies import SubmitterDep
 from app.http.openapi import accepted, answered, json_body, problems
 from app.http.work import AnswersDep
 from app.jobs.kinds import PLAN
-from app.names import FIFO, IN_ORDER, RIVALS
+from app.names import FIFO, RIVALS
 from app.routers.exports import FileName, Format
 from app.routers.jobs import add_routes, submit
 from app.schemas.base import OneOf
@@ -23,8 +23,9 @@ Beside = Annotated[
     Annotated[str, OneOf(RIVALS)] | None,
     Query(
         description="What is drawn beside the plan: a policy, with the parameters of its first "
-        f"baseline or else its defaults; left out, `{FIFO}`, the graph's own collectives in the "
-        f"order of their release. Beside a program a rule that makes one; left out, `{IN_ORDER}`.",
+        f"baseline or else its defaults, or `{FIFO}`, the graph's own collectives in the order of "
+        "their release; left out, what you run, the first of the headline. Beside a program a rule "
+        "that makes one; left out, the compiler's.",
     ),
 ]
 

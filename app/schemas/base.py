@@ -17,6 +17,11 @@ PLAIN = r"^[^\x00-\x1f\x7f]*$"
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARACTERS, pattern=PLAIN)]
 
 
+def is_unknown(value: Any) -> bool:
+    """Tell whether a field is left out of what is written."""
+    return value is None
+
+
 @dataclass(frozen=True)
 class OneOf:
     """A string that must be one of these names."""

@@ -18,12 +18,11 @@ from app.limits import (
     MAX_READS,
     MAX_STREAMS,
 )
-from app.schemas.base import PLAIN, Name, OneOf, RequestModel
+from app.schemas.base import PLAIN, Name, OneOf, RequestModel, is_unknown
 from app.schemas.clusters import ClusterBody
-from app.schemas.programs import is_unknown
 from solver.codes import FaultCode
 from solver.errors import Fault
-from solver.graph import KINDS, NETWORK, Buffer, Op
+from solver.graph import KINDS, NETWORK, Buffer, Op, RecordedStep
 from solver.limits import MAX_BYTES, MAX_COMPUTE_SLOWDOWN, MAX_DURATION_US
 from solver.simulation.compression import COMPRESSIONS, Compression
 from solver.simulation.what_if import Change
@@ -146,6 +145,24 @@ class BufferBody(RequestModel):
     ] = False
 
 
+class RecordedBody(RequestModel):
+    """How long the step took that a graph was read from."""
+
+    measured_us: Annotated[
+        float | None,
+        Field(ge=0, le=MAX_DURATION_US, description="When it was recorded [us]; null if unknown."),
+    ] = None
+    replayed_us: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=MAX_DURATION_US,
+            description="Its graph with the recorded times of the collectives [us]; null if "
+            "unknown.",
+        ),
+    ] = None
+
+
 class GraphBody(RequestModel):
     """One training iteration: ops and what each waits for."""
 
@@ -165,6 +182,18 @@ class GraphBody(RequestModel):
         FailFast(),
         Field(max_length=MAX_BUFFERS, description="The memory that ops write and read."),
     ] = Field(default=[])
+    recorded: Annotated[
+        RecordedBody | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Of a graph that was read from a trace, whose reader writes it: the step "
+            "as it was recorded. Answers compare it with its simulation.",
+        ),
+    ] = None
+
+    def recorded_of(self) -> RecordedStep | None:
+        """Return the recorded step as the solver knows it."""
+        return None if self.recorded is None else RecordedStep(**self.recorded.model_dump())
 
     def free(self) -> list[str]:
         """Return the streams of free order."""

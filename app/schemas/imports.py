@@ -38,7 +38,15 @@ class LaneCost(AnswerModel):
     error_median: Annotated[
         float, Field(description="Median of abs(line / recorded time - 1) over the launches.")
     ]
+    error_p90: Annotated[float, Field(description="The 0.9-quantile of the same.")]
     error_worst: Annotated[float, Field(description="The largest.")]
+    spread: Annotated[
+        float | None,
+        Field(
+            description="How far launches of one size were apart: (0.9-quantile - 0.1-quantile) / "
+            "median; null where no size was launched three times."
+        ),
+    ]
     basis: Annotated[
         Literal["own_sizes", "shared_bandwidth", "assumed_startup"],
         Field(

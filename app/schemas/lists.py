@@ -70,7 +70,7 @@ class JobSummary(JobOut):
 class PlanSummary(JobSummary):
     """A plan in a list."""
 
-    status: Literal["optimal", "feasible"] | None
+    status: Literal["optimal", "within", "feasible"] | None
     iteration_time_us: float | None
     gap: Annotated[
         float | None,

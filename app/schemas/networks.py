@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, Strict
 
 from app.limits import MAX_NAME_CHARACTERS
-from app.schemas.base import PLAIN, Name, OneOf, RequestModel
+from app.schemas.base import PLAIN, Name, OneOf, RequestModel, is_unknown
 from solver.costs import (
     ALGORITHMS,
     LINEAR,
@@ -14,6 +14,7 @@ from solver.costs import (
     PLACEMENTS,
     RING,
     TABLE,
+    CostError,
     PiecewiseCost,
 )
 from solver.limits import (
@@ -36,6 +37,9 @@ Workers = Annotated[int, Field(ge=1, le=MAX_WORKERS)]
 
 
 Size = Annotated[int, Field(ge=1, le=MAX_BYTES)]
+
+
+RelativeError = Annotated[float, Field(ge=0)]
 
 
 Point = Annotated[
@@ -202,12 +206,39 @@ class CostModelBody(NetworkBody):
             "`table`, when its points tell."
         ),
     ] = None
+    error_median: Annotated[
+        RelativeError | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Median of abs(cost / measured time - 1) over the launches that it was "
+            "fitted to; null when nobody knows, as are the next two.",
+        ),
+    ] = None
+    error_p90: Annotated[
+        RelativeError | None,
+        Field(exclude_if=is_unknown, description="The 0.9-quantile of the same."),
+    ] = None
+    spread: Annotated[
+        RelativeError | None,
+        Field(
+            exclude_if=is_unknown,
+            description="How far repeated measurements of one size were apart: (0.9-quantile - "
+            "0.1-quantile) / median of their times, the median over the sizes.",
+        ),
+    ] = None
 
     def cluster_fields(self) -> dict[str, Any]:
         """Return what the solver's cluster and this have in common."""
         curve = PiecewiseCost(**self.piecewise.model_dump()) if self.piecewise else None
         line = {"constant_us": self.constant_us, "us_per_byte": self.us_per_byte}
-        return {**super().cluster_fields(), **line, "piecewise": curve}
+        fit = {"piecewise": curve, "cost_error": self.cost_error}
+        return {**super().cluster_fields(), **line, **fit}
+
+    @property
+    def cost_error(self) -> CostError | None:
+        """How far it is from what it was fitted to; None when nobody knows."""
+        figures = (self.error_median, self.error_p90, self.spread)
+        return None if figures == (None, None, None) else CostError(*figures)
 
     @property
     def is_measured(self) -> bool:

@@ -24,6 +24,7 @@ from app.schemas.networks import Gbps, Microseconds
 from app.schemas.profiled_steps import ProfiledStepBody
 from solver.codes import FaultCode
 from solver.errors import Fault
+from solver.evidence.evidence import Evidence
 from solver.limits import (
     MAX_BYTES,
     MAX_JITTER_SPREAD,
@@ -270,6 +271,13 @@ class ParameterServerAnswer(AnswerModel):
     notes: Annotated[
         list[str], Field(description="What was assumed, and what the other formulas know.")
     ]
+    evidence: Annotated[
+        Evidence | None,
+        Field(
+            description="What was measured, and below which gain nothing follows. Null in answers "
+            "of earlier versions."
+        ),
+    ] = None
     warnings: list[CostWarning]
     request: ParameterServerRequestOut
     version: str

@@ -7,6 +7,7 @@ from pydantic import Field
 from app.schemas.base import AnswerModel, OneOf
 from app.schemas.placements import JobBody, KeyBody, PricesBody, RacksBody
 from solver.costs import PLACEMENTS
+from solver.evidence.evidence import Evidence
 from solver.placements.chunks import Level
 from solver.placements.jobs import SharedJob
 from solver.placements.prices import WorkerValue
@@ -223,5 +224,12 @@ class PlacementsAnswer(AnswerModel):
         int | None, Field(description="Size of a chunk where jobs were simulated.")
     ]
     notes: Annotated[list[str], Field(description="Units, and what the figures assume.")]
+    evidence: Annotated[
+        Evidence | None,
+        Field(
+            description="What was measured, and below which gain nothing follows. Null in answers "
+            "of earlier versions."
+        ),
+    ] = None
     request: PlacementsRequestOut
     version: str

@@ -13,7 +13,7 @@ from app.limits import (
     MAX_TIME_LIMIT_S,
     MIN_SLOT_US,
 )
-from app.schemas.base import OneOf, RequestModel
+from app.schemas.base import OneOf, RequestModel, is_unknown
 from app.schemas.policies import BaselineBody, Choices, named_bodies
 from app.schemas.program_options import (
     Bytes,
@@ -23,9 +23,8 @@ from app.schemas.program_options import (
     MaxBytesUnderWay,
     MemoryLimit,
 )
-from app.schemas.programs import is_unknown
 from solver.fusion.layered import FUSIONS
-from solver.limits import MAX_DURATION_US
+from solver.limits import MAX_DURATION_US, MAX_LAUNCH_TOLERANCE
 from solver.planning.plan import Options
 from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from solver.schedule import SCHEDULERS
@@ -104,6 +103,16 @@ class OptionsBody(RequestModel):
             "of moves ends a search, so that the same request has the same plan on every machine.",
         ),
     ] = TIME_LIMIT_S
+    launch_tolerance: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=MAX_LAUNCH_TOLERANCE,
+            description="`joint` answers with the plan of fewest launches that it finds to take at "
+            "most this share longer than the best one; 0 answers with the best one. Of a program, "
+            "buckets are merged.",
+        ),
+    ] = 0.001
 
     memory_limit_bytes: MemoryLimit = None
     memory_limits_bytes: Annotated[
@@ -151,4 +160,5 @@ class OptionsBody(RequestModel):
             seed=self.seed,
             time_limit_s=self.time_limit_s,
             effort=self.effort,
+            launch_tolerance=self.launch_tolerance,
         )

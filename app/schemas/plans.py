@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
-from app.schemas.base import AnswerModel, OneOf, ShownAs
+from app.schemas.base import AnswerModel, OneOf, ShownAs, is_unknown
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning, ExplainedAnswer
 from app.schemas.graphs import ChangeBody, Changes, ClusterRequest, GraphBody
@@ -19,10 +19,10 @@ from app.schemas.programs import (
     Memory,
     PeakBytes,
     ProgramPathTimes,
-    is_unknown,
 )
 from app.schemas.schedules import BucketOut, Schedule
 from solver.bounds.kinds import BOUND_KINDS, kind_sentences
+from solver.evidence.evidence import Evidence
 from solver.evidence.headline import Headline
 from solver.planning.result import Proof
 from solver.prediction.osf import Osf
@@ -140,12 +140,22 @@ class PlanAnswer(ExplainedAnswer):
     ] = None
     runtime_s: Annotated[float, Field(description="Time that planning took [s].")]
     status: Annotated[
-        Literal["optimal", "feasible"],
-        Field(description="`optimal`: the iteration time equals the lower bound."),
+        Literal["optimal", "within", "feasible"],
+        Field(
+            description="`optimal`: the iteration time equals the lower bound; `within`: the best "
+            "time found does, and the plan takes at most `launch_tolerance` longer."
+        ),
     ]
     iteration_time_us: Annotated[
         float, Field(description="Simulated time of the plan, start-up paid by each part [us].")
     ]
+    best_time_us: Annotated[
+        float | None,
+        Field(
+            description="The best time found [us]; the plan takes at most `launch_tolerance` "
+            "longer, for fewer launches. Null in plans of older releases."
+        ),
+    ] = None
     compute_time_us: Annotated[float, Field(description="The same with free communication [us].")]
     lower_bound_us: Annotated[float, Field(description="Nothing is faster, proven [us].")]
     gap: Annotated[float | None, Field(description="Iteration time / lower bound - 1.")]
@@ -194,6 +204,9 @@ class PlanAnswer(ExplainedAnswer):
         list[FrontPoint] | None,
         Field(exclude_if=is_unknown, description="A plan for each of several limits of memory."),
     ] = None
+    evidence: Annotated[
+        Evidence, Field(description="What was measured, and below which gain nothing follows.")
+    ]
     warnings: Annotated[
         list[CostWarning], Field(description="What the answer rests on that was not measured.")
     ] = Field(default=[])
@@ -201,47 +214,12 @@ class PlanAnswer(ExplainedAnswer):
     version: str
 
 
-class RecordedStep(AnswerModel):
-    """A recorded step, as it was and as it could be."""
-
-    measured_us: Annotated[
-        float | None, Field(description="What it took when it was recorded [us].")
-    ]
-    recorded_us: Annotated[
-        float | None,
-        Field(description="What its graph takes with the recorded times of collectives [us]."),
-    ]
-    policy: Annotated[str | None, Field(description="The first of the baselines.")]
-    policy_us: Annotated[
-        float | None, Field(description="What it takes with the costs of the cluster [us].")
-    ]
-    plan_us: Annotated[float, Field(description="What the plan takes with them [us].")]
-    lower_bound_us: float
-
-
 class TraceAnswer(PlanAnswer):
     """A plan of a file of another tool, with what its reader dropped and assumed."""
 
-    recorded: Annotated[
-        RecordedStep | None,
-        Field(description="The recorded step beside its simulation; null without times."),
-    ]
     report: Report
 
     @classmethod
     def on(cls, answer: PlanAnswer, report: Report) -> Self:
-        """Put the recorded step beside the plan of its graph, whose times have a known unit."""
-        recorded, warned = None, answer.warnings
-        if report.measured_us is not None or report.recorded_us is not None:
-            defined = (each for each in answer.baselines if each.iteration_time_us is not None)
-            today = next(defined, None)
-            warned = [warning for warning in warned if warning.code != "units_in_doubt"]
-            recorded = RecordedStep(
-                measured_us=report.measured_us,
-                recorded_us=report.recorded_us,
-                policy=today.policy if today else None,
-                policy_us=today.iteration_time_us if today else None,
-                plan_us=answer.iteration_time_us,
-                lower_bound_us=answer.lower_bound_us,
-            )
-        return cls(**dict(answer) | {"warnings": warned}, recorded=recorded, report=report)
+        """Add the report to the plan of its graph."""
+        return cls(**dict(answer), report=report)

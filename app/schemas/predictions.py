@@ -23,6 +23,7 @@ from app.schemas.networks import Workers
 from app.schemas.plan_options import OptionsBody
 from solver.codes import FaultCode
 from solver.errors import Fault
+from solver.evidence.evidence import Evidence
 from solver.limits import MAX_BYTES, MAX_DURATION_US
 from solver.models.layers import Layer
 from solver.prediction.passes import times_of
@@ -233,6 +234,13 @@ class PredictionAnswer(AnswerModel):
     notes: Annotated[
         list[str], Field(description="What the rows change, and what is the same in all of them.")
     ]
+    evidence: Annotated[
+        Evidence | None,
+        Field(
+            description="What was measured, and below which gain nothing follows; of the first "
+            "row. Null in answers of earlier versions."
+        ),
+    ] = None
     warnings: list[CostWarning]
     request: PredictionRequestOut
     version: str

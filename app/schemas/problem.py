@@ -7,7 +7,7 @@ from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any, Generic, TypeVar
 
 from app.schemas.base import RequestModel
-from solver.graph import COMPUTE, NETWORK, Buffer, Graph, Op
+from solver.graph import COMPUTE, NETWORK, Buffer, Graph, Op, RecordedStep
 
 Request = TypeVar("Request", bound=RequestModel)
 
@@ -27,6 +27,8 @@ def graph_json(graph: Graph) -> dict[str, Any]:
         found["buffers"] = list(map(_buffer_json, graph.buffers))
     if graph.free:
         found["streams"] = [{"name": name, "order": "free"} for name in graph.free]
+    if graph.recorded is not None:
+        found["recorded"] = _recorded_json(graph.recorded)
     return found
 
 
@@ -49,7 +51,8 @@ def graph_text(graph: Graph) -> str:
         buffers = f'"buffers":[{memory}],' if graph.buffers else ""
         free = ",".join(f'{{"name":{_quoted(name)},"order":"free"}}' for name in graph.free)
         streams = f',"streams":[{free}]' if graph.free else ""
-        text = f'{{{buffers}"name":{_quoted(graph.name)},"ops":[{ops}]{streams}}}'
+        recorded = _recorded_text(graph.recorded)
+        text = f'{{{buffers}"name":{_quoted(graph.name)},"ops":[{ops}]{recorded}{streams}}}'
         graph.memo["text"] = text
     return text
 
@@ -92,6 +95,19 @@ def _op_text(op: Op) -> str:
         f'{{"after":[{after}],"bytes":{op.bytes},{channel}{cut}{element}{key}"id":{name},'
         f'"kind":"{op.kind}"}}'
     )
+
+
+def _recorded_json(recorded: RecordedStep) -> dict[str, float]:
+    times = {"measured_us": recorded.measured_us, "replayed_us": recorded.replayed_us}
+    return {name: float(time) for name, time in times.items() if time is not None}
+
+
+def _recorded_text(recorded: RecordedStep | None) -> str:
+    """Write :func:`_recorded_json` of a step as a field; empty where nothing was recorded."""
+    if recorded is None:
+        return ""
+    times = (f'"{name}":{time!r}' for name, time in _recorded_json(recorded).items())
+    return f',"recorded":{{{",".join(times)}}}'
 
 
 def _buffer_json(buffer: Buffer) -> dict[str, Any]:

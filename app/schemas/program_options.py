@@ -5,8 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from app.limits import MAX_COPY_GBPS, MIN_COPY_GBPS
-from app.schemas.base import RequestModel
-from app.schemas.programs import is_unknown
+from app.schemas.base import RequestModel, is_unknown
 from solver.limits import MAX_BYTES, MAX_DURATION_US
 
 Bytes = Annotated[int, Field(ge=1, le=MAX_BYTES)]

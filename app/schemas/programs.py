@@ -1,19 +1,14 @@
 """Programs: what one rank's host asks for, in order, and the memory that it takes."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from app.schemas.base import AnswerModel
+from app.schemas.base import AnswerModel, is_unknown
 from solver.programs.execute import Holding
 from solver.programs.explanation.critical import PathTimes
 from solver.programs.explanation.earlier import MovedLaunch
 from solver.programs.result import RoomierPlan
-
-
-def is_unknown(value: Any) -> bool:
-    """Tell whether a field is left out of what is written."""
-    return value is None
 
 
 class MemoryUse(AnswerModel):
@@ -92,7 +87,7 @@ class FrontPoint(AnswerModel):
     ] = None
     peak_bytes: int | None = None
     lower_bound_us: float | None = None
-    status: Literal["optimal", "feasible"] | None = None
+    status: Literal["optimal", "within", "feasible"] | None = None
     why_not: Annotated[
         str | None, Field(description="Why there is no plan; null where one is.")
     ] = None

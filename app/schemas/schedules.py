@@ -5,9 +5,8 @@ from typing import Annotated
 from pydantic import ConfigDict, FailFast, Field
 
 from app.limits import MAX_OPS, MAX_PROGRAM_OPS, MAX_SIMULATED_LAUNCHES
-from app.schemas.base import AnswerModel, RequestModel
+from app.schemas.base import AnswerModel, RequestModel, is_unknown
 from app.schemas.graphs import Id
-from app.schemas.programs import is_unknown
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.limits import MAX_BYTES
 from solver.planning.explicit import ExplicitBucket, ExplicitPart

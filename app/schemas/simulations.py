@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from app.limits import MAX_BASELINES, MAX_BINS, MAX_SEED
-from app.schemas.base import AnswerModel, RequestModel
+from app.schemas.base import AnswerModel, RequestModel, is_unknown
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning, ExplainedAnswer
 from app.schemas.graphs import ChangeBody, Changes, ClusterRequest, GraphBody
@@ -17,11 +17,11 @@ from app.schemas.programs import (
     Memory,
     PeakBytes,
     ProgramPathTimes,
-    is_unknown,
 )
 from app.schemas.schedules import BucketOut, Launches, PlanBody
 from solver.codes import FaultCode
 from solver.errors import Fault
+from solver.evidence.evidence import Evidence
 from solver.explanation.usage import Usage
 from solver.limits import MAX_JITTER_RUNS, MAX_JITTER_SPREAD
 from solver.policies.choice import Choice
@@ -186,6 +186,13 @@ class SimulationAnswer(ExplainedAnswer):
     memory: Memory = None
     path_times: ProgramPathTimes = None
     launch_reasons: LaunchReasons = None
+    evidence: Annotated[
+        Evidence | None,
+        Field(
+            description="What was measured, and below which gain nothing follows. Null in answers "
+            "of earlier versions."
+        ),
+    ] = None
     warnings: Annotated[
         list[CostWarning], Field(description="What the answer rests on that was not measured.")
     ] = Field(default=[])

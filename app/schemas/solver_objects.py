@@ -33,19 +33,23 @@ def _network_json(cluster: Cluster) -> Json:
     given = {
         name: getattr(cluster, name)
         for name, default in _DEFAULTS.items()
-        if name not in {"channels", *_MEASURED} and getattr(cluster, name) != default
+        if name not in {"channels", "cost_error", *_MEASURED}
+        and getattr(cluster, name) != default
     }
     for name in ("tables", "piecewise"):
         if name in given:
             given[name] = _plain(given[name])
     of_what = cluster.measured_workers, cluster.measured_gbps
     is_scaled = cluster.extrapolate or of_what != (None, None)
-    if cluster.algorithm not in MEASURED or (cluster.algorithm == TABLE and not is_scaled):
+    is_measured = cluster.algorithm in MEASURED and (cluster.algorithm != TABLE or is_scaled)
+    if not is_measured and cluster.cost_error is None:
         return given
     own = {name: given.pop(name) for name in _BESIDE if name in given}
     if cluster.measured_gbps is not None and "bandwidth_gbps" in given:
         own["bandwidth_gbps"] = given.pop("bandwidth_gbps")
     measured = dict(zip(("workers", "bandwidth_gbps"), of_what, strict=True))
+    if (error := cluster.cost_error) is not None:
+        measured |= {"error_median": error.median, "error_p90": error.p90, "spread": error.spread}
     return {**own, "cost_model": {**given, **{k: v for k, v in measured.items() if v is not None}}}
 
 
@@ -66,9 +70,9 @@ def choice_json(choice: Choice | str | Mapping[str, Any]) -> Any:
 
 
 def options_json(options: Options) -> Json:
-    """Return options of a plan as they are posted; ``effort`` is none of them."""
+    """Return options of a plan as they are posted; ``share`` is none of them."""
     own = {field.name: getattr(options, field.name) for field in fields(options)}
-    del own["effort"]
+    del own["share"]
     return {**own, "baselines": [choice_json(choice) for choice in options.baselines]}
 
 

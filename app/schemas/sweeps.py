@@ -8,14 +8,15 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from app.limits import MAX_BASELINES, MAX_CELL_TIME_LIMIT_S, MAX_CELLS, MAX_SEED, MAX_SWEEP_LIMIT_S
-from app.schemas.base import AnswerModel, OneOf
+from app.schemas.base import AnswerModel, OneOf, is_unknown
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning
 from app.schemas.graphs import ChangeBody, Changes, ClusterRequest, GraphBody
 from app.schemas.networks import Gbps, Microseconds, Workers
 from app.schemas.policies import PAIRS, BaselineBody, Choices, named_bodies
 from app.schemas.program_options import Bytes, SweptOptions, is_empty
-from app.schemas.programs import is_unknown
+from solver.evidence.evidence import Evidence
+from solver.limits import MAX_LAUNCH_TOLERANCE
 from solver.policies.choice import Choice
 from solver.prediction.knees import Knee
 from solver.prediction.sweep import PLAN, CellGain
@@ -108,6 +109,15 @@ class SweepRequest(ClusterRequest):
             "short.",
         ),
     ] = 10
+    launch_tolerance: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=MAX_LAUNCH_TOLERANCE,
+            description="Plans are those of fewest launches that take at most this share longer "
+            "than the best found; a sweep compares times, so it is 0 unless asked for.",
+        ),
+    ] = 0
     sweep_limit_s: Annotated[
         float,
         Field(
@@ -245,6 +255,13 @@ class SweepCell(AnswerModel):
         bool,
         Field(description="A cost was scaled from measurements on other workers or bandwidth."),
     ]
+    evidence: Annotated[
+        Evidence | None,
+        Field(
+            description="What was measured, and below which gain nothing follows; a recorded step "
+            "counts on the cluster of the request alone. Null in sweeps of earlier versions."
+        ),
+    ] = None
     memory_limit_bytes: Annotated[
         int | None, Field(exclude_if=is_unknown, description="Of a program: the limit of memory.")
     ] = None
@@ -257,7 +274,7 @@ class SweepCell(AnswerModel):
         ),
     ] = None
     status: Annotated[
-        Literal["optimal", "feasible", "infeasible"] | None,
+        Literal["optimal", "within", "feasible", "infeasible"] | None,
         Field(
             exclude_if=is_unknown,
             description="Of the program of `plan`; `infeasible`: none was found that keeps the "
@@ -284,6 +301,7 @@ class SweepRequestOut(AnswerModel):
     barrier: bool
     seed: int
     time_limit_s: float
+    launch_tolerance: float = 0
     sweep_limit_s: float
     options: Annotated[SweptOptions, Field(exclude_if=is_empty)] = SweptOptions()
     changes: Annotated[list[ChangeBody], Field(exclude_if=not_)] = Field(default=[])
@@ -314,6 +332,13 @@ class SweepAnswer(AnswerModel):
             "where on more memory gains nothing. Empty where cells are missing."
         ),
     ]
+    evidence: Annotated[
+        Evidence | None,
+        Field(
+            description="Of the cell where a gain must be largest to follow. Null in sweeps of "
+            "earlier versions."
+        ),
+    ] = None
     warnings: Annotated[
         list[CostWarning],
         Field(

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from app import VERSION
 from app.errors import InvalidRequest
 from app.reading.cluster_faults import model_faults
@@ -26,8 +28,10 @@ from solver.calibration.fits import (
     fit_piecewise,
     fit_table,
 )
+from solver.calibration.spread import spread_of
 from solver.codes import FaultCode
-from solver.costs import PIECEWISE, TABLE, PiecewiseCost, cost_of
+from solver.costs import PIECEWISE, TABLE, CostError, PiecewiseCost, cost_of
+from solver.costs.cost_error import weighted
 from solver.errors import Fault, InvalidCluster, InvalidMeasurements
 from solver.graph import ALL_REDUCE
 from solver.limits import MAX_WORKERS
@@ -56,10 +60,11 @@ def run(request: CostModelRequest) -> CostModelAnswer:
         chosen = best_fit(fits)
         ordered = [chosen, *(fit for fit in fits if fit is not chosen)]
         fitted = [(ALL_REDUCE, fit) for fit in ordered]
-        model = _model(request, chosen, workers)
+        model = _with_error(_model(request, chosen, workers), [chosen], pools)
     else:
         fitted, refusals = _tables(request, pools), []
         model = _model_of_kinds(request, fitted, workers)
+        model = _with_error(model, [fit for _, fit in fitted], pools)
     return CostModelAnswer(
         name=request.name,
         model=model,
@@ -82,6 +87,20 @@ def kinds_of(model: CostModelBody) -> list[str]:
     """Return the collectives that a model was made for, all-reduce first."""
     own = [ALL_REDUCE] if model.table or not model.tables else []
     return [*own, *model.tables]
+
+
+def _with_error(
+    model: CostModelBody, fits: Sequence[Fit], pools: Mapping[str, Samples]
+) -> CostModelBody:
+    """Say in a model how far it is from what it was fitted to: by samples, over all kinds."""
+    rows = []
+    for fit, some in zip(fits, pools.values(), strict=True):
+        spread = spread_of(*np.array(some, float).T)
+        rows.append((CostError(fit.errors.median, fit.errors.p90, spread), len(some)))
+    error = weighted(rows)
+    assert error is not None, "what was fitted has samples"
+    told = {"error_median": error.median, "error_p90": error.p90, "spread": error.spread}
+    return model.model_copy(update=told)
 
 
 def _source_faults(request: CostModelRequest) -> list[Fault]:

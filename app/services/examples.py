@@ -47,6 +47,7 @@ OPTIONS: dict[str, Any] = {
     "barrier": False,
     "seed": 0,
     "time_limit_s": 60,
+    "launch_tolerance": 0.001,
 }
 
 

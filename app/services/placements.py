@@ -27,6 +27,7 @@ from app.services.placement_texts import (
     row_text,
 )
 from solver.chain import chain_of
+from solver.evidence.evidence import stated_evidence
 from solver.graph import Graph
 from solver.placements.bandwidth import is_sharded, summing_us
 from solver.placements.chunks import Key, lay_out
@@ -94,6 +95,7 @@ def answer_of(graph: Graph | None, request: PlacementsRequest) -> PlacementsAnsw
         jobs=None if sharing is None else list(sharing.jobs),
         jobs_chunk_bytes=None if sharing is None else sharing.chunk_bytes,
         notes=list(notes(request, found)),
+        evidence=stated_evidence(graph, "the bandwidths of hosts"),
         request=_repeated(request, found, graph),
         version=VERSION,
     )

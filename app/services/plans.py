@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 from app.errors import InvalidRequest, within
-from app.names import FIFO
 from app.reading.program_faults import is_program
 from app.schemas.explanations import UNEXPLAINED, ExplainedAnswer
 from app.schemas.plans import PlanAnswer, PlanRequest
@@ -68,7 +67,8 @@ def solve(problem: CheckedRequest[PlanRequest], watch: Follower | None = None) -
         limit_s = options.time_limit_s
         left_s = max(limit_s - (time.thread_time() - spent), _LEAST * limit_s)
         rest = replace(options, time_limit_s=left_s, share=_BESIDE)
-        gains = None if is_large(graph) else headline(graph, network, rest, found)
+        trust = found.evidence.trust_below
+        gains = None if is_large(graph) else headline(graph, network, rest, found, trust)
         alone = replace(options, baselines=(), slot_us=None)  # that slot may be too short
         changed = plan(lightened(other), network, alone) if other else None
     except InvalidOptions as error:
@@ -96,8 +96,8 @@ def timeline(
 ) -> dict[str, Any]:
     """Draw a plan as a Chrome trace, beside one of :data:`app.names.RIVALS`.
 
-    ``answer`` is what planning gave. A program is drawn with its memory. None stands for FIFO, and
-    beside a program for the order of the graph.
+    ``answer`` is what planning gave. A program is drawn with its memory. None stands for what you
+    run.
 
     Raises
     ------
@@ -110,12 +110,15 @@ def timeline(
         from app.services.program_traces import program_timeline  # noqa: PLC0415
 
         return program_timeline(problem, answer, rivals.of_program(beside))
-    rival = FIFO if beside is None else beside
     graph = lightened(problem.graph)
     graph = with_barrier(graph) if problem.request.has_barrier else graph
     network = network_of(problem.request.cluster.to_cluster())
     sends = explicit_launches(graph, chain_of(graph), *PlanBody.model_validate(answer).by_name())
-    other_graph, other_timeline = rivals.ran(problem, graph, network, rival)
+    rival, other_graph, other_timeline = (
+        rivals.run_today(graph, network)
+        if beside is None
+        else (beside, *rivals.ran(problem, graph, network, beside))
+    )
     timelines = {"plan": simulate(graph, network, replay(sends)), rival: other_timeline}
     other = {
         "graph": graph.name,

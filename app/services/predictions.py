@@ -24,6 +24,7 @@ from solver.codes import FaultCode
 from solver.costs import TABLE, network_of
 from solver.errors import Fault
 from solver.graph import Graph
+from solver.planning.certify import evidence_on
 from solver.prediction.passes import Passes, passes_of_chain, passes_of_layers, why_no_chain
 from solver.prediction.scaling import graph_of, predict
 
@@ -56,6 +57,9 @@ def answer_of(graph: Graph | None, request: PredictionRequest) -> PredictionAnsw
         rows=rows,
         why_no_osf=reason and f"OSF needs {reason}",
         notes=list(scaling_notes(iteration, request.cluster)) if len(clusters) > 1 else [],
+        evidence=evidence_on(
+            iteration, networks[0][1], is_here=networks[0][0] == request.cluster.workers
+        ),
         warnings=units_of(iteration, where) + _warnings(iteration, clusters),
         request=PredictionRequestOut.of(
             request,

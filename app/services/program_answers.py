@@ -33,11 +33,12 @@ from app.services.program_problems import (
     policies_of,
 )
 from app.services.warnings import launched, search_of, units_of, warnings_of
+from solver.bounds.status import FEASIBLE
 from solver.evidence.headline import Headline
 from solver.planning.result import Proof
 from solver.programs.explanation.explain import ProgramExplanation
 from solver.programs.policies import POLICIES
-from solver.programs.result import OPTIMAL, ProgramPlan, RoomierPlan
+from solver.programs.result import ProgramPlan, RoomierPlan
 from solver.programs.search.flat import is_one_stream
 from solver.units import same
 
@@ -65,6 +66,7 @@ def program_answer(
     return PlanAnswer.of(
         times_of(planned),
         explained_program(planned, why, more, front or ()),
+        best_time_us=planned.best_time_us,
         headline=gains,
         runtime_s=runtime_s,
         status=planned.status,
@@ -98,6 +100,7 @@ def program_answer(
         launch_reasons=None if why is None else launch_reasons_of(planned, why),
         front=front,
         what_if=None if changed is None else _what_if(planned, changed),
+        evidence=planned.evidence,
         warnings=([] if graph.buffers else units_of(graph))
         + assumed_of(request.options.copy_gbps)
         + _unsearched(planned)
@@ -135,7 +138,7 @@ def _headroom(value: float | None, bound: float) -> float | None:
 
 def _unsearched(planned: ProgramPlan) -> list[CostWarning]:
     """Say that a program is only the best of some rules."""
-    if planned.status == OPTIMAL or is_one_stream(planned.problem):
+    if planned.status != FEASIBLE or is_one_stream(planned.problem):
         return []
     detail = (
         "Programs are searched where all compute is on one stream; here it is on several, or on "

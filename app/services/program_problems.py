@@ -49,6 +49,7 @@ def program_options(request: PlanRequest) -> ProgramOptions:
     return ProgramOptions(
         baselines=policies_of(request),
         seed=options.seed,
+        launch_tolerance=options.launch_tolerance,
         time_limit_s=options.time_limit_s / plans,
         effort=options.effort,
         share=min(1.0, _WHOLE / plans),

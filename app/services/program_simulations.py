@@ -39,6 +39,7 @@ from solver.exports.programs.chrome import trace_of
 from solver.programs.check import program_faults
 from solver.programs.execute import execute
 from solver.programs.explicit import explicit_program
+from solver.programs.plan import program_evidence
 from solver.programs.policies import POLICIES
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
@@ -80,6 +81,7 @@ def simulate_program(problem: CheckedRequest[SimulationRequest]) -> SimulationAn
         memory=memory_of(done),
         path_times=None if why is None else why.path_times,
         launch_reasons=None if why is None else launch_reasons_of(done, why),
+        evidence=program_evidence(done.problem),
         warnings=([] if problem.graph.buffers else units_of(problem.graph))
         + assumed_of(request.options.copy_gbps)
         + warnings_of(request.cluster, launched(buckets, parts)),

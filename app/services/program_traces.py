@@ -7,8 +7,10 @@ from app.services.program_problems import Asked
 from solver.exports.programs.chrome import trace_of
 
 
-def program_timeline(problem: Asked, answer: Any, beside: str = "in_order") -> dict[str, Any]:
+def program_timeline(problem: Asked, answer: Any, beside: str | None = None) -> dict[str, Any]:
     """Draw a program as a Chrome trace, with its memory, beside that of a rule of today.
+
+    None stands for the compiler's.
 
     Raises
     ------

@@ -22,7 +22,9 @@ from app.services.program_problems import (
     program_options,
     program_problem,
 )
+from solver.bounds.status import status_of
 from solver.errors import InvalidGraph, InvalidOptions
+from solver.evidence.evidence import evidence_of
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import execute
 from solver.programs.headline import program_headline
@@ -30,8 +32,7 @@ from solver.programs.plan import Report, plan
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 from solver.programs.replanned import with_changes, with_more_memory
-from solver.programs.result import FEASIBLE, OPTIMAL, ProgramPlan, RoomierPlan
-from solver.units import same
+from solver.programs.result import ProgramPlan, RoomierPlan
 
 SEARCH = "search"
 
@@ -79,7 +80,8 @@ def solve_program(
     more, changed = _more(problem, planned), _changed(problem, planned, watch)
     if watch:
         watch.progress(EXPLANATION, 0, 1, _best(tried), planned.bound.value_us)
-    why, gains = explanation_of(planned), program_headline(planned)
+    gains = program_headline(planned, planned.evidence.trust_below)
+    why = explanation_of(planned)
     runtime = round(time.perf_counter() - began, 6)
     cuts = _cuts(tried, planned, more, changed)
     return program_answer(problem, planned, why, front, more, changed, runtime, cuts, gains)
@@ -139,8 +141,10 @@ class _Following(NamedTuple):
 
         def draft_of(program: Program) -> str:
             run, bound = execute(planned, program), lower_bound(planned)
-            status = OPTIMAL if same(run.iteration_time, bound.value_us) else FEASIBLE
-            found = ProgramPlan(planned, program, run, status, bound, (), cut=_EARLY)
+            time_us = run.iteration_time
+            status = status_of(time_us, time_us, bound.value_us)
+            on = evidence_of(planned.graph, planned.network, cut=_EARLY)
+            found = ProgramPlan(planned, program, run, status, time_us, bound, (), on)
             took = round(time.perf_counter() - began, 6)
             return program_answer(problem, found, None, None, (), None, took).model_dump_json()
 

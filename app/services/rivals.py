@@ -1,13 +1,14 @@
 """What is drawn beside a plan: a policy of today, as it was compared or with its defaults."""
 
 from app.errors import InvalidRequest
-from app.names import FIFO, IN_ORDER
+from app.names import FIFO
 from app.schemas.plans import PlanRequest
 from app.schemas.problem import CheckedRequest
 from solver.chain import chain_of
 from solver.codes import FaultCode
 from solver.costs import Network
 from solver.errors import Fault
+from solver.evidence.what_you_run import what_you_run
 from solver.graph import Graph, with_barrier
 from solver.policies import POLICIES, wfbp
 from solver.policies.choice import WHERE_NOT, Choice, applies, bind, choice_faults, resolve
@@ -49,8 +50,14 @@ def ran(
     return graph, simulate(graph, network, bind(resolve(choice, graph, network)))
 
 
-def of_program(name: str | None) -> str:
-    """Return what stands beside a program.
+def run_today(graph: Graph, network: Network) -> tuple[str, Graph, Timeline]:
+    """Simulate what you run; name it, and return what it ran on, too."""
+    first = what_you_run(graph, network)[0]
+    return first.name, graph, simulate(graph, network, first.policy(graph, network))
+
+
+def of_program(name: str | None) -> str | None:
+    """Return what stands beside a program; None stands for the compiler's own.
 
     Raises
     ------
@@ -59,7 +66,7 @@ def of_program(name: str | None) -> str:
     """
     if name is not None and name not in PROGRAM_POLICIES:
         raise InvalidRequest([_not_supported(name, "any other plan", tuple(PROGRAM_POLICIES))])
-    return name or IN_ORDER
+    return name
 
 
 def _not_supported(name: str, where: str, names: tuple[str, ...]) -> Fault:

@@ -32,6 +32,7 @@ from solver.costs import Network, network_of
 from solver.errors import Fault, InvalidGraph, InvalidPlan
 from solver.explanation.explain import explain
 from solver.graph import Graph, with_barrier
+from solver.planning.certify import evidence_on
 from solver.planning.explicit import deadlock_fault, explicit_launches
 from solver.planning.labels import label_buckets, parts_of
 from solver.planning.times import IterationTimes, iteration_times
@@ -85,6 +86,7 @@ def run(problem: CheckedRequest[SimulationRequest]) -> SimulationAnswer:
         channels=explanation.channels,
         jitter=_jitter(graph, network, request, rerun(graph)),
         what_if=_what_if(problem, network, rerun, times),
+        evidence=evidence_on(graph, network),
         warnings=units_of(graph) + warnings_of(request.cluster, launched(buckets, parts)),
         request=SimulationRequestOut.of(
             request,

@@ -6,7 +6,7 @@ what the command takes where nothing is said, and is named.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,9 +15,10 @@ from app.reading.traces import FORMAT
 from app.schemas.imports import LaneCost
 from app.services.assumed_cluster import RING_NETWORK, WORKERS
 from solver.calibration.channels import KindFit, fit_channel, usable
-from solver.costs import LINEAR, TABLE
+from solver.costs import LINEAR, TABLE, CostError
 from solver.costs.algorithms.stepwise import ring_effort
-from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Graph
+from solver.costs.cost_error import weighted
+from solver.graph import ALL_REDUCE, COMPUTE, NETWORK
 from solver.limits import MAX_BANDWIDTH_GBPS, MAX_WORKERS, MIN_BANDWIDTH_GBPS
 from solver.traces import Trace, TraceChannel
 from solver.units import bytes_per_us
@@ -26,12 +27,6 @@ Json = dict[str, Any]
 
 #: What a cost model that was fitted to a trace is called.
 RECORDED = "recorded"
-
-#: What the warning of costs that do not fit begins with.
-MISFIT = "The costs of"
-
-#: The median error of costs beyond which they do not fit, and the share of bytes that is much.
-_MISFIT, _MUCH = 0.3, 0.25
 
 #: Groups that hold copies of a model, its shards, or what one copy is made of.
 _COPIES = re.compile(r"replicate|^(ddp|dp|data)\b|^data[ _]parallel")
@@ -85,10 +80,10 @@ def with_cluster(trace: Trace) -> tuple[Trace, TraceCluster]:
     """
     if trace.graph is None or trace.report.format == FORMAT:
         return trace, TraceCluster(None, ())
-    carried: dict[str, dict[str, None]] = {}
+    carried: dict[str, Counter[str]] = {}
     for op in trace.graph.ops:
         if op.kind != COMPUTE:
-            carried.setdefault(op.channel, {})[op.kind] = None
+            carried.setdefault(op.channel, Counter())[op.kind] += op.bytes or 0
     if len(carried.keys() - {NETWORK}) > MAX_CHANNELS:
         detail = (
             f"No cluster is suggested: the graph has {len(carried)} channels, and a cluster has "
@@ -99,7 +94,7 @@ def with_cluster(trace: Trace) -> tuple[Trace, TraceCluster]:
     sizes = [known[name].workers or 0 for name in carried if name in known]
     world = min(max(sizes, default=0), MAX_WORKERS) or WORKERS
     found = {
-        name: _suggestion(name, list(kinds), known.get(name), world, _launches(trace, name))
+        name: _suggestion(name, list(kinds), known.get(name), world, _launches(trace, name), kinds)
         for name, kinds in carried.items()
     }
     growing = _growing({name: each.workers for name, each in found.items()})
@@ -120,25 +115,7 @@ def with_cluster(trace: Trace) -> tuple[Trace, TraceCluster]:
         )
     costs = tuple(cost for each in found.values() for cost in each.costs)
     told = _assuming(trace, tuple(lines))
-    report = replace(told.report, warnings=(*told.report.warnings, *_misfits(trace.graph, costs)))
-    return replace(told, report=report), TraceCluster(cluster, costs)
-
-
-def _misfits(graph: Graph, costs: Sequence[LaneCost]) -> Iterator[str]:
-    """Warn of costs that much is sent at and that do not fit their launches."""
-    sent = Counter[tuple[str, str]]()
-    for op in graph.ops:
-        sent[op.channel, op.kind] += op.bytes or 0
-    for cost in costs:
-        share = sent[cost.channel, cost.kind] / max(1, sent.total())
-        if cost.error_median > _MISFIT and share > _MUCH:
-            yield (
-                f"{MISFIT} {cost.kind} on {cost.channel} fit its launches within "
-                f"{100 * cost.error_median:.0f} % in the median, and {100 * share:.0f} % of the "
-                "bytes are sent so: times, gains and bounds are not better than that. Launches of "
-                "one size took very different times; use files of all ranks, or a benchmark of "
-                "the network (interlace calibrate, --cost-model)."
-            )
+    return told, TraceCluster(cluster, costs)
 
 
 def _growing(workers: Mapping[str, int]) -> list[str]:
@@ -184,6 +161,7 @@ def _suggestion(
     known: TraceChannel | None,
     world: int,
     launches: Mapping[str, Sequence[tuple[int, float]]],
+    sent: Mapping[str, int],
 ) -> _Suggestion:
     measured = known.workers if known else None
     workers = min(measured or world, MAX_WORKERS)
@@ -204,12 +182,24 @@ def _suggestion(
     untimed = [kind for kind in kinds if kind not in launches]
     lines = [*([] if measured else [f"{place}."]), *map(_sentence, costs)]
     lines += [f"{kind} on {name}: no times; as a ring beside the others." for kind in untimed]
-    body = _body(measured and workers, fits, costs, untimed)
+    body = _body(measured and workers, fits, costs, untimed, _error(costs, sent))
     return _Suggestion(workers, body, costs, tuple(lines))
 
 
+def _error(costs: Sequence[LaneCost], sent: Mapping[str, int]) -> CostError | None:
+    """Return how far the costs of a channel are off, by the bytes that it sends of each kind."""
+    return weighted(
+        (CostError(cost.error_median, cost.error_p90, cost.spread), sent.get(cost.kind, 0))
+        for cost in costs
+    )
+
+
 def _body(
-    measured: int | None, fits: Sequence[KindFit], costs: Sequence[LaneCost], untimed: Sequence[str]
+    measured: int | None,
+    fits: Sequence[KindFit],
+    costs: Sequence[LaneCost],
+    untimed: Sequence[str],
+    error: CostError | None,
 ) -> Json:
     """Write the lines of a channel as a cost model; what every launch pays is its start-up."""
     startup = min(fit.line.startup_us for fit in fits)
@@ -231,6 +221,9 @@ def _body(
             tables[kind] = [[1, _rounded(slope)], [max(2, most), _rounded(slope * max(2, most))]]
         model |= {"algorithm": TABLE, "table": tables.pop(ALL_REDUCE, None), "tables": tables}
     told = {field: value for field, value in model.items() if value}
+    if error is not None:
+        known = (("error_median", error.median), ("error_p90", error.p90), ("spread", error.spread))
+        told |= {field: _rounded(value) for field, value in known if value is not None}
     return {"startup_us": _rounded(startup), "cost_model": told, "extrapolate": True}
 
 
@@ -254,7 +247,9 @@ def _cost(channel: str, workers: int, fit: KindFit) -> LaneCost:
         us_per_byte=_rounded(fit.line.us_per_byte),
         bandwidth_gbps=float(f"{rate:.4g}") if is_one else None,
         error_median=_rounded(fit.median),
+        error_p90=_rounded(fit.p90),
         error_worst=_rounded(fit.worst),
+        spread=None if fit.spread is None else _rounded(fit.spread),
     )
 
 

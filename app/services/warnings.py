@@ -144,8 +144,8 @@ def search_of(cuts: Mapping[str, str | None]) -> list[CostWarning]:
 
 
 def units_of(graph: Graph, where: str = "/graph") -> list[CostWarning]:
-    """Ask about durations that cannot be microseconds, as far as one can tell."""
-    if not in_doubt(graph):
+    """Ask about durations that were not recorded and cannot be microseconds, it seems."""
+    if graph.recorded is not None or not in_doubt(graph):
         return []
     took = sum(op.duration_us or 0.0 for op in graph.ops)
     sent = sum(op.bytes or 0 for op in graph.ops)

@@ -83,7 +83,7 @@ ANSWERS = (
         "Plan",
         "PlanOut",
         f"id state status! {_TIMES} lower_bound_us! gap scaling_factor exposed_us! overlap "
-        f"{_SENT} baselines! raw summary? limited_by?",
+        f"{_SENT} baselines! raw summary? limited_by? best_time_us?",
         doc="Which tensors travel together and in which order, with the proof of how good that is.",
         needs=("iteration_time_us", "buckets"),
         places={"parts": "schedule/parts"},

@@ -35,7 +35,7 @@ Json = dict[str, Any]
 '''
 _TAIL = '''
 
-def _rows(found: Any) -> list[Json]:
+def _rows(found: Any) -> list[Any]:
     """Return rows; none where there are none, or where a list says only how many."""
     return found if isinstance(found, list) else []
 '''
@@ -111,7 +111,9 @@ class _AnswerField:
         read = _CLASSES.get(_reference(self.known.get("items", self.known)))
         if self.is_array:
             rows = found
-            if self.may_lack:
+            if self.may_lack and _type(self.known["items"]) in _WORDS.values():
+                rows = f"{found} or ()"
+            elif self.may_lack:
                 rows = f"_rows({found})"
             elif self.is_there and not self.is_needed:
                 rows = f"{found} or ()"

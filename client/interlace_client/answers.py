@@ -221,7 +221,8 @@ class Plan:
         ``timed_out``: its time was over and nothing was in hand; a plan in hand makes it
         ``succeeded``.
     status
-        ``optimal``: the iteration time equals the lower bound.
+        ``optimal``: the iteration time equals the lower bound; ``within``: the best time found
+        does, and the plan takes at most ``launch_tolerance`` longer.
     iteration_time_us
         Simulated time of the plan, start-up paid by each part [us].
     compute_time_us
@@ -242,6 +243,9 @@ class Plan:
         What limits the iteration, and what would move it by how much.
     limited_by
         The same in a word; None when nothing takes time.
+    best_time_us
+        The best time found [us]; the plan takes at most ``launch_tolerance`` longer, for fewer
+        launches. None in plans of older releases.
     """
 
     id: str
@@ -261,6 +265,7 @@ class Plan:
     raw: Json = field(repr=False, compare=False)
     summary: str | None = None
     limited_by: str | None = None
+    best_time_us: float | None = None
 
     @classmethod
     def of(cls, raw: Json) -> Plan | None:
@@ -285,6 +290,7 @@ class Plan:
             raw=raw,
             summary=raw.get("summary"),
             limited_by=raw.get("limited_by"),
+            best_time_us=raw.get("best_time_us"),
         )
 
 
@@ -413,7 +419,7 @@ class Cell:
             memory_limit_bytes=raw.get("memory_limit_bytes"),
             peak_bytes=raw.get("peak_bytes"),
             status=raw.get("status"),
-            fastest=tuple(_rows(raw.get("fastest"))),
+            fastest=tuple(raw.get("fastest") or ()),
             gains=tuple(_rows(raw.get("gains"))),
         )
 
@@ -956,6 +962,6 @@ class RunPage:
         )
 
 
-def _rows(found: Any) -> list[Json]:
+def _rows(found: Any) -> list[Any]:
     """Return rows; none where there are none, or where a list says only how many."""
     return found if isinstance(found, list) else []

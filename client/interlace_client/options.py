@@ -81,6 +81,7 @@ class Sweeping(WaitOptions, total=False):
     barrier: bool | None
     seed: int | None
     time_limit_s: float | None
+    launch_tolerance: float | None
     sweep_limit_s: float | None
     options: _Fields | None
 

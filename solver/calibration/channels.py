@@ -22,6 +22,7 @@ from solver.calibration.fits.samples import Samples
 from solver.calibration.fits.straight import moments, straight
 from solver.calibration.measurements.readings import broken_rule
 from solver.calibration.short_launches import without_short
+from solver.calibration.spread import spread_of
 from solver.costs.algorithms.stepwise import ring_effort
 from solver.costs.cluster import ASSUMED_STARTUP_US
 from solver.units import FloatArray, slack
@@ -57,8 +58,10 @@ class KindFit:
         Different sizes among them.
     measured
         Least and most bytes of them.
-    median, worst
+    median, p90, worst
         Relative errors abs(T / t - 1) of them.
+    spread
+        How far launches of one size were apart (:func:`spread_of`); None where no size has several.
     """
 
     kind: str
@@ -69,7 +72,9 @@ class KindFit:
     sizes: int
     measured: tuple[int, int]
     median: float
+    p90: float
     worst: float
+    spread: float | None
 
 
 class _Launches(NamedTuple):
@@ -149,7 +154,9 @@ def _fit(kind: _Launches, shared: float | None, workers: int) -> KindFit:
         int(np.unique(kind.sizes).size),
         (int(kind.sizes.min()), int(kind.sizes.max())),
         float(np.median(misses)),
+        float(np.quantile(misses, 0.9)),
         float(misses.max()),
+        spread_of(kind.sizes, kind.times),
     )
 
 

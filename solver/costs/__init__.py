@@ -13,10 +13,19 @@ from solver.costs.algorithms.servers import PLACEMENTS
 from solver.costs.algorithms.stepwise import ring
 from solver.costs.cluster import LINEAR, PIECEWISE, RING, TABLE, Cluster
 from solver.costs.cost import Cost, scale
+from solver.costs.cost_error import CostError
 from solver.costs.functions.affine import Affine
 from solver.costs.functions.measured import MeasuredCost
 from solver.costs.functions.piecewise import Piecewise, PiecewiseCost
-from solver.costs.network import ChannelCost, Network, alike, as_network, network_of
+from solver.costs.network import (
+    ChannelCost,
+    Network,
+    alike,
+    as_network,
+    bytes_on,
+    cost_error_of,
+    network_of,
+)
 
 __all__ = [
     "ALGORITHMS",
@@ -30,12 +39,15 @@ __all__ = [
     "ChannelCost",
     "Cluster",
     "Cost",
+    "CostError",
     "MeasuredCost",
     "Network",
     "Piecewise",
     "PiecewiseCost",
     "alike",
     "as_network",
+    "bytes_on",
+    "cost_error_of",
     "cost_of",
     "is_extrapolated",
     "network_of",

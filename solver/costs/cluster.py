@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from solver.codes import FaultCode
+from solver.costs.cost_error import CostError
 from solver.costs.functions.piecewise import PiecewiseCost
 from solver.errors import Fault
 
@@ -68,6 +69,8 @@ class Cluster:
     shares
         The network card that carries it: channels that name the same one share its bandwidth. None
         for a card of its own.
+    cost_error
+        How far its costs are from what they were fitted to; None where nobody knows.
     """
 
     workers: int
@@ -92,6 +95,7 @@ class Cluster:
     extrapolate: bool = False
     compute_slowdown: float = 1.0
     shares: str | None = None
+    cost_error: CostError | None = None
 
 
 def missing_fields(cluster: Cluster, *fields: str) -> list[Fault]:

@@ -1,5 +1,6 @@
 """Which cost each lane of a cluster has, and what its launches cost what runs beside them."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -7,11 +8,13 @@ from typing import NamedTuple
 
 from solver.codes import FaultCode
 from solver.costs.algorithms import cost_of
+from solver.costs.algorithms.extrapolation import is_extrapolated
 from solver.costs.checks import cluster_faults
 from solver.costs.cluster import Cluster
 from solver.costs.cost import Cost
+from solver.costs.cost_error import CostError, weighted
 from solver.errors import Fault, InvalidCluster
-from solver.graph import NETWORK
+from solver.graph import NETWORK, Graph
 
 
 class ChannelCost(NamedTuple):
@@ -49,12 +52,18 @@ class Network:
         the channels of one card share its bandwidth.
     workers
         Channels and the ranks of a collective on each: a shard is the whole over these.
+    errors
+        Channels and how far their costs are from what they were fitted to, of those that tell.
+    scaled
+        Channels whose costs were measured with other workers, or at another bandwidth.
     """
 
     cost: Callable[[ChannelCost], Cost]
     compute_slowdown: float = 1.0
     cards: tuple[tuple[str, str], ...] = ()
     workers: tuple[tuple[str, int], ...] = ()
+    errors: tuple[tuple[str, CostError], ...] = ()
+    scaled: tuple[str, ...] = ()
 
     def __call__(self, lane: ChannelCost) -> Cost:
         """Return the cost of a launch in a lane."""
@@ -93,7 +102,30 @@ def network_of(cluster: Cluster) -> Network:
         cluster.compute_slowdown,
         tuple((name, card) for name, card in cards if card is not None),
         tuple((name, channel.workers) for name, channel in channels.items()),
+        tuple(
+            (name, channel.cost_error)
+            for name, channel in channels.items()
+            if channel.cost_error is not None
+        ),
+        tuple(name for name, channel in channels.items() if is_extrapolated(channel)),
     )
+
+
+def bytes_on(graph: Graph) -> Counter[str]:
+    """Return the bytes that a graph sends on each channel."""
+    sent = Counter[str]()
+    for op in (graph.ops[i] for i in graph.collectives):
+        sent[op.channel] += op.bytes or 0
+    return sent
+
+
+def cost_error_of(network: Network, graph: Graph) -> CostError | None:
+    """Return how far off a network's costs are, by the bytes that a graph sends on each channel.
+
+    None where no channel that it sends on tells.
+    """
+    sent = bytes_on(graph)
+    return weighted((error, sent[channel]) for channel, error in network.errors)
 
 
 def as_network(given: Network | Cluster) -> Network:

@@ -1,9 +1,28 @@
 """On what an answer rests, and below which gain nothing follows from it."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from solver.costs.cost_error import CostError
-from solver.graph.recorded import RecordedStep
+from solver.costs import Network, bytes_on, cost_error_of
+from solver.evidence.gain import share_text
+from solver.graph import Graph, RecordedStep
+
+#: From which share on it is worth saying how measurements become better.
+_FAR = 0.03
+
+
+@dataclass(frozen=True, slots=True)
+class FitError:
+    """How far costs are from the launches that they were fitted to, by bytes sent.
+
+    Attributes
+    ----------
+    median, p90
+        Of abs(cost / measured time - 1); None where nobody knows.
+    """
+
+    median: float | None
+    p90: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,78 +32,199 @@ class Evidence:
     Attributes
     ----------
     recorded_us
-        What the step took when it was recorded [us]; None where nothing was.
+        What the step took when it was recorded [us]; null where nothing was.
     recorded_simulated_us
-        The same step by what you run, simulated with the costs of the cluster [us].
+        The same step as you run it, simulated with the costs of the cluster [us]; null where they
+        were scaled to another cluster than was recorded.
     cost_error
-        How well the costs fit what was measured; None where they were not fitted.
+        How well the costs fit what was measured; null where they were not fitted.
+    spread
+        How far repeated measurements of one size were apart, as a share of their time; null where
+        nobody knows.
     assumed
         What was not measured, a sentence each.
     cut
-        What ended the search before its moves were done; None where nothing did.
+        What ended the search before its moves were done; null where nothing did.
     trust_below
-        The gain below which nothing follows; None where nothing was measured.
+        The gain below which nothing follows; null where nothing was measured.
+    sentences
+        The same in words, as the command and the page show it; empty where nothing was measured.
     """
 
     recorded_us: float | None = None
     recorded_simulated_us: float | None = None
-    cost_error: CostError | None = None
+    cost_error: FitError | None = None
+    spread: float | None = None
     assumed: tuple[str, ...] = ()
     cut: str | None = None
     trust_below: float | None = None
+    sentences: tuple[str, ...] = ()
+
+
+#: Of an answer of which nothing is known but its figures.
+NO_EVIDENCE = Evidence()
 
 
 def evidence_of(
-    recorded: RecordedStep | None,
-    recorded_simulated_us: float | None,
-    cost_error: CostError | None,
-    communication: float | None,
-    *,
-    assumed: tuple[str, ...] = (),
+    graph: Graph,
+    network: Network,
+    today_us: float | None = None,
+    compute_us: float | None = None,
     cut: str | None = None,
+    *,
+    is_here: bool = True,
 ) -> Evidence:
-    """Gather what an answer rests on.
+    """Gather what an answer about a graph on a network rests on.
 
     Parameters
     ----------
-    recorded
-        Of the graph; None where it was not recorded.
-    recorded_simulated_us
-        By what you run, with the costs of the cluster [us].
-    cost_error
-        Of the cluster's costs.
-    communication
-        The share of what you run that communication adds to compute: errors of costs move this
-        much of the step; None counts as all of it.
-    assumed, cut
-        As in :class:`Evidence`.
+    graph
+        With the step that it was read from, where it was recorded.
+    network
+        With how far its costs are off, where they were fitted.
+    today_us, compute_us
+        What you run, and compute alone, simulated [us]; None where that is not known.
+    cut
+        What ended the search early.
+    is_here
+        The network is that of the recorded step, as far as anybody says; another one of a sweep or
+        a prediction is not, and then the step is no measure of it.
+
+    Notes
+    -----
+    O(collectives).
     """
-    known = None if recorded is None else recorded.known_us
+    recorded = _recorded_us(graph.recorded) if is_here else None
+    scaled = [channel for channel in bytes_on(graph) if channel in network.scaled]
+    simulated = None if recorded is None or scaled else today_us
+    error = cost_error_of(network, graph)
+    fit = None if error is None else FitError(error.median, error.p90)
+    spread = None if error is None else error.spread
+    share = _share(today_us, compute_us)
+    trust = _trust_below(recorded, simulated, _off(fit, spread, share))
     return Evidence(
-        known,
-        recorded_simulated_us,
-        cost_error,
-        assumed,
+        recorded,
+        simulated,
+        fit,
+        spread,
+        tuple(_assumed(graph, network, scaled, is_here=is_here)),
         cut,
-        _trust_below(known, recorded_simulated_us, cost_error, communication),
+        trust,
+        tuple(_sentences(recorded, simulated, fit, spread, trust)),
     )
 
 
+def stated_evidence(graph: Graph | None, costs: str) -> Evidence:
+    """Gather what an answer rests on that takes no costs of launches.
+
+    Parameters
+    ----------
+    graph
+        None where the answer is about something else, such as profiled steps.
+    costs
+        What it takes instead, and is not known to be right, such as ``bandwidths``.
+    """
+    recorded = None if graph is None else _recorded_us(graph.recorded)
+    assumed = [_STATED] if graph is not None and graph.recorded is None else []
+    assumed.append(f"How far {costs} are off is not known.")
+    sentences = _sentences(recorded, None, None, None, None)
+    return Evidence(recorded_us=recorded, assumed=tuple(assumed), sentences=tuple(sentences))
+
+
+def is_measured(graph: Graph, network: Network) -> bool:
+    """Tell whether anything was measured, so that what you run is worth simulating."""
+    return graph.recorded is not None or bool(network.errors)
+
+
+def _recorded_us(recorded: RecordedStep | None) -> float | None:
+    return None if recorded is None else recorded.known_us
+
+
+def _share(today_us: float | None, compute_us: float | None) -> float:
+    """Return the share of a step that communication adds to compute: costs move this much of it.
+
+    All of it where that is not known.
+    """
+    if not today_us or compute_us is None:
+        return 1.0
+    return max(0.0, 1 - compute_us / today_us)
+
+
+def _off(fit: FitError | None, spread: float | None, share: float) -> float | None:
+    """Return how far off costs make a step, by the larger of their error and their spread."""
+    known = (None if fit is None else fit.median, spread)
+    errors = [each for each in known if each is not None]
+    return max(errors) * share if errors else None
+
+
 def _trust_below(
+    recorded_us: float | None, simulated_us: float | None, off: float | None
+) -> float | None:
+    """Return the largest of what is known to be off, as a share of the step."""
+    known = [] if off is None else [off]
+    if recorded_us and simulated_us is not None:
+        known.append(abs(simulated_us / recorded_us - 1))
+    return max(known, default=None)
+
+
+def _assumed(
+    graph: Graph, network: Network, scaled: Iterable[str], *, is_here: bool
+) -> Iterator[str]:
+    """Say what was not measured."""
+    if graph.recorded is None:
+        yield _STATED
+    elif not is_here:
+        yield "No step was recorded on this cluster."
+    fitted = {channel for channel, _ in network.errors}
+    stated = [channel for channel in bytes_on(graph) if channel not in fitted]
+    if stated:
+        yield f"How far the costs of {' and '.join(stated)} are off is not known."
+    for channel in scaled:
+        yield f"The costs of {channel} were measured elsewhere, and are scaled as a ring's."
+
+
+def _sentences(
     recorded_us: float | None,
     simulated_us: float | None,
-    cost_error: CostError | None,
-    communication: float | None,
-) -> float | None:
-    """Return the largest of what is known to be off, as a share of the step.
+    fit: FitError | None,
+    spread: float | None,
+    trust: float | None,
+) -> Iterator[str]:
+    """Say what was measured, and below which gain nothing follows."""
+    if recorded_us is not None:
+        simulated = "" if simulated_us is None else _beside(recorded_us, simulated_us)
+        yield f"The recorded step took {_ms(recorded_us)}{simulated}."
+    if fit is not None and fit.median is not None:
+        within = f"within {share_text(fit.median)} in the median"
+        within += "" if fit.p90 is None else f", nine of ten within {share_text(fit.p90)}"
+        yield f"The costs fit what was measured {within}."
+    if spread is not None:
+        yield f"Repeated measurements of one size were {share_text(spread)} apart."
+    if trust is not None:
+        yield f"Trust no gain below {share_text(trust)}.{_BETTER if trust > _FAR else ''}"
 
-    How far the recorded step is from its simulation; and the error of the costs, by the larger of
-    the median and the spread of repeated measurements, on the share of communication.
-    """
-    off = []
-    if recorded_us and simulated_us is not None:
-        off.append(abs(simulated_us / recorded_us - 1))
-    if cost_error is not None:
-        errors = [x for x in (cost_error.median, cost_error.spread) if x is not None]
-        off += [max(errors) * (1.0 if communication is None else communication)] if errors else []
-    return max(off, default=None)
+
+#: What is assumed of a graph that nobody recorded.
+_STATED = "No step was recorded: the times of compute are as stated."
+
+#: How measurements become better.
+_BETTER = (
+    " Recorded launches include waiting for other ranks and for the CPU, which no plan shortens; "
+    "files of all ranks and more steps, or a benchmark of the network (interlace calibrate, "
+    "--cost-model), make the costs better."
+)
+
+
+def _beside(recorded_us: float, simulated_us: float) -> str:
+    """Say how far the simulation of what you run is from what was recorded."""
+    change = simulated_us / recorded_us - 1 if recorded_us else 0.0
+    if share_text(abs(change)) == share_text(0.0):
+        return f"; simulated with the costs of this cluster it takes as long, {_ms(simulated_us)}"
+    return (
+        f"; simulated with the costs of this cluster it takes {_ms(simulated_us)}, "
+        f"{share_text(abs(change))} {'less' if change < 0 else 'more'}"
+    )
+
+
+def _ms(time_us: float) -> str:
+    return f"{time_us / 1e3:.3f} ms"

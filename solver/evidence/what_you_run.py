@@ -68,16 +68,27 @@ def what_you_run(graph: Graph, network: Network) -> tuple[WhatYouRun, ...]:
     -----
     One simulation for each of :data:`CAPS_MB` and two more where it is "ddp".
     """
-    is_recorded = getattr(graph, "recorded", None) is not None
-    sent = [graph.ops[i] for i in graph.collectives]
-    is_reduced = bool(sent) and {op.kind for op in sent} == {ALL_REDUCE}
-    if is_reduced and not chain_of(graph).before:
+    first = run_first(graph)
+    return (first, at_best_cap(graph, network)) if _is_reduced(graph) else (first,)
+
+
+def run_first(graph: Graph) -> WhatYouRun:
+    """Name the first of :func:`what_you_run`, which also stands beside a recorded step."""
+    is_recorded = graph.recorded is not None
+    if _is_reduced(graph):
+        sent = (graph.ops[i] for i in graph.collectives)
         if is_recorded and not all(is_parameter(op.id) for op in sent):
-            return (WhatYouRun("recorded", Choice("wfbp")), at_best_cap(graph, network))
-        return (WhatYouRun("ddp", Choice("ddp")), at_best_cap(graph, network))
+            return WhatYouRun("recorded", Choice("wfbp"))
+        return WhatYouRun("ddp", Choice("ddp"))
     if is_recorded:
-        return (WhatYouRun("recorded", Choice("wfbp")),)
-    return (WhatYouRun("fsdp2" if is_of_units(graph) else "fifo", Choice("wfbp")),)
+        return WhatYouRun("recorded", Choice("wfbp"))
+    return WhatYouRun("fsdp2" if is_of_units(graph) else "fifo", Choice("wfbp"))
+
+
+def _is_reduced(graph: Graph) -> bool:
+    """Tell whether all that is sent are all-reduces, none after another."""
+    kinds = {graph.ops[i].kind for i in graph.collectives}
+    return kinds == {ALL_REDUCE} and not chain_of(graph).before
 
 
 def at_best_cap(graph: Graph, network: Network) -> WhatYouRun:

@@ -6,10 +6,13 @@ from functools import partial
 from itertools import chain as joined
 from math import inf
 
+import numpy as np
+
 from solver.buckets import ChannelBuckets, Launch, Launches, Members, whole_elements
 from solver.chain import Chain, on_channel, subchain
 from solver.costs import Cost
 from solver.fusion.chain.fewest import with_fewest_launches
+from solver.fusion.chain.groups import fewest_groups
 from solver.fusion.chain.joint import joint
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.maxmin import max_min, unfused
@@ -84,18 +87,38 @@ def with_fewest(launches: Launches, chain: Chain, costs: Sequence[Cost], bound: 
     The answer takes no longer than ``launches`` or, where they reach it, than the lower bound [us].
     The chain must be separable; ``costs`` are those of its lanes.
     """
+    shared = [costs[chain.lane[on_channel(chain, c)[0]]] for c in chain.channels]
+    return within(launches, chain, costs, ceiling(value(launches, chain, shared), bound))
+
+
+def within(launches: Launches, chain: Chain, costs: Sequence[Cost], limit: float) -> Launches:
+    """Join launches of a separable chain wherever they stay within a time [us]."""
     tensors = [on_channel(chain, channel) for channel in chain.channels]
     chains = [subchain(chain, some) for some in tensors]
     plans = [launches_on(launches, some) for some in tensors]
     shared = [costs[chain.lane[some[0]]] for some in tensors]
     judges = [ChainJudge(each, cost) for each, cost in zip(chains, shared, strict=True)]
-    value = max(judge.value(plan) for plan, judge in zip(plans, judges, strict=True))
-    limit = ceiling(value, bound)
     fewer = (
         with_fewest_launches(plan, each, judge, limit)
         for plan, each, judge in zip(plans, chains, judges, strict=True)
     )
     return tuple(joined(*map(_in_chain, fewer, tensors)))
+
+
+def in_groups(launches: Launches, chain: Chain, costs: Sequence[Cost], limit: float) -> Launches:
+    """Send the channels of layer chains in fewer groups of neighbours that end in a time [us].
+
+    Channels of several lanes, of tails that do not ascend, or where no fewer are found stay as
+    they are.
+    """
+    sent: list[Launch] = []
+    for channel, cost in zip(chain.channels, costs, strict=True):
+        some = on_channel(chain, channel)
+        own, known = subchain(chain, some), launches_on(launches, some)
+        is_layers = len(own.lanes) == 1 and bool(np.all(np.diff(own.tail) >= 0))
+        found = fewest_groups(own, cost, limit, len(known) - 1) if is_layers else None
+        sent += _in_chain(found or known, some)
+    return tuple(sent)
 
 
 def by_lane(launches: Sequence[Launch], chain: Chain) -> Launches:

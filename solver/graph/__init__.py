@@ -14,6 +14,7 @@ from solver.graph.op import (
     REDUCE_SCATTER,
     Op,
 )
+from solver.graph.recorded import RecordedStep
 
 __all__ = [
     "ALL_GATHER",
@@ -28,6 +29,7 @@ __all__ = [
     "Buffer",
     "Graph",
     "Op",
+    "RecordedStep",
     "build",
     "first_of",
     "has_barrier",

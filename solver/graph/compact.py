@@ -35,7 +35,7 @@ def compact(graph: Graph) -> Graph:
     taken = {op.id for op in graph.ops}
     names = {row[-1]: _name(graph, row, taken) for row in rows}
     ops = [_merge(graph, row, names, preds) for row in rows]
-    return build(graph.name, ops)
+    return build(graph.name, ops, recorded=graph.recorded)
 
 
 def _longest_twins(graph: Graph) -> list[bool]:

@@ -18,6 +18,7 @@ from solver.graph.links import (
 )
 from solver.graph.op import COMPUTE, Op
 from solver.graph.op_faults import value_faults, well_typed, whole_faults
+from solver.graph.recorded import RecordedStep
 from solver.graph.slowdowns import slowdown_faults
 from solver.limits import MAX_FAULTS_SOUGHT
 
@@ -48,6 +49,8 @@ class Graph:
         The memory that ops write and read; empty where nothing is said.
     free
         Streams whose ops run one at a time in an order to be chosen, ascending.
+    recorded
+        How long the step took that the graph was read from; None where it was not recorded.
     memo
         What has been computed of it and is asked for again; no part of its value.
     """
@@ -61,13 +64,20 @@ class Graph:
     collectives: tuple[int, ...]
     buffers: tuple[Buffer, ...] = ()
     free: tuple[str, ...] = ()
+    recorded: RecordedStep | None = None
     memo: dict[str, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
 
 
 def build(
-    name: str, ops: Iterable[Op], buffers: Iterable[Buffer] = (), free: Iterable[str] = ()
+    name: str,
+    ops: Iterable[Op],
+    buffers: Iterable[Buffer] = (),
+    free: Iterable[str] = (),
+    recorded: RecordedStep | None = None,
 ) -> Graph:
     """Check ops and link them to a graph; the order of the streams ``free`` is to be chosen.
+
+    ``recorded`` is the step that they were read from, None where there was none.
 
     Raises
     ------
@@ -105,6 +115,7 @@ def build(
         collectives=tuple(i for i, op in enumerate(ops) if op.kind != COMPUTE),
         buffers=buffers,
         free=free,
+        recorded=recorded,
     )
 
 
@@ -221,7 +232,7 @@ def with_barrier(graph: Graph) -> Graph:
         for i, op in enumerate(graph.ops)
     ]
     gate = Op(barrier, COMPUTE, 0.0, None, tuple(graph.ops[i].id for i in last))
-    return build(graph.name, [*ops, gate])
+    return build(graph.name, [*ops, gate], recorded=graph.recorded)
 
 
 def has_barrier(graph: Graph) -> bool:

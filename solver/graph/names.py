@@ -1,4 +1,4 @@
-"""What ids of collectives say: the parameter whose gradient is sent, the unit that is sharded."""
+"""What ids say: the parameter whose gradient is sent, the unit that is sharded, the host's line."""
 
 import re
 
@@ -11,6 +11,9 @@ GRADIENT = "grad:"
 #: What the ids of the collectives of a unit begin with (:func:`solver.models.parallel.fsdp`).
 GATHER, REGATHER, SCATTER = "gather:", "regather:", "scatter:"
 UNIT_KINDS = {GATHER: ALL_GATHER, REGATHER: ALL_GATHER, SCATTER: REDUCE_SCATTER}
+
+#: The stream of what the host does between its launches, in graphs of recorded steps.
+HOST = "host"
 
 #: What PyTorch calls a parameter: names of modules and its own, joined by points.
 _PATH = re.compile(r"\w+(\.\w+)*")

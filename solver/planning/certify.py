@@ -1,19 +1,21 @@
 """A plan with its evidence, made of its launches."""
 
 from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple
 
 from solver.bounds.chain import LowerBound
+from solver.bounds.status import status_of
 from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Network
+from solver.evidence.evidence import Evidence, evidence_of, is_measured
+from solver.evidence.what_you_run import run_first
 from solver.fusion.fused import fused_ops
 from solver.graph import Graph
 from solver.planning.ideal import Ideal
 from solver.planning.labels import Labels, label_buckets, parts_of
 from solver.planning.result import (
-    FEASIBLE,
-    OPTIMAL,
     Baseline,
     Bound,
     Plan,
@@ -23,7 +25,7 @@ from solver.planning.result import (
 )
 from solver.planning.times import iteration_times
 from solver.policies.choice import Choice
-from solver.simulation.engine import simulate
+from solver.simulation.engine import iteration_time, simulate
 from solver.simulation.replay import replay
 from solver.units import same
 
@@ -47,6 +49,7 @@ def plan_of(
     bound: LowerBound,
     baselines: Sequence[PolicyRun],
     ideal: Ideal | None = None,
+    best_time: float = inf,
 ) -> Plan:
     """Simulate launches and state them as a plan.
 
@@ -62,6 +65,8 @@ def plan_of(
         Policies to compare with.
     ideal
         The optimum of the buckets that are sent; None where there is none, or it is not known yet.
+    best_time
+        The time of a faster plan of more launches [us]; without one it is that of the launches.
 
     Raises
     ------
@@ -70,20 +75,22 @@ def plan_of(
 
     Notes
     -----
-    One simulation, and O(ops + edges + launches).
+    One simulation, another where anything was measured, and O(ops + edges + launches).
     """
     chain = chain_of(graph)
     timeline = simulate(graph, network, replay(launches))
     labels, buckets = label_buckets(graph, chain, timeline)
     time = timeline.iteration_time
+    best_time = min(time, best_time)
     optimal = same(time, bound.value)
     tensors = [graph.ops[i].id for i in chain.positions.tolist()]
     times = iteration_times(chain, timeline)
     return Plan(
-        status=OPTIMAL if optimal else FEASIBLE,
+        status=status_of(time, best_time, bound.value),
         iteration_time_us=time,
+        best_time_us=best_time,
         compute_time_us=chain.compute_time,
-        lower_bound_us=min(bound.value, time) if optimal else bound.value,
+        lower_bound_us=min(bound.value, best_time) if same(best_time, bound.value) else bound.value,
         bound=_bound(bound, tensors),
         gap=(0.0 if optimal else time / bound.value - 1) if bound.value > 0 else None,
         scaling_factor=times.scaling_factor,
@@ -99,7 +106,24 @@ def plan_of(
         launches=tuple(launches),
         timeline=timeline,
         baselines=tuple(_baseline(policy, time, bound.value) for policy in baselines),
+        evidence=evidence_on(graph, network),
     )
+
+
+def evidence_on(graph: Graph, network: Network, *, is_here: bool = True) -> Evidence:
+    """Gather what answers about a graph on a network rest on.
+
+    ``is_here`` is as in :func:`solver.evidence.evidence.evidence_of`.
+
+    Notes
+    -----
+    A simulation of what you run, where anything was measured.
+    """
+    if not is_measured(graph, network):
+        return evidence_of(graph, network, is_here=is_here)
+    today = iteration_time(graph, network, run_first(graph).policy(graph, network))
+    compute = chain_of(graph).compute_time
+    return evidence_of(graph, network, today, compute, is_here=is_here)
 
 
 def _bound(bound: LowerBound, tensors: Sequence[str]) -> Bound:

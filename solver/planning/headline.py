@@ -2,18 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 from solver.bounds.bound import lower_bound
 from solver.chain import chain_of
 from solver.costs import Network
+from solver.errors import InvalidPlan
 from solver.evidence.doubts import DOUBTS, doubted_graph, doubted_network, saved, under_doubts
 from solver.evidence.gain import NOTHING, Gain, gain_over
 from solver.evidence.headline import Headline, headline_of
 from solver.evidence.what_you_run import what_you_run
 from solver.graph import Graph, has_barrier
-from solver.planning.plan import Options, plan
+from solver.planning.plan import Options, compare, plan
 from solver.planning.result import Plan
-from solver.planning.runtimes import runtime_of
+from solver.planning.runtimes import FSDP, runtime_of
+from solver.sharded.forms import fastest_form, time_of_form, ungated
 from solver.simulation.engine import Policy, costs_of, iteration_time
 from solver.simulation.replay import replay
 
@@ -53,12 +56,32 @@ def headline(
     return headline_of(gains, cut)
 
 
+class _AsRun(NamedTuple):
+    """A plan as what it needs runs it.
+
+    Attributes
+    ----------
+    time_us, lower_bound_us
+        Simulated, and what nothing is faster than under the same rules [us].
+    bounded
+        The graph that the bound is of.
+    simulated
+        Given a graph of the same ops and a network, the time [us].
+    """
+
+    time_us: float
+    lower_bound_us: float
+    bounded: Graph
+    simulated: Callable[[Graph, Network], float]
+
+
 def _gains(
     planned: Plan, network: Network, trust_below: float | None, *, barrier: bool
 ) -> list[Gain]:
     """Compare a plan with each of what you run, on the graph that it was made for."""
     graph = planned.graph
-    ours, needs = replay(planned.launches), runtime_of(graph, barrier=barrier)
+    needs = runtime_of(graph, barrier=barrier)
+    ours = (needs.name == FSDP and _by_fsdp(planned, network)) or _by_itself(planned)
     gains = []
     for today in what_you_run(graph, network):
         theirs = today.policy(graph, network)
@@ -67,11 +90,11 @@ def _gains(
             gain_over(
                 today.name,
                 time,
-                planned.iteration_time_us,
-                planned.lower_bound_us,
+                ours.time_us,
+                ours.lower_bound_us,
                 under_doubts(graph, network, _both(theirs, ours)),
                 trust_below=trust_below,
-                headroom_high=_headroom_high(planned, network, theirs, time),
+                headroom_high=_headroom_high(graph, ours, network, theirs, time),
                 unreachable=needs.why_not,
                 barrier=barrier,
                 runtime=needs.name,
@@ -81,27 +104,60 @@ def _gains(
     return gains
 
 
-def _both(theirs: Policy, ours: Policy) -> Callable[[Graph, Network], tuple[float, float]]:
+def _by_itself(planned: Plan) -> _AsRun:
+    """Return a plan as it is."""
+    policy = replay(planned.launches)
+    return _AsRun(
+        planned.iteration_time_us,
+        planned.lower_bound_us,
+        planned.graph,
+        lambda graph, network: iteration_time(graph, network, policy),
+    )
+
+
+def _by_fsdp(planned: Plan, network: Network) -> _AsRun | None:
+    """Return what FSDP2 makes of a plan, the same that its export writes.
+
+    The bound is on all that FSDP2 can be told. None where it cannot run the graph.
+    """
+    try:
+        found = fastest_form(planned.graph, network, planned.launches)
+    except InvalidPlan:
+        return None
+    bounded = ungated(planned.graph)
+    bound, _ = compare(bounded, network, Options(baselines=()))
+    return _AsRun(
+        found.time_us,
+        min(bound, found.time_us),
+        bounded,
+        lambda graph, other: time_of_form(graph, other, found.form),
+    )
+
+
+def _both(theirs: Policy, ours: _AsRun) -> Callable[[Graph, Network], tuple[float, float]]:
     def times(graph: Graph, network: Network) -> tuple[float, float]:
-        return iteration_time(graph, network, theirs), iteration_time(graph, network, ours)
+        return iteration_time(graph, network, theirs), ours.simulated(graph, network)
 
     return times
 
 
-def _headroom_high(planned: Plan, network: Network, today: Policy, time: float) -> float | None:
+def _headroom_high(
+    graph: Graph, ours: _AsRun, network: Network, today: Policy, time: float
+) -> float | None:
     """Return the most that any schedule saves over what you run, if that is next to nothing.
 
     The costs are those stated, and those of each doubt; None where under one of them more than
     :data:`NOTHING` may be saved. The bound is that of launches which slow nothing down.
     """
-    most = saved(time, planned.lower_bound_us)
+    most = saved(time, ours.lower_bound_us)
     if most is None or most > NOTHING:
         return None
     for doubt in DOUBTS:
-        graph, other = doubted_graph(planned.graph, doubt), doubted_network(network, doubt)
-        chain = chain_of(graph)
-        bound = lower_bound(graph, chain, costs_of(chain, other)).value
-        headroom = saved(iteration_time(graph, other, today), bound)
+        other = doubted_network(network, doubt)
+        bounded = doubted_graph(ours.bounded, doubt)
+        chain = chain_of(bounded)
+        bound = lower_bound(bounded, chain, costs_of(chain, other)).value
+        headroom = saved(iteration_time(doubted_graph(graph, doubt), other, today), bound)
         if headroom is not None:
             most = max(most, headroom)
         if most > NOTHING:

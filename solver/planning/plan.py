@@ -10,6 +10,7 @@ from solver.bounds.bound import lower_bound, sharpened
 from solver.bounds.chain import LowerBound
 from solver.bounds.shared import with_cards
 from solver.bounds.slowed import with_slowdown
+from solver.bounds.status import FEASIBLE
 from solver.bounds.windows.tightened import tightened
 from solver.buckets import Launch
 from solver.chain import Chain, chain_of, lane_bytes, on_channel, without_keys
@@ -17,14 +18,16 @@ from solver.codes import FaultCode
 from solver.costs import Cluster, Cost, Network, as_network
 from solver.errors import Fault, InvalidOptions
 from solver.fusion import layered
+from solver.fusion.few_launches import launch_tolerance_faults
 from solver.fusion.general.search import decide
 from solver.fusion.layered import FUSIONS
 from solver.fusion.search import STEPS, Allowance, SearchOptions, unreported
 from solver.graph import Graph, with_barrier
 from solver.planning.certify import PolicyRun, plan_of
+from solver.planning.fewest import fewest
 from solver.planning.ideal import ideal_of
 from solver.planning.progress import BOUND, POLICIES, SEARCH, SILENT, SLOTS, Incumbent, PlanProgress
-from solver.planning.result import OPTIMAL, Plan
+from solver.planning.result import Plan
 from solver.planning.under_contention import as_it_ran, costs_as_they_were, renumbered
 from solver.policies.choice import Choice, applies, bind, candidates, choice_faults, resolve
 from solver.schedule import SCHEDULERS
@@ -71,6 +74,9 @@ class Options:
     share
         Of what a search may look at, so much: of plans that are made together, as the cells of a
         sweep, each is to take less. It is felt by large graphs alone.
+    launch_tolerance
+        ``joint`` returns the plan of fewest launches that it finds to take at most this share
+        longer than the best one; 0 returns the best one.
     """
 
     fusion: str = "joint"
@@ -82,6 +88,7 @@ class Options:
     time_limit_s: float = TIME_LIMIT_S
     effort: int = 1
     share: float = 1.0
+    launch_tolerance: float = 0.001
 
 
 def plan(
@@ -138,25 +145,32 @@ def plan(
         again = replace(search, allowance=allowance)
         launches = _decide_again(graph, network, options, again, incumbent, launches)
     cut = watchdog.cut
+    tolerance = options.launch_tolerance if options.fusion == "joint" else 0.0
     if not chain.is_layered:
         time = simulate(graph, network, replay(launches)).iteration_time
         known, bound = bound, tightened(graph, chain, costs, bound, time)
         if bound is not known:
             incumbent.raise_bound(bound)
     if not chain.is_layered or contended:  # releases depend on the schedule
-        return _said(plan_of(graph, network, launches, bound, baselines), cut)
+        chosen = fewest(graph, network, launches, search, tolerance)
+        found = plan_of(graph, network, chosen.launches, bound, baselines, None, chosen.best_time)
+        return _ended(found, cut)
     time = layered.value(launches, chain, costs)
     if not same(time, bound.value):
         bound = sharpened(chain, costs, bound, time)
         incumbent.raise_bound(bound)
     progress.phase(SLOTS)
-    ideal = ideal_of(chain, costs, launches, options.schedule, options.slot_us)
-    return _said(plan_of(graph, network, launches, bound, baselines, ideal), cut)
+    chosen = fewest(graph, network, launches, search, tolerance)
+    ideal = ideal_of(chain, costs, chosen.launches, options.schedule, options.slot_us)
+    found = plan_of(graph, network, chosen.launches, bound, baselines, ideal, chosen.best_time)
+    return _ended(found, cut)
 
 
-def _said(found: Plan, cut: str | None) -> Plan:
-    """Say in a plan what ended its search; what is proven optimal needs no more search."""
-    return found if cut is None or found.status == OPTIMAL else replace(found, cut=cut)
+def _ended(found: Plan, cut: str | None) -> Plan:
+    """Say in a plan what ended its search; what is proven needs no more of it."""
+    if cut is None or found.status != FEASIBLE:
+        return found
+    return replace(found, evidence=replace(found.evidence, cut=cut))
 
 
 def compare(
@@ -303,6 +317,7 @@ def _check(options: Options, chain: Chain, graph: Graph) -> None:
             )
             if not usable
         ]
+    faults += launch_tolerance_faults(options.launch_tolerance)
     faults += [
         Fault(f"/baselines/{i}{fault.pointer}", fault.code, fault.detail)
         for i, choice in enumerate(options.baselines)

@@ -3,13 +3,9 @@
 from dataclasses import dataclass
 
 from solver.buckets import Launch
+from solver.evidence.evidence import NO_EVIDENCE, Evidence
 from solver.graph import ALL_REDUCE, NETWORK, Graph, Op
 from solver.simulation.engine import Timeline
-
-OPTIMAL = "optimal"
-
-
-FEASIBLE = "feasible"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +128,12 @@ class Plan:
     Attributes
     ----------
     status
-        ``optimal`` when the iteration time equals the lower bound, else ``feasible``.
+        ``optimal`` when the iteration time equals the lower bound; ``within`` when the best time
+        found does, and the plan takes at most the tolerance longer; else ``feasible``.
     iteration_time_us
         Simulated time of the plan, start-up paid by every part.
+    best_time_us
+        The best time that was found; the plan may take a tolerance longer, for fewer launches.
     compute_time_us
         Longest path with collectives at 0.
     lower_bound_us, bound
@@ -160,13 +159,13 @@ class Plan:
         What was simulated, a barrier included, and how it ran.
     baselines
         In the order asked for.
-    cut
-        What ended the search before its moves were done, as "its limit of 60 s of CPU time": then
-        another run may find another plan. None where nothing did.
+    evidence
+        On what all of this rests; what cut the search is in it.
     """
 
     status: str
     iteration_time_us: float
+    best_time_us: float
     compute_time_us: float
     lower_bound_us: float
     bound: Bound
@@ -184,4 +183,9 @@ class Plan:
     launches: tuple[Launch, ...]
     timeline: Timeline
     baselines: tuple[Baseline, ...]
-    cut: str | None = None
+    evidence: Evidence = NO_EVIDENCE
+
+    @property
+    def cut(self) -> str | None:
+        """What ended the search before its moves were done, as the evidence says."""
+        return self.evidence.cut

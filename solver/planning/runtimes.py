@@ -9,7 +9,8 @@ from solver.graph.names import is_of_units, is_parameter
 _DDP = "PyTorch: interlace export --format ddp"
 _PLANNED = "PyTorch: interlace_client.torch.PlannedDDP"
 _NAMES = ", given parameter names"
-_FSDP = "PyTorch: interlace export --format fsdp"
+#: Of units that are sharded: FSDP2.
+FSDP = "PyTorch: interlace export --format fsdp"
 _IN_ORDER = "the plan's order of launches"
 
 #: Why nothing that people run sends each tensor as soon as it is needed.
@@ -53,4 +54,4 @@ def runtime_of(graph: Graph, *, barrier: bool) -> Runtime:
             return Runtime(_PLANNED + names)
     if not barrier:
         return Runtime(why_not=_FREE)
-    return Runtime(_FSDP if is_of_units(graph) else _IN_ORDER)
+    return Runtime(FSDP if is_of_units(graph) else _IN_ORDER)

@@ -13,7 +13,7 @@ from solver.prediction.sweep import PLAN, Cell, CellGain, fastest_of, least_of, 
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import execute
 from solver.programs.explanation.sentences import gib
-from solver.programs.plan import ProgramOptions, plan
+from solver.programs.plan import ProgramOptions, plan, program_evidence
 from solver.programs.policies import program_of
 from solver.programs.problem import ProgramProblem, compute_time
 from solver.simulation.knee import knee_of
@@ -43,7 +43,12 @@ class ProgramCell(Cell):
 
 
 def program_cell_of(
-    problem: ProgramProblem, cluster: Cluster, policies: Sequence[str], options: ProgramOptions
+    problem: ProgramProblem,
+    cluster: Cluster,
+    policies: Sequence[str],
+    options: ProgramOptions,
+    *,
+    is_here: bool = True,
 ) -> ProgramCell:
     """Compute one cell of a sweep.
 
@@ -58,6 +63,8 @@ def program_cell_of(
         for the plan.
     options
         Of the plan, but for what it is compared with.
+    is_here
+        The cluster is that of the step that the graph was read from, as far as anybody says.
     """
     rules = tuple(name for name in policies if name != PLAN)
     found: dict[str, tuple[float | None, int | None]] = {}
@@ -68,7 +75,7 @@ def program_cell_of(
         except InvalidOptions:
             status, found[PLAN] = INFEASIBLE, (None, None)
         else:
-            status, cut, bound = planned.status, planned.cut, planned.bound
+            status, cut, bound = planned.status, planned.evidence.cut, planned.bound
             found[PLAN] = planned.run.iteration_time, planned.run.peak_bytes
             found |= {b.policy: (b.iteration_time_us, b.peak_bytes) for b in planned.baselines}
     for name in rules:
@@ -88,11 +95,11 @@ def program_cell_of(
         times=times,
         fastest=_fastest_within(times, peaks, limit),
         extrapolated=any(is_extrapolated(channels[name]) for name in used),
+        evidence=program_evidence(problem, None, cut, is_here=is_here),
         gains=(_gain(problem, _kept(times, peaks, limit)),),
         memory_limit_bytes=limit,
         peaks=peaks,
         status=status,
-        cut=cut,
     )
 
 
@@ -166,7 +173,7 @@ def _fastest(cell: ProgramCell, row: Sequence[ProgramCell], at: int) -> ProgramC
             for gain in cell.gains
         ),
         status=best.status,
-        cut=best.cut,
+        evidence=replace(cell.evidence, cut=best.evidence.cut),
     )
 
 

@@ -222,7 +222,8 @@ def _row(
         return osf_fusion(passes, costs[0], size, options.timeout, **how).factor
 
     limit_s = options.time_limit_s * share
-    best = plan(graph, network, Options(baselines=(), time_limit_s=limit_s, share=share))
+    how = Options(baselines=(), time_limit_s=limit_s, share=share, launch_tolerance=0)
+    best = plan(graph, network, how)
     return ScalingRow(
         workers=workers,
         csf=None if passes is None else csf(passes, costs[0]),

@@ -5,14 +5,16 @@ may be computed anywhere and in any order.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from solver.chain import Chain, chain_of
 from solver.costs import Cluster, Network, is_extrapolated, network_of
 from solver.evidence.doubts import saved
+from solver.evidence.evidence import Evidence
 from solver.evidence.gain import Over
 from solver.evidence.what_you_run import what_you_run
 from solver.graph import NETWORK, Graph, with_barrier
+from solver.planning.certify import evidence_on
 from solver.planning.plan import Options, compare, plan
 from solver.policies.choice import Choice, applies
 from solver.simulation.engine import costs_of, iteration_time
@@ -76,9 +78,8 @@ class Cell:
     extrapolated
         Whether the cost of a channel in use was scaled from what was measured with other workers or
         bandwidth.
-    cut
-        What ended the search of the plan before its moves were done; None where nothing did, or no
-        plan was asked for.
+    evidence
+        On what the times rest, and what ended the search of the plan before its moves were done.
     gains
         What the fastest saves over each of what you run on that cluster.
     """
@@ -91,8 +92,13 @@ class Cell:
     times: tuple[float | None, ...]
     fastest: tuple[int, ...]
     extrapolated: bool
+    evidence: Evidence
     gains: tuple[CellGain, ...]
-    cut: str | None = field(default=None, kw_only=True)
+
+    @property
+    def cut(self) -> str | None:
+        """What ended the search before its moves were done, as the evidence says."""
+        return self.evidence.cut
 
     @property
     def best(self) -> int | None:
@@ -107,6 +113,8 @@ def cell_of(
     *,
     seed: int = 0,
     time_limit_s: float = TIME_LIMIT_S,
+    launch_tolerance: float = 0.0,
+    is_here: bool = True,
 ) -> Cell:
     """Compute one cell of a sweep.
 
@@ -121,8 +129,11 @@ def cell_of(
         Who takes part, and over what.
     policies
         What is compared; ``Choice(PLAN)`` is the plan by the fusion ``joint``.
-    seed, time_limit_s
-        Of that plan; see :class:`solver.planning.plan.Options` [s].
+    seed, time_limit_s, launch_tolerance
+        Of that plan; see :class:`solver.planning.plan.Options` [s]. Times are compared, so the
+        plan is the fastest one unless a tolerance is given.
+    is_here
+        The cluster is that of the step that the graph was read from, as far as anybody says.
 
     Raises
     ------
@@ -133,11 +144,17 @@ def cell_of(
 
     Notes
     -----
-    One simulation a policy and each of what you run, one for each cap of DDP, one bound, and one
-    plan if asked for.
+    One simulation a policy and each of what you run, one for each cap of DDP, one bound, one for
+    the evidence, and one plan if asked for.
     """
     choices = tuple(choice for choice in policies if choice.policy != PLAN)
-    options = Options(baselines=choices, seed=seed, time_limit_s=time_limit_s, share=SHARE)
+    options = Options(
+        baselines=choices,
+        seed=seed,
+        time_limit_s=time_limit_s,
+        share=SHARE,
+        launch_tolerance=launch_tolerance,
+    )
     chain, network = chain_of(graph), network_of(cluster)
     plan_time: float | None = None
     cut: str | None = None
@@ -147,8 +164,7 @@ def cell_of(
         baselines = [_alone(graph, chain, choice) for choice in choices]
     elif len(choices) < len(policies):
         answer = plan(graph, network, options)
-        bound, plan_time = answer.lower_bound_us, answer.iteration_time_us
-        cut = answer.cut
+        bound, plan_time, cut = answer.lower_bound_us, answer.iteration_time_us, answer.evidence.cut
         baselines = [baseline.iteration_time_us for baseline in answer.baselines]
     else:
         bound, baselines = compare(graph, network, options)
@@ -164,7 +180,7 @@ def cell_of(
         times=times,
         fastest=fastest_of(times),
         extrapolated=any(is_extrapolated(channels[name]) for name in chain.channels),
-        cut=cut,
+        evidence=replace(evidence_on(graph, network, is_here=is_here), cut=cut),
         gains=_gains(graph, network, times),
     )
 
@@ -176,10 +192,18 @@ def sweep(
     *,
     seed: int = 0,
     time_limit_s: float = TIME_LIMIT_S,
+    launch_tolerance: float = 0.0,
 ) -> tuple[Cell, ...]:
     """Compute a cell for each cluster, as :func:`cell_of` does, one after the other."""
     return tuple(
-        cell_of(graph, cluster, policies, seed=seed, time_limit_s=time_limit_s)
+        cell_of(
+            graph,
+            cluster,
+            policies,
+            seed=seed,
+            time_limit_s=time_limit_s,
+            launch_tolerance=launch_tolerance,
+        )
         for cluster in clusters
     )
 

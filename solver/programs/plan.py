@@ -3,19 +3,23 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from solver.bounds.status import FEASIBLE, status_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
+from solver.evidence.evidence import Evidence, evidence_of, is_measured
+from solver.fusion.few_launches import launch_tolerance_faults
+from solver.limits import MAX_BYTES
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import ProgramRun, execute
 from solver.programs.policies import POLICIES, program_of
-from solver.programs.problem import ProgramProblem
+from solver.programs.problem import ProgramProblem, compute_time
 from solver.programs.program import Program
-from solver.programs.result import FEASIBLE, OPTIMAL, ProgramBaseline, ProgramPlan
+from solver.programs.result import ProgramBaseline, ProgramPlan
 from solver.programs.search.changes import UndoableDraft
+from solver.programs.search.few_launches import with_few_launches
 from solver.programs.search.flat import Flat, is_one_stream
 from solver.programs.search.late import put_off
 from solver.programs.search.search import ProgramSearch
-from solver.units import same
 from solver.watchdog import TIME_LIMIT_S, Watchdog
 
 
@@ -41,6 +45,10 @@ class ProgramOptions:
     margin_us
         A launch is put off until it ends this long before it is needed, where that costs neither
         time nor memory [us]; None leaves it where the search put it.
+    launch_tolerance
+        Buckets are merged while the program takes at most this share longer than the best one, and
+        no more memory than that or, where there is a limit, than the limit; of graphs without
+        buffers no memory is known. 0 leaves them.
     """
 
     baselines: tuple[str, ...] = tuple(POLICIES)
@@ -49,6 +57,7 @@ class ProgramOptions:
     effort: int = 1
     share: float = 1.0
     margin_us: float | None = 50_000.0
+    launch_tolerance: float = 0.001
 
 
 #: Called with each better program and its time [us].
@@ -100,15 +109,38 @@ def plan(
         if search.best is not None:
             found.append((search.best, execute(problem, search.best)))
     program, run = _best(problem, found, least)
+    best_time = run.iteration_time
+    if options.launch_tolerance and is_one_stream(problem):
+        program, run = _fewest(problem, program, run, options.launch_tolerance)
     if options.margin_us is not None and is_one_stream(problem):
         program, run = _later(problem, program, run, options.margin_us)
     baselines = tuple(
         ProgramBaseline(name, runs[name].iteration_time, runs[name].peak_bytes)
         for name in options.baselines
     )
-    status = OPTIMAL if same(run.iteration_time, bound.value_us) else FEASIBLE
-    cut = None if status == OPTIMAL else cut
-    return ProgramPlan(problem, program, run, status, bound, baselines, cut)
+    best_time = min(best_time, run.iteration_time)
+    status = status_of(run.iteration_time, best_time, bound.value_us)
+    evidence = program_evidence(problem, found[0][1], cut if status == FEASIBLE else None)
+    return ProgramPlan(problem, program, run, status, best_time, bound, baselines, evidence)
+
+
+def program_evidence(
+    problem: ProgramProblem,
+    as_given: ProgramRun | None = None,
+    cut: str | None = None,
+    *,
+    is_here: bool = True,
+) -> Evidence:
+    """Gather what a program rests on.
+
+    ``as_given`` runs the graph in the order that it has, None where that is not done yet; the rest
+    is as in :func:`solver.evidence.evidence.evidence_of`.
+    """
+    graph, network = problem.graph, problem.network
+    if as_given is None and is_measured(graph, network):
+        as_given = execute(problem, POLICIES["in_order"](problem))
+    today = None if as_given is None else as_given.iteration_time
+    return evidence_of(graph, network, today, compute_time(graph), cut, is_here=is_here)
 
 
 def _best(
@@ -133,6 +165,22 @@ def _size(count: int | None) -> str:
     return f"{count or 0:,} bytes ({(count or 0) / 2**30:.3f} GiB)"
 
 
+def _fewest(
+    problem: ProgramProblem, program: Program, run: ProgramRun, tolerance: float
+) -> tuple[Program, ProgramRun]:
+    """Merge buckets, where that takes little longer and no memory that is not there."""
+    limit = run.iteration_time * (1 + tolerance)
+    most = problem.limits.memory_bytes
+    if most is None:  # without buffers no memory is told
+        most = run.peak_bytes if problem.graph.buffers else MAX_BYTES
+    other = with_few_launches(Flat(problem), program, limit, most)
+    if len(other.buckets) >= len(program.buckets):
+        return program, run
+    after = execute(problem, other)
+    is_within = after.iteration_time <= limit and after.peak_bytes <= most
+    return (other, after) if is_within else (program, run)
+
+
 def _later(
     problem: ProgramProblem, program: Program, run: ProgramRun, margin_us: float
 ) -> tuple[Program, ProgramRun]:
@@ -147,6 +195,7 @@ def _later(
 
 
 def _option_faults(options: ProgramOptions) -> Iterator[Fault]:
+    yield from launch_tolerance_faults(options.launch_tolerance)
     for i, name in enumerate(options.baselines):
         if name not in POLICIES:
             detail = f"Of programs the policies are {', '.join(POLICIES)}; got {name!r}."

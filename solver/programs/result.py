@@ -2,14 +2,10 @@
 
 from dataclasses import dataclass
 
+from solver.evidence.evidence import NO_EVIDENCE, Evidence
 from solver.programs.execute import ProgramRun
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
-
-OPTIMAL = "optimal"
-
-
-FEASIBLE = "feasible"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +68,28 @@ class ProgramPlan(Executed):
     Attributes
     ----------
     status
-        ``optimal`` when the iteration time equals the lower bound, else ``feasible``.
+        ``optimal`` when the iteration time equals the lower bound; ``within`` when the best time
+        found does, and the program takes at most the tolerance longer; else ``feasible``.
+    best_time_us
+        The best time that was found; the program may take a tolerance longer, for fewer launches.
     bound
         Why nothing is faster than ``bound.value_us``.
     baselines
         In the order asked for.
-    cut
-        What ended the search before its changes were tried, as "its limit of 60 s of CPU time":
-        then another run may find another program. None where nothing did.
+    evidence
+        On what all of this rests; what cut the search is in it.
     """
 
     status: str
+    best_time_us: float
     bound: ProgramBound
     baselines: tuple[ProgramBaseline, ...]
-    cut: str | None = None
+    evidence: Evidence = NO_EVIDENCE
+
+    @property
+    def cut(self) -> str | None:
+        """What ended the search before its moves were done, as the evidence says."""
+        return self.evidence.cut
 
 
 @dataclass(frozen=True, slots=True)

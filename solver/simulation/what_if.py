@@ -56,7 +56,7 @@ def apply_changes(graph: Graph, changes: Sequence[Change]) -> Graph:
 
     A removed op stays as a compute op of 0 us, so that the order of the others is kept. A graph may
     be left without collectives; it takes the time of its longest path. A channel that is left
-    without any slows nothing down.
+    without any slows nothing down. What was recorded is another step's, and is dropped.
 
     Parameters
     ----------
@@ -105,7 +105,8 @@ def apply_changes(graph: Graph, changes: Sequence[Change]) -> Graph:
         faults += [Fault(f"/changes/{k}{f.pointer}", f.code, f.detail) for f in found_faults]
     if faults:
         raise InvalidOptions(faults)
-    return _with_ops(graph, without_idle_slowdowns(graph.ops))
+    made = _with_ops(graph, without_idle_slowdowns(graph.ops))
+    return replace(made, recorded=None) if changes else made
 
 
 def _with_ops(graph: Graph, ops: Iterable[Op]) -> Graph:

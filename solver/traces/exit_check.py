@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from solver.graph import Graph
+from solver.graph import Graph, RecordedStep
 from solver.traces.recorded import recorded_time
 from solver.traces.report import Report
 from solver.traces.trace import Trace
@@ -38,6 +38,8 @@ class TraceStep(NamedTuple):
 def checked(trace: Trace, step: TraceStep | None = None) -> Trace:
     """Return a trace with how long its step takes as it was recorded, and what there is to say.
 
+    Its graph keeps both times (:class:`solver.graph.RecordedStep`).
+
     Parameters
     ----------
     trace
@@ -49,8 +51,19 @@ def checked(trace: Trace, step: TraceStep | None = None) -> Trace:
     -----
     O(ops + edges).
     """
-    if step is None:
+    return trace if step is None else _keeping(_simulated(trace, step))
+
+
+def _keeping(trace: Trace) -> Trace:
+    """Return a trace whose graph keeps what was recorded of its step."""
+    measured, replayed = trace.report.measured_us, trace.report.recorded_us
+    if trace.graph is None or (measured is None and replayed is None):
         return trace
+    return replace(trace, graph=replace(trace.graph, recorded=RecordedStep(measured, replayed)))
+
+
+def _simulated(trace: Trace, step: TraceStep) -> Trace:
+    """Return a trace with the time of its step, simulated as it was recorded."""
     report = trace.report
     ran = trace if step.graph is None else replace(trace, graph=step.graph)
     try:

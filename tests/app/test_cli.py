@@ -129,6 +129,16 @@ def test_an_iteration_of_no_time_has_no_comparison(tmp_path: Path, run: Run) -> 
     assert "FIFO (wfbp)                      0.000 ms\n" in shown
 
 
+def test_the_page_of_a_plan_says_the_gain_as_the_answer_does(run: Run) -> None:
+    """One sentence, made by the solver: what the command prints is what HTTP answers."""
+    request = run("example", "t5_small").stdout
+    told = json.loads(run("plan", "-", "--json", stdin=request).stdout)["headline"]["sentence"]
+    shown = " ".join(run("plan", "-", stdin=request).stdout.split())
+    assert f"Gain over what you run: {told}" in shown
+    assert "FIFO (wfbp)" in shown
+    assert "today" not in shown
+
+
 def test_each_policy_has_a_title() -> None:
     assert set(TITLES) == set(POLICIES)
 

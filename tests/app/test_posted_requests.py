@@ -54,8 +54,19 @@ def test_a_plan_is_drawn_beside_any_policy(service: Service) -> None:
     for name, time_us in times.items():  # with its parameters, and its barrier
         trace = service.client.get(place, params={"beside": name}).json()
         assert trace["otherData"][f"{name}_iteration_time_us"] == time_us
-    alone = service.client.get(place).content
-    assert alone == service.client.get(place, params={"beside": "fifo"}).content
+
+
+def test_a_plan_is_drawn_beside_what_you_run(service: Service) -> None:
+    plan = service.post(two_layers()).json()
+    place = f"/v1/plans/{plan['id']}/timeline.json"
+    (today,) = {
+        gain["today_us"]
+        for gain in plan["headline"]["gains"]
+        if (gain["over"], gain["barrier"]) == ("ddp", False)
+    }
+    alone = service.client.get(place)
+    assert alone.json()["otherData"]["ddp_iteration_time_us"] == today
+    assert alone.content == service.client.get(place, params={"beside": "ddp"}).content
 
 
 def test_an_unknown_rival_is_told_the_names(service: Service) -> None:

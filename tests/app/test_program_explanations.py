@@ -120,7 +120,7 @@ def _spans(trace: Json, pid: int) -> set[tuple[str, float, float]]:
 def test_a_timeline_has_streams_channels_and_memory() -> None:
     asked = problem(roomy(memory_limit_bytes=200, baselines=[]))
     answer = json.loads(solve(asked).model_dump_json())
-    trace = timeline(asked, answer)
+    trace = timeline(asked, answer, "in_order")
     assert _spans(trace, 1) == {
         ("a", 0, 10),
         ("bucket1", 10, 30),

@@ -188,7 +188,7 @@ def test_a_trace_of_it() -> None:
     problem = problem_of(read_parsed(body(policy="xla_lhs"), SimulationRequest))
     trace = timeline(problem)
     names = [e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "process_name"]
-    assert names == ["xla_lhs", "in_order"]
+    assert names == ["xla_lhs", "inductor"]
     assert trace["otherData"]["iteration_time_us"] == simulated(problem).iteration_time_us
     assert {"memory"} <= {event["name"] for event in trace["traceEvents"]}
 

@@ -15,7 +15,10 @@ import interlace
 from app.errors import InvalidRequest
 from app.reading.requests import read_body, read_parsed
 from app.schemas.plans import PlanRequest
+from app.schemas.predictions import PredictionRequest
+from app.schemas.simulations import SimulationRequest
 from app.schemas.solver_objects import cluster_json
+from app.schemas.sweeps import SweepRequest
 from solver.costs import cost_of
 from solver.costs.checks import cluster_faults
 from tests.app.command import Run
@@ -201,6 +204,56 @@ def test_the_command_as_the_reader(name: str, tmp_path: Path, run: Run) -> None:
     with pytest.raises(interlace.InterlaceError) as caught:
         interlace.plan(file)
     assert said(caught.value) == read(raw)
+
+
+#: Policies that are none, as people give them.
+POLICIES: list[Any] = [
+    "dpd",
+    "",
+    3,
+    {},
+    {"policy": "dpd"},
+    {"policy": "ddp", "bucket_cap": 3},
+    {"policy": "ddp", "bucket_cap_mb": -3},
+    {"policy": "bytescheduler", "partition_bytes": "autos"},
+]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_policies_of_simulations_and_sweeps(policy: Any) -> None:
+    raw = two_layers()
+    about = {"graph": raw["graph"], "cluster": raw["cluster"]}
+    with pytest.raises(InvalidRequest) as simulated:
+        read_body(json.dumps({**about, "policy": policy}).encode(), SimulationRequest)
+    with pytest.raises(interlace.InvalidOptions) as caught:
+        interlace.simulate(about["graph"], about["cluster"], policy)
+    assert said(caught.value) == said(simulated.value)
+    with pytest.raises(InvalidRequest) as swept:
+        read_body(json.dumps({**about, "policies": ["ddp", policy]}).encode(), SweepRequest)
+    with pytest.raises(interlace.InvalidOptions) as caught:
+        interlace.sweep(about["graph"], [about["cluster"]], ["ddp", policy])
+    assert said(caught.value) == said(swept.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"buffers_bytes": [-1]},
+        {"buffers_bytes": [1, 1]},
+        {"buffer_bytes": [1]},
+        {"timeout_us": "5"},
+        {"time_limit_s": 0, "paper_eq15": 1},
+    ],
+    ids=str,
+)
+def test_options_of_predictions(options: Json) -> None:
+    raw = two_layers()
+    about = {"graph": raw["graph"], "cluster": raw["cluster"]}
+    with pytest.raises(InvalidRequest) as predicted:
+        read_body(json.dumps({**about, **options}).encode(), PredictionRequest)
+    with pytest.raises(interlace.InvalidOptions) as caught:
+        interlace.predict(about["graph"], [about["cluster"]], options)
+    assert said(caught.value) == said(predicted.value)
 
 
 #: Objects of Python, and the JSON that they are.

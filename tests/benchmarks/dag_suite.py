@@ -49,7 +49,9 @@ def solve(seed: int, limit_s: float, effort: int) -> Row:
     """Plan a graph, and ask for the optimum of two parts a bucket, or else of one."""
     drawn = case(seed)
     began = time.perf_counter()
-    found = plan(drawn.graph, drawn.network, Options(baselines=(), effort=effort))
+    found = plan(
+        drawn.graph, drawn.network, Options(baselines=(), effort=effort, launch_tolerance=0)
+    )
     seconds = time.perf_counter() - began
     problem = problem_of(drawn, found.iteration_time_us)
     for parts in (2, 1):
@@ -138,7 +140,7 @@ def sharded() -> None:
         return FAR if lane.channel == NETWORK else NEAR
 
     began = time.perf_counter()
-    found = plan(graph, network, Options(baselines=()))
+    found = plan(graph, network, Options(baselines=(), launch_tolerance=0))
     seconds = time.perf_counter() - began
     print(
         f"\nfsdp_llama_7b: {len(graph.collectives)} collectives, {len(graph.ops)} ops, "

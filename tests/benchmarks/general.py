@@ -13,9 +13,10 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 
+from solver.bounds.status import OPTIMAL
 from solver.planning.plan import Options, plan
 from solver.planning.progress import PlanProgress
-from solver.planning.result import OPTIMAL, Plan
+from solver.planning.result import Plan
 from solver.units import TOLERANCE
 from tests.benchmarks.evaluator import speeds
 from tests.families import FAMILIES, Instance, instances, small
@@ -146,7 +147,7 @@ def beside_plain_search(count: int) -> str:
     """Count small branched graphs of which 400 random changes find a better plan."""
     behind = []
     for instance in map(small, range(count)):
-        options = Options(baselines=(), time_limit_s=LIMIT_S)
+        options = Options(baselines=(), time_limit_s=LIMIT_S, launch_tolerance=0)
         found = plan(instance.graph, instance.network, options).iteration_time_us
         rival = search(instance.graph, instance.network, FEW).time
         if found > rival * (1 + TOLERANCE):
@@ -184,7 +185,12 @@ def main() -> None:
     families = [name for name in arguments.families if name != FILES]
     files = requests(arguments.files) if FILES in arguments.families else ()
     known = read_known(arguments.known)
-    options = Options(baselines=(), effort=arguments.effort, time_limit_s=arguments.limit_s)
+    options = Options(
+        baselines=(),
+        effort=arguments.effort,
+        time_limit_s=arguments.limit_s,
+        launch_tolerance=0,
+    )
     rows = []
     cells = chain(files, instances(families, arguments.most, arguments.seed))
     for i, instance in enumerate(cells):

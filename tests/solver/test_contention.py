@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from solver.bounds.bound import lower_bound
 from solver.bounds.shared import with_cards
 from solver.bounds.slowed import with_slowdown
+from solver.bounds.status import OPTIMAL
 from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.codes import FaultCode
@@ -23,7 +24,6 @@ from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, REDUCE_SCATTER, Op, bu
 from solver.graph.compact import compact
 from solver.planning.check import InfeasiblePlan, check
 from solver.planning.plan import Options, compare, plan
-from solver.planning.result import OPTIMAL
 from solver.planning.under_contention import as_it_ran, costs_as_they_were
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, candidates

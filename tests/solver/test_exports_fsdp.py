@@ -12,14 +12,17 @@ from solver.codes import FaultCode
 from solver.costs import Affine, alike
 from solver.errors import InvalidPlan
 from solver.exports import EXPORTS, ExplicitPlan
-from solver.exports.frameworks.memory import gathered_in_graph
-from solver.exports.frameworks.units import Form, graph_of_form, join_units, units_of
 from solver.graph import ALL_GATHER, COMPUTE, REDUCE_SCATTER, Op, build, with_barrier
 from solver.models.layers import Layer
 from solver.models.parallel import fsdp
 from solver.planning.explicit import ExplicitBucket, ExplicitPart
+from solver.planning.headline import headline
+from solver.planning.plan import Options, compare, plan
 from solver.policies import POLICIES
-from solver.simulation.engine import simulate
+from solver.sharded.forms import fastest_form, ungated
+from solver.sharded.memory import gathered_in_graph
+from solver.sharded.units import Form, graph_of_form, join_units, units_of
+from solver.simulation.engine import launches_under, simulate
 from tests.sampling import cases
 from tests.solver.test_exports import by_hand, literal, planned
 
@@ -367,6 +370,49 @@ def test_what_the_order_of_the_passes_costs_is_said():
     extra = found.iteration_time_us - found.plan_time_us
     assert extra > 0
     assert any(note.endswith(f"is lost, which takes {extra:,.1f} us.") for note in found.notes)
+
+
+@settings(max_examples=cases(60))
+@given(st.integers(0, 2**32), st.integers(1, 8))
+def test_a_plan_promises_what_its_export_takes(seed, limit):
+    """One form stands for both, and no form is faster than the bound that the promise states."""
+    random = np.random.default_rng(seed)
+    layers = [
+        Layer(f"l{i}", random.uniform(1, 300), random.uniform(1, 300), ((f"w{i}", size),))
+        for i, size in enumerate(random.integers(1, 400, random.integers(2, 8)).tolist())
+    ]
+    graph = fsdp("drawn", layers, limit=limit, step_us=5.0)
+    network = alike(Affine(float(random.uniform(0.1, 100)), float(random.uniform(0.01, 2))))
+    found = plan(graph, network, Options(baselines=(), time_limit_s=1.0))
+    [promised] = headline(graph, network, Options(baselines=()), found).gains
+    exported = EXPORTS["fsdp"](graph, network, planned(graph, found.launches))
+    assert promised.plan_us == exported.iteration_time_us
+    units = units_of(graph)
+    joined = [join_units(units[: len(units) // 2]), join_units(units[len(units) // 2 :])]
+    forms = [Form(units, 1, 1), Form(units, 3, 3), Form(tuple(joined), 2, 1)]
+    times = [
+        simulate(graph_of_form(graph, form), network, POLICIES["wfbp"]).iteration_time
+        for form in forms
+    ]
+    bound, _ = compare(ungated(graph), network, Options(baselines=()))
+    assert promised.lower_bound_us <= promised.plan_us
+    assert bound <= min(times) * (1 + 1e-9)
+
+
+def test_units_are_joined_within_the_memory_of_the_graph():
+    """Launches cost so much that one gather of all would be fastest, and hold all at once."""
+    layers = [Layer(f"l{k}", 10.0, 20.0, ((f"l{k}", 400),)) for k in range(9)]
+    graph = fsdp("dear", layers, limit=4)
+    network = alike(Affine(100.0, 0.01))
+    launches = launches_under(graph, network, POLICIES["single"])
+    found = fastest_form(graph, network, launches)
+    assert found.limit == (1600, 2000)
+    assert found.gathered[0] <= 1600
+    assert found.gathered[1] <= 2000
+    free = fsdp("dear", layers, limit=9)
+    all_at_once = fastest_form(free, network, launches_under(free, network, POLICIES["single"]))
+    assert len(all_at_once.form.units) == 1
+    assert all_at_once.kept == 8
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 12])

@@ -286,7 +286,7 @@ def test_best_is_the_simplest_of_equals():
 
     def at(*medians):
         """Return the fits with these errors in cross-validation."""
-        errors = [median and Errors(4, median, median, ()) for median in medians]
+        errors = [median and Errors(4, median, median, median, ()) for median in medians]
         return [replace(fit, validated=error) for fit, error in zip(fits, errors, strict=True)]
 
     assert best_fit(at(0.02, 0.02 - 1e-9, 0.02)).name == "linear"

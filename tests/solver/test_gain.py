@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from solver.costs import Affine, alike
 from solver.costs.network import ChannelCost
 from solver.evidence.doubts import DOUBTS, DoubtedGain, doubted_graph, doubted_network, under_doubts
-from solver.evidence.gain import LEAST_GAIN, NOTHING, gain_over
+from solver.evidence.gain import HIDDEN, LEAST_GAIN, NOTHING, gain_over
 from solver.evidence.headline import gain_sentence, share_said
 from solver.graph import COMPUTE, NETWORK, Op, build
 from solver.policies import POLICIES
@@ -25,13 +25,16 @@ def doubted(*gains):
         (90, (-0.02, 0.2), {}, "too_close", "Were the costs off, it might be a loss of 2.0 %."),
         (90, (0.0, 0.2), {}, "too_close", "Were the costs off, it might save nothing."),
         (90, (0.05,), {"trust_below": 0.1}, "too_close", "carry no gain below 10.0 %."),
-        (90, (0.05,), {"trust_below": 0.09}, "worth_it", "It saves at least 5.0 %"),
+        (90, (0.05,), {"trust_below": 0.09}, "too_close", "below 9.0 %, and it might be 5.0 %."),
+        (90, (0.05,), {"trust_below": 0.04}, "worth_it", "It saves at least 5.0 %"),
         (90, (0.05,), {"unreachable": "No runtime."}, "unreachable", "No runtime."),
         (90, (-0.1,), {"unreachable": "No runtime."}, "too_close", "a loss of 10.0 %."),
         (99.5, (0.3,), {}, "too_close", "less than 1.0 %; another might save more."),
         (99.5, (0.3,), {"headroom_high": 0.015}, "nothing", "saves more than 1.5 %, proven."),
         (99.5, (0.3,), {"headroom_high": 0.021}, "too_close", "less than 1.0 %"),
         (100, (0.0,), {"headroom_high": 0.0}, "nothing", "No schedule is faster, proven."),
+        (100, (0.0,), {"headroom_high": 0.0, "trust_below": 0.03}, "nothing", "is faster, proven."),
+        (100, (0.0,), {"headroom_high": 0.0, "trust_below": 0.031}, "too_close", "below 3.1 %."),
         (98.5, (0.01,), {"headroom_high": 0.016}, "worth_it", "It saves at least 1.0 %"),
         (110, (-0.2,), {}, "too_close", "less than 1.0 %"),
     ],
@@ -67,9 +70,10 @@ def test_no_verdict_contradicts_its_evidence(plan_us, gains, trust, headroom):
     if gain.verdict == "worth_it":
         assert gain.gain_low > 0
         assert gain.gain >= LEAST_GAIN
-        assert trust is None or gain.gain > trust
+        assert trust is None or gain.gain_low > trust
     if gain.verdict == "nothing":
         assert headroom <= NOTHING
+        assert trust is None or trust <= HIDDEN
 
 
 def test_sentences_say_each_verdict_once():

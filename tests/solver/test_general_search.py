@@ -12,7 +12,7 @@ from tests.plain_search import search
 from tests.sampling import cases
 
 #: Ends with its moves, never with the clock.
-UNTIMED = Options(baselines=(), time_limit_s=1000.0)
+UNTIMED = Options(baselines=(), time_limit_s=1000.0, launch_tolerance=0)
 #: The drawn graphs are looked at in so many tests.
 TURNS = 10
 #: CP-SAT's limit for each model, about [s].

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.bounds.chain import lower_bound
+from solver.bounds.status import OPTIMAL
 from solver.buckets import Launch
 from solver.chain import Chain, chain_of
 from solver.costs import Affine, Cluster, alike, cost_of, network_of
@@ -25,7 +26,6 @@ from solver.fusion.search import Allowance, Budget, SearchOptions
 from solver.models import MODELS
 from solver.models.layers import Layer, iteration
 from solver.planning.plan import Options, plan
-from solver.planning.result import OPTIMAL
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, candidates, defaults
 from solver.schedule.execute import cut_at_releases

@@ -9,7 +9,10 @@ from solver.costs import Affine, alike
 from solver.errors import InvalidPlan
 from solver.exports import EXPORTS
 from solver.graph import COMPUTE
+from solver.planning.headline import headline
+from solver.planning.plan import Options, plan
 from solver.policies import POLICIES
+from solver.sharded.units import Form, graph_of_form, units_of
 from solver.simulation.engine import simulate
 from solver.traces import TraceOptions, kineto
 from tests.kineto_events import AUTOGRAD, GPU, MAIN, STEP, backward, kernel, note, sized, text
@@ -147,6 +150,26 @@ def test_what_was_recorded_can_be_applied(units, sums):
     assert [form["reshard_after_forward"] for form in forms] == [u not in kept for u in units]
     assert found.iteration_time_us > 30 * len(units)
     assert any("two dimensions" in each for each in found.notes) == sums
+
+
+@pytest.mark.parametrize("kept", [(), ("layers.7",)])
+def test_a_plan_of_a_recorded_step_promises_what_its_export_takes(kept):
+    graph = read(step([f"layers.{k}" for k in range(8)], kept=kept)).graph
+    found = plan(graph, NETWORK, Options(baselines=()))
+    [promised] = headline(graph, NETWORK, Options(baselines=()), found).gains
+    exported = EXPORTS["fsdp"](graph, NETWORK, planned(graph, found.launches))
+    assert promised.plan_us == exported.iteration_time_us
+    assert promised.lower_bound_us <= promised.plan_us
+    faster = [note for note in exported.notes if "faster than the plan" in note]
+    assert bool(faster) == (exported.iteration_time_us < exported.plan_time_us)
+
+
+def test_gathers_wait_for_the_host_as_they_were_recorded():
+    graph = read(step(UNITS, kept=UNITS[-1:])).graph
+    first = next(op for op in graph.ops if op.id == "gather:layers.0")
+    assert first.after == ("forward 1 host",)
+    found = graph_of_form(graph, Form(units_of(graph), 1, 1))
+    assert "forward 1 host" in next(op for op in found.ops if op.id == "gather:layers.0").after
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,14 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
+from solver.evidence.evidence import NO_EVIDENCE
 from solver.prediction.knees import knees
 from solver.prediction.sweep import Cell
 
 
 def cell(workers, bandwidth, *times, startup=50.0) -> Cell:
-    return Cell(workers, bandwidth, startup, 1.0, 1.0, times, (0,), extrapolated=False, gains=())
+    figures = (workers, bandwidth, startup, 1.0, 1.0, times, (0,))
+    return Cell(*figures, extrapolated=False, evidence=NO_EVIDENCE, gains=())
 
 
 def test_knees_on_paper() -> None:

@@ -170,7 +170,7 @@ def test_more_bandwidth_never_hurts_today_s_policies(name):
     graph = MODELS[name]()
     for policy in ("wfbp", "tictac"):
         times = []
-        for gbps in (1, 10, 1000, 1e6):
+        for gbps in (1, 10, 1000, 1e5):
             node = Cluster(8, 10 * gbps)
             network = network_of(Cluster(16, gbps, channels=(("nvlink", node),)))
             times.append(simulate(graph, network, POLICIES[policy]).iteration_time)

@@ -6,9 +6,9 @@ from itertools import count
 import pytest
 
 from solver import watchdog
+from solver.bounds.status import OPTIMAL
 from solver.fusion.search import Allowance, Budget
 from solver.planning.plan import Options, plan
-from solver.planning.result import OPTIMAL
 from solver.programs.plan import ProgramOptions
 from solver.programs.plan import plan as plan_program
 from solver.watchdog import WALL, Watchdog

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from solver.bounds.status import OPTIMAL
 from solver.costs import Affine, alike
 from solver.errors import InvalidOptions
 from solver.fusion.layered import FUSIONS
@@ -13,7 +14,6 @@ from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.limits import MAX_SLOTS
 from solver.planning.check import InfeasiblePlan, check
 from solver.planning.plan import Options, plan
-from solver.planning.result import OPTIMAL
 from solver.policies import POLICIES
 from solver.policies.choice import Choice
 from solver.schedule import SCHEDULERS

@@ -1,6 +1,6 @@
 """What a plan is compared with, by one rule; DDP's best cap against all caps."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from solver.costs import Affine, Cluster, alike, network_of
 from solver.evidence.what_you_run import CAPS_MB, at_best_cap, compiler_of, what_you_run
-from solver.graph import COMPUTE, Graph, Op, build
+from solver.graph import COMPUTE, Op, RecordedStep, build
 from solver.models import MODELS
 from solver.models.layers import Layer
 from solver.models.parallel import fsdp
@@ -30,14 +30,8 @@ def sent(*collectives, after=()):
     return build("sent", [*ops, Op("f", COMPUTE, 5.0, None, tuple(n for n, _ in collectives))])
 
 
-@dataclass(frozen=True)
-class RecordedGraph(Graph):
-    recorded: object = None
-
-
 def recorded(graph):
-    values = {name: getattr(graph, name) for name in Graph.__slots__ if name != "memo"}
-    return RecordedGraph(**values, recorded=object())
+    return replace(graph, recorded=RecordedStep(20.0, 20.0))
 
 
 UNITS = fsdp("units", [Layer(f"l{i}", 3.0, 6.0, ((f"w{i}", 9_000),)) for i in range(3)])

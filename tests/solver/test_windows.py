@@ -83,7 +83,7 @@ def test_never_above_a_plan():
     for seed in range(cases(300)):
         drawn = case(seed, 6, 30)
         options = Options(baselines=(), time_limit_s=0.0)
-        time = plan(drawn.graph, drawn.network, options).iteration_time_us
+        time = plan(drawn.graph, drawn.network, options).best_time_us
         for factor in (1.0, 1.05, 1.5):
             assert raised(drawn, time * factor).value <= time + slack(time), drawn.name
 
@@ -169,6 +169,6 @@ def test_a_table_is_bounded_by_a_line():
     cost = MeasuredCost((1_000, 2_000, 4_000), (10.0, 18.0, 20.0), 0.001, 0.0)
     ops = [Op("b", OP, 10.0), Op("g", ALL_REDUCE, None, 2_000, ("b",))]
     graph = build("t", [*ops, Op("h", ALL_REDUCE, None, 2_000)])
-    time = plan(graph, alike(cost), Options(baselines=())).iteration_time_us
+    time = plan(graph, alike(cost), Options(baselines=())).best_time_us
     bound = tightened(graph, chain_of(graph), [cost], LowerBound(0.0, COMPUTE), time)
     assert 0.0 < bound.value <= time

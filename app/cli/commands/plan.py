@@ -58,6 +58,7 @@ def plan(
     slot_us: Annotated[float | None, option("OptionsBody.slot_us", default="chosen")] = None,
     effort: Annotated[int | None, option("OptionsBody.effort")] = None,
     time_limit: Annotated[float | None, option("OptionsBody.time_limit_s")] = None,
+    launch_tolerance: Annotated[float | None, option("OptionsBody.launch_tolerance")] = None,
     seed: Annotated[int | None, option("OptionsBody.seed")] = None,
     baseline: Annotated[
         list[str] | None,
@@ -141,6 +142,7 @@ def plan(
         slot_us=slot_us,
         effort=effort,
         time_limit_s=time_limit,
+        launch_tolerance=launch_tolerance,
         seed=seed,
         baselines=[flags.policy(text) for text in baseline or []],
         barrier=barrier or None,

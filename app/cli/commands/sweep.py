@@ -80,6 +80,7 @@ def sweep(
     ] = None,
     time_limit: Annotated[float | None, option("SweepRequest.time_limit_s")] = None,
     sweep_limit: Annotated[float | None, option("SweepRequest.sweep_limit_s")] = None,
+    launch_tolerance: Annotated[float | None, option("SweepRequest.launch_tolerance")] = None,
     seed: Annotated[int | None, option("SweepRequest.seed")] = None,
     csv: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Write the cells as CSV.")
@@ -134,6 +135,7 @@ def sweep(
         barrier=barrier or None,
         time_limit_s=time_limit,
         sweep_limit_s=sweep_limit,
+        launch_tolerance=launch_tolerance,
         seed=seed,
     )
     names, name, raw = contents(files)

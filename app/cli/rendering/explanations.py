@@ -7,6 +7,7 @@ from app.cli.rendering.figures import counted
 from app.cli.rendering.page import Line
 from app.cli.rendering.tables import shortened, time, times
 from app.schemas.explanations import CostWarning
+from solver.evidence.evidence import Evidence
 
 if TYPE_CHECKING:
     from app.schemas.graphs import ChangeBody
@@ -53,6 +54,11 @@ def what_if(
 def cuts(warned: Sequence[CostWarning]) -> Iterator[str]:
     """Say first what a watchdog cut: nothing of the answer is sure to be the same again."""
     yield from (each.detail for each in warned if each.code == "search_cut_short")
+
+
+def rests_on(evidence: Evidence | None) -> Sequence[str]:
+    """Return what was measured, in sentences; none where nothing was."""
+    return () if evidence is None else evidence.sentences
 
 
 def warnings(warned: Sequence[CostWarning]) -> Iterator[str]:

@@ -27,7 +27,7 @@ def headline(found: Headline | None) -> Iterator[Line]:
         for gain in found.gains
     ]
     heads = ["over", "takes", "plan", "saves", "verdict; what it needs"]
-    yield table(heads, rows, widths=(36, 10, 10, 22), has_remarks=True)
+    yield table(heads, rows, has_remarks=True)
 
 
 def _saved(gain: Gain) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from app.cli.rendering.explanations import warnings
+from app.cli.rendering.explanations import rests_on, warnings
 from app.cli.rendering.figures import counted
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import table
@@ -25,6 +25,7 @@ def render(answer: ParameterServerAnswer) -> str:
     title = f"examples/s, batches of {request.batch_size:,}, {how}, from {steps}"
     return page(
         [f"{answer.name or 'Parameter servers'}: {title}"],
+        rests_on(answer.evidence),
         [_rows(answer)],
         [_LEGEND, *_limits(answer)],
         [knee.text for knee in answer.knees],

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from app.cli.rendering.explanations import rests_on
 from app.cli.rendering.figures import counted, size
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import table
@@ -23,6 +24,7 @@ def render(answer: PlacementsAnswer, name: str) -> str:
     hidden = f"bandwidth that hides an exchange in {asked.batch_time_us / 1e3:,.3f} ms"
     return page(
         [f"{model}: {hidden}"],
+        rests_on(answer.evidence),
         [_rows(answer), _LEGEND],
         [answer.decision],
         _limits(answer),

@@ -4,22 +4,20 @@ from collections import Counter
 from collections.abc import Iterator
 
 from app.cli.rendering.clusters import channels, cost, place
-from app.cli.rendering.explanations import cuts, limits, warnings
+from app.cli.rendering.explanations import cuts, limits, rests_on, warnings
 from app.cli.rendering.figures import counted, percent
 from app.cli.rendering.headlines import headline
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.policies import titled
 from app.cli.rendering.programs import program
+from app.cli.rendering.proofs import proven
 from app.cli.rendering.reports import source
 from app.cli.rendering.tables import shortened, table, time, times
 from app.schemas.plans import BaselineOut, BoundOut, PlanAnswer, TraceAnswer
 from solver.bounds.kinds import reason
+from solver.evidence.evidence import Evidence
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.policies.choice import WHERE_NOT
-from solver.traces import Report
-
-#: A step this share shorter or longer than the recorded one is another one.
-_APART = 0.03
 
 #: How many buckets are listed.
 _LISTED = 12
@@ -36,7 +34,7 @@ def render(answer: PlanAnswer, name: str, *, cut_short: bool = False) -> str:
     return page(
         cuts(answer.warnings),
         _head(answer, name),
-        [*headline(answer.headline), *_misfits(report), *_apart(answer)],
+        [*headline(answer.headline), *rests_on(answer.evidence)],
         _times(answer),
         ["Interrupted: the best plan so far, not explained"] if cut_short else limits(answer),
         _buckets(answer),
@@ -61,11 +59,10 @@ def _head(answer: PlanAnswer, name: str) -> Iterator[str]:
 def _times(answer: PlanAnswer) -> Iterator[Line]:
     yield "Time of one iteration"
     barrier = answer.request.options.barrier
-    verdict = "optimal: equals the lower bound" if answer.status == "optimal" else ""
     rows = [
-        *_recorded(answer),
+        *_recorded(answer.evidence),
         *(_compared(baseline, barrier=barrier) for baseline in answer.baselines),
-        time("this plan", answer.iteration_time_us, verdict),
+        time("this plan", answer.iteration_time_us, proven(answer)),
         time("lower bound", answer.lower_bound_us, _proof(answer.bound)),
         time("compute alone", answer.compute_time_us, "with free communication"),
     ]
@@ -76,49 +73,13 @@ def _times(answer: PlanAnswer) -> Iterator[Line]:
     yield times(rows)
 
 
-def _misfits(report: Report | None) -> Iterator[str]:
-    """Repeat the warnings of costs that do not fit what was recorded."""
-    if report is None:
-        return
-    from app.services.trace_clusters import MISFIT
-
-    lines = report.warnings
-    yield from (f"Warning: {line}" for line in lines if line.startswith(MISFIT))
-
-
-def _apart(answer: PlanAnswer) -> Iterator[str]:
-    """Say so when the costs of the cluster make another step than the recorded one."""
-    recorded = answer.recorded if isinstance(answer, TraceAnswer) else None
-    if not recorded or not recorded.policy_us or not recorded.recorded_us:
-        return
-    change = recorded.policy_us / recorded.recorded_us - 1
-    if abs(change) > _APART:
-        was, now = (
-            f"{max(0.0, each - answer.compute_time_us) / 1e3:.3f} ms"
-            for each in (recorded.recorded_us, recorded.policy_us)
-        )
-        yield (
-            f"Trust no gain much below {percent(abs(change))}: the recorded step took "
-            f"{recorded.recorded_us / 1e3:.3f} ms, {was} of it communication, and with the costs "
-            f"of this cluster {recorded.policy} takes {recorded.policy_us / 1e3:.3f} ms, {now} of "
-            "it. Recorded launches include waiting for other ranks and for the CPU, which no plan "
-            "shortens; what the costs were fitted to stands below. Files of all ranks and more "
-            "steps, or a benchmark of the network (interlace calibrate, --cost-model), make them "
-            "better."
-        )
-
-
-def _recorded(answer: PlanAnswer) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the rows of a recorded step: as it was, and simulated as it was."""
-    recorded = answer.recorded if isinstance(answer, TraceAnswer) else None
-    if recorded and recorded.measured_us is not None:
-        yield time("as recorded", recorded.measured_us, "measured")
-    if recorded and recorded.recorded_us is not None:
-        yield time(
-            "as recorded, simulated",
-            recorded.recorded_us,
-            "with the times of the recorded launches",
-        )
+def _recorded(evidence: Evidence) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the rows of a recorded step: measured, and simulated as you run it."""
+    if evidence.recorded_us is not None:
+        yield time("as recorded", evidence.recorded_us, "measured")
+    if evidence.recorded_simulated_us is not None:
+        remark = "as you run it, with the costs of this cluster"
+        yield time("as recorded, simulated", evidence.recorded_simulated_us, remark)
 
 
 def _compared(baseline: BaselineOut, *, barrier: bool) -> tuple[str, str, str, str]:

@@ -1,6 +1,6 @@
 """Predictions for a reader: scaling factors, a row for each number of workers."""
 
-from app.cli.rendering.explanations import warnings
+from app.cli.rendering.explanations import rests_on, warnings
 from app.cli.rendering.figures import factor, size
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import table
@@ -22,6 +22,7 @@ def render(answer: PredictionAnswer, name: str) -> str:
     )
     return page(
         [f"{name or 'Unnamed graph'}: {title}"],
+        rests_on(answer.evidence),
         [_rows(answer)],
         [*(why_not or [_LEGEND]), compute, *answer.notes],
         warnings(answer.warnings),

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from app.cli.rendering.channel_use import channel_rows
 from app.cli.rendering.clusters import channels, cost, place
-from app.cli.rendering.explanations import cuts, warnings, what_if
+from app.cli.rendering.explanations import cuts, rests_on, warnings, what_if
 from app.cli.rendering.figures import counted, percent
 from app.cli.rendering.headlines import headline
 from app.cli.rendering.page import Line, page
+from app.cli.rendering.proofs import proven
 from app.cli.rendering.tables import shortened, table, time, times
 from app.schemas.plans import BaselineOut, PlanAnswer
 from app.schemas.programs import FrontPoint, MemoryUse
@@ -42,6 +43,7 @@ def program(answer: PlanAnswer, name: str) -> str:
         cuts(answer.warnings),
         _head(answer, name),
         headline(answer.headline),
+        rests_on(answer.evidence),
         _times(answer),
         _why(answer),
         _front(answer.front or []),
@@ -56,6 +58,7 @@ def simulated(answer: "SimulationAnswer", name: str) -> str:
     """Write a simulated program as a page of text."""
     return page(
         _head(answer, name),
+        rests_on(answer.evidence),
         _simulated_times(answer),
         _why(answer),
         _memory(answer.memory) if answer.memory else [],
@@ -77,11 +80,11 @@ def _head(answer: "_Answer", name: str) -> Iterator[str]:
 
 def _times(answer: PlanAnswer) -> Iterator[Line]:
     yield "Time of one iteration"
-    verdict = "optimal: equals the lower bound" if answer.status == "optimal" else ""
+    remark = _and(_peak(answer.peak_bytes), proven(answer))
     limit = answer.memory.limit_bytes if answer.memory else None
     rows = [
         *(_compared(each, limit) for each in answer.baselines),
-        time("this program", answer.iteration_time_us, _and(_peak(answer.peak_bytes), verdict)),
+        time("this program", answer.iteration_time_us, remark),
         time("lower bound", answer.lower_bound_us, _proof(answer)),
         time("compute alone", answer.compute_time_us, "with free communication"),
     ]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from app.cli.rendering.channel_use import channel_rows
 from app.cli.rendering.clusters import channels, cost, place
-from app.cli.rendering.explanations import limits, warnings
+from app.cli.rendering.explanations import limits, rests_on, warnings
 from app.cli.rendering.figures import counted
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.policies import title_of, titled
@@ -20,6 +20,7 @@ def render(answer: SimulationAnswer, name: str) -> str:
         return simulated(answer, name)
     return page(
         _head(answer, name),
+        rests_on(answer.evidence),
         _times(answer),
         limits(answer),
         _phases(answer),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from app.cli.rendering.explanations import warnings
+from app.cli.rendering.explanations import rests_on, warnings
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.programs import gib
 from app.cli.rendering.tables import table
@@ -15,6 +15,7 @@ def render(answer: SweepAnswer) -> str:
     """Write a sweep as a page of text."""
     return page(
         [f"{answer.name or 'Unnamed graph'}: time of one iteration [ms], the fastest marked *"],
+        rests_on(answer.evidence),
         [_cells(answer)],
         _legend(answer),
         answer.summary,

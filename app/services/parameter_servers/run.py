@@ -20,6 +20,7 @@ from app.services.parameter_servers.steps import (
 )
 from app.services.warnings import units_of
 from solver.errors import InvalidSteps
+from solver.evidence.evidence import stated_evidence
 from solver.graph import Graph
 from solver.parameter_server.throughput import predict
 
@@ -76,6 +77,7 @@ def run(
         rows=list(predicted.rows),
         knees=list(predicted.knees),
         notes=[*predicted.notes, *([] if graph is None else _of_graph(request)), *_FORMULAS],
+        evidence=stated_evidence(graph, "the speeds of links and servers"),
         warnings=[] if graph is None else units_of(graph),
         request=ParameterServerRequestOut.of(
             request,

@@ -30,7 +30,12 @@ def program_work(problem: CheckedRequest[SweepRequest]) -> partial[ProgramCell]:
     request = problem.request
     policies = [choice.policy for choice in request.program_choices()]
     options, given = (
-        ProgramOptions(seed=request.seed, time_limit_s=request.time_limit_s, share=_SHARE),
+        ProgramOptions(
+            seed=request.seed,
+            time_limit_s=request.time_limit_s,
+            share=_SHARE,
+            launch_tolerance=request.launch_tolerance,
+        ),
         request.options,
     )
     if given.margin_us is not None:
@@ -49,7 +54,8 @@ def _cell(
     """Compute a cell; its start-up is the one asked for, without that of a cost model."""
     on = cluster.model_copy(update={name: point[name] for name in point if name != LIMIT})
     problem = problem_on(graph, on, given, point.get(LIMIT))
-    cell = program_cell_of(problem, on.to_cluster(), policies, options)
+    is_here = on == cluster
+    cell = program_cell_of(problem, on.to_cluster(), policies, options, is_here=is_here)
     return replace(cell, startup_us=on.startup_us)
 
 

@@ -33,6 +33,7 @@ from app.services.sweeps.views import fastest, middle, speed_of
 from app.services.warnings import tensors_of, units_of, warnings_of
 from solver.costs import MEASURED
 from solver.errors import InvalidGraph
+from solver.evidence.evidence import Evidence
 from solver.evidence.gain import WHAT_RUNS, Over
 from solver.graph import NETWORK, Graph, with_barrier
 from solver.policies.choice import Choice
@@ -127,7 +128,12 @@ def _asked(problem: CheckedRequest[SweepRequest]) -> _Asked:
     choices = request.choices()
     # a graph with the sweep's barrier needs no second one
     bare = [replace(choice, barrier=choice.barrier and not request.barrier) for choice in choices]
-    cell = partial(_cell, graph, request.cluster, bare, request.seed, request.time_limit_s)
+    how = {
+        "seed": request.seed,
+        "time_limit_s": request.time_limit_s,
+        "launch_tolerance": request.launch_tolerance,
+    }
+    cell = partial(_cell, graph, request.cluster, bare, how)
     return _Asked(graph, choices, request.points(), cell)
 
 
@@ -174,6 +180,7 @@ def _answer(
         cells=answered,
         cells_asked=many,
         knees=list(found),
+        evidence=_least_certain(answered),
         warnings=list(dict.fromkeys(_warnings(problem))),
         request=SweepRequestOut.of(request, graph_sha256=graph_sha256(problem.graph)),
         version=VERSION,
@@ -204,14 +211,12 @@ def _cell(
     graph: Graph,
     cluster: ClusterBody,
     policies: Sequence[Choice],
-    seed: int,
-    time_limit_s: float,
+    how: dict[str, Any],
     point: dict[str, float],
 ) -> Cell:
     """Compute a cell; its start-up is the one asked for, without that of a cost model."""
     body = cluster.model_copy(update=point)
-    on = body.to_cluster()
-    cell = cell_of(graph, on, policies, seed=seed, time_limit_s=time_limit_s)
+    cell = cell_of(graph, body.to_cluster(), policies, is_here=body == cluster, **how)
     return replace(cell, startup_us=body.startup_us)
 
 
@@ -230,6 +235,12 @@ def _cell_answer(cell: Cell, labels: Sequence[str]) -> SweepCell:
         speed=speed_of(cell, best),
         speed_bound=speed_of(cell, cell.lower_bound_us),
     )
+
+
+def _least_certain(cells: Sequence[SweepCell]) -> Evidence | None:
+    """Return the evidence of the cell where a gain must be largest to follow; None without any."""
+    known = [cell.evidence for cell in cells if cell.evidence is not None]
+    return max(known, key=lambda each: each.trust_below or 0.0, default=None)
 
 
 def _summary(

@@ -75,7 +75,7 @@ class Errors:
     ----------
     count
         Samples.
-    median, worst
+    median, p90, worst
         Errors as shares of the measured time.
     decades
         The same by size, ascending.
@@ -83,6 +83,7 @@ class Errors:
 
     count: int
     median: float
+    p90: float
     worst: float
     decades: tuple[Decade, ...]
 
@@ -161,7 +162,8 @@ def _errors(sizes: IntArray, misses: FloatArray) -> Errors:
         for count in np.unique(digits).tolist()
         for inside in [misses[digits == count]]
     )
-    return Errors(misses.size, float(np.median(misses)), float(misses.max()), decades)
+    median, p90 = np.quantile(misses, (0.5, 0.9)).tolist()
+    return Errors(misses.size, median, p90, float(misses.max()), decades)
 
 
 def _cross_validate(data: SortedSamples, fit: Callable[[SortedSamples], Model]) -> Errors | None:

@@ -1,11 +1,12 @@
-"""The Chrome trace of a program beside the order of its graph, which Perfetto opens."""
+"""The Chrome trace of a program beside the compiler's own, which Perfetto opens."""
 
 import json
 from typing import Any
 
+from solver.evidence.what_you_run import compiler_of
 from solver.exports.explicit_plan import Export
 from solver.programs.execute import ProgramRun, execute
-from solver.programs.policies import POLICIES
+from solver.programs.policies import program_of
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 from solver.programs.timeline import program_trace
@@ -27,10 +28,14 @@ def export(problem: ProgramProblem, program: Program) -> Export:
 
 
 def trace_of(
-    problem: ProgramProblem, program: Program, name: str = "plan", *, beside: str = "in_order"
+    problem: ProgramProblem, program: Program, name: str = "plan", *, beside: str | None = None
 ) -> tuple[dict[str, Any], ProgramRun]:
-    """Draw a program by a name beside one of :data:`POLICIES`; return how it ran, too."""
-    run, other = execute(problem, program), POLICIES[beside](problem)
+    """Draw a program by a name beside that of a rule; return how it ran, too.
+
+    ``beside`` is a key of :data:`solver.programs.policies.POLICIES`, None the compiler's.
+    """
+    beside = compiler_of(problem.graph) if beside is None else beside
+    run, other = execute(problem, program), program_of(beside, problem)
     before = execute(problem, other)
     times = {
         "iteration_time_us": run.iteration_time,

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from solver.exports.frameworks.units import Unit, join_units, units_of
 from solver.exports.programs.demand import Item, in_order_of_demand
 from solver.graph import COMPUTE as COMPUTE_KIND
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import COMPUTE, LAUNCH, Program
+from solver.sharded.units import Unit, join_units, units_of
 
 
 @dataclass(frozen=True, slots=True)

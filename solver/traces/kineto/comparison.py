@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from solver.graph import COMPUTE, Graph, Op
+from solver.graph.names import HOST
 from solver.traces.exit_check import is_far
 from solver.traces.steps import choose_rank
 from solver.traces.trace import Trace
@@ -98,7 +99,7 @@ def comparison_said(trace: Trace, waited: float) -> tuple[list[str], list[str]]:
 
 
 def _idle(graph: Graph) -> float:
-    return sum(op.duration_us or 0.0 for op in graph.ops if op.stream == "host")
+    return sum(op.duration_us or 0.0 for op in graph.ops if op.stream == HOST)
 
 
 def _loose(graph: Graph) -> list[str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from solver.graph import ALL_REDUCE, COMPUTE, REDUCE_SCATTER, Op
+from solver.graph.names import HOST
 from solver.traces.kineto.gradients import (
     Gradient,
     bucket_calls,
@@ -177,7 +178,7 @@ def _run(it: RankStep) -> None:
     time: dict[str, float] = {}
     for work in it.step.works:
         time[work.stream] = time.get(work.stream, 0.0) + work.end - work.start
-    line = ComputeLine(it.busy, max(sorted(time), key=lambda stream: time[stream], default="host"))
+    line = ComputeLine(it.busy, max(sorted(time), key=lambda stream: time[stream], default=HOST))
     after = [mark for mark in it.marks if mark.at >= it.start]
     before = [mark for mark in it.marks if mark.at < it.start]
     line.run(it.start, it.step.end, [*_phases(it), *after])

@@ -13,6 +13,7 @@ from math import inf
 from typing import NamedTuple
 
 from solver.graph import COMPUTE, Op
+from solver.graph.names import HOST
 from solver.traces.kineto.recording import DeviceWork
 
 
@@ -123,7 +124,7 @@ class ComputeLine:
             return
         number = self._count[self._phase] = self._count.get(self._phase, 0) + 1
         name = f"{self._phase} {number}"
-        for op, stream, time in ((name, self.stream, work), (f"{name} host", "host", rest)):
+        for op, stream, time in ((name, self.stream, work), (f"{name} host", HOST, rest)):
             if time > 0:
                 self.ops.append(Op(op, COMPUTE, time, None, self._last, stream=stream))
                 self._last = (op,)

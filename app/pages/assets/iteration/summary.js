@@ -2,6 +2,7 @@
 
 import { bars } from "../charts/bars.js";
 import { el, facts, fill } from "../elements/dom.js";
+import { restsOn } from "../elements/evidence.js";
 import { bytes, number, percent, time, times } from "../elements/format.js";
 import { reason } from "../service/names.js";
 import { unitOf } from "../timeline/bars.js";
@@ -90,8 +91,19 @@ function gain(each) {
   );
 }
 
+/** A recorded step, as it was measured and as it is simulated, in bars. */
+function recordedOf(evidence) {
+  const rows = [
+    ["as recorded", evidence?.recorded_us ?? null],
+    ["as recorded, simulated", evidence?.recorded_simulated_us ?? null],
+  ];
+  return rows
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => ({ name, value, text: time(value), tone: "c6" }));
+}
+
 /**
- * The sentence, the gains, the figures and the warnings.
+ * The sentence, the gains, what they rest on, the figures and the warnings.
  *
  * @param {HTMLElement} host
  * @param {Iteration} body
@@ -116,6 +128,7 @@ export function summary(host, body) {
           body.headline.gains.map(gain),
         )
       : null,
+    restsOn(body.evidence),
     facts([
       [
         "Iteration time",
@@ -203,6 +216,7 @@ export function comparison(host, body, more = []) {
       tone: "c1",
     },
     ...more,
+    ...recordedOf(body.evidence),
     ...rivals.map((each) => ({
       name: nameOf(each, rivals),
       value: each.iteration_time_us,

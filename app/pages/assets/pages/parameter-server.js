@@ -4,6 +4,7 @@ import { chart, colour, plain } from "../charts/chart.js";
 import { curves, heightOf, LEGEND, rowsOf } from "../charts/curves.js";
 import { boxes, choice, joined, parted } from "../elements/controls.js";
 import { byId, el, facts, fill } from "../elements/dom.js";
+import { restsOn } from "../elements/evidence.js";
 import { count, number, percent, time } from "../elements/format.js";
 import { fileName } from "../elements/save.js";
 import { idOfPage, read, write } from "../elements/state.js";
@@ -71,6 +72,7 @@ function summarise(found) {
   fill(
     byId("summary"),
     found.knees.map((knee, i) => el("p", { class: i === 0 ? "lead" : null }, knee.text)),
+    restsOn(found.evidence),
     found.warnings.map((warning) => el("p", { class: "note" }, warning.detail)),
     facts([
       ["Batch of a worker", String(request.batch_size)],

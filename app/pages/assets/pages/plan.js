@@ -6,12 +6,19 @@ import { names } from "../service/names.js";
 
 const isProgram = (body) => body.program !== undefined;
 
+/** What may be drawn beside a plan, what you run first. */
+function rivalsOf(body) {
+  const every = isProgram(body) ? names.program_policies : [names.fifo, ...names.policies];
+  const over = body.headline?.gains[0]?.over;
+  return every.includes(over) ? [over, ...every.filter((name) => name !== over)] : every;
+}
+
 page({
   path: "/v1/plans",
   word: () => "plan",
   title: "Plan",
   fetchTrace: (body, rival) =>
     get(`/v1/plans/${body.id}/timeline.json${rival === null ? "" : `?beside=${encodeURIComponent(rival)}`}`),
-  rivals: (body) => (isProgram(body) ? names.program_policies : [names.fifo, ...names.policies]),
+  rivals: rivalsOf,
   formats: (body) => (isProgram(body) ? names.program_exports : names.exports),
 });

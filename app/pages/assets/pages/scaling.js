@@ -5,6 +5,7 @@ import { curves, heightOf, rowsOf } from "../charts/curves.js";
 import { drawnOf, FIGURES, linesOf } from "../charts/scaling-lines.js";
 import { boxes, choice, joined, parted } from "../elements/controls.js";
 import { byId, el, fill, say } from "../elements/dom.js";
+import { restsOn } from "../elements/evidence.js";
 import { number, percent, time } from "../elements/format.js";
 import { read, write } from "../elements/state.js";
 import { table } from "../elements/table.js";
@@ -200,6 +201,7 @@ function tell() {
           best ? `, ${best[0]} ${percent(best[1])}` : null,
           `; no plan more than ${percent(last.bound)}.`,
         ),
+    restsOn(answer.evidence),
     answer.why_no_osf ? el("p", { class: "note" }, answer.why_no_osf) : null,
     answer.notes.map((note) => el("p", { class: "faint" }, note)),
     answer.warnings.map((warning) => el("p", { class: "note" }, warning.detail)),

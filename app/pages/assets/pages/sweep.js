@@ -1,6 +1,7 @@
 // A sweep: the best policy of each cluster as a map, lines along each axis, and all cells.
 
 import { byId, el, facts, fill, say } from "../elements/dom.js";
+import { restsOn } from "../elements/evidence.js";
 import { percent, time } from "../elements/format.js";
 import { fileName } from "../elements/save.js";
 import { idOfPage, read, write } from "../elements/state.js";
@@ -95,6 +96,7 @@ function summarise(sweep) {
   fill(
     byId("summary"),
     sweep.summary.map((sentence, i) => el("p", { class: i === 0 ? "lead" : null }, sentence)),
+    restsOn(sweep.evidence),
     [...new Set(sweep.warnings.map((warning) => warning.detail))].map((detail) =>
       el("p", { class: "note" }, detail),
     ),

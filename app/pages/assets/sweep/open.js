@@ -28,7 +28,7 @@ export function requestOf(request, sweep, cell, label) {
     if (request[axis]?.length) cluster[field] = cell[field];
   }
   const policy = sweep.policies.find((one) => one.label === label);
-  const { barrier, seed, time_limit_s } = sweep.request;
+  const { barrier, seed, time_limit_s, launch_tolerance } = sweep.request;
   if (policy.policy === "plan") {
     const baselines = sweep.policies
       .filter((one) => one.policy !== "plan")
@@ -39,7 +39,7 @@ export function requestOf(request, sweep, cell, label) {
       }));
     return {
       path: "/v1/plans",
-      body: { ...source, cluster, options: { barrier, seed, time_limit_s, baselines } },
+      body: { ...source, cluster, options: { barrier, seed, time_limit_s, launch_tolerance, baselines } },
     };
   }
   return {

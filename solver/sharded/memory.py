@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from solver.exports.frameworks.units import Form, Unit
 from solver.graph import Graph
+from solver.sharded.units import Form, Unit
 
 
 class GatheredBytes(NamedTuple):

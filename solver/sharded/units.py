@@ -8,6 +8,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph, InvalidPlan
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, REDUCE_SCATTER, Graph, Op, build
 from solver.graph.names import GATHER, SCATTER, UNIT_KINDS
+from solver.sharded.host import host_ops
 from solver.simulation.contention import without_idle_slowdowns
 
 
@@ -133,7 +134,8 @@ def graph_of_form(graph: Graph, form: Form) -> Graph:
     the one that asks, in the backward pass the copy-out of the one that asks; for a second gather
     also for its own unit's freeing. Copy-outs run between the compute ops, so they end when the
     gather has ended and the unit before has run. The backward pass of a unit waits for the
-    reduce-scatter of the second unit before it, whose input it holds.
+    reduce-scatter of the second unit before it, whose input it holds. Of a recorded step a gather
+    also waits for what the host did before it launched it.
 
     Parameters
     ----------
@@ -175,9 +177,10 @@ def graph_of_form(graph: Graph, form: Form) -> Graph:
     for unit, second in zip(form.units, form.units[2:], strict=False):
         more |= {op: (*more.get(op, ()), second.scatters[0]) for op in unit.backward}
     asked = {each for unit in form.units for each in (*unit.gathers, *unit.regathers)}
+    hosts = host_ops(graph)
     joined: dict[str, list[str]] = {}
     for op in graph.ops:
-        before = () if op.id in asked else op.after
+        before = tuple(each for each in op.after if each in hosts or op.id not in asked)
         joined.setdefault(head.get(op.id, op.id), []).extend(before)
     ops = []
     for op in graph.ops:
@@ -186,10 +189,11 @@ def graph_of_form(graph: Graph, form: Form) -> Graph:
         waits = (head.get(each, each) for each in (*joined[op.id], *more.get(op.id, ())))
         after = tuple(dict.fromkeys(each for each in waits if each not in dropped))
         ops.append(op._replace(after=after, bytes=total.get(op.id, op.bytes)))
-    return _linked(graph.name, ops)
+    return linked(graph.name, ops)
 
 
-def _linked(name: str, ops: Sequence[Op]) -> Graph:
+def linked(name: str, ops: Sequence[Op]) -> Graph:
+    """Link ops that FSDP2 runs; refuse what it cannot run (``not_sharded``)."""
     try:
         return build(name, without_idle_slowdowns(ops))
     except InvalidGraph:  # what waits for a gather is over before FSDP2 would ask for it
