@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.cli.rendering import explanations
 from app.services import warnings
 from solver.bounds.status import OPTIMAL
 from solver.planning.plan import Options, plan
@@ -37,3 +38,10 @@ def test_a_plan_knows_that_its_search_was_cut_short():
     assert (late.cut is None) == (late.status == OPTIMAL)
     assert whole.cut is None
     assert whole.iteration_time_us < late.iteration_time_us
+
+
+def test_what_was_cut_short_stands_first_in_the_commands_answer():
+    said = warnings.search_of({"this plan": CUT})
+    first = next(iter(explanations.cuts([*warnings.units_of(case(0).graph), *said])))
+    assert first == said[0].detail
+    assert not list(explanations.cuts([]))

@@ -65,6 +65,7 @@ def test_by_hand() -> None:
         "t_comp_us": 2550,
         "t_update_us": near(7100),
         "t_overlap_us": 900,
+        "cut": None,
     }
 
 
