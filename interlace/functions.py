@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from app.schemas.plans import PlanRequest
-from app.schemas.solver_objects import choice_json, options_json, scaling_json
+from app.schemas.solver_objects import NOT_POSTED, choice_json, options_json, scaling_json
 from interlace.inputs import Asked, GraphInput, NetworkInput, faults_raised, read, read_each
 from solver.chain import chain_of
 from solver.codes import FaultCode
@@ -73,9 +73,8 @@ def plan(
     if asked.request.what_if:
         detail = "What_if: a plan in Python is of one graph; change it with apply_changes."
         raise InvalidOptions([Fault("/what_if", FaultCode.EXTRA_FIELD, detail)])
-    share = options.share if isinstance(options, Options) else Options().share
     with faults_raised("/options"):
-        chosen = replace(asked.request.options.to_options(), share=share)
+        chosen = _chosen(asked.request, options)
         return plan_checked(asked.graph, asked.network, chosen, progress)
 
 
@@ -102,7 +101,7 @@ def headline(
     fields = {} if options is None else {"options": _options(options)}
     asked = read(PlanRequest, graph, network, fields)
     with faults_raised("/options"):
-        chosen = asked.request.options.to_options()
+        chosen = _chosen(asked.request, options)
         planned = plan_checked(asked.graph, asked.network, chosen) if found is None else found
         return headline_checked(asked.graph, asked.network, chosen, planned)
 
@@ -261,6 +260,14 @@ def export(
 
 def _options(options: Options | Mapping[str, Any]) -> Any:
     return options_json(options) if isinstance(options, Options) else options
+
+
+def _chosen(request: PlanRequest, options: Options | Mapping[str, Any] | None) -> Options:
+    """Return the options of a request, and of an object what no request has."""
+    read = replace(request.options.to_options(), believed=request.belief())
+    if not isinstance(options, Options):
+        return read
+    return replace(read, **{name: getattr(options, name) for name in NOT_POSTED})
 
 
 def _counted(count: int, network: NetworkInput) -> tuple[int, NetworkInput]:

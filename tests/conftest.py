@@ -57,6 +57,13 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
         terminalreporter.write_line(line)
 
 
+@pytest.fixture(autouse=True)
+def _sweeps_stay_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a pure test do all cells of a sweep in its own process."""
+    if lanes.lane_of(request.node) == "test":
+        monkeypatch.setattr("app.services.sweeps.parallel._by_processes", lanes.in_this_process)
+
+
 @pytest.fixture(scope="session")
 def shared():
     """The folder of real traces, which a clone need not have beside it."""

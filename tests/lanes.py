@@ -9,9 +9,10 @@ The lane of a test follows from the folder, the fixtures that it asks for, and i
 ``--lane`` whatever is asked for is run. docs/explanation/tests.md has budgets and reasons.
 """
 
+import pickle
 import sys
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import pytest
@@ -81,6 +82,23 @@ def configure(config: pytest.Config) -> None:
         "long: takes minutes; run by 'make test-long' alone",
     ):
         config.addinivalue_line("markers", line)
+
+
+def in_this_process(
+    work: bytes,
+    items: Sequence[Any],
+    tell: Callable[[int], None],
+    keep: Callable[[int, Any], None] | None,
+) -> list[Any]:
+    """Do in this process what a pool of processes is asked for."""
+    found: list[Any] = []
+    for item in items:
+        tell(len(found))
+        found.append(pickle.loads(work)(item))
+        if keep:
+            keep(len(found) - 1, found[-1])
+        tell(len(found))
+    return found
 
 
 def lane_of(item: pytest.Item) -> str:

@@ -34,17 +34,21 @@ class JobKind:
 #: The fields of answers, which a job that has not ended has without values.
 _PLAN = (
     "summary limited_by sensitivities critical_path tensors breakdown headline runtime_s "
-    "status iteration_time_us compute_time_us lower_bound_us gap scaling_factor exposed_us "
-    "overlap ideal_us buckets schedule proof bound fused_graph baselines what_if osf "
-    "warnings request version"
+    "status iteration_time_us best_time_us compute_time_us lower_bound_us gap scaling_factor "
+    "exposed_us overlap ideal_us buckets schedule proof bound fused_graph baselines what_if "
+    "off_calibration osf evidence warnings request version"
 )
 _SIMULATION = (
     "summary limited_by sensitivities critical_path tensors breakdown runtime_s policy "
     "iteration_time_us compute_time_us scaling_factor exposed_us overlap buckets schedule "
-    "channels jitter what_if warnings request version"
+    "channels jitter what_if evidence warnings request version"
 )
-_SWEEP = "runtime_s name summary axes policies cells cells_asked knees warnings request version"
-_PARAMETER_SERVER = "runtime_s name profiled_steps rows knees notes warnings request version"
+_SWEEP = (
+    "runtime_s name summary axes policies cells cells_asked knees evidence warnings request version"
+)
+_PARAMETER_SERVER = (
+    "runtime_s name profiled_steps rows knees notes evidence warnings request version"
+)
 _IMPORT = "graph_id cluster costs steps report"
 
 

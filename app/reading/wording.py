@@ -106,7 +106,7 @@ def _meant(schema: dict[str, Any], location: Location) -> str:
     sections = {name: rules_at(schema, (name,)) for name in _fields(schema)}
     elsewhere = [f"{name}.{last}" for name, rules in sections.items() if last in _fields(rules)]
     if elsewhere and nearest(last, own) is None:
-        return f" Did you mean {elsewhere[0]}?"
+        return f" Did you mean {elsewhere[-1]}?"  # options stand behind beliefs
     return meant(last, own)
 
 

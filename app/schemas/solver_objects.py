@@ -15,6 +15,9 @@ Json = dict[str, Any]
 _BESIDE = ("workers", "shares", "extrapolate", "channels", "compute_slowdown")
 _MEASURED = ("measured_workers", "measured_gbps")
 
+#: Fields of options that a request has elsewhere, or in another form, or not at all.
+NOT_POSTED = ("share", "believed", "robust")
+
 _DEFAULTS = {field.name: field.default for field in fields(Cluster)}
 
 
@@ -69,9 +72,9 @@ def choice_json(choice: Choice | str | Mapping[str, Any]) -> Any:
 
 
 def options_json(options: Options) -> Json:
-    """Return options of a plan as they are posted; ``share`` is none of them."""
-    own = {field.name: getattr(options, field.name) for field in fields(options)}
-    del own["share"]
+    """Return options of a plan as they are posted; :data:`NOT_POSTED` are none of them."""
+    names = [field.name for field in fields(options) if field.name not in NOT_POSTED]
+    own = {name: getattr(options, name) for name in names}
     return {**own, "baselines": [choice_json(choice) for choice in options.baselines]}
 
 

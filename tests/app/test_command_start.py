@@ -271,8 +271,7 @@ def test_fields_are_those_of_the_requests() -> None:
 def test_help_has_the_range_and_the_default_of_the_field(run: Run) -> None:
     shown = " ".join(run("plan", "--help").stdout.split())
     for part in (
-        "--time-limit <float> After this time joint answers with the best plan so far. "
-        "[above 0, to 600; default: 10]",
+        "--effort <int> Multiplies the moves of the search. [1 to 100; default: 1]",
         "--workers <int> Data-parallel ranks. [1 to 1,000,000; default: the file's",
         "--fusion <str> joint, maxmin, none. [default: joint]",
         "[1e-06<=x<=1099511627776.0]",  # of a bucket, in MiB

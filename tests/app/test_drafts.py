@@ -94,7 +94,14 @@ def test_drafts_are_whole_answers_and_true(request_body):
     for text in late:
         bound = PlanAnswer.model_validate_json(text).lower_bound_us
         assert bound == pytest.approx(answer.lower_bound_us)
-    rest = {"headline", "runtime_s", "what_if", "osf", *ExplainedAnswer.model_fields}
+    rest = {
+        "headline",
+        "off_calibration",
+        "runtime_s",
+        "what_if",
+        "osf",
+        *ExplainedAnswer.model_fields,
+    }
     last = PlanAnswer.model_validate_json(late[-1])
     assert last.model_dump(exclude=rest) == answer.model_dump(exclude=rest)
 

@@ -389,6 +389,7 @@ def test_channels_follow_the_workers() -> None:
     assert times == pytest.approx([800 + 32_000 + 450, 800 + 56_000 + 450])
 
 
+@pytest.mark.live
 def test_the_same_sweep_is_the_same_bytes_on_all_cores_or_one(monkeypatch) -> None:
     here = ran(**SWEPT)
     monkeypatch.setattr(pool, "cores", lambda: 2)

@@ -25,7 +25,7 @@ def off_calibration(rows: Sequence[DoubtedGain] | None) -> Iterator[Line]:
         return
     yield "If the calibration is off"
     yield table(
-        ["", "today", "plan", "saves"],
+        ["", "what you run", "plan", "saves"],
         [
             [
                 row.name,

@@ -28,7 +28,7 @@ def factor(share: float | None) -> str:
 
 def percent(share: float | None) -> str:
     """Write a share as a percentage; a dash when it is unknown."""
-    return "-" if share is None else f"{100 * share:.2f} %"
+    return "-" if share is None else f"{round(100 * share, 2) + 0.0:.2f} %"
 
 
 def tied(text: str) -> str:

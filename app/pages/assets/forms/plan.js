@@ -54,7 +54,11 @@ export async function planForm(host, { id, graph, cluster: told }, isOwn) {
   const limit = entry(
     "Time limit",
     { type: "number", min: 0, step: "any", value: 60, required: true },
-    { unit: "s", pointer: "/options/time_limit_s", hint: "Of CPU time: the best plan so far is the answer then, and says so. Seldom reached." },
+    {
+      unit: "s",
+      pointer: "/options/time_limit_s",
+      hint: "Of CPU time: the best plan so far is the answer then, and says so. Seldom reached.",
+    },
   );
   const robust = choice(
     "Chosen by",
