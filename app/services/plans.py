@@ -33,9 +33,8 @@ from solver.simulation.replay import replay
 from solver.simulation.timeline import chrome_trace
 from solver.simulation.what_if import carry_over
 
-#: The plan for the other barrier may look at so much of what the plan itself may. Its watchdog has
-#: what is left of the limit, at least so much of it.
-_BESIDE, _LEAST = 0.25, 0.1
+#: The watchdog of the plan for the other barrier has what is left of the limit, at least so much.
+_LEAST = 0.1
 
 
 def solve(problem: CheckedRequest[PlanRequest], watch: Follower | None = None) -> PlanAnswer:
@@ -68,9 +67,8 @@ def solve(problem: CheckedRequest[PlanRequest], watch: Follower | None = None) -
             progress.phase(WHAT_IF)
         limit_s = options.time_limit_s
         left_s = max(limit_s - (time.thread_time() - spent), _LEAST * limit_s)
-        rest = replace(options, time_limit_s=left_s, share=_BESIDE)
-        trust, doubted = found.evidence.trust_below, None
-        gains = None if is_large(graph) else headline(graph, network, rest, found, trust)
+        rest, doubted = replace(options, time_limit_s=left_s), None
+        gains = None if is_large(graph) else headline(graph, network, rest, found)
         if gains is not None:
             today = run_first(found.graph).policy(found.graph, network)
             doubted = off_calibration(network, found, today)

@@ -20,23 +20,21 @@ from solver.sharded.forms import fastest_form, time_of_form, ungated
 from solver.simulation.engine import Policy, costs_of, iteration_time
 from solver.simulation.replay import replay
 
+#: The plan for the other barrier may look at so much of what the plan itself may.
+BESIDE = 0.25
+
 
 def headline(
     graph: Graph,
     network: Network,
     options: Options,
     found: Plan,
-    trust_below: float | None = None,
 ) -> Headline:
     """Compare with what you run, with a plan for each of both barriers.
 
     ``found`` is the plan of ``graph``, as it is without the barrier of ``options``, with these; the
-    plan for the other barrier is made here. Both sides of a gain have the same barrier.
-
-    Parameters
-    ----------
-    trust_below
-        The gain below which nothing follows; None where nothing was measured.
+    plan for the other barrier is made here, and may look at :data:`BESIDE` of what that one might.
+    Both sides of a gain have the same barrier; what its evidence trusts decides on verdicts.
 
     Notes
     -----
@@ -49,10 +47,11 @@ def headline(
     for barrier in barriers:
         planned = found
         if barrier != options.barrier and len(barriers) > 1:
-            other = replace(options, baselines=(), slot_us=None, barrier=barrier)
+            share = options.share * BESIDE
+            other = replace(options, baselines=(), slot_us=None, barrier=barrier, share=share)
             planned = plan(graph, network, other)
             cut = planned.cut
-        gains += _gains(planned, network, trust_below, barrier=barrier)
+        gains += _gains(planned, network, found.evidence.trust_below, barrier=barrier)
     return headline_of(gains, cut)
 
 
