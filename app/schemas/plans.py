@@ -142,7 +142,7 @@ class PlanAnswer(ExplainedAnswer):
     headline: Annotated[
         Headline | None,
         Field(
-            description="What plans with PyTorch's barrier and without gain over what runs today; "
+            description="What plans with PyTorch's barrier and without gain over what you run; "
             "null in drafts and beyond 200,000 ops and edges."
         ),
     ] = None

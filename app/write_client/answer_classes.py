@@ -83,7 +83,7 @@ ANSWERS = (
         "Plan",
         "PlanOut",
         f"id state status! {_TIMES} lower_bound_us! gap scaling_factor exposed_us! overlap "
-        f"{_SENT} baselines! raw summary? limited_by? best_time_us?",
+        f"{_SENT} baselines! raw summary? limited_by? best_time_us? headline? evidence?",
         doc="Which tensors travel together and in which order, with the proof of how good that is.",
         needs=("iteration_time_us", "buckets"),
         places={"parts": "schedule/parts"},
@@ -91,7 +91,7 @@ ANSWERS = (
     AnswerClass(
         "Simulation",
         "SimulationOut",
-        f"id state {_TIMES} scaling_factor exposed_us! overlap {_SENT} raw summary? limited_by?",
+        f"id state {_TIMES} scaling_factor exposed_us! overlap {_SENT} raw summary? limited_by? evidence?",
         doc="One iteration under a policy, or under a plan that was given.",
         needs=("iteration_time_us", "buckets"),
         places={"parts": "schedule/parts"},
@@ -106,7 +106,7 @@ ANSWERS = (
     AnswerClass(
         "Sweep",
         "SweepOut",
-        "id state runtime_s! summary! cells! raw",
+        "id state runtime_s! summary! cells! raw evidence?",
         doc="Cells in the order of workers, then bandwidth, then start-up, all ascending.",
         needs=("cells",),
     ),

@@ -246,6 +246,11 @@ class Plan:
     best_time_us
         The best time found [us]; the plan takes at most ``launch_tolerance`` longer, for fewer
         launches. None in plans of older releases.
+    headline
+        What plans with PyTorch's barrier and without gain over what you run; None in drafts and
+        beyond 200,000 ops and edges.
+    evidence
+        What was measured, and below which gain nothing follows.
     """
 
     id: str
@@ -266,6 +271,8 @@ class Plan:
     summary: str | None = None
     limited_by: str | None = None
     best_time_us: float | None = None
+    headline: Json | None = None
+    evidence: Json | None = None
 
     @classmethod
     def of(cls, raw: Json) -> Plan | None:
@@ -291,6 +298,8 @@ class Plan:
             summary=raw.get("summary"),
             limited_by=raw.get("limited_by"),
             best_time_us=raw.get("best_time_us"),
+            headline=raw.get("headline"),
+            evidence=raw.get("evidence"),
         )
 
 
@@ -317,6 +326,9 @@ class Simulation:
         What limits the iteration, and what would move it by how much.
     limited_by
         The same in a word; None when nothing takes time.
+    evidence
+        What was measured, and below which gain nothing follows. None in answers of earlier
+        versions.
     """
 
     id: str
@@ -332,6 +344,7 @@ class Simulation:
     raw: Json = field(repr=False, compare=False)
     summary: str | None = None
     limited_by: str | None = None
+    evidence: Json | None = None
 
     @classmethod
     def of(cls, raw: Json) -> Simulation | None:
@@ -352,6 +365,7 @@ class Simulation:
             raw=raw,
             summary=raw.get("summary"),
             limited_by=raw.get("limited_by"),
+            evidence=raw.get("evidence"),
         )
 
 
@@ -437,6 +451,8 @@ class Sweep:
         Time that the sweep took [s].
     summary
         What the sweep says, in sentences.
+    evidence
+        Of the cell where a gain must be largest to follow. None in sweeps of earlier versions.
     """
 
     id: str
@@ -445,6 +461,7 @@ class Sweep:
     summary: tuple[str, ...]
     cells: tuple[Cell, ...]
     raw: Json = field(repr=False, compare=False)
+    evidence: Json | None = None
 
     @classmethod
     def of(cls, raw: Json) -> Sweep | None:
@@ -458,6 +475,7 @@ class Sweep:
             summary=tuple(raw["summary"] or ()),
             cells=tuple(Cell.of(each) for each in raw["cells"]),
             raw=raw,
+            evidence=raw.get("evidence"),
         )
 
 
