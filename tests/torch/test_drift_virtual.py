@@ -42,11 +42,11 @@ def test_a_link_that_becomes_slow_has_another_plan_taken():
     run.step(30)
     before = run.taken[-1]
     run.link.startup, run.link.rate = 900.0, 37.5
-    run.step(20)
-    assert run.taken[-1] is not before
-    assert run.taken[-1].why == "drift"
-    assert "times as long as planned for; a step should take" in run.taken[-1].sentence
-    assert 30 < run.taken[-1].from_step <= 50
+    run.step(60)  # at first all launches count as slower by one factor, then each size by its own
+    first = run.taken[run.taken.index(before) + 1]
+    assert first.why == "drift"
+    assert "times as long as planned for; a step should take" in first.sentence
+    assert 30 < first.from_step <= 50
     cluster = {**run.cluster, "table": run.link.table()}
     best = run.planner.plan(run.graph, cluster, barrier=False)
     assert run.times[-1] <= 1.05 * run.planner.simulate(run.graph, cluster, best, barrier=False)

@@ -53,9 +53,9 @@ def test_from_ranks_to_files(recordings, run, tmp_path, job):
         planned[bucket["kind"], bucket["channel"]] += bucket["bytes"]
     assert planned == sent
     assert answer["lower_bound_us"] <= answer["iteration_time_us"]
-    assert answer["recorded"]["recorded_us"] == pytest.approx(
-        answer["recorded"]["measured_us"], rel=0.03
-    )
+    report = answer["report"]
+    assert report["recorded_us"] == pytest.approx(report["measured_us"], rel=0.03)
+    assert answer["evidence"]["recorded_us"] == report["measured_us"]
     workers = answer["request"]["cluster"]["workers"]
     assert [row["workers"] for row in json.loads(run("predict", *files, "--json"))["rows"]] == [
         workers
