@@ -91,7 +91,8 @@ ANSWERS = (
     AnswerClass(
         "Simulation",
         "SimulationOut",
-        f"id state {_TIMES} scaling_factor exposed_us! overlap {_SENT} raw summary? limited_by? evidence?",
+        f"id state {_TIMES} scaling_factor exposed_us! overlap {_SENT} raw summary? limited_by? "
+        "evidence?",
         doc="One iteration under a policy, or under a plan that was given.",
         needs=("iteration_time_us", "buckets"),
         places={"parts": "schedule/parts"},
