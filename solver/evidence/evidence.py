@@ -10,6 +10,9 @@ from solver.graph import Graph, RecordedStep
 #: From which share on it is worth saying how measurements become better.
 _FAR = 0.03
 
+#: From which share on it is worth saying at all.
+_SAID = 0.0005
+
 
 @dataclass(frozen=True, slots=True)
 class FitError:
@@ -200,7 +203,7 @@ def _sentences(
         yield f"The costs fit what was measured {within}."
     if spread is not None:
         yield f"Repeated measurements of one size were {share_text(spread)} apart."
-    if trust is not None:
+    if trust is not None and trust >= _SAID:
         yield f"Trust no gain below {share_text(trust)}.{_BETTER if trust > _FAR else ''}"
 
 

@@ -120,7 +120,9 @@ def test_request_is_repeated(by_hand: Json) -> None:
         ],
         "barrier": False,
         "seed": 0,
-        "time_limit_s": 10,
+        "time_limit_s": 60,
+        "effort": 1,
+        "launch_tolerance": 0.001,
     }
     assert re.fullmatch("[0-9a-f]{64}", request["graph_sha256"])
 

@@ -49,8 +49,8 @@ def test_from_a_trace_to_a_plan(page: Page, service: Service) -> None:
     report = read["report"]
     assert report["collectives"]["all_reduce"]["count"] == 6, "buckets are split: names came along"
     expect(page.locator("main")).to_contain_text("6 all_reduce of 1.597 MB")
+    assert report["assumed"]
     for part in ("warnings", "assumed"):
-        assert report[part]
         for sentence in report[part]:
             expect(page.locator(f".told.{part}")).to_contain_text(sentence)
     expect(page.locator(".main-svg").first).to_be_visible()
