@@ -25,5 +25,5 @@ def sliced(launches: int = 10_000) -> Json:
     return {
         "graph": {"name": f"{launches:,} launches", "ops": ops},
         "cluster": {"workers": 8, "algorithm": "table", "table": points},
-        "options": {"baselines": ["wfbp", "p3"]},
+        "options": {"baselines": ["wfbp", "p3"], "launch_tolerance": 0},
     }
