@@ -121,13 +121,7 @@ export function summary(host, body) {
           ? null
           : `One iteration takes ${time(body.iteration_time_us)}; it was not explained.`),
     ),
-    body.headline
-      ? el(
-          "ul",
-          { class: "gains" },
-          body.headline.gains.map(gain),
-        )
-      : null,
+    body.headline ? el("ul", { class: "gains" }, body.headline.gains.map(gain)) : null,
     restsOn(body.evidence),
     facts([
       [

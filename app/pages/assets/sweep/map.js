@@ -6,18 +6,7 @@ import { choice } from "../elements/controls.js";
 import { byId, fill } from "../elements/dom.js";
 import { time } from "../elements/format.js";
 import { complain } from "../service/api.js";
-import {
-  bestIn,
-  cellAt,
-  fastestIn,
-  labelIn,
-  nameOf,
-  SHOWN,
-  said,
-  savedIn,
-  shown,
-  timeIn,
-} from "./cells.js";
+import { bestIn, cellAt, fastestIn, labelIn, nameOf, SHOWN, said, savedIn, shown, timeIn } from "./cells.js";
 
 /** @import { SweepCell, SweepOut } from "interlace-api" */
 /** @import { Dimension, View } from "./cells.js" */
