@@ -212,7 +212,7 @@ def test_a_program_has_its_memory_below(page: Page, service: Service) -> None:
     plan = planned(service, roomy(memory_limit_bytes=200))
     timeline = opened(page, f"/plans/{plan['id']}")
     legend = timeline.locator(".legend").text_content() or ""
-    for name in ("memory, plan", "memory, inductor", "memory limit", "waits"):
+    for name in ("memory, plan", "memory, inductor", "memory limit"):
         assert name in legend
     expect(page.locator("#summary")).to_contain_text("200 B")
     page.get_by_label("Workers", exact=True).fill("4")
