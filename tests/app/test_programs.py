@@ -282,6 +282,7 @@ def test_the_command_reads_and_prints_it(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="the shared graphs are not here")
+@pytest.mark.live  # five seconds of CPU
 def test_a_shared_graph_through_the_command(run: Run) -> None:
     file = str(FOLDER / "llama3_8b_fw_64_2d.json.gz")
     done = run("plan", file, "--memory-limit-gib", "8", "--time-limit", "2", "--json")
