@@ -176,6 +176,27 @@ BOUND_KINDS: dict[str, str] = {
 }
 
 
+#: What each verdict on a gain is called (``solver.evidence.gain``).
+VERDICTS: dict[str, str] = {
+    "worth_it": "worth it",
+    "too_close": "too close to say",
+    "nothing": "nothing to gain",
+    "unreachable": "not reachable with what you run",
+}
+
+
+#: What each is called that a plan is compared with (``solver.evidence.gain``).
+WHAT_RUNS: dict[str, str] = {
+    "recorded": "what was recorded",
+    "ddp": "DDP",
+    "ddp_tuned": "DDP tuned",
+    "fsdp2": "FSDP2",
+    "fifo": "FIFO",
+    "inductor": "inductor",
+    "xla_lhs": "XLA's scheduler",
+}
+
+
 #: The graph's own collectives in the order of their release.
 FIFO = "fifo"
 

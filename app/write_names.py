@@ -12,6 +12,7 @@ from solver.bounds.kinds import BOUND_KINDS
 from solver.calibration.fits import FITS
 from solver.calibration.measurements import READERS as BENCHMARKS
 from solver.costs import ALGORITHMS, MEASURED
+from solver.evidence.gain import VERDICTS, WHAT_RUNS
 from solver.exports import EXPORTS
 from solver.exports.programs import PROGRAM_EXPORTS
 from solver.fusion.layered import FUSIONS
@@ -81,6 +82,16 @@ def module() -> str:
             "BOUND_KINDS: dict[str, str]",
             "What attains a bound of each kind (``solver.bounds.kinds``).",
             _table(kinds),
+        ),
+        (
+            "VERDICTS: dict[str, str]",
+            "What each verdict on a gain is called (``solver.evidence.gain``).",
+            _table({name: _text(said) for name, said in VERDICTS.items()}),
+        ),
+        (
+            "WHAT_RUNS: dict[str, str]",
+            "What each is called that a plan is compared with (``solver.evidence.gain``).",
+            _table({name: _text(said) for name, said in WHAT_RUNS.items()}),
         ),
     ]
     return _HEAD + "\n\n".join(

@@ -51,6 +51,8 @@ _NAMES = {
     "program_exports": names.PROGRAM_EXPORTS,
     "program_policies": names.PROGRAM_POLICIES,
     "readers": names.READERS,
+    "verdicts": names.VERDICTS,
+    "what_runs": names.WHAT_RUNS,
 }
 
 

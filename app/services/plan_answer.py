@@ -1,7 +1,5 @@
 """A plan as an answer."""
 
-from collections.abc import Sequence
-
 from app import VERSION
 from app.schemas.explanations import ExplainedAnswer
 from app.schemas.plans import PlanAnswer, PlanRequest, PlanRequestOut, WhatIf
@@ -9,8 +7,8 @@ from app.schemas.problem import CheckedRequest, graph_sha256, ops_json
 from app.schemas.schedules import Schedule
 from app.services.graphs import is_large
 from app.services.warnings import launched, search_of, slowed_of, units_of, warnings_of
-from solver.evidence.doubts import DoubtedGain
 from solver.evidence.headline import Headline
+from solver.planning.headline import ComparedPlan
 from solver.planning.result import Plan
 from solver.prediction.osf import Osf
 
@@ -22,8 +20,7 @@ def plan_answer(
     changed: Plan | None,
     osf: Osf | None,
     runtime_s: float,
-    gains: Headline | None = None,
-    doubted: Sequence[DoubtedGain] | None = None,
+    beside: ComparedPlan | None = None,
 ) -> PlanAnswer:
     """Write a plan as the answer to a problem, with its explanation and its what-if.
 
@@ -31,11 +28,12 @@ def plan_answer(
     """
     graph, request = problem.graph, problem.request
     slotted = plan.slotted
+    gains = beside and beside.headline
     return PlanAnswer.of(
         why,
         plan,
         headline=gains,
-        off_calibration=None if doubted is None else list(doubted),
+        off_calibration=beside and list(beside.off_calibration),
         runtime_s=runtime_s,
         schedule=Schedule.of(
             plan,

@@ -18,12 +18,10 @@ from app.services.plan_answer import plan_answer
 from solver.chain import chain_of
 from solver.costs import Network, network_of
 from solver.errors import InvalidGraph, InvalidOptions
-from solver.evidence.what_you_run import run_first
 from solver.explanation.explain import explain
 from solver.graph import COMPUTE, with_barrier
 from solver.planning.explicit import explicit_launches
-from solver.planning.headline import headline
-from solver.planning.off_calibration import off_calibration
+from solver.planning.headline import comparison
 from solver.planning.plan import plan
 from solver.planning.progress import SILENT
 from solver.planning.result import Plan
@@ -67,11 +65,8 @@ def solve(problem: CheckedRequest[PlanRequest], watch: Follower | None = None) -
             progress.phase(WHAT_IF)
         limit_s = options.time_limit_s
         left_s = max(limit_s - (time.thread_time() - spent), _LEAST * limit_s)
-        rest, doubted = replace(options, time_limit_s=left_s), None
-        gains = None if is_large(graph) else headline(graph, network, rest, found)
-        if gains is not None:
-            today = run_first(found.graph).policy(found.graph, network)
-            doubted = off_calibration(network, found, today)
+        rest = replace(options, time_limit_s=left_s)
+        beside = None if is_large(graph) else comparison(graph, network, rest, found)
         alone = replace(options, baselines=(), slot_us=None)  # that slot may be too short
         changed = plan(lightened(other), network, alone) if other else None
     except InvalidOptions as error:
@@ -82,7 +77,7 @@ def solve(problem: CheckedRequest[PlanRequest], watch: Follower | None = None) -
     why = _why(network, found)
     osf = osf_of(graph, network)
     runtime = round(time.perf_counter() - began, 6)
-    return plan_answer(problem, found, why, changed, osf, runtime, gains, doubted)
+    return plan_answer(problem, found, why, changed, osf, runtime, beside)
 
 
 def _why(network: Network, found: Plan) -> ExplainedAnswer:

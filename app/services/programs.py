@@ -80,7 +80,7 @@ def solve_program(
     more, changed = _more(problem, planned), _changed(problem, planned, watch)
     if watch:
         watch.progress(EXPLANATION, 0, 1, _best(tried), planned.bound.value_us)
-    gains = program_headline(planned, planned.evidence.trust_below)
+    gains = program_headline(planned)
     why = explanation_of(planned)
     runtime = round(time.perf_counter() - began, 6)
     cuts = _cuts(tried, planned, more, changed)

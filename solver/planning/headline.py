@@ -8,7 +8,14 @@ from solver.bounds.bound import lower_bound
 from solver.chain import chain_of
 from solver.costs import Network
 from solver.errors import InvalidPlan
-from solver.evidence.doubts import DOUBTS, doubted_graph, doubted_network, saved, under_doubts
+from solver.evidence.doubts import (
+    DOUBTS,
+    DoubtedGain,
+    doubted_graph,
+    doubted_network,
+    saved,
+    under_doubts,
+)
 from solver.evidence.gain import NOTHING, Gain, gain_over
 from solver.evidence.headline import Headline, headline_of
 from solver.evidence.what_you_run import what_you_run
@@ -24,12 +31,27 @@ from solver.simulation.replay import replay
 BESIDE = 0.25
 
 
-def headline(
-    graph: Graph,
-    network: Network,
-    options: Options,
-    found: Plan,
-) -> Headline:
+class ComparedPlan(NamedTuple):
+    """A plan beside what you run.
+
+    Attributes
+    ----------
+    headline
+        Its gains under both barriers.
+    off_calibration
+        The plan itself beside the first of what you run, under each doubt.
+    """
+
+    headline: Headline
+    off_calibration: tuple[DoubtedGain, ...]
+
+
+def headline(graph: Graph, network: Network, options: Options, found: Plan) -> Headline:
+    """Return the headline of :func:`comparison`."""
+    return comparison(graph, network, options, found).headline
+
+
+def comparison(graph: Graph, network: Network, options: Options, found: Plan) -> ComparedPlan:
     """Compare with what you run, with a plan for each of both barriers.
 
     ``found`` is the plan of ``graph``, as it is without the barrier of ``options``, with these; the
@@ -43,6 +65,7 @@ def headline(
     """
     barriers = [True] if has_barrier(graph) else [True, False]
     gains: list[Gain] = []
+    own: tuple[DoubtedGain, ...] = ()
     cut = None
     for barrier in barriers:
         planned = found
@@ -51,8 +74,10 @@ def headline(
             other = replace(options, baselines=(), slot_us=None, barrier=barrier, share=share)
             planned = plan(graph, network, other)
             cut = planned.cut
-        gains += _gains(planned, network, found.evidence.trust_below, barrier=barrier)
-    return headline_of(gains, cut)
+        judged = _judged(planned, network, found.evidence.trust_below, barrier=barrier)
+        gains += [gain for gain, _ in judged]
+        own = judged[0][1] if planned is found else own
+    return ComparedPlan(headline_of(gains, cut), own)
 
 
 class _AsRun(NamedTuple):
@@ -74,33 +99,33 @@ class _AsRun(NamedTuple):
     simulated: Callable[[Graph, Network], float]
 
 
-def _gains(
+def _judged(
     planned: Plan, network: Network, trust_below: float | None, *, barrier: bool
-) -> list[Gain]:
-    """Compare a plan with each of what you run, on the graph that it was made for."""
+) -> list[tuple[Gain, tuple[DoubtedGain, ...]]]:
+    """Compare a plan with each of what you run, on its graph; with what its interval is from."""
     graph = planned.graph
     needs = runtime_of(graph, barrier=barrier)
     ours = (needs.name == FSDP and _by_fsdp(planned, network)) or _by_itself(planned)
-    gains = []
+    judged = []
     for today in what_you_run(graph, network):
         theirs = today.policy(graph, network)
         time = iteration_time(graph, network, theirs)
-        gains.append(
-            gain_over(
-                today.name,
-                time,
-                ours.time_us,
-                ours.lower_bound_us,
-                under_doubts(graph, network, _both(theirs, ours)),
-                trust_below=trust_below,
-                headroom_high=_headroom_high(graph, ours, network, theirs, time),
-                unreachable=needs.why_not,
-                barrier=barrier,
-                runtime=needs.name,
-                bucket_cap_mb=today.bucket_cap_mb,
-            )
+        doubted = under_doubts(graph, network, _both(theirs, ours))
+        gain = gain_over(
+            today.name,
+            time,
+            ours.time_us,
+            ours.lower_bound_us,
+            doubted,
+            trust_below=trust_below,
+            headroom_high=_headroom_high(graph, ours, network, theirs, time),
+            unreachable=needs.why_not,
+            barrier=barrier,
+            runtime=needs.name,
+            bucket_cap_mb=today.bucket_cap_mb,
         )
-    return gains
+        judged.append((gain, doubted))
+    return judged
 
 
 def _by_itself(planned: Plan) -> _AsRun:

@@ -36,9 +36,7 @@ def _joined(
     if place + 1 >= len(launches):
         return None
     first, second = launches[place], launches[place + 1]
-    if not (_may_join(first, second, chain) and _is_whole(first, chain)):
-        return None
-    if not _is_whole(second, chain):
+    if not _may_join(first, second, chain):
         return None
     bucket = tuple(sorted(first.bucket + second.bucket))
     launches[place : place + 2] = [_whole(bucket, chain)]
@@ -65,9 +63,7 @@ def _moved(
     if place + 1 >= len(launches):
         return None
     first, second = launches[place], launches[place + 1]
-    if not (_may_join(first, second, chain) and _is_whole(first, chain)):
-        return None
-    if not _is_whole(second, chain):
+    if not _may_join(first, second, chain):
         return None
     tensors = (*first.bucket, *second.bucket)
     cut = len(first.bucket) + (1 if random.integers(2) else -1)
@@ -82,10 +78,12 @@ _CHANGES = (_swapped, _joined, _parted, _moved)
 
 
 def _may_join(first: Launch, second: Launch, chain: Chain) -> bool:
-    """Tell whether tensors of two buckets may travel together."""
+    """Tell whether tensors of two buckets, each sent whole, may travel together."""
     return (
         first.bucket != second.bucket
         and chain.lane[first.bucket[0]] == chain.lane[second.bucket[0]]
+        and _is_whole(first, chain)
+        and _is_whole(second, chain)
     )
 
 

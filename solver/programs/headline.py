@@ -22,13 +22,8 @@ _RUNTIMES = {
 }
 
 
-def program_headline(planned: ProgramPlan, trust_below: float | None = None) -> Headline:
+def program_headline(planned: ProgramPlan) -> Headline:
     """Compare a program with that of the compiler, which has the same limits.
-
-    Parameters
-    ----------
-    trust_below
-        The gain below which nothing follows; None where nothing was measured.
 
     Notes
     -----
@@ -52,7 +47,7 @@ def program_headline(planned: ProgramPlan, trust_below: float | None = None) -> 
         planned.run.iteration_time,
         planned.bound.value_us,
         under_doubts(problem.graph, problem.network, times),
-        trust_below=trust_below,
+        trust_below=planned.evidence.trust_below,
         headroom_high=_headroom_high(planned, theirs, ran.iteration_time),
         runtime=_RUNTIMES[over],
         peak_bytes=(ran.peak_bytes, planned.run.peak_bytes) if has_memory else (None, None),

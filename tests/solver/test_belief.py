@@ -17,7 +17,7 @@ from solver.evidence.belief import (
 from solver.evidence.doubts import DOUBTS
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.models import MODELS
-from solver.planning.off_calibration import off_calibration
+from solver.planning.headline import comparison
 from solver.planning.plan import Options, plan
 from solver.policies import POLICIES
 from solver.policies.choice import Choice
@@ -139,11 +139,14 @@ def test_factors_are_drawn_about_what_is_said():
 def test_every_doubt_has_a_row_and_each_is_a_simulation():
     network = network_of(Cluster(8, 10.0, startup_us=500.0))
     found = plan(MODELS["resnet50"](), network, Options(baselines=()))
-    rows = off_calibration(network, found, POLICIES["ddp"])
+    beside = comparison(MODELS["resnet50"](), network, Options(baselines=()), found)
+    rows = beside.off_calibration
     assert [row.name for row in rows] == [doubt.name for doubt in DOUBTS]
     by_name = {row.name: row for row in rows}
     assert by_name["twice the start-up"].plan_us > found.iteration_time_us
     assert by_name["bandwidth x 1.25"].plan_us < found.iteration_time_us
+    [gain] = [g for g in beside.headline.gains if (g.over, g.barrier) == ("ddp", False)]
+    assert gain.gain_low == min(gain.gain, *(row.gain for row in rows))
     for row in rows:
         assert row.gain == pytest.approx(1 - row.plan_us / row.today_us)
     slower = network_of(Cluster(8, 8.0, startup_us=500.0))

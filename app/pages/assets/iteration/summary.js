@@ -4,7 +4,7 @@ import { bars } from "../charts/bars.js";
 import { el, facts, fill } from "../elements/dom.js";
 import { restsOn } from "../elements/evidence.js";
 import { bytes, number, percent, time, times } from "../elements/format.js";
-import { reason } from "../service/names.js";
+import { names, reason } from "../service/names.js";
 import { unitOf } from "../timeline/bars.js";
 
 /** @import { Iteration } from "./iteration.js" */
@@ -36,28 +36,9 @@ const CHANGES = {
   copies_free: () => "free copies",
 };
 
-/** What each verdict is called. */
-const VERDICTS = {
-  worth_it: "worth it",
-  too_close: "too close to say",
-  nothing: "nothing to gain",
-  unreachable: "not reachable with what you run",
-};
-
-/** What each is called that a plan is compared with. */
-const OVER = {
-  recorded: "what was recorded",
-  ddp: "DDP",
-  ddp_tuned: "DDP tuned",
-  fsdp2: "FSDP2",
-  fifo: "FIFO",
-  inductor: "inductor",
-  xla_lhs: "XLA's scheduler",
-};
-
 /** How much less a plan takes than what you run. */
 function less({ gain, over, bucket_cap_mb: cap }) {
-  const name = `${OVER[over] ?? over}${cap === null ? "" : ` (bucket_cap_mb ${cap})`}`;
+  const name = `${names.what_runs[over] ?? over}${cap === null ? "" : ` (bucket_cap_mb ${cap})`}`;
   if (gain === null || Math.abs(gain) < 0.0005) return `As long as ${name}`;
   return `${percent(Math.abs(gain))} ${gain > 0 ? "less" : "more"} than ${name}`;
 }
@@ -81,7 +62,7 @@ function gain(each) {
     "li",
     { class: `gain ${verdict ?? ""}` },
     el("strong", {}, less(each)),
-    verdict ? [": ", el("span", { class: `badge ${verdict}` }, VERDICTS[verdict])] : null,
+    verdict ? [": ", el("span", { class: `badge ${verdict}` }, names.verdicts[verdict])] : null,
     `, ${time(each.plan_us)} instead of ${time(each.today_us)}${span}. ${why}${peaks} `,
     el(
       "span",

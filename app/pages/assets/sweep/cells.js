@@ -1,6 +1,7 @@
 // What a sweep has: its dimensions, its cells by place, and what may be shown of a cell.
 
 import { bytes, number, percent, time, times } from "../elements/format.js";
+import { names } from "../service/names.js";
 
 /** @import { SweepCell, SweepOut } from "interlace-api" */
 
@@ -126,17 +127,6 @@ export function bestIn(cell) {
   return fastestIn(cell).join(" = ");
 }
 
-/** What each is called that the fastest is compared with. */
-const OVER = {
-  recorded: "what was recorded",
-  ddp: "DDP",
-  ddp_tuned: "DDP tuned",
-  fsdp2: "FSDP2",
-  fifo: "FIFO",
-  inductor: "inductor",
-  xla_lhs: "XLA's scheduler",
-};
-
 /**
  * What the fastest saves over each of what you run, in words.
  *
@@ -146,7 +136,7 @@ const OVER = {
 export function savedIn(cell) {
   return (cell.gains ?? []).map(
     ({ over, gain, bucket_cap_mb: cap }) =>
-      `${percent(gain)} less than ${OVER[over] ?? over}${cap ? ` (bucket_cap_mb ${cap})` : ""}`,
+      `${percent(gain)} less than ${names.what_runs[over] ?? over}${cap ? ` (bucket_cap_mb ${cap})` : ""}`,
   );
 }
 
