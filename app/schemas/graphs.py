@@ -23,7 +23,7 @@ from app.schemas.clusters import ClusterBody
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import KINDS, NETWORK, Buffer, Op, RecordedStep
-from solver.limits import MAX_BYTES, MAX_COMPUTE_SLOWDOWN, MAX_DURATION_US
+from solver.limits import MAX_BYTES, MAX_COMPUTE_SLOWDOWN, MAX_DURATION_US, MAX_WORKERS
 from solver.simulation.compression import COMPRESSIONS, Compression
 from solver.simulation.what_if import Change
 
@@ -159,6 +159,25 @@ class RecordedBody(RequestModel):
             le=MAX_DURATION_US,
             description="Its graph with the recorded times of the collectives [us]; null if "
             "unknown.",
+        ),
+    ] = None
+    late_us: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=MAX_DURATION_US,
+            exclude_if=is_unknown,
+            description="How much shorter it would be without the rank or the link that is late "
+            "[us]; null if none is known to be.",
+        ),
+    ] = None
+    late_rank: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            lt=MAX_WORKERS,
+            exclude_if=is_unknown,
+            description="That rank; null if none is, or nobody knows whose link it is.",
         ),
     ] = None
 

@@ -98,8 +98,13 @@ def _op_text(op: Op) -> str:
 
 
 def _recorded_json(recorded: RecordedStep) -> dict[str, float]:
-    times = {"measured_us": recorded.measured_us, "replayed_us": recorded.replayed_us}
-    return {name: float(time) for name, time in times.items() if time is not None}
+    times = {
+        "late_us": recorded.late_us,
+        "measured_us": recorded.measured_us,
+        "replayed_us": recorded.replayed_us,
+    }
+    found = {name: float(time) for name, time in times.items() if time is not None}
+    return found if recorded.late_rank is None else {"late_rank": recorded.late_rank, **found}
 
 
 def _recorded_text(recorded: RecordedStep | None) -> str:

@@ -14,10 +14,17 @@ class RecordedStep:
     replayed_us
         How long its graph takes with the recorded times of its collectives [us]; None where the
         files do not tell.
+    late_us
+        How much shorter it would be without the rank or the link that is late, on average [us];
+        None where the files do not tell that one is.
+    late_rank
+        The number of that rank; None where none is, or it is a link of nobody knows which rank.
     """
 
     measured_us: float | None = None
     replayed_us: float | None = None
+    late_us: float | None = None
+    late_rank: int | None = None
 
     @property
     def known_us(self) -> float | None:

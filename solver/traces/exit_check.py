@@ -59,7 +59,10 @@ def _keeping(trace: Trace) -> Trace:
     measured, replayed = trace.report.measured_us, trace.report.recorded_us
     if trace.graph is None or (measured is None and replayed is None):
         return trace
-    return replace(trace, graph=replace(trace.graph, recorded=RecordedStep(measured, replayed)))
+    late = trace.report.arrivals
+    lost, rank = (late.lost_us, late.causes[0].rank) if late and late.causes else (None, None)
+    recorded = RecordedStep(measured, replayed, lost, rank)
+    return replace(trace, graph=replace(trace.graph, recorded=recorded))
 
 
 def _simulated(trace: Trace, step: TraceStep) -> Trace:

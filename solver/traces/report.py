@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from solver.arrivals.report import ArrivalReport
 from solver.graph import COMPUTE, Graph, Op
 from solver.traces.communication import Communication
 from solver.traces.dlc_report import DlcReport
@@ -49,6 +50,8 @@ class Report:
         Where the time of communication went; None where the format does not tell.
     dlc
         What a DLC trace tells of phases, overheads and messages; None of other formats.
+    arrivals
+        Which rank comes late to its collectives; None where the files do not tell of two ranks.
     """
 
     format: str
@@ -64,6 +67,7 @@ class Report:
     recorded_us: float | None = None
     communication: Communication | None = None
     dlc: DlcReport | None = None
+    arrivals: ArrivalReport | None = None
 
 
 def report_of(
@@ -81,6 +85,7 @@ def report_of(
     measured_us: float | None = None,
     communication: Communication | None = None,
     dlc: DlcReport | None = None,
+    arrivals: ArrivalReport | None = None,
 ) -> Report:
     """Report of a graph, whose ops and collectives are counted.
 
@@ -92,7 +97,7 @@ def report_of(
         None where the files have none: then the counts are ``ops`` and ``collectives``.
     steps, step, ops, collectives, dropped, repaired, assumed, warnings
         As in a :class:`Report`; the time of the step is rounded to nanoseconds.
-    measured_us, communication, dlc
+    measured_us, communication, dlc, arrivals
         Likewise.
     """
     if graph is not None:
@@ -110,6 +115,7 @@ def report_of(
         measured_us=None if measured_us is None else round(measured_us, 3),
         communication=communication,
         dlc=dlc,
+        arrivals=arrivals,
     )
 
 

@@ -11,6 +11,7 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_REDUCE, BROADCAST, COMPUTE, Graph, build
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, places_of
+from solver.traces.kineto.arrivals import RankFile, arrivals_of
 from solver.traces.kineto.channels import group_sizes_said, name_channels
 from solver.traces.kineto.comparison import (
     RankComparison,
@@ -119,6 +120,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
             *warnings(rank.recording, channels, len(files)),
         ),
         measured_us=step.length,
+        arrivals=arrivals_of([RankFile(r.recording, r.steps, r.channels, r.number) for r in ranks]),
     )
     samples = tuple(_samples(ranks, chosen))
     trace = Trace(graph, report, tuple(it.measured), channels, samples)
