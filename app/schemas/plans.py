@@ -196,8 +196,8 @@ class PlanAnswer(ExplainedAnswer):
         list[DoubtedGain] | None,
         Field(
             description="What the plan as it is gains over the first of what you run, if "
-            "the calibration is off: in each row another figure. Null in drafts, of programs, and "
-            "beyond 200,000 ops and edges."
+            "the calibration is off: in each row another figure. Null in drafts, and beyond "
+            "200,000 ops and edges."
         ),
     ] = None
     robust: Annotated[

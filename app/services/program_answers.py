@@ -34,7 +34,7 @@ from app.services.program_problems import (
 )
 from app.services.warnings import launched, search_of, units_of, warnings_of
 from solver.bounds.status import FEASIBLE
-from solver.evidence.headline import Headline
+from solver.evidence.headline import ComparedPlan
 from solver.planning.result import Proof
 from solver.programs.explanation.explain import ProgramExplanation
 from solver.programs.policies import POLICIES
@@ -52,7 +52,7 @@ def program_answer(
     changed: ProgramPlan | None,
     runtime_s: float,
     cuts: Mapping[str, str | None] = MappingProxyType({}),
-    gains: Headline | None = None,
+    beside: ComparedPlan | None = None,
 ) -> PlanAnswer:
     """Write a program as the answer to a request.
 
@@ -67,7 +67,8 @@ def program_answer(
         times_of(planned),
         explained_program(planned, why, more, front or ()),
         best_time_us=planned.best_time_us,
-        headline=gains,
+        headline=beside and beside.headline,
+        off_calibration=beside and list(beside.off_calibration),
         runtime_s=runtime_s,
         status=planned.status,
         lower_bound_us=bound.value_us,
