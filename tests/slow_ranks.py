@@ -28,12 +28,14 @@ class Case(NamedTuple):
     truth: kind, rank (None where nothing tells it), op (None where all are slow), group, lateness.
     step: mean time of a step, and what it is without what was planted.
     clocks: offset and drift of each rank.
+    true: the rows on one clock.
     """
 
     rows: list
     truth: tuple | None
     step: tuple
     clocks: list
+    true: list
 
 
 def layouts(draw, size):
@@ -159,5 +161,5 @@ def made(seed, kind=None, steps=None):
         offset, drift = clocks[rank]
         return offset + time * (1 + drift) + draw.gauss(0, jitter)
 
-    rows = [(*row[:8], local(row[0], row[8]), local(row[0], row[9])) for row in rows]
-    return Case(rows, truth, (step, without), clocks)
+    local_rows = [(*row[:8], local(row[0], row[8]), local(row[0], row[9])) for row in rows]
+    return Case(local_rows, truth, (step, without), clocks, rows)

@@ -103,6 +103,11 @@ class ArrivalTable:
         """How many steps there are."""
         return len({step for step, _ in self.slots})
 
+    def rows(self, position: int) -> slice:
+        """Return where the rows of a rank are, by its position. O(log n)."""
+        low, high = np.searchsorted(self.rank, [position, position + 1]).tolist()
+        return slice(low, high)
+
 
 def table_of(arrivals: Sequence[Arrival]) -> ArrivalTable:
     """Put arrivals in columns; collectives that one rank alone recorded are left out.

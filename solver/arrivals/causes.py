@@ -134,10 +134,10 @@ class _RankOps:
 
         added = late.added[known]
         count = np.maximum(total(np.ones(len(added))), 1)
-        share = np.minimum(count / table.steps, 1) if table.steps > 1 else np.ones(shape)
         mean = total(added) / count
         off = added - mean.reshape(-1)[key]
-        whole = np.where(count >= table.steps - 1, 1.0, share)  # of a first step less is known
+        most = count.max(axis=1, keepdims=True)
+        whole = np.where(count >= most - 1, 1.0, count / most)  # of a first step less is known
         self.mean = mean * whole
         self.error = np.sqrt(total(off**2)) / np.maximum(count - 1, 1) * whole
         self.typical = total(late.typical[known]) / count

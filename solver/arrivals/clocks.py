@@ -64,21 +64,21 @@ def align(table: ArrivalTable) -> Clocks:
     the fit but checks it: see ``contradicted``.
     """
     count = len(table.ranks)
-    middle = np.array([_middle(table.end[table.rank == r]) for r in range(count)])
+    middle = np.array([_middle(table.end[table.rows(r)]) for r in range(count)])
     clocks = Clocks(np.zeros(count), np.zeros(count), middle, np.arange(count), 0.0, 0.0)
     for child, parent in _tree(table):
-        own, other = np.flatnonzero(table.rank == child), np.flatnonzero(table.rank == parent)
+        own, other = table.rows(child), table.rows(parent)
         _, i, j = np.intersect1d(
             table.collective[own], table.collective[other], return_indices=True
         )
-        theirs = clocks.aligned(table.rank[other[j]], table.end[other[j]])
-        _fit(clocks, child, table.end[own[i]], theirs)
+        theirs = clocks.aligned(table.rank[other][j], table.end[other][j])
+        _fit(clocks, child, table.end[own][i], theirs)
         clocks.part[child] = clocks.part[parent]
     for _ in range(_SWEEPS):
         ends = median_by(table.collective, clocks.aligned(table.rank, table.end))
         for r in range(count):
             if clocks.part[r] != r:  # the first of those that meet is what the others are fitted to
-                own = table.rank == r
+                own = table.rows(r)
                 _fit(clocks, r, table.end[own], ends[own])
     aligned = clocks.aligned(table.rank, table.end)
     ends = median_by(table.collective, aligned)

@@ -4,13 +4,35 @@ import numpy as np
 
 from solver.arrivals.arrival import ArrivalTable, Floats
 from solver.arrivals.causes import Removal
-from solver.arrivals.lateness import Lateness, goes_on
+from solver.arrivals.lateness import Lateness, goes_on, op_numbers
 from solver.arrivals.links import Transfers
 
 
-def step_times(table: ArrivalTable, late: Lateness) -> Floats:
-    """Return when each step ended, on the first clock [us]. O(n)."""
-    return _last_ends(table, late.end)
+def mean_step(table: ArrivalTable, end: Floats) -> float | None:
+    """Return how long a step takes: the mean time from an op to the same of the next step [us].
+
+    None where no op has a next step. A first or last step of which a part is missing, and steps
+    that are missing in between, do no harm.
+
+    Parameters
+    ----------
+    table
+        The arrivals.
+    end
+        When the collective of each row ends [us].
+
+    Notes
+    -----
+    O(n log n).
+    """
+    step = np.array([step for step, _ in table.slots], dtype=np.int64)[table.slot]
+    _, op = op_numbers(table)
+    order = np.lexsort((end, step, op, table.rank))
+    one, other = order[:-1], order[1:]
+    same = (op[one] == op[other]) & (table.rank[one] == table.rank[other])
+    pairs = same & (step[other] - step[one] == 1)
+    times = (end[other] - end[one])[pairs]
+    return float(times.mean()) if len(times) else None
 
 
 def step_without(
@@ -50,8 +72,7 @@ def step_without(
             came.append(start[row] - by)
         last = max(start[row] for row in rows[i])
         moved[i] = last - max(came) + less[i]
-    whole = _last_ends(table, (end - moved)[table.collective])
-    return float(whole[-1] - whole[0]) / (len(whole) - 1) if len(whole) > 1 else None
+    return mean_step(table, (end - moved)[table.collective])
 
 
 def _taken(table: ArrivalTable, added: Floats) -> Floats:
@@ -65,8 +86,8 @@ def _before(table: ArrivalTable) -> tuple[list[int], list[int]]:
     """Return of each row the collective that it waited for, and the one before on its channel."""
     waited = np.full(len(table.rank), -1, dtype=np.int64)
     for r in range(len(table.ranks)):
-        own = np.flatnonzero(table.rank == r)
-        order = own[np.argsort(table.end[own], kind="stable")]
+        own = table.rows(r)
+        order = own.start + np.argsort(table.end[own], kind="stable")
         since = np.where(np.isnan(table.since[own]), -np.inf, table.since[own])
         place = np.searchsorted(table.end[order], since + 1e-6, side="right") - 1
         waited[own] = np.where(place >= 0, table.collective[order[np.maximum(place, 0)]], -1)
@@ -78,12 +99,3 @@ def _before(table: ArrivalTable) -> tuple[list[int], list[int]]:
         kept.append(last.get((rank, of[i]), -1))
         last[rank, of[i]] = i
     return waited.tolist(), kept
-
-
-def _last_ends(table: ArrivalTable, end: Floats) -> Floats:
-    """Return the last end of each step, steps in order [us]."""
-    steps = np.array([step for step, _ in table.slots], dtype=np.int64)[table.slot]
-    numbers, place = np.unique(steps, return_inverse=True)
-    result = np.full(len(numbers), -np.inf)
-    np.maximum.at(result, place, end)
-    return result

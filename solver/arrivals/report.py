@@ -11,7 +11,7 @@ from solver.arrivals.clocks import Clocks, align
 from solver.arrivals.lateness import Lateness, lateness_of
 from solver.arrivals.links import transfers_of
 from solver.arrivals.noise import Excess
-from solver.arrivals.replay import step_times, step_without
+from solver.arrivals.replay import mean_step, step_without
 from solver.arrivals.sentences import said
 
 #: Where more of the collectives end before their last rank came, the clocks are not aligned.
@@ -113,8 +113,7 @@ def arrival_report(arrivals: Sequence[Arrival], notes: Sequence[str] = ()) -> Ar
     clocks = align(table)
     late = lateness_of(table, clocks)
     transfers = transfers_of(table, late)
-    ends = step_times(table, late)
-    step = float(ends[-1] - ends[0]) / (len(ends) - 1) if len(ends) > 1 else None
+    step = mean_step(table, late.end)
     whole = step if step is not None else float(late.end.max() - late.start.min())
     removals, sure = causes_of(table, clocks, late, transfers, whole)
     causes = [

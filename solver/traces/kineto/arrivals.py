@@ -87,10 +87,10 @@ class _Waits:
         i = bisect_right(busy.starts, at - SLACK) - 1
         return i >= 0 and busy.ends[i] > at + SLACK
 
-    def before(self, at: float) -> float:
-        """Return the last end before a time that was waited for; nan where there is none."""
+    def before(self, at: float, since: float) -> float:
+        """Return the last end before a time that was waited for; nan of none since another."""
         i = bisect_right(self._ends, at + SLACK)
-        return self._ends[i - 1] if i else nan
+        return self._ends[i - 1] if i and self._ends[i - 1] >= since else nan
 
 
 def _of_step(
@@ -99,6 +99,8 @@ def _of_step(
     """Yield what one rank launched in a step; the names of channels of no known group to loose."""
     place: dict[str, Iterator[int]] = {}
     number = 0 if step.number is None else step.number
+    before = [other.begin for other in file.steps if other.number == number - 1]
+    begun = min([step.begin, *before])  # steps before it may not have been recorded
     for i, one in enumerate(step.collectives):
         channel = one.work.stream
         group = _group(file, one)
@@ -118,7 +120,7 @@ def _of_step(
             size,
             one.work.start,
             one.work.end,
-            waits.before(one.work.start),
+            waits.before(one.work.start, begun),
         )
 
 
