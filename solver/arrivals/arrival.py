@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -118,35 +119,36 @@ def table_of(arrivals: Sequence[Arrival]) -> ArrivalTable:
     -----
     O(n log n) for n arrivals.
     """
-    rows = sorted(arrivals, key=lambda one: (one.rank, one.start, one.end, one.op))
+    rows = sorted(arrivals, key=itemgetter(0, 8, 9, 2))
     rank = np.array([one.rank for one in rows], dtype=np.int64)
     start = np.array([one.start for one in rows], dtype=np.float64)
     end = np.array([one.end for one in rows], dtype=np.float64)
     waited = _last_ends(rank, start, end).tolist()
     stated = [w if one.since is None else one.since for one, w in zip(rows, waited, strict=True)]
     since = np.array(stated, dtype=np.float64)
-    members: dict[tuple[str, int], set[int]] = {}
-    for one in rows:
-        members.setdefault((one.group, one.number), set()).add(one.rank)
-    kept = [i for i, one in enumerate(rows) if len(members[one.group, one.number]) > 1]
+    names: dict[tuple[str, int], int] = {}
+    which = [names.setdefault((one.group, one.number), len(names)) for one in rows]
+    ranks, position = np.unique(rank, return_inverse=True)
+    parts = np.unique(np.array(which, dtype=np.int64) * max(len(ranks), 1) + position)
+    shared = (np.bincount(parts // max(len(ranks), 1), minlength=len(names)) > 1).tolist()
+    kept = [i for i, name in enumerate(which) if shared[name]]
     slots: dict[tuple[int, str], int] = {}
-    collectives: dict[tuple[str, int], int] = {}
-    launched: list[Launched] = []
-    columns = []
-    for one in map(rows.__getitem__, kept):
-        if (one.group, one.number) not in collectives:
-            launched.append(Launched(one.step, one.op, one.channel, one.group, one.kind, one.bytes))
-        which = collectives.setdefault((one.group, one.number), len(collectives))
-        columns.append((slots.setdefault((one.step, one.op), len(slots)), which))
-    ranks, positions = np.unique(rank[kept], return_inverse=True)
-    slot, collective = np.array(columns, dtype=np.int64).reshape(-1, 2).T
+    slot = [slots.setdefault((rows[i].step, rows[i].op), len(slots)) for i in kept]
+    firsts: dict[int, int] = {}
+    for i in kept:
+        firsts.setdefault(which[i], i)
+    numbers = {name: number for number, name in enumerate(firsts)}
+    ranks, position = np.unique(rank[kept], return_inverse=True)
     return ArrivalTable(
         tuple(ranks.tolist()),
         tuple(slots),
-        tuple(launched),
-        positions.astype(np.int64),
-        slot,
-        collective,
+        tuple(
+            Launched(one.step, one.op, one.channel, one.group, one.kind, one.bytes)
+            for one in map(rows.__getitem__, firsts.values())
+        ),
+        position.astype(np.int64),
+        np.array(slot, dtype=np.int64),
+        np.array([numbers[which[i]] for i in kept], dtype=np.int64),
         start[kept],
         end[kept],
         since[kept],

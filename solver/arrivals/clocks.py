@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from solver.arrivals.arrival import ArrivalTable, Floats, Ints
+from solver.arrivals.lines import least_absolute
 from solver.arrivals.medians import highest_by, median_by, spread_of
 
 #: Of fewer collectives in common, or over a shorter time to both sides of the middle [us], a drift
 #: is no measurement: 100 millionths are 2 us then.
 _FEW, _SHORT = 4, 2e4
-_ROUNDS, _SWEEPS = 30, 3
+_SWEEPS = 3
 #: Nearer residuals weigh no more [us].
 _NEAR = 1e-3
 #: A rank that comes so many spreads, and so long [us], after the end contradicts it.
@@ -123,23 +124,11 @@ def _tree(table: ArrivalTable) -> Iterator[tuple[int, int]]:
 
 
 def _fit(clocks: Clocks, r: int, own: Floats, target: Floats) -> None:
-    """Fit one clock by least absolute deviations, as least squares reweighted."""
+    """Fit one clock to times on the first, in the middle of which it is shifted."""
     apart = target - own
     half = max(float(np.max(own) - np.min(own)) / 2, 1.0)
     u = (own - clocks.middle[r]) / half
     shift, slope = float(np.median(apart)), 0.0
     if len(own) >= _FEW and half >= _SHORT:
-        order = np.argsort(own, kind="stable")
-        low, high = order[: len(own) // 2], order[-(len(own) // 2) :]
-        length = np.maximum(u[high] - u[low], 1e-9)
-        slope = float(np.median((apart[high] - apart[low]) / length))
-        shift = float(np.median(apart - slope * u))
-        for _ in range(_ROUNDS):
-            weight = 1 / np.maximum(np.abs(apart - shift - slope * u), _NEAR)
-            at = float(np.average(u, weights=weight))
-            over = float(np.average((u - at) ** 2, weights=weight))
-            mean = float(np.average(apart, weights=weight))
-            if over > 0:
-                slope = float(np.average((u - at) * (apart - mean), weights=weight)) / over
-            shift = mean - slope * at
+        shift, slope = least_absolute(u, apart, np.ones(len(u)), _NEAR)
     clocks.shift[r], clocks.drift[r] = shift, slope / half

@@ -6,6 +6,7 @@ import numpy as np
 
 from solver.arrivals.arrival import ArrivalTable, Bools, Floats, Ints, Launched
 from solver.arrivals.lateness import Lateness
+from solver.arrivals.lines import least_absolute
 from solver.arrivals.medians import highest_by, median_of_others
 from solver.arrivals.noise import excesses
 
@@ -15,6 +16,10 @@ _SLOW = 0.15
 _SLOW_OF_LINE = 0.5
 #: So many other ops make a line.
 _LINE = 4
+#: Of more ops the line of all is that of all but one.
+_OF_EACH = 64
+#: Nearer to the line than this share no op weighs more.
+_NEAR = 1e-4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,26 +105,21 @@ def _of_line(table: ArrivalTable, time: Floats, launch: Ints, alone: Ints) -> Fl
         places = list(launches.values())
         sizes = np.array([table.collectives[own[0]].bytes for own in places], dtype=np.float64)
         medians = np.array([np.median(time[own]) for own in places])
+        if len(places) <= _LINE:
+            continue
+        lines = [_line(sizes, medians)] if len(places) > _OF_EACH else []
         for k, own in enumerate(places):
             others = np.arange(len(places)) != k
-            if np.count_nonzero(others) >= _LINE:
-                result[own] = _expected(sizes[others], medians[others], sizes[k])
+            at, slope = lines[0] if lines else _line(sizes[others], medians[others])
+            result[own] = max(at + slope * sizes[k], 0.0)
     return result[alone]
 
 
-def _expected(sizes: Floats, times: Floats, size: float) -> float:
-    """Return the time of a size on the line through a pair of points that is nearest to all."""
-    best, found = np.inf, float(np.median(times))
-    for i in range(len(sizes)):
-        for j in range(i):
-            slope = 0.0
-            if sizes[i] != sizes[j]:
-                slope = max((times[i] - times[j]) / (sizes[i] - sizes[j]), 0.0)
-            line = np.maximum(times[i] + slope * (sizes - sizes[i]), 0.0)
-            off = float(np.sum(np.abs(line - times) / np.maximum(times, 1e-9)))
-            if off < best:
-                best, found = off, max(float(times[i] + slope * (size - sizes[i])), 0.0)
-    return found
+def _line(sizes: Floats, times: Floats) -> tuple[float, float]:
+    """Return start-up and time of a byte; of times that fall with bytes their median."""
+    weight = 1 / np.maximum(times, 1e-9)
+    at, slope = least_absolute(sizes, times, weight, _NEAR)
+    return (at, slope) if slope >= 0 else (float(np.median(times)), 0.0)
 
 
 def slow_launches(
