@@ -30,6 +30,7 @@ READERS = (
     "dnn_partitioning",
     "astra_text",
     "pytorch_et",
+    "flight_recorder",
     "horovod",
     "xla",
     "tensorflow",
