@@ -60,7 +60,7 @@ def flight_dumps(rows, members):
         config = {
             names[group]: {
                 "name": names[group],
-                "desc": group.split()[0],
+                "desc": described(group.split()[0]),
                 "ranks": str(list(ranks)),
             }
             for group, ranks in members.items()
