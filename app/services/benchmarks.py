@@ -6,7 +6,7 @@ from typing import NamedTuple
 from app.errors import InvalidRequest
 from app.schemas.cost_models import AUTO, KINDS, CostModelRequest
 from solver.calibration.fits import Samples
-from solver.calibration.measurements import Measurements, read_runs
+from solver.calibration.measurements import READERS, Measurements, read_runs
 from solver.calibration.measurements.pooling import differences, joined
 from solver.calibration.measurements.ranks import OTHER
 from solver.codes import FaultCode
@@ -93,16 +93,26 @@ def _runs(request: CostModelRequest) -> Iterator[_BenchmarkRun]:
         detail = f"`kinds` are those of `texts`, one each; {len(alone)} are given."
         raise InvalidRequest([Fault("/kinds", FaultCode.OUT_OF_RANGE, detail)])
     faults: list[Fault] = []
+    form = None if request.format == AUTO else request.format
+    apart: list[str] = []
     for (source, text), kind in zip(texts.items(), alone, strict=True):
         try:
-            runs = read_runs(text, None if request.format == AUTO else request.format)
+            runs = read_runs(text, form, request.workers)
         except InvalidMeasurements as error:
             faults += [Fault(source, f.code, f.detail) for f in error.faults]
-        else:
-            given = kind or request.kind
-            yield from (_BenchmarkRun(source, run, given, kind is not None) for run in runs)
+            continue
+        if len(texts) > 1 and READERS[runs[0].format].is_rank_apart:
+            apart.append(source)
+            continue
+        given = kind or request.kind
+        yield from (_BenchmarkRun(source, run, given, kind is not None) for run in runs)
     if faults:
         raise InvalidRequest(faults)
+    if apart:  # the slowest rank of a launch is told by the files of all
+        runs = read_runs("\n".join(texts[source] for source in apart), form, request.workers)
+        yield from (
+            _BenchmarkRun(apart[0], run, request.kind, is_given_alone=False) for run in runs
+        )
 
 
 def _given_faults(request: CostModelRequest, runs: Sequence[_BenchmarkRun]) -> list[Fault]:
