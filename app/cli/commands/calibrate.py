@@ -21,8 +21,7 @@ def calibrate(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="What nccl-tests, OSU, Intel MPI Benchmarks, oneCCL or mscclpp-test printed; what "
-            "NCCL Inspector, PyTorch's flight recorder or DeepSpeed's log_summary wrote; a CSV "
+            help="Logs of launches (nccl-tests, OSU, NCCL Inspector, ...), a CSV "
             "with a header such as size(B),time(us), or one of iteration times: "
             "model,workers,policy,time_us; - reads standard input.",
         ),
@@ -73,7 +72,9 @@ def calibrate(
 ) -> None:
     """Fit costs to logs of launches, or to iteration times.
 
-    Say how far each fit is from them, and what they do not determine.
+    Say how far each fit is from them, and what they do not determine. Logs are what nccl-tests,
+    OSU, Intel MPI Benchmarks, oneCCL and mscclpp-test print, and what NCCL Inspector, PyTorch's
+    flight recorder and DeepSpeed's log_summary write.
 
     \b
     Examples:

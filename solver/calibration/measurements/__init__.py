@@ -43,6 +43,8 @@ class LogFormat(NamedTuple):
         Whether groups of several sizes stand in one file by their nature.
     is_rank_apart
         Whether each rank writes a file of its own, and all of them are read as one text.
+    is_recorded
+        Whether a job recorded its own launches, which have the sizes that it sends: perhaps one.
     """
 
     mark: Pattern[str] | None
@@ -51,6 +53,7 @@ class LogFormat(NamedTuple):
     is_json: bool = False
     mixes_sizes: bool = False
     is_rank_apart: bool = False
+    is_recorded: bool = False
 
 
 #: The formats by name, in the order in which they are sought in a line; add one here.
@@ -81,7 +84,10 @@ READERS: dict[str, LogFormat] = {
         mixes_sizes=True,
     ),
     deepspeed.FORMAT: LogFormat(
-        deepspeed.MARK, deepspeed.read, "DeepSpeed's log_summary (Comm. Op  Message Size ...)"
+        deepspeed.MARK,
+        deepspeed.read,
+        "DeepSpeed's log_summary (Comm. Op  Message Size ...)",
+        is_recorded=True,
     ),
     inspector.FORMAT: LogFormat(
         inspector.MARK,
@@ -90,6 +96,7 @@ READERS: dict[str, LogFormat] = {
         is_json=True,
         mixes_sizes=True,
         is_rank_apart=True,
+        is_recorded=True,
     ),
     flight_recorder.FORMAT: LogFormat(
         flight_recorder.MARK,
@@ -97,6 +104,7 @@ READERS: dict[str, LogFormat] = {
         "PyTorch's flight recorder (entries with profiling_name)",
         is_json=True,
         mixes_sizes=True,
+        is_recorded=True,
     ),
     mscclpp_json.FORMAT: LogFormat(
         mscclpp_json.MARK,
