@@ -52,7 +52,7 @@ BENCHMARKS = (
     "flight_recorder",
     "mscclpp_json",
     "ddp_logging",
-    "horovod_autotune",
+    "autotune",
     "csv",
 )
 

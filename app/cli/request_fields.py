@@ -217,7 +217,7 @@ FIELDS: dict[str, RequestField] = {
             "flight_recorder",
             "mscclpp_json",
             "ddp_logging",
-            "horovod_autotune",
+            "autotune",
             "csv",
         ),
         default="auto",

@@ -20,7 +20,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
 from solver.limits import MAX_FAULTS_SOUGHT
 
-FORMAT = "horovod_autotune"
+FORMAT = "autotune"
 
 
 MARK = re.compile(r"\bcycle_time_ms,tensor_fusion_threshold,score\b")
