@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -13,6 +13,9 @@ from app.names import COMPRESSIONS
 from app.reading.parsing import read_json
 from solver.errors import InterlaceError
 from solver.wording import meant
+
+if TYPE_CHECKING:
+    from solver.calibration.measurements.logs.ddp_logging import DdpTimes
 
 Json = dict[str, Any]
 
@@ -187,6 +190,18 @@ def _fitted(path: Path, content: bytes) -> Json:
         typer.echo(f"{path}: {note}", err=True)
     model: Json = answer.model.model_dump(mode="json", exclude_none=True)
     return model
+
+
+def ddp_times(path: Path | None) -> "DdpTimes | None":
+    """Read DDP's logging data."""
+    if path is None:
+        return None
+    from solver.calibration.measurements.logs.ddp_logging import times_of
+
+    found = times_of(path.read_text(encoding="utf-8", errors="replace"))
+    if not found.buckets and found.communication_us is None:
+        raise typer.BadParameter(f"{path} has no logging data of DDP", param_hint="--ddp-log")
+    return found
 
 
 def parameters(path: Path | None) -> str | None:

@@ -101,6 +101,32 @@ def test_the_command_reads_them(tmp_path: Path, run: Run) -> None:
     assert as_text(b"{}") is None
 
 
+def test_a_simulation_stands_beside_what_ddp_measured(tmp_path: Path, run: Run) -> None:
+    """The example's step: 2.55 ms of compute, 7.1 ms from the first launch, 6.2 ms exposed."""
+    graph, log = tmp_path / "two.json", tmp_path / "ddp.json"
+    graph.write_text(run("example", "two_layers").stdout)
+    times = {"forward_compute": 0.85, "backward_compute": 1.7, "backward_comm": 7.1}
+    told = {f"avg_{name}_time": round(1e6 * ms) for name, ms in times.items()}
+    overlap = {"avg_backward_compute_comm_overlap_time": 900_000}
+    log.write_text(
+        json.dumps({"world_size": 8, "rebuilt_bucket_sizes": "5000000"} | told | overlap)
+    )
+    asked = ("simulate", str(graph), "--policy", "ddp", "--ddp-log", str(log))
+    done = run(*asked)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert ["exposed", "6.200", "ms", "6.200", "ms", "+0.0", "%"] in rows
+    assert ["communication", "7.100", "ms", "7.100", "ms", "+0.0", "%"] in rows
+    assert "is not that of the job" not in done.stdout
+    log.write_text(json.dumps({"world_size": 16} | told | overlap).replace("7100000", "9000000"))
+    far = run(*asked, "--json")
+    assert "DDP ran on 16 workers, and 8 are simulated." in far.stderr
+    assert "communication, exposed differ by more than 10 %" in " ".join(far.stderr.split())
+    assert json.loads(far.stdout)["exposed_us"] == 6200
+    log.write_text("{}")
+    assert "has no logging data of DDP" in run(*asked).stderr
+
+
 def test_a_log_stands_where_a_cost_model_does(tmp_path: Path, run: Run) -> None:
     graph = tmp_path / "two.json"
     graph.write_text(run("example", "two_layers").stdout)

@@ -266,7 +266,7 @@ class _NcclLog:
         self.has_op = cells.get("redop", "none") != "none"
         self.has_root = cells.get("root", "-1") != "-1"
         if size:
-            self.shares.add(_shares(cells))
+            self.shares.add(_shares(int(row[0]), int(row[1]), cells.get("type", "int")))
         for at, name in enumerate(self.names):
             if name in {"time", "cputime"} and at < len(row):
                 yield self._reading(
@@ -302,12 +302,12 @@ class _NcclLog:
                 self.programs[program] = None
 
 
-def _shares(cells: dict[str, str]) -> int | None:
+def _shares(size: int, count: int, type_: str) -> int | None:
     """Return in how many shares a row counts its bytes; None when that is no whole number."""
-    width, count = _WIDTHS.get(cells.get("type", "int")), int(cells["count"])
-    if width is None or not count or int(cells["size"]) % (count * width):
+    width = _WIDTHS.get(type_)
+    if width is None or not count or size % (count * width):
         return None
-    return int(cells["size"]) // (count * width)
+    return size // (count * width)
 
 
 def _row(line: str, *, is_typed: bool) -> list[str] | None:

@@ -87,9 +87,8 @@ def read(text: str) -> tuple[Measurements, ...]:
     refuse(
         f"This is DDP's logging data: {', '.join(filter(None, told)) or 'without a number'}. "
         "Communication is the time from the first launch to the end of the last.",
-        "Use it to check a simulation of the policy ddp: its buckets, its backward pass and its "
-        "exposed communication. For a cost, give what nccl-tests prints for these sizes, or the "
-        "flight recorder's dump of the job.",
+        "It checks a simulation: `interlace simulate GRAPH --policy ddp --ddp-log LOG`. For a "
+        "cost, give what nccl-tests prints for these sizes, or the flight recorder's dump.",
     )
 
 

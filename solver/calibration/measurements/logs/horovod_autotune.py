@@ -26,6 +26,9 @@ FORMAT = "autotune"
 MARK = re.compile(r"\bcycle_time_ms,tensor_fusion_threshold,score\b")
 
 
+_NEEDED = {"cycle_time_ms", "tensor_fusion_threshold", "score"}
+
+
 def read(text: str) -> tuple[Measurements, ...]:
     """Say which cycle time and threshold were best: there is no cost in the log.
 
@@ -40,7 +43,7 @@ def read(text: str) -> tuple[Measurements, ...]:
     many = 0
     for number, line in lines_of(text):
         cells = [cell.strip() for cell in next(csv.reader([line]), [])]
-        if MARK.search(line):
+        if MARK.search(line) and set(cells) >= _NEEDED:
             names = cells
         elif names and len(faults) < MAX_FAULTS_SOUGHT:
             figures = [figure(cell) for cell in cells]
