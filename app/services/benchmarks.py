@@ -61,6 +61,11 @@ def measured(request: CostModelRequest) -> tuple[dict[str, Samples], int | None,
         kind: joined(pools[kind]).samples for kind in KINDS if kind in pools
     }
     workers = request.workers or whole.workers
+    if workers is None and any(READERS[run.format].mark for run in found):
+        notes.append(
+            "How many ranks took part is not said, so the cost counts for any number: say it by "
+            "`workers` (--workers N)."
+        )
     if any(READERS[run.format].is_recorded for run in found):
         samples, assumed = _with_startups(samples, workers)
         notes += assumed

@@ -81,6 +81,13 @@ def test_kinds_of_one_size_have_the_bandwidth_of_the_others() -> None:
     assert sum("the bandwidth is that of the other kinds" in note for note in answer.notes) == 2
 
 
+def test_ranks_that_no_one_says_are_asked_for() -> None:
+    osu = "# OSU MPI Allreduce Latency Test v7.5\n# Size       Avg Latency(us)\n"
+    answer = ask(osu + "".join(f"{size} {us}.00\n" for size, us in times(0)))
+    assert answer.model.workers is None
+    assert any("(--workers N)" in note for note in answer.notes)
+
+
 def test_a_log_without_a_cost_says_what_it_is_good_for() -> None:
     with pytest.raises(InvalidRequest) as refused:
         ask(AUTOTUNE)
