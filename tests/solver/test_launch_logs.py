@@ -440,7 +440,7 @@ def test_osu_of_what_does_not_block(more):
         "$ srun -u --mpi=pmix -n4 osu_iallreduce\n\n"
         "# OSU MPI-CUDA Non-blocking Allreduce Latency Test v7.5\n"
         "# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait\n\n# Datatype: MPI_INT.\n"
-        f"# Size           Overall(us)       Compute(us){more}    Pure Comm.(us)        Overlap(%)\n"
+        f"# Size    Overall(us)       Compute(us){more}    Pure Comm.(us)        Overlap(%)\n"
         f"4    11.09    6.10 {'1.00 ' * more.count('(us)')}   5.18    3.46\n"
     )
     assert detect(text) == "osu"
