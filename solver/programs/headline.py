@@ -49,6 +49,7 @@ def program_headline(planned: ProgramPlan) -> Headline:
         under_doubts(problem.graph, problem.network, times),
         trust_below=planned.evidence.trust_below,
         headroom_high=_headroom_high(planned, theirs, ran.iteration_time),
+        unsound=planned.evidence.unsound,
         runtime=_RUNTIMES[over],
         peak_bytes=(ran.peak_bytes, planned.run.peak_bytes) if has_memory else (None, None),
     )
