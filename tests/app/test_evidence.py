@@ -146,7 +146,8 @@ def test_a_graph_keeps_its_recording_as_text_and_as_json() -> None:
 
 def too_fast() -> bytes:
     """A trace of Kineto's of which the launches carry a terabyte in 20 us."""
-    return text(small(sized(10**11), sized(2 * 10**11)))
+    content: bytes = text(small(sized(10**11), sized(2 * 10**11)))
+    return content
 
 
 def test_a_recording_that_is_unsound_claims_no_gain_however_it_is_asked_for() -> None:
