@@ -1,13 +1,9 @@
 """Recorded launches against what a network can carry: what is faster tells no cost."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from statistics import median
 
-from solver.costs.fastest_links import fastest_link, least_us_per_byte
-from solver.limits import MAX_WORKERS
-from solver.traces.sentences import counted
-from solver.traces.trace import Sample, Trace
+from solver.calibration.impossible import impossible, impossible_said
+from solver.traces.trace import Trace
 
 
 def without_impossible(trace: Trace) -> tuple[Trace, tuple[str, ...]]:
@@ -23,17 +19,18 @@ def without_impossible(trace: Trace) -> tuple[Trace, tuple[str, ...]]:
 
     Notes
     -----
-    O(n log n) for n samples.
+    O(n) for n samples.
     """
     workers = {channel.name: channel.workers for channel in trace.channels}
-    groups: dict[tuple[str, str], list[Sample]] = {}
-    for sample in trace.samples:
-        groups.setdefault((sample.channel, sample.kind), []).append(sample)
+    groups: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    for one in trace.samples:
+        groups.setdefault((one.channel, one.kind), []).append((one.bytes, one.time_us))
     said = {
-        place: sentence
-        for place, some in groups.items()
-        if workers.get(place[0]) != 1  # one worker alone sends nothing
-        for sentence in _faster_than_any_link(some, workers.get(place[0]))
+        (channel, kind): f"Channel {channel}: {impossible_said(some, shared, kind)} No cost is "
+        "given."
+        for (channel, kind), some in groups.items()
+        for shared in [workers.get(channel)]
+        if 2 * impossible(some, shared, kind) > len(some)
     }
     if not said:
         return trace, ()
@@ -41,20 +38,3 @@ def without_impossible(trace: Trace) -> tuple[Trace, tuple[str, ...]]:
     warnings = tuple(said.values())
     report = replace(trace.report, warnings=(*trace.report.warnings, *warnings))
     return replace(trace, samples=kept, report=report), warnings
-
-
-def _faster_than_any_link(some: Sequence[Sample], workers: int | None) -> Iterator[str]:
-    """Say so where most launches of a kind took less time than the fastest link needs."""
-    shared = min(max(workers or 2, 2), MAX_WORKERS)  # of two workers the fewest bytes pass a link
-    kind, channel = some[0].kind, some[0].channel
-    least = least_us_per_byte(shared, kind)
-    rates = sorted(one.bytes / one.time_us for one in some if one.time_us > 0)
-    middle = median(rates) if rates else 0.0
-    if middle * least > 1:
-        link = fastest_link(shared)
-        rate = middle * least * link.gbps
-        yield (
-            f"{kind} on {channel}: in the median of {counted(len(some), 'launch', 'launches')} a "
-            f"link would carry {rate:,.0f} Gbit/s, and the fastest known carries {link.gbps:,.0f} "
-            f"({link.name}). These times are not those of a network, so no cost is given."
-        )

@@ -154,7 +154,7 @@ def test_a_recording_that_is_unsound_claims_no_gain_however_it_is_asked_for() ->
     found = told_by_all([too_fast()])
     assert found == found[:1] * 4
     (why,) = found[0].unsound
-    assert "no cost is given" in why
+    assert "No cost is given" in why
     assert f"No gain is claimed: {why}" in found[0].sentences
     read = TraceOptions("trace")
     made = graph_out(read_files([too_fast()], None, read), read)
@@ -176,6 +176,17 @@ def test_reasons_of_a_posted_graph_are_few_short_and_plain(unsound: list[Any]) -
     body = {"graph": graph_json(graph) | {"recorded": {"unsound": unsound}}}
     with pytest.raises(InvalidRequest):
         posting(body)
+
+
+def test_measurements_faster_than_any_link_are_said() -> None:
+    """A gigabyte in half a millisecond, of two launches; over the fastest link it takes 0.56."""
+    samples = [(10**6, 100.0), (10**9, 500.0)]
+    (said,) = cost_model(CostModelRequest(samples=samples, fit="linear")).notes
+    assert said.startswith("1 of 2 launches of all_reduce are faster than the fastest known link")
+    (far,) = cost_model(CostModelRequest(samples=samples, workers=1_000, fit="linear")).notes
+    assert "12,800 Gbit/s" in far
+    samples[1] = (10**9, 600.0)
+    assert cost_model(CostModelRequest(samples=samples, fit="linear")).notes == []
 
 
 def test_measurements_give_a_model_that_says_how_well_it_fits() -> None:

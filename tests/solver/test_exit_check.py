@@ -141,7 +141,7 @@ def test_launches_faster_than_any_link_tell_no_cost(samples, workers, left):
     said = found.report.warnings
     assert len(said) == (len(left) < len(samples))
     assert found.graph.recorded == RecordedStep(16.0, 16.0, said)
-    assert all("no cost is given" in one for one in said)
+    assert all("No cost is given" in one for one in said)
 
 
 def test_reasons_are_few_and_short():
