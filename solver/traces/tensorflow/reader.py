@@ -119,7 +119,7 @@ def _graph(steps: Sequence[StepRecording], index: int, task: str, options: Trace
         measured_us=length_of(own),
     )
     trace = Trace(graph, report, it.measured, (channel,), samples)
-    return checked(trace, TraceStep(), on_host=step.on_host)
+    return checked(trace, TraceStep(), on_host=step.on_host, unsound=step.unsound)
 
 
 def _no_sizes(tensors: Sequence[str]) -> Fault:
