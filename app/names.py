@@ -42,7 +42,17 @@ READERS = (
 #: Formats of benchmarks that are read (``solver.calibration.measurements``).
 BENCHMARKS = (
     "nccl_tests",
+    "mscclpp",
     "osu",
+    "oneccl",
+    "imb",
+    "oneccl_csv",
+    "deepspeed",
+    "nccl_inspector",
+    "flight_recorder",
+    "mscclpp_json",
+    "ddp_logging",
+    "autotune",
     "csv",
 )
 
