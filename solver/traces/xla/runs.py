@@ -78,15 +78,18 @@ class DeviceRun(NamedTuple):
         return sum(part.end - part.start for part in self.parts if part.opcode)
 
 
-def runs(trace: Events, program: Mapping[str, Instruction]) -> dict[str, list[DeviceRun]]:
+def runs(
+    trace: Events, programs: Mapping[str, dict[str, Instruction]]
+) -> dict[str, list[DeviceRun]]:
     """Return the runs on each device by start, devices by name.
 
     Parameters
     ----------
     trace
         The events.
-    program
-        Collectives by name, where its HLO text is there: names that tell nothing are theirs.
+    programs
+        Collectives of each program by name, and of any program those of the program ``""``: names
+        that tell nothing are theirs.
 
     Notes
     -----
@@ -100,6 +103,7 @@ def runs(trace: Events, program: Mapping[str, Instruction]) -> dict[str, list[De
     result: dict[str, list[DeviceRun]] = {}
     for (device, name, _), ops in places.items():
         ops.sort(key=lambda op: op[0].start)
+        program = programs.get(name, {}) | programs.get("", {})
         parts = tuple(_paired(_part(*op, program) for op in ops))
         if parts:
             result.setdefault(device, []).append(DeviceRun(device, name, parts))
@@ -139,7 +143,7 @@ def _ops(
                 module = last_begun(modules.get(event.pid, ()), event.start)
                 program, run = (module.name, module.start) if module else ("", 0.0)
                 yield device, program, run, event, name, fields
-        elif b"device_ordinal" in bytes(event.args):
+        elif event.has("device_ordinal"):
             fields = event.fields
             name, number = fields.get("hlo_op"), str(fields.get("device_ordinal"))
             known = isinstance(name, str) and re.fullmatch(r"[0-9]{1,9}", number)
