@@ -8,6 +8,7 @@ written beside it.
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from solver.traces.profiler import Events, ProfilerEvent
@@ -179,7 +180,7 @@ def _part(
     own = own or program.get(name)
     if own is not None:
         return DeviceOp(name, event.start, event.end, own.opcode, own.bytes, own.workers)
-    named = _NAMED.fullmatch(name.replace("_", "-"))
+    named = _named(name)
     kernel = _NCCL.match(event.name or "")
     if named is None and kernel is None:
         return DeviceOp(name, event.start, event.end)
@@ -190,13 +191,18 @@ def _part(
     return DeviceOp(name, event.start, event.end, opcode, size)
 
 
+@lru_cache(maxsize=4096)  # a program has few ops, and runs many times
+def _named(name: str) -> re.Match[str] | None:
+    return _NAMED.fullmatch(name.replace("_", "-"))
+
+
 def _paired(parts: Iterable[DeviceOp]) -> Iterator[DeviceOp]:
     """Join the two parts of collectives: by number, else the first that is open."""
     result: list[DeviceOp] = []
     opened: dict[str, OrderedDict[str, int]] = {}
     for part in parts:
-        name = part.name.replace("_", "-")
-        named = _NAMED.fullmatch(name)
+        named = _named(part.name)
+        name = part.name.replace("_", "-") if named else ""
         if named and named[2] == START:
             opened.setdefault(named[1], OrderedDict()).setdefault(name, len(result))
         elif named and named[2] == DONE and opened.get(named[1]):

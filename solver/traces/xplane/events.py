@@ -8,6 +8,7 @@ References
 .. [1] TensorFlow, ``xplane_to_trace_events.cc`` and ``trace_events_to_json.cc``.
 """
 
+from sys import intern
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,7 +19,7 @@ from solver.graph import first_of
 from solver.traces.chrome import late
 from solver.traces.profiler import Events, ProfilerEvent
 from solver.traces.xplane.grouping import grouped
-from solver.traces.xplane.planes import planes
+from solver.traces.xplane.planes import Plane, planes
 from solver.traces.xplane.programs import PLANE, programs_in
 
 #: How the names begin of the planes that are written.
@@ -54,9 +55,19 @@ class PlaneEvent(ProfilerEvent, gc=False):
 
 
 class _Names(NamedTuple):
-    """Tables of a plane."""
+    """Tables of a plane.
 
-    events: dict[int, Any]
+    Attributes
+    ----------
+    events
+        Name of each kind of event, and the fields that all of a kind have.
+    fields
+        Names of fields, and of what fields refer to.
+    read
+        Those of the fields that readers take.
+    """
+
+    events: dict[int, tuple[str, dict[str, str]]]
     fields: dict[int, str]
     read: dict[int, str]
 
@@ -84,15 +95,14 @@ def events_of(content: bytes, place: str) -> Events:
     O(bytes), and a sort of the host's events.
     """
     found = Events([], {}, {}, [], {})
-    number = 0
-    for number, (plane, is_cut) in enumerate(planes(content, place), 1):
-        if is_cut:
+    for number, plane in enumerate(planes(content, place), 1):
+        if plane is None:
             found.repaired.append(_CUT)
-        elif plane.name.startswith((_HOST, _DEVICE)):
-            found.processes[number] = plane.name
+        elif plane.tables.name.startswith((_HOST, _DEVICE)):
+            found.processes[number] = plane.tables.name
             _read(plane, number, found)
-        elif plane.name == PLANE:
-            for name, lines in programs_in(plane):
+        elif plane.tables.name == PLANE:
+            for name, lines in programs_in(plane.tables):
                 found.programs.setdefault(name, []).extend(lines)
     if not found.processes:
         detail = "The profile has no plane of a host or of a device"
@@ -105,36 +115,28 @@ def events_of(content: bytes, place: str) -> Events:
     return found
 
 
-def _read(plane: Any, number: int, into: Events) -> None:
+def _read(plane: Plane, number: int, into: Events) -> None:
     """Read the events of a plane."""
-    fields = {entry.key: entry.value.name for entry in plane.stat_metadata}
-    read = {key: name for key, name in fields.items() if name in _READ}
-    names = _Names({entry.key: entry.value for entry in plane.event_metadata}, fields, read)
-    own: dict[int, dict[str, str]] = {}
-    is_host = plane.name.startswith(_HOST)
+    names = _names(plane.tables)
+    is_host = plane.tables.name.startswith(_HOST)
     events: list[PlaneEvent] = []
     for line in plane.lines:
         thread = (line.display_id or line.id) % 2**32
         into.threads[number, thread] = line.display_name or line.name
         begin = line.timestamp_ns * _PS_PER_NS
         for event in line.events:
-            key = event.metadata_id
-            named = names.events.get(key)
+            named = names.events.get(event.metadata_id)
             if named is None:
                 continue
-            if key not in own:
-                own[key] = _written(named.stats, names)
-                if named.display_name:
-                    own[key][_LONG_NAME] = named.name
-            written = own[key]
-            if event.stats:
-                written = {**written, **_written(event.stats, names)}
+            name, written = named
+            if stats := event.stats:
+                written = {**written, **_written(stats, names)}
             if is_host and not written:
                 continue
             events.append(
                 PlaneEvent(
                     ph="X",
-                    name=written.get(_STEP) or named.display_name or named.name,
+                    name=written.get(_STEP) or name,
                     pid=number,
                     tid=thread,
                     ts=(begin + event.offset_ps) / _PS,
@@ -143,6 +145,20 @@ def _read(plane: Any, number: int, into: Events) -> None:
                 )
             )
     into.events.extend(grouped(events) if is_host else events)
+
+
+def _names(tables: Any) -> _Names:
+    """Read the tables of a plane."""
+    fields = {entry.key: entry.value.name for entry in tables.stat_metadata}
+    read = {key: name for key, name in fields.items() if name in _READ}
+    names = _Names({}, fields, read)
+    for entry in tables.event_metadata:
+        known = entry.value
+        written = _written(known.stats, names)
+        if known.display_name:
+            written[_LONG_NAME] = known.name
+        names.events[entry.key] = known.display_name or known.name, written
+    return names
 
 
 def _written(stats: Any, names: _Names) -> dict[str, str]:
@@ -156,5 +172,5 @@ def _written(stats: Any, names: _Names) -> dict[str, str]:
         if which == "ref_value":
             result[name] = names.fields.get(stat.ref_value, "")
         elif which is not None and which != "bytes_value":
-            result[name] = str(getattr(stat, which))
+            result[name] = intern(str(getattr(stat, which)))  # most are written many times
     return result

@@ -7,7 +7,7 @@ References
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
@@ -16,7 +16,6 @@ from solver.traces.protobuf import Schema, field_at, messages
 _SCHEMA: Schema = {
     "XPlane": {
         "name": (2, "string"),
-        "lines": (3, "XLine*"),
         "event_metadata": (4, "EventEntry*"),
         "stat_metadata": (5, "StatEntry*"),
     },
@@ -53,8 +52,8 @@ _SCHEMA: Schema = {
     "XStatMetadata": {"name": (2, "string")},
 }
 _CHOICES = {"XStat": tuple(name for name in _SCHEMA["XStat"] if name != "metadata_id")}
-#: Number of the field of an XSpace that is a plane; those of a plane's number and its name.
-_PLANE, _ID, _NAME = 1, 1, 2
+#: Number of the field of an XSpace that is a plane; those of a plane's number, name and lines.
+_PLANE, _ID, _NAME, _LINE = 1, 1, 2, 3
 #: How the names of planes begin.
 _NAMES = (b"/host:", b"/device:", b"/custom:", b"Task Environment")
 
@@ -74,15 +73,30 @@ def is_planes(content: bytes) -> bool:
 
 
 @cache
-def schema() -> Any:
+def _schema() -> Any:
     """Return the classes of the messages, by name."""
     return messages("XPlaneProto", _SCHEMA, _CHOICES)
 
 
-def planes(content: bytes, place: str) -> Iterator[tuple[Any, bool]]:
-    """Yield the planes one after the other, and for each whether a file that is cut ends in it.
+class Plane(NamedTuple):
+    """A plane.
 
-    Of such a plane the lines may be there, and not their names; what there is of it is yielded.
+    Attributes
+    ----------
+    tables
+        Its name, and the names of its events and fields.
+    lines
+        Each read when it is asked for: together they are large.
+    """
+
+    tables: Any
+    lines: Iterator[Any]
+
+
+def planes(content: bytes, place: str) -> Iterator[Plane | None]:
+    """Yield the planes one after the other, and None where a file that is cut ends in one.
+
+    Of such a plane there may be the lines, and never the names.
 
     Parameters
     ----------
@@ -94,14 +108,12 @@ def planes(content: bytes, place: str) -> Iterator[tuple[Any, bool]]:
     Raises
     ------
     InvalidTrace
-        At a plane that is none.
+        At a plane, or a line of one, that is none.
 
     Notes
     -----
-    O(bytes), in the memory of the largest plane.
+    O(bytes).
     """
-    from google.protobuf.message import DecodeError  # noqa: PLC0415
-
     at = number = 0
     while at < len(content):
         try:
@@ -109,17 +121,46 @@ def planes(content: bytes, place: str) -> Iterator[tuple[Any, bool]]:
         except EOFError:
             end = None
         if end is None or end > len(content):
-            yield None, True
+            yield None
             return
         at = end
-        if field != _PLANE:
-            continue
+        if field == _PLANE:
+            yield _plane(content, (begin, end), f"{place}/planes/{number}")
+            number += 1
+
+
+def _plane(content: bytes, span: tuple[int, int], place: str) -> Plane:
+    """Read a plane but for its lines."""
+    at, end = span
+    tables: list[bytes] = []
+    lines: list[tuple[int, int]] = []
+    while at < end:
+        begin = at
         try:
-            plane = schema()["XPlane"].FromString(content[begin:end])
-        except DecodeError:
-            detail = f"Plane {number} of the profile is no XPlane."
-            raise InvalidTrace(
-                [Fault(f"{place}/planes/{number}", FaultCode.WRONG_FORMAT, detail)]
-            ) from None
-        yield plane, False
-        number += 1
+            field, inner, after = field_at(content, at)
+        except EOFError:
+            after = None
+        if after is None or after > end:
+            raise _none(place)
+        at = after
+        if field == _LINE:
+            lines.append((inner, after))
+        else:
+            tables.append(content[begin:after])
+    whole = _message("XPlane", b"".join(tables), place)
+    return Plane(whole, (_message("XLine", content[slice(*line)], place) for line in lines))
+
+
+def _message(name: str, content: bytes, place: str) -> Any:
+    from google.protobuf.message import DecodeError  # noqa: PLC0415
+
+    try:
+        return _schema()[name].FromString(content)
+    except DecodeError:
+        raise _none(place) from None
+
+
+def _none(place: str) -> InvalidTrace:
+    number = place.rpartition("/")[2]
+    detail = f"Plane {number} of the profile is no XPlane."
+    return InvalidTrace([Fault(place, FaultCode.WRONG_FORMAT, detail)])
