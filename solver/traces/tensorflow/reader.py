@@ -7,7 +7,6 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, build
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, single_file
-from solver.traces.profiler import parse
 from solver.traces.report import report_of
 from solver.traces.sentences import counted, named
 from solver.traces.spans import length_of
@@ -18,6 +17,7 @@ from solver.traces.tensorflow.profile import profiled_steps
 from solver.traces.tensorflow.rows import Rows, rows_of
 from solver.traces.tensorflow.session import is_session, session
 from solver.traces.trace import Trace, TraceChannel, TraceOptions, as_trace_faults
+from solver.traces.xplane import is_planes, profile_of
 
 FORMAT = "tensorflow"
 
@@ -30,6 +30,8 @@ _SHOW = "write the timeline with show_memory=True, or give names and bytes (para
 def looks_like(content: bytes) -> bool:
     """Tell whether a file is a session's timeline, or the profiler's of anything but XLA's ops."""
     head = beginning(content)
+    if is_planes(content):
+        return True
     if not head.startswith(b"{") or b'"traceEvents"' not in head:
         return False
     is_session = b'"Allocators"' in head and b' Compute"' in head
@@ -55,7 +57,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     -----
     O(events log events).
     """
-    found = parse(single_file(files), "")
+    found = profile_of(single_file(files), "")
     steps = [session(found)] if is_session(found) else profiled_steps(found)
     able = [one for one in steps if one.sent or collective_tasks(one.ops)]
     if not able:
