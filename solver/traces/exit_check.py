@@ -119,7 +119,7 @@ def _keeping(trace: Trace, unsound: Iterable[str]) -> Trace:
     why = tuple(said[:MAX_UNSOUND_CHARACTERS] for said in unsound)[:MAX_UNSOUND]
     if trace.graph is None or (measured is None and replayed is None and not why):
         return trace
-    recorded = RecordedStep(measured, replayed, why)
+    recorded = RecordedStep(measured, replayed, unsound=why)
     return replace(trace, graph=replace(trace.graph, recorded=recorded))
 
 

@@ -57,7 +57,7 @@ def test_a_recorded_step_is_simulated(measured_us, far):
     report = found.report
     assert (report.recorded_us, report.assumed) == (16.0, ("first",))
     assert is_far(report) == far == bool(report.warnings)
-    assert found.graph.recorded == RecordedStep(measured_us, 16.0, report.warnings)
+    assert found.graph.recorded == RecordedStep(measured_us, 16.0, unsound=report.warnings)
     assert all("something of it is not in the graph" in said for said in report.warnings)
 
 
@@ -140,7 +140,7 @@ def test_launches_faster_than_any_link_tell_no_cost(samples, workers, left):
     assert list(found.samples) == left
     said = found.report.warnings
     assert len(said) == (len(left) < len(samples))
-    assert found.graph.recorded == RecordedStep(16.0, 16.0, said)
+    assert found.graph.recorded == RecordedStep(16.0, 16.0, unsound=said)
     assert all("No cost is given" in one for one in said)
 
 
