@@ -14,12 +14,12 @@ from solver.limits import MAX_UNSOUND, MAX_UNSOUND_CHARACTERS
 from solver.traces import READERS, Sample, Trace, TraceChannel, TraceOptions
 from solver.traces.exit_check import TraceStep, checked, is_far, is_kernel
 from solver.traces.report import report_of
-from tests import chakra_bytes, horovod_events
+from tests import chakra_bytes, horovod_events, nsys_bytes
 from tests.solver import test_astra_text, test_dnn_partitioning, test_tensorflow
 
 DATA = Path(__file__).parents[1] / "data"
 #: Formats of which the recorded step is compared with its simulation.
-RECORDED = {"kineto", "pytorch_et", "xla", "tensorflow", "horovod"}
+RECORDED = {"kineto", "nsys", "pytorch_et", "xla", "tensorflow", "horovod"}
 
 #: 10 us, then 5 us of communication, then 1 us.
 GRAPH = build(
@@ -179,6 +179,7 @@ SMALL = {
             ]
         )
     ],
+    "nsys": [nsys_bytes.step(nsys_bytes.Export()).bytes],
     "dlc": ["dlc_w0.txt"],
     "horovod": [horovod_events.text(horovod_events.steps())],
     "pipedream": [
