@@ -137,9 +137,7 @@ def _faults(units: Mapping[str, Any], layers: Mapping[str, Any]) -> Iterator[Fau
 
 def _layer_faults(number: str, fields: Mapping[str, Any], pointer: str) -> Iterator[Fault]:
     for field in (_FORWARD, _BACKWARD, _SENT):
-        value = fields.get(field)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not 0 <= value <= MAX_BYTES or not math.isfinite(value):
+        if not _is_amount(fields.get(field)):
             detail = f"Layer {number}: {field} must be a number from 0 to 2^60."
             yield Fault(f"{pointer}/{field}", FaultCode.OUT_OF_RANGE, detail)
     for field in ("input_layers", "output_layers"):
@@ -148,6 +146,12 @@ def _layer_faults(number: str, fields: Mapping[str, Any], pointer: str) -> Itera
         if not is_list or not all(type(other) is int for other in others or ()):
             detail = f"Layer {number}: {field} must be a list of numbers of layers."
             yield Fault(f"{pointer}/{field}", FaultCode.WRONG_TYPE, detail)
+
+
+def _is_amount(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value) and 0 <= value <= MAX_BYTES
 
 
 #: How it is told and read, and what is said of it.
