@@ -9,12 +9,14 @@ from solver.traces import (
     chakra,
     dlc,
     dnn_partitioning,
+    flexflow,
     foreign,
     horovod,
     kineto,
     nsys,
     pipedream,
     pytorch_et,
+    schedule_simulator,
     tensorflow,
     xla,
 )
@@ -27,6 +29,8 @@ from solver.wording import must_be, one_of
 FORMATS: tuple[TraceFormat, ...] = (
     pipedream.TRACE_FORMAT,
     dnn_partitioning.TRACE_FORMAT,
+    schedule_simulator.TRACE_FORMAT,
+    flexflow.TRACE_FORMAT,
     astra_text.TRACE_FORMAT,
     pytorch_et.TRACE_FORMAT,
     horovod.TRACE_FORMAT,
