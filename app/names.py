@@ -34,6 +34,7 @@ READERS = (
     "xla",
     "tensorflow",
     "kineto",
+    "nsys",
     "dlc",
     "chakra",
 )

@@ -13,7 +13,10 @@ _BEGINS = (
     (b"BZh", "compressed by bzip2: unpack it, or pack it with gzip"),
     (b"\xfd7zXZ\x00", "compressed by xz: unpack it, or pack it with gzip"),
     (b"\x28\xb5\x2f\xfd", "compressed by zstd: unpack it, or pack it with gzip"),
-    (b"SQLite format 3\x00", "an SQLite database, as Nsight Systems exports: it is not read"),
+    (
+        b"SQLite format 3\x00",
+        "an SQLite database that Nsight Systems has not exported: it is not read",
+    ),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file: it is not read"),
 )
 #: Where a tar archive says that it is one.
