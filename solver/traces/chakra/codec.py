@@ -15,6 +15,7 @@ from typing import Any
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
+from solver.traces.cut_files import CutFile
 
 #: Types of node.
 COMPUTE_NODE = 4
@@ -84,6 +85,10 @@ _WIDTHS, _NUMBERS, _GROUP = {1: 8, 5: 4}, {0: 0, 2: 1}, 3
 
 #: The bytes of a number but its last are not less, and it has so many bytes at most.
 _MORE, _LONGEST = 0x80, 10
+
+
+#: A message may be so many times as long as all before it, and not be taken for a broken length.
+_TIMES_LONGEST = 16
 
 
 #: Number of each field, by the name of its type; a star marks a repeated one.
@@ -236,6 +241,30 @@ def _number(content: bytes, at: int) -> tuple[int, int]:
         if byte < _MORE:
             return value, at + place + 1
     raise EOFError
+
+
+def cut_messages(content: bytes) -> CutFile | None:
+    """Return the messages before one that the file ends in; None where that is not what it is.
+
+    A length that is not that of any message, as of a broken file, is more than
+    :data:`_TIMES_LONGEST` times that of all before.
+
+    Notes
+    -----
+    O(messages).
+    """
+    at = end = messages = longest = 0
+    while at < len(content):
+        try:
+            length, begin = _number(content, at)
+        except EOFError:
+            length, begin = 0, len(content) + 1
+        end = begin + length
+        if end > len(content):
+            break
+        at, messages, longest = end, messages + 1, max(longest, length)
+    is_cut = messages > 1 and at < len(content) and length <= _TIMES_LONGEST * longest
+    return CutFile(content[:at], messages - 1, len(content) - at, "node") if is_cut else None
 
 
 def decode(content: bytes) -> Iterator[Any]:

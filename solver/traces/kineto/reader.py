@@ -9,6 +9,8 @@ from statistics import median_low
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_REDUCE, BROADCAST, COMPUTE, Graph, build
+from solver.traces.chrome import last_start
+from solver.traces.cut_files import whole_steps
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, places_of
 from solver.traces.kineto.channels import group_sizes_said, name_channels
@@ -63,6 +65,7 @@ class _Rank:
     outside: int
     channels: dict[str, TraceChannel]
     number: int | None
+    cut: tuple[str, ...]
 
 
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
@@ -112,6 +115,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
             *it.assumed,
         ),
         warnings=(
+            *(said for each in ranks for said in each.cut),
             *it.warnings,
             *notes,
             *unread_said(rank.recording),
@@ -127,10 +131,14 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
 
 
 def _rank(content: bytes, place: str) -> _Rank:
-    events, job = parse(content, place)
+    events, job, cut = parse(content, place)
     recording = recording_of(events, job)
     split, outside = steps(recording)
-    return _Rank(recording, split, outside, name_channels(recording, split), job.rank)
+    said: list[str] = []
+    if cut is not None:
+        split, said = whole_steps(split, [step.end for step in split], cut, last_start(events))
+    channels = name_channels(recording, split)
+    return _Rank(recording, split, outside, channels, job.rank, tuple(said))
 
 
 def _twice(numbers: Sequence[int | None], places: Sequence[str]) -> Iterator[Fault]:
@@ -187,7 +195,7 @@ def _choose(ranks: Sequence[_Rank], step: int | None) -> int:
             "No collective found: the trace is of one worker, or its collectives were not "
             f"recorded. {RECORDING} on a run with more workers."
         )
-        detail = " ".join([detail, *unread_said(rank.recording)])
+        detail = " ".join([*rank.cut, detail, *unread_said(rank.recording)])
         raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, detail)])
     others = [{one.number: one for one in reversed(other.steps)} for other in ranks[1:]]
     lengths = {i: one.length for i, one in enumerate(rank.steps) if one.collectives}

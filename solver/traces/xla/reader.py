@@ -8,7 +8,7 @@ from solver.graph import NETWORK, build
 from solver.limits import MAX_BYTES, MAX_WORKERS
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, single_text, with_companion
-from solver.traces.profiler import parse
+from solver.traces.profiler import Events, parse
 from solver.traces.report import report_of
 from solver.traces.samples import samples_of
 from solver.traces.sentences import named
@@ -59,7 +59,8 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     """
     (profile, place), beside = with_companion(files, _is_hlo, ("profile", "HLO text"))
     program = instructions(single_text([beside[0]])) if beside else {}
-    every = runs(parse(profile, place), program)
+    events = parse(profile, place)
+    every = runs(events, program)
     name, devices = _of_program(every, place)
     whole, cut = _whole_runs(devices)
     devices, count = whole, len(next(iter(whole.values())))
@@ -83,7 +84,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         step=index,
         dropped=_dropped(every, name, cut),
         assumed=_assumed(run, devices, supplied),
-        warnings=_warnings(run),
+        warnings=(*_cut_said(events), *_warnings(run)),
         measured_us=run.length,
     )
     return checked(Trace(graph, report, it.measured, (channel,), samples), TraceStep())
@@ -219,6 +220,11 @@ def _assumed(
         yield f"The graph is that of {run.device}, of {len(devices)} devices."
     if supplied:
         yield f"Bytes of {supplied:,} collectives are those that were given."
+
+
+def _cut_said(events: Events) -> Iterator[str]:
+    if events.cut:
+        yield f"{events.cut.said} Ops, runs and devices that came after it are missing."
 
 
 def _warnings(run: DeviceRun) -> Iterator[str]:
