@@ -234,4 +234,5 @@ TRACE_FORMAT = TraceFormat(
     looks_like=looks_like,
     read=read,
     counted="lines",
+    is_graph=True,
 )

@@ -274,4 +274,5 @@ TRACE_FORMAT = TraceFormat(
     looks_like=looks_like,
     read=read,
     counted="values",
+    is_graph=True,
 )

@@ -48,6 +48,8 @@ class TraceFormat:
         What the reader's work grows with.
     signs
         What its files have, to say how near an unknown file comes.
+    is_graph
+        Whether a file is no recording but a graph, which lacks layers where it lacks its end.
     leads
         Whether files of other formats are read together with it, and it then reads them all.
     is_beside
@@ -64,5 +66,6 @@ class TraceFormat:
     read: Reader
     counted: Counted
     signs: tuple[Sign, ...] = ()
+    is_graph: bool = False
     leads: bool = False
     is_beside: Callable[[bytes], bool] | None = None

@@ -20,7 +20,7 @@ from solver.traces import (
 from solver.traces.files import places_of
 from solver.traces.formats import TraceFormat
 from solver.traces.trace import Reader, Trace, TraceOptions
-from solver.wording import must_be, one_of
+from solver.wording import must_be, one_of, shown
 
 #: The formats that are read, in the order in which a file is looked at; add a format here.
 FORMATS: tuple[TraceFormat, ...] = (
@@ -39,8 +39,10 @@ FORMATS: tuple[TraceFormat, ...] = (
 READERS: dict[str, Reader] = {form.name: form.read for form in FORMATS}
 
 
-def detect(files: Sequence[bytes]) -> str:
+def detect(files: Sequence[bytes], names: Sequence[str | None] = ()) -> str:
     """Tell the format of unpacked files: a key of :data:`READERS`.
+
+    ``names`` are what files are called where something is wrong with one.
 
     Raises
     ------
@@ -57,7 +59,9 @@ def detect(files: Sequence[bytes]) -> str:
             ]
     for i, known in enumerate(told):
         if known is None:
+            named = names[i] if i < len(names) else None
             which = f"File {i + 1}" if len(files) > 1 else "The file"
+            which += f" ({shown(named)})" if named else ""
             unknown = f"of none of the known formats: {', '.join(READERS)}"
             detail = f"{which} is {foreign.description(files[i]) or unknown}."
             raise InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)])

@@ -72,7 +72,8 @@ def looks_like(content: bytes) -> bool:
         first = next(decode(content[:SEEN]))
     except (InvalidTrace, StopIteration):
         return False
-    return content[:1] == b"\0" or bool(first.version or first.attr)
+    is_empty = content[:1] == b"\0" and content[:2] != b"\0\0"
+    return is_empty or bool(first.version or first.attr)
 
 
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:

@@ -225,6 +225,7 @@ def _same_step(ranks: Sequence[_Rank], index: int, places: Sequence[str]) -> lis
         same = [step for step in rank.steps if step.number == first.number]
         if not same:
             detail = f"This rank has no ProfilerStep#{first.number}, the first file has."
+            detail = " ".join([*rank.cut, detail])
             raise InvalidTrace([Fault(place, FaultCode.RANKS_DIFFER, detail)])
         if [kind_of(collective)[0] for collective in same[0].collectives] != kinds:
             stages = any(map(is_between_stages, [*first.collectives, *same[0].collectives]))
