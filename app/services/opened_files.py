@@ -134,8 +134,8 @@ def called(name: str) -> str:
 
 def _unknown(content: bytes) -> InvalidTrace:
     """Say what a file looks like, and what is read."""
-    from solver.traces import READERS  # noqa: PLC0415 - takes time, as the next
-    from solver.traces.foreign import description  # noqa: PLC0415
+    from solver.traces.foreign import description  # noqa: PLC0415 - takes time, as the next
+    from solver.traces.readers import unknown  # noqa: PLC0415
 
     if what := description(content):
         return InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, f"The file is {what}.")])
@@ -145,5 +145,5 @@ def _unknown(content: bytes) -> InvalidTrace:
         looks = f"begins with {shown(line[:_SHOWN])}" if line else "is blank"
     except UnicodeDecodeError:
         looks = "is not text"
-    detail = f"The file {looks}; it is neither JSON nor of a known format: {', '.join(READERS)}."
+    detail = f"The file {looks}; it is no JSON, and {unknown(content)}."
     return InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)])

@@ -592,6 +592,15 @@ def test_rejected(files, asked, faults):
     assert [(fault.pointer, fault.code) for fault in caught.value.faults] == faults
 
 
+def test_a_chrome_trace_of_another_tool_is_said_to_be_one():
+    other = text([{**one, "cat": "blink"} for one in small()])
+    with pytest.raises(
+        InvalidTrace, match=r"no whole event has a category .*are 'blink'\."
+    ) as error:
+        read(other)
+    assert [fault.code for fault in error.value.faults] == ["no_collective"]
+
+
 def test_how_to_record_is_said():
     with pytest.raises(InvalidTrace, match="record_shapes=True"):
         read(text(small({}, {})))

@@ -13,6 +13,7 @@ from solver.traces.chrome import last_start
 from solver.traces.cut_files import whole_steps
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, places_of
+from solver.traces.kineto.categories import foreign_said
 from solver.traces.kineto.channels import group_sizes_said, name_channels
 from solver.traces.kineto.comparison import (
     RankComparison,
@@ -66,6 +67,7 @@ class _Rank:
     channels: dict[str, TraceChannel]
     number: int | None
     cut: tuple[str, ...]
+    foreign: str
 
 
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
@@ -138,7 +140,7 @@ def _rank(content: bytes, place: str) -> _Rank:
     if cut is not None:
         split, said = whole_steps(split, [step.end for step in split], cut, last_start(events))
     channels = name_channels(recording, split)
-    return _Rank(recording, split, outside, channels, job.rank, tuple(said))
+    return _Rank(recording, split, outside, channels, job.rank, tuple(said), foreign_said(events))
 
 
 def _twice(numbers: Sequence[int | None], places: Sequence[str]) -> Iterator[Fault]:
@@ -195,7 +197,7 @@ def _choose(ranks: Sequence[_Rank], step: int | None) -> int:
             "No collective found: the trace is of one worker, or its collectives were not "
             f"recorded. {RECORDING} on a run with more workers."
         )
-        detail = " ".join([*rank.cut, detail, *unread_said(rank.recording)])
+        detail = " ".join([*rank.cut, rank.foreign or detail, *unread_said(rank.recording)])
         raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, detail)])
     others = [{one.number: one for one in reversed(other.steps)} for other in ranks[1:]]
     lengths = {i: one.length for i, one in enumerate(rank.steps) if one.collectives}
