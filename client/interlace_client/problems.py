@@ -276,6 +276,10 @@ class NoSizes(Refused):
     """The files do not say how large the tensors are."""
 
 
+class NoKernels(Refused):
+    """The files have the calls of launches, and not their kernels."""
+
+
 class NoBackward(Refused):
     """The files hold no backward pass."""
 
@@ -406,6 +410,7 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "too_many_files": TooManyFiles,
     "too_many_streams": TooManyStreams,
     "no_sizes": NoSizes,
+    "no_kernels": NoKernels,
     "no_backward": NoBackward,
     "not_supported": NotSupported,
     "ranks_differ": RanksDiffer,

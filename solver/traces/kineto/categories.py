@@ -17,10 +17,10 @@ _NAMED = 5
 def foreign_said(events: Iterable[KinetoEvent]) -> str:
     """Say what kinds of events a file has where none is of PyTorch's profiler; empty of others."""
     kinds = dict.fromkeys(event.cat or "" for event in events)
-    if any(kind.lower() in GPU | RUNTIME | CPU for kind in kinds):
+    if not kinds or any(kind.lower() in GPU | RUNTIME | CPU for kind in kinds):
         return ""
     known = "'kernel', 'cuda_runtime', 'cpu_op' or 'user_annotation'"
-    named = ", ".join(repr(kind) for kind in list(kinds)[:_NAMED]) or "none at all"
+    named = ", ".join(repr(kind) for kind in list(kinds)[:_NAMED])
     return (
         f"It is a Chrome trace, and no whole event has a category of PyTorch's profiler ({known}): "
         f"the categories are {named}."

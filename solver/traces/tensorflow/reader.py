@@ -10,7 +10,6 @@ from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, single_file
 from solver.traces.profiler import parse
 from solver.traces.report import report_of
-from solver.traces.samples import samples_of
 from solver.traces.sentences import counted, named
 from solver.traces.spans import length_of
 from solver.traces.steps import check_number, choose_step
@@ -106,17 +105,11 @@ def _graph(
 ) -> Trace:
     """Build the graph of a task's step."""
     step, known = steps[index], dict(options.parameters or ())
-    it = iteration(step, task, known)
+    it, samples, overlapping = iteration(step, task, known)
     if it.unsized:
         raise InvalidTrace([_no_sizes(it.unsized)])
     with as_trace_faults():
         graph = build(options.name, it.ops)
-    by_id = {op.id: op for op in graph.ops}
-    samples = tuple(
-        sample
-        for name, time in it.measured
-        for sample in samples_of(NETWORK, by_id[name].kind, by_id[name].bytes, [time])
-    )
     channel = TraceChannel(NETWORK, None, "the trace names no group")
     others = [op for op in step.ops if op.task != task]
     dropped = [f"{len(others):,} ops of other tasks than {task}."] if others else []
@@ -129,11 +122,12 @@ def _graph(
         steps=len(steps),
         step=index,
         dropped=(*step.dropped, *dropped),
-        assumed=(*step.assumed, f"The compute ops of {task} run one at a time."),
+        assumed=(*step.assumed, f"The compute ops of {task} run one at a time.", *overlapping),
         warnings=said,
         measured_us=length_of(own),
     )
-    return checked(Trace(graph, report, it.measured, (channel,), samples), TraceStep())
+    trace = Trace(graph, report, it.measured, (channel,), samples)
+    return checked(trace, TraceStep(), on_host=step.on_host)
 
 
 def _no_sizes(tensors: Sequence[str]) -> Fault:

@@ -6,6 +6,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, build
 from solver.limits import MAX_BYTES, MAX_WORKERS
+from solver.traces.channel_times import held_times, overlapping_said
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, single_text, with_companion
 from solver.traces.profiler import Events, parse
@@ -83,7 +84,10 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         steps=count,
         step=index,
         dropped=_dropped(every, name, cut),
-        assumed=_assumed(run, devices, supplied),
+        assumed=(
+            *_assumed(run, devices, supplied),
+            *overlapping_said(held_times(_collectives(run))),
+        ),
         warnings=(*_cut_said(events), *_warnings(run)),
         measured_us=run.length,
     )
@@ -189,15 +193,19 @@ def _workers(run: DeviceRun, devices: int) -> tuple[int | None, str]:
 def _samples(
     devices: Mapping[str, Sequence[DeviceRun]], count: int, sizes: Mapping[str, int]
 ) -> Iterator[Sample]:
-    """Yield the launches of all steps with the least time of the devices that have them alike."""
+    """Yield the launches of all steps with the least time of the devices that have them alike.
+
+    A launch that overlaps others on every device tells no cost and is left out.
+    """
     first = next(iter(devices.values()))
     for i in range(count):
         names = [part.name for part in _collectives(first[i])]
         alike = [_collectives(some[i]) for some in devices.values()]
         alike = [some for some in alike if [part.name for part in some] == names]
+        ran = [sorted(held_times(some)) for some in alike]
         for k, part in enumerate(_collectives(first[i])):
-            times = [some[k].end - some[k].start for some in alike]
             if part.opcode:
+                times = [held[k].time if held[k].is_alone else None for held in ran]
                 yield from samples_of(NETWORK, KINDS[part.opcode], sizes.get(part.name), times)
 
 
