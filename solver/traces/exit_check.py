@@ -115,10 +115,10 @@ def _byte_faults(trace: Trace) -> Iterator[Fault]:
 
 def _keeping(trace: Trace, unsound: Iterable[str]) -> Trace:
     """Return a trace whose graph keeps what was recorded of its step."""
-    if trace.graph is None:
-        return trace
     measured, replayed = trace.report.measured_us, trace.report.recorded_us
     why = tuple(said[:MAX_UNSOUND_CHARACTERS] for said in unsound)[:MAX_UNSOUND]
+    if trace.graph is None or (measured is None and replayed is None and not why):
+        return trace
     recorded = RecordedStep(measured, replayed, unsound=why)
     return replace(trace, graph=replace(trace.graph, recorded=recorded))
 
