@@ -28,6 +28,8 @@ PROGRAM_EXPORTS = (
 READERS = (
     "pipedream",
     "dnn_partitioning",
+    "schedule_simulator",
+    "flexflow",
     "astra_text",
     "pytorch_et",
     "horovod",
