@@ -63,7 +63,7 @@ def test_a_recorded_step_is_simulated(measured_us, far):
     report = found.report
     assert (report.recorded_us, report.assumed) == (16.0, ("first",))
     assert is_far(report) == far == bool(report.warnings)
-    assert found.graph.recorded == RecordedStep(measured_us, 16.0, report.warnings)
+    assert found.graph.recorded == RecordedStep(measured_us, 16.0, unsound=report.warnings)
     assert all("something of it is not in the graph" in said for said in report.warnings)
 
 
@@ -146,7 +146,7 @@ def test_launches_faster_than_any_link_tell_no_cost(samples, workers, left):
     assert list(found.samples) == left
     said = found.report.warnings
     assert len(said) == (len(left) < len(samples))
-    assert found.graph.recorded == RecordedStep(16.0, 16.0, said)
+    assert found.graph.recorded == RecordedStep(16.0, 16.0, unsound=said)
     assert all("No cost is given" in one for one in said)
 
 
@@ -185,6 +185,7 @@ SMALL = {
             ]
         )
     ],
+    "nsys": [nsys_bytes.step(nsys_bytes.Export()).bytes],
     "dlc": ["dlc_w0.txt"],
     "horovod": [horovod_events.text(horovod_events.steps())],
     "pipedream": [
@@ -192,7 +193,6 @@ SMALL = {
     ],
     "dnn_partitioning": [json.dumps(test_dnn_partitioning.SMALL).encode()],
     "astra_text": [test_astra_text.SMALL.encode()],
-    "nsys": [nsys_bytes.step(nsys_bytes.Export()).bytes],
     "flexflow": [test_flexflow.text(*test_flexflow.SMALL)],
     "schedule_simulator": [test_schedule_simulator.text()],
     "chakra": [

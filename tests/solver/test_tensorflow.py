@@ -380,6 +380,17 @@ def test_a_gpu_without_kernels_is_refused():
     assert read(text([*head, *kernels, *run, *sized])).report.warnings == ()
 
 
+def test_a_profile_of_gpus_has_the_times_of_the_host():
+    run = [long("g1", "MatMul", 0, 10), long("sum", "CollectiveReduceV2", 10, 30, tid=9)]
+    found = read(text([*HOST, *run]), parameters=(("sum", 400),))
+    assert found.graph.recorded.unsound == ()
+    gpu = process(3, "/device:GPU:0 (Tesla V100)")
+    found = read(text([*HOST, gpu, *run]), parameters=(("sum", 400),))
+    (said,) = found.report.warnings
+    assert said.startswith("The profile is of GPUs, and ops have the times of the host's threads")
+    assert found.graph.recorded.unsound == (said,)
+
+
 def test_what_was_recorded():
     """A worker and a server, two layers: the bytes of each are 4 of its elements."""
     content = unzipped("tensorflow_timeline.json.gz")
