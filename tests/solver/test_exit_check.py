@@ -15,11 +15,17 @@ from solver.traces import READERS, Sample, Trace, TraceChannel, TraceOptions
 from solver.traces.exit_check import TraceStep, checked, is_far, is_kernel
 from solver.traces.report import report_of
 from tests import chakra_bytes, horovod_events, nsys_bytes
-from tests.solver import test_astra_text, test_dnn_partitioning, test_tensorflow
+from tests.solver import (
+    test_astra_text,
+    test_dnn_partitioning,
+    test_flexflow,
+    test_schedule_simulator,
+    test_tensorflow,
+)
 
 DATA = Path(__file__).parents[1] / "data"
 #: Formats of which the recorded step is compared with its simulation.
-RECORDED = {"kineto", "nsys", "pytorch_et", "xla", "tensorflow", "horovod"}
+RECORDED = {"kineto", "pytorch_et", "xla", "tensorflow", "horovod", "nsys", "flexflow"}
 
 #: 10 us, then 5 us of communication, then 1 us.
 GRAPH = build(
@@ -196,6 +202,8 @@ SMALL = {
     ],
     "dnn_partitioning": [json.dumps(test_dnn_partitioning.SMALL).encode()],
     "astra_text": [test_astra_text.SMALL.encode()],
+    "flexflow": [test_flexflow.text(*test_flexflow.SMALL)],
+    "schedule_simulator": [test_schedule_simulator.text()],
     "chakra": [
         chakra_bytes.file(
             chakra_bytes.node(1, 4, 20, name="a"),
