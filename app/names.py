@@ -28,6 +28,8 @@ PROGRAM_EXPORTS = (
 READERS = (
     "pipedream",
     "dnn_partitioning",
+    "schedule_simulator",
+    "flexflow",
     "astra_text",
     "pytorch_et",
     "flight_recorder",
@@ -35,6 +37,7 @@ READERS = (
     "xla",
     "tensorflow",
     "kineto",
+    "nsys",
     "dlc",
     "chakra",
 )
@@ -43,7 +46,17 @@ READERS = (
 #: Formats of benchmarks that are read (``solver.calibration.measurements``).
 BENCHMARKS = (
     "nccl_tests",
+    "mscclpp",
     "osu",
+    "oneccl",
+    "imb",
+    "oneccl_csv",
+    "deepspeed",
+    "nccl_inspector",
+    "flight_recorder",
+    "mscclpp_json",
+    "ddp_logging",
+    "autotune",
     "csv",
 )
 

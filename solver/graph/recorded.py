@@ -19,12 +19,15 @@ class RecordedStep:
         None where the files do not tell that one is.
     late_rank
         The number of that rank; None where none is, or it is a link of nobody knows which rank.
+    unsound
+        Why the recording carries no gain, a sentence each; empty where it passed all checks.
     """
 
     measured_us: float | None = None
     replayed_us: float | None = None
     late_us: float | None = None
     late_rank: int | None = None
+    unsound: tuple[str, ...] = ()
 
     @property
     def known_us(self) -> float | None:

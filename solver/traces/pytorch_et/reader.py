@@ -10,7 +10,7 @@ from solver.graph import Op
 from solver.traces import kineto
 from solver.traces.exit_check import checked
 from solver.traces.files import SEEN, single_file
-from solver.traces.pytorch_et.calls import CommunicationCall, calls_of
+from solver.traces.pytorch_et.calls import CallsFile, CommunicationCall, calls_of
 from solver.traces.pytorch_et.payload_sizes import add_sizes
 from solver.traces.report import Total, report_of, totals
 from solver.traces.steps import choose_step
@@ -52,9 +52,10 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         Not such files, no such step, no collective, no sizes, not of the same run.
     """
     others = [file for file in files if kineto.looks_like(file)]
-    steps, calls = calls_of(single_file([file for file in files if not kineto.looks_like(file)]))
+    file = calls_of(single_file([file for file in files if not kineto.looks_like(file)]))
     if others:
-        return _join(others, options, steps, calls)
+        return _join(others, options, file)
+    steps, calls, cut = file
     step = choose_step(options.step, [0.0 for _ in steps])
     inside = [call for call in calls if call.id in steps[step]]
     if fault := _nothing_sent(inside):
@@ -66,33 +67,36 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         step=step,
         collectives=_totals(inside),
         dropped=_losses(inside),
-        warnings=(_NO_TIMES,),
+        warnings=(*([cut.said] if cut else []), _NO_TIMES),
     )
     return checked(Trace(None, report))
 
 
-def _join(
-    others: Sequence[bytes],
-    options: TraceOptions,
-    steps: Sequence[range],
-    calls: Sequence[CommunicationCall],
-) -> Trace:
+def _join(others: Sequence[bytes], options: TraceOptions, file: CallsFile) -> Trace:
     """Read the profiler's traces, with sizes of the execution trace where they have none."""
+    steps, calls, cut = file
     said: tuple[str, ...] = ()
+    cuts = [cut] if cut else []
     try:
         trace = kineto.read(others, options)
     except InvalidTrace as error:
         if all(fault.code != FaultCode.NO_SIZES for fault in error.faults):
             raise
-        trace = kineto.read([add_sizes(file, calls) for file in others], options)
+        filled, each = zip(*(add_sizes(file, calls) for file in others), strict=True)
+        trace = kineto.read(filled, options)
         said = (_SIZED,)
+        cuts += [cut for cut in each if cut is not None]
     inside = [_totals(call for call in calls if call.id in step) for step in steps]
     differs = _bytes(trace.report.collectives) not in map(_bytes, inside)
     report = replace(
         trace.report,
         format=FORMAT,
         assumed=trace.report.assumed + said,
-        warnings=trace.report.warnings + (_DIFFERENT,) * differs,
+        warnings=(
+            *(cut.said for cut in cuts),
+            *trace.report.warnings,
+            *((_DIFFERENT,) if differs else ()),
+        ),
     )
     return replace(trace, report=report)
 
