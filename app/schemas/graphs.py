@@ -161,6 +161,18 @@ class RecordedBody(RequestModel):
             "unknown.",
         ),
     ] = None
+    unsized: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=MAX_OPS,
+            description="Compute ops that are communication of unknown bytes: they keep their "
+            "recorded time.",
+        ),
+    ] = 0
+    unsized_us: Annotated[
+        float, Field(ge=0, le=MAX_DURATION_US, description="How long these took in all [us].")
+    ] = 0
 
 
 class GraphBody(RequestModel):

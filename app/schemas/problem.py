@@ -99,7 +99,10 @@ def _op_text(op: Op) -> str:
 
 def _recorded_json(recorded: RecordedStep) -> dict[str, float]:
     times = {"measured_us": recorded.measured_us, "replayed_us": recorded.replayed_us}
-    return {name: float(time) for name, time in times.items() if time is not None}
+    known = {name: float(time) for name, time in times.items() if time is not None}
+    if not recorded.unsized:
+        return known
+    return known | {"unsized": recorded.unsized, "unsized_us": float(recorded.unsized_us)}
 
 
 def _recorded_text(recorded: RecordedStep | None) -> str:

@@ -113,7 +113,7 @@ def evidence_of(
         tuple(_assumed(graph, network, scaled, is_here=is_here)),
         cut,
         trust,
-        tuple(_sentences(recorded, simulated, fit, spread, trust)),
+        (*_sentences(recorded, simulated, fit, spread, trust), *_kept(graph)),
     )
 
 
@@ -130,8 +130,9 @@ def stated_evidence(graph: Graph | None, costs: str) -> Evidence:
     recorded = None if graph is None else _recorded_us(graph.recorded)
     assumed = [_STATED] if graph is not None and graph.recorded is None else []
     assumed.append(f"How far {costs} are off is not known.")
-    sentences = _sentences(recorded, None, None, None, None)
-    return Evidence(recorded_us=recorded, assumed=tuple(assumed), sentences=tuple(sentences))
+    kept = () if graph is None else tuple(_kept(graph))
+    sentences = (*_sentences(recorded, None, None, None, None), *kept)
+    return Evidence(recorded_us=recorded, assumed=(*assumed, *kept), sentences=sentences)
 
 
 def is_measured(graph: Graph, network: Network) -> bool:
@@ -184,6 +185,14 @@ def _assumed(
         yield f"How far the costs of {' and '.join(stated)} are off is not known."
     for channel in scaled:
         yield f"The costs of {channel} were measured elsewhere, and are scaled as a ring's."
+    yield from _kept(graph)
+
+
+def _kept(graph: Graph) -> Iterator[str]:
+    """Say what takes its recorded time on every network."""
+    kept = None if graph.recorded is None else graph.recorded.kept()
+    if kept is not None:
+        yield kept
 
 
 def _sentences(

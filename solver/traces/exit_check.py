@@ -59,7 +59,14 @@ def _keeping(trace: Trace) -> Trace:
     measured, replayed = trace.report.measured_us, trace.report.recorded_us
     if trace.graph is None or (measured is None and replayed is None):
         return trace
-    return replace(trace, graph=replace(trace.graph, recorded=RecordedStep(measured, replayed)))
+    unsized = trace.report.unsized
+    recorded = RecordedStep(
+        measured,
+        replayed,
+        sum(each.launches for each in unsized),
+        round(sum(each.time_us for each in unsized), 3),
+    )
+    return replace(trace, graph=replace(trace.graph, recorded=recorded))
 
 
 def _simulated(trace: Trace, step: TraceStep) -> Trace:
