@@ -304,6 +304,10 @@ class UnknownKind(Refused):
     """A benchmark does not tell which collective it measured."""
 
 
+class NotCompared(Refused):
+    """Fewer than two algorithms were measured at one size."""
+
+
 class TooFewSizes(Refused):
     """A fit needs measurements of more sizes."""
 
@@ -413,6 +417,7 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "unpaired": Unpaired,
     "mixed_clusters": MixedClusters,
     "unknown_kind": UnknownKind,
+    "not_compared": NotCompared,
     "too_few_sizes": TooFewSizes,
     "too_many_sizes": TooManySizes,
     "unknown_graph": UnknownGraph,
