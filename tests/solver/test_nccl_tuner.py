@@ -1,5 +1,6 @@
 """Rows for NCCL's tuner plugin: read back by its rules, they name the fastest way of each size."""
 
+from dataclasses import replace
 from itertools import pairwise, product
 
 import pytest
@@ -49,6 +50,9 @@ def test_two_algorithms_on_paper():
         "smaller and larger ones are as the nearest."
     )
     assert "has NCCL take one" in table.notes[-1]
+    whole = tuner_table([RING, replace(TREE, channels=8)])
+    assert [row.channels for row in whole.rows] == [8, 16]
+    assert not any("has NCCL take one" in note for note in whole.notes)
     assert chosen(table.text, "allreduce", 2**33) == ("ring", "simple", 16)
     assert chosen(table.text, "allreduce", 2**33, ranks=4) is None
 

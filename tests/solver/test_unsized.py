@@ -11,6 +11,7 @@ from app.schemas.graphs import GraphBody
 from app.schemas.problem import graph_json, graph_text
 from app.services.trace_clusters import with_cluster
 from solver.costs import Cluster, network_of
+from solver.exports import export
 from solver.graph import ALL_REDUCE, COMPUTE, RecordedStep, build
 from solver.graph.compact import compact
 from solver.planning.plan import plan
@@ -79,9 +80,11 @@ def test_a_plan_keeps_its_time_on_every_network():
         kept = "Communication of unknown bytes (1 launch, 0.030 ms) keeps its recorded time"
         assert any(line.startswith(kept) for line in found.evidence.assumed)
         assert any(line.startswith(kept) for line in found.evidence.sentences)
+        assert export("csv", network, found).notes[-1].startswith(kept)
         same = plan(graph, network)
         assert same.iteration_time_us == found.iteration_time_us
         assert not any("unknown bytes" in line for line in same.evidence.assumed)
+        assert export("csv", network, same).notes == ()
 
 
 def test_the_order_of_its_channel_is_kept():

@@ -25,7 +25,7 @@ _NO_TIMES = (
 )
 
 
-_SIZED = "The profiler's trace has no sizes: those of the execution trace are put in, call by call."
+_SIZED = "The profiler's trace lacks sizes: those of the execution trace are put in, call by call."
 
 
 _DIFFERENT = (
@@ -78,14 +78,7 @@ def _join(
     calls: Sequence[CommunicationCall],
 ) -> Trace:
     """Read the profiler's traces, with sizes of the execution trace where they have none."""
-    said: tuple[str, ...] = ()
-    try:
-        trace = kineto.read(others, options)
-    except InvalidTrace as error:
-        if all(fault.code != FaultCode.NO_SIZES for fault in error.faults):
-            raise
-        trace = kineto.read([add_sizes(file, calls) for file in others], options)
-        said = (_SIZED,)
+    trace, said = _sized(others, options, calls)
     inside = [_totals(call for call in calls if call.id in step) for step in steps]
     differs = _bytes(trace.report.collectives) not in map(_bytes, inside)
     report = replace(
@@ -95,6 +88,26 @@ def _join(
         warnings=trace.report.warnings + (_DIFFERENT,) * differs,
     )
     return replace(trace, report=report)
+
+
+def _sized(
+    others: Sequence[bytes], options: TraceOptions, calls: Sequence[CommunicationCall]
+) -> tuple[Trace, tuple[str, ...]]:
+    """Read the profiler's traces, and say whether sizes of the execution trace were put in."""
+    found: Trace | None = None
+    try:
+        found = kineto.read(others, options)
+        if not found.report.unsized:
+            return found, ()
+    except InvalidTrace as error:
+        if all(fault.code != FaultCode.NO_SIZES for fault in error.faults):
+            raise
+    try:
+        return kineto.read([add_sizes(file, calls) for file in others], options), (_SIZED,)
+    except InvalidTrace:
+        if found is None:
+            raise
+        return found, ()
 
 
 def _totals(calls: Iterable[CommunicationCall]) -> dict[str, Total]:
