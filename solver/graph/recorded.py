@@ -16,12 +16,15 @@ class RecordedStep:
         files do not tell.
     unsized, unsized_us
         Compute ops that are communication of unknown bytes, and how long they took in all [us].
+    unsound
+        Why the recording carries no gain, a sentence each; empty where it passed all checks.
     """
 
     measured_us: float | None = None
     replayed_us: float | None = None
     unsized: int = 0
     unsized_us: float = 0.0
+    unsound: tuple[str, ...] = ()
 
     @property
     def known_us(self) -> float | None:

@@ -4,10 +4,10 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from heapq import heappush
 
-from solver.graph import COMPUTE, NETWORK, Op
+from solver.graph import COMPUTE, Op
 from solver.traces.spans import pop_ended
 from solver.traces.step_ops import StepOps, numbered
-from solver.traces.unsized import ChannelLaunch, in_channel_order, unsized_op
+from solver.traces.unsized_spans import SpanLaunch, step_of
 from solver.traces.xla.hlo import KINDS
 from solver.traces.xla.runs import DeviceRun
 
@@ -19,25 +19,23 @@ def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> StepOps:
     """Build the graph of a run.
 
     Ops that compute are one line, by start; one that began while another ran counts from its end.
-    A collective is released by the last op that had ended when it began, and the first op that
-    begins when it is over waits for it. Time in which nothing ran and nothing was waited for is an
-    op of the host. A collective without bytes keeps its time.
+    A collective is released by the last op that had ended when it began, holds its channel from
+    then or from the end of the one before, and the first op that begins when it is over waits for
+    it. Time in which nothing ran and nothing was waited for is an op of the host.
 
     Parameters
     ----------
     run
         Its parts by start.
     sizes
-        Bytes of its collectives, by name.
+        Bytes of its collectives, by name; one without keeps its time.
 
     Notes
     -----
     O(parts log parts).
     """
     ops: list[Op] = []
-    measured: list[tuple[str, float]] = []
-    unsized: list[tuple[str, str, float]] = []
-    launched: list[ChannelLaunch] = []
+    sent: list[SpanLaunch] = []
     waiting: list[tuple[float, str]] = []
     line: list[tuple[float, str]] = []
     seen: dict[str, int] = {}
@@ -46,14 +44,9 @@ def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> StepOps:
         name = numbered(part.name, seen)
         if part.opcode is not None:
             before = _ended(line, part.start)
-            kind, size = KINDS[part.opcode], sizes.get(part.name)
-            launched.append(ChannelLaunch(name, NETWORK, part.start, part.end, size is not None))
-            if size is None:
-                ops.append(unsized_op(name, part.end - part.start, before, NETWORK))
-                unsized.append((part.name, kind, part.end - part.start))
-            else:
-                ops.append(Op(name, kind, None, size, before))
-                measured.append((name, round(part.end - part.start, 3)))
+            size = sizes.get(part.name)
+            sent.append(SpanLaunch(name, part.name, KINDS[part.opcode], size, part))
+            ops.append(sent[-1].op(before))
             heappush(waiting, (part.end, name))
             continue
         over = pop_ended(waiting, part.start + _SLACK)
@@ -68,7 +61,7 @@ def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> StepOps:
         ops.append(Op(name, COMPUTE, round(took, 3), None, after))
         at = max(at, part.end)
         line.append((at, name))
-    return StepOps(tuple(in_channel_order(ops, launched)), tuple(measured), tuple(unsized))
+    return step_of(ops, sent)[0]
 
 
 def _ended(line: Sequence[tuple[float, str]], start: float) -> tuple[str, ...]:
