@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.cli.rendering.reports import render
 from app.schemas.graphs import GraphBody
 from app.schemas.problem import graph_json, graph_text
 from app.services.trace_clusters import with_cluster
@@ -18,7 +19,7 @@ from solver.planning.plan import plan
 from solver.traces import Total, TraceOptions, kineto, xla
 from solver.traces.recorded import recorded_time
 from solver.traces.unsized import UnsizedLaunches
-from tests.kineto_events import GPU, MAIN, NCCL, STEP, kernel, note, sized, text
+from tests.kineto_events import GPU, MAIN, NCCL, STEP, kernel, note, sized, small, text
 from tests.sampling import cases
 from tests.solver.test_xla import CPU, HLO, cpu_run, on_cpu
 from tests.solver.test_xla import text as xla_text
@@ -123,6 +124,19 @@ def test_its_channel_is_no_channel_of_the_cluster():
     assert found.cluster is not None
     assert "channels" not in found.cluster
     assert [(cost.kind, cost.launches) for cost in found.costs] == [(ALL_REDUCE, 1)]
+
+
+def test_a_rank_without_a_size_is_of_the_same_job():
+    files = [text(small()), text(small(second={}))]
+    found = [kineto.read(files, TraceOptions("x", rank=rank)).report for rank in (0, 1)]
+    assert [report.collectives[ALL_REDUCE] for report in found] == [Total(2, 300), Total(1, 100)]
+    assert [len(report.unsized) for report in found] == [0, 1]
+
+
+def test_the_command_counts_it():
+    assert render(read(step()).report).startswith(
+        "Read from a kineto file: 7 ops, 1 collective, 0.001 MB, 1 launch of unknown bytes"
+    )
 
 
 def test_the_shared_file(shared):
