@@ -16,6 +16,7 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER, first_of
 from solver.limits import MAX_BYTES, MAX_WORKERS
 from solver.traces.chrome import ChromeEvent, decode, fits
+from solver.traces.cut_files import CutFile
 from solver.traces.dimensions import elements
 from solver.traces.element_types import width_of
 from solver.traces.sentences import counted
@@ -131,12 +132,15 @@ class HorovodTimeline(NamedTuple):
         Of those that said they were ready; None where none did.
     repaired
         One sentence for each thing that was put right.
+    cut
+        How the file was cut off in the middle of an event; None where it was not.
     """
 
     launches: tuple[TensorLaunch, ...]
     cycles: tuple[float, ...]
     highest_rank: int | None
     repaired: tuple[str, ...]
+    cut: CutFile | None = None
 
     @property
     def workers(self) -> int | None:
@@ -253,14 +257,15 @@ def timeline(content: bytes, place: str) -> HorovodTimeline:
     -----
     O(bytes).
     """
-    events, cut = decode(content, place, _DECODER, is_cut=True)
+    events, cut = decode(content, place, _DECODER)
     faults = first_of(_faults(events, place))
     if faults:
         raise InvalidTrace(faults)
     reading = _BarReader()
     for event in events:
         reading.take(event)
-    repaired = [cut] if cut else []
+    is_open = cut is not None and cut.is_list_alone
+    repaired = ["The list of events has no end."] if is_open else []
     left = sum(len(tensor.open) for tensor in reading.tensors.values())
     if left:
         repaired.append(f"{counted(left, 'bar')} had not ended when the file ends: left out.")
@@ -269,7 +274,9 @@ def timeline(content: bytes, place: str) -> HorovodTimeline:
         repaired.append(f"{ends} of bars that had not begun: left out.")
     launches = sorted(reading.launches, key=lambda launch: launch.ready)
     cycles = tuple(sorted(reading.cycles))
-    return HorovodTimeline(tuple(launches), cycles, reading.highest_rank, tuple(repaired))
+    return HorovodTimeline(
+        tuple(launches), cycles, reading.highest_rank, tuple(repaired), None if is_open else cut
+    )
 
 
 def _faults(events: Sequence[_BarEvent], place: str) -> Iterator[Fault]:

@@ -4,7 +4,7 @@ Rank by rank the events become a recording (:mod:`.recording`), its steps (:mod:
 one of them, the line of compute with the collectives beside it (:mod:`.iteration`).
 """
 
-from solver.traces.formats import TraceFormat
+from solver.traces.formats import TraceFormat, names
 from solver.traces.kineto.reader import FORMAT, looks_like, read
 
 __all__ = ["FORMAT", "TRACE_FORMAT", "looks_like", "read"]
@@ -29,4 +29,5 @@ TRACE_FORMAT = TraceFormat(
     looks_like=looks_like,
     read=read,
     counted="values",
+    signs=names('"traceEvents"', '"ph"', '"cat"'),
 )

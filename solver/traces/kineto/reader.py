@@ -9,8 +9,11 @@ from statistics import median_low
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_REDUCE, BROADCAST, COMPUTE, Graph, build
+from solver.traces.chrome import last_start
+from solver.traces.cut_files import whole_steps
 from solver.traces.exit_check import TraceStep, checked, is_kernel
 from solver.traces.files import beginning, places_of
+from solver.traces.kineto.categories import foreign_said
 from solver.traces.kineto.channels import group_sizes_said, name_channels
 from solver.traces.kineto.comparison import (
     RankComparison,
@@ -64,6 +67,8 @@ class _Rank:
     outside: int
     channels: dict[str, TraceChannel]
     number: int | None
+    cut: tuple[str, ...]
+    foreign: str
 
 
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
@@ -113,6 +118,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
             *it.assumed,
         ),
         warnings=(
+            *(said for each in ranks for said in each.cut),
             *it.warnings,
             *notes,
             *unread_said(rank.recording),
@@ -139,10 +145,14 @@ def _on_host(recording: RankRecording) -> tuple[str, ...]:
 
 
 def _rank(content: bytes, place: str) -> _Rank:
-    events, job = parse(content, place)
+    events, job, cut = parse(content, place)
     recording = recording_of(events, job)
     split, outside = steps(recording)
-    return _Rank(recording, split, outside, name_channels(recording, split), job.rank)
+    said: list[str] = []
+    if cut is not None:
+        split, said = whole_steps(split, [step.end for step in split], cut, last_start(events))
+    channels = name_channels(recording, split)
+    return _Rank(recording, split, outside, channels, job.rank, tuple(said), foreign_said(events))
 
 
 def _twice(numbers: Sequence[int | None], places: Sequence[str]) -> Iterator[Fault]:
@@ -199,7 +209,7 @@ def _choose(ranks: Sequence[_Rank], step: int | None) -> int:
             "No collective found: the trace is of one worker, or its collectives were not "
             f"recorded. {RECORDING} on a run with more workers."
         )
-        detail = " ".join([detail, *unread_said(rank.recording)])
+        detail = " ".join([*rank.cut, rank.foreign or detail, *unread_said(rank.recording)])
         raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, detail)])
     others = [{one.number: one for one in reversed(other.steps)} for other in ranks[1:]]
     lengths = {i: one.length for i, one in enumerate(rank.steps) if one.collectives}
@@ -229,6 +239,7 @@ def _same_step(ranks: Sequence[_Rank], index: int, places: Sequence[str]) -> lis
         same = [step for step in rank.steps if step.number == first.number]
         if not same:
             detail = f"This rank has no ProfilerStep#{first.number}, the first file has."
+            detail = " ".join([*rank.cut, detail])
             raise InvalidTrace([Fault(place, FaultCode.RANKS_DIFFER, detail)])
         if [kind_of(collective)[0] for collective in same[0].collectives] != kinds:
             stages = any(map(is_between_stages, [*first.collectives, *same[0].collectives]))

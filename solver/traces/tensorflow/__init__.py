@@ -5,7 +5,7 @@ Either is read as ops with their inputs and what tasks sent to each other (:mod:
 graph (:mod:`.iteration`).
 """
 
-from solver.traces.formats import TraceFormat
+from solver.traces.formats import TraceFormat, names
 from solver.traces.tensorflow.reader import FORMAT, looks_like, read
 
 __all__ = ["FORMAT", "TRACE_FORMAT", "looks_like", "read"]
@@ -28,4 +28,5 @@ TRACE_FORMAT = TraceFormat(
     looks_like=looks_like,
     read=read,
     counted="values",
+    signs=names('"traceEvents"', '"/host:CPU"'),
 )

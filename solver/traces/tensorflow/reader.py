@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, build
+from solver.traces.cut_files import whole_steps
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, single_file
 from solver.traces.report import report_of
@@ -60,6 +61,10 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     """
     found = profile_of(single_file(files), "")
     steps = [session(found)] if is_session(found) else profiled_steps(found)
+    said: list[str] = []
+    if found.cut is not None:
+        ends = [max((op.end for op in one.ops), default=0.0) for one in steps]
+        steps, said = whole_steps(steps, ends, found.cut, found.until)
     able = [one for one in steps if one.sent or collective_tasks(one.ops)]
     if not able:
         detail = (
@@ -72,7 +77,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     known = dict(options.parameters or ())
     tasks = collective_tasks(step.ops)
     if tasks:
-        return _graph(able, index, _ranked(tasks, options.rank), options)
+        return _graph(able, index, _ranked(tasks, options.rank), options, said)
     rows = rows_of(step, known)
     if not rows.sized:
         raise InvalidTrace([_no_sizes(rows.unsized)])
@@ -84,7 +89,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         ops=len(rows.ops),
         dropped=step.dropped,
         assumed=(*step.assumed, *_rows_said(rows)),
-        warnings=_rows_warned(rows),
+        warnings=(*said, *_rows_warned(rows)),
         measured_us=step.length,
     )
     others = able if options.step is None else [step]
@@ -98,7 +103,9 @@ def _ranked(tasks: Sequence[str], rank: int | None) -> str:
     return tasks[rank or 0]
 
 
-def _graph(steps: Sequence[StepRecording], index: int, task: str, options: TraceOptions) -> Trace:
+def _graph(
+    steps: Sequence[StepRecording], index: int, task: str, options: TraceOptions, said: list[str]
+) -> Trace:
     """Build the graph of a task's step."""
     step, known = steps[index], dict(options.parameters or ())
     it, samples, overlapping = iteration(step, task, known)
@@ -120,6 +127,7 @@ def _graph(steps: Sequence[StepRecording], index: int, task: str, options: Trace
         dropped=(*step.dropped, *dropped),
         unsized=total_unsized(it.unsized),
         assumed=(*step.assumed, f"The compute ops of {task} run one at a time.", *overlapping),
+        warnings=said,
         measured_us=length_of(own),
     )
     trace = Trace(graph, report, it.measured, (channel,), samples)

@@ -5,7 +5,7 @@ Device by device the events become runs of a program (:mod:`.runs`), and one of 
 HLO text (:mod:`.hlo`).
 """
 
-from solver.traces.formats import TraceFormat
+from solver.traces.formats import TraceFormat, names
 from solver.traces.xla.reader import FORMAT, looks_like, read
 
 __all__ = ["FORMAT", "TRACE_FORMAT", "looks_like", "read"]
@@ -31,4 +31,5 @@ TRACE_FORMAT = TraceFormat(
     looks_like=looks_like,
     read=read,
     counted="values",
+    signs=names('"traceEvents"', '"hlo_op"'),
 )

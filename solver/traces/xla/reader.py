@@ -9,6 +9,7 @@ from solver.limits import MAX_BYTES, MAX_WORKERS
 from solver.traces.channel_times import held_times, overlapping_said
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, single_text, with_companion
+from solver.traces.profiler import Events
 from solver.traces.report import report_of
 from solver.traces.samples import samples_of
 from solver.traces.sentences import named
@@ -94,7 +95,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
             *_assumed(run, devices, supplied),
             *overlapping_said(held_times(_collectives(run))),
         ),
-        warnings=(*_warnings(run), *([_GIVE] if it.unsized else [])),
+        warnings=(*_cut_said(recorded), *_warnings(run), *([_GIVE] if it.unsized else [])),
         measured_us=run.length,
     )
     return checked(Trace(graph, report, it.measured, (channel,), samples), TraceStep())
@@ -234,6 +235,11 @@ def _assumed(
         yield f"The graph is that of {run.device}, of {len(devices)} devices."
     if supplied:
         yield f"Bytes of {supplied:,} collectives are those that were given."
+
+
+def _cut_said(events: Events) -> Iterator[str]:
+    if events.cut:
+        yield f"{events.cut.said} Ops, runs and devices that came after it are missing."
 
 
 def _warnings(run: DeviceRun) -> Iterator[str]:
