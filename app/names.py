@@ -36,6 +36,7 @@ READERS = (
     "flexflow",
     "astra_text",
     "pytorch_et",
+    "flight_recorder",
     "horovod",
     "xla",
     "tensorflow",

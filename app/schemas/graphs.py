@@ -30,6 +30,7 @@ from solver.limits import (
     MAX_DURATION_US,
     MAX_UNSOUND,
     MAX_UNSOUND_CHARACTERS,
+    MAX_WORKERS,
 )
 from solver.simulation.compression import COMPRESSIONS, Compression
 from solver.simulation.what_if import Change
@@ -180,6 +181,25 @@ class RecordedBody(RequestModel):
     unsized_us: Annotated[
         float, Field(ge=0, le=MAX_DURATION_US, description="How long these took in all [us].")
     ] = 0
+    late_us: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=MAX_DURATION_US,
+            exclude_if=is_unknown,
+            description="How much shorter it would be without the rank or the link that is late "
+            "[us]; null if none is known to be.",
+        ),
+    ] = None
+    late_rank: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            lt=MAX_WORKERS,
+            exclude_if=is_unknown,
+            description="That rank; null if none is, or nobody knows whose link it is.",
+        ),
+    ] = None
     unsound: Annotated[
         list[Annotated[str, Field(max_length=MAX_UNSOUND_CHARACTERS, pattern=PLAIN)]],
         Field(

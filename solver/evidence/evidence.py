@@ -118,7 +118,11 @@ def evidence_of(
         cut,
         trust,
         unsound,
-        (*_sentences(recorded, simulated, fit, spread, trust, unsound), *_kept(graph)),
+        (
+            *_sentences(recorded, simulated, fit, spread, trust, unsound),
+            *_kept(graph),
+            *_late_said(graph.recorded if is_here else None),
+        ),
     )
 
 
@@ -228,6 +232,17 @@ def _sentences(
     yield from (f"No gain is claimed: {why}" for why in unsound)
     if trust is not None and trust >= _SAID and not unsound:
         yield f"Trust no gain below {share_text(trust)}.{_BETTER if trust > _FAR else ''}"
+
+
+def _late_said(recorded: RecordedStep | None) -> Iterator[str]:
+    """Say what of the recorded steps was lost to a slow rank or link."""
+    if recorded is None or recorded.late_us is None:
+        return
+    whose = "a slow link" if recorded.late_rank is None else f"rank {recorded.late_rank}"
+    yield (
+        f"Of a recorded step {_ms(recorded.late_us)} were lost to {whose}, which no plan wins back "
+        "(interlace import says why)."
+    )
 
 
 #: What is assumed of a graph that nobody recorded.

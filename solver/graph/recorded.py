@@ -14,6 +14,11 @@ class RecordedStep:
     replayed_us
         How long its graph takes with the recorded times of its collectives [us]; None where the
         files do not tell.
+    late_us
+        How much shorter it would be without the rank or the link that is late, on average [us];
+        None where the files do not tell that one is.
+    late_rank
+        The number of that rank; None where none is, or it is a link of nobody knows which rank.
     unsized, unsized_us
         Compute ops that are communication of unknown bytes, and how long they took in all [us].
     unsound
@@ -22,6 +27,8 @@ class RecordedStep:
 
     measured_us: float | None = None
     replayed_us: float | None = None
+    late_us: float | None = None
+    late_rank: int | None = None
     unsized: int = 0
     unsized_us: float = 0.0
     unsound: tuple[str, ...] = ()

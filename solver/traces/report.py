@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from solver.arrivals.report import ArrivalReport
 from solver.graph import COMPUTE, Graph, Op
 from solver.traces.communication import Communication
 from solver.traces.dlc_report import DlcReport
@@ -53,6 +54,8 @@ class Report:
         Where the time of communication went; None where the format does not tell.
     dlc
         What a DLC trace tells of phases, overheads and messages; None of other formats.
+    arrivals
+        Which rank comes late to its collectives; None where the files do not tell of two ranks.
     """
 
     format: str
@@ -69,6 +72,7 @@ class Report:
     recorded_us: float | None = None
     communication: Communication | None = None
     dlc: DlcReport | None = None
+    arrivals: ArrivalReport | None = None
 
 
 def report_of(
@@ -87,6 +91,7 @@ def report_of(
     measured_us: float | None = None,
     communication: Communication | None = None,
     dlc: DlcReport | None = None,
+    arrivals: ArrivalReport | None = None,
 ) -> Report:
     """Report of a graph, whose ops and collectives are counted.
 
@@ -100,7 +105,7 @@ def report_of(
         As in a :class:`Report`; the time of the step is rounded to nanoseconds.
     unsized
         Likewise; of each there is a warning.
-    measured_us, communication, dlc
+    measured_us, communication, dlc, arrivals
         Likewise.
     """
     if graph is not None:
@@ -120,6 +125,7 @@ def report_of(
         measured_us=None if measured_us is None else round(measured_us, 3),
         communication=communication,
         dlc=dlc,
+        arrivals=arrivals,
     )
 
 

@@ -60,7 +60,7 @@ def test_a_step_on_paper(on):
     assert trace.report.collectives == {ALL_REDUCE: Total(1, 1000)}
     assert trace.report.unsized == (UnsizedLaunches(COALESCED, "all_gather", 1, 30.0),)
     assert trace.report.measured_us == trace.report.recorded_us == 100.0
-    assert trace.graph.recorded == RecordedStep(100.0, 100.0, 1, 30.0)
+    assert trace.graph.recorded == RecordedStep(100.0, 100.0, unsized=1, unsized_us=30.0)
     assert [sample.bytes for sample in trace.samples] == [1000]
     assert [channel.name for channel in trace.channels] == ["network"]
     (sent,) = [op for op in trace.graph.ops if op.kind != COMPUTE]

@@ -28,6 +28,8 @@ def source(report: Report | None) -> Iterator[str]:
     )
     if report.communication is not None:
         yield from _communication(report.communication)
+    if report.arrivals is not None:
+        yield from (f"  ranks: {line}" for line in report.arrivals.sentences)
     for what in ("dropped", "repaired", "assumed", "warnings"):
         yield from (f"  {what}: {line}" for line in getattr(report, what))
 

@@ -63,7 +63,7 @@ def name_channels(
 
 
 def _keys(recording: RankRecording, collectives: Sequence[RecordedCollective]) -> list[_Key]:
-    written = [_written(collective) for collective in collectives]
+    written = [written_group(collective) for collective in collectives]
     groups = {group.name: group for group in recording.groups}
     for group in written:
         if group is not None:
@@ -136,14 +136,14 @@ def group_sizes_said(recording: RankRecording, steps: Sequence[ProfiledStep]) ->
         f"trace's list, {group.workers} beside its collectives: the latter is taken."
         for step in steps
         for collective in step.collectives
-        if (group := _written(collective))
+        if (group := written_group(collective))
         and group.name in listed
         and group.workers not in {None, listed[group.name].workers}
     ]
     return list(dict.fromkeys(said))
 
 
-def _written(collective: RecordedCollective) -> ProcessGroup | None:
+def written_group(collective: RecordedCollective) -> ProcessGroup | None:
     """Return the group that is written on the kernel or on PyTorch's record."""
     events = (collective.kernel, collective.record)
     return next((g for event in events if event and (g := group_in(event.args))), None)

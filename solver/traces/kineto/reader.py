@@ -13,6 +13,7 @@ from solver.traces.chrome import last_start
 from solver.traces.cut_files import whole_steps
 from solver.traces.exit_check import TraceStep, checked, is_kernel
 from solver.traces.files import beginning, places_of
+from solver.traces.kineto.arrivals import RankFile, arrivals_of
 from solver.traces.kineto.categories import foreign_said
 from solver.traces.kineto.channels import group_sizes_said, name_channels
 from solver.traces.kineto.comparison import (
@@ -131,6 +132,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
             if not one.bytes
         ),
         measured_us=step.length,
+        arrivals=arrivals_of([RankFile(r.recording, r.steps, r.channels, r.number) for r in ranks]),
     )
     samples = tuple(_samples(ranks, chosen))
     trace = Trace(graph, report, tuple(it.measured), channels, samples)
