@@ -100,7 +100,9 @@ def _op_text(op: Op) -> str:
 
 def _recorded_json(recorded: RecordedStep) -> dict[str, Any]:
     times = {"measured_us": recorded.measured_us, "replayed_us": recorded.replayed_us}
-    known = {name: float(time) for name, time in times.items() if time is not None}
+    known: dict[str, Any] = {name: float(time) for name, time in times.items() if time is not None}
+    if recorded.unsized:
+        known |= {"unsized": recorded.unsized, "unsized_us": float(recorded.unsized_us)}
     return {**known, "unsound": list(recorded.unsound)} if recorded.unsound else known
 
 

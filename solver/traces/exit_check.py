@@ -119,7 +119,14 @@ def _keeping(trace: Trace, unsound: Iterable[str]) -> Trace:
     why = tuple(said[:MAX_UNSOUND_CHARACTERS] for said in unsound)[:MAX_UNSOUND]
     if trace.graph is None or (measured is None and replayed is None and not why):
         return trace
-    recorded = RecordedStep(measured, replayed, unsound=why)
+    unsized = trace.report.unsized
+    recorded = RecordedStep(
+        measured,
+        replayed,
+        sum(each.launches for each in unsized),
+        round(sum(each.time_us for each in unsized), 3),
+        unsound=why,
+    )
     return replace(trace, graph=replace(trace.graph, recorded=recorded))
 
 

@@ -19,6 +19,7 @@ from solver.traces.tensorflow.profile import profiled_steps
 from solver.traces.tensorflow.rows import Rows, rows_of
 from solver.traces.tensorflow.session import is_session, session
 from solver.traces.trace import Trace, TraceChannel, TraceOptions, as_trace_faults
+from solver.traces.unsized import total_unsized
 from solver.traces.xplane import is_planes, profile_of
 
 FORMAT = "tensorflow"
@@ -117,8 +118,8 @@ def _graph(
     """Build the graph of a task's step."""
     step, known = steps[index], dict(options.parameters or ())
     it, samples, overlapping = iteration(step, task, known)
-    if it.unsized:
-        raise InvalidTrace([_no_sizes(it.unsized)])
+    if not it.measured:
+        raise InvalidTrace([_no_sizes([name for name, *_ in it.unsized])])
     with as_trace_faults():
         graph = build(options.name, it.ops)
     channel = TraceChannel(NETWORK, None, "the trace names no group")
@@ -133,6 +134,7 @@ def _graph(
         steps=len(steps),
         step=index,
         dropped=(*step.dropped, *dropped),
+        unsized=total_unsized(it.unsized),
         assumed=(*step.assumed, f"The compute ops of {task} run one at a time.", *overlapping),
         warnings=said,
         measured_us=length_of(own),
