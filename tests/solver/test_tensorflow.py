@@ -460,6 +460,7 @@ def test_two_files_are_too_many():
 
 def test_detected():
     assert detect([text([*HEAD, *RUN])]) == "tensorflow"
+    assert detect([text([*HEAD[1:], *RUN])]) == "tensorflow"  # without memory
     assert detect([b"\xef\xbb\xbf" + text([*HOST])]) == "tensorflow"
     assert detect([b'{"metadata": {"highres-ticks": true}, "traceEvents": []}']) == "tensorflow"
     assert detect([b'{"traceEvents": []}']) == "kineto"

@@ -1,5 +1,6 @@
 """From a trace of TensorFlow's to the rows of a step, and to a graph where it has collectives."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from solver.codes import FaultCode
@@ -23,6 +24,9 @@ from solver.traces.xplane import is_planes, profile_of
 
 FORMAT = "tensorflow"
 
+#: A process of a session's timeline: a device of a task.
+_SESSION = re.compile(rb'"/job:[^"]{1,200}/task:[^"]{1,200} Compute"')
+
 #: Said of a trace of parameter servers.
 NO_GRAPH = "Rows of a step with parameter servers, and no graph: there is no collective to plan."
 
@@ -36,8 +40,13 @@ def looks_like(content: bytes) -> bool:
         return True
     if not head.startswith(b"{") or b'"traceEvents"' not in head:
         return False
-    is_session = b'"Allocators"' in head and b' Compute"' in head
-    return is_session or b'"highres-ticks"' in head or b'"/host:CPU"' in head
+    with_memory = b'"Allocators"' in head and b' Compute"' in head
+    return (
+        with_memory
+        or _SESSION.search(head) is not None
+        or b'"highres-ticks"' in head
+        or b'"/host:CPU"' in head
+    )
 
 
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
