@@ -169,6 +169,18 @@ class RecordedBody(RequestModel):
             "unknown.",
         ),
     ] = None
+    unsized: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=MAX_OPS,
+            description="Compute ops that are communication of unknown bytes: they keep their "
+            "recorded time.",
+        ),
+    ] = 0
+    unsized_us: Annotated[
+        float, Field(ge=0, le=MAX_DURATION_US, description="How long these took in all [us].")
+    ] = 0
     late_us: Annotated[
         float | None,
         Field(
@@ -231,8 +243,8 @@ class GraphBody(RequestModel):
         """Return the recorded step as the solver knows it."""
         if self.recorded is None:
             return None
-        told = self.recorded
-        return RecordedStep(told.measured_us, told.replayed_us, unsound=tuple(told.unsound))
+        told = self.recorded.model_dump()
+        return RecordedStep(**told | {"unsound": tuple(self.recorded.unsound)})
 
     def free(self) -> list[str]:
         """Return the streams of free order."""

@@ -107,6 +107,8 @@ def _recorded_json(recorded: RecordedStep) -> dict[str, Any]:
     known: dict[str, Any] = {name: float(time) for name, time in times.items() if time is not None}
     if recorded.late_rank is not None:
         known = {"late_rank": recorded.late_rank, **known}
+    if recorded.unsized:
+        known |= {"unsized": recorded.unsized, "unsized_us": float(recorded.unsized_us)}
     return {**known, "unsound": list(recorded.unsound)} if recorded.unsound else known
 
 

@@ -19,10 +19,12 @@ def source(report: Report | None) -> Iterator[str]:
         return
     count = sum(total.count for total in report.collectives.values())
     size = sum(total.bytes for total in report.collectives.values())
+    unsized = sum(each.launches for each in report.unsized)
+    more = f", {counted(unsized, 'launch', 'launches')} of unknown bytes" if unsized else ""
     article = "an" if report.format[0] in "aeioux" else "a"  # x is said "ex"
     yield (
         f"Read from {article} {report.format} file: {counted(report.ops, 'op')}, "
-        f"{counted(count, 'collective')}, {size / 1e6:.3f} MB"
+        f"{counted(count, 'collective')}, {size / 1e6:.3f} MB{more}"
     )
     if report.communication is not None:
         yield from _communication(report.communication)

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from solver.codes import FaultCode
+from solver.element_types import width_of
 from solver.errors import Fault, InvalidTrace
 from solver.limits import MAX_BYTES
 from solver.traces.chrome import decode
 from solver.traces.dimensions import MAX_DIMENSIONS
-from solver.traces.element_types import width_of
 from solver.traces.kineto.communication_kernels import kind_in
 from solver.traces.kineto.groups import ProcessGroup, groups_of, plain
 
