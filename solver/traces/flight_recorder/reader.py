@@ -8,6 +8,7 @@ from solver.arrivals.arrival import Arrival
 from solver.arrivals.report import arrival_report
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
+from solver.traces.exit_check import checked
 from solver.traces.files import beginning, places_of
 from solver.traces.flight_recorder.entries import FlightDump, FlightEntry, read_dumps
 from solver.traces.flight_recorder.repeats import SeriesLaunch, steps_of
@@ -75,7 +76,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     for one in dumps[0].entries:
         old = kinds.get(one.kind, Total(0, 0))
         kinds[one.kind] = Total(old.count + 1, old.bytes + (one.bytes or 0))
-    return Trace(
+    trace = Trace(
         None,
         report_of(
             FORMAT,
@@ -89,6 +90,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
             arrivals=report,
         ),
     )
+    return checked(trace)
 
 
 def _launches(dump: FlightDump, *, is_whole: bool) -> Iterator[tuple[SeriesLaunch, FlightEntry]]:
