@@ -156,6 +156,15 @@ def test_one_dump_is_no_graph_and_tells_nobody():
     )
 
 
+def test_a_dump_that_was_cut_off_is_read_to_its_last_whole_entry():
+    whole = dumped({}, {"collective_seq_id": 2}, {"collective_seq_id": 3})
+    report = flight_recorder.read([whole[:-60]], TraceOptions()).report
+    assert report.collectives == {"all_reduce": Total(2, 0)}
+    assert report.repaired[0].startswith("The file was cut off after event 2; the ")
+    both = [dumped(rank=0), dumped({}, {}, rank=1)[:-40]]
+    assert flight_recorder.read(both, TraceOptions()).report.repaired[0].startswith("File 2: The")
+
+
 @pytest.mark.parametrize(
     ("files", "code", "said"),
     [

@@ -86,6 +86,11 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
             dropped=[f"{counted(left, 'launch', 'launches')} without begin or end."]
             if left
             else [],
+            repaired=[
+                dump.cut if len(dumps) == 1 else f"File {i}: {dump.cut}"
+                for i, dump in enumerate(dumps, 1)
+                if dump.cut
+            ],
             warnings=[_NO_GRAPH, *warned],
             arrivals=report,
         ),
