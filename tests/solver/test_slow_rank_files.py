@@ -145,6 +145,11 @@ def dumped(*entries: dict, **top):
     return json.dumps({"entries": [entry | more for more in entries or [{}]], **top}).encode()
 
 
+def test_launches_without_a_number_are_none_of_several_ranks():
+    files = [dumped({"collective_seq_id": None}, rank=rank) for rank in range(2)]
+    assert of_files(files) is None
+
+
 def test_one_dump_is_no_graph_and_tells_nobody():
     trace = flight_recorder.read(
         [dumped({}, {"time_discovered_completed_ns": None})], TraceOptions()
@@ -234,6 +239,9 @@ def test_a_pattern_that_comes_again_is_a_step():
     assert [step for step, _ in places] == [i // 3 for i in range(12)]
     assert more[::2] == places
     assert more[1::2] == places
+    late = [SeriesLaunch("a", 4, 1), *other[4:]]  # it begins within a step
+    _, (_, *rest) = steps_of([one, late])[0]
+    assert rest == more[4:]
     (alone,), found = steps_of([[SeriesLaunch("a", i, i) for i in range(4)]])
     assert (alone, found) == ([(0, 0), (1, 0), (2, 0), (3, 0)], False)
 
