@@ -88,7 +88,6 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         steps=count,
         step=index,
         dropped=_dropped(every, name, cut),
-        repaired=recorded.repaired,
         assumed=(
             *_assumed(run, devices, supplied),
             *overlapping_said(held_times(_collectives(run))),
