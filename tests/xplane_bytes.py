@@ -56,7 +56,8 @@ def space(*planes):
 
 def planes_of(events):
     """Write the file of a profile's events as JSON has them, in the order of its processes."""
-    names, threads, rows = {}, {}, {}
+    names, threads = {}, {}
+    rows: dict[tuple[object, object], list[tuple[object, ...]]] = {}
     for event in events:
         where = event.get("pid"), event.get("tid")
         if event.get("name") == "process_name":

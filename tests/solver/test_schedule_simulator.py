@@ -161,7 +161,7 @@ def test_any_chain_comes_back(rows, numbers):
     numbers = numbers[: len(rows)]
     chain = list(zip(numbers, rows, strict=True))
     layers = {
-        str(n): layer(f"l{n}", *row, [chain[i - 1][0]] if i else [])
+        str(n): layer(f"l{n}", row[0], row[1], row[2], [chain[i - 1][0]] if i else [])
         for i, (n, row) in enumerate(chain)
     }
     content = text(layers=dict(sorted(layers.items())))
