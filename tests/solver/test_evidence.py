@@ -84,6 +84,8 @@ def test_an_unsound_recording_carries_no_gain():
         gains = headline(one, alike(COST), Options(), planned).gains
         assert {gain.verdict for gain in gains} == {"too_close"}
         assert {gain.why for gain in gains} == {f"No gain is claimed: {why}"}
+        changed = one.recorded.known_us is None
+        assert [gain.over for gain in gains][:1] == ["ddp" if changed else "recorded"]
     assert stated_evidence(graph, "bandwidths").unsound == (why,)
 
 

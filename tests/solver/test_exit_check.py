@@ -150,6 +150,15 @@ def test_launches_faster_than_any_link_tell_no_cost(samples, workers, left):
     assert all("No cost is given" in one for one in said)
 
 
+def test_what_is_wrong_without_a_graph_is_a_warning_all_the_same():
+    found = checked(replace(trace(), graph=None, samples=(FAST,)), unsound=["The clock stood."])
+    assert (found.graph, found.samples) == (None, ())
+    assert [said.partition(":")[0] for said in found.report.warnings] == [
+        "The clock stood.",
+        "Channel network",
+    ]
+
+
 def test_reasons_are_few_and_short():
     """As many as a graph may carry, and no longer ones."""
     samples = tuple(replace(FAST, channel=f"c{i}" * 600) for i in range(MAX_UNSOUND + 1))

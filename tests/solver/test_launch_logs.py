@@ -434,6 +434,19 @@ def test_ranks_that_are_needed_are_asked_for():
     assert read_measurements(text.replace("Allgather", "Allreduce")).workers is None
 
 
+@pytest.mark.parametrize("more", ["", "    Coll. Init(us)      MPI_Test(us)      MPI_Wait(us)"])
+def test_osu_of_what_does_not_block(more):
+    text = (
+        "$ srun -u --mpi=pmix -n4 osu_iallreduce\n\n"
+        "# OSU MPI-CUDA Non-blocking Allreduce Latency Test v7.5\n"
+        "# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait\n\n# Datatype: MPI_INT.\n"
+        f"# Size    Overall(us)       Compute(us){more}    Pure Comm.(us)        Overlap(%)\n"
+        f"4    11.09    6.10 {'1.00 ' * more.count('(us)')}   5.18    3.46\n"
+    )
+    assert detect(text) == "osu"
+    assert told(text) == [("all_reduce", 4, ((4, 5.18),))]
+
+
 # logs without a cost -----------------------------------------------------------------------------
 
 DDP_LINES = """[Rank 0 / 8] [before iteration 10] Training ResNet unused_parameter_size=0
@@ -514,7 +527,7 @@ def test_the_best_of_horovods_autotuner(skipped):
         (AUTOTUNE.split("\n", maxsplit=1)[0], [("", "wrong_format")]),
         ("cycle_time_ms,tensor_fusion_threshold,score x\n1,2,3\n", [("", "wrong_format")]),
         # a header that names a column twice
-        ("size count type count time algbw\n 8 2 float x 92.4\n", [("", "wrong_format")]),
+        ("size count type count time algbw\n 8 2 float x -2.4 1\n", [("/2", "out_of_range")]),
         # the bytes of all ranks are too many
         (mpi_table("Alltoall", [(2**60, 1, 2, 1)]), [("", "out_of_range")]),
     ],

@@ -106,6 +106,15 @@ def test_a_session_by_hand():
     assert report.warnings[0].startswith("Rows of a step with parameter servers, and no graph")
 
 
+def test_ops_at_once_of_a_task_count_once():
+    """One from 35 to 45 beside those from 30 to 40 and from 41 to 48; servers have a line each."""
+    beside = [op(1, "beside", "MatMul", 35, 10), op(3, "there", "MatMul", 36, 10)]
+    found = read(text([*HEAD, *RUN, *beside]), parameters=(("w", 300),))
+    times = {row.id: row.duration_us for row in found.profiled[0] if row.origin is None}
+    assert (times["worker0 mul"], times["worker0 beside"]) == (10, 5)
+    assert (times["worker0 gradients/mul"], times["ps0 there"]) == (3, 10)
+
+
 def test_bytes_of_the_variable_that_is_read_or_updated():
     trace = read(text([*HEAD, *RUN]), parameters=(("w", 300),))
     sizes = {row.id: row.bytes for row in trace.profiled[0] if row.origin}
