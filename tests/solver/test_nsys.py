@@ -12,7 +12,7 @@ from solver.traces.nsys.communication import KernelLoad, NcclCalls
 from solver.traces.nsys.payloads import Payload
 from solver.traces.nsys.steps import step_ranges
 from solver.traces.nsys.tables import Range
-from tests import kineto_events
+from tests import kineto_events, trace_files
 from tests.mangled import mangled
 from tests.nsys_bytes import ALL_REDUCE, COMM, SCHEMA, TID, Export, made, payload, step
 from tests.sampling import cases
@@ -309,6 +309,18 @@ def test_what_is_told_by_content():
     other = Export("CREATE TABLE t (x);").bytes
     with pytest.raises(InvalidTrace, match="SQLite database that Nsight Systems has not exported"):
         detect([other])
+
+
+JOB = trace_files.Job((50, 30, 70), (4_000, 8_000, 1_200))
+
+
+def test_any_job_is_told_as_by_pytorchs_profiler():
+    """Steps of the same times, bytes and ranks: the same samples, and the step as long."""
+    found, theirs = read(*trace_files.nsys(JOB)), read_trace(trace_files.kineto(JOB))
+    assert found.samples == theirs.samples
+    assert found.report.measured_us == found.report.recorded_us == 359
+    assert found.channels[0].workers == JOB.workers
+    assert found.report.collectives["all_reduce"].bytes == 13_200
 
 
 TIMES = st.lists(st.integers(1, 9), min_size=8, max_size=8)
