@@ -256,6 +256,9 @@ def hostile(script):
 
 
 GOOD = step(Export()).bytes
+NAMED = GOOD.replace(b"tableNVTX_EVENTS", b"tableNVTX_EVENT\xff").replace(
+    b"NVTX_EVENTS (", b"NVTX_EVENTS !"
+)
 ENDLESS = """
 DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL;
 CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS
@@ -275,6 +278,7 @@ EMPTY.connection.execute("DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME")
     [
         (GOOD[:3000], "wrong_format"),  # cut off
         (GOOD[:100] + b"\xff" * 400 + GOOD[500:], "wrong_format"),  # no schema to be read
+        (NAMED, "wrong_format"),  # the name of a table is no text
         (hostile(ENDLESS), "no_collective"),  # a view is no table
         (hostile(CALLED), "no_sizes"),  # a column that is computed is none
         (EMPTY.bytes, "no_collective"),  # nothing ran
