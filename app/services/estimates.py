@@ -19,7 +19,8 @@ from solver.errors import Fault, InterlaceError
 from solver.estimation.estimate import Estimate, estimate
 from solver.estimation.parameters import BANDWIDTH, HOP, SHARE, STARTUP
 from solver.estimation.runs import MeasuredRun
-from solver.estimation.times_table import TimesRow, read_times, runs_of
+from solver.estimation.table_runs import runs_of
+from solver.estimation.times_table import TimesRow, read_times
 from solver.graph import Graph, build
 from solver.limits import MAX_RUN_STEPS
 from solver.policies.choice import Choice
