@@ -1,8 +1,8 @@
 """How well throughputs are predicted from a few iteration times, beside hidden truths.
 
-`python -m tests.benchmarks.estimates [CASES] [FIRST]`. A case is a table of 72 throughputs as papers
-print them: 4 models on 2 networks of 3 sizes under 3 methods. Hidden in each case are, drawn by its
-seed:
+`python -m tests.benchmarks.estimates [CASES] [FIRST]`. A case is a table of 72 throughputs as
+papers print them: 4 models on 2 networks of 3 sizes under 3 methods. Hidden in each case are, drawn
+by its seed:
 
 - models with layers off by up to 20 % and a speed of their own; compute that takes 1.0 to 1.6 times
   as long beside launches, each op by a factor of its own;
@@ -15,10 +15,9 @@ seed:
 
 Given are a row of one worker of each model, and of each network one row (even cases: 8 workers,
 FIFO or Horovod) or a row of each model (odd cases). Asked are the others. An error is
-abs(predicted / true - 1), with the true time without noise; a method is right when it is the best or
-within 1 % of it. An interval holds a row when the time that was measured, with its noise, is in it;
-how many hold the time without noise stands beside it. Who knows the truth and is asked for measured
-times has the errors in the last line: of the noise, no one predicts anything.
+abs(predicted / true - 1), with the true time without noise; a method is right when it is the best
+or within 1 % of it. An interval holds a row when the time that was measured, with its noise, is in
+it; how many hold the time without noise stands beside it.
 """
 
 import math
@@ -227,7 +226,7 @@ def case(seed: int) -> Figures:
     rows = given(models, rng, is_one=seed % 2 == 0)
     found = asked([*alone, *table], {each: measured[each] for each in (*alone, *rows)})
     predicted = dict(zip((*alone, *table), found.times, strict=True))
-    spans = dict(zip((*alone, *table), _intervals(found), strict=True))
+    spans = dict(zip((*alone, *table), found.intervals, strict=True))
     others = [each for each in table if each not in rows]
     errors = sorted(abs(predicted[each] / exact[each] - 1) for each in others)
     return Figures(
@@ -238,10 +237,6 @@ def case(seed: int) -> Figures:
         fmean(spans[each][0] <= measured[each] <= spans[each][1] for each in others),
         fmean(spans[each][0] <= exact[each] <= spans[each][1] for each in others),
     )
-
-
-def _intervals(found: Estimate) -> list[tuple[float, float]]:
-    return [(0.95 * t, 1.05 * t) for t in found.times]
 
 
 def _right(
