@@ -124,7 +124,8 @@ class ParameterOut(AnswerModel):
         str,
         Field(
             description="`startup_us`, `hop_us`, `bandwidth_gbps`, `bandwidth_share` (of the "
-            "nominal one), `compute_scale` (times the graph's durations), or `policy.parameter`."
+            "nominal one), `compute_slowdown` (how many times as long compute takes while launches "
+            "run), `compute_scale` (times the graph's durations), or `policy.parameter`."
         ),
     ]
     subject: Annotated[
@@ -150,7 +151,20 @@ class RowOut(AnswerModel):
     barrier: bool
     network: str
     measured_us: Annotated[float | None, Field(description="Measured time [us]; null: predicted.")]
-    time_us: Annotated[float, Field(description="Simulated time [us].")]
+    time_us: Annotated[
+        float,
+        Field(
+            description="Simulated time [us]; of a row without a time the middle of its interval."
+        ),
+    ]
+    low_us: Annotated[
+        float,
+        Field(
+            description="Nine of ten measured times are from this one [us]: what the rows leave "
+            "open is drawn as far off as it may be, and noise as that of the rows is added."
+        ),
+    ]
+    high_us: Annotated[float, Field(description="And to this one [us].")]
     error: Annotated[float | None, Field(description="Simulated over measured time - 1.")]
 
 
