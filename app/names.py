@@ -28,12 +28,15 @@ PROGRAM_EXPORTS = (
 READERS = (
     "pipedream",
     "dnn_partitioning",
+    "schedule_simulator",
+    "flexflow",
     "astra_text",
     "pytorch_et",
     "horovod",
     "xla",
     "tensorflow",
     "kineto",
+    "nsys",
     "dlc",
     "chakra",
 )
@@ -42,7 +45,17 @@ READERS = (
 #: Formats of benchmarks that are read (``solver.calibration.measurements``).
 BENCHMARKS = (
     "nccl_tests",
+    "mscclpp",
     "osu",
+    "oneccl",
+    "imb",
+    "oneccl_csv",
+    "deepspeed",
+    "nccl_inspector",
+    "flight_recorder",
+    "mscclpp_json",
+    "ddp_logging",
+    "autotune",
     "csv",
 )
 

@@ -212,7 +212,7 @@ class GraphBody(RequestModel):
         if self.recorded is None:
             return None
         told = self.recorded
-        return RecordedStep(told.measured_us, told.replayed_us, tuple(told.unsound))
+        return RecordedStep(told.measured_us, told.replayed_us, unsound=tuple(told.unsound))
 
     def free(self) -> list[str]:
         """Return the streams of free order."""

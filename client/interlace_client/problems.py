@@ -308,6 +308,10 @@ class UnknownKind(Refused):
     """A benchmark does not tell which collective it measured."""
 
 
+class NoCost(Refused):
+    """A log holds no time of a launch, so no cost follows from it."""
+
+
 class TooFewSizes(Refused):
     """A fit needs measurements of more sizes."""
 
@@ -418,6 +422,7 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "unpaired": Unpaired,
     "mixed_clusters": MixedClusters,
     "unknown_kind": UnknownKind,
+    "no_cost": NoCost,
     "too_few_sizes": TooFewSizes,
     "too_many_sizes": TooManySizes,
     "unknown_graph": UnknownGraph,

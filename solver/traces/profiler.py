@@ -1,5 +1,7 @@
 """Events as the profiler of TensorFlow and JAX, or a session's timeline, writes them."""
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -24,6 +26,10 @@ class ProfilerEvent(ChromeEvent):
         found = json_of(self.args)
         return found if isinstance(found, dict) else {}
 
+    def has(self, field: str) -> bool:
+        """Tell whether a field may be written beside it; quicker than reading them all."""
+        return field.encode() in bytes(self.args)
+
 
 _DECODER = msgspec.json.Decoder(ChromeFile[ProfilerEvent])
 
@@ -43,6 +49,10 @@ class Events(NamedTuple):
         How the file was cut off; None where it was not.
     until
         When the last event began that a file which was cut off has [us]; None of others.
+    repaired
+        One sentence for each thing that was wrong in the file.
+    programs
+        HLO text of the collectives of each program, where the file has them.
     """
 
     events: list[ProfilerEvent]
@@ -50,6 +60,8 @@ class Events(NamedTuple):
     threads: dict[tuple[int | str | None, int | str | None], str]
     cut: CutFile | None = None
     until: float | None = None
+    repaired: Sequence[str] = ()
+    programs: Mapping[str, list[str]] = MappingProxyType({})
 
 
 def parse(content: bytes, place: str) -> Events:

@@ -56,7 +56,7 @@ def test_what_is_refused(files, code, says):
 
 def test_a_format_that_is_none():
     with pytest.raises(InvalidTrace, match="Format must be one of pipedream"):
-        read_trace([PROFILE], form="nsys")
+        read_trace([PROFILE], form="vtune")
 
 
 LOG = """# nThread 1 nGpus 8 minBytes 8 maxBytes 134217728 step: 2(factor) warmup iters: 5 iters: 20

@@ -106,6 +106,15 @@ def test_a_session_by_hand():
     assert report.warnings[0].startswith("Rows of a step with parameter servers, and no graph")
 
 
+def test_ops_at_once_of_a_task_count_once():
+    """One from 35 to 45 beside those from 30 to 40 and from 41 to 48; servers have a line each."""
+    beside = [op(1, "beside", "MatMul", 35, 10), op(3, "there", "MatMul", 36, 10)]
+    found = read(text([*HEAD, *RUN, *beside]), parameters=(("w", 300),))
+    times = {row.id: row.duration_us for row in found.profiled[0] if row.origin is None}
+    assert (times["worker0 mul"], times["worker0 beside"]) == (10, 5)
+    assert (times["worker0 gradients/mul"], times["ps0 there"]) == (3, 10)
+
+
 def test_bytes_of_the_variable_that_is_read_or_updated():
     trace = read(text([*HEAD, *RUN]), parameters=(("w", 300),))
     sizes = {row.id: row.bytes for row in trace.profiled[0] if row.origin}
@@ -378,6 +387,17 @@ def test_a_gpu_without_kernels_is_refused():
     assert faults(text([*head, *run, *sized])) == [("", "no_kernels")]
     kernels = [process(7, "/device:GPU:0/stream:all Compute"), op(7, "sum1", "k", 10, 30)]
     assert read(text([*head, *kernels, *run, *sized])).report.warnings == ()
+
+
+def test_a_profile_of_gpus_has_the_times_of_the_host():
+    run = [long("g1", "MatMul", 0, 10), long("sum", "CollectiveReduceV2", 10, 30, tid=9)]
+    found = read(text([*HOST, *run]), parameters=(("sum", 400),))
+    assert found.graph.recorded.unsound == ()
+    gpu = process(3, "/device:GPU:0 (Tesla V100)")
+    found = read(text([*HOST, gpu, *run]), parameters=(("sum", 400),))
+    (said,) = found.report.warnings
+    assert said.startswith("The profile is of GPUs, and ops have the times of the host's threads")
+    assert found.graph.recorded.unsound == (said,)
 
 
 def test_what_was_recorded():

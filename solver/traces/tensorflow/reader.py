@@ -8,7 +8,6 @@ from solver.graph import NETWORK, build
 from solver.traces.cut_files import whole_steps
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, single_file
-from solver.traces.profiler import parse
 from solver.traces.report import report_of
 from solver.traces.sentences import counted, named
 from solver.traces.spans import length_of
@@ -19,6 +18,7 @@ from solver.traces.tensorflow.profile import profiled_steps
 from solver.traces.tensorflow.rows import Rows, rows_of
 from solver.traces.tensorflow.session import is_session, session
 from solver.traces.trace import Trace, TraceChannel, TraceOptions, as_trace_faults
+from solver.traces.xplane import is_planes, profile_of
 
 FORMAT = "tensorflow"
 
@@ -31,6 +31,8 @@ _SHOW = "write the timeline with show_memory=True, or give names and bytes (para
 def looks_like(content: bytes) -> bool:
     """Tell whether a file is a session's timeline, or the profiler's of anything but XLA's ops."""
     head = beginning(content)
+    if is_planes(content):
+        return True
     if not head.startswith(b"{") or b'"traceEvents"' not in head:
         return False
     is_session = b'"Allocators"' in head and b' Compute"' in head
@@ -56,7 +58,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     -----
     O(events log events).
     """
-    found = parse(single_file(files), "")
+    found = profile_of(single_file(files), "")
     steps = [session(found)] if is_session(found) else profiled_steps(found)
     said: list[str] = []
     if found.cut is not None:
@@ -127,7 +129,7 @@ def _graph(
         measured_us=length_of(own),
     )
     trace = Trace(graph, report, it.measured, (channel,), samples)
-    return checked(trace, TraceStep(), on_host=step.on_host)
+    return checked(trace, TraceStep(), on_host=step.on_host, unsound=step.unsound)
 
 
 def _no_sizes(tensors: Sequence[str]) -> Fault:

@@ -9,7 +9,7 @@ from solver.limits import MAX_BYTES, MAX_WORKERS
 from solver.traces.channel_times import held_times, overlapping_said
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, single_text, with_companion
-from solver.traces.profiler import Events, parse
+from solver.traces.profiler import Events
 from solver.traces.report import report_of
 from solver.traces.samples import samples_of
 from solver.traces.sentences import named
@@ -18,6 +18,7 @@ from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions, as_tr
 from solver.traces.xla.hlo import KINDS, instructions
 from solver.traces.xla.iteration import iteration
 from solver.traces.xla.runs import DeviceOp, DeviceRun, runs
+from solver.traces.xplane import is_planes, profile_of
 
 FORMAT = "xla"
 
@@ -34,6 +35,8 @@ def looks_like(content: bytes) -> bool:
     head = beginning(content)
     if head.startswith(_HLO):
         return True
+    if is_planes(content):
+        return b"hlo_op" in content or b"XLA Ops" in content
     if not head.startswith(b"{") or b'"traceEvents"' not in head:
         return False
     is_profile = any(mark in head for mark in (b'"highres-ticks"', b'"/host:CPU"', b'"/device:'))
@@ -59,9 +62,10 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     O(events log events).
     """
     (profile, place), beside = with_companion(files, _is_hlo, ("profile", "HLO text"))
-    program = instructions(single_text([beside[0]])) if beside else {}
-    events = parse(profile, place)
-    every = runs(events, program)
+    recorded = profile_of(profile, place)
+    programs = {program: instructions(lines) for program, lines in recorded.programs.items()}
+    programs[""] = instructions(single_text([beside[0]]).splitlines()) if beside else {}
+    every = runs(recorded, programs)
     name, devices = _of_program(every, place)
     whole, cut = _whole_runs(devices)
     devices, count = whole, len(next(iter(whole.values())))
@@ -84,11 +88,12 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         steps=count,
         step=index,
         dropped=_dropped(every, name, cut),
+        repaired=recorded.repaired,
         assumed=(
             *_assumed(run, devices, supplied),
             *overlapping_said(held_times(_collectives(run))),
         ),
-        warnings=(*_cut_said(events), *_warnings(run)),
+        warnings=(*_cut_said(recorded), *_warnings(run)),
         measured_us=run.length,
     )
     return checked(Trace(graph, report, it.measured, (channel,), samples), TraceStep())
