@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from solver.codes import FaultCode
+from solver.element_types import width_of
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER, first_of
 from solver.limits import MAX_BYTES, MAX_WORKERS
 from solver.traces.chrome import ChromeEvent, decode, fits
 from solver.traces.cut_files import CutFile
 from solver.traces.dimensions import elements
-from solver.traces.element_types import width_of
 from solver.traces.sentences import counted
 
 #: What Horovod calls its operations, of those that a step repeats.

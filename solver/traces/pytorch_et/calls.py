@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, TypeGuard
 import msgspec
 
 from solver.codes import FaultCode
+from solver.element_types import width_of
 from solver.errors import Fault, InvalidTrace
 from solver.limits import MAX_BYTES
 from solver.traces.cut_files import CutFile, decoded, is_truncation
-from solver.traces.element_types import width_of
 from solver.traces.files import MARK
 from solver.traces.kineto.communication_kernels import KINDS
 from solver.traces.kineto.recording import RECORD
